@@ -116,7 +116,7 @@ test.each(Object.entries(LOOKS))(
     await page.getByLabel('Password').fill('not this one');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('alert').waitFor();
-    await take('sign-in-refused');
+    await take('sign-in-rejected');
     await window.signIn(user.username, PASSWORD);
     for (const [what, path] of Object.entries(paths)) {
       await page.goto(path);
@@ -131,13 +131,13 @@ test.each(Object.entries(LOOKS))(
     await page.getByLabel('Name of the key').fill('Accountant');
     await page.getByRole('button', { name: 'Create key' }).click();
     await page.getByRole('alert').first().waitFor();
-    await take('key-refused');
+    await take('key-rejected');
     await page.goto('/user/settings/oauth-apps/new');
     await page.getByLabel('Name').fill('Harbour Pilot');
     await page.getByLabel('Redirect URIs').fill('http://tycoon.example/');
     await page.getByRole('button', { name: 'Register' }).click();
     await page.getByRole('alert').waitFor();
-    await take('application-refused');
+    await take('application-rejected');
     await page.goto(asked(OOB));
     await page.getByRole('button', { name: 'Allow' }).click();
     await page.getByLabel('Access token').waitFor();

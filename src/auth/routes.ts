@@ -35,21 +35,21 @@ export const routesOf = (modules: ModulesContainer): Route[] =>
 /** Stops the startup if a handler declares no access, or an access that no guard checks. */
 export function requireAccess(modules: ModulesContainer): void {
   const routes = routesOf(modules);
-  refuse(
+  failWith(
     'Declare its access with @Scopes, @OperatorMay or @Public',
     routes.filter(({ access }) => access === undefined),
   );
-  refuse(
+  failWith(
     `Use @OperatorMay for all paths under ${OPERATOR_PATH}, and for no other`,
     routes.filter(({ access, path }) => isForOperators(access!) !== path.startsWith(OPERATOR_PATH)),
   );
-  refuse(
+  failWith(
     'Use @SignedIn on controllers with @Pages only',
     routes.filter(({ access, page }) => access === 'signed in' && !page),
   );
 }
 
-function refuse(problem: string, routes: Route[]): void {
+function failWith(problem: string, routes: Route[]): void {
   if (routes.length === 0) return;
   const names = routes.map(({ handler, method, path }) => `${handler} (${method} ${path})`);
   throw new OperatorError(`${problem}: ${names.join(', ')}.`);

@@ -47,6 +47,8 @@ export class SigningKeysService implements OnModuleDestroy {
   private loading: Promise<void> | undefined;
   private nextReload: Promise<void> | undefined;
   private lastReload = -Infinity;
+  private reloads = 0;
+  private newestReload = 0;
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -116,7 +118,7 @@ export class SigningKeysService implements OnModuleDestroy {
 
   /** Makes the next key, which is published now and signs ten minutes later; `at_once`: signs now, as the old one is not trusted. */
   async rotate({ at_once = false } = {}): Promise<Key> {
-    this.refuseConfigured();
+    this.rejectConfigured();
     await this.reload();
     const waiting = [...this.keys.values()].find((key) => key.signs_from > this.now());
     if (waiting && !at_once)
@@ -135,7 +137,7 @@ export class SigningKeysService implements OnModuleDestroy {
 
   /** Deletes a key, which ends all its tokens: on other replicas when they next reload their keys. */
   async revoke(kid: string): Promise<void> {
-    this.refuseConfigured();
+    this.rejectConfigured();
     await this.reload();
     if (!this.keys.has(kid)) throw new OperatorError(`There is no signing key ${kid}.`);
     const signing = this.current()?.kid ?? kid;
@@ -151,7 +153,7 @@ export class SigningKeysService implements OnModuleDestroy {
     return this.clock.now() / 1000;
   }
 
-  private refuseConfigured(): void {
+  private rejectConfigured(): void {
     if (this.configured)
       throw new OperatorError(
         'The signing keys are those of SIGNING_KEYS: add the new key after the old one there, restart all replicas, ' +
@@ -193,8 +195,13 @@ export class SigningKeysService implements OnModuleDestroy {
   async reload(): Promise<void> {
     if (this.configured) return;
     this.lastReload = this.clock.monotonic();
+    const number = ++this.reloads;
+    const rows = await this.stored();
+    // A reload that began later has already finished, and knows more.
+    if (number < this.newestReload) return;
+    this.newestReload = number;
     this.remember(
-      (await this.stored())
+      rows
         .filter(({ expired }) => !expired)
         .map((row) => ({
           ...(this.keys.get(row.kid) ?? this.opened(row)),

@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { StoreLinks } from '../platform/config/store-links';
-import { EmbeddedGameResponse, embeddedGameAnswer } from '../games/embedded-game.dto';
+import { EmbeddedGameResponse, embeddedGameResponse } from '../games/embedded-game.dto';
 import { PageResponse, Page, PerPage } from '../platform/http/paging';
 import { IdList, Id } from '../platform/http/parameters';
 import type { Packed } from '../platform/database/packed-row';
@@ -94,7 +94,7 @@ export class RemovedResponse extends SuccessResponse {
   removed: boolean;
 }
 
-export function collectionGameAnswer(
+export function collectionGameResponse(
   collection_id: number,
   selected: Packed,
   links: StoreLinks,
@@ -107,6 +107,6 @@ export function collectionGameAnswer(
     blurb: row.blurb,
     user_id: row.user_id,
     created_at: modernTimestamp(row.added_at),
-    game: embeddedGameAnswer(row, links),
+    game: embeddedGameResponse(row, links),
   };
 }

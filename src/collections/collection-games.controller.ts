@@ -11,7 +11,7 @@ import { RetryKey } from '../auth/retry-key';
 import { IdempotencyService, OncePerKey } from '../platform/idempotency/idempotency.service';
 import {
   AddGameRequest,
-  collectionGameAnswer,
+  collectionGameResponse,
   CollectionGamesResponse,
   CollectionGamesRequest,
   OneCollectionGameResponse,
@@ -48,10 +48,10 @@ export class CollectionGamesController {
   ): Promise<CollectionGamesResponse | LongList<Packed>> {
     const { collection_id, page, per_page } = request;
     const rows = await this.entries.page(user_id, request);
-    return this.lists.answer(
+    return this.lists.response(
       'collection_games',
       rows,
-      (row) => collectionGameAnswer(collection_id, row, this.links),
+      (row) => collectionGameResponse(collection_id, row, this.links),
       { page, per_page },
     );
   }

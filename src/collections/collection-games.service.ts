@@ -8,7 +8,7 @@ import { type Rows, SHORT_LIST } from '../platform/http/long-lists';
 import { canView, canViewOfMany, isPublic } from '../games/visibility';
 import {
   type AddGameRequest,
-  collectionGameAnswer,
+  collectionGameResponse,
   type CollectionGamesRequest,
   type OneCollectionGameResponse,
   type OrderRequest,
@@ -215,7 +215,7 @@ export class CollectionGamesService {
       [bind(ADD, [collection_id, user_id, game_id, blurb]), bind(ENTRY, [collection_id, user_id, game_id])],
       ({ viewable }, rowsOf) => {
         if (!viewable) throw invalidGame();
-        return { collection_game: collectionGameAnswer(collection_id, rowsOf(ENTRY)[0]!, this.links) };
+        return { collection_game: collectionGameResponse(collection_id, rowsOf(ENTRY)[0]!, this.links) };
       },
     );
   }
@@ -244,7 +244,7 @@ export class CollectionGamesService {
       (_, rowsOf) => {
         const [entry] = rowsOf(ENTRY);
         if (!entry) throw notInCollection();
-        return { collection_game: collectionGameAnswer(collection_id, entry, this.links) };
+        return { collection_game: collectionGameResponse(collection_id, entry, this.links) };
       },
     );
   }

@@ -159,7 +159,7 @@ export class ListedCollectionResponse extends CollectionResponse {
   has_game?: boolean;
 }
 
-export const collectionAnswer = (row: CollectionRow, links: StoreLinks): ListedCollectionResponse => ({
+export const collectionResponse = (row: CollectionRow, links: StoreLinks): ListedCollectionResponse => ({
   id: row.id,
   title: row.title,
   url: links.collection(row.id, row.title),

@@ -10,7 +10,7 @@ import { RetryKey } from '../auth/retry-key';
 import { IdempotencyService, OncePerKey } from '../platform/idempotency/idempotency.service';
 import { SuccessResponse } from '../platform/http/success-response';
 import {
-  collectionAnswer,
+  collectionResponse,
   CollectionRequest,
   CollectionsResponse,
   CreateCollectionRequest,
@@ -43,7 +43,7 @@ export class CollectionsController {
     @CurrentCredential() { user_id }: Credential,
   ): Promise<CollectionsResponse | LongList<CollectionRow>> {
     const rows = await this.collections.editableBy(user_id, game_id);
-    return this.lists.answer('collections', rows, (row) => collectionAnswer(row, this.links));
+    return this.lists.response('collections', rows, (row) => collectionResponse(row, this.links));
   }
 
   @Get('collections/:collection_id')

@@ -11,7 +11,7 @@ import { type Rows, SHORT_LIST, SLICE_BYTES } from '../platform/http/long-lists'
 import type { SuccessResponse } from '../platform/http/success-response';
 import {
   type CollectionResponse,
-  collectionAnswer,
+  collectionResponse,
   type CreateCollectionRequest,
   type OneCollectionResponse,
   type UpdateCollectionRequest,
@@ -179,7 +179,7 @@ export class CollectionsService {
   async one(id: number, user_id: number): Promise<CollectionResponse> {
     const row = await this.database.row(ONE, [id, user_id]);
     if (!row) throw invalidCollection();
-    return collectionAnswer(row, this.links);
+    return collectionResponse(row, this.links);
   }
 
   /** Any collection with its editors: for operators, who see all. */
@@ -187,7 +187,7 @@ export class CollectionsService {
     const row = await this.collections.findOneBy({ id });
     if (!row) return undefined;
     const editors = await this.database.rows(EDITORS, [id]);
-    return { collection: collectionAnswer(row, this.links), editors };
+    return { collection: collectionResponse(row, this.links), editors };
   }
 
   create(user_id: number, request: CreateCollectionRequest): Write<OneCollectionResponse> {
@@ -203,7 +203,7 @@ export class CollectionsService {
         const [row] = rowsOf(CREATE);
         if (row?.full) throw badRequest('too many collections');
         if (!row?.id) throw invalidGame();
-        return { collection: collectionAnswer(row, this.links) };
+        return { collection: collectionResponse(row, this.links) };
       },
       lock: lockOf(user_id),
     };
@@ -216,7 +216,7 @@ export class CollectionsService {
       user_id,
       collection_id,
       [bind(UPDATE, [collection_id, user_id, title, description, hidden, layout, on_profile])],
-      (row) => ({ collection: collectionAnswer(row, this.links) }),
+      (row) => ({ collection: collectionResponse(row, this.links) }),
     );
   }
 

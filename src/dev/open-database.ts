@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { keptSecret } from '../platform/config/kept-secrets';
+import { keptSecret } from '../platform/config/stored-secrets';
 import { OperatorError } from '../platform/config/operator-error';
 import type { Settings } from '../platform/config/settings';
 import { openEmbeddedPostgres } from './embedded/embedded-postgres';

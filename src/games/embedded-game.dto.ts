@@ -99,7 +99,7 @@ export class OneGameResponse {
   game: GameWithUserResponse;
 }
 
-export const embeddedGameAnswer = (row: EmbeddedGameRow, links: StoreLinks): EmbeddedGameResponse => ({
+export const embeddedGameResponse = (row: EmbeddedGameRow, links: StoreLinks): EmbeddedGameResponse => ({
   id: row.id,
   title: row.title,
   short_text: row.short_text,
@@ -115,7 +115,7 @@ export const embeddedGameAnswer = (row: EmbeddedGameRow, links: StoreLinks): Emb
 
 export type GameUserRow = Pick<GameWithUserRow, 'owner_id' | 'username' | 'display_name' | 'owner_cover_url'>;
 
-export const gameUserAnswer = (row: GameUserRow, links: StoreLinks): GameUserResponse => ({
+export const gameUserResponse = (row: GameUserRow, links: StoreLinks): GameUserResponse => ({
   id: row.owner_id,
   username: row.username,
   display_name: row.display_name || row.username,
@@ -123,8 +123,8 @@ export const gameUserAnswer = (row: GameUserRow, links: StoreLinks): GameUserRes
   cover_url: row.owner_cover_url,
 });
 
-export function gameWithUserAnswer(row: GameWithUserRow, links: StoreLinks): GameWithUserResponse {
-  const answer = embeddedGameAnswer(row, links) as GameWithUserResponse;
-  answer.user = gameUserAnswer(row, links);
-  return answer;
+export function gameWithUserResponse(row: GameWithUserRow, links: StoreLinks): GameWithUserResponse {
+  const response = embeddedGameResponse(row, links) as GameWithUserResponse;
+  response.user = gameUserResponse(row, links);
+  return response;
 }

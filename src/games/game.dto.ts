@@ -42,7 +42,7 @@ export class GameResponse extends EmbeddedGameResponse {
   earnings: EarningResponse[];
 }
 
-function earningAnswer(earning: string): EarningResponse {
+function earningResponse(earning: string): EarningResponse {
   const currency = earning.slice(0, 3);
   const amount = Number(earning.slice(3));
   return { currency, amount_formatted: formatMoney(amount, currency), amount };
@@ -54,11 +54,11 @@ export const gameFigures = (row: GameRow) => ({
   views_count: row.views_count,
   downloads_count: row.downloads_count,
   purchases_count: row.purchases_count,
-  earnings: row.earnings.map(earningAnswer),
+  earnings: row.earnings.map(earningResponse),
 });
 
 /** In the order in which the API names the fields, which is not that of an embedded game. */
-export const gameAnswer = (row: GameRow, links: StoreLinks): GameResponse => ({
+export const gameResponse = (row: GameRow, links: StoreLinks): GameResponse => ({
   id: row.id,
   title: row.title,
   short_text: row.short_text,

@@ -5,7 +5,7 @@ import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../platform/config/store-links';
 import { Fails } from '../platform/http/routes';
 import { Params } from '../platform/http/params.decorator';
-import { GameRequest, gameWithUserAnswer, OneGameResponse } from './embedded-game.dto';
+import { GameRequest, gameWithUserResponse, OneGameResponse } from './embedded-game.dto';
 import { GamesService } from './games.service';
 
 @ApiTags('Games')
@@ -25,6 +25,6 @@ export class GamesController {
     @Params() { game_id }: GameRequest,
     @CurrentCredential() { user_id }: Credential,
   ): Promise<OneGameResponse> {
-    return { game: gameWithUserAnswer(await this.games.find(game_id, user_id), this.links) };
+    return { game: gameWithUserResponse(await this.games.find(game_id, user_id), this.links) };
   }
 }

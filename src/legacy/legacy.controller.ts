@@ -21,7 +21,7 @@ import { PurchasesService } from '../purchases/purchases.service';
 import { DownloadsService } from '../uploads/downloads.service';
 import { DownloadUploadRequest, UploadsRequest } from '../uploads/download.dto';
 import { UploadsService } from '../uploads/uploads.service';
-import { userAnswer } from '../users/user.dto';
+import { userResponse } from '../users/user.dto';
 import { UsersService } from '../users/users.service';
 import {
   legacyCredentialsInfo,
@@ -82,7 +82,7 @@ export class LegacyController {
   @ReplacedBy('/profile', "Get the user's profile")
   @ApiOkResponse({ type: ProfileResponse })
   async me(@CurrentCredential() credential: Credential): Promise<ProfileResponse> {
-    return { user: userAnswer(await this.users.ownerOf(credential), this.links) };
+    return { user: userResponse(await this.users.ownerOf(credential), this.links) };
   }
 
   @Get('my-games')
@@ -93,7 +93,7 @@ export class LegacyController {
     @CurrentCredential() { user_id }: Credential,
   ): Promise<LegacyGamesResponse | LongList<GameRow>> {
     const rows = await this.games.editableBy(user_id);
-    return this.lists.answer('games', rows, (row) => legacyGame(row, this.links));
+    return this.lists.response('games', rows, (row) => legacyGame(row, this.links));
   }
 
   @Get('my-owned-keys')
@@ -146,7 +146,7 @@ export class LegacyController {
     @CurrentCredential() { user_id }: Credential,
   ): Promise<LegacyPurchasesResponse | LongList<PurchaseRow>> {
     const rows = await this.purchases.find(request, user_id);
-    return this.lists.answer('purchases', rows, (row) => legacyPurchase(row, request.game_id));
+    return this.lists.response('purchases', rows, (row) => legacyPurchase(row, request.game_id));
   }
 
   @Get('game/:game_id/uploads')

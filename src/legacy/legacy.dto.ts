@@ -3,12 +3,12 @@ import type { Credential } from '../auth/credential';
 import type { StoreLinks } from '../platform/config/store-links';
 import { CredentialsInfoResponse } from '../credentials/credentials.dto';
 import { GameResponse, gameFigures } from '../games/game.dto';
-import { gameUserAnswer, GameWithUserResponse } from '../games/embedded-game.dto';
+import { gameUserResponse, GameWithUserResponse } from '../games/embedded-game.dto';
 import type { GameRow, GameWithUserRow } from '../games/game.row';
 import { formatMoney } from '../platform/formats/money';
 import { legacyTimestamp, timestampOf } from '../platform/formats/timestamps';
 import { PageResponse } from '../platform/http/paging';
-import { downloadKeyAnswer, DownloadKeyObject } from '../purchases/download-key.dto';
+import { downloadKeyResponse, DownloadKeyObject } from '../purchases/download-key.dto';
 import type { DownloadKeyRow } from '../purchases/download-key.row';
 import { OwnedKeyObject } from '../purchases/owned-key.dto';
 import type { OwnedKeyRow } from '../purchases/owned-key.row';
@@ -188,7 +188,7 @@ export const legacyGameWithUser = (row: GameWithUserRow, links: StoreLinks): Leg
   min_price: row.min_price,
   published_at: row.published_at && legacyTimestamp(row.published_at),
   created_at: legacyTimestamp(row.created_at),
-  user: gameUserAnswer(row, links),
+  user: gameUserResponse(row, links),
 });
 
 export const legacyOwnedKey = (row: OwnedKeyRow, links: StoreLinks): LegacyOwnedKey => ({
@@ -202,7 +202,7 @@ export const legacyOwnedKey = (row: OwnedKeyRow, links: StoreLinks): LegacyOwned
 });
 
 export const legacyDownloadKey = (row: DownloadKeyRow, links: StoreLinks): LegacyDownloadKey => ({
-  ...downloadKeyAnswer(row, links),
+  ...downloadKeyResponse(row, links),
   created_at: legacyTimestamp(row.created_at),
 });
 

@@ -10,7 +10,7 @@ const LEGACY = '/api/1/';
  */
 export const lenientClients: RequestHandler = (req, res, next) => {
   if (req.path.startsWith(LEGACY)) {
-    answerRefusalsWith200(res);
+    sendErrorsWith200(res);
     if (req.method === 'POST') req.method = 'GET';
   }
   // The operator's token is never a parameter.
@@ -33,7 +33,7 @@ export const lenientClients: RequestHandler = (req, res, next) => {
 };
 
 // Old clients read errors only from a 200. A 5xx keeps its status, on which they retry.
-function answerRefusalsWith200(res: Response): void {
+function sendErrorsWith200(res: Response): void {
   const writeHead = res.writeHead.bind(res) as (status: number, ...rest: unknown[]) => Response;
   res.writeHead = ((status: number, ...rest: unknown[]) => {
     writeHead(status >= 400 && status < 500 ? 200 : status, ...rest);

@@ -4,12 +4,12 @@ import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { Settings } from '../platform/config/settings';
 import { StoreLinks } from '../platform/config/store-links';
-import { type GameUserRow, gameUserAnswer } from '../games/embedded-game.dto';
-import { gameAnswer } from '../games/game.dto';
+import { type GameUserRow, gameUserResponse } from '../games/embedded-game.dto';
+import { gameResponse } from '../games/game.dto';
 import type { GameRow } from '../games/game.row';
 import { GamesService } from '../games/games.service';
 import { type LongList, LongLists } from '../platform/http/long-lists';
-import { userAnswer } from '../users/user.dto';
+import { userResponse } from '../users/user.dto';
 import { UsersService } from '../users/users.service';
 import { ProfileResponse, ProfileGamesResponse } from './profile.dto';
 
@@ -29,7 +29,7 @@ export class ProfileController {
   @Scopes('profile:me')
   @ApiOkResponse({ type: ProfileResponse })
   async profile(@CurrentCredential() credential: Credential): Promise<ProfileResponse> {
-    return { user: userAnswer(await this.users.ownerOf(credential), this.links) };
+    return { user: userResponse(await this.users.ownerOf(credential), this.links) };
   }
 
   @Get('games')
@@ -41,12 +41,12 @@ export class ProfileController {
   ): Promise<ProfileGamesResponse | LongList<GameRow> | LongList<GameRow & GameUserRow>> {
     if (this.settings.LENIENT_CLIENTS) {
       const rows = await this.games.editableWithOwners(user_id);
-      return this.lists.answer('games', rows, (row) => ({
-        ...gameAnswer(row, this.links),
-        user: gameUserAnswer(row, this.links),
+      return this.lists.response('games', rows, (row) => ({
+        ...gameResponse(row, this.links),
+        user: gameUserResponse(row, this.links),
       }));
     }
     const rows = await this.games.editableBy(user_id);
-    return this.lists.answer('games', rows, (row) => gameAnswer(row, this.links));
+    return this.lists.response('games', rows, (row) => gameResponse(row, this.links));
   }
 }

@@ -10,7 +10,7 @@ import {
   Pattern,
 } from '../platform/http/parameters';
 import { modernTimestamp } from '../platform/formats/timestamps';
-import { UserResponse, userAnswer } from '../users/user.dto';
+import { UserResponse, userResponse } from '../users/user.dto';
 import type { CreatedKeyRow, DownloadKeyRow } from './download-key.row';
 
 @ExactlyOneOf('download_key', 'user_id', 'email')
@@ -61,13 +61,13 @@ export class DownloadKeyResponse {
   download_key: DownloadKeyObject;
 }
 
-export const downloadKeyAnswer = (row: DownloadKeyRow, links: StoreLinks): DownloadKeyObject => ({
+export const downloadKeyResponse = (row: DownloadKeyRow, links: StoreLinks): DownloadKeyObject => ({
   id: row.id,
   created_at: modernTimestamp(row.created_at),
   downloads: row.downloads,
   key: row.key,
   game_id: row.game_id,
-  ...(row.owner ? { owner: userAnswer(row.owner, links) } : {}),
+  ...(row.owner ? { owner: userResponse(row.owner, links) } : {}),
 });
 
 export const MAX_KEYS = 1000;

@@ -3,10 +3,10 @@ import type { StoreLinks } from '../platform/config/store-links';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { PageResponse, Page, PerPage } from '../platform/http/paging';
 import { Id, Timestamp } from '../platform/http/parameters';
-import { UserResponse, userAnswer } from '../users/user.dto';
+import { UserResponse, userResponse } from '../users/user.dto';
 import { DownloadKeyObject } from './download-key.dto';
 import type { SaleRow } from './game-sales.service';
-import { purchaseAnswer, PurchaseObject } from './purchase.dto';
+import { purchaseResponse, PurchaseObject } from './purchase.dto';
 
 const BUYER = {
   id: 2,
@@ -105,17 +105,17 @@ export class GameSalesResponse extends PageResponse {
   sales: SaleObject[];
 }
 
-export function saleAnswer({ buyer, key, status, ...row }: SaleRow, game_id: number, links: StoreLinks) {
-  const { status: _, ...purchase } = purchaseAnswer({ ...row, status: 'complete' }, game_id);
+export function saleResponse({ buyer, key, status, ...row }: SaleRow, game_id: number, links: StoreLinks) {
+  const { status: _, ...purchase } = purchaseResponse({ ...row, status: 'complete' }, game_id);
   return {
     ...purchase,
     amount: row.amount,
     status,
-    user: buyer && userAnswer(buyer, links),
+    user: buyer && userResponse(buyer, links),
     download_key: key && {
       ...key,
       created_at: modernTimestamp(key.created_at),
-      claimed_by: key.claimed_by && userAnswer(key.claimed_by, links),
+      claimed_by: key.claimed_by && userResponse(key.claimed_by, links),
     },
   } satisfies SaleObject;
 }

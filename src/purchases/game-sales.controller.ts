@@ -6,7 +6,7 @@ import { StoreLinks } from '../platform/config/store-links';
 import { type LongList, LongLists } from '../platform/http/long-lists';
 import { Fails } from '../platform/http/routes';
 import { Params } from '../platform/http/params.decorator';
-import { saleAnswer, GameSalesResponse, GameSalesRequest } from './game-sale.dto';
+import { saleResponse, GameSalesResponse, GameSalesRequest } from './game-sale.dto';
 import { GameSalesService, type SaleRow } from './game-sales.service';
 
 @ApiTags('Purchases')
@@ -35,6 +35,6 @@ export class GameSalesController {
     const offset = (page - 1) * per_page;
     const rows = await this.sales.find(game_id, user_id, { since, limit: per_page, offset });
     const head = { page, per_page };
-    return this.lists.answer('sales', rows, (row) => saleAnswer(row, game_id, this.links), head);
+    return this.lists.response('sales', rows, (row) => saleResponse(row, game_id, this.links), head);
   }
 }

@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { StoreLinks } from '../platform/config/store-links';
 import { modernTimestamp } from '../platform/formats/timestamps';
-import { GameWithUserResponse, gameWithUserAnswer } from '../games/embedded-game.dto';
+import { GameWithUserResponse, gameWithUserResponse } from '../games/embedded-game.dto';
 import { PageResponse, Page, PerPage } from '../platform/http/paging';
 import type { OwnedKeyRow } from './owned-key.row';
 
@@ -59,12 +59,12 @@ export class OwnershipResponse {
   owns: boolean;
 }
 
-export const ownedKeyAnswer = (row: OwnedKeyRow, links: StoreLinks): OwnedKeyObject => ({
+export const ownedKeyResponse = (row: OwnedKeyRow, links: StoreLinks): OwnedKeyObject => ({
   id: row.key_id,
   game_id: row.id,
   purchase_id: row.purchase_id,
   created_at: modernTimestamp(row.key_created_at),
   updated_at: modernTimestamp(row.key_updated_at ?? row.key_created_at),
   downloads: row.downloads,
-  game: gameWithUserAnswer(row, links),
+  game: gameWithUserResponse(row, links),
 });

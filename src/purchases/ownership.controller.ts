@@ -6,7 +6,7 @@ import { StoreLinks } from '../platform/config/store-links';
 import { GameRequest } from '../games/embedded-game.dto';
 import { Fails } from '../platform/http/routes';
 import { Params } from '../platform/http/params.decorator';
-import { ownedKeyAnswer, OwnedKeysResponse, OwnedKeysRequest, OwnershipResponse } from './owned-key.dto';
+import { ownedKeyResponse, OwnedKeysResponse, OwnedKeysRequest, OwnershipResponse } from './owned-key.dto';
 import { OwnedKeysService } from './owned-keys.service';
 import { OwnershipService } from './ownership.service';
 
@@ -50,6 +50,6 @@ export class OwnershipController {
   ): Promise<OwnedKeysResponse> {
     const rows = await this.owned_keys.page(user_id, request);
     const { page, per_page } = request;
-    return { page, per_page, owned_keys: rows.map((row) => ownedKeyAnswer(row, this.links)) };
+    return { page, per_page, owned_keys: rows.map((row) => ownedKeyResponse(row, this.links)) };
   }
 }

@@ -74,7 +74,7 @@ export class PurchasesResponse {
   purchases: PurchaseObject[];
 }
 
-export const purchaseAnswer = (row: PurchaseRow, game_id: number): PurchaseObject => ({
+export const purchaseResponse = (row: PurchaseRow, game_id: number): PurchaseObject => ({
   id: row.id,
   donation: row.donation,
   email: row.email,

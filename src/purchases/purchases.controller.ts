@@ -6,9 +6,9 @@ import { StoreLinks } from '../platform/config/store-links';
 import { type LongList, LongLists } from '../platform/http/long-lists';
 import { Fails } from '../platform/http/routes';
 import { Params } from '../platform/http/params.decorator';
-import { DownloadKeyResponse, downloadKeyAnswer, DownloadKeyRequest } from './download-key.dto';
+import { DownloadKeyResponse, downloadKeyResponse, DownloadKeyRequest } from './download-key.dto';
 import { DownloadKeysService } from './download-keys.service';
-import { purchaseAnswer, PurchasesResponse, PurchasesRequest } from './purchase.dto';
+import { purchaseResponse, PurchasesResponse, PurchasesRequest } from './purchase.dto';
 import type { PurchaseRow } from './purchase.row';
 import { PurchasesService } from './purchases.service';
 import { LimitFailedLookups } from '../platform/rate-limits/rate-limits.decorators';
@@ -38,7 +38,7 @@ export class PurchasesController {
     @CurrentCredential() { user_id }: Credential,
   ): Promise<DownloadKeyResponse> {
     const row = await this.download_keys.find(request, user_id);
-    return { download_key: downloadKeyAnswer(row, this.links) };
+    return { download_key: downloadKeyResponse(row, this.links) };
   }
 
   @Get('purchases')
@@ -56,6 +56,6 @@ export class PurchasesController {
     @CurrentCredential() { user_id }: Credential,
   ): Promise<PurchasesResponse | LongList<PurchaseRow>> {
     const rows = await this.purchases.find(request, user_id);
-    return this.lists.answer('purchases', rows, (row) => purchaseAnswer(row, request.game_id));
+    return this.lists.response('purchases', rows, (row) => purchaseResponse(row, request.game_id));
   }
 }

@@ -2,7 +2,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import type { StoreLinks } from '../platform/config/store-links';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { IntegerField, TimeField } from '../platform/openapi/fields';
-import { gameUserAnswer, GameUserResponse, type GameUserRow } from '../games/embedded-game.dto';
+import { gameUserResponse, GameUserResponse, type GameUserRow } from '../games/embedded-game.dto';
 import { BUILD_STATES } from '../wharf/build.entity';
 import type { BuildRow } from './upload.row';
 
@@ -92,7 +92,7 @@ export const buildWithFiles = (
   links: StoreLinks,
 ): BuildWithFilesResponse => ({
   ...buildResponse(row),
-  user: gameUserAnswer(row, links),
+  user: gameUserResponse(row, links),
   files:
     row.size === null
       ? []

@@ -48,7 +48,7 @@ export class OneUserResponse {
   user: UserResponse;
 }
 
-export const userAnswer = (row: UserRow, links: StoreLinks): UserResponse => ({
+export const userResponse = (row: UserRow, links: StoreLinks): UserResponse => ({
   id: row.id,
   username: row.username,
   display_name: row.display_name || row.username,

@@ -4,7 +4,7 @@ import { Scopes } from '../auth/access';
 import { StoreLinks } from '../platform/config/store-links';
 import { Params } from '../platform/http/params.decorator';
 import { Fails } from '../platform/http/routes';
-import { OneUserResponse, userAnswer, UserRequest } from './user.dto';
+import { OneUserResponse, userResponse, UserRequest } from './user.dto';
 import { UsersService } from './users.service';
 
 @ApiTags('Users')
@@ -21,6 +21,6 @@ export class UsersController {
   @ApiOkResponse({ type: OneUserResponse })
   @Fails(404, 'invalid user')
   async user(@Params() { user_id }: UserRequest): Promise<OneUserResponse> {
-    return { user: userAnswer(await this.users.find(user_id), this.links) };
+    return { user: userResponse(await this.users.find(user_id), this.links) };
   }
 }

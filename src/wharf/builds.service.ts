@@ -3,7 +3,7 @@ import { Clock } from '../platform/config/clock';
 import { batched } from '../platform/database/batched';
 import { Database } from '../platform/database/database';
 import { read, type Statement } from '../platform/database/statement';
-import { type Cacheable, cacheable } from '../platform/http/answer';
+import { type Cacheable, cacheable } from '../platform/http/response';
 import { apiError } from '../platform/http/api-error';
 import { LatestResponse, LatestRequest } from './latest.dto';
 import { showsBuilds } from '../games/visibility';
@@ -61,7 +61,7 @@ const BYTES_PER_ENTRY = 160;
 const bytesOf = (url: string, version: string | null) =>
   BYTES_PER_ENTRY + url.length + (version?.length ?? 0);
 // Few, because most games number their versions in the same way.
-const MAX_ANSWERS = 5000;
+const MAX_CACHED = 5000;
 // In milliseconds. Short, since new games and users are not recorded as changes.
 const MISSING_MAX_AGE = 700;
 // The length of URLs that are cached: enough for the longest names without escapes.
@@ -73,7 +73,7 @@ export class BuildsService {
   private readonly found: ExpiringCache<string | null>;
   // Separate, so that requests for unknown games displace no responses.
   private readonly missing = new ExpiringCache<Missing>(maxAge(MISSING_MAX_AGE), 1000);
-  private readonly answers = new ExpiringCache<Cacheable>(maxAge(Infinity), MAX_ANSWERS);
+  private readonly responses = new ExpiringCache<Cacheable>(maxAge(Infinity), MAX_CACHED);
   private readonly loading = new SingleFlight<NewestBuild | Missing>();
   private readonly byGame = batched((asked: readonly unknown[][]) =>
     this.newestFinishedBuilds(NEWEST_BY_GAME, asked),
@@ -93,7 +93,7 @@ export class BuildsService {
   /** The cached response to a request with the same URL. */
   cached(url: string): Cacheable | undefined {
     const version = this.found.get(url, this.clock.monotonic());
-    return version === undefined ? undefined : this.answerOf(version);
+    return version === undefined ? undefined : this.responseOf(version);
   }
 
   /** The newest finished build of a channel, of a game that is not private. `url`: the key of the cache, if any. */
@@ -105,7 +105,7 @@ export class BuildsService {
       : (this.missing.get(url, this.clock.monotonic()) ??
         this.loading.run(url, () => this.load(request, url))));
     if (typeof build === 'string') throw apiError(404, build);
-    return this.answerOf(build.version);
+    return this.responseOf(build.version);
   }
 
   private async load(request: LatestRequest, url: string): Promise<NewestBuild | Missing> {
@@ -118,12 +118,12 @@ export class BuildsService {
   }
 
   /** Responses depend only on the version, so they never expire. No version is the empty text. */
-  private answerOf(version: string | null): Cacheable {
-    const known = this.answers.peek(version ?? '');
+  private responseOf(version: string | null): Cacheable {
+    const known = this.responses.peek(version ?? '');
     if (known) return known;
-    const answer = cacheable({ latest: version ?? undefined } satisfies LatestResponse);
-    this.answers.set(version ?? '', answer, this.clock.monotonic());
-    return answer;
+    const response = cacheable({ latest: version ?? undefined } satisfies LatestResponse);
+    this.responses.set(version ?? '', response, this.clock.monotonic());
+    return response;
   }
 
   private newestFinishedBuild({ game_id, target, channel_name }: LatestRequest) {

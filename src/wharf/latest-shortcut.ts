@@ -3,7 +3,7 @@ import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Settings } from '../platform/config/settings';
 import { ApiError } from '../platform/http/api-error';
-import { answerError, type Cacheable, sendCacheable } from '../platform/http/answer';
+import { sendError, type Cacheable, sendCacheable } from '../platform/http/response';
 import { hasBody } from '../platform/http/body';
 import { RequestGate } from '../platform/http/request-gate';
 import type { RequestLog } from '../platform/observability/request-log';
@@ -43,35 +43,35 @@ export class LatestShortcut implements OnApplicationBootstrap {
   }
 
   onApplicationBootstrap(): void {
-    this.gate.shortcut = { prefix: PATH, answers: (req, res) => this.answers(req as Request, res) };
+    this.gate.shortcut = { prefix: PATH, handles: (req, res) => this.handles(req as Request, res) };
   }
 
   /** For a request that the router took. */
   async serve(request: LatestRequest, req: Request, res: Response): Promise<void> {
     // With parameters in the body the URL alone doesn't identify the response.
     const url = req.body ? undefined : PATH + req.url.slice(req.url.indexOf('?') + 1);
-    const answer = await this.builds.latest(request, url);
-    sendCacheable(req, res, answer, this.cacheControl);
+    const response = await this.builds.latest(request, url);
+    sendCacheable(req, res, response, this.cacheControl);
   }
 
-  private answers(req: Request, res: ServerResponse): boolean {
+  private handles(req: Request, res: ServerResponse): boolean {
     if (req.method !== 'GET' || hasBody(req)) return false;
     const found = this.builds.cached(req.url) ?? requestIn(req.url);
     if (!found) return false;
     req.route = ROUTE;
-    this.answer(req, res, found).catch((error: unknown) => answerError(this.log, res, error));
+    this.respond(req, res, found).catch((error: unknown) => sendError(this.log, res, error));
     return true;
   }
 
-  private async answer(req: Request, res: ServerResponse, found: Cacheable | LatestRequest): Promise<void> {
+  private async respond(req: Request, res: ServerResponse, found: Cacheable | LatestRequest): Promise<void> {
     const isCached = 'body' in found;
     // A cached response isn't a failed lookup.
     if (!isCached) this.limits.check('address', req, res);
     await this.limits.spendAddress(req, res);
     try {
-      const answer = isCached ? found : await this.builds.latest(found, req.url);
+      const response = isCached ? found : await this.builds.latest(found, req.url);
       // The deadline may have sent a response already.
-      if (!res.headersSent) sendCacheable(req, res, answer, this.cacheControl);
+      if (!res.headersSent) sendCacheable(req, res, response, this.cacheControl);
     } catch (error) {
       if (error instanceof ApiError && error.status === 404) void this.limits.failed('address', req);
       throw error;

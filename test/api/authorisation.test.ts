@@ -6,7 +6,16 @@ import { OperatorTokensService } from '../../src/operator/tokens/operator-tokens
 import { type Route, routesOf } from '../../src/auth/routes';
 import { covers } from '../../src/auth/credential';
 import { type Scope, SCOPES } from '../../src/auth/scopes';
-import { type Actor, anonymous, type Answer, failure, make, sql, theApp, useStore } from '../support/store';
+import {
+  type Actor,
+  anonymous,
+  type HttpResponse,
+  failure,
+  make,
+  sql,
+  theApp,
+  useStore,
+} from '../support/store';
 import { OPERATOR_TOKEN } from '../support/importing';
 import { forge } from '../support/tokens';
 
@@ -32,12 +41,12 @@ interface Call {
 
 type CallOn = (things: Things) => Call;
 
-/** How one route answers callers whose credential is good: `refused` where the object is not theirs. */
+/** How one route responses callers whose credential is good: `rejected` where the object is not theirs. */
 interface Row {
   call: CallOn;
   success: number;
-  refused?: Answer;
-  missing?: Answer;
+  rejected?: HttpResponse;
+  missing?: HttpResponse;
 }
 
 const on = (path: string, form?: Record<string, unknown>): Call => ({ path, form });
@@ -53,16 +62,16 @@ const MISSING: Things = {
 
 /** No credential is read. */
 const open = (path: string, success = 200): Row => ({ call: () => on(path), success });
-/** A page: a credential opens nothing, and without a session one is sent to sign in; a form without one is refused. */
+/** A page: a credential opens nothing, and without a session one is sent to sign in; a form without one is rejected. */
 const page = (path: string): Row => open(path, 303);
 const pageForm = (path: string): Row => ({ call: () => on(path, {}), success: 403 });
 /** About the caller alone. */
 const own = (call: CallOn): Row => ({ call, success: 200 });
 /** About an object: others are told what callers are told for one that does not exist, or that it is not theirs. */
-const editors = (call: CallOn, missing: Answer, refused = missing): Row => ({
+const editors = (call: CallOn, missing: HttpResponse, rejected = missing): Row => ({
   call,
   success: 200,
-  refused,
+  rejected,
   missing,
 });
 
@@ -340,14 +349,19 @@ beforeEach(async () => {
   await sql('DELETE FROM collections WHERE user_id = $1 AND id <> ALL ($2)', [owner.id, kept]);
 });
 
-async function ask(route: Route, row: Row, credential: string | undefined, object: Things): Promise<Answer> {
+async function ask(
+  route: Route,
+  row: Row,
+  credential: string | undefined,
+  object: Things,
+): Promise<HttpResponse> {
   const { path, form } = row.call(object);
   const address = legacyPath(path, credential);
   const caller = anonymous.with(credential);
   return route.method === 'GET' ? caller.get(address) : caller.post(address, form);
 }
 
-const refusal = (credential: string, scope: Scope) =>
+const rejection = (credential: string, scope: Scope) =>
   failure(403, `${isJwt(credential) ? 'token' : 'api key'} does not permit \`${scope}\``);
 
 const everyone = () => ({ owner, admin, developer, stranger });
@@ -373,7 +387,7 @@ test('the router has no route that no controller declares', () => {
 });
 
 describe('without a good credential', () => {
-  const cases: [string, () => Promise<string | undefined>, Answer][] = [
+  const cases: [string, () => Promise<string | undefined>, HttpResponse][] = [
     ['no credential', () => Promise.resolve(undefined), failure(401, 'authentication required')],
     ['an unknown key', () => Promise.resolve('never-a-key'), failure(401, 'invalid key')],
     [
@@ -409,15 +423,15 @@ describe('without a good credential', () => {
     const given = await credential();
     for (const route of routes()) {
       const row = rowOf(route);
-      const answer = await ask(route, row, given, await thingsFor(route));
+      const response = await ask(route, row, given, await thingsFor(route));
       if (readsNoCredential(route))
-        expect([nameOf(route), answer.status]).toEqual([nameOf(route), row.success]);
+        expect([nameOf(route), response.status]).toEqual([nameOf(route), row.success]);
       else if (isForOperators(route.access!))
-        expect([nameOf(route), answer]).toEqual([
+        expect([nameOf(route), response]).toEqual([
           nameOf(route),
           given === undefined ? failure(401, 'authentication required') : failure(401, 'invalid token'),
         ]);
-      else expect([nameOf(route), answer]).toEqual([nameOf(route), expected]);
+      else expect([nameOf(route), response]).toEqual([nameOf(route), expected]);
     }
   });
 });
@@ -448,9 +462,9 @@ test.each(Object.keys(TABLE))('%s: a scope that covers opens, any other does not
   const tried = [...Object.keys(SCOPES), needed.slice(0, -1), `${needed}:more`, 'nonsense'];
   for (const scope of tried)
     for (const credential of await credentialsWith(scope)) {
-      const answer = await ask(route, row, credential, await thingsFor(route));
-      const expected = covers([scope], needed) ? { status: row.success } : refusal(credential, needed);
-      expect([scope, answer]).toEqual([scope, expect.objectContaining(expected)]);
+      const response = await ask(route, row, credential, await thingsFor(route));
+      const expected = covers([scope], needed) ? { status: row.success } : rejection(credential, needed);
+      expect([scope, response]).toEqual([scope, expect.objectContaining(expected)]);
     }
 });
 
@@ -464,14 +478,17 @@ test('an operator token with the right opens, any other does not', async () => {
     const row = rowOf(route);
     const [kind, right] = route.access!.split(':');
     for (const { token, rights } of kind === 'operator' ? all : all.slice(-1)) {
-      const answer = await ask(route, row, token, object);
+      const response = await ask(route, row, token, object);
       const where = `${nameOf(route)} with ${rights.join()}`;
       if (kind !== 'operator')
-        expect([where, answer.status]).toEqual([where, readsNoCredential(route) ? row.success : 401]);
+        expect([where, response.status]).toEqual([where, readsNoCredential(route) ? row.success : 401]);
       else if (right === undefined || (rights as string[]).includes(right))
-        expect([where, answer.status]).toEqual([where, row.success]);
+        expect([where, response.status]).toEqual([where, row.success]);
       else
-        expect([where, answer]).toEqual([where, failure(403, `operator token does not permit \`${right}\``)]);
+        expect([where, response]).toEqual([
+          where,
+          failure(403, `operator token does not permit \`${right}\``),
+        ]);
     }
   }
 });
@@ -505,14 +522,14 @@ test('objects: owner and admins get in, others get what they get for an object t
     if (readsNoCredential(route) || isForOperators(route.access!)) continue;
     const row = rowOf(route);
     for (const [who, actor] of Object.entries(everyone())) {
-      const allowed = !row.refused || actor === owner || actor === admin;
-      const answer = await ask(route, row, actor.key, await thingsFor(route));
-      const expected = allowed ? expect.objectContaining({ status: row.success }) : row.refused;
-      expect([nameOf(route), who, answer]).toEqual([nameOf(route), who, expected]);
+      const allowed = !row.rejected || actor === owner || actor === admin;
+      const response = await ask(route, row, actor.key, await thingsFor(route));
+      const expected = allowed ? expect.objectContaining({ status: row.success }) : row.rejected;
+      expect([nameOf(route), who, response]).toEqual([nameOf(route), who, expected]);
     }
-    if (!row.refused) continue;
+    if (!row.rejected) continue;
     const foreign = await ask(route, row, owner.key, await things(developer, []));
-    expect([nameOf(route), 'foreign', foreign]).toEqual([nameOf(route), 'foreign', row.refused]);
+    expect([nameOf(route), 'foreign', foreign]).toEqual([nameOf(route), 'foreign', row.rejected]);
     const missing = await ask(route, row, owner.key, MISSING);
     expect([nameOf(route), 'missing', missing]).toEqual([nameOf(route), 'missing', row.missing]);
   }

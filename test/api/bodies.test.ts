@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { type Actor, type Answer, baseUrl, failure, make, send, sql, useStore } from '../support/store';
+import { type Actor, type HttpResponse, baseUrl, failure, make, send, sql, useStore } from '../support/store';
 
 useStore();
 
@@ -13,9 +13,9 @@ beforeAll(async () => {
 const FORM = 'application/x-www-form-urlencoded';
 const JSON_TYPE = 'application/json';
 
-async function post(body: string | Buffer, headers: Record<string, string>): Promise<Answer> {
-  const answer = await send('POST', '/collections', { headers: { ...owner.headers, ...headers }, body });
-  return { status: answer.status, body: answer.body };
+async function post(body: string | Buffer, headers: Record<string, string>): Promise<HttpResponse> {
+  const response = await send('POST', '/collections', { headers: { ...owner.headers, ...headers }, body });
+  return { status: response.status, body: response.body };
 }
 afterEach(() => sql('DELETE FROM collections'));
 const madeSoFar = () => sql('SELECT title FROM collections');
@@ -28,7 +28,7 @@ const badType = failure(415, 'unsupported media type');
 const title = 'title=Sent';
 const BOMB = gzipSync(Buffer.alloc(64 * 1024 * 1024, 'title=x&'));
 
-test.each<[string, string | Buffer, Record<string, string>, Answer]>([
+test.each<[string, string | Buffer, Record<string, string>, HttpResponse]>([
   ['null', 'null', { 'content-type': JSON_TYPE }, notAnObject],
   ['a JSON text', '"title"', { 'content-type': JSON_TYPE }, notAnObject],
   ['a JSON array', '[]', { 'content-type': JSON_TYPE }, notAnObject],
@@ -83,8 +83,8 @@ test.each<[string, string | Buffer, Record<string, string>, Answer]>([
   ['an unknown charset', title, { 'content-type': `${FORM}; charset=latin1` }, badCharset],
   ['utf-16', Buffer.from(title, 'utf16le'), { 'content-type': `${FORM}; charset=utf-16` }, badCharset],
   ['another media type', title, { 'content-type': 'text/xml' }, badType],
-])('%s changes nothing and is not repeated', async (_name, body, headers, answer) => {
-  expect(await post(body, headers)).toEqual(answer);
+])('%s changes nothing and is not repeated', async (_name, body, headers, response) => {
+  expect(await post(body, headers)).toEqual(response);
   expect(await madeSoFar()).toEqual([]);
 });
 
@@ -106,9 +106,9 @@ test.each([
     `POST /collections HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${owner.key}\r\nContent-Type: ${FORM}\r\n` +
       `Content-Length: ${body.length}\r\n\r\n${body}`,
   );
-  const [answer] = (await once(socket, 'data')) as [Buffer];
+  const [response] = (await once(socket, 'data')) as [Buffer];
   const isMade = body === 'title=Sent';
-  expect(answer.toString()).toMatch(isMade ? /^HTTP\/1\.1 200 / : /^HTTP\/1\.1 400 /);
+  expect(response.toString()).toMatch(isMade ? /^HTTP\/1\.1 200 / : /^HTTP\/1\.1 400 /);
   expect(await madeSoFar()).toEqual(isMade ? [{ title: 'Sent' }] : []);
 });
 

@@ -67,46 +67,46 @@ describe.each<[string, string | Buffer, number, string]>([
   ['a trailing slash', get('/health/live/'), 404, 'invalid api endpoint'],
   ['another case', get('/Health/Live'), 404, 'invalid api endpoint'],
 ])('%s', (_name, bytes, status, text) => {
-  test(`answers ${status} in the envelope, with a request id, echoing nothing`, async () => {
-    const answer = await sendRaw(bytes);
-    expect({ status: answer.status, body: answer.body }).toEqual({
+  test(`returns ${status} in the envelope, with a request id, echoing nothing`, async () => {
+    const response = await sendRaw(bytes);
+    expect({ status: response.status, body: response.body }).toEqual({
       status,
       body: JSON.stringify({ errors: [text] }),
     });
-    expect(answer.headers['content-type']).toBe('application/json');
-    expect(answer.headers['x-request-id']).toMatch(/^[\w-]{36}$/);
-    expect(answer.headers['x-content-type-options']).toBe('nosniff');
-    expect(answer.headers.allow).toEqual(
+    expect(response.headers['content-type']).toBe('application/json');
+    expect(response.headers['x-request-id']).toMatch(/^[\w-]{36}$/);
+    expect(response.headers['x-content-type-options']).toBe('nosniff');
+    expect(response.headers.allow).toEqual(
       status === 405 ? expect.stringContaining('GET, HEAD, OPTIONS') : undefined,
     );
-    expect(answer.headers['content-security-policy']).toBe(
+    expect(response.headers['content-security-policy']).toBe(
       "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
     );
   });
 });
 
 // The parser keeps nothing of what came before: a header whose name came in an earlier piece is nobody's.
-test('a control character in a credential that arrives in two pieces is refused wherever they part', async () => {
+test('a control character in a credential that arrives in two pieces is rejected wherever they part', async () => {
   const request = get('/profile', 'Authorization: Bearer a\x01b');
   const [name, character] = [request.indexOf('Authorization'), request.indexOf('\x01')];
   const seen = await Promise.all(
     Array.from({ length: request.length - 1 }, async (_, i) => {
       const { status, body } = await sendRaw([request.slice(0, i + 1), request.slice(i + 1)]);
-      return { at: i + 1, answer: `${status} ${body}` };
+      return { at: i + 1, response: `${status} ${body}` };
     }),
   );
-  for (const { at, answer } of seen) {
+  for (const { at, response } of seen) {
     const nameless = at > name && at <= character ? ['400 {"errors":["malformed request"]}'] : [];
-    expect(['401 {"errors":["invalid key"]}', ...nameless]).toContain(answer);
+    expect(['401 {"errors":["invalid key"]}', ...nameless]).toContain(response);
   }
 });
 
 test('exactly 100 headers are served', async () => {
-  const answer = await sendRaw(get('/', ...Array.from({ length: 99 }, (_, i) => `X-${i}: 1`)));
-  expect(answer.status).toBe(200);
+  const response = await sendRaw(get('/', ...Array.from({ length: 99 }, (_, i) => `X-${i}: 1`)));
+  expect(response.status).toBe(200);
 });
 
-test('a CONNECT whose sender is gone before the answer ends nothing', async () => {
+test('a CONNECT whose sender is gone before the response ends nothing', async () => {
   const { hostname, port } = new URL(baseUrl());
   for (let i = 0; i < 50; i++) {
     const socket = connect(Number(port), hostname);
@@ -120,13 +120,13 @@ test('a CONNECT whose sender is gone before the answer ends nothing', async () =
   expect((await send('GET', '/health/live')).status).toBe(200);
 });
 
-test('a header that drips in is answered 408 within ten seconds', async () => {
-  const answer = await sendRaw('GET / HTTP/1.1\r\nHost: localhost\r\n');
-  expect({ status: answer.status, body: answer.body }).toEqual({
+test('a header that drips in gets a 408 within ten seconds', async () => {
+  const response = await sendRaw('GET / HTTP/1.1\r\nHost: localhost\r\n');
+  expect({ status: response.status, body: response.body }).toEqual({
     status: 408,
     body: '{"errors":["request timeout"]}',
   });
-  expect(answer.ms).toBeLessThan(10_000);
+  expect(response.ms).toBeLessThan(10_000);
 });
 
 test('a sane request id is kept, any other replaced', async () => {

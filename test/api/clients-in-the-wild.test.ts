@@ -11,8 +11,8 @@ interface Sent {
 }
 
 async function exchange(lines: string[], body = ''): Promise<Sent> {
-  const answer = await sendRaw(`${lines.join('\r\n')}\r\n\r\n${body}`);
-  return { status: answer.status, body: JSON.parse(answer.body) as unknown };
+  const response = await sendRaw(`${lines.join('\r\n')}\r\n\r\n${body}`);
+  return { status: response.status, body: JSON.parse(response.body) as unknown };
 }
 
 const DEFAULT = "leaf's Collection";
@@ -113,9 +113,13 @@ describe('page loops', () => {
       'Host: h',
       `Authorization: Bearer ${owner.key}`,
     ]);
-    const answer = body as { page: number; per_page: number; collection_games: { game_id: number }[] };
-    expect({ status, page: answer.page, per_page: answer.per_page }).toEqual({ status: 200, page, per_page });
-    return answer.collection_games.map((one) => one.game_id);
+    const response = body as { page: number; per_page: number; collection_games: { game_id: number }[] };
+    expect({ status, page: response.page, per_page: response.per_page }).toEqual({
+      status: 200,
+      page,
+      per_page,
+    });
+    return response.collection_games.map((one) => one.game_id);
   }
 
   test.each([0, 1, 3, 4, 5, 8])(
@@ -294,7 +298,7 @@ describe('libraries and engines', () => {
     expect(said).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n[^]*"title":"A"/);
   });
 
-  test('two requests at once on one connection are answered in order', async () => {
+  test('two requests at once on one connection get their responses in order', async () => {
     const said = await converse([
       'GET /health/live HTTP/1.1',
       'Host: h',

@@ -48,7 +48,7 @@ const owned = ({ id }: Actor) => sql('SELECT id FROM collections WHERE user_id =
 const USED = failure(400, 'Idempotency-Key was used with other parameters');
 const MALFORMED = failure(400, 'Idempotency-Key must be given once, as 1 to 255 printable ASCII characters');
 
-test('the second answer is the first one, and nothing happens twice', async () => {
+test('the second response is the first one, and nothing happens twice', async () => {
   const { owner } = await actors();
   const first = await post(owner, '/collections', { title: 'One' }, 'a');
   expect(first.status).toBe(200);
@@ -58,16 +58,16 @@ test('the second answer is the first one, and nothing happens twice', async () =
   expect(await owned(owner)).toHaveLength(2);
 });
 
-test('no user fills the disk with answers: then what is not answered yet is 429, and changes nothing', async () => {
+test('no user fills the disk with responses: then what has no response yet is 429, and changes nothing', async () => {
   const { owner, stranger } = await actors();
   const first = await post(owner, '/collections', { title: 'One' }, 'a');
   const { quota } = theApp().get(IdempotencyService) as unknown as { quota: IdempotencyQuota };
   quota.taken.set(owner.id, { bytes: MAX_STORED + 60 * 3108, at: theClock().monotonic() });
-  const refused = await send('POST', '/collections', {
+  const rejected = await send('POST', '/collections', {
     headers: { ...owner.headers, 'idempotency-key': 'b' },
   });
-  expect(refused).toMatchObject(failure(429, 'rate limit exceeded'));
-  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(30);
+  expect(rejected).toMatchObject(failure(429, 'rate limit exceeded'));
+  expect(Number(rejected.headers.get('retry-after'))).toBeGreaterThan(30);
   expect(await owned(owner)).toHaveLength(1);
   expect(await post(owner, '/collections', { title: 'One' }, 'a')).toEqual(first);
   expect((await owner.post('/collections', { title: 'Two' })).status).toBe(200);
@@ -121,7 +121,7 @@ test('a key belongs to one user, also where an import gives the credential to an
   expect(await owned(stranger)).toHaveLength(1);
 });
 
-test('an answer that the version before has kept, which did not ask for the user, is given', async () => {
+test('a response that the version before has kept, which did not ask for the user, is given', async () => {
   const { owner } = await actors();
   const first = await post(owner, '/collections', { title: 'One' }, 'a');
   await sql('UPDATE idempotency_keys SET user_id = NULL');
@@ -145,7 +145,7 @@ test('every write takes a key', async () => {
   for (const [path, fields] of writes) first.push(await post(owner, path, fields, path));
   expect(first.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200]);
   expect(first[3]!.body).toEqual({ success: true, removed: true });
-  // The collection is gone; the answers are not.
+  // The collection is gone; the responses are not.
   for (const [i, [path, fields]] of writes.entries())
     expect(await post(owner, path, fields, path)).toEqual(first[i]);
 });
@@ -161,13 +161,13 @@ test('a failure is not kept', async () => {
   expect(await sql('SELECT FROM idempotency_keys WHERE answer IS NULL')).toEqual([]);
 });
 
-test('many at once: one happens, all are answered alike', async () => {
+test('many at once: one happens, all get the same response', async () => {
   const { owner } = await actors();
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 8 }, () => post(owner, '/collections', { title: 'One' }, 'a')),
   );
-  expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
-  expect(answers[0]!.status).toBe(200);
+  expect(new Set(responses.map((response) => JSON.stringify(response))).size).toBe(1);
+  expect(responses[0]!.status).toBe(200);
   expect(await owned(owner)).toHaveLength(1);
 });
 
@@ -191,7 +191,7 @@ test('another replica knows the key', async () => {
   }
 });
 
-test('a retry after an answer that was never read', async () => {
+test('a retry after a response that was never read', async () => {
   const { owner } = await actors();
   await new Promise<void>((resolve) => {
     const lost = request(`${baseUrl()}/collections`, {
@@ -215,10 +215,10 @@ test('a transaction that is killed leaves neither effect nor key', async () => {
   const game = await make.game({ owner });
   const { id } = await make.collection({ owner });
   const database = theApp().get(Database);
-  let answer: ReturnType<typeof post> | undefined;
+  let response: ReturnType<typeof post> | undefined;
   await database.transaction(async (db) => {
     await db.query('SELECT FROM collections WHERE id = $1 FOR UPDATE', [id]);
-    answer = post(owner, `/collections/${id}/add-game`, { game_id: game.id }, 'a');
+    response = post(owner, `/collections/${id}/add-game`, { game_id: game.id }, 'a');
     let killed: unknown[] = [];
     while (killed.length === 0)
       killed = await sql(
@@ -226,7 +226,7 @@ test('a transaction that is killed leaves neither effect nor key', async () => {
          WHERE datname = current_database() AND wait_event_type = 'Lock'`,
       );
   });
-  expect(await answer).toEqual(failure(503, 'service unavailable'));
+  expect(await response).toEqual(failure(503, 'service unavailable'));
   expect(await sql('SELECT FROM idempotency_keys WHERE credential LIKE $1', ['%'])).toEqual(
     await sql('SELECT FROM idempotency_keys WHERE answer IS NOT NULL'),
   );

@@ -50,12 +50,12 @@ const textOf = (value: unknown) => (typeof value === 'object' ? JSON.stringify(v
 /** What the description does not promise, and the service takes all the same. */
 async function postUndescribed(path: string, fields: Record<string, string> | string) {
   const isJson = typeof fields === 'string';
-  const answer = await fetch(baseUrl() + path, {
+  const response = await fetch(baseUrl() + path, {
     method: 'POST',
     headers: { ...owner.headers, ...(isJson && { 'content-type': 'application/json' }) },
     body: isJson ? fields : new URLSearchParams(fields),
   });
-  return { status: answer.status, body: await answer.json() };
+  return { status: response.status, body: await response.json() };
 }
 
 const collection = async () =>
@@ -76,14 +76,14 @@ describe.each(Object.keys(WAYS))('parameters by %s', (way) => {
       layout: 'grid',
       on_profile: true,
     };
-    const answer = await post(`/collections/${id}`, fields);
-    expect(answer).toMatchObject({
+    const response = await post(`/collections/${id}`, fields);
+    expect(response).toMatchObject({
       status: 200,
       body: {
         collection: { title: 'Nüw 🎲', description: '<b>n</b><i>w</i>', private: true, layout: 'grid' },
       },
     });
-    expect(answer.body).toEqual({ collection: await collection() });
+    expect(response.body).toEqual({ collection: await collection() });
     expect(await sql('SELECT user_id FROM profile_collections WHERE collection_id = $1', [id])).toEqual([
       { user_id: owner.id },
     ]);
@@ -190,7 +190,7 @@ describe('titles', () => {
     '\u3164\uffa0\u115f',
     '\ufe0f\u{e0041}\u{e0100}',
     '\u2800\u2028',
-  ])('%j is blank: the default on create, refused on update', async (title) => {
+  ])('%j is blank: the default on create, rejected on update', async (title) => {
     expect(await postUndescribed('/collections', { title })).toMatchObject({
       body: { collection: { title: `${owner.username}'s Collection` } },
     });
@@ -294,10 +294,10 @@ describe('JSON', () => {
        ON CONFLICT DO NOTHING`,
       [owner.id],
     );
-    const answer = await json(`"game_id":${number}`, `/collections/${id}/add-game`);
-    expect(answer.status).toBe(status);
-    if (status === 400) expect(answer).toEqual(failure(400, 'game_id must be an integer'));
-    if (status === 200) expect(answer.body).toMatchObject({ collection_game: { game_id: 1_000_000 } });
+    const response = await json(`"game_id":${number}`, `/collections/${id}/add-game`);
+    expect(response.status).toBe(status);
+    if (status === 400) expect(response).toEqual(failure(400, 'game_id must be an integer'));
+    if (status === 200) expect(response.body).toMatchObject({ collection_game: { game_id: 1_000_000 } });
   });
 
   test('ids beyond 2^53 in a list are different ids, and those of no game', async () => {
@@ -338,18 +338,18 @@ describe('JSON', () => {
 describe("a path parameter's name in query or body", () => {
   test('is ignored where it has the same value', async () => {
     const path = `/collections/${id}`;
-    for (const answer of [
+    for (const response of [
       await owner.get(`${path}?collection_id=${id}`),
       await owner.post(`${path}?collection_id=${id}`, { title: 'New' }),
       await owner.post(path, { collection_id: id, title: 'New' }),
       await owner.postJson(path, { collection_id: id, title: 'New' }),
       await owner.postJson(path, { collection_id: String(id), title: 'New' }),
     ])
-      expect(answer.status).toBe(200);
+      expect(response.status).toBe(200);
     expect(await collection()).toMatchObject({ title: 'New' });
   });
 
-  test('is refused where it differs, or comes twice', async () => {
+  test('is rejected where it differs, or comes twice', async () => {
     const path = `/collections/${id}`;
     const once = failure(400, 'collection_id must be given once');
     for (const query of [`${id + 1}`, `0${id}`, `${id}.0`, '', ` ${id}`, 'x', `${id}&collection_id=${id}`])

@@ -76,9 +76,9 @@ describe('POST /collections', () => {
 
   test('with nothing said', async () => {
     const { owner } = await actors();
-    const answer = await owner.post('/collections');
-    const { id } = collectionOf(answer);
-    expect(answer).toEqual(
+    const response = await owner.post('/collections');
+    const { id } = collectionOf(response);
+    expect(response).toEqual(
       ok({
         collection: {
           id,
@@ -94,20 +94,25 @@ describe('POST /collections', () => {
         },
       }),
     );
-    expect(await owner.get(`/collections/${id}`)).toEqual(answer);
+    expect(await owner.get(`/collections/${id}`)).toEqual(response);
   });
 
   test('with a game and a note on it', async () => {
     const { owner } = await actors();
     const game = await make.game({ owner });
-    const answer = await owner.post('/collections', {
+    const response = await owner.post('/collections', {
       game_id: game.id,
       blurb: '<b>x</b>',
       title: ' A ',
       private: 'yes',
     });
-    expect(collectionOf(answer)).toMatchObject({ games_count: 1, layout: 'list', title: 'A', private: true });
-    expect(await owner.get(`/collections/${collectionOf(answer).id}/collection-games`)).toMatchObject({
+    expect(collectionOf(response)).toMatchObject({
+      games_count: 1,
+      layout: 'list',
+      title: 'A',
+      private: true,
+    });
+    expect(await owner.get(`/collections/${collectionOf(response).id}/collection-games`)).toMatchObject({
       body: {
         page: 1,
         per_page: 100,
@@ -364,7 +369,7 @@ describe('games that are not for everyone', () => {
 });
 
 describe('adding again', () => {
-  test('answers the entry as it stands', async () => {
+  test('returns the entry as it stands', async () => {
     const { owner, admin } = await actors();
     const games = await Promise.all([1, 2, 3].map(() => make.game({ owner })));
     const { id } = await make.collection({ owner, admins: [admin], games });
@@ -424,7 +429,7 @@ describe('updated_at', () => {
   });
 });
 
-test('a refusal to edit names the scheme, as every 403 does', async () => {
+test('a rejection to edit names the scheme, as every 403 does', async () => {
   const { owner, stranger } = await actors();
   const { id } = await make.collection({ owner });
   const { status, headers } = await send('POST', `/collections/${id}/delete`, { headers: stranger.headers });

@@ -4,7 +4,7 @@ import { blocked, hold } from '../support/locks';
 import {
   type Actor,
   actors,
-  type Answer,
+  type HttpResponse,
   failure,
   make,
   ok,
@@ -40,7 +40,7 @@ const createOnce = (key: string) =>
     headers: { ...owner.headers, 'content-type': 'application/json', 'idempotency-key': key },
     body: JSON.stringify({ count: 2, label: 'Reviewers' }),
   });
-const keysOf = (answer: Answer) => (answer.body as Created).download_keys;
+const keysOf = (response: HttpResponse) => (response.body as Created).download_keys;
 const revoke = (id: number, who = owner) => who.post(`${keysPath()}/${id}/revoke`);
 const stored = () =>
   sql('SELECT id, key, label FROM download_keys WHERE game_id = $1 ORDER BY id', [game.id]);
@@ -55,9 +55,9 @@ async function events() {
 }
 
 test('creates keys of no account, for the owner and for admins', async () => {
-  const answer = await create({ count: 3, label: 'Press kit' });
-  const keys = keysOf(answer);
-  expect(answer).toEqual(
+  const response = await create({ count: 3, label: 'Press kit' });
+  const keys = keysOf(response);
+  expect(response).toEqual(
     ok({
       download_keys: [1, 2, 3].map(() => ({
         id: expect.any(Number) as number,

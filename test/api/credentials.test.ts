@@ -13,7 +13,7 @@ import { metric } from '../support/metric';
 import { sendRaw } from '../support/raw';
 import {
   type Actor,
-  type Answer,
+  type HttpResponse,
   actors,
   anonymous,
   failure,
@@ -40,7 +40,7 @@ const info = (authorization?: string) =>
 const keys = () => theApp().get(ApiKeysService);
 const repository = () => theApp().get<Repository<ApiKey>>(getRepositoryToken(ApiKey));
 
-/** The next time that this statement is sent, the database does not answer it. */
+/** The next time that this statement is sent, the database does not respond to. */
 function failOnce(name: string): void {
   const database = theApp().get(Database);
   const { rows } = database;
@@ -106,15 +106,15 @@ describe('the Authorization header', () => {
     ['a blank inside', 'Bearer a b'],
     ['a statement', "Bearer '; DROP TABLE users"],
   ])('%s: no credential', async (_, header) => {
-    const answer = await info(header);
-    expect(answer).toMatchObject(failure(401, 'authentication required'));
-    expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="gamewharf"');
+    const response = await info(header);
+    expect(response).toMatchObject(failure(401, 'authentication required'));
+    expect(response.headers.get('www-authenticate')).toBe('Bearer realm="gamewharf"');
   });
 
   test.each(['nonsense', 'Bearer nonsense', "Bearer ';DROP"])('%s: an invalid key', async (header) => {
-    const answer = await info(header);
-    expect(answer).toMatchObject(failure(401, 'invalid key'));
-    expect(answer.headers.get('www-authenticate')).toBe(
+    const response = await info(header);
+    expect(response).toMatchObject(failure(401, 'invalid key'));
+    expect(response.headers.get('www-authenticate')).toBe(
       'Bearer realm="gamewharf", error="invalid_token", error_description="invalid key"',
     );
   });
@@ -143,9 +143,9 @@ describe('the Authorization header', () => {
 
   test('a scope that is missing is named', async () => {
     const key = await make.key({ owner, scopes: ['prof', 'profile:games:more', 'collection'] });
-    const answer = await send('GET', '/profile', { headers: { authorization: key } });
-    expect(answer).toMatchObject(failure(403, 'api key does not permit `profile:me`'));
-    expect(answer.headers.get('www-authenticate')).toBe(
+    const response = await send('GET', '/profile', { headers: { authorization: key } });
+    expect(response).toMatchObject(failure(403, 'api key does not permit `profile:me`'));
+    expect(response.headers.get('www-authenticate')).toBe(
       'Bearer realm="gamewharf", error="insufficient_scope", scope="profile:me"',
     );
   });
@@ -200,7 +200,7 @@ describe('API keys', () => {
     expect(await info('schlüssel')).toMatchObject(ALL);
   });
 
-  test('a request costs one statement for the credential and one for the answer, the next only one', async () => {
+  test('a request costs one statement for the credential and one for the response, the next only one', async () => {
     const { owner } = await actors();
     expect(await statementsOf(() => owner.get('/profile'))).toEqual(['live_api_keys', 'user']);
     expect(await statementsOf(() => owner.get('/profile'))).toEqual(['user']);
@@ -269,7 +269,7 @@ describe('API keys', () => {
     });
   });
 
-  test('an answer that the database does not give is an error, and the next one counts', async () => {
+  test('a response that the database does not give is an error, and the next one counts', async () => {
     const { owner } = await actors();
     failOnce('live_api_keys');
     expect((await owner.get('/credentials/info')).status).toBe(500);
@@ -361,7 +361,7 @@ describe('revocation', () => {
     const { rows } = database;
     let release = () => {};
     const held = new Promise<void>((resolve) => (release = resolve));
-    let early: Promise<Answer>;
+    let early: Promise<HttpResponse>;
     // The rows that the lookup read are delivered after the key is revoked.
     await new Promise<void>((read) => {
       jest.spyOn(database, 'rows').mockImplementation(async (statement, values) => {
@@ -379,11 +379,12 @@ describe('revocation', () => {
       await sql('UPDATE api_keys SET revoked_at = now() WHERE id = $1', [created.id]);
       keys().forget();
     } else await keys().revoke(created.id, null);
-    // Nor does anybody wait for that answer.
+    // Nor does anybody wait for that response.
     const between = await holder.get('/credentials/info');
     release();
     expect((await early!).status).toBe(200);
-    for (const answer of [between, await holder.get('/credentials/info')]) expect(answer.status).toBe(401);
+    for (const response of [between, await holder.get('/credentials/info')])
+      expect(response.status).toBe(401);
   });
 
   test('takes effect on another replica at most 700 ms later', async () => {

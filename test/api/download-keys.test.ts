@@ -1,4 +1,14 @@
-import { type Actor, actors, type Answer, failure, make, ok, send, sql, useStore } from '../support/store';
+import {
+  type Actor,
+  actors,
+  type HttpResponse,
+  failure,
+  make,
+  ok,
+  send,
+  sql,
+  useStore,
+} from '../support/store';
 import { statementsAfterCredential } from '../support/statements';
 
 useStore({ RATE_LIMIT: 'off' });
@@ -22,7 +32,7 @@ const none = failure(404, 'no download key found');
 const noKey = failure(404, 'invalid download key');
 const noGame = failure(404, 'invalid game');
 const found = (key: { id: number }) => expect.objectContaining({ id: key.id }) as unknown;
-const answer = (key: { id: number }) => ok({ download_key: found(key) });
+const response = (key: { id: number }) => ok({ download_key: found(key) });
 
 let serial = 0;
 const address = () => `person${++serial}@example.com`;
@@ -58,7 +68,7 @@ describe('by key', () => {
         },
       }),
     );
-    expect(await look({ download_key: key.key }, admin)).toEqual(answer(key));
+    expect(await look({ download_key: key.key }, admin)).toEqual(response(key));
   });
 
   test('without an account there is no owner', async () => {
@@ -84,7 +94,7 @@ describe('by key', () => {
     });
   });
 
-  test('unknown, revoked, or of another game: one answer', async () => {
+  test('unknown, revoked, or of another game: one response', async () => {
     const revoked = await make.downloadKey({ game, revoked_at: '2024-01-01T00:00:00Z' });
     const other = await make.downloadKey({ game: await make.game({ owner }) });
     for (const key of ['nonsense', revoked.key, other.key, 'x'.repeat(5000), "' OR ''='"])
@@ -95,7 +105,7 @@ describe('by key', () => {
     const key = await make.downloadKey({ game, key: `Case-${game.id}` });
     expect(await look({ download_key: key.key.toLowerCase() })).toEqual(noKey);
     expect(await look({ download_key: `${key.key} ` })).toEqual(noKey);
-    expect(await look({ download_key: key.key })).toEqual(answer(key));
+    expect(await look({ download_key: key.key })).toEqual(response(key));
   });
 });
 
@@ -115,11 +125,11 @@ describe('by user_id', () => {
     await make.downloadKey({ game, email: verified, user_id: stranger.id });
     expect(await ask()).toEqual(none);
     const bought = await make.downloadKey({ game, email: verified, created_at: '2024-01-02T00:00:00Z' });
-    expect(await ask()).toEqual(answer(bought));
+    expect(await ask()).toEqual(response(bought));
     const claimed = await make.downloadKey({ game, user_id: user.id, created_at: '2024-01-03T00:00:00Z' });
-    expect(await ask()).toEqual(answer(claimed));
+    expect(await ask()).toEqual(response(claimed));
     await make.downloadKey({ game, user_id: user.id, created_at: '2024-01-01T00:00:00Z' });
-    expect(await ask()).toEqual(answer(claimed));
+    expect(await ask()).toEqual(response(claimed));
     expect((await ask()).body).toMatchObject({ download_key: { owner: { id: user.id } } });
   });
 
@@ -134,7 +144,7 @@ describe('by user_id', () => {
       revoked_at: at,
     });
     await make.downloadKey({ game: await make.game({ owner }), user_id: stranger.id });
-    expect(await look({ user_id: stranger.id })).toEqual(answer(last));
+    expect(await look({ user_id: stranger.id })).toEqual(response(last));
   });
 
   test.each(['0', '4000000', '2147483648', '9007199254740993', '9223372036854775807'])(
@@ -150,10 +160,10 @@ describe('by email', () => {
   test('keys with the address, in any case, claimed or not', async () => {
     const email = address();
     const key = await make.downloadKey({ game, email: email.replace('person', 'Person') });
-    expect(await look({ email })).toEqual(answer(key));
-    expect(await look({ email: email.toUpperCase() })).toEqual(answer(key));
+    expect(await look({ email })).toEqual(response(key));
+    expect(await look({ email: email.toUpperCase() })).toEqual(response(key));
     const claimed = await make.downloadKey({ game, email, user_id: stranger.id });
-    expect(await look({ email })).toEqual(answer(claimed));
+    expect(await look({ email })).toEqual(response(claimed));
     expect(await look({ email: ` ${email}` })).toEqual(none);
     expect(await look({ email: email.replace('person', 'perso_') })).toEqual(none);
   });
@@ -168,11 +178,11 @@ describe('by email', () => {
     });
     expect(await look({ email: one })).toEqual(none);
     const linked = await make.downloadKey({ game, email: two, created_at: '2024-01-01T00:00:00Z' });
-    expect(await look({ email: one })).toEqual(answer(linked));
+    expect(await look({ email: one })).toEqual(response(linked));
     const claimed = await make.downloadKey({ game, user_id: user.id, created_at: '2024-01-02T00:00:00Z' });
-    expect(await look({ email: one })).toEqual(answer(claimed));
+    expect(await look({ email: one })).toEqual(response(claimed));
     await make.downloadKey({ game, email: two, user_id: stranger.id, created_at: '2024-01-03T00:00:00Z' });
-    expect(await look({ email: one })).toEqual(answer(claimed));
+    expect(await look({ email: one })).toEqual(response(claimed));
   });
 
   test('an address that is not verified stands for itself alone', async () => {
@@ -186,7 +196,7 @@ describe('by email', () => {
     await make.downloadKey({ game, email: mine });
     expect(await look({ email: unproven })).toEqual(none);
     const exact = await make.downloadKey({ game, email: unproven });
-    expect(await look({ email: unproven })).toEqual(answer(exact));
+    expect(await look({ email: unproven })).toEqual(response(exact));
   });
 
   test('a space is a plus that was not escaped', async () => {
@@ -226,10 +236,10 @@ describe('whoever purchased is found', () => {
     await sql('INSERT INTO user_emails (user_id, email) VALUES ($1, $2)', [buyer.id, entered]);
     for (const email of [null, entered, address()]) {
       const key = await bought({ user_id: buyer.id }, { email });
-      expect(await look({ user_id: buyer.id })).toEqual(answer(key));
-      expect(await look({ email: paid })).toEqual(answer(key));
-      expect(await look({ email: paid.toUpperCase() })).toEqual(answer(key));
-      if (email) expect(await look({ email })).toEqual(answer(key));
+      expect(await look({ user_id: buyer.id })).toEqual(response(key));
+      expect(await look({ email: paid })).toEqual(response(key));
+      expect(await look({ email: paid.toUpperCase() })).toEqual(response(key));
+      if (email) expect(await look({ email })).toEqual(response(key));
       expect(await ownerOf(key)).toBe(buyer.id);
     }
   });
@@ -238,16 +248,16 @@ describe('whoever purchased is found', () => {
     const other = address();
     await sql('INSERT INTO user_emails VALUES ($1, $2, true)', [buyer.id, other]);
     const key = await bought({ user_id: buyer.id });
-    expect(await look({ email: other })).toEqual(answer(key));
+    expect(await look({ email: other })).toEqual(response(key));
   });
 
   test('as a guest, by the account that verified the address of the purchase', async () => {
     const key = await bought({});
     expect(await ownerOf(key)).toBeUndefined();
-    expect(await look({ email: paid })).toEqual(answer(key));
+    expect(await look({ email: paid })).toEqual(response(key));
     expect(await look({ user_id: buyer.id })).toEqual(none);
     await sql('INSERT INTO user_emails VALUES ($1, $2, true)', [buyer.id, paid]);
-    expect(await look({ user_id: buyer.id })).toEqual(answer(key));
+    expect(await look({ user_id: buyer.id })).toEqual(response(key));
     expect(await ownerOf(key)).toBe(buyer.id);
   });
 
@@ -265,7 +275,7 @@ describe('whoever purchased is found', () => {
     await sql('UPDATE download_keys SET user_id = $1 WHERE id = $2', [receiver.id, byAddress.id]);
     expect([await ownerOf(byAddress), await lookups()]).toEqual([receiver.id, [404, 200, 404]]);
     // Its address still finds it.
-    expect(await look({ email: paid })).toEqual(answer(byAddress));
+    expect(await look({ email: paid })).toEqual(response(byAddress));
     await sql('UPDATE download_keys SET user_id = NULL, email = NULL WHERE id = $1', [byAddress.id]);
     await sql('UPDATE purchases SET user_id = NULL WHERE email = $1', [paid]);
     expect([await ownerOf(byAddress), await lookups()]).toEqual([stranger.id, [404, 404, 200]]);
@@ -277,7 +287,7 @@ describe('whoever purchased is found', () => {
     const elsewhere = await make.game({ owner });
     const refunded = await make.purchase({ games: [elsewhere], user_id: buyer.id, status: 'refunded' });
     const key = await make.downloadKey({ game, purchase_id: refunded.id });
-    expect(await look({ user_id: buyer.id })).toEqual(answer(key));
+    expect(await look({ user_id: buyer.id })).toEqual(response(key));
     await sql('UPDATE download_keys SET revoked_at = now() WHERE id = $1', [key.id]);
     expect(await look({ user_id: buyer.id })).toEqual(none);
   });
@@ -306,9 +316,11 @@ describe('who may look', () => {
       [owner, 0],
     ] as const)
       for (const selector of [`download_key=${key.key}`, 'user_id=1', 'email=a@b.c']) {
-        const answer = await send('GET', `/games/${id}/download_keys?${selector}`, { headers: who.headers });
-        expect(answer).toMatchObject(noGame);
-        texts.add(answer.text);
+        const response = await send('GET', `/games/${id}/download_keys?${selector}`, {
+          headers: who.headers,
+        });
+        expect(response).toMatchObject(noGame);
+        texts.add(response.text);
       }
     expect(texts).toEqual(new Set(['{"errors":["invalid game"]}']));
   });
@@ -316,7 +328,7 @@ describe('who may look', () => {
   test('a game that is private is looked up all the same by who edits it', async () => {
     game = await make.game({ owner, visibility: 'private', published_at: null });
     const key = await make.downloadKey({ game });
-    expect(await look({ download_key: key.key })).toEqual(answer(key));
+    expect(await look({ download_key: key.key })).toEqual(response(key));
   });
 
   test('costs one statement', async () => {
@@ -331,7 +343,7 @@ describe('who may look', () => {
 
 describe('parameters', () => {
   const oneOf = failure(400, 'exactly one of download_key, user_id, email is required');
-  test.each<[string, Answer]>([
+  test.each<[string, HttpResponse]>([
     ['', oneOf],
     ['name=x', oneOf],
     ['Email=a@b.c', oneOf],
@@ -361,8 +373,8 @@ describe('parameters', () => {
       '99999999999999999999',
       'null',
       '1;2',
-    ].map((id): [string, Answer] => [`user_id=${id}`, failure(400, 'user_id must be an integer')]),
-    ...['a%00b', '%ED%A0%80', 'a%ffb'].flatMap((text): [string, Answer][] =>
+    ].map((id): [string, HttpResponse] => [`user_id=${id}`, failure(400, 'user_id must be an integer')]),
+    ...['a%00b', '%ED%A0%80', 'a%ffb'].flatMap((text): [string, HttpResponse][] =>
       ['email', 'download_key'].map((name) => [
         `${name}=${text}`,
         failure(

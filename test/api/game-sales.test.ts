@@ -50,11 +50,11 @@ test.each<[Record<string, unknown>, string]>([
   ),
   [{ since: '0999-01-01T00:00:00Z' }, 'since must be a timestamp such as 2013-03-03T23:02:14Z'],
   [{ since: '2024-05-06T07:08:09' }, 'since must be a timestamp such as 2013-03-03T23:02:14Z'],
-])('refused: %j', async (query, problem) => {
+])('rejected: %j', async (query, problem) => {
   expect(await ask(query)).toEqual(failure(400, problem));
 });
 
-test('a list of purchases without a selector stays refused', async () => {
+test('a list of purchases without a selector stays rejected', async () => {
   expect(await owner.get(`/games/${game.id}/purchases`)).toEqual(
     failure(400, 'exactly one of email, user_id is required'),
   );
@@ -175,7 +175,7 @@ test('newest first, page by page, since a time', async () => {
   expect(await ask({ per_page: 3, page: 2 })).toMatchObject(ok({ page: 2, per_page: 3, sales: [{}] }));
   expect(await idsOf({ per_page: 3, page: 2 })).toEqual([earliest.id]);
   expect(await idsOf({ page: 1_000_000 })).toEqual([]);
-  // What an answer says of the newest sale that is known leaves none out.
+  // What a response says of the newest sale that is known leaves none out.
   expect(await idsOf({ since: '2024-01-01T00:00:00Z' })).toEqual(all.slice(0, 3));
   expect(await idsOf({ since: '2024-01-01T02:00:01+02:00' })).toEqual([latest.id]);
   expect(await idsOf({ since: '2023-12-31T22:00:00.25-02:00', per_page: 1, page: 3 })).toEqual([first.id]);

@@ -24,7 +24,7 @@ const askEvil = (method: string, path: string, body = '') =>
       `Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
   );
 
-test('is one: in the metadata, in the answer to an application, in JWTs and in what is shown', async () => {
+test('is one: in the metadata, in the response to an application, in JWTs and in what is shown', async () => {
   expect(await issuerOf()).toBe(baseUrl());
   const location = await allowed(asksForCode(await application(), pkce().code_challenge));
   expect(queryOf(location).iss).toBe(baseUrl());
@@ -35,14 +35,14 @@ test('is one: in the metadata, in the answer to an application, in JWTs and in w
 
 test('is not what a caller calls this host', async () => {
   const client_id = await application();
-  for (const answer of [
+  for (const response of [
     await askEvil('GET', '/.well-known/oauth-authorization-server'),
     await askEvil('POST', '/oauth/device', `client_id=${client_id}&scope=profile:me`),
     await askEvil('GET', '/'),
   ]) {
-    expect(answer.status).toBe(200);
-    expect(answer.body).not.toContain(EVIL);
-    expect(answer.body).toContain(baseUrl());
+    expect(response.status).toBe(200);
+    expect(response.body).not.toContain(EVIL);
+    expect(response.body).toContain(baseUrl());
   }
 });
 

@@ -128,7 +128,7 @@ test('what is remembered of others stays', async () => {
   expect(presented.map((one) => verified.remembered(one) !== undefined)).toEqual([false, true]);
 });
 
-test('an answer that is on its way when they end is not remembered', async () => {
+test('a response that is on its way when they end is not remembered', async () => {
   const verified = theApp().get(BearerStrategy);
   const presented: Presented = { type: 'jwt', text: await launch(player) };
   const asked = verified.validate(undefined, presented.text);

@@ -25,7 +25,7 @@ import {
   type Actor,
   actors,
   anonymous,
-  type Answer,
+  type HttpResponse,
   baseUrl,
   failure,
   logged,
@@ -50,9 +50,9 @@ const invalid = failure(401, 'invalid token');
 const info = (token: string) => anonymous.with(token).get('/credentials/info');
 
 async function subkey(actor: Actor, game_id: number, scope = 'profile:me'): Promise<string> {
-  const answer = await actor.post('/credentials/subkey', { game_id, scope });
-  expect(answer.status).toBe(200);
-  return (answer.body as { key: string }).key;
+  const response = await actor.post('/credentials/subkey', { game_id, scope });
+  expect(response.status).toBe(200);
+  return (response.body as { key: string }).key;
 }
 
 const published = async () =>
@@ -70,9 +70,9 @@ describe('POST /credentials/subkey', () => {
 
   test('makes a JWT with the claims that a game needs', async () => {
     const before = Math.floor(theClock().now() / 1000);
-    const answer = await order({ game_id: game.id, scope: 'profile:me' });
-    const { key, expires_at } = answer.body as { key: string; expires_at: string };
-    expect(answer).toEqual(ok({ key, expires_at }));
+    const response = await order({ game_id: game.id, scope: 'profile:me' });
+    const { key, expires_at } = response.body as { key: string; expires_at: string };
+    expect(response).toEqual(ok({ key, expires_at }));
     expect(decodeProtectedHeader(key)).toEqual({
       alg: 'EdDSA',
       typ: 'JWT',
@@ -120,7 +120,7 @@ describe('POST /credentials/subkey', () => {
     expect(decodeJwt(a).jti).not.toBe(decodeJwt(b).jti);
   });
 
-  test.each<[Record<string, unknown>, Answer]>([
+  test.each<[Record<string, unknown>, HttpResponse]>([
     [{}, failure(400, 'game_id is required', 'scope is required')],
     [{ game_id: 'x', scope: '' }, failure(400, 'game_id must be an integer', 'scope must not be empty')],
     [{ scope: 'profile:me' }, failure(400, 'game_id is required')],
@@ -132,7 +132,7 @@ describe('POST /credentials/subkey', () => {
       ' ',
       'profile:me collection',
       'profile:me,profile:me',
-    ].map((scope): [Record<string, unknown>, Answer] => [
+    ].map((scope): [Record<string, unknown>, HttpResponse] => [
       { game_id: 1, scope },
       failure(400, 'scope must be one or more of profile:me game:view:ownership'),
     ]),
@@ -179,12 +179,12 @@ describe('POST /credentials/subkey', () => {
     });
     const ask = async (scope: string) => {
       const body = new URLSearchParams({ game_id: String(game.id), scope });
-      const answer = await fetch(`${await other.getUrl()}/credentials/subkey`, {
+      const response = await fetch(`${await other.getUrl()}/credentials/subkey`, {
         method: 'POST',
         headers: player.headers,
         body,
       });
-      return { status: answer.status, body: (await answer.json()) as unknown };
+      return { status: response.status, body: (await response.json()) as unknown };
     };
     const { body } = await ask('profile collection:view profile:games');
     expect(decodeJwt((body as { key: string }).key).scope).toBe('collection:view profile profile:games');
@@ -203,9 +203,9 @@ describe('POST /credentials/subkey', () => {
 
 describe('GET /.well-known/jwks.json', () => {
   test('has the public key and nothing else, and may be kept for a while', async () => {
-    const answer = await send('GET', '/.well-known/jwks.json');
-    expect(answer.headers.get('cache-control')).toBe('public, max-age=300');
-    const { keys } = answer.body as { keys: JsonWebKey[] };
+    const response = await send('GET', '/.well-known/jwks.json');
+    expect(response.headers.get('cache-control')).toBe('public, max-age=300');
+    const { keys } = response.body as { keys: JsonWebKey[] };
     expect(keys).toEqual([
       {
         kty: 'OKP',
@@ -396,10 +396,10 @@ describe('a JWT that is not what we issued', () => {
   );
 
   test('says so in the challenge', async () => {
-    const answer = await send('GET', '/profile', {
+    const response = await send('GET', '/profile', {
       headers: { authorization: await by({ expires_in: -100 }) },
     });
-    expect(answer.headers.get('www-authenticate')).toBe(
+    expect(response.headers.get('www-authenticate')).toBe(
       'Bearer realm="gamewharf", error="invalid_token", error_description="token expired"',
     );
   });
@@ -542,7 +542,7 @@ describe('signing keys', () => {
     );
   });
 
-  test('rotated at once under two replicas, again and again: no valid token is refused', async () => {
+  test('rotated at once under two replicas, again and again: no valid token is rejected', async () => {
     const { owner } = await actors();
     const other = await replica();
     const tokens: string[] = [];

@@ -159,10 +159,10 @@ describe('where the credential stands', () => {
     ['/api/1/secret%zz/nothing', 404, 'invalid api endpoint'],
     [`/api/1/secret${'k'.repeat(17_000)}/me`, 431, 'request header fields too large'],
   ])('%.40s', async (path, status, text) => {
-    const { body, headers, ...answer } = await sendRaw(
+    const { body, headers, ...response } = await sendRaw(
       `GET ${path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`,
     );
-    expect({ status: answer.status, body }).toEqual({ status, body: JSON.stringify({ errors: [text] }) });
+    expect({ status: response.status, body }).toEqual({ status, body: JSON.stringify({ errors: [text] }) });
     expect(JSON.stringify(headers)).not.toContain('secret');
   });
 
@@ -387,7 +387,7 @@ test('a game that the caller may not edit, one that does not exist, and ids that
   }
 });
 
-test('without LENIENT_CLIENTS a refusal has its status and a key in the query is none', async () => {
+test('without LENIENT_CLIENTS a rejection has its status and a key in the query is none', async () => {
   const { owner } = await actors();
   expect((await send('GET', `/profile?api_key=${owner.key}`)).status).toBe(401);
   expect((await send('GET', `/api/1/key/me?api_key=${owner.key}`)).status).toBe(401);

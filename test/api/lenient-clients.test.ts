@@ -204,8 +204,8 @@ describe('api_key in the body of a GET', () => {
     expect((await both('/api/1/key/me', request)).lenient).toMatchObject({
       body: { user: { id: owner.id } },
     });
-    for (const answer of Object.values(await both('/collections', request)))
-      expect(answer).toEqual({ status: 401, body: errors('authentication required') });
+    for (const response of Object.values(await both('/collections', request)))
+      expect(response).toEqual({ status: 401, body: errors('authentication required') });
   });
 
   test('does not replace what the header, the query or the path says', async () => {
@@ -303,7 +303,7 @@ describe('parameters in the body of a GET', () => {
     expect(lenient).toEqual({ status: 400, body: errors('download_key must be given once') });
   });
 
-  test('a body of another kind, or none, is no reason to refuse a GET', async () => {
+  test('a body of another kind, or none, is no reason to reject a GET', async () => {
     const { game, key, headers } = await lookup();
     const path = `/games/${game.id}/download_keys?download_key=${key}`;
     for (const [type, body] of [
@@ -311,10 +311,10 @@ describe('parameters in the body of a GET', () => {
       ['application/octet-stream', '\0'],
       ['application/json', ''],
     ])
-      for (const answer of Object.values(
+      for (const response of Object.values(
         await both(path, { headers: { ...headers, 'content-type': type! }, body }),
       ))
-        expect(answer).toMatchObject({ status: 200, body: { download_key: { key } } });
+        expect(response).toMatchObject({ status: 200, body: { download_key: { key } } });
   });
 });
 
@@ -340,10 +340,10 @@ describe('POST on legacy reads', () => {
 
   test('not on modern reads', async () => {
     const { owner } = await actors();
-    for (const answer of Object.values(
+    for (const response of Object.values(
       await both('/profile', { method: 'POST', headers: bearer(owner), body: '' }),
     ))
-      expect(answer).toEqual({ status: 405, body: errors('method not allowed') });
+      expect(response).toEqual({ status: 405, body: errors('method not allowed') });
   });
 });
 

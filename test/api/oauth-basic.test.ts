@@ -5,7 +5,7 @@ import {
   DEVICE_GRANT,
   type Fields,
   form,
-  refused,
+  rejected,
   type Tokens,
   tokensFor,
   useOauth,
@@ -41,7 +41,7 @@ test('RFC 6749 2.3.1: a public client is the user of HTTP Basic, with an empty p
   });
   await sql('UPDATE oauth_device_requests SET polled_at = NULL');
   const fields = { grant_type: DEVICE_GRANT, device_code: device_code! };
-  expect(await form('/oauth/token', fields, as)).toMatchObject(refused('authorization_pending'));
+  expect(await form('/oauth/token', fields, as)).toMatchObject(rejected('authorization_pending'));
 });
 
 test('RFC 6749 2.3.1: the client id may stand in the body too, if it is the same', async () => {
@@ -75,19 +75,19 @@ test.each([
 ])('RFC 6749 5.2: %s is 401, with the scheme to use', async (_, headers) => {
   const { refresh_token } = await tokensFor(await application());
   for (const path of ['/oauth/token', '/oauth/revoke', '/oauth/device', '/oauth/device/poll']) {
-    const answer = await form(path, { grant_type: 'refresh_token', refresh_token }, headers);
-    expect(answer).toMatchObject(refused('invalid_client', 401));
-    expect(answer.headers.get('www-authenticate')).toBe('Basic realm="gamewharf"');
+    const response = await form(path, { grant_type: 'refresh_token', refresh_token }, headers);
+    expect(response).toMatchObject(rejected('invalid_client', 401));
+    expect(response.headers.get('www-authenticate')).toBe('Basic realm="gamewharf"');
   }
 });
 
 test('RFC 6749 5.2: a client that nobody knows is 401 here, and 400 in the body', async () => {
   const fields = { grant_type: 'refresh_token', refresh_token: 'x' };
-  const answer = await form('/oauth/token', fields, basic('nobody'));
-  expect(answer).toMatchObject(refused('invalid_client', 401, 'unknown client_id'));
-  expect(answer.headers.get('www-authenticate')).toBe('Basic realm="gamewharf"');
+  const response = await form('/oauth/token', fields, basic('nobody'));
+  expect(response).toMatchObject(rejected('invalid_client', 401, 'unknown client_id'));
+  expect(response.headers.get('www-authenticate')).toBe('Basic realm="gamewharf"');
   expect(await form('/oauth/token', { ...fields, client_id: 'nobody' })).toMatchObject(
-    refused('invalid_client', 400, 'unknown client_id'),
+    rejected('invalid_client', 400, 'unknown client_id'),
   );
 });
 

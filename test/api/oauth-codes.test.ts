@@ -14,7 +14,7 @@ import {
   pkce,
   queryOf,
   refresh,
-  refused,
+  rejected,
   type Tokens,
   tokensFor,
   useOauth,
@@ -45,7 +45,7 @@ describe('response_type=code', () => {
     expect(await works(tokens.access_token)).toBe(true);
   });
 
-  test('RFC 6749 5.1: the answer is not kept by caches', async () => {
+  test('RFC 6749 5.1: the response is not kept by caches', async () => {
     const client_id = await application();
     const { code, code_verifier } = await codeFor(client_id);
     const { headers } = await exchange(client_id, code, code_verifier);
@@ -91,14 +91,14 @@ describe('response_type=code', () => {
   test('RFC 7636 4.6: another verifier', async () => {
     const client_id = await application();
     const { code } = await codeFor(client_id);
-    expect(await exchange(client_id, code, pkce().code_verifier)).toMatchObject(refused('invalid_grant'));
+    expect(await exchange(client_id, code, pkce().code_verifier)).toMatchObject(rejected('invalid_grant'));
   });
 
   test('RFC 7636 4.6: the challenge is not its verifier', async () => {
     const client_id = await application();
     const { code_challenge } = pkce();
     const { code } = queryOf(await allowed(asksForCode(client_id, code_challenge)));
-    expect(await exchange(client_id, code!, code_challenge)).toMatchObject(refused('invalid_grant'));
+    expect(await exchange(client_id, code!, code_challenge)).toMatchObject(rejected('invalid_grant'));
   });
 
   test('RFC 7636 4.5: no verifier', async () => {
@@ -111,7 +111,7 @@ describe('response_type=code', () => {
         code,
         redirect_uri: CALLBACK,
       }),
-    ).toMatchObject(refused('invalid_request', 400, 'code_verifier is required'));
+    ).toMatchObject(rejected('invalid_request', 400, 'code_verifier is required'));
   });
 
   test.each([
@@ -122,7 +122,7 @@ describe('response_type=code', () => {
   ])('RFC 7636 4.1: a verifier with %s, though it is the right one', async (_, verifier, error) => {
     const client_id = await application();
     const { code } = queryOf(await allowed(asksForCode(client_id, challengeOf(verifier))));
-    expect(await exchange(client_id, code!, verifier)).toMatchObject(refused(error));
+    expect(await exchange(client_id, code!, verifier)).toMatchObject(rejected(error));
   });
 
   test.each(['x'.repeat(43), '~.-_'.repeat(32)])('RFC 7636 4.1: the verifier %s', async (verifier) => {
@@ -143,9 +143,9 @@ describe('response_type=code', () => {
     const client_id = await application({ redirect_uris: [CALLBACK, 'https://game.example/other'] });
     const { code, code_verifier } = await codeFor(client_id);
     const more = { redirect_uri: 'https://game.example/other' };
-    expect(await exchange(client_id, code, code_verifier, more)).toMatchObject(refused('invalid_grant'));
+    expect(await exchange(client_id, code, code_verifier, more)).toMatchObject(rejected('invalid_grant'));
     expect(await exchange(client_id, code, code_verifier, { redirect_uri: '' })).toMatchObject(
-      refused('invalid_grant'),
+      rejected('invalid_grant'),
     );
     expect((await exchange(client_id, code, code_verifier)).status).toBe(200);
   });
@@ -153,7 +153,7 @@ describe('response_type=code', () => {
   test('RFC 6749 4.1.3, RFC 9700 4.5: a code that another client stole', async () => {
     const [client_id, thief] = [await application(), await application()];
     const { code, code_verifier } = await codeFor(client_id);
-    expect(await exchange(thief, code, code_verifier)).toMatchObject(refused('invalid_grant'));
+    expect(await exchange(thief, code, code_verifier)).toMatchObject(rejected('invalid_grant'));
     expect((await exchange(client_id, code, code_verifier)).status).toBe(200);
   });
 
@@ -166,7 +166,7 @@ describe('response_type=code', () => {
     expect(row!.seconds).toBeGreaterThan(50);
     expect(row!.seconds).toBeLessThanOrEqual(60);
     await sql(`UPDATE oauth_codes SET expires_at = now()`);
-    expect(await exchange(client_id, code, code_verifier)).toMatchObject(refused('invalid_grant'));
+    expect(await exchange(client_id, code, code_verifier)).toMatchObject(rejected('invalid_grant'));
   });
 
   test('RFC 6749 4.1.2, 10.5: a code that comes again ends what it was exchanged for', async () => {
@@ -176,10 +176,10 @@ describe('response_type=code', () => {
     const { access_token, refresh_token } = body as Tokens;
     const next = (await refresh(client_id, refresh_token)).body as Tokens;
     expect(await works(access_token)).toBe(true);
-    expect(await exchange(client_id, code, code_verifier)).toMatchObject(refused('invalid_grant'));
+    expect(await exchange(client_id, code, code_verifier)).toMatchObject(rejected('invalid_grant'));
     expect(await works(access_token)).toBe(false);
     expect(await works(next.access_token)).toBe(false);
-    expect(await refresh(client_id, next.refresh_token)).toMatchObject(refused('invalid_grant'));
+    expect(await refresh(client_id, next.refresh_token)).toMatchObject(rejected('invalid_grant'));
   });
 
   test('RFC 6749 10.5: and nobody else’s keys have to be looked up again', async () => {
@@ -191,7 +191,7 @@ describe('response_type=code', () => {
       statementsOf(async () => expect((await bystander.get('/credentials/info')).status).toBe(200));
     await ask();
     expect(await works(access_token)).toBe(true);
-    expect(await exchange(client_id, code, code_verifier)).toMatchObject(refused('invalid_grant'));
+    expect(await exchange(client_id, code, code_verifier)).toMatchObject(rejected('invalid_grant'));
     expect(await ask()).toEqual([]);
     expect(await works(access_token)).toBe(false);
   });
@@ -200,13 +200,13 @@ describe('response_type=code', () => {
     const client_id = await application();
     for (let round = 0; round < 5; round++) {
       const { code, code_verifier } = await codeFor(client_id);
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 6 }, () => exchange(client_id, code, code_verifier)),
       );
-      const won = answers.filter(({ status }) => status === 200);
+      const won = responses.filter(({ status }) => status === 200);
       expect(won).toHaveLength(1);
       expect(
-        answers.filter((answer) => (answer.body as { error?: string }).error === 'invalid_grant'),
+        responses.filter((response) => (response.body as { error?: string }).error === 'invalid_grant'),
       ).toHaveLength(5);
     }
   });
@@ -214,7 +214,7 @@ describe('response_type=code', () => {
   test('RFC 6749 4.1.2: a code that was never given', async () => {
     const client_id = await application();
     expect(await exchange(client_id, 'made-up', pkce().code_verifier)).toMatchObject(
-      refused('invalid_grant'),
+      rejected('invalid_grant'),
     );
   });
 });
@@ -224,7 +224,7 @@ describe('POST /oauth/token', () => {
     const client_id = await application();
     for (const grant_type of ['password', 'client_credentials', 'nonsense'])
       expect(await form('/oauth/token', { grant_type, client_id })).toMatchObject(
-        refused('unsupported_grant_type', 400, 'unknown grant_type'),
+        rejected('unsupported_grant_type', 400, 'unknown grant_type'),
       );
   });
 
@@ -246,18 +246,18 @@ describe('POST /oauth/token', () => {
   ])('RFC 6749 5.2: %s without what it exchanges', async (grant_type, problem) => {
     const client_id = await application();
     expect(await form('/oauth/token', { grant_type, client_id })).toMatchObject(
-      refused('invalid_request', 400, problem),
+      rejected('invalid_request', 400, problem),
     );
   });
 
   test('RFC 6749 5.2: an unknown client', async () => {
-    expect(await refresh('nobody', 'x')).toMatchObject(refused('invalid_client'));
+    expect(await refresh('nobody', 'x')).toMatchObject(rejected('invalid_client'));
   });
 
   test('RFC 6749 3.2: a parameter that comes twice', async () => {
     const client_id = await application();
     const body = `grant_type=refresh_token&client_id=${client_id}&refresh_token=a&refresh_token=b`;
-    expect(await form('/oauth/token', body)).toMatchObject(refused('invalid_request'));
+    expect(await form('/oauth/token', body)).toMatchObject(rejected('invalid_request'));
   });
 
   test('RFC 6749 2.3.1, RFC 9700 4.3.2: nothing secret in the address', async () => {
@@ -266,7 +266,7 @@ describe('POST /oauth/token', () => {
     const query = new URLSearchParams({ code, code_verifier, redirect_uri: CALLBACK }).toString();
     const body = { grant_type: 'authorization_code', client_id };
     expect(await form(`/oauth/token?${query}`, body)).toMatchObject(
-      refused('invalid_request', 400, 'send the parameters in the body'),
+      rejected('invalid_request', 400, 'send the parameters in the body'),
     );
   });
 
@@ -292,6 +292,6 @@ describe('POST /oauth/token', () => {
 
   test('RFC 6749 5.2: hostile bodies are bad requests', async () => {
     for (const body of ['grant_type=%00', 'grant_type[x]=1', 'grant_type=%ff', '&&==&'])
-      expect(await form('/oauth/token', body)).toMatchObject(refused('invalid_request'));
+      expect(await form('/oauth/token', body)).toMatchObject(rejected('invalid_request'));
   });
 });

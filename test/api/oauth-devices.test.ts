@@ -12,7 +12,7 @@ import {
   pkce,
   poll,
   pollAgainSoon,
-  refused,
+  rejected,
   type Tokens,
   undecided,
   useOauth,
@@ -27,7 +27,7 @@ useOauth();
 const WAITING_FOR_LOCKS = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
 
 describe('the device grant', () => {
-  test('RFC 8628 3.2: the answer to a device', async () => {
+  test('RFC 8628 3.2: the response to a device', async () => {
     const client_id = await application();
     const { status, body } = await form('/oauth/device', { client_id, scope: 'profile:me' });
     expect(status).toBe(200);
@@ -45,12 +45,12 @@ describe('the device grant', () => {
   test('RFC 8628 3.1: an unknown client, an unknown scope', async () => {
     const client_id = await application();
     expect(await form('/oauth/device', { client_id: 'nobody', scope: 'profile:me' })).toMatchObject(
-      refused('invalid_client'),
+      rejected('invalid_client'),
     );
     expect(await form('/oauth/device', { client_id, scope: 'everything' })).toMatchObject(
-      refused('invalid_scope'),
+      rejected('invalid_scope'),
     );
-    expect(await form('/oauth/device', { client_id })).toMatchObject(refused('invalid_scope'));
+    expect(await form('/oauth/device', { client_id })).toMatchObject(rejected('invalid_scope'));
   });
 
   test('RFC 8628 3.3: the user enters the code as people type, and is asked', async () => {
@@ -89,9 +89,9 @@ describe('the device grant', () => {
     expect(body).toEqual({ status: 'approved', code: expect.any(String) as string });
     const { code } = body as { code: string };
     expect((await poll(client_id, device_code)).body).toEqual(body);
-    const answer = await exchange(client_id, code, code_verifier, { redirect_uri: 'urn:example:poll' });
-    expect(answer.status).toBe(200);
-    expect(await works((answer.body as Tokens).access_token)).toBe(true);
+    const response = await exchange(client_id, code, code_verifier, { redirect_uri: 'urn:example:poll' });
+    expect(response.status).toBe(200);
+    expect(await works((response.body as Tokens).access_token)).toBe(true);
     expect((await poll(client_id, device_code)).body).toEqual({ status: 'expired' });
   });
 
@@ -99,12 +99,12 @@ describe('the device grant', () => {
     const client_id = await application();
     const { device_code, user_code } = await device(client_id);
     const ask = () => form('/oauth/token', { grant_type: DEVICE_GRANT, client_id, device_code });
-    expect(await ask()).toMatchObject(refused('authorization_pending', 400, 'the user has not decided yet'));
+    expect(await ask()).toMatchObject(rejected('authorization_pending', 400, 'the user has not decided yet'));
     await decide(user_code, 'Allow');
     const { status, body } = await ask();
     expect(status).toBe(200);
     expect(await works((body as Tokens).access_token)).toBe(true);
-    expect(await ask()).toMatchObject(refused('expired_token'));
+    expect(await ask()).toMatchObject(rejected('expired_token'));
   });
 
   test('RFC 7636 4.6: a device’s code with another verifier', async () => {
@@ -116,18 +116,18 @@ describe('the device grant', () => {
     });
     await decide(user_code, 'Allow');
     const { code } = (await poll(client_id, device_code)).body as { code: string };
-    expect(await exchange(client_id, code, pkce().code_verifier)).toMatchObject(refused('invalid_grant'));
+    expect(await exchange(client_id, code, pkce().code_verifier)).toMatchObject(rejected('invalid_grant'));
     const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
-    expect(await form('/oauth/token', fields)).toMatchObject(refused('invalid_grant'));
+    expect(await form('/oauth/token', fields)).toMatchObject(rejected('invalid_grant'));
   });
 
   test('RFC 7636 4.4.1: a device’s challenge must be S256, and a poll without one gets no code', async () => {
     const client_id = await application();
     const { code_challenge } = pkce();
     const asked = { client_id, scope: 'profile:me', code_challenge };
-    expect(await form('/oauth/device', asked)).toMatchObject(refused('invalid_request'));
+    expect(await form('/oauth/device', asked)).toMatchObject(rejected('invalid_request'));
     expect(await form('/oauth/device', { ...asked, code_challenge_method: 'plain' })).toMatchObject(
-      refused('invalid_request'),
+      rejected('invalid_request'),
     );
     for (const hostile of [
       code_challenge.slice(1),
@@ -138,12 +138,12 @@ describe('the device grant', () => {
       expect(
         await form('/oauth/device', { ...asked, code_challenge: hostile, code_challenge_method: 'S256' }),
       ).toMatchObject(
-        refused('invalid_request', 400, expect.stringContaining('code_challenge must be the S256')),
+        rejected('invalid_request', 400, expect.stringContaining('code_challenge must be the S256')),
       );
     const { device_code, user_code } = await device(client_id);
     await decide(user_code, 'Allow');
     expect(await poll(client_id, device_code)).toMatchObject(
-      refused('invalid_request', 400, 'without a code_challenge, use /oauth/token'),
+      rejected('invalid_request', 400, 'without a code_challenge, use /oauth/token'),
     );
   });
 
@@ -158,7 +158,7 @@ describe('the device grant', () => {
     expect((await poll(client_id, device_code)).body).toEqual({ status: 'denied' });
     const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
     expect(await form('/oauth/token', fields)).toMatchObject(
-      refused('access_denied', 400, 'the user denied access'),
+      rejected('access_denied', 400, 'the user denied access'),
     );
   });
 
@@ -168,7 +168,7 @@ describe('the device grant', () => {
     const users = [await make.user(), await make.user()];
     const browsers = await Promise.all(users.map((user) => browserOf(user)));
     const decisions = await Promise.all(browsers.map((one) => undecided(one, user_code)));
-    const answers = await theApp()
+    const responses = await theApp()
       .get(Database)
       .transaction(async (db) => {
         await db.query('SELECT FROM oauth_device_requests WHERE user_code = $1 FOR UPDATE', [user_code]);
@@ -176,7 +176,7 @@ describe('the device grant', () => {
         await until(async () => (await sql(WAITING_FOR_LOCKS)).length === 2);
         return asked;
       });
-    expect((await Promise.all(answers)).map(({ status }) => status).sort()).toEqual([200, 404]);
+    expect((await Promise.all(responses)).map(({ status }) => status).sort()).toEqual([200, 404]);
     expect(await sql('SELECT FROM oauth_grants WHERE client_id = $1', [client_id])).toHaveLength(1);
   });
 
@@ -185,10 +185,10 @@ describe('the device grant', () => {
     const { device_code } = await device(client_id);
     await poll(client_id, device_code);
     const again = await poll(client_id, device_code);
-    expect(again).toMatchObject(refused('slow_down', 429, 'wait 10 seconds'));
+    expect(again).toMatchObject(rejected('slow_down', 429, 'wait 10 seconds'));
     expect(again.headers.get('retry-after')).toBe('10');
     const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
-    expect(await form('/oauth/token', fields)).toMatchObject(refused('slow_down', 400, 'wait 15 seconds'));
+    expect(await form('/oauth/token', fields)).toMatchObject(rejected('slow_down', 400, 'wait 15 seconds'));
     await pollAgainSoon();
     expect((await poll(client_id, device_code)).body).toEqual({ status: 'pending', interval: 15 });
   });
@@ -204,15 +204,15 @@ describe('the device grant', () => {
     expect((await poll(client_id, device_code)).body).toEqual({ status: 'expired' });
     const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
     expect(await form('/oauth/token', fields)).toMatchObject(
-      refused('expired_token', 400, 'the device code has expired or was used'),
+      rejected('expired_token', 400, 'the device code has expired or was used'),
     );
   });
 
   test('RFC 8628 3.4: the device code of another client, or of nobody', async () => {
     const [client_id, thief] = [await application(), await application()];
     const { device_code } = await device(client_id);
-    expect(await poll(thief, device_code)).toMatchObject(refused('invalid_grant'));
-    expect(await poll(client_id, 'made-up')).toMatchObject(refused('invalid_grant'));
+    expect(await poll(thief, device_code)).toMatchObject(rejected('invalid_grant'));
+    expect(await poll(client_id, 'made-up')).toMatchObject(rejected('invalid_grant'));
   });
 
   test('RFC 8628 3.5: never slower than a minute', async () => {
@@ -240,7 +240,7 @@ describe('the device grant', () => {
     const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
     for (const code_verifier of ['short', pkce().code_verifier])
       expect(await form('/oauth/token', { ...fields, code_verifier })).toMatchObject(
-        refused('invalid_grant'),
+        rejected('invalid_grant'),
       );
     expect((await form('/oauth/token', fields)).status).toBe(200);
   });
@@ -326,7 +326,7 @@ describe('the device grant', () => {
     await replica.close();
   });
 
-  test('RFC 8628 5.1: a guess that the database could not answer is not counted', async () => {
+  test('RFC 8628 5.1: a guess that the database could not check is not counted', async () => {
     const guesser = await make.user();
     const guessing = await browserOf(guesser);
     await guessing.get(WRONG);

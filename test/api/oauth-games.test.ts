@@ -29,7 +29,7 @@ beforeAll(async () => {
 
 const start = (token: string) =>
   user.with(token).post('/credentials/subkey', { game_id: game.id, scope: 'profile:me' });
-const refusal = failure(403, 'the application may not start games');
+const rejection = failure(403, 'the application may not start games');
 const change = (client_id: string, may_start_games: boolean) =>
   sql('UPDATE oauth_applications SET may_start_games = $2 WHERE client_id = $1', [
     client_id,
@@ -41,7 +41,7 @@ test('an application may not, whatever its scopes, unless its user has read so',
   await browser.get(addressOf(asksForCode(client_id, pkce().code_challenge)));
   expect(browser.words).not.toContain(WORDS);
   const { access_token } = await tokensFor(client_id, { scope: 'profile' });
-  expect(await start(access_token)).toEqual(refusal);
+  expect(await start(access_token)).toEqual(rejection);
   const { headers } = await send('POST', '/credentials/subkey', {
     headers: {
       authorization: `Bearer ${access_token}`,
@@ -66,7 +66,7 @@ test('an application that wants it later asks again, and is told what is new', a
   const client_id = await application();
   const { access_token } = await tokensFor(client_id);
   await change(client_id, true);
-  expect(await start(access_token)).toEqual(refusal);
+  expect(await start(access_token)).toEqual(rejection);
   const { status } = await browser.get(addressOf(asksForCode(client_id, pkce().code_challenge)));
   expect(status).toBe(200);
   expect(browser.words).toContain(`See who you are ${WORDS} new`);
@@ -78,7 +78,7 @@ test('one that no longer wants it may not', async () => {
   const client_id = await application({ may_start_games: true });
   const { access_token } = await tokensFor(client_id);
   await change(client_id, false);
-  expect(await start(access_token)).toEqual(refusal);
+  expect(await start(access_token)).toEqual(rejection);
 });
 
 test('a yes counts for what the page said, not for what the application wants by then', async () => {
@@ -105,9 +105,9 @@ test('a device asks for it too', async () => {
     expect(browser.words.includes(WORDS)).toBe(client_id === launcher);
     await decide(user_code, 'Allow');
     const { body } = await form('/oauth/token', { grant_type: DEVICE_GRANT, client_id, device_code });
-    const answer = await start((body as Tokens).access_token);
-    if (client_id === launcher) expect(answer.status).toBe(200);
-    else expect(answer).toEqual(refusal);
+    const response = await start((body as Tokens).access_token);
+    if (client_id === launcher) expect(response.status).toBe(200);
+    else expect(response).toEqual(rejection);
   }
 });
 

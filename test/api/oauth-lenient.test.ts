@@ -17,7 +17,7 @@ import {
   pkce,
   queryOf,
   refresh,
-  refused,
+  rejected,
   type Tokens,
   tokensFor,
   useOauth,
@@ -38,7 +38,7 @@ beforeAll(async () => {
 });
 
 describe('scopes that this service does not know', () => {
-  test('are left out of a request, and the answer says what was granted', async () => {
+  test('are left out of a request, and the response says what was granted', async () => {
     const scope = 'profile:me shop:buy openid profile:you';
     const token = fragmentOf(await allowed(asksForToken(await application(), { scope })));
     expect(token.scope).toBe('profile:me');
@@ -65,11 +65,11 @@ describe('scopes that this service does not know', () => {
     for (const scope of ['shop:buy', '']) {
       const { location } = await browser.get(addressOf(asksForToken(client_id, { scope })));
       expect(fragmentOf(location)).toMatchObject({ error: 'invalid_scope', state: 'xyz' });
-      expect(await form('/oauth/device', { client_id, scope })).toMatchObject(refused('invalid_scope'));
+      expect(await form('/oauth/device', { client_id, scope })).toMatchObject(rejected('invalid_scope'));
     }
     const { refresh_token } = await tokensFor(client_id);
     expect(await refresh(client_id, refresh_token, { scope: 'shop:buy' })).toMatchObject(
-      refused('invalid_scope'),
+      rejected('invalid_scope'),
     );
   });
 

@@ -3,7 +3,7 @@ import {
   codeFor,
   exchange,
   refresh,
-  refused,
+  rejected,
   type Tokens,
   tokensFor,
   useOauth,
@@ -50,9 +50,9 @@ describe('grant_type=refresh_token', () => {
     const third = (await refresh(client_id, second.refresh_token)).body as Tokens;
     for (const { access_token } of [first, second, third]) expect(await works(access_token)).toBe(true);
     await later();
-    expect(await refresh(client_id, first.refresh_token)).toMatchObject(refused('invalid_grant'));
+    expect(await refresh(client_id, first.refresh_token)).toMatchObject(rejected('invalid_grant'));
     for (const { access_token } of [first, second, third]) expect(await works(access_token)).toBe(false);
-    expect(await refresh(client_id, third.refresh_token)).toMatchObject(refused('invalid_grant'));
+    expect(await refresh(client_id, third.refresh_token)).toMatchObject(rejected('invalid_grant'));
   });
 
   test('RFC 9700 4.14.2: another family of the same user lives on', async () => {
@@ -65,7 +65,7 @@ describe('grant_type=refresh_token', () => {
     expect((await refresh(client_id, other.refresh_token)).status).toBe(200);
   });
 
-  test('RFC 9700 4.14.2: a client that lost the answer asks again within 10 s and gets the same', async () => {
+  test('RFC 9700 4.14.2: a client that lost the response asks again within 10 s and gets the same', async () => {
     const client_id = await application();
     const { refresh_token } = await tokensFor(client_id);
     const first = await refresh(client_id, refresh_token);
@@ -75,15 +75,15 @@ describe('grant_type=refresh_token', () => {
     await later(9);
     expect((await refresh(client_id, refresh_token)).body).toEqual(first.body);
     await later(2);
-    expect(await refresh(client_id, refresh_token)).toMatchObject(refused('invalid_grant'));
+    expect(await refresh(client_id, refresh_token)).toMatchObject(rejected('invalid_grant'));
   });
 
   test('RFC 9700 4.14.2: two at the same instant get the same', async () => {
     const client_id = await application();
     const { refresh_token } = await tokensFor(client_id);
-    const answers = await Promise.all(Array.from({ length: 5 }, () => refresh(client_id, refresh_token)));
-    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
-    expect(answers[0]!.status).toBe(200);
+    const responses = await Promise.all(Array.from({ length: 5 }, () => refresh(client_id, refresh_token)));
+    expect(new Set(responses.map(({ text }) => text)).size).toBe(1);
+    expect(responses[0]!.status).toBe(200);
   });
 
   test('RFC 9700 4.14.2: a retry after the successor was used is a theft, however soon', async () => {
@@ -91,14 +91,14 @@ describe('grant_type=refresh_token', () => {
     const first = await tokensFor(client_id);
     const second = (await refresh(client_id, first.refresh_token)).body as Tokens;
     await refresh(client_id, second.refresh_token);
-    expect(await refresh(client_id, first.refresh_token)).toMatchObject(refused('invalid_grant'));
+    expect(await refresh(client_id, first.refresh_token)).toMatchObject(rejected('invalid_grant'));
     expect(await works(second.access_token)).toBe(false);
   });
 
   test('RFC 6749 10.4: one of another client', async () => {
     const [client_id, thief] = [await application(), await application()];
     const { refresh_token } = await tokensFor(client_id);
-    expect(await refresh(thief, refresh_token)).toMatchObject(refused('invalid_grant'));
+    expect(await refresh(thief, refresh_token)).toMatchObject(rejected('invalid_grant'));
     expect((await refresh(client_id, refresh_token)).status).toBe(200);
   });
 
@@ -119,7 +119,7 @@ describe('grant_type=refresh_token', () => {
     const { refresh_token } = await tokensFor(client_id);
     for (const scope of ['profile', 'profile:me collection:view'])
       expect(await refresh(client_id, refresh_token, { scope })).toMatchObject(
-        refused('invalid_scope', 400, 'more than the granted scopes'),
+        rejected('invalid_scope', 400, 'more than the granted scopes'),
       );
     expect((await refresh(client_id, refresh_token)).status).toBe(200);
   });
@@ -154,7 +154,7 @@ describe('grant_type=refresh_token', () => {
     await register(client_id, ['profile:games']);
     const { body } = await exchange(client_id, code.code, code.code_verifier);
     expect((body as Tokens).scope).toBe('profile:games');
-    expect(await exchange(client_id, none.code, none.code_verifier)).toMatchObject(refused('invalid_grant'));
+    expect(await exchange(client_id, none.code, none.code_verifier)).toMatchObject(rejected('invalid_grant'));
   });
 
   test('RFC 9700 4.14.2: 180 days after the sign-in all are over, however often they were refreshed', async () => {
@@ -178,7 +178,7 @@ describe('grant_type=refresh_token', () => {
     await pass('79 days');
     const third = (await refresh(client_id, second.refresh_token)).body as Tokens;
     await pass('1 day');
-    expect(await refresh(client_id, third.refresh_token)).toMatchObject(refused('invalid_grant'));
+    expect(await refresh(client_id, third.refresh_token)).toMatchObject(rejected('invalid_grant'));
     expect(await days((await tokensFor(client_id)).refresh_token)).toEqual({ ends: 180, expires: 90 });
   });
 
@@ -186,7 +186,7 @@ describe('grant_type=refresh_token', () => {
     const client_id = await application();
     const { refresh_token } = await tokensFor(client_id);
     await sql('UPDATE oauth_refresh_tokens SET expires_at = now()');
-    expect(await refresh(client_id, refresh_token)).toMatchObject(refused('invalid_grant'));
+    expect(await refresh(client_id, refresh_token)).toMatchObject(rejected('invalid_grant'));
   });
 
   test('RFC 6749 10.4: the database has no refresh token, and none that a retry would get', async () => {

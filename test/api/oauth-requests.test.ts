@@ -369,7 +369,7 @@ describe('asking: GET /user/oauth', () => {
     expect((await browser.submit('/user/oauth', {}, 'Allow')).status).toBe(303);
   });
 
-  test('RFC 9700 4.4.2.1 (RFC 9207): the answer names who gives it', async () => {
+  test('RFC 9700 4.4.2.1 (RFC 9207): the response names who gives it', async () => {
     const { body } = await send('GET', '/.well-known/oauth-authorization-server');
     const { issuer } = body as { issuer: string };
     const location = await allowed(asksForToken(await application()));

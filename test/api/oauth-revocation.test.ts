@@ -8,7 +8,7 @@ import {
   form,
   fragmentOf,
   refresh,
-  refused,
+  rejected,
   type Tokens,
   tokensFor,
   useOauth,
@@ -46,7 +46,7 @@ test('RFC 7009 2.1: a refresh token ends with all that came from its sign-in', a
   expect(await revoke(client_id, second.refresh_token)).toEqual(done);
   for (const { access_token, refresh_token } of [first, second]) {
     expect(await works(access_token)).toBe(false);
-    expect(await refresh(client_id, refresh_token)).toMatchObject(refused('invalid_grant'));
+    expect(await refresh(client_id, refresh_token)).toMatchObject(rejected('invalid_grant'));
   }
   expect(await works(other.access_token)).toBe(true);
   expect((await refresh(client_id, other.refresh_token)).status).toBe(200);
@@ -58,7 +58,7 @@ test('RFC 7009 2.1: one that was used ends its family too', async () => {
   const second = (await refresh(client_id, first.refresh_token)).body as Tokens;
   expect(await revoke(client_id, first.refresh_token)).toEqual(done);
   expect(await works(second.access_token)).toBe(false);
-  expect(await refresh(client_id, second.refresh_token)).toMatchObject(refused('invalid_grant'));
+  expect(await refresh(client_id, second.refresh_token)).toMatchObject(rejected('invalid_grant'));
 });
 
 test('RFC 7009 2.1: a token that came in a redirect', async () => {
@@ -77,7 +77,7 @@ test.each(['access_token', 'refresh_token', 'nonsense', ''])(
     expect(await revoke(client_id, access_token, { token_type_hint })).toEqual(done);
     expect(await revoke(client_id, refresh_token, { token_type_hint })).toEqual(done);
     expect(await works(access_token)).toBe(false);
-    expect(await refresh(client_id, refresh_token)).toMatchObject(refused('invalid_grant'));
+    expect(await refresh(client_id, refresh_token)).toMatchObject(rejected('invalid_grant'));
   },
 );
 
@@ -99,9 +99,9 @@ test('RFC 7009 2.1: what is wrong with a request is said as at the token endpoin
     status: 400,
     body: { error: 'invalid_request', errors: ['client_id is required', 'token is required'] },
   });
-  expect(await revoke('nobody', 'x')).toMatchObject(refused('invalid_client'));
+  expect(await revoke('nobody', 'x')).toMatchObject(rejected('invalid_client'));
   expect(await form(`/oauth/revoke?token=x`, { client_id })).toMatchObject(
-    refused('invalid_request', 400, 'send the parameters in the body'),
+    rejected('invalid_request', 400, 'send the parameters in the body'),
   );
 });
 

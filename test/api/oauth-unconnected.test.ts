@@ -20,14 +20,14 @@ test('without its database the token endpoint asks clients to come back', async 
   const cutOff = await openApp();
   const url = await cutOff.getUrl();
   await cutOff.get(Database).onApplicationShutdown();
-  const answer = await fetch(`${url}/oauth/token`, {
+  const response = await fetch(`${url}/oauth/token`, {
     method: 'POST',
     body: new URLSearchParams({ grant_type: 'refresh_token', client_id: 'x', refresh_token: 'x' }),
   });
-  expect({ status: answer.status, body: await answer.json() }).toMatchObject({
+  expect({ status: response.status, body: await response.json() }).toMatchObject({
     status: 503,
     body: { error: 'temporarily_unavailable', errors: ['service unavailable'] },
   });
-  expect(answer.headers.get('retry-after')).not.toBeNull();
+  expect(response.headers.get('retry-after')).not.toBeNull();
   await cutOff.close();
 });

@@ -123,7 +123,7 @@ describe('/openapi.json', () => {
     expect(pages).toEqual(['GET /docs', 'GET /docs/operator']);
   });
 
-  test('says of every route what it does, who may call it, and each status that it answers with', () => {
+  test('says of every route what it does, who may call it, and each status that it can return', () => {
     for (const { name, path, method, operation } of operations()) {
       const statuses = Object.keys(operation.responses);
       expect([name, operation.summary.length > 3, /\bNeeds\b/.test(operation.description)]).toEqual([
@@ -154,7 +154,7 @@ describe('/openapi.json', () => {
     }
   });
 
-  test('has an example of every parameter and of every answer, and each is what its schema allows', () => {
+  test('has an example of every parameter and of every response, and each is what its schema allows', () => {
     const ajv = new Ajv2020({ strict: false, allErrors: true });
     addFormats(ajv);
     ajv.addSchema({ $id: 'api', ...document });
@@ -181,7 +181,7 @@ describe('/openapi.json', () => {
     }
   });
 
-  test('is the description that every answer in these tests is held against', () => {
+  test('is the description that every response in these tests is held against', () => {
     expect(document.paths).toEqual(JSON.parse(JSON.stringify(theContract().document.paths)));
   });
 

@@ -191,7 +191,7 @@ describe.each(['public', 'restricted', 'private'] as const)(
 );
 
 describe('GET /games/GAME_ID/ownership', () => {
-  test('refuses what it cannot answer', async () => {
+  test('rejects what it cannot return', async () => {
     const game = await make.game({ owner });
     expect(await owns(anonymous, game)).toEqual(failure(401, 'authentication required'));
     const narrow = player.with(await make.key({ owner: player, scopes: ['game:view:purchases'] }));
@@ -252,7 +252,7 @@ const newGame = (fields: object = {}) =>
   make.game({ owner, traits: ['p_windows', 'p_linux'], created_at: '2024-01-01T00:00:00Z', ...fields });
 
 describe('GET /games/GAME_ID', () => {
-  test('answers the game with its user, modern and legacy', async () => {
+  test('returns the game with its user, modern and legacy', async () => {
     const game = await newGame();
     expect(await player.get(`/games/${game.id}`)).toEqual(ok({ game: gameOf(game, owner) }));
     expect(await player.get(`/api/1/key/game/${game.id}`)).toEqual(ok({ game: legacyGameOf(game, owner) }));
@@ -337,7 +337,7 @@ describe('GET /profile/owned-keys', () => {
     expect(await owns(buyer, game)).toEqual(ok({ owns: true }));
   });
 
-  test('refuses pages that there are not, and scopes that do not cover it', async () => {
+  test('rejects pages that there are not, and scopes that do not cover it', async () => {
     for (const page of ['0', '-1', '1000001', '9007199254740993', 'x'])
       expect((await player.get('/profile/owned-keys', { page })).status).toBe(400);
     expect(await player.get('/profile/owned-keys', { per_page: 501 })).toEqual(

@@ -1,4 +1,14 @@
-import { type Actor, actors, type Answer, failure, make, ok, send, sql, useStore } from '../support/store';
+import {
+  type Actor,
+  actors,
+  type HttpResponse,
+  failure,
+  make,
+  ok,
+  send,
+  sql,
+  useStore,
+} from '../support/store';
 import { statementsAfterCredential } from '../support/statements';
 import { blocked, hold } from '../support/locks';
 
@@ -221,9 +231,9 @@ test('others get what an unknown game gets, byte for byte', async () => {
     [owner, 4_000_000],
     [owner, '9007199254740993'],
   ] as const) {
-    const answer = await send('GET', `/games/${id}/purchases?email=${email}`, { headers: who.headers });
-    expect(answer).toMatchObject(failure(404, 'invalid game'));
-    texts.add(answer.text);
+    const response = await send('GET', `/games/${id}/purchases?email=${email}`, { headers: who.headers });
+    expect(response).toMatchObject(failure(404, 'invalid game'));
+    texts.add(response.text);
   }
   expect(texts.size).toBe(1);
 });
@@ -239,7 +249,7 @@ test('costs one statement', async () => {
 });
 
 const oneOf = failure(400, 'exactly one of email, user_id is required');
-test.each<[string, Answer]>([
+test.each<[string, HttpResponse]>([
   ['', oneOf],
   ['download_key=x', oneOf],
   ['email=a@b.c&user_id=1', oneOf],
@@ -252,7 +262,7 @@ test.each<[string, Answer]>([
   ['email=a%00b', failure(400, 'email must be valid Unicode text without NUL')],
   ['email=%ff', failure(400, 'email must be valid UTF-8 text')],
   ...['', 'abc', '1.5', '1e3', '0x10', '%2012', '%2B5', '%D9%A1', '%00', '99999999999999999999'].map(
-    (id): [string, Answer] => [`user_id=${id}`, failure(400, 'user_id must be an integer')],
+    (id): [string, HttpResponse] => [`user_id=${id}`, failure(400, 'user_id must be an integer')],
   ),
   ['user_id=1&download_key=x', none],
 ])('?%s', async (query, expected) => {

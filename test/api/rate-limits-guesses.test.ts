@@ -39,8 +39,8 @@ async function ask(
 
 const allAtOnce = <T>(n: number, work: (i: number) => Promise<T>) =>
   Promise.all(Array.from({ length: n }, (_, i) => work(i)));
-const count = (answers: { status: number }[], status: number) =>
-  answers.filter((answer) => answer.status === status).length;
+const count = (responses: { status: number }[], status: number) =>
+  responses.filter((response) => response.status === status).length;
 
 const keysOf = (owner: Actor, n: number) => allAtOnce(n, () => make.key({ owner }));
 
@@ -49,8 +49,8 @@ describe('all credentials of a user together', () => {
     await open({ RATE_LIMIT: 'credential=5/900s,address=100/900s' });
     const [user, stranger] = [await make.user(), await make.user()];
     const keys = await keysOf(user, 6);
-    const answers = await allAtOnce(60, (i) => ask('/profile', { key: keys[i % 6] }));
-    expect([count(answers, 200), count(answers, 429)]).toEqual([15, 45]);
+    const responses = await allAtOnce(60, (i) => ask('/profile', { key: keys[i % 6] }));
+    expect([count(responses, 200), count(responses, 429)]).toEqual([15, 45]);
     expect(await ask('/profile', { key: await make.key({ owner: user }) })).toEqual(tooMuch);
     expect((await ask('/profile', { key: stranger.key })).status).toBe(200);
   });
@@ -58,17 +58,23 @@ describe('all credentials of a user together', () => {
   test('or what a setting says', async () => {
     await open({ RATE_LIMIT: 'credential=5/900s,user=7/900s,address=100/900s' });
     const keys = await keysOf(await make.user(), 3);
-    const answers = await allAtOnce(30, (i) => ask('/profile', { key: keys[i % 3] }));
-    expect(count(answers, 200)).toBe(7);
+    const responses = await allAtOnce(30, (i) => ask('/profile', { key: keys[i % 3] }));
+    expect(count(responses, 200)).toBe(7);
   });
 
   test('lose nothing to a credential that is beyond its own limit', async () => {
     await open({ RATE_LIMIT: 'credential=2/900s,user=4/800s,address=100/900s' });
     const [busy, other] = await keysOf(await make.user(), 2);
-    const answers = [];
-    for (let i = 0; i < 10; i++) answers.push(await ask('/profile', { key: busy }));
-    for (let i = 0; i < 2; i++) answers.push(await ask('/profile', { key: other }));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, ...Array<number>(8).fill(429), 200, 200]);
+    const responses = [];
+    for (let i = 0; i < 10; i++) responses.push(await ask('/profile', { key: busy }));
+    for (let i = 0; i < 2; i++) responses.push(await ask('/profile', { key: other }));
+    expect(responses.map(({ status }) => status)).toEqual([
+      200,
+      200,
+      ...Array<number>(8).fill(429),
+      200,
+      200,
+    ]);
   });
 
   test('guess as often as one, also where all guesses come at once', async () => {
@@ -80,8 +86,8 @@ describe('all credentials of a user together', () => {
     const lookUp = (download_key: string, i: number) =>
       ask(`/games/${game.id}/download_keys?download_key=${download_key}`, { key: keys[i % 5] });
     for (let i = 0; i < 20; i++) expect((await lookUp(found, i)).status).toBe(200);
-    const answers = await allAtOnce(40, (i) => lookUp(`guess-${i}`, i));
-    expect([count(answers, 404), count(answers, 429)]).toEqual([4, 36]);
+    const responses = await allAtOnce(40, (i) => lookUp(`guess-${i}`, i));
+    expect([count(responses, 404), count(responses, 429)]).toEqual([4, 36]);
     expect(await lookUp(found, 1)).toEqual(tooMuch);
     expect((await ask('/profile', { key: keys[0] })).status).toBe(200);
   });
@@ -138,7 +144,7 @@ test('what somebody without a credential looks up and does not find counts as a 
   expect(await ask('/wharf/latest?channel_name=windows&game_id=7000200', { from: '198.51.100.99' })).toEqual(
     tooMuch,
   );
-  // An answer that is remembered tells a guesser nothing new: the neighbours get it.
+  // A response that is remembered tells a guesser nothing new: the neighbours get it.
   expect((await latest(games[0]!.id, '198.51.100.98')).status).toBe(200);
   expect((await latest(games[1]!.id, '203.0.113.1')).status).toBe(200);
 });
@@ -190,13 +196,13 @@ withRedis.describe('replicas share through Redis', () => {
   }
   afterEach(() => redis.stop());
 
-  // On a machine too busy for Redis to answer in time each may count for itself, for a moment.
+  // On a machine too busy for Redis to respond in time each may count for itself, for a moment.
   test('what all credentials of a user have', async () => {
     await openTwo('credential=5/900s,user=7/900s,address=900/900s');
     await until(async () => {
       const keys = await keysOf(await make.user(), 4);
-      const answers = await allAtOnce(20, (i) => ask('/profile', { key: keys[i % 4], at: urls[i % 2] }));
-      return count(answers, 200) === 7;
+      const responses = await allAtOnce(20, (i) => ask('/profile', { key: keys[i % 4], at: urls[i % 2] }));
+      return count(responses, 200) === 7;
     });
   });
 
@@ -207,10 +213,10 @@ withRedis.describe('replicas share through Redis', () => {
       site++;
       const guess = (i: number) =>
         ask('/profile', { key: 'guess', at: urls[i % 2], from: `198.51.${site}.${i}` });
-      const answers = [];
+      const responses = [];
       // What a replica knows of the networks it learned with a guess of its own.
-      for (let i = 0; i < 16; i++) answers.push(await guess(i));
-      return count(answers, 401) === 12 || count(answers, 401) === 13;
+      for (let i = 0; i < 16; i++) responses.push(await guess(i));
+      return count(responses, 401) === 12 || count(responses, 401) === 13;
     });
   });
 });

@@ -45,12 +45,12 @@ async function ask(
   return { status: response.status, body: (await response.json()) as unknown, headers: response.headers };
 }
 
-const answer = async (...request: Parameters<typeof ask>) => {
+const response = async (...request: Parameters<typeof ask>) => {
   const { status, body } = await ask(...request);
   return { status, body };
 };
 
-const statuses = (answers: { status: number }[]) => answers.map(({ status }) => status).sort();
+const statuses = (responses: { status: number }[]) => responses.map(({ status }) => status).sort();
 const times = <T>(n: number, work: (i: number) => Promise<T>) =>
   Promise.all(Array.from({ length: n }, (_, i) => work(i)));
 
@@ -102,10 +102,10 @@ describe('in one process', () => {
     expect(statuses(await times(5, (i) => ask('/profile', { key: user.key, from: `192.0.2.${i}` })))).toEqual(
       [200, 200, 200, 200, 429],
     );
-    const refused = await ask('/profile', { key: user.key, from: '192.0.2.9' });
-    expect({ status: refused.status, body: refused.body }).toEqual(tooMuch);
-    expect(refused.headers.get('retry-after')).toBe('4');
-    expect(refused.headers.get('x-ratelimit-remaining')).toBe('0');
+    const rejected = await ask('/profile', { key: user.key, from: '192.0.2.9' });
+    expect({ status: rejected.status, body: rejected.body }).toEqual(tooMuch);
+    expect(rejected.headers.get('retry-after')).toBe('4');
+    expect(rejected.headers.get('x-ratelimit-remaining')).toBe('0');
 
     const other = await make.user();
     expect((await ask('/profile', { key: other.key })).status).toBe(200);
@@ -151,24 +151,24 @@ describe('in one process', () => {
       const other = await make.user();
       await ask('/profile', { key: other.key });
       await ask(`/api/1/${user.key}/me`);
-      const answers = await times(5, () => ask(`/api/1/${user.key}/me`, { key: other.key }));
-      expect(statuses(answers)).toEqual([200, 200, 200, 200, 429]);
+      const responses = await times(5, () => ask(`/api/1/${user.key}/me`, { key: other.key }));
+      expect(statuses(responses)).toEqual([200, 200, 200, 200, 429]);
       expect((await ask('/profile', { key: other.key })).headers.get('x-ratelimit-remaining')).toBe('3');
     });
 
     test('a header that contradicts the path counts for the address', async () => {
       await ask('/profile', { key: user.key });
-      const answers = await times(5, () => ask('/api/1/jwt/me', { key: user.key, from: '192.0.2.23' }));
-      expect(statuses(answers)).toEqual([401, 401, 401, 401, 429]);
+      const responses = await times(5, () => ask('/api/1/jwt/me', { key: user.key, from: '192.0.2.23' }));
+      expect(statuses(responses)).toEqual([401, 401, 401, 401, 429]);
     });
   });
 
   test('credentials that are made up count for the address, and then cost no query', async () => {
-    const guess = (i: number) => answer('/profile', { key: `guess-${i}` });
-    const answers = await times(20, guess);
-    expect(answers.filter(({ status }) => status === 401)).toHaveLength(4);
-    expect(answers.filter(({ status }) => status === 429)).toHaveLength(16);
-    expect(await answer('/profile')).toEqual(tooMuch);
+    const guess = (i: number) => response('/profile', { key: `guess-${i}` });
+    const responses = await times(20, guess);
+    expect(responses.filter(({ status }) => status === 401)).toHaveLength(4);
+    expect(responses.filter(({ status }) => status === 429)).toHaveLength(16);
+    expect(await response('/profile')).toEqual(tooMuch);
   });
 
   test('one who is known is not shut out by others who guess at the same address', async () => {
@@ -182,11 +182,11 @@ describe('in one process', () => {
     for (const each of users) expect((await ask('/profile', { key: each.key })).status).toBe(200);
   });
 
-  test('a refused scope counts as well', async () => {
+  test('a rejected scope counts as well', async () => {
     const narrow = await make.key({ owner: user, scopes: ['profile:me'] });
     // Those that came before the key was known, four at most, were counted for the address.
-    const answers = statuses(await times(4 + 5 + 1, () => ask('/profile/games', { key: narrow })));
-    expect(new Set(answers)).toEqual(new Set([403, 429]));
+    const responses = statuses(await times(4 + 5 + 1, () => ask('/profile/games', { key: narrow })));
+    expect(new Set(responses)).toEqual(new Set([403, 429]));
   });
 
   test('an X-Forwarded-For that was sent from further away is ignored', async () => {
@@ -217,7 +217,7 @@ describe('in one process', () => {
     beforeEach(async () => {
       game = await make.game({ owner: user });
     });
-    const lookUp = (parameters: string) => answer(`/games/${game.id}/${parameters}`, { key: user.key });
+    const lookUp = (parameters: string) => response(`/games/${game.id}/${parameters}`, { key: user.key });
 
     test('are few, and then nothing is looked up', async () => {
       const { key } = await make.downloadKey({ game });
@@ -244,9 +244,9 @@ describe('by setting', () => {
   test('off: nothing is limited', async () => {
     app = await open({ RATE_LIMIT: 'off' });
     url = await app.getUrl();
-    const answers = await times(50, () => ask('/wharf/latest'));
-    expect(new Set(statuses(answers))).toEqual(new Set([400]));
-    expect(answers[0]!.headers.get('x-ratelimit-limit')).toBeNull();
+    const responses = await times(50, () => ask('/wharf/latest'));
+    expect(new Set(statuses(responses))).toEqual(new Set([400]));
+    expect(responses[0]!.headers.get('x-ratelimit-limit')).toBeNull();
   });
 
   test('off: nobody warns of it, at a start or at a command', async () => {
@@ -256,7 +256,7 @@ describe('by setting', () => {
     expect(logged.slice(before).filter((line) => line.includes('"level":"warn"'))).toEqual([]);
   });
 
-  test('by default the official client, at its fastest, is never refused', async () => {
+  test('by default the official client, at its fastest, is never rejected', async () => {
     app = await open({ RATE_LIMIT: '' });
     url = await app.getUrl();
     const user = await make.user();
@@ -279,9 +279,9 @@ describe('by setting', () => {
     url = await app.getUrl();
     theClock().stop();
     await times(3, () => ask('/wharf/latest'));
-    const refused = await ask('/wharf/latest');
-    expect(refused.status).toBe(429);
-    const wait = Number(refused.headers.get('retry-after')) * 1000;
+    const rejected = await ask('/wharf/latest');
+    expect(rejected.status).toBe(429);
+    const wait = Number(rejected.headers.get('retry-after')) * 1000;
     theClock().advance(wait - 1);
     expect((await ask('/wharf/latest')).status).toBe(429);
     theClock().advance(1);
@@ -324,22 +324,22 @@ withRedis.describe('shared by replicas through Redis', () => {
   const spread = (n: number) => times(n, (i) => ask('/profile', { key: user.key, at: urls[i % 2] }));
 
   test('one share for both', async () => {
-    // On a machine too busy for Redis to answer in time each may count for itself, for a moment.
+    // On a machine too busy for Redis to respond in time each may count for itself, for a moment.
     await until(async () => {
       user = await make.user();
       return String(statuses(await spread(6))) === '200,200,200,200,200,429';
     });
   });
 
-  test('what is answered from memory is counted there too', async () => {
+  test('what is served from memory is counted there too', async () => {
     const owner = await make.user();
     const game = await make.game({ owner });
     await make.build({ game, user_version: '1' });
     const path = `/wharf/latest?game_id=${game.id}&channel_name=windows`;
     await until(async () => {
       const from = `192.0.2.${++lastAddress}`;
-      const answers = await times(51, (i) => ask(path, { from, at: urls[i % 2] }));
-      return answers.filter(({ status }) => status === 429).length === 1;
+      const responses = await times(51, (i) => ask(path, { from, at: urls[i % 2] }));
+      return responses.filter(({ status }) => status === 429).length === 1;
     });
   });
 

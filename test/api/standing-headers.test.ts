@@ -4,7 +4,7 @@ import { baseUrl, make, useStore } from '../support/store';
 
 useStore();
 
-/** The head of an answer as it was sent, each header as often as it is there. */
+/** The head of a response as it was sent, each header as often as it is there. */
 function headOf(method: string, path: string, headers: Record<string, string> = {}): Promise<string[][]> {
   return new Promise((resolve, reject) => {
     request(new URL(path, baseUrl()), { method, headers, agent: false }, (res) => {
@@ -21,10 +21,10 @@ const standing = Object.entries(SECURITY_HEADERS);
 const without = (...names: string[]) => standing.filter(([name]) => !names.includes(name));
 
 describe.each<[string, string, string, [string, string][], Record<string, string>?]>([
-  ['an answer', 'GET', '/profile', standing],
+  ['a response', 'GET', '/profile', standing],
   ['a HEAD', 'HEAD', '/profile', standing],
   ['an unknown path', 'GET', '/nowhere', standing],
-  ['an answer that may be kept', 'GET', '/wharf/latest?game_id=1&channel_name=windows', standing],
+  ['a response that may be kept', 'GET', '/wharf/latest?game_id=1&channel_name=windows', standing],
   [
     'a page',
     'GET',
@@ -56,7 +56,7 @@ describe.each<[string, string, string, [string, string][], Record<string, string
     expect(names).toEqual([...new Set(names)]);
   });
 
-  test('has the headers of all answers', () => {
+  test('has the headers of all responses', () => {
     expect(head).toEqual(expect.arrayContaining(expected));
   });
 

@@ -161,9 +161,9 @@ test('@RequestCost: a request counts as a part of one, and the headers count suc
   const first = await ask(url, 'cheap', { key });
   expect(first.headers.get('x-ratelimit-limit')).toBe('50');
   expect(first.headers.get('x-ratelimit-remaining')).toBe('39');
-  const answers = await statuses(40, () => ask(url, 'cheap', { key }));
-  expect(answers.filter((status) => status === 200)).toHaveLength(39);
-  expect(answers.at(-1)).toBe(429);
+  const responses = await statuses(40, () => ask(url, 'cheap', { key }));
+  expect(responses.filter((status) => status === 200)).toHaveLength(39);
+  expect(responses.at(-1)).toBe(429);
   expect((await ask(url, 'mine', { key })).status).toBe(429);
 });
 
@@ -195,7 +195,7 @@ withRedis.test('@Throttle: replicas share the limit through Redis', async () => 
         return (await redis.keys()).length > 0;
       });
     let n = 0;
-    // On a machine too busy for Redis to answer in time each may count for itself, for a moment.
+    // On a machine too busy for Redis to respond in time each may count for itself, for a moment.
     await until(async () => {
       const from = `192.0.2.${++n}`;
       return String(await statuses(3, (i) => ask(urls[i % 2]!, 'open', { from }))) === '200,200,429';

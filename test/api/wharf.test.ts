@@ -42,7 +42,7 @@ describe('what is asked for', () => {
     [{ game_id: '1.5', channel_name: 'windows' }, ['game_id must be an integer']],
     [{ game_id: '-1', channel_name: 'windows' }, ['game_id must be an integer']],
     [{ game_id: '9223372036854775808', channel_name: 'windows' }, ['game_id must be an integer']],
-  ])('%j is refused', async (query, errors) => {
+  ])('%j is rejected', async (query, errors) => {
     expect(await latest(query)).toEqual(failure(400, ...errors));
   });
 
@@ -56,7 +56,7 @@ describe('what is asked for', () => {
     'leaf/x/moon',
     '//',
     'https://leaf/x-moon',
-  ])('target %j is refused', async (target) => {
+  ])('target %j is rejected', async (target) => {
     expect(await latest({ target, channel_name: 'windows' })).toEqual(
       failure(400, 'target must be of the form user/game'),
     );
@@ -69,7 +69,7 @@ describe('what is asked for', () => {
     ['game_id=1&channel_name=%ff', 'channel_name must be valid UTF-8 text'],
     ['game_id=1&channel_name=a%00', 'channel_name must be valid Unicode text without NUL'],
     ['target=a/b%00&channel_name=a', 'target must be valid Unicode text without NUL'],
-  ])('%s is refused', async (query, problem) => {
+  ])('%s is rejected', async (query, problem) => {
     const { status, body } = await send('GET', `/wharf/latest?${query}`);
     expect({ status, body }).toMatchObject({
       status: 400,
@@ -98,7 +98,7 @@ describe('what is asked for', () => {
   });
 });
 
-test('different questions at once, each with its own answer', async () => {
+test('different questions at once, each with its own response', async () => {
   const many = await Promise.all(
     Array.from({ length: 12 }, async (_, i) => {
       const { game, target } = await gameWithBuilds({ visibility: i % 4 === 3 ? 'private' : 'public' });
@@ -142,7 +142,7 @@ describe('the newest finished build', () => {
     expect(await latest({ game_id: game.id, channel_name: 'windows' })).toEqual(ok({ latest: '2.0' }));
   });
 
-  test('without a version answers nothing, not the version before it', async () => {
+  test('without a version returns nothing, not the version before it', async () => {
     const { game } = await gameWithBuilds();
     await make.build({ game });
     const { text } = await send('GET', `/wharf/latest?game_id=${game.id}&channel_name=windows`);
@@ -227,15 +227,15 @@ describe('who may ask', () => {
   });
 });
 
-describe('copies of the answer', () => {
+describe('copies of the response', () => {
   async function tagged() {
     const { game } = await gameWithBuilds();
     const path = `/wharf/latest?game_id=${game.id}&channel_name=windows`;
     const { headers } = await send('GET', path);
     const etag = headers.get('etag')!;
     const ask = async (known: string, method = 'GET') => {
-      const answer = await fetch(baseUrl() + path, { method, headers: { 'if-none-match': known } });
-      return { status: answer.status, text: await answer.text(), headers: answer.headers };
+      const response = await fetch(baseUrl() + path, { method, headers: { 'if-none-match': known } });
+      return { status: response.status, text: await response.text(), headers: response.headers };
     };
     return { game, path, etag, headers, ask };
   }
@@ -312,35 +312,37 @@ const headersOf = ({ headers }: { headers: Headers }) =>
   );
 
 describe('asked again in the same words', () => {
-  test('the answer is the same to the last header, and known by the same route', async () => {
+  test('the response is the same to the last header, and known by the same route', async () => {
     const { game, target } = await gameWithBuilds();
     const replica = await openApp({ RATE_LIMIT: 'address=100/60s', LATEST_MAX_AGE: '7' });
     const url = await replica.getUrl();
     for (const question of [`game_id=${game.id}`, `target=${encodeURIComponent(target)}`]) {
       logged.length = 0;
       const ask = async () => {
-        const answer = await fetch(`${url}/wharf/latest?${question}&channel_name=windows`);
-        return { answer, text: await answer.text() };
+        const response = await fetch(`${url}/wharf/latest?${question}&channel_name=windows`);
+        return { response, text: await response.text() };
       };
       const [first, second] = [await ask(), await ask()];
-      expect([second.answer.status, second.text]).toEqual([200, '{"latest":"2.0"}']);
-      expect(headersOf(second.answer)).toEqual(headersOf(first.answer));
-      const left = [first, second].map(({ answer }) => Number(answer.headers.get('x-ratelimit-remaining')));
+      expect([second.response.status, second.text]).toEqual([200, '{"latest":"2.0"}']);
+      expect(headersOf(second.response)).toEqual(headersOf(first.response));
+      const left = [first, second].map(({ response }) =>
+        Number(response.headers.get('x-ratelimit-remaining')),
+      );
       expect(left[1]).toBeLessThan(left[0]!);
       await until(() => logged.join('').split('"route":"/wharf/latest"').length === 3);
     }
     await replica.close();
   });
 
-  test('a limit counts it, and refuses', async () => {
+  test('a limit counts it, and rejects', async () => {
     const { game } = await gameWithBuilds();
     const replica = await openApp({ RATE_LIMIT: 'address=3/60s' });
     const url = `${await replica.getUrl()}/wharf/latest?game_id=${game.id}&channel_name=windows`;
-    const answers: Response[] = [];
-    for (let i = 0; i < 5; i++) answers.push(await fetch(url));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429, 429]);
-    expect(await answers[4]!.json()).toEqual({ errors: ['rate limit exceeded'] });
-    expect(answers[4]!.headers.get('etag')).toBeNull();
+    const responses: Response[] = [];
+    for (let i = 0; i < 5; i++) responses.push(await fetch(url));
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 429, 429]);
+    expect(await responses[4]!.json()).toEqual({ errors: ['rate limit exceeded'] });
+    expect(responses[4]!.headers.get('etag')).toBeNull();
     await replica.close();
   });
 
@@ -370,18 +372,18 @@ describe('asked again in the same words', () => {
 
 describe('asked in plain words, and in others that only the route reads', () => {
   const ask = async (url: string, query: string) => {
-    const answer = await fetch(`${url}/wharf/latest?${query}`);
-    return { status: answer.status, headers: headersOf(answer), text: await answer.text() };
+    const response = await fetch(`${url}/wharf/latest?${query}`);
+    return { status: response.status, headers: headersOf(response), text: await response.text() };
   };
 
-  test('the answers are the same', async () => {
+  test('the responses are the same', async () => {
     const { owner, game, target } = await gameWithBuilds();
     const hidden = await make.game({ owner, visibility: 'private' });
     const replica = await openApp({ RATE_LIMIT: 'address=100/60s', LATEST_MAX_AGE: '7' });
     const url = await replica.getUrl();
     // By the first question the shortcut learns which route it stands for.
     await ask(url, 'channel_name=nothing&game_id=1');
-    const shortcut = jest.spyOn(replica.get(LatestShortcut) as unknown as { answer(): void }, 'answer');
+    const shortcut = jest.spyOn(replica.get(LatestShortcut) as unknown as { respond(): void }, 'respond');
     for (const [subject, channel, status] of [
       [`game_id=${game.id}`, 'windows', 200],
       [`target=${target}`, 'windows', 200],
@@ -412,15 +414,15 @@ describe('asked in plain words, and in others that only the route reads', () => 
     const { game } = await gameWithBuilds();
     const rows = jest.spyOn(theApp().get(Database), 'rows').mockRejectedValue(new Error('broken on purpose'));
     logged.length = 0;
-    const answers = [
+    const responses = [
       await ask(baseUrl(), `game_id=${game.id}&channel_name=failing`),
       await ask(baseUrl(), `channel_name=failing2&game_id=${game.id}`),
     ];
     rows.mockRestore();
-    expect(answers.map(({ status, text }) => [status, text])).toEqual(
-      answers.map(() => [500, '{"errors":["internal server error"]}']),
+    expect(responses.map(({ status, text }) => [status, text])).toEqual(
+      responses.map(() => [500, '{"errors":["internal server error"]}']),
     );
-    expect(answers[0]!.headers).toEqual(answers[1]!.headers);
+    expect(responses[0]!.headers).toEqual(responses[1]!.headers);
     const reasons = () => logged.filter((line) => line.includes('broken on purpose'));
     await until(() => reasons().length === 2);
   });

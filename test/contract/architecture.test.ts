@@ -163,7 +163,7 @@ test('migrations import nothing from the service', () => {
   expect(wrong).toEqual([]);
 });
 
-test('what hangs on a request or an answer is declared in one place', () => {
+test('what hangs on a request or a response is declared in one place', () => {
   const declaring = files.filter((file) => /^declare module/m.test(readFileSync(join(src, file), 'utf8')));
   expect(declaring).toEqual([join('platform', 'http', 'request.ts')]);
 });

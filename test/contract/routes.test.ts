@@ -31,7 +31,7 @@ test('the page of the legacy API lists its routes', () => {
   expect(listed.toSorted()).toEqual(served.toSorted());
 });
 
-test('every described operation names its answer', () => {
+test('every described operation names its response', () => {
   const silent = Object.entries(theContract().document.paths).flatMap(([path, item]) =>
     Object.entries(item as Record<string, { responses: Record<string, { content?: object }> }>)
       .filter(([, { responses }]) => !responses['200']?.content && !responses['302'])

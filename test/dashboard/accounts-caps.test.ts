@@ -15,7 +15,7 @@ beforeEach(async () => {
 
 /** The same form five times at the same moment; the statuses, sorted. */
 async function fiveTimes(path: string, form: Record<string, string>): Promise<number[]> {
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 5 }, () =>
       send('POST', path, {
         headers: {
@@ -27,7 +27,7 @@ async function fiveTimes(path: string, form: Record<string, string>): Promise<nu
       }),
     ),
   );
-  return answers.map(({ status }) => status).toSorted((a, b) => a - b);
+  return responses.map(({ status }) => status).toSorted((a, b) => a - b);
 }
 
 test('nobody makes more than 100 API keys, however fast', async () => {

@@ -176,7 +176,7 @@ describe('sign-in by a proxy', () => {
     await browser.get('/login');
     expect(browser.words).toContain('Sign in at Gamewharf');
     expect(browser.page.text).not.toContain('type="password"');
-    const answer = await browser.post('/login', { username: known.username, password: PASSWORD });
-    expect(answer.status).toBe(403);
+    const response = await browser.post('/login', { username: known.username, password: PASSWORD });
+    expect(response.status).toBe(403);
   });
 });

@@ -180,7 +180,7 @@ describe('sign-in', () => {
     expect((await new Browser().signIn('iGor', 'wrong')).status).toBe(429);
   });
 
-  test('the right password is refused as well while one must wait', async () => {
+  test('the right password is rejected as well while one must wait', async () => {
     const user = await withPassword(await make.user());
     for (let i = 0; i < 6; i++) {
       await new Browser().signIn(user.username, 'wrong');
@@ -195,8 +195,8 @@ describe('sign-in', () => {
 
   test('guesses at the same instant do not slip through together', async () => {
     const browsers = Array.from({ length: 12 }, () => new Browser());
-    const answers = await Promise.all(browsers.map((browser) => browser.signIn('nobody-at-all', 'wrong')));
-    const count = (status: number) => answers.filter((answer) => answer.status === status).length;
+    const responses = await Promise.all(browsers.map((browser) => browser.signIn('nobody-at-all', 'wrong')));
+    const count = (status: number) => responses.filter((response) => response.status === status).length;
     expect(count(403)).toBe(5);
     expect(count(429)).toBe(7);
   });
@@ -221,7 +221,7 @@ describe('sign-in', () => {
     expect((await new Browser().signIn('ghost-another', 'wrong')).status).toBe(429);
   });
 
-  test('two hashes at a time, a few wait, and more are refused at once', async () => {
+  test('two hashes at a time, a few wait, and more are rejected at once', async () => {
     const queue = theApp().get(PasswordQueue);
     const order: string[] = [];
     const results = await Promise.allSettled(
@@ -286,8 +286,11 @@ describe('sign-in', () => {
 describe('a program at the address of the sign-in form', () => {
   const ask = async (headers: Record<string, string>, body = 'username=x&password=y') => {
     const type = { 'content-type': 'application/x-www-form-urlencoded' };
-    const { status, body: answer } = await send('POST', '/login', { headers: { ...type, ...headers }, body });
-    return { status, body: answer };
+    const { status, body: response } = await send('POST', '/login', {
+      headers: { ...type, ...headers },
+      body,
+    });
+    return { status, body: response };
   };
 
   test.each<Record<string, string>>([
@@ -431,7 +434,7 @@ describe('forms', () => {
     ['with an empty token', { label: 'x', form_token: '' }, {}],
     ['with a made-up token', { label: 'x', form_token: 'A'.repeat(43) }, {}],
   ];
-  test.each(forged)('are refused %s', async (_, fields, headers) => {
+  test.each(forged)('are rejected %s', async (_, fields, headers) => {
     const browser = await browserOf(await make.user());
     const { status } = await browser.post(KEYS, fields, headers);
     expect(status).toBe(403);
@@ -439,14 +442,14 @@ describe('forms', () => {
     expect(await sql('SELECT FROM api_keys WHERE label IS NOT NULL')).toEqual([]);
   });
 
-  test('are refused with the token of another session', async () => {
+  test('are rejected with the token of another session', async () => {
     const [victim, attacker] = [await browserOf(await make.user()), await browserOf(await make.user())];
     await attacker.get(`${KEYS}/new`);
     const { form_token } = attacker.fieldsOf(KEYS);
     expect((await victim.post(KEYS, { label: 'x', form_token: form_token! })).status).toBe(403);
   });
 
-  test.each(['cross-site', 'same-site', 'none'])('are refused when the browser says %s', async (site) => {
+  test.each(['cross-site', 'same-site', 'none'])('are rejected when the browser says %s', async (site) => {
     const browser = await browserOf(await make.user());
     await browser.get(`${KEYS}/new`);
     const fields = { ...browser.fieldsOf(KEYS), label: 'x' };
@@ -728,7 +731,7 @@ describe('the frame of every page', () => {
     expect(headers.get('x-content-type-options')).toBe('nosniff');
   });
 
-  test('are one small answer and a few statements', async () => {
+  test('are one small response and a few statements', async () => {
     const user = await make.user();
     const application = await make.user();
     await sql(
@@ -886,7 +889,7 @@ describe('the frame of every page', () => {
   });
 });
 
-/** What the first request of the page answers, as it stands there. */
+/** What the first request of the page responses, as it stands there. */
 async function pasted(browser: Browser): Promise<unknown> {
   const [, command] = /<textarea id="first-request"[^>]*>\s*([^<]+)</.exec(browser.page.text)!;
   const line = command!.replaceAll('&quot;', '"');

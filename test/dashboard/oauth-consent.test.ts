@@ -17,7 +17,7 @@ import {
   fragmentOf,
   poll,
   refresh,
-  refused,
+  rejected,
   type Tokens,
   tokensFor,
   useOauth,
@@ -101,7 +101,7 @@ describe('taking back', () => {
     await revoke();
     expect(await works(tokens.access_token)).toBe(false);
     expect(await works(access_token!)).toBe(false);
-    expect(await refresh(client_id, tokens.refresh_token)).toMatchObject(refused('invalid_grant'));
+    expect(await refresh(client_id, tokens.refresh_token)).toMatchObject(rejected('invalid_grant'));
     expect(
       await sql(
         'SELECT FROM oauth_refresh_tokens JOIN oauth_grants g ON g.id = grant_id WHERE client_id = $1',
@@ -109,7 +109,7 @@ describe('taking back', () => {
       ),
     ).toEqual([]);
     expect(await exchange(client_id, waiting.code, waiting.code_verifier)).toMatchObject(
-      refused('invalid_grant'),
+      rejected('invalid_grant'),
     );
     expect((await poll(client_id, device_code)).body).toEqual({ status: 'denied' });
     expect((await browser.get(addressOf(asksForToken(client_id)))).status).toBe(200);
@@ -181,7 +181,7 @@ describe('taking back', () => {
     await mine.get(`${APPS}/${client_id}/delete`);
     await mine.submit(`${APPS}/${client_id}/delete`);
     expect(await works(access_token)).toBe(false);
-    expect(await refresh(client_id, refresh_token)).toMatchObject(refused('invalid_client'));
+    expect(await refresh(client_id, refresh_token)).toMatchObject(rejected('invalid_client'));
     expect((await browser.get(addressOf(asksForToken(client_id)))).status).toBe(400);
   });
 });

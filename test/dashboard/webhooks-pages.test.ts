@@ -173,7 +173,7 @@ test('an admin who is removed from a game gets no more messages, not even those 
   await recorded(receiver, 1);
   const tried = receiver.messages.length;
   await sql('DELETE FROM game_admins WHERE user_id = $1', [admin.id]);
-  receiver.answer = status(204);
+  receiver.response = status(204);
   await again();
   await idle();
   await sold(shared.id);
@@ -200,7 +200,7 @@ test('a test message, and a delivery that is sent again under the same ID', asyn
   const id = await sold(game.id);
   await receiver.heard(2);
   await recorded(receiver, 2);
-  receiver.answer = status(200);
+  receiver.response = status(200);
   await browser.get(pathOf(receiver));
   expect(browser.words).toContain('Pending messages 1');
   const [, attempt] = await attemptsOf(receiver);

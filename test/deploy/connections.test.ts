@@ -1,5 +1,5 @@
 import { type Manifest, render } from '../support/manifests';
-import { type Endpoint, type Port, refusals } from '../support/network';
+import { type Endpoint, type Port, rejections } from '../support/network';
 import {
   changed,
   type Environment,
@@ -90,10 +90,10 @@ withKubectl.describe.each(WAYS)('%s, %s', (environment, how, changes) => {
       // The migration is given all settings of the service and uses the database alone.
       if (name === 'migrate' && setting !== 'DATABASE_URL') continue;
       const port = { port: Number(url.port) || PORTS[url.protocol]! };
-      expect([setting, refusals(manifests, pod(name), behind(url.hostname), port)]).toEqual([setting, []]);
+      expect([setting, rejections(manifests, pod(name), behind(url.hostname), port)]).toEqual([setting, []]);
     }
     for (const protocol of ['UDP', 'TCP'] as const)
-      expect(refusals(manifests, pod(name), dns, { port: 53, protocol })).toEqual([]);
+      expect(rejections(manifests, pod(name), dns, { port: 53, protocol })).toEqual([]);
   });
   it('names what was chosen', () => {
     const names = addresses('api').map(([setting]) => setting);
@@ -139,8 +139,8 @@ withKubectl.describe.each(WAYS)('%s, %s', (environment, how, changes) => {
   it('lets every pooler reach its database, and DNS', () => {
     for (const { metadata, spec } of poolers()) {
       const from = poolerPod(metadata.name);
-      expect(refusals(manifests, from, databasePod(spec.cluster.name), { port: 5432 })).toEqual([]);
-      expect(refusals(manifests, from, dns, { port: 53, protocol: 'UDP' })).toEqual([]);
+      expect(rejections(manifests, from, databasePod(spec.cluster.name), { port: 5432 })).toEqual([]);
+      expect(rejections(manifests, from, dns, { port: 53, protocol: 'UDP' })).toEqual([]);
     }
   });
   it('lets the Ingress controller in, and Prometheus to the metrics of all', () => {
@@ -156,11 +156,11 @@ withKubectl.describe.each(WAYS)('%s, %s', (environment, how, changes) => {
       ]),
     ];
     for (const [from, to, port] of cases)
-      expect([port, refusals(manifests, from, to, port)]).toEqual([port, []]);
+      expect([port, rejections(manifests, from, to, port)]).toEqual([port, []]);
   });
   it('lets the service out to the internet for webhooks and files put, and not without', () => {
     for (const address of ['203.0.113.7', '2001:db8::7'])
-      expect(refusals(manifests, pod('api'), { address }, { port: 443 })).toEqual(
+      expect(rejections(manifests, pod('api'), { address }, { port: 443 })).toEqual(
         /webhooks|write/.test(how) ? [] : ['egress'],
       );
   });
@@ -189,7 +189,7 @@ withKubectl.describe.each(WAYS)('%s, %s', (environment, how, changes) => {
       'another pod of the namespace to the database',
       () => [{ namespace: namespace(), labels: { app: 'x' } }, databasePod('gamewharf-db'), { port: 5432 }],
     ],
-  ])('refuses %s', (_, connection) => {
-    expect(refusals(manifests, ...connection())).not.toEqual([]);
+  ])('rejects %s', (_, connection) => {
+    expect(rejections(manifests, ...connection())).not.toEqual([]);
   });
 });

@@ -181,7 +181,7 @@ withContainers.describe('the image', () => {
       if (database) rmSync(database.dataDir, { recursive: true, force: true });
     });
 
-    it('refuses a database that was not migrated, with a command that is there', () => {
+    it('rejects a database that was not migrated, with a command that is there', () => {
       const { status, output } = containers.run('--rm', ...optionsOf(rendered.api, rendered.pods[0]), 'one');
       expect([status, output]).toEqual([1, expect.stringContaining('gamewharf migrate')]);
     }, 30_000);
@@ -197,8 +197,8 @@ withContainers.describe('the image', () => {
       expect([status, output]).toEqual([0, expect.stringMatching(/^[0-9a-f]{64}$/)]);
       service = output;
       await until(async () => (await get('/health/ready').catch(() => undefined))?.status === 200, 30_000);
-      const answer = await get('/wharf/latest?game_id=1&channel_name=windows');
-      expect([answer.status, await answer.json()]).toEqual([404, { errors: ['invalid game'] }]);
+      const response = await get('/wharf/latest?game_id=1&channel_name=windows');
+      expect([response.status, await response.json()]).toEqual([404, { errors: ['invalid game'] }]);
       for (const page of ['/docs', '/login', '/openapi.json']) expect((await get(page)).status).toBe(200);
     }, 60_000);
     it("limits its heap to a part of the container's memory", () => {
@@ -226,15 +226,15 @@ withContainers.describe('the image', () => {
       );
       expect(limit).toContain(String(512 * 2 ** 20));
     }, 30_000);
-    it('answers all requests while it drains, and ends with 0', async () => {
-      const answers: unknown[] = [];
+    it('serves all requests while it drains, and ends with 0', async () => {
+      const responses: unknown[] = [];
       let draining = true;
       const asking = (async () => {
         while (draining) {
-          const answer = await get('/wharf/latest?game_id=1&channel_name=windows').catch(() => undefined);
-          // Refused: it has drained.
-          if (!answer) return;
-          answers.push(answer.status, answer.headers.get('connection'));
+          const response = await get('/wharf/latest?game_id=1&channel_name=windows').catch(() => undefined);
+          // Rejected: it has drained.
+          if (!response) return;
+          responses.push(response.status, response.headers.get('connection'));
           await moment(50);
         }
       })();
@@ -244,7 +244,7 @@ withContainers.describe('the image', () => {
       draining = false;
       await asking;
       expect(code).toBe(0);
-      expect(new Set(answers)).toEqual(new Set([404, 'close', 'keep-alive']));
+      expect(new Set(responses)).toEqual(new Set([404, 'close', 'keep-alive']));
     }, 60_000);
   });
 });

@@ -200,7 +200,7 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
     const attempt = node('-e', "require('node:fs').writeFileSync('written', '')");
     expect(attempt.stderr).toContain('EACCES');
   });
-  it('refuses a database that was not migrated, and says what to do', () => {
+  it('rejects a database that was not migrated, and says what to do', () => {
     const { status, stdout, stderr } = node('dist/src/main.js');
     expect(`${stdout}${stderr}`).toContain('gamewharf migrate');
     expect(status).toBe(1);
@@ -219,7 +219,7 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
     });
     expect([status, stdout]).toEqual([0, expect.stringContaining('Usage: gamewharf')]);
   });
-  it('starts with the flags of npm run start:prod, and answers', async () => {
+  it('starts with the flags of npm run start:prod, and serves', async () => {
     const args = argumentsAfter('^CMD ');
     const { scripts } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {
       scripts: Record<string, string>;
@@ -231,17 +231,17 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
     await until(async () => (await get(environment.PORT, '/health/ready')).status === 200);
     expect((await get(environment.PORT, '/health/live')).status).toBe(200);
     for (const page of ['/docs', '/login']) expect((await get(environment.PORT, page)).status).toBe(200);
-    const answer = await get(environment.PORT, '/wharf/latest?game_id=1&channel_name=windows');
-    expect([answer.status, await answer.json()]).toEqual([404, { errors: ['invalid game'] }]);
+    const response = await get(environment.PORT, '/wharf/latest?game_id=1&channel_name=windows');
+    expect([response.status, await response.json()]).toEqual([404, { errors: ['invalid game'] }]);
   });
   test('really is that user', () => {
     const status = readFileSync(`/proc/${running.pid}/status`, 'utf8');
     expect(/^Uid:\s+(\d+)/m.exec(status)?.[1]).toBe(String(isRoot ? nobody.uid : process.getuid?.()));
   });
   it('shows its metrics on their own port', async () => {
-    const answer = await get(environment.METRICS_PORT, '/metrics');
-    expect(answer.status).toBe(200);
-    expect(await answer.text()).toMatch(/^# TYPE \w+ (counter|gauge|histogram)$/m);
+    const response = await get(environment.METRICS_PORT, '/metrics');
+    expect(response.status).toBe(200);
+    expect(await response.text()).toMatch(/^# TYPE \w+ (counter|gauge|histogram)$/m);
   });
   test('ends by itself, without an error, when it is told to', async () => {
     expect(running.exitCode).toBeNull();

@@ -97,7 +97,7 @@ describe('the schema check itself', () => {
       'a custom resource with a value outside its list',
       pooler({ cluster: { name: 'db' }, pgbouncer: { poolMode: 'statement' } }),
     ],
-  ])('refuses %s', async (_, manifest) => {
+  ])('rejects %s', async (_, manifest) => {
     expect(await problemsOf(manifest)).not.toEqual([]);
   });
 });

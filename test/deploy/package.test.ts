@@ -187,7 +187,7 @@ test('TypeScript files that use gamewharf/client and gamewharf/operator are chec
     username: expect.any(String) as string,
     title: 'Typed',
     games_count: 1,
-    refused: ['invalid game'],
+    rejected: ['invalid game'],
   });
   expect(JSON.parse(run(process.execPath, ['checkout.js', address!, OPERATOR_TOKEN], folder))).toEqual({
     reference: 'order-1',

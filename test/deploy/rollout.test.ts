@@ -25,7 +25,7 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
   it('lets load balancers forget a pod before it starts to drain, and leaves time to drain', () => {
     const sleep = rendered.api.lifecycle?.preStop.sleep.seconds ?? 0;
     expect(sleep).toBeGreaterThanOrEqual(3);
-    // Five seconds more for the last answers, and as much again to close connections.
+    // Five seconds more for the last responses, and as much again to close connections.
     const needed = sleep + settingsOf(rendered.api, one(rendered.service, 'ConfigMap')).DRAIN_SECONDS! + 10;
     expect(rendered.deployment.spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(
       needed,

@@ -158,7 +158,7 @@ test('every count is kept', () => {
   expect(sizes).toEqual([...Array<number>(9).fill(12), 55]);
 });
 
-test('what cannot be is refused', () => {
+test('what cannot be is rejected', () => {
   expect(() => all({ games: 3, collection_size: 4 })).toThrow(RangeError);
   expect(() => all({ users: 2 })).toThrow(RangeError);
 });
@@ -217,7 +217,7 @@ test('addresses are nobody’s', () => {
   );
 });
 
-test('the API description shows what the demo store answers', async () => {
+test('the API description shows what the demo store returns', async () => {
   const api_key = 'the-key-of-the-demo';
   await importDirectly(all({ api_key }));
   await make.key({ owner: { id: 1 }, text: 'key-of-the-seller' });
@@ -251,25 +251,25 @@ test('the API description shows what the demo store answers', async () => {
     legacyDownloadKey: () => seller.get('/api/1/key/game/1/download_keys', { email }),
     legacyPurchasesOf: () => seller.get('/api/1/key/game/1/purchases', { email }),
   };
-  const answers: Record<string, unknown> = {};
-  for (const [operation, ask] of Object.entries(asked)) answers[operation] = shown((await ask()).body);
+  const responses: Record<string, unknown> = {};
+  for (const [operation, ask] of Object.entries(asked)) responses[operation] = shown((await ask()).body);
   // `SHOWN=write npx jest test/operator/demo.test.ts -t description` writes the file anew, for the next start of the service.
   if (process.env.SHOWN === 'write') {
-    writeFileSync(DEMO_ANSWERS, `${JSON.stringify(answers, null, 2)}\n`);
+    writeFileSync(EXAMPLES, `${JSON.stringify(responses, null, 2)}\n`);
     return;
   }
-  expect(JSON.parse(readFileSync(DEMO_ANSWERS, 'utf8'))).toEqual(answers);
+  expect(JSON.parse(readFileSync(EXAMPLES, 'utf8'))).toEqual(responses);
   const description = (await send('GET', '/openapi.json')).text;
-  for (const answer of Object.values(answers)) expect(description).toContain(JSON.stringify(answer));
+  for (const response of Object.values(responses)) expect(description).toContain(JSON.stringify(response));
   expect(description).not.toContain('"source":"source"');
 });
 
-const DEMO_ANSWERS = 'src/platform/openapi/assets/demo-answers.json';
+const EXAMPLES = 'src/platform/openapi/assets/example-responses.json';
 
 /** The first of each list, and one time for all that was made just now. */
-const shown = (answer: unknown): unknown =>
+const shown = (response: unknown): unknown =>
   JSON.parse(
-    JSON.stringify(answer, (_, value: unknown) => {
+    JSON.stringify(response, (_, value: unknown) => {
       if (Array.isArray(value) && typeof value[0] === 'object') return value.slice(0, 1) as unknown;
       if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\d[T ][\d:]{8}Z?$/.test(value)) return value;
       const age = theClock().now() - Date.parse(value.endsWith('Z') ? value : `${value}Z`);

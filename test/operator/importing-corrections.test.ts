@@ -520,18 +520,18 @@ describe('an Idempotency-Key', () => {
     expect(await ids('users')).toEqual([1]);
   });
 
-  test('the answer is that of the first request, and nothing is changed, several at once too', async () => {
+  test('the response is that of the first request, and nothing is changed, several at once too', async () => {
     await imported(user(1), game(1));
-    const answers = await Promise.all(Array.from({ length: 5 }, () => sendOnce('sale', purchase(1))));
-    expect(answers.map(({ body }) => body)).toEqual(
-      answers.map(() => expect.objectContaining({ summary: ['purchases 1 new, 0 changed, 0 unchanged'] })),
+    const responses = await Promise.all(Array.from({ length: 5 }, () => sendOnce('sale', purchase(1))));
+    expect(responses.map(({ body }) => body)).toEqual(
+      responses.map(() => expect.objectContaining({ summary: ['purchases 1 new, 0 changed, 0 unchanged'] })),
     );
     await imported({ type: 'purchase', id: 1, status: 'refunded' });
-    expect(await sendOnce('sale', purchase(1))).toEqual(answers[0]);
+    expect(await sendOnce('sale', purchase(1))).toEqual(responses[0]);
     expect(await salesAsKept()).toMatchObject([{ purchases_count: 0 }]);
   });
 
-  test('what was refused may be sent again', async () => {
+  test('what was rejected may be sent again', async () => {
     const first = await sendOnce('late', game(1));
     expect(first).toEqual(failure(400, 'line 1: game 1: user 1 does not exist'));
     await imported(user(1));
@@ -550,7 +550,7 @@ describe('an Idempotency-Key', () => {
     expect(await salesAsKept()).toMatchObject([{ purchases_count: 1 }]);
   });
 
-  test('after the commit, where its answer was lost, the next replica gives it', async () => {
+  test('after the commit, where its response was lost, the next replica gives it', async () => {
     await imported(user(1), game(1));
     const url = await databaseUrl();
     const proxy = await FaultyProxy.before(url);

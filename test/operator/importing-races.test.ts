@@ -58,11 +58,11 @@ bothWays('a purchase that others write while an import runs', () => {
 
   test('before it is looked for, is one sale', async () => {
     const { release } = await holdUser();
-    const answer = sendImport([otherUser, purchase(1)]);
+    const response = sendImport([otherUser, purchase(1)]);
     await blocked();
     await sendSmall([purchase(1)]);
     await release();
-    expect(await answer).toEqual(
+    expect(await response).toEqual(
       summaryOf('users 0 new, 1 changed, 0 unchanged', 'purchases 0 new, 0 changed, 1 unchanged'),
     );
   });
@@ -70,11 +70,11 @@ bothWays('a purchase that others write while an import runs', () => {
   test('after it was not found, is one sale', async () => {
     await imported(key);
     const { release } = await holdKey();
-    const answer = sendImport([purchase(1, { amount: 700 }), otherKey]);
+    const response = sendImport([purchase(1, { amount: 700 }), otherKey]);
     await blocked();
     await sendSmall([purchase(1)]);
     await release();
-    expect(await answer).toEqual(
+    expect(await response).toEqual(
       summaryOf('purchases 0 new, 1 changed, 0 unchanged', 'download_keys 0 new, 1 changed, 0 unchanged'),
     );
   });
@@ -82,11 +82,11 @@ bothWays('a purchase that others write while an import runs', () => {
   test('and delete before it is looked for, is sold anew', async () => {
     await imported(purchase(1, { status: 'refunded' }));
     const { release } = await holdUser();
-    const answer = sendImport([otherUser, purchase(1, { status: 'complete' })]);
+    const response = sendImport([otherUser, purchase(1, { status: 'complete' })]);
     await blocked();
     await sendSmall([{ type: 'purchase', id: 1, deleted: true }]);
     await release();
-    expect(await answer).toEqual(
+    expect(await response).toEqual(
       summaryOf('users 0 new, 1 changed, 0 unchanged', 'purchases 1 new, 0 changed, 0 unchanged'),
     );
   });
@@ -94,12 +94,12 @@ bothWays('a purchase that others write while an import runs', () => {
   test('and delete after it was found to be the same, is gone', async () => {
     await imported(purchase(1), purchase(2), key);
     const { release } = await holdKey();
-    const answer = sendImport([purchase(1), purchase(2, { amount: 700 }), otherKey]);
+    const response = sendImport([purchase(1), purchase(2, { amount: 700 }), otherKey]);
     await blocked();
     await sendSmall([{ type: 'purchase', id: 1, status: 'refunded' }]);
     await sendSmall([{ type: 'purchase', id: 1, deleted: true }]);
     await release();
-    expect(await answer).toEqual(
+    expect(await response).toEqual(
       summaryOf('purchases 0 new, 1 changed, 1 unchanged', 'download_keys 0 new, 1 changed, 0 unchanged'),
     );
     expect(await sql('SELECT id FROM purchases')).toEqual([{ id: 2 }]);
@@ -108,20 +108,20 @@ bothWays('a purchase that others write while an import runs', () => {
   test('and delete while it is about to change, is sold anew', async () => {
     await imported(purchase(1, { status: 'refunded' }));
     const { commit } = await hold('DELETE FROM purchases WHERE id = 1');
-    const answer = sendImport([purchase(1, { status: 'complete' })]);
+    const response = sendImport([purchase(1, { status: 'complete' })]);
     await blocked();
     await commit();
-    expect(await answer).toEqual(summaryOf('purchases 1 new, 0 changed, 0 unchanged'));
+    expect(await response).toEqual(summaryOf('purchases 1 new, 0 changed, 0 unchanged'));
   });
 
   test('and refund after it was found to be the same, stays refunded', async () => {
     await imported(purchase(1), key);
     const { release } = await holdKey();
-    const answer = sendImport([purchase(1), otherKey]);
+    const response = sendImport([purchase(1), otherKey]);
     await blocked();
     await sendSmall([{ type: 'purchase', id: 1, status: 'refunded' }]);
     await release();
-    await answer;
+    await response;
     expect(await sql('SELECT status FROM purchases')).toEqual([{ status: 'refunded' }]);
   });
 });
@@ -137,10 +137,12 @@ bothWays('games whose sales an import changes', () => {
     const { commit } = await hold(`SELECT FROM games WHERE id = 1 FOR NO KEY UPDATE;
       INSERT INTO game_earnings VALUES (1, 'USD', ${MOST})
       ON CONFLICT (game_id, currency) DO UPDATE SET amount = ${MOST}`);
-    const answer = sendImport([{ type: 'purchase', id: 1, ...change }]);
+    const response = sendImport([{ type: 'purchase', id: 1, ...change }]);
     await blocked();
     await commit();
-    expect(await answer).toEqual(failure(400, `line 1: game 1: earnings in USD would be more than ${MOST}`));
+    expect(await response).toEqual(
+      failure(400, `line 1: game 1: earnings in USD would be more than ${MOST}`),
+    );
   });
 
   test.each([
@@ -149,11 +151,11 @@ bothWays('games whose sales an import changes', () => {
   ])('games of a %s purchase are locked in the order of their ids', async (_, id) => {
     await imported(game(2), game(3), purchase(1, { game_id: [2, 3] }));
     const { query, release } = await hold('SELECT FROM games WHERE id = 1 FOR NO KEY UPDATE');
-    const answer = sendImport([purchase(id, { game_id: [3, 2, 1] })]);
+    const response = sendImport([purchase(id, { game_id: [3, 2, 1] })]);
     await blocked();
     await query('SELECT FROM games WHERE id > 1 FOR NO KEY UPDATE NOWAIT');
     await release();
-    expect(await answer).toMatchObject({ status: 200 });
+    expect(await response).toMatchObject({ status: 200 });
     expect(await salesAsKept()).toEqual(await salesByDefinition());
   });
 });
@@ -190,7 +192,7 @@ describe('ids', () => {
 });
 
 const holdGame = () => hold('SELECT FROM games WHERE id = 1 FOR UPDATE');
-const statuses = (answers: { status: number }[]) => [...new Set(answers.map(({ status }) => status))];
+const statuses = (responses: { status: number }[]) => [...new Set(responses.map(({ status }) => status))];
 
 /** Sends an import on a connection of its own, and waits for nothing. */
 function begin(body: string): ClientRequest {

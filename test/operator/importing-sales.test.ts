@@ -18,7 +18,7 @@ import {
 } from '../support/importing';
 import { blocked, hold } from '../support/locks';
 import { until } from '../support/time';
-import { type Answer, failure, send as ask, sql, theApp, theClock, useStore } from '../support/store';
+import { type HttpResponse, failure, send as ask, sql, theApp, theClock, useStore } from '../support/store';
 
 useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
 
@@ -190,8 +190,8 @@ describe('many senders at once', () => {
     return { ...rest, keys: { ...Object.fromEntries(made.map((game) => [game, false])), ...keys } };
   }
 
-  /** Sends again what was refused for a while. */
-  async function again(ask: () => Promise<Answer>) {
+  /** Sends again what was rejected for a while. */
+  async function again(ask: () => Promise<HttpResponse>) {
     for (let attempt = 0; attempt < 10; attempt++) {
       const { status, body } = await ask();
       if (status !== 503) return { status, body };
@@ -207,10 +207,11 @@ describe('many senders at once', () => {
       }),
     );
 
-  /** One sender, who waits for each answer; what its own purchases must be at the end. */
+  /** One sender, who waits for each response; what its own purchases must be at the end. */
   async function runSender(sender: number, steps: Step[]) {
     const models = new Map<string, Model>();
-    const right = async (answer: Promise<Answer>) => expect(await answer).toMatchObject({ status: 200 });
+    const right = async (response: Promise<HttpResponse>) =>
+      expect(await response).toMatchObject({ status: 200 });
     const refund = async (name: string) => {
       const [row] = await sql<{ id: number }>(
         `SELECT id FROM purchases p LEFT JOIN purchase_references r ON r.purchase_id = p.id
@@ -270,7 +271,7 @@ describe('many senders at once', () => {
     return models;
   }
 
-  test('each gets its own answer, and sums are exact, with large imports in between', async () => {
+  test('each gets its own response, and sums are exact, with large imports in between', async () => {
     await fc.assert(
       fc.asyncProperty(senders, state, async (all, given) => {
         await sql('TRUNCATE users, games, purchases CASCADE');
@@ -313,7 +314,7 @@ describe('many senders at once', () => {
     );
   }, 120_000);
 
-  test('requests of one record share transactions, and each has its own answer', async () => {
+  test('requests of one record share transactions, and each has its own response', async () => {
     await imported(user(1), game(1));
     const transactions = async () =>
       (await sql<{ count: number }>(`SELECT count(DISTINCT xmin::text) AS count FROM purchases`))[0]!.count;
@@ -328,13 +329,15 @@ describe('many senders at once', () => {
     const waiting = Array.from({ length: 59 }, (_, i) => post(i));
     await until(() => short.waiting.size === 59);
     short.most = most;
-    const answers = await Promise.all([...waiting, post(59)]);
-    expect(answers.map(({ status }) => status)).toEqual(answers.map((_, i) => (i % 10 === 9 ? 400 : 200)));
-    expect(answers[0]!.body).toEqual({
+    const responses = await Promise.all([...waiting, post(59)]);
+    expect(responses.map(({ status }) => status)).toEqual(
+      responses.map((_, i) => (i % 10 === 9 ? 400 : 200)),
+    );
+    expect(responses[0]!.body).toEqual({
       summary: ['purchases 1 new, 0 changed, 0 unchanged'],
       types: { purchases: { new: 1, changed: 0, unchanged: 0 } },
     });
-    expect(answers[59]).toEqual(failure(400, 'line 1: purchase 60: game 9 does not exist'));
+    expect(responses[59]).toEqual(failure(400, 'line 1: purchase 60: game 9 does not exist'));
     expect(await transactions()).toBeLessThan(10);
     expect(await salesAsKept()).toEqual(await salesByDefinition());
     expect(await salesAsKept()).toMatchObject([{ purchases_count: 54, earnings: { USD: 54 * 500 } }]);
@@ -358,11 +361,11 @@ describe('many senders at once', () => {
 
   test('one record of many senders is one record', async () => {
     await imported(user(1), game(1));
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 20 }, (_, i) => send(purchase(1, { amount: 100 + i }))),
     );
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
-    const made = answers.map(
+    expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
+    const made = responses.map(
       ({ body }) => (body as { types: { purchases: { new: number } } }).types.purchases.new,
     );
     expect(made.filter((count) => count === 1)).toHaveLength(1);
@@ -371,11 +374,11 @@ describe('many senders at once', () => {
 
   test('names are not swapped between senders', async () => {
     await imported(user(1, { username: 'one' }), user(2, { username: 'two' }));
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       send({ type: 'user', id: 1, username: 'two' }),
       send({ type: 'user', id: 2, username: 'one' }),
     ]);
-    expect(answers.map(({ status }) => status)).toEqual([400, 400]);
+    expect(responses.map(({ status }) => status)).toEqual([400, 400]);
   });
 
   test('a large import that writes a game does not keep others from selling another', async () => {

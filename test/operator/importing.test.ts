@@ -89,7 +89,7 @@ describe('a key that an import changes is what it says at the next request of th
   test.each([
     ['revoked', { revoked_at: '2020-01-01T00:00:00Z' }, failure(401, 'invalid key')],
     ['narrowed', { scopes: ['collection:view'] }, failure(403, 'api key does not permit `profile:me`')],
-  ])('%s', async (_change, fields, answer) => {
+  ])('%s', async (_change, fields, response) => {
     await imported(user(1), apiKey('a-key-of-somebody'), apiKey('another-key'));
     // One key has been cached for a while, the other one was looked up just now.
     for (let i = 0; i < 3; i++) {
@@ -98,10 +98,10 @@ describe('a key that an import changes is what it says at the next request of th
       await theApp().get(KeyChanges).poll();
     }
     await imported(apiKey('a-key-of-somebody', fields));
-    expect(await profileWith('a-key-of-somebody')).toEqual(answer);
+    expect(await profileWith('a-key-of-somebody')).toEqual(response);
     expect((await profileWith('another-key')).status).toBe(200);
     await imported(apiKey('another-key', fields));
-    expect(await profileWith('another-key')).toEqual(answer);
+    expect(await profileWith('another-key')).toEqual(response);
   });
 });
 
@@ -185,7 +185,7 @@ bothWays('what is imported', () => {
     });
   });
 
-  test('the answer has the counts as numbers too', async () => {
+  test('the response has the counts as numbers too', async () => {
     await imported(user(1), user(2));
     expect(await sendImport([user(1), user(2, { gamer: false }), user(3)])).toEqual(
       ok({
@@ -593,7 +593,7 @@ bothWays('problems', () => {
     ],
     ['a blank title', collection(3, { title: ' ' }), 'collection 3: title must not be empty'],
     [
-      'a title that the API refuses',
+      'a title that the API rejects',
       collection(3, { title: 'two\nlines' }),
       'collection 3: title must not contain control characters',
     ],
@@ -1039,7 +1039,7 @@ bothWays('ids', () => {
     await sql(`SELECT setval('users_id_seq', 100000)`);
   });
 
-  test('a refused import moves nothing', async () => {
+  test('a rejected import moves nothing', async () => {
     const sequence = () => sql('SELECT last_value, is_called FROM users_id_seq');
     const before = await sequence();
     await problemsOf(user(9_000_000), game(1, { user_id: 5 }));
@@ -1096,7 +1096,7 @@ bothWays('at the same time', () => {
 
 // A small one is held at such points in importing-races.test.ts.
 describe('a large import', () => {
-  test('what is refused by a constraint after the checks is checked again', async () => {
+  test('what is rejected by a constraint after the checks is checked again', async () => {
     // Takes the name between the check and the write.
     const interfering = (client: Client) => {
       const query = client.query.bind(client) as (...args: unknown[]) => unknown;
@@ -1207,23 +1207,23 @@ describe('large imports', () => {
       'TRUNCATE users, games, purchases, download_keys, collections, builds, api_keys RESTART IDENTITY CASCADE',
     );
 
-    let refused = 0;
+    let rejected = 0;
     const withoutTheRight = (client: Client) => {
       const query = client.query.bind(client) as (...args: unknown[]) => unknown;
       client.query = ((...args: unknown[]) => {
         if (!String(args[0]).includes('session_replication_role')) return query(...args);
-        refused++;
+        rejected++;
         return query('DO $$ BEGIN RAISE insufficient_privilege; END $$');
       }) as unknown as Client['query'];
       return Promise.resolve();
     };
     await importDirectly(lines(), { prepare: withoutTheRight });
-    expect(refused).toBe(1);
+    expect(rejected).toBe(1);
     const without = await content();
     expect(without).toEqual(having);
   }, 120_000);
 
-  test('are refused where what they refer to goes after it was found', async () => {
+  test('are rejected where what they refer to goes after it was found', async () => {
     await importDirectly([user(1), game(1)]);
     const builds = Array.from({ length: 12_000 }, (_, index) => build(index + 1));
     const gone = (client: Client) => {

@@ -84,7 +84,7 @@ describe('gamewharf operator-tokens', () => {
     ],
     [['create', 'OPERATOR_TOKEN', '--may', 'import'], 'Use up to 50 lowercase letters, digits, -, . and _'],
     [['create', 'x'.repeat(51), '--may', 'import'], 'Use up to 50 lowercase letters, digits, -, . and _'],
-  ])('%j is refused', async (words, problem) => {
+  ])('%j is rejected', async (words, problem) => {
     await expect(gamewharf(...words)).rejects.toThrow();
     expect(hints.join()).toContain(problem);
     expect(await sql('SELECT * FROM operator_tokens')).toEqual([]);
@@ -158,11 +158,11 @@ describe('a token', () => {
     await made('somebody', 'metrics');
     expect(await openapi(undefined)).toBe(401);
     for (const token of ['nothing', key]) {
-      const answer = await send('GET', '/operator/openapi.json', {
+      const response = await send('GET', '/operator/openapi.json', {
         headers: { authorization: `Bearer ${token}` },
       });
-      expect(answer).toMatchObject(failure(401, 'invalid token'));
-      expect(answer.headers.get('www-authenticate')).toContain('error="invalid_token"');
+      expect(response).toMatchObject(failure(401, 'invalid token'));
+      expect(response.headers.get('www-authenticate')).toContain('error="invalid_token"');
     }
   });
 
@@ -172,27 +172,27 @@ describe('a token', () => {
     expect(await send('GET', '/profile', { headers })).toMatchObject(failure(401, 'invalid key'));
   });
 
-  test('without the right is refused, and so is the body that comes with it', async () => {
+  test('without the right is rejected, and so is the body that comes with it', async () => {
     const token = await made('reader', 'metrics', 'purchases', 'users');
-    const answer = await send('POST', '/operator/import', {
+    const response = await send('POST', '/operator/import', {
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/x-ndjson' },
       body: JSON.stringify(user(999)),
     });
-    expect(answer).toMatchObject(failure(403, 'operator token does not permit `import`'));
-    expect(answer.headers.get('www-authenticate')).toBe(
+    expect(response).toMatchObject(failure(403, 'operator token does not permit `import`'));
+    expect(response.headers.get('www-authenticate')).toBe(
       'Bearer realm="gamewharf", error="insufficient_scope", scope="import"',
     );
-    expect(answer.headers.get('connection')).not.toBe('close');
+    expect(response.headers.get('connection')).not.toBe('close');
     expect(await sql('SELECT id FROM users WHERE id = 999')).toEqual([]);
   });
 
   test.each([undefined, { 'content-length': 1000 }])(
-    'without the right has its answer before the body has come, and no further request: %j',
+    'without the right has its response before the body has come, and no further request: %j',
     async (headers) => {
       const req = request(`${baseUrl()}/operator/import`, { method: 'POST', headers });
       req.write('the first of many lines');
-      const [answer] = (await once(req, 'response')) as [IncomingMessage];
-      expect([answer.statusCode, answer.headers.connection]).toEqual([401, 'close']);
+      const [response] = (await once(req, 'response')) as [IncomingMessage];
+      expect([response.statusCode, response.headers.connection]).toEqual([401, 'close']);
       req.destroy();
     },
   );
@@ -280,12 +280,12 @@ describe('what an import may bring', () => {
     scopes: ['profile:me'],
   };
   const records = [user(900), key, application, user(901, { password: 'correct horse battery' })];
-  const refused = 'operator token does not permit `users`';
+  const rejected = 'operator token does not permit `users`';
   const problems = failure(
     400,
-    `line 2: api_key: ${refused}`,
-    `line 3: oauth_application companion: ${refused}`,
-    `line 4: user 901: password: ${refused}`,
+    `line 2: api_key: ${rejected}`,
+    `line 3: oauth_application companion: ${rejected}`,
+    `line 4: user 901: password: ${rejected}`,
   );
 
   test('without the right over users, nothing that lets somebody in', async () => {
@@ -300,11 +300,11 @@ describe('what an import may bring', () => {
     ])
       expect(await sendImport([{ ...gone, deleted: true }], token)).toMatchObject({
         status: 400,
-        body: { errors: [expect.stringContaining(refused)] },
+        body: { errors: [expect.stringContaining(rejected)] },
       });
     for (const password_hash of [null, `$2b$10$${'a'.repeat(53)}`])
       expect(await sendImport([user(901, { password_hash })], token)).toEqual(
-        failure(400, `line 1: user 901: password_hash: ${refused}`),
+        failure(400, `line 1: user 901: password_hash: ${rejected}`),
       );
     expect(await sendImport([user(901, { password: null })], token)).toMatchObject({ status: 400 });
     expect(await sql('SELECT id FROM users WHERE id IN (900, 901)')).toEqual([]);
@@ -321,14 +321,14 @@ describe('what an import may bring', () => {
 
   test('is an audit event with the token, counts and the id of the request', async () => {
     const token = await made('nightly', 'import');
-    const answer = await send('POST', '/operator/import', {
+    const response = await send('POST', '/operator/import', {
       headers: {
         ...{ authorization: `Bearer ${token}`, 'content-type': 'application/x-ndjson' },
         'x-request-id': 'the-nightly-run',
       },
       body: JSON.stringify(user(902, { display_name: 'Somebody With A Name' })),
     });
-    expect(answer.status).toBe(200);
+    expect(response.status).toBe(200);
     const events = `SELECT event, user_id, details FROM audit_events WHERE request_id = 'the-nightly-run'`;
     await until(async () => (await sql(events)).length > 0);
     expect(await sql(events)).toEqual([

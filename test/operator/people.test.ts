@@ -188,8 +188,8 @@ async function somebody(name: string, other: Actor): Promise<Somebody> {
   };
 }
 
-/** Answers that a retry would get again, to the person, to others, and to a checkout. */
-async function answersAbout({ user, elsewhere, game, addresses }: Somebody, other: Actor): Promise<void> {
+/** Responses that a retry would get again, to the person, to others, and to a checkout. */
+async function responsesAbout({ user, elsewhere, game, addresses }: Somebody, other: Actor): Promise<void> {
   const sold = await send('POST', '/operator/purchases', {
     headers: {
       ...operator.headers,
@@ -250,7 +250,7 @@ const events = (event: string) =>
     [event],
   );
 
-describe('refused', () => {
+describe('rejected', () => {
   test.each(['/operator/users/1/export', '/operator/users/1/erase', '/operator/people/erase'])(
     '%s without an operator’s token, or with another credential',
     async (path) => {
@@ -286,7 +286,7 @@ describe('a person with rows in every table', () => {
     browser = await browserOf(person.user);
     await new Browser().signIn('quillon-marr', 'wrong');
     await new Browser().signIn('odelia-penn', 'wrong');
-    for (const one of [person, bystander]) await answersAbout(one, third);
+    for (const one of [person, bystander]) await responsesAbout(one, third);
     await until(async () => (await sql(`SELECT FROM audit_events WHERE details ? 'address'`)).length === 2);
   });
 
@@ -397,8 +397,8 @@ describe('a person with rows in every table', () => {
       purchases = (
         await sql<{ id: number }>('SELECT id FROM purchases WHERE user_id = $1 ORDER BY id', [person.user.id])
       ).map(({ id }) => id);
-      const answer = await operator.post(`/operator/users/${person.user.id}/erase`);
-      expect(answer).toEqual(
+      const response = await operator.post(`/operator/users/${person.user.id}/erase`);
+      expect(response).toEqual(
         ok({
           erased: {
             users: 1,
@@ -583,8 +583,8 @@ describe('an address', () => {
     await make.downloadKey({ game, purchase_id: purchase.id });
     await make.downloadKey({ game, email: guest.toLowerCase() });
     const claimant = await make.user({ emails: [{ email: guest, verified: false }] });
-    const answer = await operator.post('/operator/people/erase', { email: guest });
-    expect(answer).toMatchObject({
+    const response = await operator.post('/operator/people/erase', { email: guest });
+    expect(response).toMatchObject({
       status: 200,
       body: { erased: { users: 0, user_emails: 1, purchases: 1, download_keys: 2 } },
     });
@@ -659,12 +659,12 @@ describe('an address', () => {
     const buying = [0, 1].map(async () => {
       while (!erased) await buy();
     });
-    const answer = await operator.post(`/operator/users/${user.id}/erase`);
+    const response = await operator.post(`/operator/users/${user.id}/erase`);
     erased = true;
     await Promise.all([...buying, buy()]);
     // Without an email address a sale is a 400, and to an erased user a 404.
     expect([...statuses].filter((status) => status !== 400).toSorted()).toEqual([200, 404]);
-    expect(answer.status).toBe(200);
+    expect(response.status).toBe(200);
     expect(await searched([email, 'busy-buyer'])).toEqual([]);
     expect(await sql('SELECT id FROM purchases WHERE user_id = $1', [user.id])).toEqual([]);
   });
@@ -706,7 +706,7 @@ describe('an address', () => {
   });
 });
 
-test('a key that another replica remembers is refused there within a second', async () => {
+test('a key that another replica remembers is rejected there within a second', async () => {
   const user = await make.user();
   const replica = await openApp({ OPERATOR_TOKEN });
   const ask = async () =>
@@ -799,7 +799,7 @@ describe('/user/settings/data', () => {
 describe('the command', () => {
   let onWrite: (() => boolean) | undefined;
 
-  /** What it wrote to standard output, or why it refused. */
+  /** What it wrote to standard output, or why it rejected. */
   async function users(...words: string[]): Promise<string> {
     const program = new Command().exitOverride();
     addCommands(program, (work) => work(theApp(), new AbortController().signal), ['users']);

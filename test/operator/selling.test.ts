@@ -13,7 +13,7 @@ import {
 import { blocked, hold } from '../support/locks';
 import {
   type Actor,
-  type Answer,
+  type HttpResponse,
   baseUrl,
   failure,
   logged,
@@ -56,7 +56,11 @@ interface Sold {
   download_keys: { id: number; game_id: number; key: string }[];
 }
 
-async function post(path: string, fields: Fields, headers: Record<string, string> = {}): Promise<Answer> {
+async function post(
+  path: string,
+  fields: Fields,
+  headers: Record<string, string> = {},
+): Promise<HttpResponse> {
   const { status, body } = await send('POST', path, {
     headers: {
       authorization: `Bearer ${OPERATOR_TOKEN}`,
@@ -108,7 +112,7 @@ const expectExact = async () => {
   expect(await wrongAccounts()).toEqual([]);
 };
 
-describe('refuses', () => {
+describe('rejects', () => {
   test('whoever is no operator, before it reads anything', () =>
     nothingIsSold(async () => {
       const body = '{';
@@ -385,7 +389,7 @@ test('spaces around the email address are removed', async () => {
 });
 
 describe('once', () => {
-  test('for each reference: the same answer again, keys included', async () => {
+  test('for each reference: the same response again, keys included', async () => {
     const fields = {
       reference: 'again',
       game_id: [other.id, one.id],
@@ -443,7 +447,7 @@ describe('once', () => {
     const urls = [baseUrl(), await replica.getUrl()];
     for (const reference of ['race 1', 'race 2', 'race 3']) {
       const before = await count('purchases');
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 12 }, async (_, i) => {
           const response = await fetch(`${urls[i % 2]}/operator/purchases`, {
             method: 'POST',
@@ -453,8 +457,8 @@ describe('once', () => {
           return { status: response.status, body: await response.text() };
         }),
       );
-      expect(answers[0]!.status).toBe(200);
-      expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
+      expect(responses[0]!.status).toBe(200);
+      expect(new Set(responses.map((response) => JSON.stringify(response))).size).toBe(1);
       expect(await count('purchases')).toBe(before + 1);
     }
     await expectExact();
@@ -480,15 +484,15 @@ describe('once', () => {
     });
     await sql(`DELETE FROM user_emails WHERE email = 'moved@example.com'`);
     const taking = { 'idempotency-key': 'refund 1' };
-    const answer = await refund(first.purchase.id, {}, taking);
-    expect(answer).toMatchObject(ok({ purchase: { status: 'refunded' } }));
-    expect(await refund(first.purchase.id, {}, taking)).toEqual(answer);
+    const response = await refund(first.purchase.id, {}, taking);
+    expect(response).toMatchObject(ok({ purchase: { status: 'refunded' } }));
+    expect(await refund(first.purchase.id, {}, taking)).toEqual(response);
     await expectExact();
   });
 });
 
 describe('takes back', () => {
-  test('a sale with its keys; again it answers the same', async () => {
+  test('a sale with its keys; again it returns the same', async () => {
     const sale = await sold({ reference: 'regret', user_id: buyer.id });
     const { id } = sale.purchase;
     const refunded = ok({ purchase: { ...sale.purchase, status: 'refunded' } });
@@ -557,8 +561,8 @@ describe('takes back', () => {
 
   test('once, however many ask at once', async () => {
     const { purchase } = await sold({ game_id: [other.id, one.id], amount: 77 });
-    const answers = await Promise.all(Array.from({ length: 8 }, () => refund(purchase.id)));
-    expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
+    const responses = await Promise.all(Array.from({ length: 8 }, () => refund(purchase.id)));
+    expect(new Set(responses.map((response) => JSON.stringify(response))).size).toBe(1);
     await expectExact();
   });
 });
@@ -571,37 +575,37 @@ describe('while others write', () => {
     return purchase.id;
   }
 
-  test('a sale whose reference is that of a purchase that is just deleted is refused for now, and then sold', async () => {
+  test('a sale whose reference is that of a purchase that is just deleted is rejected for now, and then sold', async () => {
     const gone = await refunded({ reference: 'deleted' });
     const { query, commit } = await hold('LOCK TABLE purchases');
-    const answer = sell({ reference: 'deleted' });
+    const response = sell({ reference: 'deleted' });
     await blocked();
     await query(`DELETE FROM purchases WHERE id = ${gone}`);
     await commit();
-    expect(await answer).toEqual(failure(503, 'service unavailable'));
+    expect(await response).toEqual(failure(503, 'service unavailable'));
     expect((await sold({ reference: 'deleted' })).purchase).toMatchObject({ status: 'complete' });
   });
 
   test('a purchase that is just deleted is not refunded', async () => {
     const gone = await refunded();
     const { commit } = await hold(`DELETE FROM purchases WHERE id = ${gone}`);
-    const answer = refund(gone);
+    const response = refund(gone);
     await blocked();
     await commit();
-    expect(await answer).toEqual(failure(404, 'invalid purchase'));
+    expect(await response).toEqual(failure(404, 'invalid purchase'));
   });
 
   test('games are locked in the order of their ids', async () => {
     const games = [await make.game({ owner }), await make.game({ owner }), await make.game({ owner })];
     const [low, ...others] = games.map(({ id }) => id);
-    const inOrder = async (ask: () => Promise<Answer>) => {
+    const inOrder = async (ask: () => Promise<HttpResponse>) => {
       const { query, release } = await hold(`SELECT FROM games WHERE id = ${low} FOR UPDATE`);
-      const answer = ask();
+      const response = ask();
       await blocked();
       await query(`SELECT FROM games WHERE id IN (${others.join()}) FOR UPDATE NOWAIT`);
       await release();
-      expect((await answer).status).toBe(200);
-      return (await answer).body as Sold;
+      expect((await response).status).toBe(200);
+      return (await response).body as Sold;
     };
     const { purchase } = await inOrder(() => sell({ game_id: [...others, low] }));
     await inOrder(() => refund(purchase.id));
@@ -609,7 +613,7 @@ describe('while others write', () => {
   });
 
   describe('what fails', () => {
-    // The source of a purchase is the error that the database answers, as often as the sequence has numbers left.
+    // The source of a purchase is the error that the database returns, as often as the sequence has numbers left.
     beforeAll(() =>
       sql(`
         CREATE SEQUENCE failures;
@@ -652,10 +656,10 @@ describe('while others write', () => {
 });
 
 /** As the guide has clients do it: 503 says that nothing was written, and when to ask again. */
-async function patiently(ask: () => Promise<Answer>): Promise<Answer> {
+async function patiently(ask: () => Promise<HttpResponse>): Promise<HttpResponse> {
   for (let attempt = 1; ; attempt++) {
-    const answer = await ask();
-    if (answer.status !== 503 || attempt === 100) return answer;
+    const response = await ask();
+    if (response.status !== 503 || attempt === 100) return response;
   }
 }
 

@@ -55,7 +55,7 @@ describe('docs/guides/selling.md', () => {
       for (const example of steps) {
         const next = examples[examples.indexOf(example) + 1];
         if (example.language === 'js') {
-          // The program meets a network that loses the first answer, and a proxy that says so of the second.
+          // The program meets a network that loses the first response, and a proxy that says so of the second.
           const network = await LossyNetwork.before(baseUrl(), 2, 1);
           await expectAsPrinted(example, { ...env, GAMEWHARF_URL: network.url });
           expect(network.lost).toBe(2);

@@ -39,7 +39,7 @@ import {
 } from '../support/store';
 import { until } from '../support/time';
 import {
-  type Answering,
+  type Responding,
   closeReceivers,
   type Message,
   ok,
@@ -52,8 +52,8 @@ useStore({ OPERATOR_TOKEN });
 jest.setTimeout(2 * PATIENCE);
 
 /** Opened, and added as a webhook. */
-async function added(answer: Answering = ok, ...options: string[]): Promise<Receiver> {
-  const receiver = await Receiver.open(answer);
+async function added(response: Responding = ok, ...options: string[]): Promise<Receiver> {
+  const receiver = await Receiver.open(response);
   receiver.secret = (await webhooks('add', receiver.url, ...options)).at(-1)!;
   receiver.id = await newest();
   return receiver;
@@ -143,7 +143,7 @@ describe('gamewharf webhooks', () => {
     ['https://localhost/', 'localhost is a private IP address'],
     ['https://[fd00::1]/', 'fd00::1 is a private IP address'],
     ['https://[::ffff:10.0.0.1]/', '::ffff:a00:1 is a private IP address'],
-  ])('add %s is refused', async (url, problem) => {
+  ])('add %s is rejected', async (url, problem) => {
     expect((await webhooks('add', url))[0]).toContain(problem);
     expect(await sql('SELECT FROM webhooks')).toEqual([]);
   });
@@ -161,7 +161,7 @@ describe('gamewharf webhooks', () => {
     [['remove', '7'], "Webhook 7 doesn't exist."],
     [['remove', '-'], 'Use a numeric ID.'],
     [['test', '7'], "Webhook 7 doesn't exist."],
-  ])('%j is refused', async (words, problem) => {
+  ])('%j is rejected', async (words, problem) => {
     expect((await webhooks(...words))[0]).toContain(problem);
   });
 
@@ -206,7 +206,7 @@ describe('gamewharf webhooks', () => {
     expect(await sql('SELECT FROM webhooks')).toEqual([]);
   });
 
-  test('sends a message for a test, and says what was answered', async () => {
+  test('sends a message for a test, and says what the receiver returned', async () => {
     const receiver = await added(status(202));
     expect(await webhooks('test', String(receiver.id))).toEqual(['The receiver responded 202.']);
     const [message] = await receiver.heard(1);
@@ -285,7 +285,7 @@ test('each webhook hears of its events and its game alone', async () => {
   expect(told(ofGame)).toEqual([`purchase.completed ${two}`]);
 });
 
-test('what is rolled back, refused or imported is not told; what an Idempotency-Key repeats is told once', async () => {
+test('what is rolled back, rejected or imported is not told; what an Idempotency-Key repeats is told once', async () => {
   const receiver = await added();
   expect(await post('/operator/purchases', order({ game_id: 999_999 }))).toEqual(
     failure(404, 'invalid game'),
@@ -318,9 +318,9 @@ test('without webhooks a sale sends the statements that it always sent', async (
 
 const INTERIM = 'HTTP/1.1 102 Processing\r\n\r\n'.repeat(1000);
 
-/** Answers that are tried again, the outcome that the list shows, and how the receiver gives them. */
-const FAILURES: [string, string, Answering][] = [
-  ['answers 500', '500', status(500)],
+/** Responses that are tried again, the outcome that the list shows, and how the receiver gives them. */
+const FAILURES: [string, string, Responding][] = [
+  ['responses 500', '500', status(500)],
   ['redirects', '302', status(302, { location: 'http://127.0.0.1:1/' })],
   ['resets the connection', 'ECONNRESET', (res) => res.destroy()],
   [
@@ -329,20 +329,20 @@ const FAILURES: [string, string, Answering][] = [
     (res) => res.socket!.end('HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
   ],
   [
-    'floods with interim answers',
+    'floods with interim responses',
     'no response',
     ({ socket }) => {
       const more = () => !socket!.destroyed && socket!.write(INTERIM, () => setImmediate(more));
       more();
     },
   ],
-  ['answers half a head', 'HPE_INVALID|ECONNRESET', (res) => res.socket!.end('HTTP/1.1 204 No')],
+  ['responses half a head', 'HPE_INVALID|ECONNRESET', (res) => res.socket!.end('HTTP/1.1 204 No')],
 ];
 
 test.each(FAILURES)(
   'a receiver that %s hears of it again, under the same id',
-  async (_what, outcome, answer) => {
-    const receiver = await added((res, attempt) => (attempt < 3 ? answer(res, attempt) : ok(res, attempt)));
+  async (_what, outcome, response) => {
+    const receiver = await added((res, attempt) => (attempt < 3 ? response(res, attempt) : ok(res, attempt)));
     const { failed } = await results();
     await sold();
     for (const attempt of [1, 2]) {
@@ -401,19 +401,19 @@ test('while a receiver fails, its other deliveries wait', async () => {
   deliveries().poll();
   await well.heard(11);
   expect(receiver.messages).toHaveLength(1);
-  receiver.answer = ok;
+  receiver.response = ok;
   await sql(`UPDATE webhooks SET paused_until = now() WHERE paused_until > now() + interval '8 seconds'`);
   deliveries().poll();
   expect(await receiver.heard(11)).toHaveLength(11);
   // One failure after a success may be of the message alone, and delays only this one.
-  receiver.answer = (res, attempt) => (attempt === 12 ? status(500)(res, attempt) : ok(res, attempt));
+  receiver.response = (res, attempt) => (attempt === 12 ? status(500)(res, attempt) : ok(res, attempt));
   await sold();
   await until(async () => (await webhooks('list'))[1]!.includes(' 500 '));
   await sold();
   expect(await receiver.heard(13)).toHaveLength(13);
 });
 
-test('an answer without an end counts by its status', async () => {
+test('a response without an end counts by its status', async () => {
   const receiver = await added((res) => {
     res.writeHead(200);
     const more = () => !res.destroyed && res.write('x'.repeat(60_000), () => setImmediate(more));
@@ -488,7 +488,7 @@ test('a delivery that times out is tried again', async () => {
   timeouts.mockRestore();
   timeout.abort();
   await until(async () => (await webhooks('list'))[1]!.includes(' timeout '));
-  hanging.answer = ok;
+  hanging.response = ok;
   await again();
   const [first, second] = await hanging.heard(2);
   expect(second!.id).toBe(first!.id);
@@ -524,7 +524,7 @@ test('several processes deliver each message once, also what a process wrote tha
   expect((await receiver.heard(41)).at(-1)!.data.reference).toBe('in the terminal');
 
   // The one that has claimed it ends before it is answered.
-  receiver.answer = () => undefined;
+  receiver.response = () => undefined;
   await sold();
   await receiver.heard(42);
   await gracefulStop(app);
@@ -541,7 +541,7 @@ test('an erasure finds nothing in what waits, and a reference that names the per
     JSON.stringify([await sql('SELECT * FROM webhook_deliveries'), await sql('SELECT * FROM webhooks')]);
   expect(await stored()).not.toMatch(/quillon/i);
   expect((await post(`/operator/users/${user.id}/erase`, {})).status).toBe(200);
-  receiver.answer = ok;
+  receiver.response = ok;
   await again();
   const [before, after] = await receiver.heard(2);
   expect(before!.data.reference).toBe(`order of ${email}`);
@@ -583,7 +583,7 @@ describe('docs/guides/webhooks.md', () => {
     const ofPage = receiving!.prints!.split('\n');
     const prints = (count: number) =>
       until(async () => {
-        // Before it listens the connection is refused.
+        // Before it listens the connection is rejected.
         await again();
         return printed.split('\n').length > count;
       }, 9000);
@@ -637,14 +637,14 @@ describe('docs/guides/webhooks.md', () => {
   });
 });
 
-test('a name that leads to an address that is not public is refused', async () => {
+test('a name that leads to an address that is not public is rejected', async () => {
   // A DNS server for which every name is this machine.
   const dns = createSocket('udp4', (query, { port }) => {
     const end = query.indexOf(0, 12) + 5;
     const isA = query.readUInt16BE(end - 4) === 1;
     const head = [...query.subarray(0, 2), 0x81, 0x80, 0, 1, 0, isA ? 1 : 0, 0, 0, 0, 0];
-    const answer = isA ? [0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1] : [];
-    dns.send(Buffer.from([...head, ...query.subarray(12, end), ...answer]), port, '127.0.0.1');
+    const response = isA ? [0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1] : [];
+    dns.send(Buffer.from([...head, ...query.subarray(12, end), ...response]), port, '127.0.0.1');
   });
   const servers = getServers();
   try {

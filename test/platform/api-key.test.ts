@@ -34,7 +34,7 @@ test('one wrong letter anywhere is noticed', () => {
   }
 });
 
-// By another implementation of CRC-32 and base 62: with another checksum every key that is in use would be refused.
+// By another implementation of CRC-32 and base 62: with another checksum every key that is in use would be rejected.
 test.each([
   'gw_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA001VaSD',
   'gw_AAAAAAAAAAAAAAAAAAAAAAAAAAAAA14400ZK9X',

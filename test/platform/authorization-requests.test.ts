@@ -1,22 +1,22 @@
-import { type Asked, refusalOf } from '../../src/auth/oauth/authorization-requests.service';
+import { type Asked, errorOf } from '../../src/auth/oauth/authorization-requests.service';
 
 const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
 
 const asksForCode = { response_type: 'code', code_challenge: CHALLENGE, code_challenge_method: 'S256' };
 const asksForToken = { response_type: 'token' };
 
-const refusal = (fields: Asked['fields'], implicit_allowed = true, scopes = ['profile:me']) =>
-  refusalOf({ fields, scopes, application: { implicit_allowed, scopes: ['profile'] } } as Asked);
+const rejection = (fields: Asked['fields'], implicit_allowed = true, scopes = ['profile:me']) =>
+  errorOf({ fields, scopes, application: { implicit_allowed, scopes: ['profile'] } } as Asked);
 
 test.each<[Asked['fields']]>([
   [asksForCode],
   [asksForToken],
   [{ ...asksForCode, state: 'x'.repeat(4000) }],
   [{ ...asksForToken, state: 'x' }],
-])('%j is right', (fields) => expect(refusal(fields)).toBeUndefined());
+])('%j is right', (fields) => expect(rejection(fields)).toBeUndefined());
 
 test('a code may be asked for by an application that takes no tokens in an address', () =>
-  expect(refusal(asksForCode, false)).toBeUndefined());
+  expect(rejection(asksForCode, false)).toBeUndefined());
 
 test.each<[Asked['fields'], string, string]>([
   [{}, 'invalid_request', 'response_type is missing'],
@@ -42,11 +42,11 @@ test.each<[Asked['fields'], string, string]>([
     ],
   ),
 ])('%j: %s, %s', (fields, error, error_description) =>
-  expect(refusal(fields)).toEqual({ error, error_description }),
+  expect(rejection(fields)).toEqual({ error, error_description }),
 );
 
 test('an application may have said that it takes no tokens in an address', () =>
-  expect(refusal(asksForToken, false)).toEqual({
+  expect(rejection(asksForToken, false)).toEqual({
     error: 'unauthorized_client',
     error_description: 'this app does not allow tokens in the redirect URI',
   }));
@@ -56,5 +56,5 @@ test.each([
   [['game'], 'a requested scope is not registered for the app'],
 ])('scopes %j: %s', (scopes, error_description) => {
   for (const fields of [asksForCode, asksForToken])
-    expect(refusal(fields, true, scopes)).toEqual({ error: 'invalid_scope', error_description });
+    expect(rejection(fields, true, scopes)).toEqual({ error: 'invalid_scope', error_description });
 });

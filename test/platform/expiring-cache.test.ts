@@ -58,7 +58,7 @@ test('what is larger than all of it is not kept, and what comes later is', () =>
   expect(['a', 'b', 'c'].map((key) => cache.get(key, 1002))).toEqual([undefined, '12', '12']);
 });
 
-test('clearing it also refuses values that were asked for before', () => {
+test('clearing it also rejects values that were asked for before', () => {
   const cache = new ExpiringCache<string>(maxAge(500), 10);
   cache.set('known', 'one', 1000);
   cache.clear(1001);

@@ -5,7 +5,7 @@ import { ECHO } from '../../tools/fuzz/values';
 import { problemIn, type Told } from '../../tools/fuzz/webhook';
 import { CANARY } from '../support/world/world';
 import { Contract } from '../support/contract';
-import type { Answer } from '../support/floods/client';
+import type { HttpResponse } from '../support/floods/client';
 
 const contract = new Contract({
   openapi: '3.1.0',
@@ -34,7 +34,7 @@ const HEADERS: [string, string][] = [
   ),
 ];
 
-const answer = (changes: Partial<Answer> = {}): Answer => ({
+const response = (changes: Partial<HttpResponse> = {}): HttpResponse => ({
   status: 200,
   headers: HEADERS,
   body: '{"id":1}',
@@ -54,14 +54,14 @@ const operation: Operation = {
   scope: undefined,
 };
 
-const tried = (changes: Partial<Answer>) => () =>
-  check(contract, { method: 'GET', path: '/thing', operation }, answer(changes));
+const tried = (changes: Partial<HttpResponse>) => () =>
+  check(contract, { method: 'GET', path: '/thing', operation }, response(changes));
 
-test('a right answer is none', () => {
+test('a right response is none', () => {
   expect(tried({})()).toEqual({ id: 1 });
 });
 
-test.each<[string, Partial<Answer>]>([
+test.each<[string, Partial<HttpResponse>]>([
   ['status', { status: 500, body: '{"errors":["internal server error"]}' }],
   ['status', { status: 503 }],
   ['schema', { body: '{"name":"x"}' }],
@@ -84,12 +84,12 @@ test.each<[string, Partial<Answer>]>([
 });
 
 test('a status or header that is not as described is found', () => {
-  expect(() => checkDescribed(operation, answer(), false)).not.toThrow();
-  expect(() => checkDescribed(operation, answer({ status: 402 }), false)).toThrow(/does not list 402/);
-  expect(() => checkDescribed(operation, answer({ status: 401 }), false)).toThrow(/lacks www-authenticate/);
+  expect(() => checkDescribed(operation, response(), false)).not.toThrow();
+  expect(() => checkDescribed(operation, response({ status: 402 }), false)).toThrow(/does not list 402/);
+  expect(() => checkDescribed(operation, response({ status: 401 }), false)).toThrow(/lacks www-authenticate/);
 });
 
-test('a credential may be in the answer that makes it', () => {
+test('a credential may be in the response that makes it', () => {
   expect(leakIn(`gw_${'a'.repeat(38)}`, { made: true })).toBeUndefined();
   expect(leakIn(CANARY, { made: true })).toBe('a planted secret');
 });

@@ -94,15 +94,15 @@ test('the port of the metrics serves nothing else, and the public one does not s
   expect((await fetch(`${url}/metrics`)).status).toBe(404);
 });
 
-test('GET /operator/metrics answers the same to a token with the right, with and without a port', async () => {
+test('GET /operator/metrics returns the same to a token with the right, with and without a port', async () => {
   const tokens = app.get(OperatorTokensService);
   const headers = { authorization: `Bearer ${await tokens.create('prometheus', ['metrics'])}` };
   const without = await openApp();
   for (const address of [url, await without.getUrl()]) {
     for (let i = 0; i < 2; i++) await fetch(`${address}/operator/metrics`, { headers });
-    const answer = await fetch(`${address}/operator/metrics`, { headers });
-    expect(answer.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
-    const text = await answer.text();
+    const response = await fetch(`${address}/operator/metrics`, { headers });
+    expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+    const text = await response.text();
     expect(text).toContain(`${DURATION}_count{method="GET",route="/operator/metrics",status="2xx"} 2`);
     expect(text).toContain('nodejs_eventloop_lag_p99_seconds');
   }

@@ -25,9 +25,9 @@ describe('OPTIONS', () => {
     ['/login', 'GET, HEAD, OPTIONS, POST'],
   ])('%s, preflight or not', async (path, allow) => {
     for (const headers of [{}, preflight]) {
-      const answer = await send('OPTIONS', path, { headers });
-      expect([answer.status, answer.headers.get('allow'), answer.text]).toEqual([204, allow, '']);
-      expect(answer.headers.get('access-control-allow-methods')).toBe(
+      const response = await send('OPTIONS', path, { headers });
+      expect([response.status, response.headers.get('allow'), response.text]).toEqual([204, allow, '']);
+      expect(response.headers.get('access-control-allow-methods')).toBe(
         'origin' in headers ? 'GET, HEAD, POST' : null,
       );
     }

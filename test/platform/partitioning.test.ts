@@ -130,7 +130,7 @@ test('purchases become partitions: shares, foreign keys, columns and indexes as 
   expect(await rowsOf('SELECT max(purchase_id)::int FROM purchase_games')).toEqual([{ max: last - 1 }]);
 });
 
-test('audit events become partitions, which refuse changes as the table did', async () => {
+test('audit events become partitions, which reject changes as the table did', async () => {
   const record = `INSERT INTO audit_events (event, user_id) VALUES ('user.signed_in', 1) RETURNING id::int`;
   const before = await shape('audit_events');
   let last = 0;

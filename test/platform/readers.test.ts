@@ -10,7 +10,7 @@ import {
 } from '../../src/platform/http/readers';
 
 const number = (source: string) => new RoundedNumber(source);
-const refused = expect.any(InvalidValue);
+const rejected = expect.any(InvalidValue);
 
 describe('integer', () => {
   test.each([
@@ -85,8 +85,8 @@ describe('text', () => {
   test.each(['', 'plain', 'ünï', '😀', '\ufffd'])('%p stays as it is', (given) =>
     expect(readText(given)).toBe(given),
   );
-  test.each(['a\0b', '\ud800', 'x\udc00', '\ude00\ud83d', 1, null, [], {}, true])('%p is refused', (given) =>
-    expect(readText(given)).toEqual(refused),
+  test.each(['a\0b', '\ud800', 'x\udc00', '\ude00\ud83d', 1, null, [], {}, true])('%p is rejected', (given) =>
+    expect(readText(given)).toEqual(rejected),
   );
   test('a selector is not empty', () =>
     expect(readNonEmptyText('')).toEqual(new InvalidValue('must not be empty')));

@@ -45,11 +45,11 @@ test('statements of one turn are sent in batches of eight', async () => {
 });
 
 test('one that fails fails alone, and its connection serves on', async () => {
-  let answers: PromiseSettledResult<unknown>[] = [];
+  let responses: PromiseSettledResult<unknown>[] = [];
   const taken = await connectionsOf(async () => {
-    answers = await Promise.allSettled([number(1), database().row(DIVIDED, [0]), number(2)]);
+    responses = await Promise.allSettled([number(1), database().row(DIVIDED, [0]), number(2)]);
   });
-  const [before, failed, after] = answers;
+  const [before, failed, after] = responses;
   expect(failed).toMatchObject({ status: 'rejected', reason: { code: '22012' } });
   expect(before).toMatchObject({ value: { asked: 1 } });
   expect(after).toMatchObject({ value: { asked: 2 } });

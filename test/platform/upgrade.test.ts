@@ -130,7 +130,7 @@ describe(`replicas of ${LAST} and of this version serve at once`, () => {
     expect(await old(LIVE_KEYS, `{"\\${hash}"}`)).toEqual([]);
   });
 
-  test('both change one collection, and both answer what it then is', async () => {
+  test('both change one collection, and both return what it then is', async () => {
     const owner = await make.user();
     const { id } = await make.collection({ owner });
     const games = await Promise.all(Array.from({ length: 20 }, () => make.game({ owner })));

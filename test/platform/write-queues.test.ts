@@ -105,7 +105,7 @@ test('behind a slow write, the next with the same lock follows', async () => {
   expect(await noted()).toEqual([1, 2]);
 });
 
-test('writes behind a lost connection are refused, and the queue goes on', async () => {
+test('writes behind a lost connection are rejected, and the queue goes on', async () => {
   const slow = slowChange(1);
   const behind = change(1);
   const lost = Promise.allSettled([slow, behind]);

@@ -35,7 +35,7 @@ export class Browser {
     return this.request('GET', path, { 'sec-fetch-site': 'none', ...headers });
   }
 
-  /** Without following what it answers. */
+  /** Without following redirects. */
   async post(
     path: string,
     fields: Record<string, string>,

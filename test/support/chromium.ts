@@ -50,7 +50,7 @@ export class Window {
     const context = await browser.newContext({ baseURL: base, ...options });
     const window = new Window(context, await context.newPage());
     const own = [base, ...allowed];
-    // A page that was refused on purpose is no fault of the page.
+    // A page that was rejected on purpose is no fault of the page.
     window.page.on('console', (message) => {
       if (message.type() === 'error' && !/status of 4\d\d/.test(message.text()))
         window.complaints.push(message.text());

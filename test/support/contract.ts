@@ -27,7 +27,7 @@ const MULTIPART = 'multipart/form-data';
 const escaped = (part: string) =>
   part.replaceAll('~', '~0').replaceAll('/', '~1').replaceAll('{', '%7B').replaceAll('}', '%7D');
 
-/** Holds every request and answer of every test, and of the fuzzer, against the API's own description. */
+/** Holds every request and response of every test, and of the fuzzer, against the API's own description. */
 export class Contract {
   private readonly ajv: Ajv2020;
   private readonly validators = new Map<string, ValidateFunction>();
@@ -56,34 +56,34 @@ export class Contract {
     return this.documents[0]!;
   }
 
-  /** The answer is one that the description has. */
+  /** The response is one that the description has. */
   check(method: string, path: string, status: number, type: string, body: unknown): void {
     if (!type.startsWith('application/json')) return;
     const found = this.find(method, path);
     const name = found?.name ?? `${method} ${path}`;
-    const answer = found?.operation.responses[status];
-    if (status >= 400 && !answer?.content)
+    const response = found?.operation.responses[status];
+    if (status >= 400 && !response?.content)
       this.validate('api0#/components/schemas/Errors', body, `${name} ${status}`);
     if (!found) {
-      if (status < 400) throw new Error(`${name} answers ${status} and is not described`);
+      if (status < 400) throw new Error(`${name} returns ${status} and is not described`);
       return;
     }
     if (status === 400 && (body as { errors?: string[] }).errors?.[0] === 'malformed request') return;
-    if (!answer && ![404, 405, 408, 409, 413, 415, 431].includes(status))
-      throw new Error(`${name} answers ${status}, which its description does not list`);
+    if (!response && ![404, 405, 408, 409, 413, 415, 431].includes(status))
+      throw new Error(`${name} returns ${status}, which its description does not list`);
     const [text = ''] = (body as { errors?: string[] }).errors ?? [];
     // A path that Express does not match is not about an object.
     if (
       status === 404 &&
-      answer &&
+      response &&
       text !== 'invalid api endpoint' &&
-      !answer.description.includes(`\`${text}\``)
+      !response.description.includes(`\`${text}\``)
     )
-      throw new Error(`${name} answers 404 with "${text}", which its @Fails does not list`);
-    if (status < 400 && !answer?.content?.['application/json']?.schema)
+      throw new Error(`${name} responses 404 with "${text}", which its @Fails does not list`);
+    if (status < 400 && !response?.content?.['application/json']?.schema)
       throw new Error(`${name}: the description has no schema for ${status}`);
     const schema = `${found.pointer}/responses/${status}/content/application~1json/schema`;
-    if (answer?.content) this.validate(schema, body, `${name} ${status}`);
+    if (response?.content) this.validate(schema, body, `${name} ${status}`);
   }
 
   /** The request is one that the description allows; `body` as fetch takes it. */

@@ -4,7 +4,7 @@ import { ApiKeysService } from '../../src/auth/api-keys.service';
 import { type ImportOptions, importRecords } from '../../src/operator/import/import-records';
 import { ImportProblems } from '../../src/operator/import/problems';
 import { summaryLines } from '../../src/operator/import/summary';
-import { type Answer, PEPPER, send, sql, theApp } from './store';
+import { type HttpResponse, PEPPER, send, sql, theApp } from './store';
 
 export const OPERATOR_TOKEN = 'the token of the operator in tests';
 
@@ -50,8 +50,8 @@ export const bothWays = (name: string, tests: () => void) =>
     tests();
   });
 
-/** The answer to a large import of a few records, which HTTP would make a small one. */
-async function sendLarge(lines: Line[]): Promise<Answer> {
+/** The response to a large import of a few records, which HTTP would make a small one. */
+async function sendLarge(lines: Line[]): Promise<HttpResponse> {
   try {
     const types = await importDirectly(lines);
     // Replicas notice by themselves; the one that imports does so at once.
@@ -63,14 +63,14 @@ async function sendLarge(lines: Line[]): Promise<Answer> {
   }
 }
 
-/** Sends records as the operator does; the answer is cut down to status and body. */
-export const sendImport = (lines: Line[], token = OPERATOR_TOKEN): Promise<Answer> =>
+/** Sends records as the operator does; the response is cut down to status and body. */
+export const sendImport = (lines: Line[], token = OPERATOR_TOKEN): Promise<HttpResponse> =>
   way === 'large' && token === OPERATOR_TOKEN
     ? sendLarge(lines)
     : sendSmall(lines, { authorization: `Bearer ${token}` });
 
 /** The same by HTTP, in tests of both ways too. */
-export async function sendSmall(lines: Line[], headers: Record<string, string> = {}): Promise<Answer> {
+export async function sendSmall(lines: Line[], headers: Record<string, string> = {}): Promise<HttpResponse> {
   const { status, body } = await send('POST', '/operator/import', {
     headers: {
       authorization: `Bearer ${OPERATOR_TOKEN}`,
@@ -82,14 +82,14 @@ export async function sendSmall(lines: Line[], headers: Record<string, string> =
   return { status, body };
 }
 
-/** Imports what must be fit to be imported, and answers the summary. */
+/** Imports what must be fit to be imported, and responses the summary. */
 export async function imported(...lines: Line[]): Promise<string[]> {
   const { status, body } = await sendImport(lines);
   if (status !== 200) throw new Error(JSON.stringify(body));
   return (body as { summary: string[] }).summary;
 }
 
-/** Imports what must be refused, and answers the problems. */
+/** Imports what must be rejected, and responses the problems. */
 export async function problemsOf(...lines: Line[]): Promise<string[]> {
   const before = await everything();
   const { status, body } = await sendImport(lines);

@@ -8,7 +8,7 @@ Connection: close\r
 \r
 <h1>502 Bad Gateway</h1>`;
 
-/** Breaks connections when their first answer begins, as a process does that is killed when it has done the work. */
+/** Breaks connections when their first response begins, as a process does that is killed when it has done the work. */
 export class LossyNetwork {
   lost = 0;
 

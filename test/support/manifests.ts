@@ -164,7 +164,7 @@ export function selects(selector: Selector, labels: Record<string, string>): boo
 }
 
 /**
- * What the API server would refuse: an unknown kind or version, a field that the kind does not have, and a missing or
+ * What the API server would reject: an unknown kind or version, a field that the kind does not have, and a missing or
  * wrong one. Two packages share the work on built-in kinds: one knows every field, the other which are required.
  */
 export async function problemsOf(manifest: Manifest): Promise<string[]> {

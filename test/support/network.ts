@@ -14,8 +14,8 @@ export interface Port {
   protocol?: 'TCP' | 'UDP';
 }
 
-/** Which side refuses a connection; neither, if it may pass. Only sides whose namespace has policies here can refuse. */
-export function refusals(manifests: Manifest[], from: Endpoint, to: Endpoint, port: Port): string[] {
+/** Which side rejects a connection; neither, if it may pass. Only sides whose namespace has policies here can reject. */
+export function rejections(manifests: Manifest[], from: Endpoint, to: Endpoint, port: Port): string[] {
   const policies = manifests.filter(({ kind }) => kind === 'NetworkPolicy');
   return [
     ...(allowed(policies, from, 'egress', to, port, to.portNames) ? [] : ['egress']),

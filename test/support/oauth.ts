@@ -140,7 +140,7 @@ export async function tokensFor(client_id: string, more: Fields = {}, by = brows
 export const whoIs = (token: string) => user.with(token).get('/profile');
 export const works = async (token: string) => (await whoIs(token)).status === 200;
 
-export const refused = (error: string, status = 400, error_description = expect.any(String) as unknown) => ({
+export const rejected = (error: string, status = 400, error_description = expect.any(String) as unknown) => ({
   status,
   body: expect.objectContaining({
     error,

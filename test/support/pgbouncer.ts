@@ -45,7 +45,7 @@ ${Object.entries(parameters)
   .join('')}`,
     { mode: 0o644 },
   );
-  // It refuses to be root.
+  // It rejects to be root.
   const account = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
   const pooler = spawn('pgbouncer', ['-q', ...account, file], { stdio: 'ignore' });
   const through = (url: string) =>
@@ -55,11 +55,11 @@ ${Object.entries(parameters)
     if (pooler.exitCode === null && pooler.kill()) await ended;
     rmSync(folder, { recursive: true, force: true });
   };
-  await until(() => answers(through(server_url)), 10_000);
+  await until(() => responses(through(server_url)), 10_000);
   return { pid: pooler.pid!, through, stop };
 }
 
-async function answers(url: string): Promise<boolean> {
+async function responses(url: string): Promise<boolean> {
   const client = new Client({ connectionString: url });
   client.on('error', () => undefined);
   try {

@@ -25,7 +25,7 @@ export function sendRaw(
     const finish = () => {
       socket.destroy();
       const end = text.indexOf('\r\n\r\n');
-      if (end < 0) return reject(new Error(`no answer: ${JSON.stringify(text)}`));
+      if (end < 0) return reject(new Error(`no response: ${JSON.stringify(text)}`));
       const [first = '', ...lines] = text.slice(0, end).split('\r\n');
       resolve({
         status: Number(first.split(' ')[1]),

@@ -46,7 +46,7 @@ export class S3Double {
   private readonly signer: SignatureV4;
 
   static async open(clock: Pick<Clock, 'now'> = Date, region = 'eu-west-1'): Promise<S3Double> {
-    const server = createServer((req, res) => void double.answer(req, res));
+    const server = createServer((req, res) => void double.response(req, res));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const double = new S3Double(server, region, clock);
@@ -59,7 +59,7 @@ export class S3Double {
     await once(this.server, 'close');
   }
 
-  private async answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
+  private async response(req: IncomingMessage, res: ServerResponse): Promise<void> {
     const url = new URL(req.url!, `http://${req.headers.host}`);
     // As S3: a client that follows a redirect must not send the credential of the store.
     if (url.searchParams.has('X-Amz-Signature') && req.headers.authorization)

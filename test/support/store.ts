@@ -120,13 +120,13 @@ export async function sql<Row extends object = Record<string, unknown>>(
   return (await pool.query(text, values)).rows as Row[];
 }
 
-export interface Answer {
+export interface HttpResponse {
   status: number;
   body: unknown;
 }
 
-export const ok = (body: unknown): Answer => ({ status: 200, body });
-export const failure = (status: number, ...errors: string[]): Answer => ({ status, body: { errors } });
+export const ok = (body: unknown): HttpResponse => ({ status: 200, body });
+export const failure = (status: number, ...errors: string[]): HttpResponse => ({ status, body: { errors } });
 
 type Fields = Record<string, unknown>;
 
@@ -140,24 +140,24 @@ const encoded = (fields: Fields) =>
       ]),
   ).toString();
 
-/** Sends one request, holds the answer against the API's description, and returns all of it. */
+/** Sends one request, holds the response against the API's description, and returns all of it. */
 export async function send(
   method: string,
   path: string,
   options: { headers?: Record<string, string>; body?: RequestInit['body'] } = {},
-): Promise<Answer & { headers: Headers; text: string }> {
+): Promise<HttpResponse & { headers: Headers; text: string }> {
   const response = await fetch(url + path, { method, redirect: 'manual', ...options });
   const text = await response.text();
   const type = response.headers.get('content-type') ?? '';
   const body: unknown = type.startsWith('application/json') ? JSON.parse(text) : text;
   theContract().check(method, path, response.status, type, body);
-  // What is refused is wrong on purpose.
+  // What is rejected is wrong on purpose.
   if (response.status < 300)
     theContract().checkRequest(method, path, options.headers?.['content-type'] ?? '', options.body);
   return { status: response.status, body, headers: response.headers, text };
 }
 
-/** Somebody who speaks to the service: answers are cut down to status and body, which is what tests compare. */
+/** Somebody who speaks to the service: responses are cut down to status and body, which is what tests compare. */
 export class Actor {
   constructor(
     readonly id: number,
@@ -174,7 +174,7 @@ export class Actor {
     return this.key === undefined ? {} : { authorization: `Bearer ${this.key}` };
   }
 
-  async get(path: string, query: Fields = {}): Promise<Answer> {
+  async get(path: string, query: Fields = {}): Promise<HttpResponse> {
     const question = encoded(query);
     const { status, body } = await send('GET', question ? `${path}?${question}` : path, {
       headers: this.headers,
@@ -182,7 +182,7 @@ export class Actor {
     return { status, body };
   }
 
-  async post(path: string, form: Fields = {}): Promise<Answer> {
+  async post(path: string, form: Fields = {}): Promise<HttpResponse> {
     const { status, body } = await send('POST', path, {
       headers: { ...this.headers, 'content-type': 'application/x-www-form-urlencoded' },
       body: encoded(form),
@@ -190,7 +190,7 @@ export class Actor {
     return { status, body };
   }
 
-  async postJson(path: string, json: unknown): Promise<Answer> {
+  async postJson(path: string, json: unknown): Promise<HttpResponse> {
     const { status, body } = await send('POST', path, {
       headers: { ...this.headers, 'content-type': 'application/json' },
       body: typeof json === 'string' ? json : JSON.stringify(json),

@@ -13,11 +13,11 @@ export interface Message {
   data: Record<string, unknown> & { id: number; reference: string | null };
   headers: IncomingMessage['headers'];
 }
-export type Answering = (res: ServerResponse, attempt: number) => unknown;
+export type Responding = (res: ServerResponse, attempt: number) => unknown;
 
-export const ok: Answering = (res) => res.writeHead(204).end();
+export const ok: Responding = (res) => res.writeHead(204).end();
 export const status =
-  (code: number, headers = {}, body = ''): Answering =>
+  (code: number, headers = {}, body = ''): Responding =>
   (res) =>
     res.writeHead(code, headers).end(body);
 
@@ -38,16 +38,16 @@ export class Receiver {
   id = 0;
   private constructor(
     private readonly server: Server,
-    public answer: Answering,
+    public response: Responding,
   ) {}
 
-  static async open(answer: Answering = ok): Promise<Receiver> {
+  static async open(response: Responding = ok): Promise<Receiver> {
     const server = createServer((req, res) => {
       const chunks: Buffer[] = [];
       req.on('data', (chunk: Buffer) => chunks.push(chunk));
       req.on('end', () => receiver.take(req, res, Buffer.concat(chunks).toString()));
     }).listen(0, '127.0.0.1');
-    const receiver = new Receiver(server, answer);
+    const receiver = new Receiver(server, response);
     await once(server, 'listening');
     receivers.push(receiver);
     return receiver;
@@ -76,7 +76,7 @@ export class Receiver {
       .digest('base64');
     const genuine = signature === `v1,${expected}` && Math.abs(theClock().now() / 1000 - Number(time)) < 60;
     this.messages.push({ ...(JSON.parse(body) as Message), id: String(id), genuine, headers: req.headers });
-    this.answer(res, this.messages.length);
+    this.response(res, this.messages.length);
   }
 
   close(): void {

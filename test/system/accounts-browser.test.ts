@@ -114,8 +114,8 @@ inChromium.describe('in Chromium', () => {
         await page.getByRole('button', { name: 'Copy' }).first().click();
         await page.getByRole('button', { name: 'Copied' }).waitFor();
         expect(await page.evaluate('navigator.clipboard.readText()')).toBe(key);
-        const answer = await fetch(`${baseUrl()}/profile`, { headers: { authorization: `Bearer ${key}` } });
-        expect(await answer.json()).toMatchObject({ user: { username: 'skipper' } });
+        const response = await fetch(`${baseUrl()}/profile`, { headers: { authorization: `Bearer ${key}` } });
+        expect(await response.json()).toMatchObject({ user: { username: 'skipper' } });
         await page.reload();
         for (const one of [key, user.key]) expect(await page.content()).not.toContain(one);
         await page.getByRole('link', { name: 'Revoke Build server' }).click();
@@ -128,7 +128,7 @@ inChromium.describe('in Chromium', () => {
       { permissions: ['clipboard-read', 'clipboard-write'] },
     ));
 
-  test('a key that may only look, for a while: made, renamed, and refused where it may not', () =>
+  test('a key that may only look, for a while: made, renamed, and rejected where it may not', () =>
     within(async (page) => {
       await page.getByRole('link', { name: 'Developers' }).click();
       await page.getByRole('link', { name: 'New key' }).click();
@@ -149,8 +149,8 @@ inChromium.describe('in Chromium', () => {
       await page.getByRole('button', { name: 'Create key' }).click();
       const key = await page.getByLabel('Key', { exact: true }).inputValue();
       await page.getByText('in 4 days').waitFor();
-      const answer = await fetch(`${baseUrl()}/profile`, { headers: { authorization: `Bearer ${key}` } });
-      expect(answer.status).toBe(403);
+      const response = await fetch(`${baseUrl()}/profile`, { headers: { authorization: `Bearer ${key}` } });
+      expect(response.status).toBe(403);
       await page.getByRole('link', { name: 'Looks only', exact: true }).click();
       await page.getByLabel('Name of the key').fill('Accountant');
       await page.getByRole('button', { name: 'Save' }).click();
@@ -235,7 +235,7 @@ inChromium.describe('in Chromium', () => {
       );
       await receiver.heard(2);
       await until(async () => (await sql('SELECT FROM webhook_attempts')).length === 2);
-      receiver.answer = status(200);
+      receiver.response = status(200);
       await page.reload();
       await window.tabTo(/^Send again/);
       await keyboard.press('Enter');
@@ -349,7 +349,7 @@ inChromium.describe('in Chromium', () => {
       { signedIn: false },
     ));
 
-  test('response_type=code with PKCE: refused, then allowed, exchanged and refreshed', () =>
+  test('response_type=code with PKCE: rejected, then allowed, exchanged and refreshed', () =>
     within(async (page) => {
       const client_id = await application();
       const code_verifier = randomBytes(32).toString('base64url');
@@ -384,13 +384,13 @@ inChromium.describe('in Chromium', () => {
         client_id,
         refresh_token: tokens.refresh_token!,
       });
-      const answer = await fetch(`${baseUrl()}/profile`, {
+      const response = await fetch(`${baseUrl()}/profile`, {
         headers: { authorization: `Bearer ${next.access_token}` },
       });
-      expect(answer.status).toBe(200);
+      expect(response.status).toBe(200);
     }));
 
-  test('an application on this machine over IPv6 gets its answer', () =>
+  test('an application on this machine over IPv6 gets its response', () =>
     within(
       async (page) => {
         const client_id = await application(['http://[::1]/callback']);
@@ -418,8 +418,8 @@ inChromium.describe('in Chromium', () => {
       await page.goto(asked({ response_type: 'token', client_id, scope: 'profile:me', redirect_uri: OOB }));
       await page.getByRole('button', { name: 'Allow' }).click();
       const token = await page.getByLabel('Access token').inputValue();
-      const answer = await fetch(`${baseUrl()}/profile`, { headers: { authorization: `Bearer ${token}` } });
-      expect(answer.status).toBe(200);
+      const response = await fetch(`${baseUrl()}/profile`, { headers: { authorization: `Bearer ${token}` } });
+      expect(response.status).toBe(200);
     }));
 
   test('the device grant: the code is entered, confirmed, and the device goes on', () =>
@@ -501,10 +501,10 @@ inChromium.describe('in Chromium', () => {
       await keyboard.press('Enter');
       await page.getByText('Copy it now').waitFor();
       const key = await page.getByLabel('Key', { exact: true }).inputValue();
-      const answer = await fetch(`${baseUrl()}/credentials/info`, {
+      const response = await fetch(`${baseUrl()}/credentials/info`, {
         headers: { authorization: `Bearer ${key}` },
       });
-      expect(await answer.json()).toMatchObject({ scopes: ['game:view:purchases'] });
+      expect(await response.json()).toMatchObject({ scopes: ['game:view:purchases'] });
       await page.getByRole('row', { name: /^Narrow .* in 4 days/ }).waitFor();
       await window.tabTo(/^Narrow$/);
       await keyboard.press('Enter');

@@ -194,7 +194,7 @@ test('a backup of 0.1 is brought to this version', async () => {
 });
 
 // With the small backup of the test before.
-describe('a restore that is refused changes nothing', () => {
+describe('a restore that is rejected changes nothing', () => {
   let untouched: Record<string, string>;
   beforeAll(async () => (untouched = await digestOf(other.url)));
   afterEach(async () => expect(await digestOf(other.url)).toEqual(untouched));
@@ -219,12 +219,12 @@ describe('a restore that is refused changes nothing', () => {
     await rowsOf(superuser, `CREATE ROLE ${role} LOGIN PASSWORD 'x' ${right}`);
     const DATABASE_URL = Object.assign(new URL(other.url), { username: role, password: 'x' }).href;
     try {
-      const refused = restore({ ...there(), DATABASE_URL }, new BackupReader(createReadStream(file)), {
+      const rejected = restore({ ...there(), DATABASE_URL }, new BackupReader(createReadStream(file)), {
         ...quiet,
         replace: true,
       });
-      await expect(refused).rejects.toThrow(`ALTER ROLE ${role} CREATEDB; GRANT SET ON PARAMETER`);
-      await expect(refused).rejects.toBeInstanceOf(OperatorError);
+      await expect(rejected).rejects.toThrow(`ALTER ROLE ${role} CREATEDB; GRANT SET ON PARAMETER`);
+      await expect(rejected).rejects.toBeInstanceOf(OperatorError);
     } finally {
       await rowsOf(superuser, `DROP ROLE ${role}`);
     }

@@ -98,7 +98,7 @@ let lenient: NestExpressApplication;
 let bases: string[] = [];
 const written: string[] = [];
 const statements: string[] = [];
-const answers: { what: string; text: string }[] = [];
+const responses: { what: string; text: string }[] = [];
 
 beforeAll(async () => {
   for (const stream of [process.stdout, process.stderr])
@@ -145,7 +145,7 @@ async function ask(method: string, path: string, headers: Record<string, string>
     const response = await fetch(base + path, { method, headers, body, redirect: 'manual' });
     const shown = [...response.headers].map(([name, value]) => [name, value.replace(returnTo(path), '')]);
     const text = `${response.status} ${JSON.stringify(shown)} ${await response.text()}`;
-    answers.push({ what: `${method} ${path.slice(0, 12)}`, text });
+    responses.push({ what: `${method} ${path.slice(0, 12)}`, text });
     if (isPage(path)) continue;
     expect(response.headers.get('referrer-policy')).toBe('no-referrer');
     expect(response.headers.get('location')).toBeNull();
@@ -159,7 +159,7 @@ const returnTo = (path: string) => (isPage(path) ? encodeURIComponent(path) : ''
 async function askRaw(bytes: string) {
   for (const base of bases) {
     const { status, headers, body } = await sendRaw(bytes, { base });
-    answers.push({ what: bytes.slice(0, 30), text: `${status} ${JSON.stringify(headers)} ${body}` });
+    responses.push({ what: bytes.slice(0, 30), text: `${status} ${JSON.stringify(headers)} ${body}` });
   }
 }
 
@@ -225,12 +225,12 @@ async function search(): Promise<string[]> {
   for (const app of [theApp(), lenient]) look('metrics', await metricsOf(app));
   await untilQuiet(traces);
   for (const sent of traces) look('trace', sent);
-  for (const answer of answers) look(`answer to ${answer.what}`, answer.text);
+  for (const response of responses) look(`response to ${response.what}`, response.text);
   const log = (await readFile(databaseLog, 'utf8')).slice(searchedUpTo);
   for (const line of log.split('\n')) look('database log', line);
   look('process title', process.title);
   searchedUpTo += log.length;
-  answers.length = statements.length = logged.length = written.length = traces.length = 0;
+  responses.length = statements.length = logged.length = written.length = traces.length = 0;
   return found;
 }
 
@@ -249,7 +249,7 @@ async function untilQuiet(list: unknown[]): Promise<void> {
 }
 
 test('the search finds what is there', async () => {
-  answers.push({ what: 'the control', text: `x ${CANARIES.good}` });
+  responses.push({ what: 'the control', text: `x ${CANARIES.good}` });
   logged.push(`{"url":"/api/1/${CANARIES.unknown}/me"}`);
   console.log(CANARIES.jwt);
   await theApp().get(Database).row(read('control', 'SELECT $1::text'), [CANARIES.narrow]);
@@ -266,7 +266,7 @@ test('the search finds what is there', async () => {
     'statement',
     'metrics',
     'trace',
-    'answer to the control',
+    'response to the control',
     'database log',
   ]);
   theApp().get(Measurements).registry.removeSingleMetric('canary_total');
@@ -282,7 +282,7 @@ test('no route shows a credential, rightly or wrongly given', async () => {
       await exercise(method, path, credential);
   for (const path of ['/nowhere/KEY', '/api/1/KEY', '/api/1/KEY/nothing', '/api/1/KEY//me', '/KEY'])
     await exercise('GET', path, CANARIES.good);
-  expect(answers.length).toBeGreaterThan(500);
+  expect(responses.length).toBeGreaterThan(500);
   expect(statements.join()).toMatch(/FROM api_keys[^]*\$1 = '/);
   expect(await metricsOf(theApp())).toContain('route="/api/1/:KEY/me"');
   expect(traces.join()).toContain('/api/1/:KEY/me');
@@ -320,12 +320,12 @@ test('nor does a failure of ours or of the database', async () => {
   await sql('ALTER TABLE api_keys RENAME TO elsewhere');
   for (const { method, path } of routes())
     if (path.includes('KEY') || path.startsWith('/profile')) await exercise(method, path, CANARIES.unknown);
-  expect(answers.some(({ text }) => text.startsWith('500'))).toBe(true);
+  expect(responses.some(({ text }) => text.startsWith('500'))).toBe(true);
   await sql('ALTER TABLE elsewhere RENAME TO api_keys');
   await lenient.get(Database).onApplicationShutdown();
   await theApp().get(Database).onApplicationShutdown();
   for (const { method, path } of routes())
     if (path.includes('KEY')) await exercise(method, path, CANARIES.unknown);
-  expect(answers.some(({ text }) => text.startsWith('503'))).toBe(true);
+  expect(responses.some(({ text }) => text.startsWith('503'))).toBe(true);
   expect(await search()).toEqual([]);
 });

@@ -38,7 +38,7 @@ for (const { example, when, i } of numbered.filter(({ example }) => !isLossy(exa
   when.test(`${example.language}, example ${i}`, () => expectAsPrinted(example, env(baseUrl())));
 
 for (const { example, when } of numbered.filter(({ example }) => isLossy(example)))
-  when.describe(`${example.language}, on a network that loses answers`, () => {
+  when.describe(`${example.language}, on a network that loses responses`, () => {
     test('writes once', async () => {
       const network = await LossyNetwork.before(baseUrl(), LOSSES, PROXIED);
       await expectAsPrinted(example, env(network.url));

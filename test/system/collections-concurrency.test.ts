@@ -25,31 +25,31 @@ type Action =
 /** What it saw, between the moment before it asked and the moment after it was answered. */
 interface Event {
   action: Action;
-  answer: string;
+  response: string;
   asked: number;
   answered: number;
 }
 
 type State = readonly number[];
 
-/** The whole of the rules: what an action makes of a collection, and what it answers. */
-function model(state: State, action: Action): { next: State; answer: string } {
+/** The whole of the rules: what an action makes of a collection, and what it returns. */
+function model(state: State, action: Action): { next: State; response: string } {
   switch (action.do) {
     case 'add': {
       const next = state.includes(action.game) ? state : [...state, action.game];
-      return { next, answer: `position ${next.indexOf(action.game) + 1}` };
+      return { next, response: `position ${next.indexOf(action.game) + 1}` };
     }
     case 'remove': {
       const next = state.filter((game) => game !== action.game);
-      return { next, answer: `removed ${next.length < state.length}` };
+      return { next, response: `removed ${next.length < state.length}` };
     }
     case 'order': {
       const left = state.filter((game) => !action.removed.includes(game));
       const first = action.games.filter((game) => left.includes(game));
-      return { next: [...first, ...left.filter((game) => !first.includes(game))], answer: 'ordered' };
+      return { next: [...first, ...left.filter((game) => !first.includes(game))], response: 'ordered' };
     }
     case 'read':
-      return { next: state, answer: `games ${state.join()}` };
+      return { next: state, response: `games ${state.join()}` };
   }
 }
 
@@ -65,8 +65,8 @@ function explained(events: Event[], start: State): boolean {
     const soonest = Math.min(...left.map(({ answered }) => answered));
     return left.some((event) => {
       if (event.asked > soonest) return false;
-      const { next, answer } = model(state, event.action);
-      return answer === event.answer && from(done | (1n << BigInt(events.indexOf(event))), next);
+      const { next, response } = model(state, event.action);
+      return response === event.response && from(done | (1n << BigInt(events.indexOf(event))), next);
     });
   };
   return from(0n, start);
@@ -104,8 +104,8 @@ async function play(
   const events: Event[] = [];
   const perform = async (action: Action, at = replicas[0]!) => {
     const asked = performance.now();
-    const answer = await answerOf(at, owner, id, ids, action);
-    events.push({ action, answer, asked, answered: performance.now() });
+    const response = await responseOf(at, owner, id, ids, action);
+    events.push({ action, response, asked, answered: performance.now() });
   };
   let writing = true;
   const reader = async () => {
@@ -134,14 +134,14 @@ async function play(
 async function post(at: string, owner: Actor, path: string, body: object) {
   const headers = { Authorization: owner.key!, 'Content-Type': 'application/json' };
   for (;;) {
-    const answer = await fetch(at + path, { method: 'POST', headers, body: JSON.stringify(body) });
+    const response = await fetch(at + path, { method: 'POST', headers, body: JSON.stringify(body) });
     // On a busy machine a request may run out of time, and has done nothing then.
-    if (answer.status !== 503) return { status: answer.status, body: await answer.json() };
-    await answer.text();
+    if (response.status !== 503) return { status: response.status, body: await response.json() };
+    await response.text();
   }
 }
 
-async function answerOf(
+async function responseOf(
   at: string,
   owner: Actor,
   id: number,
@@ -151,7 +151,7 @@ async function answerOf(
   const path = `/collections/${id}`;
   if (action.do === 'read') {
     const { body, status } = await owner.get(`${path}/collection-games`);
-    if (status === 503) return answerOf(at, owner, id, ids, action);
+    if (status === 503) return responseOf(at, owner, id, ids, action);
     if (status !== 200) throw new Wrong(`read: ${status} ${JSON.stringify(body)}`);
     const entries = (body as { collection_games: { game_id: number; position: number }[] }).collection_games;
     entries.forEach(({ position }, i) => {
@@ -167,9 +167,9 @@ async function answerOf(
         })
       : await post(at, owner, `${path}/${action.do}-game`, { game_id: ids[action.game] });
   if (status !== 200) throw new Wrong(`${action.do}: ${status} ${JSON.stringify(body)}`);
-  const answer = body as { collection_game?: { position: number }; removed?: boolean };
-  if (action.do === 'add') return `position ${answer.collection_game!.position}`;
-  return action.do === 'remove' ? `removed ${answer.removed}` : 'ordered';
+  const response = body as { collection_game?: { position: number }; removed?: boolean };
+  if (action.do === 'add') return `position ${response.collection_game!.position}`;
+  return action.do === 'remove' ? `removed ${response.removed}` : 'ordered';
 }
 
 async function playAll(numRuns: number): Promise<void> {
@@ -194,9 +194,9 @@ test('control: without the lock it does not', async () => {
 });
 
 test('the model tells a wrong history from a right one', () => {
-  const event = (action: Action, answer: string, asked: number): Event => ({
+  const event = (action: Action, response: string, asked: number): Event => ({
     action,
-    answer,
+    response,
     asked,
     answered: asked + 1,
   });

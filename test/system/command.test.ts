@@ -151,7 +151,7 @@ describe('gamewharf', () => {
       encoding: 'utf8',
     });
     expect(stderr).toBe('');
-    expect(stdout.trimEnd().split('\n')).toEqual(tried.map(([, answer]) => answer).slice(0, -1));
+    expect(stdout.trimEnd().split('\n')).toEqual(tried.map(([, response]) => response).slice(0, -1));
   });
 
   test.each([
@@ -177,7 +177,7 @@ describe('the service that npm starts', () => {
   });
   afterAll(() => database.drop());
 
-  /** Runs a line as npm does; what is printed until nobody can print any more. `onReady`: the service answers. */
+  /** Runs a line as npm does; what is printed until nobody can print any more. `onReady`: the service responses. */
   const underShell = (line: string, onReady: (shell: ChildProcess) => void) =>
     new Promise<string>((resolve) => {
       const shell = spawn('sh', ['-c', line], {
@@ -278,7 +278,7 @@ atTerminal.describe('gamewharf delete at a terminal', () => {
   const isThere = async (build: number) =>
     (await client.query('SELECT FROM builds WHERE id = $1', [build])).rowCount === 1;
 
-  /** Answers the question when it is asked, key by key; what the terminal shows, and the command's status. */
+  /** Responses the question when it is asked, key by key; what the terminal shows, and the command's status. */
   const ask = (build: number, keys: string) =>
     new Promise<{ shown: string; status: number | null }>((resolve) => {
       const command = `${process.execPath} dist/src/cli.js delete build ${build}`;
@@ -324,12 +324,12 @@ atTerminal.describe('gamewharf delete at a terminal', () => {
     '$name',
     async ({ build, keys, said, status, deletes }) => {
       expect(await isThere(build)).toBe(true);
-      const answer = await ask(build, keys);
-      expect(answer).toEqual({
+      const response = await ask(build, keys);
+      expect(response).toEqual({
         shown: expect.stringContaining(`This deletes build ${build}. Type yes to continue: `),
         status,
       });
-      expect(answer.shown).toContain(said);
+      expect(response.shown).toContain(said);
       expect(await isThere(build)).toBe(!deletes);
     },
     20_000,

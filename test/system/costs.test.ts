@@ -37,9 +37,9 @@ test.each(BOMBS)('sanitizing HTML costs in proportion to its length: %s', (_, ht
 test.each(['[', '[1', '[1,', '[1,2,', ' '])(
   'rejecting %j and many blanks costs in proportion to their number',
   (start) => {
-    const refused = (blanks: number) =>
+    const rejected = (blanks: number) =>
       costOf(() => expect(readIdList(`${start}${' '.repeat(blanks)}x`)).toBeInstanceOf(InvalidValue));
-    expect(refused(40_000)).toBeLessThan(40 * Math.max(refused(4000), 5));
+    expect(rejected(40_000)).toBeLessThan(40 * Math.max(rejected(4000), 5));
   },
 );
 

@@ -39,13 +39,13 @@ async function waitTwice(prepare: (app: NestExpressApplication) => void) {
   app = await openApp();
   prepare(app);
   const held = [await holds('api_keys', 1300), await holds('users', 2700)];
-  const answer = await ask(`${await app.getUrl()}/profile`, key!);
+  const response = await ask(`${await app.getUrl()}/profile`, key!);
   for (const { over } of held) await over;
-  return answer;
+  return response;
 }
 
 describe('a request has 2.5 seconds in all, however often it waits', () => {
-  test('then it is answered with 503', async () => {
+  test('then it gets a 503', async () => {
     const { status, ms } = await waitTwice(() => undefined);
     expect(status).toBe(503);
     expect(ms).toBeGreaterThan(2200);
@@ -81,7 +81,7 @@ test('a sign-in that comes too late leaves no session, and no error in the log',
     status: 503,
   });
   for (const { over } of held) await over;
-  // The handler goes on behind the answer.
+  // The handler goes on behind the response.
   await gracefulStop(app);
   app = undefined;
   expect(await sql('SELECT FROM sessions WHERE user_id = $1', [user.id])).toEqual([]);

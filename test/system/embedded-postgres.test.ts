@@ -261,7 +261,7 @@ describe('a data folder', () => {
     process.kill(await postmaster({ ...original, dataDir: join(moved, 'postgres') }), 'SIGKILL');
   });
 
-  test('of another PostgreSQL version is refused with the remedy', async () => {
+  test('of another PostgreSQL version is rejected with the remedy', async () => {
     const dataDir = await existing();
     await writeFile(join(dataDir, 'postgres', 'PG_VERSION'), '17\n');
     expect(await launch({ dataDir }).failure()).toEqual({
@@ -270,7 +270,7 @@ describe('a data folder', () => {
     });
   });
 
-  test('that is a file, or holds something else, is refused with the remedy', async () => {
+  test('that is a file, or holds something else, is rejected with the remedy', async () => {
     const file = newPath();
     await writeFile(file, '');
     const other = newPath();
@@ -287,7 +287,7 @@ describe('a data folder', () => {
     expect(await readFile(join(other, 'postgres', 'notes.txt'), 'utf8')).toBe('mine');
   });
 
-  test('whose password is lost, or that lies behind a dead link, is refused with the remedy', async () => {
+  test('whose password is lost, or that lies behind a dead link, is rejected with the remedy', async () => {
     const dataDir = await existing();
     await rm(join(dataDir, 'postgres-password'));
     expect((await launch({ dataDir }).failure()).message).toContain('restore');

@@ -36,7 +36,7 @@ afterEach(() => void (running = {}));
 // Far longer than any response takes.
 const PATIENCE = 60_000;
 
-/** Answers the status line, and reads the rest without keeping it. */
+/** Responses the status line, and reads the rest without keeping it. */
 async function exchange(request: Buffer): Promise<string> {
   const { hostname, port } = new URL(baseUrl());
   const socket = connect(Number(port), hostname);
@@ -161,7 +161,7 @@ test('no transaction that many small imports share', async () => {
     throw new Error(`${tries.map(Math.round).join(', ')} ms, more than ${limit}`);
 });
 
-test('no answer that grows with data', async () => {
+test('no response that grows with data', async () => {
   const user = await make.user();
   const LONG = `repeat(chr(19968 + i % 100), 20000)`;
   await sql(

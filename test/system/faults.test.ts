@@ -6,7 +6,7 @@ import { DataSource } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 import { dataSourceOptions } from '../../src/platform/database/data-source';
 import { Database } from '../../src/platform/database/database';
-import { answerFor } from '../../src/platform/http/answer';
+import { apiErrorFor } from '../../src/platform/http/response';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
 import { poolOf } from '../support/pool';
 import { FaultyProxy } from '../support/proxy';
@@ -47,32 +47,32 @@ async function get(path: string) {
   const response = await fetch(url + path, { headers: { authorization: `Bearer ${user.key}` } });
   const body = await response.text();
   return {
-    answer: { status: response.status, body, retry_after: response.headers.get('retry-after') },
+    response: { status: response.status, body, retry_after: response.headers.get('retry-after') },
     ms: performance.now() - started,
   };
 }
 const many = <T>(n: number, work: () => Promise<T>) => Promise.all(Array.from({ length: n }, work));
-const median = (answers: { ms: number }[]) =>
-  answers.map(({ ms }) => ms).toSorted((a, b) => a - b)[answers.length >> 1]!;
+const median = (responses: { ms: number }[]) =>
+  responses.map(({ ms }) => ms).toSorted((a, b) => a - b)[responses.length >> 1]!;
 const pool = () => poolOf(app);
 
 describe('a database that hangs', () => {
-  test('every request is answered, the process reports that it lives, and nothing leaks', async () => {
+  test('every request gets a response, the process reports that it lives, and nothing leaks', async () => {
     await many(8, () => get('/profile'));
     proxy.freeze();
-    const answers = many(30, () => get('/profile'));
+    const responses = many(30, () => get('/profile'));
     await moment(100);
     const alive = await get('/health/live');
-    expect(alive.answer.status).toBe(200);
-    for (const { answer, ms } of await answers) {
-      expect(answer).toEqual(UNAVAILABLE);
+    expect(alive.response.status).toBe(200);
+    for (const { response, ms } of await responses) {
+      expect(response).toEqual(UNAVAILABLE);
       expect(ms).toBeLessThan(PATIENCE);
     }
-    // It can answer, with 503: a Service without replicas would not.
-    expect((await get('/health/ready')).answer.status).toBe(200);
+    // It can respond with 503: a Service without replicas would not.
+    expect((await get('/health/ready')).response.status).toBe(200);
 
     proxy.thaw();
-    await until(async () => (await get('/profile')).answer.status === 200);
+    await until(async () => (await get('/profile')).response.status === 200);
     // The service asks for changes all the time, and may be just now.
     await until(() => pool().waitingCount === 0 && pool().totalCount === pool().idleCount);
     expect(pool().totalCount).toBeLessThanOrEqual(4);
@@ -90,7 +90,7 @@ describe('a database that hangs', () => {
     const ours = performance.now() - started;
     expect(pool().totalCount).toBe(0);
     proxy.thaw();
-    await until(async () => (await get('/profile')).answer.status === 200);
+    await until(async () => (await get('/profile')).response.status === 200);
     expect(await sql('SELECT display_name FROM users WHERE id = $1', [user.id])).toEqual([
       { display_name: null },
     ]);
@@ -111,17 +111,17 @@ describe('a database that hangs', () => {
     await source.destroy();
   });
 
-  test('beyond MAX_IN_FLIGHT the answer is 503 at once', async () => {
+  test('beyond MAX_IN_FLIGHT the response is 503 at once', async () => {
     await get('/profile');
     proxy.freeze();
     const waiting = many(40, () => get('/profile'));
     await moment(200);
-    const refused = await many(20, () => get('/profile'));
-    for (const { answer } of refused) expect(answer).toEqual(UNAVAILABLE);
-    expect((await get('/health/live')).answer.status).toBe(200);
-    expect(median(refused)).toBeLessThan(median(await waiting) / 2);
+    const rejected = await many(20, () => get('/profile'));
+    for (const { response } of rejected) expect(response).toEqual(UNAVAILABLE);
+    expect((await get('/health/live')).response.status).toBe(200);
+    expect(median(rejected)).toBeLessThan(median(await waiting) / 2);
     proxy.thaw();
-    await until(async () => (await get('/profile')).answer.status === 200);
+    await until(async () => (await get('/profile')).response.status === 200);
   });
 });
 
@@ -162,7 +162,7 @@ describe('one connection that asks and does not read', () => {
     proxy.freeze();
     const socket = await pipelined(200);
     const { ms } = await get('/profile');
-    // Not refused at once: it has waited for the database.
+    // Not rejected at once: it has waited for the database.
     expect(ms).toBeGreaterThan(500);
     socket.destroy();
   });
@@ -174,7 +174,7 @@ describe('one connection that asks and does not read', () => {
     let received = 0;
     for (const socket of sockets) socket.on('data', () => received++);
     // At once: some of those that wait for the database have no response yet.
-    expect((await get('/profile')).answer).toEqual(UNAVAILABLE);
+    expect((await get('/profile')).response).toEqual(UNAVAILABLE);
     expect(received).toBeLessThan(sockets.length);
     for (const socket of sockets) socket.destroy();
   });
@@ -200,12 +200,12 @@ describe('one connection that asks and does not read', () => {
 });
 
 test('a database that goes away: 503 until it is back, and then 200', async () => {
-  expect((await get('/profile')).answer.status).toBe(200);
+  expect((await get('/profile')).response.status).toBe(200);
   await proxy.vanish();
-  for (const { answer } of await many(10, () => get('/profile'))) expect(answer).toEqual(UNAVAILABLE);
-  expect((await get('/health/live')).answer.status).toBe(200);
+  for (const { response } of await many(10, () => get('/profile'))) expect(response).toEqual(UNAVAILABLE);
+  expect((await get('/health/live')).response.status).toBe(200);
   await proxy.open();
-  await until(async () => (await get('/profile')).answer.status === 200);
+  await until(async () => (await get('/profile')).response.status === 200);
 });
 
 test('a connection that is killed in a transaction leaves nothing half-written', async () => {
@@ -219,7 +219,7 @@ test('a connection that is killed in a transaction leaves nothing half-written',
   expect(await sql('SELECT display_name FROM users WHERE id = $1', [user.id])).toEqual([
     { display_name: null },
   ]);
-  await until(async () => (await get('/profile')).answer.status === 200);
+  await until(async () => (await get('/profile')).response.status === 200);
 });
 
 test('control: what was written outside of a transaction stays', async () => {
@@ -243,15 +243,15 @@ test('a pool of which all is taken: requests that wait are rejected', async () =
     waiting.push(get('/profile'));
     await moment(10);
   }
-  for (const { answer, ms } of await Promise.all(waiting)) {
-    expect(answer).toEqual(UNAVAILABLE);
+  for (const { response, ms } of await Promise.all(waiting)) {
+    expect(response).toEqual(UNAVAILABLE);
     expect(ms).toBeLessThan(PATIENCE);
   }
   // The pool gives up on the last of them later.
   await moment(800);
   for (const done of release) done();
   await Promise.all(holders);
-  expect((await get('/profile')).answer.status).toBe(200);
+  expect((await get('/profile')).response.status).toBe(200);
 });
 
 withoutPooler.test(
@@ -262,20 +262,20 @@ withoutPooler.test(
     await get('/profile');
     await limit(0);
     try {
-      const answers = (await many(40, () => get('/profile'))).map(({ answer }) => answer);
-      const refused = answers.filter(({ status }) => status !== 200);
+      const responses = (await many(40, () => get('/profile'))).map(({ response }) => response);
+      const rejected = responses.filter(({ status }) => status !== 200);
       // Those for which the pool had opened another connection.
-      expect(refused).toEqual(refused.map(() => UNAVAILABLE));
-      expect(refused.length).toBeLessThan(20);
-      expect((await get('/health/ready')).answer.status).toBe(200);
+      expect(rejected).toEqual(rejected.map(() => UNAVAILABLE));
+      expect(rejected.length).toBeLessThan(20);
+      expect((await get('/health/ready')).response.status).toBe(200);
       proxy.cut();
-      await until(async () => (await get('/profile')).answer.status === 503);
-      expect((await get('/profile')).answer).toEqual(UNAVAILABLE);
-      expect((await get('/health/ready')).answer.status).toBe(200);
+      await until(async () => (await get('/profile')).response.status === 503);
+      expect((await get('/profile')).response).toEqual(UNAVAILABLE);
+      expect((await get('/health/ready')).response.status).toBe(200);
     } finally {
       await limit(-1);
     }
-    await until(async () => (await get('/profile')).answer.status === 200);
+    await until(async () => (await get('/profile')).response.status === 200);
   },
 );
 
@@ -283,27 +283,27 @@ test('control: a pool as it comes lets whoever waits wait on', async () => {
   const patient = new Pool({ connectionString: proxy.through(databaseUrl()), max: 1 });
   const holder = await patient.connect();
   const waits = patient.query('SELECT 1');
-  expect(await Promise.race([waits, moment(1500).then(() => 'no answer')])).toBe('no answer');
+  expect(await Promise.race([waits, moment(1500).then(() => 'no response')])).toBe('no response');
   holder.release();
   await waits;
   await patient.end();
 });
 
-withoutPooler.test('a database that only reads: reads are served, writes refused', async () => {
+withoutPooler.test('a database that only reads: reads are served, writes rejected', async () => {
   const [{ current_database }] = (await sql<{ current_database: string }>('SELECT current_database()')) as [
     { current_database: string },
   ];
   await sql(`ALTER DATABASE ${current_database} SET default_transaction_read_only = on`);
   try {
     proxy.cut();
-    await until(async () => (await get('/profile')).answer.status === 200);
+    await until(async () => (await get('/profile')).response.status === 200);
     const write = app
       .get(Database)
       .transaction((db) => db.query(`UPDATE users SET display_name = 'x' WHERE id = $1`, [user.id]));
-    const error: unknown = await write.catch((refused: unknown) => refused);
-    expect(answerFor(error)).toMatchObject({ status: 503, errors: ['service unavailable'] });
+    const error: unknown = await write.catch((rejected: unknown) => rejected);
+    expect(apiErrorFor(error)).toMatchObject({ status: 503, errors: ['service unavailable'] });
     // Control: the same words without PostgreSQL's code are an error that nobody knows.
-    expect(answerFor(new Error((error as Error).message))).toMatchObject({ status: 500 });
+    expect(apiErrorFor(new Error((error as Error).message))).toMatchObject({ status: 500 });
   } finally {
     await sql(
       `BEGIN; SET TRANSACTION READ WRITE; ALTER DATABASE ${current_database} RESET default_transaction_read_only; COMMIT`,

@@ -46,7 +46,7 @@ describe('a thread', () => {
   const unavailable = { status: 503, headers: { 'Retry-After': '1' } };
   const clean = sanitiseHtml(LONG);
 
-  test('answers each text with what is left of it', async () => {
+  test('returns each text with what is left of it', async () => {
     const texts = Array.from({ length: 50 }, (_, i) => `${LONG}<b>${i}`);
     expect(await Promise.all(texts.map((text) => thread.sanitise(text)))).toEqual(texts.map(sanitiseHtml));
   });
@@ -64,7 +64,7 @@ describe('a thread', () => {
     expect(await thread.sanitise(LONG)).toBe(clean);
   });
 
-  test('with too much to do refuses more', async () => {
+  test('with too much to do rejects more', async () => {
     const texts = Array.from({ length: 200 }, () => thread.sanitise(LONG));
     const outcomes = await Promise.allSettled(texts);
     expect(outcomes.filter(({ status }) => status === 'fulfilled').length).toBe(101);

@@ -19,7 +19,7 @@ import {
   user,
 } from '../support/importing';
 import {
-  type Answer,
+  type HttpResponse,
   anonymous,
   baseUrl,
   databaseUrl,
@@ -38,7 +38,7 @@ import { moment, until } from '../support/time';
 useStore({ OPERATOR_TOKEN });
 
 /** What is longer than a MiB is imported on a thread: a blank line makes it so. */
-async function sendLong(lines: object[]): Promise<Answer> {
+async function sendLong(lines: object[]): Promise<HttpResponse> {
   const { status, body } = await send('POST', '/operator/import', {
     headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/x-ndjson' },
     body: `${ndjson(lines)}\n${' '.repeat(1024 * 1024)}`,
@@ -73,10 +73,10 @@ test('a connection that is lost is 503', async () => {
     sql<{ pid: number }>(`SELECT pid FROM pg_stat_activity WHERE application_name = 'gamewharf import'
                           AND datname = current_database() AND wait_event_type = 'Lock'`);
   const lock = sql('LOCK TABLE users IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(20)').catch(() => undefined);
-  const answer = sendLong([user(9001)]);
+  const response = sendLong([user(9001)]);
   await until(async () => (await importing()).length > 0, 15_000);
   await sql('SELECT pg_terminate_backend($1)', [(await importing())[0]!.pid]);
-  expect(await answer).toEqual(failure(503, 'service unavailable'));
+  expect(await response).toEqual(failure(503, 'service unavailable'));
   await sql(
     `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LOCK TABLE users%' AND state = 'active'`,
   );
@@ -136,7 +136,7 @@ describe('large imports while one is at work', () => {
 
   const room = (app = theApp()) => {
     const { large, bytes } = app.get(ImportLimits) as unknown as { large: ConcurrencyLimit; bytes: Quota };
-    return { taken: large.accepted, refusals: large.rejected, held: bytes.used };
+    return { taken: large.accepted, rejections: large.rejected, held: bytes.used };
   };
   const threads = async () => {
     const rows = await sql(
@@ -160,7 +160,7 @@ describe('large imports while one is at work', () => {
         ...(chunked ? {} : { 'content-length': bytes }),
       },
     });
-    const answer = once(one, 'response').then(async ([res]: IncomingMessage[]) => {
+    const response = once(one, 'response').then(async ([res]: IncomingMessage[]) => {
       let text = '';
       for await (const chunk of res!.setEncoding('utf8')) text += chunk;
       return {
@@ -169,11 +169,11 @@ describe('large imports while one is at work', () => {
         retry: res!.headers['retry-after'],
       };
     });
-    answer.catch(() => undefined);
+    response.catch(() => undefined);
     one.on('error', () => undefined);
     one.write(`${ndjson([user(id)])}\n`.padEnd(bytes, `${' '.repeat(1023)}\n`));
     sending.push(one);
-    return { one, end: () => one.end(), answer };
+    return { one, end: () => one.end(), response };
   }
   const begun = (id: number, options?: Parameters<typeof begin>[1]) => {
     const sent = begin(id, options);
@@ -191,10 +191,10 @@ describe('large imports while one is at work', () => {
       await until(() => room().taken === 7 + newest.length - 1);
     }
     const rejected = { ...failure(503, 'service unavailable'), retry: '10' };
-    expect(await begun(9118, { chunked: true }).answer).toEqual(rejected);
+    expect(await begun(9118, { chunked: true }).response).toEqual(rejected);
     // Another client's imports replace the newest of the client with the most.
     const others = [9120, 9121].map((id) => begun(id, { from: '127.0.0.2' }));
-    expect(await Promise.all(newest.map(({ answer }) => answer))).toEqual([rejected, rejected]);
+    expect(await Promise.all(newest.map(({ response }) => response))).toEqual([rejected, rejected]);
     expect(room().taken).toBe(8);
     await until(async () => (await threads()) > 0);
     await moment(200);
@@ -211,8 +211,8 @@ describe('large imports while one is at work', () => {
     expect(sale.status).toBe(200);
 
     await holder.query('ROLLBACK');
-    const answers = await Promise.all([...waiting, ...others].map(({ answer }) => answer));
-    expect(answers).toEqual(answers.map(() => added));
+    const responses = await Promise.all([...waiting, ...others].map(({ response }) => response));
+    expect(responses).toEqual(responses.map(() => added));
     await until(() => room().taken === 0 && room().held === 0);
     expect((await sql('SELECT FROM users WHERE id BETWEEN 9110 AND 9121')).length).toBe(8);
   }, 60_000);
@@ -244,7 +244,7 @@ describe('large imports while one is at work', () => {
     unread.one.destroy();
     await until(() => room().taken === 3);
     await holder.query('ROLLBACK');
-    expect(await last.answer).toEqual(added);
+    expect(await last.response).toEqual(added);
     expect(await sql('SELECT id FROM users WHERE id BETWEEN 9140 AND 9144 ORDER BY id')).toEqual([
       { id: 9140 },
       { id: 9143 },
@@ -259,7 +259,7 @@ describe('large imports while one is at work', () => {
     const began = performance.now();
     await gracefulStop(app);
     expect(performance.now() - began).toBeLessThan(8000);
-    const ends = await Promise.allSettled(waiting.map(({ answer }) => answer));
+    const ends = await Promise.allSettled(waiting.map(({ response }) => response));
     expect(ends.every((end) => end.status === 'rejected' || end.value.status === 503)).toBe(true);
     await until(() => room(app).taken === 0);
     expect(app.get(RequestGate).inFlight.count).toBe(0);
@@ -271,14 +271,14 @@ describe('large imports while one is at work', () => {
     Object.assign(theApp().get(ImportLimits), { bytes: full });
     const slow = [0, 1].map((i) => begin(9160 + i, { bytes: 700 * 1024, chunked: true }));
     await until(() => full.used === 1400 * 1024);
-    expect(await begin(9162, { bytes: 700 * 1024, chunked: true }).answer).toMatchObject({
+    expect(await begin(9162, { bytes: 700 * 1024, chunked: true }).response).toMatchObject({
       status: 503,
       retry: '1',
     });
     const other = begun(9163, { bytes: 400 * 1024, from: '127.0.0.2' });
-    expect(await other.answer).toEqual(added);
+    expect(await other.response).toEqual(added);
     for (const one of slow) one.end();
-    expect(await Promise.all(slow.map(({ answer }) => answer))).toEqual([added, added]);
+    expect(await Promise.all(slow.map(({ response }) => response))).toEqual([added, added]);
     expect(full.used).toBe(0);
   });
 });

@@ -85,7 +85,7 @@ describe('a list of more than 500', () => {
     expect(holding.filter(({ has_game }) => !has_game)).toHaveLength(1229);
   });
 
-  test('answers HEAD without a body', async () => {
+  test('responds to HEAD without a body', async () => {
     const { status, headers } = await fetch(baseUrl() + LIST, { method: 'HEAD', headers: owner.headers });
     expect([status, headers.get('content-type')]).toEqual([200, 'application/json']);
   });

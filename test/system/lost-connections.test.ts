@@ -10,7 +10,7 @@ import { OperatorError } from '../../src/platform/config/operator-error';
 import { Database } from '../../src/platform/database/database';
 import { migrate } from '../../src/platform/database/migrate';
 import { faultOf } from '../../src/platform/database/sqlstates';
-import { answerFor } from '../../src/platform/http/answer';
+import { apiErrorFor } from '../../src/platform/http/response';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
 import { connectTo } from '../../src/operator/import/import-records';
 import { poolOf } from '../support/pool';
@@ -83,13 +83,13 @@ async function writeMeanwhile(loops: number, write: (loop: number) => Promise<nu
   return statuses;
 }
 
-const onlyAnswersOr503 = { 200: expect.any(Number) as number, 503: expect.any(Number) as number };
+const onlyResponsesOr503 = { 200: expect.any(Number) as number, 503: expect.any(Number) as number };
 
 /** What a connection that is lost in the moment of its checkout does to the process. */
 const loseAtCheckout = (from: Pool) =>
   new Promise<unknown>((resolve, reject) =>
-    from.connect((refused, client, release) => {
-      if (refused) return reject(refused);
+    from.connect((rejected, client, release) => {
+      if (rejected) return reject(rejected);
       try {
         client!.emit('error', new Error('terminated'));
         resolve('nothing');
@@ -118,7 +118,7 @@ describe('a connection that is lost before anybody listens', () => {
 
 test("TypeORM's words for a transaction whose connection was lost are known", () => {
   for (const error of [new QueryRunnerAlreadyReleasedError(), new QueryRunnerProviderAlreadyReleasedError()])
-    expect(answerFor(error)).toMatchObject({ status: 503, errors: ['service unavailable'] });
+    expect(apiErrorFor(error)).toMatchObject({ status: 503, errors: ['service unavailable'] });
 });
 
 withoutPooler.test(
@@ -134,11 +134,11 @@ withoutPooler.test(
       return result;
     });
     const browser = new Browser({ 'x-forwarded-for': '10.200.0.1' });
-    const answer = browser.signIn(username);
+    const response = browser.signIn(username);
     await until(async () => (await sql(WAITING_FOR_ATTEMPTS)).length === 1);
     await sql(TERMINATE_ALL);
     await holder.end();
-    expect((await answer).status).toBe(303);
+    expect((await response).status).toBe(303);
     expect(await sql('SELECT FROM attempts WHERE failures > 0')).toEqual([]);
   },
 );
@@ -159,10 +159,10 @@ describe('connections are terminated all the time under', () => {
         })
         .then(
           () => 200,
-          (error: unknown) => answerFor(error).status,
+          (error: unknown) => apiErrorFor(error).status,
         );
     });
-    expect(statuses).toEqual(onlyAnswersOr503);
+    expect(statuses).toEqual(onlyResponsesOr503);
     for (const pair of pairs)
       expect(await sql('SELECT DISTINCT display_name FROM users WHERE id = ANY ($1)', [pair])).toHaveLength(
         1,
@@ -196,7 +196,7 @@ describe('connections are terminated all the time under', () => {
         else expect({ status, body }).toEqual(UNAVAILABLE);
         return status;
       });
-      expect(statuses).toEqual(onlyAnswersOr503);
+      expect(statuses).toEqual(onlyResponsesOr503);
       for (const { id } of collections) {
         const entries = await sql<{ game_id: number }>(
           'SELECT game_id FROM collection_games WHERE collection_id = $1',
@@ -234,7 +234,7 @@ describe('connections are terminated all the time under', () => {
       // It is not allowed yet.
       return poll.status === 400 ? 200 : poll.status;
     });
-    expect(statuses).toEqual(onlyAnswersOr503);
+    expect(statuses).toEqual(onlyResponsesOr503);
     const kept = await sql('SELECT FROM oauth_device_requests WHERE user_code = ANY ($1)', [codes]);
     expect(kept).toHaveLength(codes.length);
   });
@@ -255,7 +255,7 @@ describe('connections are terminated all the time under', () => {
       signedIn.push(id);
       return 200;
     });
-    expect(statuses).toEqual(onlyAnswersOr503);
+    expect(statuses).toEqual(onlyResponsesOr503);
     const sessions = await sql('SELECT DISTINCT user_id FROM sessions WHERE user_id = ANY ($1)', [signedIn]);
     expect(sessions).toHaveLength(signedIn.length);
   });
@@ -275,7 +275,7 @@ describe('connections are terminated all the time under', () => {
       },
       400,
     );
-    expect(statuses).toEqual(onlyAnswersOr503);
+    expect(statuses).toEqual(onlyResponsesOr503);
     const stored = await sql<{ id: number; games: number }>(
       `SELECT u.id, count(g.id) AS games FROM users u LEFT JOIN games g ON g.user_id = u.id
        WHERE u.id > 50000 GROUP BY u.id`,
@@ -303,7 +303,7 @@ describe('connections are terminated all the time under', () => {
         },
         400,
       );
-      expect(statuses).toEqual(onlyAnswersOr503);
+      expect(statuses).toEqual(onlyResponsesOr503);
     } finally {
       await rm(folder, { recursive: true });
     }

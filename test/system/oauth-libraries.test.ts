@@ -21,7 +21,7 @@ async function consent(url: URL | string): Promise<URL> {
   return new URL(browser.page.location!);
 }
 
-const refusalOf = (promise: Promise<unknown>) =>
+const errorOf = (promise: Promise<unknown>) =>
   promise.then(
     () => 'no error',
     (error: unknown) => error,
@@ -57,7 +57,7 @@ describe('openid-client', () => {
 
     await openid.tokenRevocation(config, refreshed.refresh_token!);
     for (const { access_token } of [tokens, refreshed]) expect(await works(access_token)).toBe(false);
-    expect(await refusalOf(openid.refreshTokenGrant(config, refreshed.refresh_token!))).toEqual(notKnown);
+    expect(await errorOf(openid.refreshTokenGrant(config, refreshed.refresh_token!))).toEqual(notKnown);
   });
 
   test('a device', async () => {
@@ -75,7 +75,7 @@ describe('openid-client', () => {
     const config = await discover(await application());
     const device = await openid.initiateDeviceAuthorization(config, { scope });
     await decide(device.user_code, 'Cancel');
-    expect(await refusalOf(openid.pollDeviceAuthorizationGrant(config, device))).toMatchObject({
+    expect(await errorOf(openid.pollDeviceAuthorizationGrant(config, device))).toMatchObject({
       error: 'access_denied',
     });
   });
@@ -137,7 +137,7 @@ describe('oauth4webapi', () => {
     expect([await works(refreshed.access_token), await works(tokens.access_token)]).toEqual([false, true]);
     await revoke(refreshed.refresh_token!);
     expect(await works(tokens.access_token)).toBe(false);
-    expect(await refusalOf(refresh(refreshed.refresh_token!))).toEqual(notKnown);
+    expect(await errorOf(refresh(refreshed.refresh_token!))).toEqual(notKnown);
   });
 
   test('a device', async () => {
@@ -154,7 +154,7 @@ describe('oauth4webapi', () => {
         client,
         await oauth.deviceCodeGrantRequest(server, client, oauth.None(), device.device_code, options),
       );
-    expect(await refusalOf(poll())).toMatchObject({ error: 'authorization_pending' });
+    expect(await errorOf(poll())).toMatchObject({ error: 'authorization_pending' });
     await decide(device.user_code, 'Allow');
     const tokens = await poll();
     expect(await works(tokens.access_token)).toBe(true);
@@ -200,6 +200,6 @@ describe('simple-oauth2', () => {
     expect([await works(textOf(refreshed)), await works(textOf(accessToken))]).toEqual([false, true]);
     await refreshed.revokeAll();
     expect(await works(textOf(accessToken))).toBe(false);
-    expect(await refusalOf(refreshed.refresh())).toMatchObject({ output: { statusCode: 400 } });
+    expect(await errorOf(refreshed.refresh())).toMatchObject({ output: { statusCode: 400 } });
   });
 });

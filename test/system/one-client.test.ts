@@ -40,7 +40,7 @@ const inFlight = () => app!.get(RequestGate).inFlight;
 async function start(environment: Environment): Promise<void> {
   proxy = await FaultyProxy.before(databaseUrl());
   app = await openApp({ DATABASE_URL: proxy.through(databaseUrl()), ...environment });
-  await answerTo(ask('/profile'));
+  await responseTo(ask('/profile'));
 }
 
 /** Asks from an address, and waits for nothing. */
@@ -68,7 +68,7 @@ const baseUrlOf = (one: NestExpressApplication) => {
   return `http://127.0.0.1:${port}`;
 };
 
-async function answerTo(one: ClientRequest): Promise<{ status: number; connection: string | undefined }> {
+async function responseTo(one: ClientRequest): Promise<{ status: number; connection: string | undefined }> {
   const [res] = (await once(one, 'response')) as [IncomingMessage];
   res.resume();
   return { status: res.statusCode!, connection: res.headers.connection };
@@ -102,7 +102,7 @@ describe('requests, with a database that hangs', () => {
     many(
       count,
       (i) =>
-        void answerTo(ask('/profile', options(i))).then(
+        void responseTo(ask('/profile', options(i))).then(
           ({ status }) => answered.push(status),
           () => undefined,
         ),
@@ -150,7 +150,7 @@ test('a request that waits for a second is rejected before those that run', asyn
   const holder = new Client({ connectionString: databaseUrl() });
   await holder.connect();
   await holder.query('BEGIN; LOCK TABLE users');
-  const statuses = (count: number) => many(count, () => answerTo(ask('/profile')));
+  const statuses = (count: number) => many(count, () => responseTo(ask('/profile')));
   const running = Promise.race(statuses(3));
   await until(() => inFlight().requests.accepted === 3);
   expect(await Promise.race([...statuses(1), running.then(() => 'too late')])).toMatchObject({ status: 503 });
@@ -164,7 +164,7 @@ describe('bodies that are promised', () => {
     await until(() => inFlight().count === 50);
     await until(() => inFlight().requests.accepted === 0);
     expect(inFlight().uploads.used).toBe(50 * 16 * 1024);
-    expect(await answerTo(ask('/profile'))).toMatchObject({ status: 200 });
+    expect(await responseTo(ask('/profile'))).toMatchObject({ status: 200 });
     const texts = await Promise.all(
       waiting.map(async (socket) => {
         let text = '';
@@ -183,8 +183,8 @@ describe('bodies that are promised', () => {
     const most = (uploads.total * 3) / 4 / MAX_BODY;
     await Promise.all(many(most, () => promised(MAX_BODY)));
     await until(() => inFlight().count === most);
-    const refused = await promised(MAX_BODY);
-    const [data] = (await once(refused, 'data')) as [Buffer];
+    const rejected = await promised(MAX_BODY);
+    const [data] = (await once(rejected, 'data')) as [Buffer];
     expect(data.toString()).toMatch(/^HTTP\/1.1 503 [^]*Connection: close[^]*service unavailable/);
     const socket = await promised('title=x'.length, { from: OTHER });
     socket.write('title=x');
@@ -232,7 +232,7 @@ describe('bodies in tiny chunks', () => {
   const head = () => promise(0).replace('Content-Length: 0', 'Transfer-Encoding: chunked');
   const chunks = (n: number) => '1\r\nx\r\n'.repeat(n);
 
-  test('are refused when the chunks are too many for their bytes, and not read on', async () => {
+  test('are rejected when the chunks are too many for their bytes, and not read on', async () => {
     await start({});
     const socket = await open();
     const arrived = jest.spyOn(Exchange.prototype, 'pieceArrived');
@@ -254,7 +254,7 @@ describe('bodies in tiny chunks', () => {
     expect(String(await once(socket, 'data'))).toMatch(/^HTTP\/1.1 200 /);
   });
 
-  test('are not read after an answer that did not wait for them', async () => {
+  test('are not read after a response that did not wait for them', async () => {
     await start({});
     user = user.with('no key') as Actor;
     const server = app!.getHttpServer() as HttpServer;
@@ -304,7 +304,7 @@ test('connections: one address gets three quarters, and another is let in', asyn
   const opened = await Promise.all(many(8, () => open()));
   await until(() => opened.filter(({ destroyed, readableEnded }) => destroyed || readableEnded).length === 2);
   expect(inFlight().connections).toMatchObject({ used: 6, rejected: 2 });
-  expect(await answerTo(ask('/profile', { from: OTHER }))).toMatchObject({ status: 200 });
+  expect(await responseTo(ask('/profile', { from: OTHER }))).toMatchObject({ status: 200 });
 });
 
 test('connections: a thousand of one address at once keep nobody else from connecting', async () => {
@@ -339,7 +339,7 @@ test('connections: a thousand of one address at once keep nobody else from conne
 });
 
 describe('health', () => {
-  const health = (path = 'ready') => answerTo(ask(`/health/${path}`));
+  const health = (path = 'ready') => responseTo(ask(`/health/${path}`));
 
   test('has a limit of its own', async () => {
     await start({});

@@ -57,13 +57,13 @@ for (const [i, { example, when }] of alone.entries())
   when.test(`${example.language}, example ${i}`, () => expectAsPrinted(example, env));
 
 test('with the consent that the page asks for in between', async () => {
-  const [ask, , answer] = examples.filter(({ heading }) => heading === CONSENT);
+  const [ask, , response] = examples.filter(({ heading }) => heading === CONSENT);
   const asked = JSON.parse((await run(ask!, env)).stdout) as Record<string, string>;
   const browser = await browserOf({ id: player_id, username: 'azure-bison' } as Actor);
   const { pathname, search } = new URL(asked.verification_uri_complete!);
   await browser.get(pathname + search);
   await browser.submit('/user/oauth/device', {}, 'Allow');
-  await expectAsPrinted(answer!, { ...env, DEVICE_CODE: asked.device_code! });
+  await expectAsPrinted(response!, { ...env, DEVICE_CODE: asked.device_code! });
 });
 
 describe('docs/guides/launcher.md', () => {
@@ -79,8 +79,8 @@ describe('docs/guides/launcher.md', () => {
     browser = await browserOf({ id: player_id, username: 'azure-bison' } as Actor);
   });
 
-  /** Runs the launcher, and answers the page to which it sends the player. */
-  async function launch(answer: 'Allow' | 'Cancel'): Promise<string[]> {
+  /** Runs the launcher, and responses the page to which it sends the player. */
+  async function launch(response: 'Allow' | 'Cancel'): Promise<string[]> {
     const options = { cwd: folder, env: { ...process.env, ...env }, stdio: 'pipe' } as const;
     const running = spawn(process.execPath, ['launcher.mjs'], options);
     const ended = once(running, 'close');
@@ -92,7 +92,7 @@ describe('docs/guides/launcher.md', () => {
       if (!page) continue;
       const { pathname, search } = new URL(page);
       await browser.get(pathname + search);
-      if (!browser.page.location) await browser.submit('/user/oauth', {}, answer);
+      if (!browser.page.location) await browser.submit('/user/oauth', {}, response);
       expect(await (await fetch(browser.page.location!)).text()).toBe('You can close this page.');
     }
     await ended;
@@ -168,10 +168,10 @@ async function refund(id: string): Promise<void> {
 // Last, since it takes away what the others ask for.
 withCurl.test('after the refunds of the page', async () => {
   const ids = [...page.matchAll(/^ {4}npm run --silent gamewharf -- refund (\d+)$/gm)].map(([, id]) => id!);
-  const answers = examples.filter(({ heading }) => heading === REFUND);
-  expect([ids.length, answers.length]).toEqual([2, 2]);
+  const responses = examples.filter(({ heading }) => heading === REFUND);
+  expect([ids.length, responses.length]).toEqual([2, 2]);
   for (const [i, id] of ids.entries()) {
     await refund(id);
-    await expectAsPrinted(answers[i]!, env);
+    await expectAsPrinted(responses[i]!, env);
   }
 });

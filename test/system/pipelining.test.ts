@@ -33,7 +33,7 @@ async function open(app: NestExpressApplication): Promise<Socket> {
 }
 
 /** The statuses that one connection is answered with until the server closes it. */
-async function answersTo(
+async function responsesTo(
   bytes: string,
   { hangsUp = false, app = theApp() } = {},
 ): Promise<(number | 'not closed')[]> {
@@ -53,7 +53,7 @@ async function answersTo(
   return closed ? statuses : [...statuses, 'not closed'];
 }
 
-// Answers that wait for the database, that are there at once, and that come from the shortcut.
+// Responses that wait for the database, that are there at once, and that come from the shortcut.
 describe.each(['/profile', '/health/live', '/wharf/latest?game_id=1&channel_name=x'])(
   'nine requests for %s',
   (path) => {
@@ -69,29 +69,29 @@ describe.each(['/profile', '/health/live', '/wharf/latest?game_id=1&channel_name
       ['a broken credential', 'GET / HTTP/1.1\r\nHost: a\r\nAuthorization: a\x01b\r\n\r\n', 401],
       ['a body that is too large', post(`Content-Length: ${MAX_BODY + 1}`, 'x'.repeat(100_000)), 413],
     ])('and then %s: the good ones are answered first', async (_what, bytes, status) => {
-      expect(await answersTo(requests + bytes)).toEqual([...ahead, status]);
+      expect(await responsesTo(requests + bytes)).toEqual([...ahead, status]);
     });
 
     test('and then the end of what the client sends', async () => {
-      expect(await answersTo(requests, { hangsUp: true })).toEqual(ahead);
+      expect(await responsesTo(requests, { hangsUp: true })).toEqual(ahead);
     });
 
     test('and then half a request', async () => {
-      expect(await answersTo(`${requests}GET /pro`, { hangsUp: true })).toEqual([...ahead, 400]);
+      expect(await responsesTo(`${requests}GET /pro`, { hangsUp: true })).toEqual([...ahead, 400]);
     });
   },
 );
 
-test('a body that breaks after its answer was sent has no second one', async () => {
+test('a body that breaks after its response was sent has no second one', async () => {
   const broken = 'POST /nowhere HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n';
-  expect(await answersTo(get('/profile') + broken)).toEqual([200, 404]);
+  expect(await responsesTo(get('/profile') + broken)).toEqual([200, 404]);
 });
 
-test('what comes after an answer that closes the connection is not served', async () => {
+test('what comes after a response that closes the connection is not served', async () => {
   const app = await openApp();
   app.get(RequestGate).draining = true;
   const write = (title: string) => post(`Content-Length: ${title.length + 6}`, `title=${title}`);
-  expect(await answersTo(write('First') + write('Second'), { app })).toEqual([200]);
+  expect(await responsesTo(write('First') + write('Second'), { app })).toEqual([200]);
   expect(await sql('SELECT title FROM collections')).toEqual([{ title: 'First' }]);
   await gracefulStop(app);
 });
@@ -150,7 +150,7 @@ describe.each(LOSSES)('63 connections with nine requests each, and then %s', (_w
   });
 });
 
-// Node 24 tells each answer of the end by itself.
+// Node 24 tells each response of the end by itself.
 const beforeNode24 = runIf(
   parseInt(process.versions.node, 10) < 24,
   'Node 24 reports the end of each response',
@@ -167,7 +167,7 @@ beforeNode24.test(
   },
 );
 
-test('a listener to the end of an answer hears it behind others too', async () => {
+test('a listener to the end of a response hears it behind others too', async () => {
   const app = await openApp();
   const server = app.getHttpServer() as Server;
   let [closed, begun] = [0, 0];

@@ -78,7 +78,7 @@ const NEWEST = ['infinity', Number.MAX_SAFE_INTEGER];
 const hashes = (...keys: string[]) =>
   client.query<{ hash: string }>('SELECT sha256(k::bytea)::text AS hash FROM unnest($1::text[]) k', [keys]);
 
-// How many pages each may look at, where the rows that it answers with are few.
+// How many pages each may look at, where the rows that it can return are few.
 const LOOKUPS: [Statement, unknown[], number][] = [
   [USER, [17], 5],
   [LIVE_USER, [17, 16, 0], 10],

@@ -32,19 +32,19 @@ withPoolerAndKubectl.describe('PostgreSQL, back after an outage behind PgBouncer
       log: () => undefined,
     });
 
-  /** Milliseconds until it answers again, or the time for which that was waited. */
+  /** Milliseconds until it responds again, or the time for which that was waited. */
   async function recovery(name: string, parameters: Record<string, string>): Promise<number> {
     let server = await start(name);
     const pooler = await startPooler(server.url, parameters);
-    const answers = () => answersWithin(pooler.through(server.url), 1000);
+    const responses = () => respondsWithin(pooler.through(server.url), 1000);
     try {
       await server.stop();
-      await until(async () => !(await answers()), 10_000);
+      await until(async () => !(await responses()), 10_000);
       // PgBouncer notices by a login that fails.
       await moment(1500);
       server = await start(name);
       const back = performance.now();
-      while (!(await answers()) && performance.now() - back < SOON) await moment(50);
+      while (!(await responses()) && performance.now() - back < SOON) await moment(50);
       return performance.now() - back;
     } finally {
       await pooler.stop();
@@ -64,7 +64,7 @@ withPoolerAndKubectl.describe('PostgreSQL, back after an outage behind PgBouncer
   }, 60_000);
 });
 
-async function answersWithin(connectionString: string, milliseconds: number): Promise<boolean> {
+async function respondsWithin(connectionString: string, milliseconds: number): Promise<boolean> {
   const client = new Client({
     connectionString,
     connectionTimeoutMillis: milliseconds,

@@ -10,13 +10,13 @@ useStore();
 
 const open = () => openApp({ DATABASE_URL: databaseUrl(), DRAIN_SECONDS: '3' });
 
-interface Answer {
+interface HttpResponse {
   status: number;
   connection: string | undefined;
 }
 
 const ask = (url: string, headers: Record<string, string>, agent?: Agent) =>
-  new Promise<Answer>((resolve, reject) => {
+  new Promise<HttpResponse>((resolve, reject) => {
     get(url, { headers, agent }, (res) => {
       res.resume();
       res.on('end', () => resolve({ status: res.statusCode!, connection: res.headers.connection }));
@@ -97,7 +97,7 @@ test('while it drains it reports that it is not ready, serves on, and asks for n
   await expect(ask(`${url}/health/live`, {})).rejects.toThrow('ECONNREFUSED');
 });
 
-test('somebody who does not read the answer is hung up on', async () => {
+test('somebody who does not read the response is hung up on', async () => {
   const app = await open();
   const { hostname, port } = new URL(await app.getUrl());
   const server = app.getHttpServer() as Server;
@@ -107,14 +107,14 @@ test('somebody who does not read the answer is hung up on', async () => {
      SELECT $1, 'long-' || n, 'Long', repeat('x', 100000), now() FROM generate_series(1, 100) n`,
     [owner.id],
   );
-  // Control: a server of Node as it comes keeps the answers for as long as the other side likes.
+  // Control: a server of Node as it comes keeps the responses for as long as the other side likes.
   const patient = createServer((_req, res) => res.end('x'.repeat(10_000_000))).listen(0, hostname);
   await once(patient, 'listening');
   const [socket, other] = [Number(port), (patient.address() as AddressInfo).port].map((to) =>
     connect(to, hostname),
   );
   for (const one of [socket!, other!]) one.on('error', () => undefined);
-  // Requests on one connection whose answers are more than any socket buffers.
+  // Requests on one connection whose responses are more than any socket buffers.
   const request = `GET /profile/games HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${owner.key}\r\n\r\n`;
   for (const one of [socket!, other!]) {
     one.write(request.repeat(8));

@@ -95,7 +95,9 @@ async function follow(steps: Step[]): Promise<void> {
       writeFileSync(join(copy, step.file), step.text);
     }
   }
-  await run(`npx prettier --check src/platform/openapi/assets/demo-answers.json ${[...files].join(' ')}`);
+  await run(
+    `npx prettier --check src/platform/openapi/assets/example-responses.json ${[...files].join(' ')}`,
+  );
 }
 
 const FIELD = pageOf('add-a-field.md');

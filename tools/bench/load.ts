@@ -1,5 +1,5 @@
 /**
- * The load generator, a process of its own: raw sockets, requests made beforehand, and of the answers only the status and
+ * The load generator, a process of its own: raw sockets, requests made beforehand, and of the responses only the status and
  * the length are read. On two cores that leaves the servers more of the machine than a general HTTP client does.
  */
 import { readFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ export interface Order {
 }
 
 export interface Outcome {
-  answers: number;
+  responses: number;
   /** Responses other than 2xx and redirects, by status; lost connections as 0. */
   failures: Record<string, number>;
   bytes: number;
@@ -53,7 +53,7 @@ async function run({ port, file, connections, seconds, from, leadIn = 0 }: Order
   const requests = requestsOf(file);
   const placeOf = (share: number) => Math.floor(requests.length * share) % requests.length;
   let next = placeOf(from + 0.5);
-  let answers = 0;
+  let responses = 0;
   let bytes = 0;
   let running = true;
   const latencies = new Float64Array(2_000_000);
@@ -64,7 +64,7 @@ async function run({ port, file, connections, seconds, from, leadIn = 0 }: Order
     new Promise<void>((resolve) => {
       let socket: Socket;
       let sent = 0;
-      // What is still to come of an answer; -1: its head is not complete.
+      // What is still to come of a response; -1: its head is not complete.
       let missing = -1;
       let head: Buffer | undefined;
 
@@ -79,7 +79,7 @@ async function run({ port, file, connections, seconds, from, leadIn = 0 }: Order
         socket.write(request);
       };
       const answered = () => {
-        if (running) latencies[answers++ % latencies.length] = performance.now() - sent;
+        if (running) latencies[responses++ % latencies.length] = performance.now() - sent;
         ask();
       };
       const read = (size: number, buffer: Uint8Array): boolean => {
@@ -134,7 +134,7 @@ async function run({ port, file, connections, seconds, from, leadIn = 0 }: Order
   const wait = (seconds: number) => new Promise((done) => setTimeout(done, seconds * 1000));
   if (leadIn > 0) await wait(leadIn);
   next = placeOf(from);
-  answers = 0;
+  responses = 0;
   bytes = 0;
   tell('begun');
   const [start, before] = [performance.now(), process.cpuUsage()];
@@ -143,9 +143,9 @@ async function run({ port, file, connections, seconds, from, leadIn = 0 }: Order
   const took = (performance.now() - start) / 1000;
   const { user, system } = process.cpuUsage(before);
   await Promise.race([all, wait(3)]);
-  const sorted = latencies.slice(0, Math.min(answers, latencies.length)).sort();
+  const sorted = latencies.slice(0, Math.min(responses, latencies.length)).sort();
   const at = (share: number) => sorted[Math.floor(sorted.length * share)] ?? 0;
-  return { answers, failures, bytes, seconds: took, p50: at(0.5), p99: at(0.99), cpu: user + system };
+  return { responses, failures, bytes, seconds: took, p50: at(0.5), p99: at(0.99), cpu: user + system };
 }
 
 if (process.send) {

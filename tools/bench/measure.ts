@@ -14,7 +14,7 @@ export interface Stretch {
   /**
    * Seconds of load before it that are not measured: while the others took their turns the server was idle, and V8 gave
    * memory back that the first requests have it take again. They come on the same connections: opened all at once, of a long
-   * list each would wait for all the others, which is no part of how long an answer takes in the middle of the load.
+   * list each would wait for all the others, which is no part of how long a response takes in the middle of the load.
    */
   leadIn: number;
 }
@@ -33,10 +33,10 @@ export async function measure(
     console.error(`${server.name} failed at ${endpoint}: ${JSON.stringify(outcome.failures)}`);
   return {
     // None at all is told apart from a division by nothing.
-    rate: Math.max(1, outcome.answers) / outcome.seconds,
+    rate: Math.max(1, outcome.responses) / outcome.seconds,
     p50: outcome.p50,
     p99: outcome.p99,
-    cpu: (after.cpu - before.cpu) / Math.max(1, outcome.answers),
+    cpu: (after.cpu - before.cpu) / Math.max(1, outcome.responses),
     rss: after.rss,
     failures: outcome.failures,
   };
@@ -63,7 +63,7 @@ const IDLE = 0.2;
 
 /**
  * Waits until a server has ended what it was still doing when its time was over, and ends what it was still asking the
- * database: one that needs seconds for an answer would go on with it while the next one is measured.
+ * database: one that needs seconds for a response would go on with it while the next one is measured.
  */
 export async function settle(server: MeasuredServer, client: Client): Promise<void> {
   for (let quiet = 0; quiet < 2; quiet++) {

@@ -5,15 +5,15 @@ import type { Store } from './store';
 
 /** One server in one round. */
 export interface Measured {
-  /** Answers a second. */
+  /** Responses a second. */
   rate: number;
   /** Milliseconds. */
   p50: number;
   p99: number;
-  /** Microseconds of the server's processor time an answer. */
+  /** Microseconds of the server's processor time a response. */
   cpu: number;
   rss: number;
-  /** Answers that were not 200, by status. */
+  /** Responses that were not 200, by status. */
   failures: Record<string, number>;
 }
 
@@ -170,7 +170,7 @@ function markdown(results: Results): string {
   ].join('\n\n');
 }
 
-/** Writes the reports beside this benchmark's sources; answers the table for the terminal. */
+/** Writes the reports beside this benchmark's sources; responses the table for the terminal. */
 export function writeReports(results: Results, keep: boolean): string {
   const text = markdown(results);
   if (keep) {

@@ -68,22 +68,22 @@ function fetchJson(port: number, { path, key }: Ask): Promise<{ status: number; 
   });
 }
 
-const excerpt = (answer: unknown) => JSON.stringify(answer).slice(0, 600);
+const excerpt = (response: unknown) => JSON.stringify(response).slice(0, 600);
 
 /** Throws unless all servers send the same 200, or the same redirect, for a sample of the requests. */
-export async function compareAnswers(
+export async function compareResponses(
   servers: MeasuredServer[],
   { endpoint, sample }: Workload,
   count: number,
 ): Promise<void> {
   for (const ask of sample.slice(0, count)) {
-    const answers = await Promise.all(servers.map(({ port }) => fetchJson(port, ask)));
-    answers.forEach((answer, i) => {
-      if ([200, 302].includes(answer.status) && isDeepStrictEqual(answer, answers[0])) return;
+    const responses = await Promise.all(servers.map(({ port }) => fetchJson(port, ask)));
+    responses.forEach((response, i) => {
+      if ([200, 302].includes(response.status) && isDeepStrictEqual(response, responses[0])) return;
       const [first, other] = [servers[0]!, servers[i]!];
       throw new Error(
-        `${endpoint}: ${ask.path} as key ${ask.key}: ${first.name} answers ${excerpt(answers[0])}, ` +
-          `${other.name} ${excerpt(answer)}`,
+        `${endpoint}: ${ask.path} as key ${ask.key}: ${first.name} responses ${excerpt(responses[0])}, ` +
+          `${other.name} ${excerpt(response)}`,
       );
     });
   }

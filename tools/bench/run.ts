@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import type { Client } from 'pg';
 import { connectTo } from '../../src/operator/import/import-records';
 import { CONNECTIONS, inTurns, measure, settle } from './measure';
-import { compareAnswers, workloadOf, type Workload } from './requests';
+import { compareResponses, workloadOf, type Workload } from './requests';
 import { type EndpointResult, type Figure, machine, median, type Results, writeReports } from './report';
 import { LoadGenerator, MeasuredServer, type ServerName } from './servers';
 import { openStore, type Store } from './store';
@@ -32,7 +32,7 @@ const WARMED_UP = quick ? 0.2 : 4;
 const LEAD_IN = quick ? 0.05 : 0.5;
 // Ours gives back what starting took when nobody has asked for anything for a while.
 const SETTLED = 13_000;
-// The slowest server takes a second for an answer.
+// The slowest server takes a second for a response.
 const SAMPLED = quick ? 10 : 60;
 const scale = Number(values.scale ?? (quick ? QUICK_SCALE : 1));
 // Two processes of one program differ for as long as they live, by a quarter at times: docs/explanation/performance.md.
@@ -52,7 +52,7 @@ async function measureEndpoint(
   workload: Workload,
   client: Client,
 ): Promise<EndpointResult> {
-  await compareAnswers(servers, workload, SAMPLED);
+  await compareResponses(servers, workload, SAMPLED);
   const measured: EndpointResult['measured'] = {};
   for (const server of servers) {
     await measure(server, load, workload, { seconds: WARMED_UP, from: 0, leadIn: 0 });

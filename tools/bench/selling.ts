@@ -1,5 +1,5 @@
 /**
- * How many sales a second one process stores, from 64 senders at once and from one that waits for each answer: by imports of
+ * How many sales a second one process stores, from 64 senders at once and from one that waits for each response: by imports of
  * one record and by POST /operator/purchases. In turns with them, pgbench makes the same rows, each sale in a transaction of
  * its own, on as many connections as there are senders.
  */
@@ -122,7 +122,7 @@ async function sell(
     (await client.query<{ count: number }>('SELECT count(*) FROM purchases')).rows[0]!.count;
   const soldBefore = await sold();
   const before = await server.usage();
-  const { failures, answers, ...outcome } = await load.drive({
+  const { failures, responses, ...outcome } = await load.drive({
     port: server.port,
     file,
     connections,
@@ -132,8 +132,8 @@ async function sell(
   const after = await server.usage();
   if (Object.keys(failures).length > 0) throw new Error(JSON.stringify(failures));
   const made = (await sold()) - soldBefore;
-  if (made < answers) throw new Error(`${answers} requests made ${made} sales`);
-  return { ...outcome, rate: answers / outcome.seconds, cpu: (after.cpu - before.cpu) / 1000 / answers };
+  if (made < responses) throw new Error(`${responses} requests made ${made} sales`);
+  return { ...outcome, rate: responses / outcome.seconds, cpu: (after.cpu - before.cpu) / 1000 / responses };
 }
 
 /** Each server's sales and those of pgbench, in turns. */

@@ -31,16 +31,16 @@ const NOT_REACHED = 'credential=9999999/1s,address=9999999/1s,misses=9999999/1s'
 
 /** A server under measurement, in a process of its own, its log in a file. */
 export class MeasuredServer {
-  private readonly answers: ((answer: never) => void)[] = [];
+  private readonly responses: ((response: never) => void)[] = [];
 
   private constructor(
     readonly name: ServerName,
     readonly port: number,
     private readonly child: ChildProcess,
-    /** Milliseconds from the start of the process to the first answer of 200. */
+    /** Milliseconds from the start of the process to the first response of 200. */
     public readyAfter: number,
   ) {
-    child.on('message', (answer) => this.answers.shift()?.(answer as never));
+    child.on('message', (response) => this.responses.shift()?.(response as never));
   }
 
   static async start(
@@ -76,7 +76,7 @@ export class MeasuredServer {
     const server = new MeasuredServer(name, port, child, 0);
     const path =
       name === 'ours' || name === 'before' ? '/health/ready' : '/wharf/latest?game_id=1&channel_name=windows';
-    while (!(await answers(port, path))) {
+    while (!(await responses(port, path))) {
       if (child.exitCode !== null || child.signalCode !== null)
         throw new Error(`${name} ended: see ${join(logs, `${name}.log`)}`);
       await new Promise((wait) => setTimeout(wait, 5));
@@ -86,8 +86,8 @@ export class MeasuredServer {
   }
 
   usage(): Promise<Usage> {
-    return new Promise((answer) => {
-      this.answers.push(answer);
+    return new Promise((response) => {
+      this.responses.push(response);
       this.child.send('usage');
     });
   }
@@ -101,7 +101,7 @@ export class MeasuredServer {
   }
 }
 
-function answers(port: number, path: string): Promise<boolean> {
+function responses(port: number, path: string): Promise<boolean> {
   return new Promise((done) => {
     get({ port, host: '127.0.0.1', path, agent: false }, (res) => {
       res.resume();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Client } from 'pg';
-import { keptSecret } from '../../src/platform/config/kept-secrets';
+import { keptSecret } from '../../src/platform/config/stored-secrets';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/dev/embedded/embedded-postgres';
 import { migrate } from '../../src/platform/database/migrate';
 import { demoRecords } from '../../src/dev/demo/demo';

@@ -119,7 +119,7 @@ export async function measureWrites(
       const result: WriteResult = { write: write.name, ours: [], pgbench: [] };
       const throughService = async (from: number) => {
         const {
-          answers,
+          responses,
           seconds: took,
           failures,
         } = await load.drive({
@@ -130,7 +130,7 @@ export async function measureWrites(
           from,
         });
         if (Object.keys(failures).length > 0) throw new Error(`${write.name}: ${JSON.stringify(failures)}`);
-        return answers / took;
+        return responses / took;
       };
       await throughService(0);
       for (let round = 1; round <= rounds; round++) {

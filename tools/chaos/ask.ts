@@ -11,15 +11,15 @@ export interface Question {
   timeout?: number;
 }
 
-export interface Answer {
+export interface HttpResponse {
   status: number;
   headers: NodeJS.Dict<string | string[]>;
   body: string;
   ms: number;
 }
 
-/** One request. Rejects where no whole answer came in time. */
-export function ask(url: string, question: Question = {}): Promise<Answer> {
+/** One request. Rejects where no whole response came in time. */
+export function ask(url: string, question: Question = {}): Promise<HttpResponse> {
   const { key, form, agent, timeout = 30_000 } = question;
   const body = form ? new URLSearchParams(form).toString() : question.body;
   const headers = {
@@ -44,7 +44,7 @@ export function ask(url: string, question: Question = {}): Promise<Answer> {
         });
       });
     });
-    const timer = setTimeout(() => req.destroy(new Error(`no answer in ${timeout} ms`)), timeout);
+    const timer = setTimeout(() => req.destroy(new Error(`no response in ${timeout} ms`)), timeout);
     req.on('error', (error) => {
       clearTimeout(timer);
       reject(error);

@@ -1,6 +1,6 @@
 import { type Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Answer, keptConnections } from './ask';
+import { type HttpResponse, keptConnections } from './ask';
 import { Tally } from './tally';
 
 /** Clients on kept connections of their own, each asking again as soon as it was answered. */
@@ -11,15 +11,15 @@ export class Clients {
 
   constructor(
     count: number,
-    work: (client: number, agent: Agent) => Promise<Answer>,
+    work: (client: number, agent: Agent) => Promise<HttpResponse>,
     { pause = 0 }: { pause?: number } = {},
   ) {
     this.all = Array.from({ length: count }, async (_, client) => {
       const agent = keptConnections(1);
       while (!this.over) {
-        const answer = await this.tally.of(work(client, agent));
+        const response = await this.tally.of(work(client, agent));
         // Whoever got nothing does not hammer.
-        await sleep(answer ? pause : Math.max(pause, 20));
+        await sleep(response ? pause : Math.max(pause, 20));
       }
       agent.destroy();
     });

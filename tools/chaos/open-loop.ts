@@ -1,12 +1,12 @@
 import { moment } from '../../test/support/time';
-import { type Answer } from './ask';
+import { type HttpResponse } from './ask';
 import { Tally } from './tally';
 
 /** So many requests a second, whatever becomes of those before. */
 export async function offer(
   rate: number,
   seconds: number,
-  request: (n: number) => Promise<Answer>,
+  request: (n: number) => Promise<HttpResponse>,
 ): Promise<Tally> {
   const tally = new Tally();
   const asked: Promise<unknown>[] = [];

@@ -122,7 +122,7 @@ export class Postgres {
     if (pid) await stopServer(this.cluster, pid);
   }
 
-  /** Of all clients; answers how many there were. */
+  /** Of all clients; responses how many there were. */
   async terminateConnections(): Promise<number> {
     const rows = await this.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity

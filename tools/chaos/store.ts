@@ -9,7 +9,7 @@ const keyOf = (user: number) => `chaos-${String(user).padStart(36, '0')}`;
 export const KEYS = Array.from({ length: USERS }, (_, i) => keyOf(i + 1));
 /** Who makes the first games, with a few words for each. */
 export const DEVELOPER = KEYS[0]!;
-/** Who make all others, a thousand each with many words: the list of each is an answer of four megabytes. */
+/** Who make all others, a thousand each with many words: the list of each is a response of four megabytes. */
 export const NOVELISTS = KEYS.slice(1, 5);
 export const GAME = 1;
 /** Who signs in with a password. */

@@ -1,6 +1,6 @@
-import type { Answer } from './ask';
+import type { HttpResponse } from './ask';
 
-/** What clients saw: answers by status, how long they took, and requests that had none. */
+/** What clients saw: responses by status, how long they took, and requests that had none. */
 export class Tally {
   readonly failures: string[] = [];
   private readonly counts = new Map<number, number>();
@@ -9,13 +9,13 @@ export class Tally {
   /** Times are many where it goes on for an hour. */
   constructor(private readonly keep: { times: boolean } = { times: true }) {}
 
-  /** Watches one request; answers undefined where it failed. */
-  async of(request: Promise<Answer>): Promise<Answer | undefined> {
+  /** Watches one request; responses undefined where it failed. */
+  async of(request: Promise<HttpResponse>): Promise<HttpResponse | undefined> {
     const started = performance.now();
     try {
-      const answer = await request;
-      this.add(answer.status, performance.now() - started);
-      return answer;
+      const response = await request;
+      this.add(response.status, performance.now() - started);
+      return response;
     } catch (error) {
       this.failures.push((error as Error).message);
       return undefined;
@@ -35,19 +35,19 @@ export class Tally {
     return this.total - expected.reduce((sum, status) => sum + this.count(status), 0);
   }
 
-  /** The time within which this share of the answers came, of all or of one status; 0: there is none. */
+  /** The time within which this share of the responses came, of all or of one status; 0: there is none. */
   within(share: number, status?: number): number {
     const times = status === undefined ? [...this.times.values()].flat() : (this.times.get(status) ?? []);
     return times.toSorted((a, b) => a - b)[Math.ceil(times.length * share) - 1] ?? 0;
   }
 
   toString(): string {
-    const answers = [...this.counts]
+    const responses = [...this.counts]
       .sort(([a], [b]) => a - b)
       .map(([status, count]) => `${count} × ${status}`);
     const kinds = new Map<string, number>();
     for (const failure of this.failures) kinds.set(failure, (kinds.get(failure) ?? 0) + 1);
-    return [...answers, ...[...kinds].map(([failure, count]) => `${count} × ${failure}`)].join(', ');
+    return [...responses, ...[...kinds].map(([failure, count]) => `${count} × ${failure}`)].join(', ');
   }
 
   private add(status: number, ms: number): void {

@@ -11,19 +11,19 @@ export interface Reckoning {
   /** In the database more than once. */
   doubled: number;
   retries: number;
-  /** Answers that no retry would change. */
-  refused: string[];
+  /** Responses that no retry would change. */
+  rejected: string[];
 }
 
 const PATIENCE = 5000;
 const RETRY_AFTER = 100;
 
-/** Writers who keep a ledger: each makes one collection after another and asks again until it has an answer. */
+/** Writers who keep a ledger: each makes one collection after another and asks again until it has a response. */
 export class Writers {
   private readonly begun = performance.now();
   /** Titles, and when each was acknowledged. */
   private readonly acknowledged = new Map<string, number>();
-  private readonly refused: string[] = [];
+  private readonly rejected: string[] = [];
   private retries = 0;
   private over = false;
   private readonly all: Promise<void>[];
@@ -61,7 +61,7 @@ export class Writers {
       lostAt: lost.length > 0 ? [Math.min(...lost), Math.max(...lost)] : [],
       doubled: rows.filter(({ copies }) => copies > 1).length,
       retries: this.retries,
-      refused: this.refused,
+      rejected: this.rejected,
     };
   }
 
@@ -71,7 +71,7 @@ export class Writers {
       const title = `${writer}-${n}`;
       const headers = this.how.idempotent ? { 'idempotency-key': title } : undefined;
       for (const begun = performance.now(); ; this.retries++) {
-        const answer = await ask(`${this.url()}/collections`, {
+        const response = await ask(`${this.url()}/collections`, {
           method: 'POST',
           key,
           form: { title },
@@ -79,10 +79,11 @@ export class Writers {
           agent,
           timeout: PATIENCE,
         }).catch(() => undefined);
-        if (answer?.status === 200) this.acknowledged.set(title, (performance.now() - this.begun) / 1000);
-        else if (answer && answer.status !== 503) this.refused.push(`${answer.status} ${answer.body}`);
-        if (answer && answer.status !== 503) break;
-        // At the end nobody may be left to answer.
+        if (response?.status === 200) this.acknowledged.set(title, (performance.now() - this.begun) / 1000);
+        else if (response && response.status !== 503)
+          this.rejected.push(`${response.status} ${response.body}`);
+        if (response && response.status !== 503) break;
+        // At the end no request may be left without a response.
         if (this.over && performance.now() - begun > 2 * PATIENCE) break;
         await sleep(RETRY_AFTER);
       }
@@ -91,10 +92,10 @@ export class Writers {
   }
 }
 
-export const promisesBroken = ({ lost, lostAt, doubled, refused }: Reckoning): string[] => [
+export const promisesBroken = ({ lost, lostAt, doubled, rejected }: Reckoning): string[] => [
   ...(lost > 0
     ? [`${lost} acknowledged writes lost, after ${lostAt.map((at) => at.toFixed(1)).join(' to ')} s`]
     : []),
   ...(doubled > 0 ? [`${doubled} writes doubled`] : []),
-  ...(refused.length > 0 ? [`refused: ${refused[0]}`] : []),
+  ...(rejected.length > 0 ? [`rejected: ${rejected[0]}`] : []),
 ];

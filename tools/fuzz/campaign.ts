@@ -6,12 +6,12 @@ import type { Server } from './server';
 import type { Target } from './target';
 import { FIRST_LANE, Tenant } from '../../test/support/world/world';
 
-/** What runs beside one another: sequences wait for each answer, so there are many of them. */
+/** What runs beside one another: sequences wait for each response, so there are many of them. */
 export const LANES: KindName[] = [
   ...Array.from({ length: 6 }, (): KindName => 'sequence'),
   ...(['ask', 'ask', 'import', 'sale'] as KindName[]),
 ];
-/** How many cases of a kind there may be for each request, where waiting for answers does not see to that. */
+/** How many cases of a kind there may be for each request, where waiting for responses does not see to that. */
 const SHARE: Partial<Record<KindName, number>> = {
   import: 0.002,
   sale: 0.01,

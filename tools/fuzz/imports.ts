@@ -73,12 +73,13 @@ function linesOf({ changes }: Import): string[] {
 export async function runImport(target: Target, given: Import): Promise<void> {
   const operation = target.operation('POST /operator/import');
   const send = (text: string) => target.send(importMessage(text), { operation });
-  const { answer, json } = await send(linesOf(given).join('\n'));
-  if (answer.status === 400) {
+  const { response, json } = await send(linesOf(given).join('\n'));
+  if (response.status === 400) {
     const { errors } = json as { errors: string[] };
     if (!errors.every((text) => /^(line \d+: |and \d+ more|\d+ more|the )/.test(text)))
-      throw new Finding('import', 'a problem names no line', excerpt(answer));
-  } else if (answer.status !== 200) throw new Finding('import', `answers ${answer.status}`, excerpt(answer));
+      throw new Finding('import', 'a problem names no line', excerpt(response));
+  } else if (response.status !== 200)
+    throw new Finding('import', `responses ${response.status}`, excerpt(response));
   const restored = await send(
     ndjsonOf(
       recordsOf(TENANT)
@@ -86,10 +87,10 @@ export async function runImport(target: Target, given: Import): Promise<void> {
         .map(({ password: _, ...record }) => record),
     ),
   );
-  if (restored.answer.status !== 200)
-    throw new Finding('import', 'what was stored cannot be stored again', excerpt(restored.answer));
-  if (answer.status === 200) return;
+  if (restored.response.status !== 200)
+    throw new Finding('import', 'what was stored cannot be stored again', excerpt(restored.response));
+  if (response.status === 200) return;
   const { types } = restored.json as { types: Record<string, { new: number; changed: number }> };
   const written = Object.values(types).some((counts) => counts.new + counts.changed > 0);
-  if (written) throw new Finding('import', 'a refused stream left something', excerpt(restored.answer));
+  if (written) throw new Finding('import', 'a rejected stream left something', excerpt(restored.response));
 }

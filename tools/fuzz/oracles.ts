@@ -1,5 +1,5 @@
 import type { Contract } from '../../test/support/contract';
-import { type Answer, headerOf } from '../../test/support/floods/client';
+import { type HttpResponse, headerOf } from '../../test/support/floods/client';
 import type { Operation } from './operations';
 import { ECHO } from './values';
 import { CANARY } from '../../test/support/world/world';
@@ -24,12 +24,12 @@ export interface Asked {
   path: string;
   /** undefined: another method than the operation's. */
   operation?: Operation;
-  /** The answer may hold a credential that it has just made. */
+  /** The response may hold a credential that it has just made. */
   makesCredential?: boolean;
 }
 
-const excerpt = (answer: Answer) =>
-  `${answer.status} ${JSON.stringify(answer.headers)} ${JSON.stringify(answer.body.slice(0, 600))}`;
+const excerpt = (response: HttpResponse) =>
+  `${response.status} ${JSON.stringify(response.headers)} ${JSON.stringify(response.body.slice(0, 600))}`;
 
 const OUR_KEY = /gw_[0-9A-Za-z]{38}/;
 const JWT = /eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,}/;
@@ -47,37 +47,37 @@ export function leakIn(text: string, { made = false } = {}): string | undefined 
 const HEADERS = ['x-request-id', 'x-content-type-options', 'cache-control', 'content-security-policy'];
 const BODILESS = [204, 303, 304];
 
-/** What holds for every answer, whatever was asked; returns its body where that is JSON. */
-export function check(contract: Contract, asked: Asked, answer: Answer): unknown {
+/** What holds for every response, whatever was asked; returns its body where that is JSON. */
+export function check(contract: Contract, asked: Asked, response: HttpResponse): unknown {
   const { method, path, operation } = asked;
   const name = operation?.name ?? `${method} ${path.split('?')[0]}`;
   const fail = (oracle: string, what: string): never => {
-    throw new Finding(oracle, `${name} ${what}`, excerpt(answer));
+    throw new Finding(oracle, `${name} ${what}`, excerpt(response));
   };
-  const { status, headers, body } = answer;
-  if (!(status >= 200 && status < 500)) fail('status', `answers ${status}`);
+  const { status, headers, body } = response;
+  if (!(status >= 200 && status < 500)) fail('status', `returns ${status}`);
   const text = headers.map(([header, value]) => `${header}: ${value}`).join('\n');
   const leak = leakIn(`${text}\n${body}`, { made: asked.makesCredential });
   if (leak) fail('secret', `shows ${leak}`);
   if (text.includes(ECHO)) fail('echo', 'repeats what it was sent in a header');
   for (const header of HEADERS)
-    if (headerOf(answer, header) === undefined) fail('headers', `lacks ${header}`);
+    if (headerOf(response, header) === undefined) fail('headers', `lacks ${header}`);
   for (const header of ['server', 'x-powered-by', 'x-injected'])
-    if (headerOf(answer, header) !== undefined) fail('headers', `has ${header}`);
-  if (status === 405 && !headerOf(answer, 'allow')) fail('headers', '405 lacks Allow');
+    if (headerOf(response, header) !== undefined) fail('headers', `has ${header}`);
+  if (status === 405 && !headerOf(response, 'allow')) fail('headers', '405 lacks Allow');
   if (method === 'HEAD' || BODILESS.includes(status)) {
     if (body !== '') fail('body', `has a body with ${status}`);
     return undefined;
   }
-  const type = headerOf(answer, 'content-type') ?? '';
+  const type = headerOf(response, 'content-type') ?? '';
   if (!type.startsWith('application/json')) {
     const described = status === 200 && operation && type.startsWith(operation.type);
     // The text of a redirect names its target, which the description leaves out.
     if (!described && status !== 302 && (operation || status >= 400))
-      fail('envelope', `answers ${status} as ${type}`);
+      fail('envelope', `returns ${status} as ${type}`);
     return undefined;
   }
-  const json = parsed(body) ?? fail('envelope', 'answers what is no JSON');
+  const json = parsed(body) ?? fail('envelope', 'responses what is no JSON');
   // The operator, and nobody else, is told which type of record is unknown.
   if (status >= 400 && body.includes(ECHO) && path !== '/operator/import')
     fail('echo', `repeats what it was sent with ${status}`);
@@ -90,14 +90,14 @@ export function check(contract: Contract, asked: Asked, answer: Answer): unknown
 }
 
 /** The status is one that the description lists for the operation, with the headers that it says are there. */
-export function checkDescribed(operation: Operation, answer: Answer, unroutable: boolean): void {
-  const { status } = answer;
+export function checkDescribed(operation: Operation, response: HttpResponse, unroutable: boolean): void {
+  const { status } = response;
   if (unroutable && [400, 404, 405].includes(status)) return;
   if (!operation.statuses.has(status))
-    throw new Finding('description', `${operation.name} does not list ${status}`, excerpt(answer));
+    throw new Finding('description', `${operation.name} does not list ${status}`, excerpt(response));
   for (const header of operation.headers.get(status) ?? [])
-    if (headerOf(answer, header) === undefined)
-      throw new Finding('description', `${operation.name} ${status} lacks ${header}`, excerpt(answer));
+    if (headerOf(response, header) === undefined)
+      throw new Finding('description', `${operation.name} ${status} lacks ${header}`, excerpt(response));
 }
 
 function parsed(text: string): unknown {

@@ -3,7 +3,7 @@ import fc, { type Arbitrary } from 'fast-check';
 import { formMessage, type Message } from '../../test/support/world/message';
 import type { JsonObject } from '../../test/support/world/json';
 import { excerpt, Finding } from './oracles';
-import type { Answered, Target } from './target';
+import type { Received, Target } from './target';
 import { problemIn } from './webhook';
 import { importMessage, operatorAuthorization, type Tenant } from '../../test/support/world/world';
 
@@ -75,7 +75,7 @@ interface Sold {
   amount: number;
   buyer: Buyer;
   fields: Record<string, string>;
-  answer: unknown;
+  response: unknown;
   refunded: boolean;
 }
 
@@ -124,9 +124,9 @@ class Till {
   private async wasTold(sold: Sold): Promise<void> {
     const { webhook } = this.target;
     if (!webhook) return;
-    const { id, games, currency, amount, fields, answer, refunded } = sold;
+    const { id, games, currency, amount, fields, response, refunded } = sold;
     const told = await webhook.messagesOf(id, refunded ? 2 : 1);
-    const { created_at } = (answer as { purchase: JsonObject }).purchase;
+    const { created_at } = (response as { purchase: JsonObject }).purchase;
     const reference = fields.reference ?? null;
     const data = { id, game_ids: games, amount, currency, source: 'store', created_at, reference };
     const problem = problemIn(told, data as JsonObject, refunded, this.gone.has(sold));
@@ -144,7 +144,7 @@ class Till {
         if (!sold?.fields.reference || sold.refunded || this.gone.has(sold)) return;
         const fields = { ...sold.fields, amount: String(sold.amount + step.amount) };
         const again = await this.post('/operator/purchases', fields, step.amount ? 409 : 200);
-        if (step.amount === 0) this.equal('the sale of a reference', again.json, sold.answer);
+        if (step.amount === 0) this.equal('the sale of a reference', again.json, sold.response);
         return;
       }
       case 'refund': {
@@ -180,9 +180,9 @@ class Till {
     }[what];
     const record = JSON.stringify({ type: 'purchase', id, ...fields });
     const operation = this.target.operation('POST /operator/import');
-    const { answer } = await this.target.send(importMessage(record), { operation });
-    if (answer.status !== (what === 'amount' ? 200 : 400))
-      throw new Finding('model', `an import over a sale: ${what}`, excerpt(answer));
+    const { response } = await this.target.send(importMessage(record), { operation });
+    if (response.status !== (what === 'amount' ? 200 : 400))
+      throw new Finding('model', `an import over a sale: ${what}`, excerpt(response));
   }
 
   private async sell({ games, buyer, currency, amount, more }: Extract<Step, { step: 'sell' }>) {
@@ -198,10 +198,10 @@ class Till {
       ...(donation !== undefined && { donation: String(donation) }),
     };
     // An account that was erased has no address.
-    const refused = buyer === 'account' && this.erased.has('account');
-    if (refused) return void (await this.post('/operator/purchases', fields, [400, 404]));
-    const { json: answer } = await this.post('/operator/purchases', fields, 200);
-    const { purchase, download_keys } = answer as { purchase: JsonObject; download_keys: JsonObject[] };
+    const rejected = buyer === 'account' && this.erased.has('account');
+    if (rejected) return void (await this.post('/operator/purchases', fields, [400, 404]));
+    const { json: response } = await this.post('/operator/purchases', fields, 200);
+    const { purchase, download_keys } = response as { purchase: JsonObject; download_keys: JsonObject[] };
     this.equal(
       'a sale',
       [
@@ -214,14 +214,14 @@ class Till {
       [this.email[buyer], 'complete', fields.reference ?? null, currency, (with_key ?? !donation) ? ids : []],
     );
     const id = Number(purchase.id);
-    this.sold.push({ id, games: ids, currency, amount, buyer, fields, answer, refunded: false });
+    this.sold.push({ id, games: ids, currency, amount, buyer, fields, response, refunded: false });
     this.erased.delete(buyer);
   }
 
   private async export(): Promise<void> {
     const path = `/operator/users/${this.user_id}/export`;
-    const { answer } = await this.ask('POST /operator/users/{user_id}/export', path, {}, 200);
-    const found = answer.body
+    const { response } = await this.ask('POST /operator/users/{user_id}/export', path, {}, 200);
+    const found = response.body
       .split('\n')
       .filter(Boolean)
       .map((line) => JSON.parse(line) as JsonObject)
@@ -260,8 +260,8 @@ class Till {
     const { user_id: id, number } = this;
     const emails = [{ email: this.email.account, verified: true }];
     const record = JSON.stringify({ type: 'user', id, username: `till${number}`, emails });
-    const { answer } = await this.target.send(importMessage(record), { operation });
-    if (answer.status !== 200) throw new Finding('model', 'a buyer is not imported', excerpt(answer));
+    const { response } = await this.target.send(importMessage(record), { operation });
+    if (response.status !== 200) throw new Finding('model', 'a buyer is not imported', excerpt(response));
   }
 
   private async figures() {
@@ -285,12 +285,12 @@ class Till {
     path: string,
     fields: Record<string, string> | undefined,
     status: number | number[],
-  ): Promise<Answered> {
+  ): Promise<Received> {
     const headers: Message['headers'] = [['Authorization', operatorAuthorization]];
     const message = fields ? formMessage(path, fields, headers) : { method: 'GET', path, headers };
     const answered = await this.target.send(message, { operation: this.target.operation(name) });
-    if (![status].flat().includes(answered.answer.status))
-      throw new Finding('model', `${name} is not answered ${String(status)}`, excerpt(answered.answer));
+    if (![status].flat().includes(answered.response.status))
+      throw new Finding('model', `${name} is not answered ${String(status)}`, excerpt(answered.response));
     return answered;
   }
 

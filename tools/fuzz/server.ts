@@ -121,7 +121,7 @@ class Log {
     return this.failures.filter((line) => !known.has(idOf(line)) && !TURNED_AWAY.test(line));
   }
 
-  /** Where the replica answers, as soon as it does. */
+  /** Where the replica responses, as soon as it does. */
   follow(child: ChildProcess): Promise<string> {
     return new Promise((resolve, reject) => {
       createInterface({ input: child.stdout! }).on('line', (line) => {

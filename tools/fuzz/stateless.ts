@@ -9,20 +9,20 @@ const isUnroutable = (value: string) => value === '' || /\p{Surrogate}/u.test(va
 /** Sends one request, and compares the response with the description and with what its credential permits. */
 export async function runAsk(target: Target, ask: Ask): Promise<void> {
   const operation = target.operation(ask.operation);
-  const { answer, json } = await target.ask(ask);
+  const { response, json } = await target.ask(ask);
   if (ask.method && ask.method !== operation.method) return;
   const unroutable = Object.values(ask.path).some(isUnroutable);
-  checkDescribed(operation, answer, unroutable);
+  checkDescribed(operation, response, unroutable);
   if (unroutable || operation.path.startsWith('/operator/')) return;
   const [status, error] = rejectionOf(ask, operation, target.tenant) ?? [];
   const isRight =
     status === undefined
-      ? answer.status !== 401 || !operation.secured
-      : answer.status === status && isDeepStrictEqual(json, { errors: [error] });
+      ? response.status !== 401 || !operation.secured
+      : response.status === status && isDeepStrictEqual(json, { errors: [error] });
   if (!isRight)
     throw new Finding(
       'credential',
-      `${operation.name} answers ${answer.status} instead of ${status ?? 'admitting it'}`,
-      `${excerpt(answer)}\nexpected: ${error ?? 'no 401'}`,
+      `${operation.name} responses ${response.status} instead of ${status ?? 'admitting it'}`,
+      `${excerpt(response)}\nexpected: ${error ?? 'no 401'}`,
     );
 }

@@ -3,7 +3,7 @@ import type { OpenAPIObject } from '@nestjs/swagger';
 import type { Pool } from 'pg';
 import { Contract } from '../../test/support/contract';
 import { type Ask, bytesOf, formMessage, type Message, messageOf } from '../../test/support/world/message';
-import { type Answer, Client, headerOf } from '../../test/support/floods/client';
+import { type HttpResponse, Client, headerOf } from '../../test/support/floods/client';
 import { Coverage } from './coverage';
 import { credentialOf } from './credentials';
 import { type Document, type Operation, operationsOf } from './operations';
@@ -13,8 +13,8 @@ import { operatorAuthorization, Tenant } from '../../test/support/world/world';
 
 const ATTEMPTS = 5;
 
-export interface Answered {
-  answer: Answer;
+export interface Received {
+  response: HttpResponse;
   json: unknown;
 }
 
@@ -76,29 +76,29 @@ export class Target {
     return credentialOf(this.tenant, name, this.jwts);
   }
 
-  /** Sends, and holds the answer against what is true of all answers. */
-  async send(message: Message, about: Partial<Asked> = {}, replica = 0): Promise<Answered> {
-    const answer = await this.patientExchange(message, this.clients[replica % this.clients.length]!);
+  /** Sends, and holds the response against what is true of all responses. */
+  async send(message: Message, about: Partial<Asked> = {}, replica = 0): Promise<Received> {
+    const response = await this.patientExchange(message, this.clients[replica % this.clients.length]!);
     const { method, path } = message;
-    this.coverage.count(about.operation?.name ?? 'other methods', answer.status);
-    return { answer, json: check(this.contract, { method, path, ...about }, answer) };
+    this.coverage.count(about.operation?.name ?? 'other methods', response.status);
+    return { response, json: check(this.contract, { method, path, ...about }, response) };
   }
 
   /**
    * A machine that is busy with other things may lose a connection to the database in time: that is answered 503, nothing is
    * written, and the caller tries again. Only who is told so every time has found something.
    */
-  private async patientExchange(message: Message, client: Client): Promise<Answer> {
+  private async patientExchange(message: Message, client: Client): Promise<HttpResponse> {
     for (let attempt = 1; ; attempt++) {
-      const answer = await client.exchange(bytesOf(message), message.method === 'HEAD');
-      if (answer.status !== 503 || attempt === ATTEMPTS) return answer;
-      this.turnedAway.add(headerOf(answer, 'x-request-id')!);
+      const response = await client.exchange(bytesOf(message), message.method === 'HEAD');
+      if (response.status !== 503 || attempt === ATTEMPTS) return response;
+      this.turnedAway.add(headerOf(response, 'x-request-id')!);
       await sleep(attempt * 200);
     }
   }
 
   /** Sends an ask as its own method or another. */
-  ask(ask: Ask, replica?: number): Promise<Answered> {
+  ask(ask: Ask, replica?: number): Promise<Received> {
     const own = !ask.method || ask.operation.startsWith(`${ask.method} `);
     const operation = own ? this.operation(ask.operation) : undefined;
     const makesCredential = MAKE_CREDENTIALS.includes(ask.operation);
@@ -109,8 +109,8 @@ export class Target {
   private async subkey(key: string): Promise<string> {
     const fields = { game_id: String(this.tenant.base + 1), scope: 'profile:me' };
     const message = formMessage('/credentials/subkey', fields, [['Authorization', `Bearer ${key}`]]);
-    const answer = await this.clients[0]!.exchange(bytesOf(message));
-    return (JSON.parse(answer.body) as { key: string }).key;
+    const response = await this.clients[0]!.exchange(bytesOf(message));
+    return (JSON.parse(response.body) as { key: string }).key;
   }
 }
 

@@ -110,7 +110,7 @@ ${limits(
   ['total size of the headers', kib(of('platform/http/express.adapter').MAX_HEADER_BYTES), '431'],
   ['headers', number(front.MAX_HEADERS), '431'],
   ['time to receive a body', seconds(flight.BODY_TIMEOUT), '408'],
-  ['time to respond', seconds(flight.ANSWER_TIMEOUT), '503'],
+  ['time to respond', seconds(flight.RESPONSE_TIMEOUT), '503'],
   ['time without reading a response', seconds(flight.READ_TIMEOUT), 'the connection is closed'],
 )}
 

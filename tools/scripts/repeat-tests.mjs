@@ -41,18 +41,23 @@ const counts = new Map();
 for (let i = 1; i <= Number(values.times); i++) {
   const began = performance.now();
   const { numPassedTests, numFailedTests, testResults } = await run();
+  const messages = [];
   const failed = testResults
     .filter(({ status }) => status === 'failed')
     .flatMap(({ name, assertionResults }) => {
       const file = path.relative(process.cwd(), name);
-      const titles = assertionResults.filter(({ status }) => status === 'failed').map((one) => one.fullName);
-      return titles.length > 0 ? titles.map((title) => `${file}: ${title}`) : [`${file}: did not run`];
+      const titles = assertionResults.filter(({ status }) => status === 'failed');
+      for (const { failureMessages } of titles) messages.push(...failureMessages);
+      return titles.length > 0
+        ? titles.map(({ fullName }) => `${file}: ${fullName}`)
+        : [`${file}: did not run`];
     });
   for (const test of failed) counts.set(test, (counts.get(test) ?? 0) + 1);
   const seconds = ((performance.now() - began) / 1000).toFixed(0);
   const load = loadavg()[0].toFixed(1);
   console.log(`run ${i}: ${numPassedTests} passed, ${numFailedTests} failed, ${seconds} s, load ${load}`);
   for (const test of failed) console.log(`  ${test}`);
+  for (const message of messages) console.log(message.split('\n').slice(0, 20).join('\n'));
 }
 
 console.log(

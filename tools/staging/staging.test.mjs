@@ -10,9 +10,9 @@ const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 
 const is = ({ status, body }, expectedStatus, ...errors) =>
   assert.deepEqual({ status, body }, { status: expectedStatus, body: { errors } });
-const ok = (answer) => {
-  assert.equal(answer.status, 200, answer.text);
-  return answer.body;
+const ok = (response) => {
+  assert.equal(response.status, 200, response.text);
+  return response.body;
 };
 
 describe('the service', () => {
@@ -21,14 +21,14 @@ describe('the service', () => {
     assert.deepEqual(ok(await get('/health/ready')), { status: 'ok' });
   });
 
-  test('answers fast when it has nothing to do', async () => {
+  test('responds fast when it has nothing to do', async () => {
     const times = [];
     for (let i = 0; i < 10; i++) times.push((await get('/health/live')).ms);
     const median = times.sort((a, b) => a - b)[5];
     assert.ok(median < 500, `${Math.round(median)} ms`);
   });
 
-  test('sends what protects its callers with every answer', async () => {
+  test('sends what protects its callers with every response', async () => {
     for (const path of ['/health/live', '/nowhere', '/profile']) {
       const { headers } = await get(path, { key: undefined });
       assert.match(headers.get('x-request-id') ?? '', /^[\w.:-]{1,64}$/);
@@ -64,7 +64,7 @@ describe('the service', () => {
   });
 });
 
-describe('what is refused', () => {
+describe('what is rejected', () => {
   test('unknown paths and wrong methods', async () => {
     is(await get('/nowhere'), 404, 'invalid api endpoint');
     const wrong = await ask('DELETE', '/profile');
@@ -95,11 +95,11 @@ describe('what is refused', () => {
   });
 
   test('a body that is too large', async () => {
-    const answer = await ask('POST', '/collections', {
+    const response = await ask('POST', '/collections', {
       body: `description=${'x'.repeat(600_000)}`,
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
     });
-    assert.equal(answer.status, 413, answer.text);
+    assert.equal(response.status, 413, response.text);
   });
 });
 
@@ -211,9 +211,9 @@ describe('the operator', { skip: operatorToken ? false : 'STAGING_OPERATOR_TOKEN
     });
 
   test('imports nothing where one record is wrong', async () => {
-    const answer = await send(operatorToken, '{"type":"game","id":1}\n{"type":"no such type"}\n');
-    assert.equal(answer.status, 400, answer.text);
-    assert.ok(answer.body.errors.length > 0);
+    const response = await send(operatorToken, '{"type":"game","id":1}\n{"type":"no such type"}\n');
+    assert.equal(response.status, 400, response.text);
+    assert.ok(response.body.errors.length > 0);
   });
 
   test('is asked for the right token', async () => {

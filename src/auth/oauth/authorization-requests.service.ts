@@ -31,7 +31,7 @@ export interface Asked {
 }
 
 /** An error that is redirected to the application. */
-export interface Refusal {
+export interface OAuthError {
   error: string;
   error_description: string;
 }
@@ -88,19 +88,19 @@ function redirectOf(application: OauthApplication, asked: string | undefined): s
 }
 
 /** The error of a request, as in RFC 6749, section 4.1.2.1; undefined: none. */
-export function refusalOf({ application, fields, scopes }: Asked): Refusal | undefined {
-  const refuse = (error: string, error_description: string): Refusal => ({ error, error_description });
-  if (fields.response_type === undefined) return refuse('invalid_request', 'response_type is missing');
+export function errorOf({ application, fields, scopes }: Asked): OAuthError | undefined {
+  const rejected = (error: string, error_description: string): OAuthError => ({ error, error_description });
+  if (fields.response_type === undefined) return rejected('invalid_request', 'response_type is missing');
   if (fields.state !== undefined && fields.state.length > MAX_STATE)
-    return refuse('invalid_request', 'state is too long');
+    return rejected('invalid_request', 'state is too long');
   if (fields.response_type !== 'code' && fields.response_type !== 'token')
-    return refuse('unsupported_response_type', 'response_type must be code or token');
+    return rejected('unsupported_response_type', 'response_type must be code or token');
   const problem = fields.response_type === 'code' ? problemOfProof(fields) : undefined;
-  if (problem) return refuse('invalid_request', problem);
+  if (problem) return rejected('invalid_request', problem);
   if (fields.response_type === 'token' && !application.implicit_allowed)
-    return refuse('unauthorized_client', 'this app does not allow tokens in the redirect URI');
+    return rejected('unauthorized_client', 'this app does not allow tokens in the redirect URI');
   const wrongScope = problemOfScopes(scopes, application.scopes);
-  return wrongScope === undefined ? undefined : refuse('invalid_scope', wrongScope);
+  return wrongScope === undefined ? undefined : rejected('invalid_scope', wrongScope);
 }
 
 /** PKCE, RFC 7636. */

@@ -70,11 +70,11 @@ export class OauthCodesService {
     const { grant_id, family_id, used_at } = found;
     const outcome = await this.database.transaction(async (db): Promise<Outcome> => {
       const grant = await this.grants.lock(db, grant_id);
-      if (!grant) return 'refused';
+      if (!grant) return 'rejected';
       if (used_at !== null) return { revoked: await this.tokens.revokeFamily(db, family_id) };
       // Two concurrent exchanges are a race and no leak: the second finds the code used only here.
       const scopes = await this.redeem(db, code, redirect_uri, code_verifier);
-      return scopes ? this.tokens.issue(db, grant, scopes, { family_id }) : 'refused';
+      return scopes ? this.tokens.issue(db, grant, scopes, { family_id }) : 'rejected';
     });
     return this.tokens.tokensOrThrow(outcome);
   }

@@ -1,6 +1,6 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
 import type { Response } from 'express';
-import { answerError, sendFailure } from '../../platform/http/answer';
+import { sendError, sendApiError } from '../../platform/http/response';
 import { RequestLog } from '../../platform/observability/request-log';
 import { type OauthErrorCode, OauthError } from './oauth-errors';
 
@@ -17,9 +17,9 @@ export class OauthErrorFilter implements ExceptionFilter {
 
   catch(thrown: unknown, host: ArgumentsHost): void {
     const known = thrown instanceof OauthError ? thrown : undefined;
-    answerError(this.log, host.switchToHttp().getResponse<Response>(), thrown, (res, failure) => {
+    sendError(this.log, host.switchToHttp().getResponse<Response>(), thrown, (res, failure) => {
       const { status, errors } = failure;
-      sendFailure(res, failure, {
+      sendApiError(res, failure, {
         errors,
         error: known?.error ?? CODES[status] ?? 'invalid_request',
         error_description: known?.description ?? errors.join(', '),

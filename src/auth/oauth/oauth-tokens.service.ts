@@ -15,7 +15,7 @@ import type { TokensResponse } from './oauth.dto';
 import { hashOf, randomToken, sealUnder, unsealUnder } from '../sealed';
 
 /** `revoked`: the keys of a family that was revoked because one of its tokens was used twice. */
-export type Outcome = TokensResponse | 'refused' | { revoked: number[] };
+export type Outcome = TokensResponse | 'rejected' | { revoked: number[] };
 
 /** The tokens that come from one sign-in. */
 interface Family {
@@ -55,9 +55,9 @@ export class OauthTokensService {
     grant: LockedGrant,
     scopes: string[],
     { family_id, family_ends_at, refreshable = scopes }: Family,
-  ): Promise<TokensResponse | 'refused'> {
+  ): Promise<TokensResponse | 'rejected'> {
     const permitted = commonScopes(scopes, grant.registered);
-    if (permitted.length === 0) return 'refused';
+    if (permitted.length === 0) return 'rejected';
     const { id, key, created_at } = await this.keys.createUnder(db, grant, permitted, {
       seconds: ACCESS_SECONDS,
     });
@@ -91,7 +91,7 @@ export class OauthTokensService {
     const outcome = await this.database.transaction(async (db): Promise<Outcome> => {
       const grant = await this.grants.lock(db, grant_id);
       const row = grant && (await this.refreshToken(db, token));
-      if (!row || row.expired) return 'refused';
+      if (!row || row.expired) return 'rejected';
       if (row.used_at === null) return this.rotate(db, grant, token, row, scope);
       if (row.retried && row.answer && row.successor_used === false)
         return unsealUnder<TokensResponse>(token, row.answer);
@@ -114,7 +114,7 @@ export class OauthTokensService {
   }
 
   tokensOrThrow(outcome: Outcome): TokensResponse {
-    if (outcome === 'refused') throw invalidGrant();
+    if (outcome === 'rejected') throw invalidGrant();
     if ('revoked' in outcome) {
       this.keys.forget(outcome.revoked);
       throw invalidGrant();
@@ -163,13 +163,13 @@ export class OauthTokensService {
     token: string,
     { family_id, family_ends_at, scopes }: RefreshRow,
     scope: string | undefined,
-  ): Promise<TokensResponse | 'refused'> {
+  ): Promise<TokensResponse | 'rejected'> {
     const asked = listOfScopes(scope, { lenient: this.settings.LENIENT_CLIENTS });
     const permitted = commonScopes(scopes, grant.registered);
     if (!asked.every((one) => covers(permitted, one))) throw invalidScope('more than the granted scopes');
     const family = { family_id, family_ends_at, refreshable: scopes };
     const tokens = await this.issue(db, grant, asked.length > 0 ? asked : permitted, family);
-    if (tokens === 'refused') return tokens;
+    if (tokens === 'rejected') return tokens;
     await db.update(
       OauthRefreshToken,
       { token_hash: hashOf(token) },

@@ -9,8 +9,8 @@ import { OwnAddress } from '../../platform/http/own-address';
 import {
   type Asked,
   AuthorizationRequests,
-  type Refusal,
-  refusalOf,
+  type OAuthError,
+  errorOf,
 } from '../../auth/oauth/authorization-requests.service';
 import { consentPage } from './consent.page';
 import { type Consent, type Grant, GrantsService } from '../../auth/oauth/grants.service';
@@ -56,9 +56,9 @@ export class AuthorizationController {
     const asked = await this.requests.read(queryOf(req));
     // Only a signed-in user is redirected to an application, even with an error.
     if (!isSignedIn(visitor)) throw new SignInRequired(req.originalUrl);
-    const refusal = refusalOf(asked);
+    const error = errorOf(asked);
     const grant = await this.grants.grantTo(visitor.user.id, asked.application.client_id);
-    if (refusal) return this.refuse(visitor, asked, refusal, grant);
+    if (error) return this.showError(visitor, asked, error, grant);
     if (grant && isRemembered(asked, grant)) return this.allow(visitor, asked, 'grant.reused');
     return this.consent(visitor, asked, grant);
   }
@@ -69,16 +69,16 @@ export class AuthorizationController {
     const form = await formOf(req);
     const asked = await this.requests.read(form);
     if (!isSignedIn(visitor)) throw new SignInRequired(withQuery(PATH, asked.fields));
-    const refusal = refusalOf(asked);
-    if (refusal) {
+    const error = errorOf(asked);
+    if (error) {
       const grant = await this.grants.grantTo(visitor.user.id, asked.application.client_id);
-      return this.refuse(visitor, asked, refusal, grant);
+      return this.showError(visitor, asked, error, grant);
     }
     if (form.text('decision') !== 'allow')
       return asked.redirect_uri === OUT_OF_BAND
         ? seeOther('/user/settings/authorized-apps')
         : seeOther(
-            this.withRefusal(asked, { error: 'access_denied', error_description: 'the user denied access' }),
+            this.withError(asked, { error: 'access_denied', error_description: 'the user denied access' }),
           );
     return this.allow(visitor, asked, 'grant.created', {
       may_start_games: form.ticked('may_start_games'),
@@ -144,19 +144,19 @@ export class AuthorizationController {
   }
 
   /** Redirects errors only to applications that the user has granted something: any other could be an open redirect. */
-  private refuse(visitor: Visitor, asked: Asked, refusal: Refusal, grant: Grant | undefined) {
+  private showError(visitor: Visitor, asked: Asked, error: OAuthError, grant: Grant | undefined) {
     const { application, redirect_uri } = asked;
-    const back = redirect_uri === OUT_OF_BAND ? undefined : this.withRefusal(asked, refusal);
+    const back = redirect_uri === OUT_OF_BAND ? undefined : this.withError(asked, error);
     if (grant && back !== undefined) return seeOther(back);
     return this.layout.show(visitor, {
       title: 'Invalid request',
       status: 400,
       single: true,
       main: html`<h1>Invalid request</h1>
-        <p><bdi>${application.name}</bdi> sent a request that isn’t allowed: ${refusal.error_description}.</p>
+        <p><bdi>${application.name}</bdi> sent a request that isn’t allowed: ${error.error_description}.</p>
         <p>
           Please report this to the developers of <bdi>${application.name}</bdi>:
-          <code>${refusal.error}</code>
+          <code>${error.error}</code>
         </p>
         ${
           back !== undefined &&
@@ -167,9 +167,9 @@ export class AuthorizationController {
     });
   }
 
-  private withRefusal({ redirect_uri, fields }: Asked, refusal: Refusal): string {
+  private withError({ redirect_uri, fields }: Asked, error: OAuthError): string {
     const part = fields.response_type === 'token' ? 'fragment' : 'query';
-    return redirectWith(redirect_uri, part, { ...refusal, state: fields.state, iss: this.own.url });
+    return redirectWith(redirect_uri, part, { ...error, state: fields.state, iss: this.own.url });
   }
 
   private consent(

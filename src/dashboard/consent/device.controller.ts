@@ -103,11 +103,11 @@ export class DeviceController {
   private entry(
     visitor: Visitor,
     typed = '',
-    { problem, ...answer }: { problem?: string } & Pick<Page, 'status' | 'headers'> = {},
+    { problem, ...response }: { problem?: string } & Pick<Page, 'status' | 'headers'> = {},
   ) {
     return this.layout.show(visitor, {
       title: 'Connect a device',
-      ...answer,
+      ...response,
       single: true,
       main: html`<h1>Connect a device</h1>
         ${problem && alert(problem)}

@@ -3,7 +3,7 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../../auth/access';
 import { apiError } from '../../platform/http/api-error';
-import { isKnown, WebResponse } from '../../platform/http/answer';
+import { isKnown, WebResponse } from '../../platform/http/response';
 import { type Asset, Assets } from './assets';
 
 class AssetResponse extends WebResponse {

@@ -1,6 +1,6 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { answerError } from '../../platform/http/answer';
+import { sendError } from '../../platform/http/response';
 import type { ApiError } from '../../platform/http/api-error';
 import { RequestLog } from '../../platform/observability/request-log';
 import { html } from './html';
@@ -34,10 +34,10 @@ export class PageErrorFilter implements ExceptionFilter {
       return;
     }
     if (!wantsPage(req)) {
-      answerError(this.log, res, error);
+      sendError(this.log, res, error);
       return;
     }
-    answerError(this.log, res, error, (_res, failure) =>
+    sendError(this.log, res, error, (_res, failure) =>
       this.layout.show(visitorOf(req), errorPage(req.path, failure)).sendTo(res),
     );
   }

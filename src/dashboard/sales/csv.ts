@@ -1,6 +1,6 @@
 import type { Response } from 'express';
 import { type LongLists, type Rows, wasRead } from '../../platform/http/long-lists';
-import { WebResponse } from '../../platform/http/answer';
+import { WebResponse } from '../../platform/http/response';
 import type { Dates } from './period';
 
 export type Cell = string | number | boolean | null;

@@ -49,14 +49,14 @@ export class DataController {
     if (password === '' || password.length > MAX_PASSWORD)
       return this.page(visitor, { status: 400, problem: 'Enter your password.' });
     const result = await this.signIns.signIn(visitor.user.username, password, req.exchange.client.network);
-    if ('refused' in result) {
+    if ('rejected' in result) {
       this.audit.record({
         event: 'user.sign_in_failed',
         ...visitor.by,
-        reason: result.refused,
+        reason: result.rejected,
         address: req.exchange.client.network,
       });
-      if (result.refused === 'wait') return this.page(visitor, tooManyAttempts(result.seconds));
+      if (result.rejected === 'wait') return this.page(visitor, tooManyAttempts(result.seconds));
       void this.limits.failed('sign-in', req);
       return this.page(visitor, { status: 403, problem: 'The password is wrong.' });
     }
@@ -70,13 +70,13 @@ export class DataController {
 
   private page(
     visitor: Visitor,
-    { problem, ...answer }: { problem?: string } & Pick<Page, 'status' | 'headers'> = {},
+    { problem, ...response }: { problem?: string } & Pick<Page, 'status' | 'headers'> = {},
   ) {
     const store = this.layout.storeName;
     return this.layout.show(visitor, {
       section: PATH,
       title: 'Your data',
-      ...answer,
+      ...response,
       main: html`<h1>Your data</h1>
         <p class="lead">
           The personal data that ${store} stores here. You can download it, or have it erased.

@@ -74,10 +74,10 @@ export class SignInController {
       event: 'user.sign_in_failed',
       request_id: req.id,
       user_id: result.tried ?? undefined,
-      reason: result.refused,
+      reason: result.rejected,
       address: req.exchange.client.network,
     });
-    if (result.refused === 'wait')
+    if (result.rejected === 'wait')
       return this.page(visitor, return_to, { name, ...tooManyAttempts(result.seconds) });
     void this.limits.failed('sign-in', req);
     return this.page(visitor, return_to, {
@@ -101,14 +101,14 @@ export class SignInController {
     {
       name = '',
       problem,
-      ...answer
+      ...response
     }: { name?: string; problem?: string } & Pick<Page, 'status' | 'headers'> = {},
   ) {
     return this.layout.show(visitor, {
       title: 'Sign in',
       section: PATH,
       formTargets: await this.requests.formTargets(return_to),
-      ...answer,
+      ...response,
       single: true,
       main: html`<h1>Sign in</h1>
         ${problem && alert(problem)}

@@ -10,8 +10,8 @@ import { PasswordQueue } from '../../auth/sign-in/password-queue';
 /** `tried`: the account of the name that was typed; null: there is none. */
 type SignIn =
   | { user_id: number }
-  | { refused: 'wrong'; tried: number | null }
-  | { refused: 'wait'; tried: number | null; seconds: number };
+  | { rejected: 'wrong'; tried: number | null }
+  | { rejected: 'wait'; tried: number | null; seconds: number };
 
 interface Account {
   /** The entered name, with ASCII letters in lower case. */
@@ -49,12 +49,12 @@ export class SignInService {
     const guesses = [guessAtAccount(account), guessFrom(network)] as const;
     const seconds = await this.attempts.reserve([...guesses]);
     const { id, password_hash } = account;
-    if (seconds > 0) return { refused: 'wait', tried: id, seconds };
+    if (seconds > 0) return { rejected: 'wait', tried: id, seconds };
     const matches = await this.passwords.matches(password_hash, password).catch(async (error: unknown) => {
       await this.attempts.cancel(...guesses);
       throw error;
     });
-    if (!matches || id === null) return { refused: 'wrong', tried: id };
+    if (!matches || id === null) return { rejected: 'wrong', tried: id };
     await this.attempts.succeeded(...guesses);
     await this.renew(id, password_hash!, password).catch(({ message }: Error) =>
       this.log.warn(`The password hash of user ${id} is renewed at the next sign-in: ${message}`),

@@ -4,7 +4,7 @@ import type { ClientBase } from 'pg';
 import { hashPassword, verifyPassword } from '../../auth/sign-in/password-hash';
 import type { DemoAccess } from '../../dashboard/layout/demo';
 import { hashApiKey, newApiKey } from '../../auth/api-key';
-import { keptSecret } from '../../platform/config/kept-secrets';
+import { keptSecret } from '../../platform/config/stored-secrets';
 import type { Settings } from '../../platform/config/settings';
 import { demoRecords } from './demo';
 import { ndjsonOf } from './demo-file';

@@ -7,7 +7,7 @@ import { DataFolder } from './data-folder';
 import { removeLeftovers } from './initdb';
 import { freePort, isServerOf, readPostmasterPid, removeBrokenPid, ServerProcess } from './server';
 import { ServerSession } from './server-session';
-import { reachableHome, shelter } from './shelter';
+import { reachableHome, shelter } from './fallback-data-dir';
 
 const POLL_MS = 10;
 const START_TIMEOUT_MS = 10_000;
@@ -77,16 +77,16 @@ class Attempt {
     const running = this.cluster && (await readPostmasterPid(this.cluster));
     if (this.cluster && running) {
       if (!running.pid) return void (await removeBrokenPid(this.cluster));
-      const answer = running.ready
+      const outcome = running.ready
         ? await ServerSession.connect(this.cluster, running.port, await folder.password(), name)
         : 'not ready';
-      if (answer instanceof ServerSession) return this.join(answer, this.cluster);
-      if (answer === 'busy') return this.timeout.whileBusy();
+      if (outcome instanceof ServerSession) return this.join(outcome, this.cluster);
+      if (outcome === 'busy') return this.timeout.whileBusy();
       if (this.server) return undefined;
       if (running.pid !== this.strangerPid && (await isServerOf(this.cluster, running.pid))) {
-        return answer === 'not ready'
+        return outcome === 'not ready'
           ? this.timeout.whileBusy()
-          : this.timeout.whileSilent(answer, running.pid);
+          : this.timeout.whileSilent(outcome, running.pid);
       }
       this.strangerPid = running.pid;
     }
@@ -197,9 +197,9 @@ class StartTimeout {
     this.warned ||= this.isOver();
   }
 
-  whileSilent(answer: string, pid: number): undefined {
+  whileSilent(outcome: string, pid: number): undefined {
     const server = `The PostgreSQL of ${this.options.folder.path} (process ${pid})`;
-    if (answer === 'refused') {
+    if (outcome === 'rejected') {
       throw new OperatorError(
         `${server} rejects the stored password. Restore postgres-password from a backup.`,
       );

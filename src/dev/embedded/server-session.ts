@@ -33,7 +33,7 @@ export class ServerSession {
     port: number,
     password: string,
     name: string,
-  ): Promise<ServerSession | 'another' | 'busy' | 'refused' | 'silent'> {
+  ): Promise<ServerSession | 'another' | 'busy' | 'rejected' | 'silent'> {
     if (!port) return 'silent';
     const client = new DatabaseClient({
       host: '127.0.0.1',
@@ -60,7 +60,7 @@ export class ServerSession {
       await session.close();
       const code = error instanceof DatabaseError ? error.code : undefined;
       if (code === '57P03' || code === '53300') return 'busy';
-      return code === '28P01' || code === '28000' ? 'refused' : 'silent';
+      return code === '28P01' || code === '28000' ? 'rejected' : 'silent';
     }
   }
 

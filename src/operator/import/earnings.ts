@@ -61,7 +61,7 @@ export async function changeSales(relations: Relations, newGames: string | undef
   const send = (statement: string) => relations.query<{ problem: string }>(statement);
   // Few: sent without waiting for responses; each still sees what was committed while the first one waited for its locks.
   const sent = relations.few ? statements.map(send) : [];
-  for (const answer of sent) answer.catch(() => {});
+  for (const response of sent) response.catch(() => {});
   for (const [i, statement] of statements.entries()) {
     const { rows } = await (sent[i] ?? send(statement));
     if (rows.length) throw new ImportProblems(rows.map(({ problem }) => problem));

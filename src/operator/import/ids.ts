@@ -3,7 +3,7 @@ import { type ClientBase, DatabaseError } from 'pg';
 import type { Clock } from '../../platform/config/clock';
 import { OperatorError } from '../../platform/config/operator-error';
 import type { Relations } from '../../platform/database/relations';
-import { UNCOUNTED } from './kinds';
+import { UNCOUNTED } from './value-types';
 import type { RecordType } from './record-types/record-type';
 
 const LOCK_NOT_AVAILABLE = '55P03';

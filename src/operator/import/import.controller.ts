@@ -66,12 +66,12 @@ export class ImportController {
       // Without waiting for the rest of the body.
       if (!req.complete) req.exchange.connection.closeAfter(res);
       // A client that disconnects isn't an error of the service.
-      throw error === req.errored ? serviceUnavailable() : answered(error);
+      throw error === req.errored ? serviceUnavailable() : importError(error);
     }
   }
 }
 
-function answered(error: unknown): unknown {
+function importError(error: unknown): unknown {
   if (error instanceof ImportProblems) return new ApiError(400, error.lines);
   const interrupted = error instanceof Error && error.name === 'AbortError';
   return interrupted || error instanceof OperatorError ? serviceUnavailable() : error;

@@ -1,6 +1,6 @@
 import { closest, distance } from 'fastest-levenshtein';
 import type { Line } from './ndjson';
-import { isId, type Refuse, shown } from './kinds';
+import { isId, type Reject, shown } from './value-types';
 import type { Problems } from './problems';
 import { ENTRY_FIELDS, COLLECTION } from './record-types/collection';
 import { bitOf, type Field, type JsonObject } from './record-types/fields';
@@ -24,12 +24,12 @@ const isObject = (value: unknown): value is JsonObject =>
 
 /** Rejects a record whose sender could act as a user, unless the token also has the permission `users`. */
 function lettingIn({ name }: RecordType, { password, password_hash }: JsonObject): string[] {
-  const refusal = 'operator token does not permit `users`';
-  if (name === 'api_key' || name === 'oauth_application') return [refusal];
+  const problem = 'operator token does not permit `users`';
+  if (name === 'api_key' || name === 'oauth_application') return [problem];
   if (name !== 'user') return [];
   // Null removes a password.
-  if (password !== undefined) return [`password: ${refusal}`];
-  return password_hash !== undefined ? [`password_hash: ${refusal}`] : [];
+  if (password !== undefined) return [`password: ${problem}`];
+  return password_hash !== undefined ? [`password_hash: ${problem}`] : [];
 }
 
 /** Parses lines, stages their records, and reports problems. */
@@ -44,7 +44,7 @@ export class RecordReader {
   /** The entry of a list and the field that are being read. */
   private entry = '';
   private field = '';
-  private readonly refuse: Refuse = (why, at = '') => {
+  private readonly reject: Reject = (why, at = '') => {
     this.problemsOfRecord.push(`${this.entry}${this.field}${at} ${why}`);
     return '';
   };
@@ -97,7 +97,7 @@ export class RecordReader {
     type.compare?.(record, (problem) => this.problemsOfRecord.push(problem));
     const entries = type === COLLECTION && isId(record.id) ? this.readEntries(record) : [];
 
-    if (this.isRefused(type, record, line)) return;
+    if (this.isRejected(type, record, line)) return;
     this.records++;
     entries.forEach((entry, index) =>
       this.staging.addEntry(line, record.id as number, index + 1, entry.present, entry.cells),
@@ -125,12 +125,12 @@ export class RecordReader {
       if (value === undefined || value === null) {
         if (field.required) {
           if (value === undefined && mayBePartial) isPartial = true;
-          else this.refuse('is required');
+          else this.reject('is required');
         } else if (value === null && !field.now) present |= bitOf(place);
         if (field.columns.length > 0) cells.push(field.default);
       } else {
         present |= bitOf(place);
-        const cell = field.kind.encode(value, this.refuse);
+        const cell = field.kind.encode(value, this.reject);
         if (field.columns.length > 0) cells.push(cell);
       }
     }
@@ -155,21 +155,21 @@ export class RecordReader {
     const { name: key, kind } = type.fields[0]!;
     const value = record[key];
     this.field = key;
-    const cells = value == null ? this.refuse('is required') : kind.encode(value, this.refuse);
+    const cells = value == null ? this.reject('is required') : kind.encode(value, this.reject);
     for (const name of Object.keys(record)) {
       if (![key, 'type', 'deleted'].includes(name))
         this.problemsOfRecord.push(`${shown(name)} must be absent where deleted is true`);
     }
     // The first column is the key itself.
-    if (!this.isRefused(type, record, line)) this.staging.addDeleted(type, line, cells.split('\t')[0]!);
+    if (!this.isRejected(type, record, line)) this.staging.addDeleted(type, line, cells.split('\t')[0]!);
   }
 
   /** Reports the problems of the record that was read. */
-  private isRefused(type: RecordType, record: JsonObject, line: number): boolean {
+  private isRejected(type: RecordType, record: JsonObject, line: number): boolean {
     for (const problem of this.problemsOfRecord)
       this.problems.add(line, `${subjectOf(type, record)}: ${problem}`);
     if (!this.problemsOfRecord.length) return false;
-    if (isId(record.id)) this.staging.addRefused(type, record.id);
+    if (isId(record.id)) this.staging.addRejected(type, record.id);
     return true;
   }
 

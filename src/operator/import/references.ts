@@ -2,7 +2,7 @@ import type { Relation, Relations } from '../../platform/database/relations';
 import { ENTRIES, ENTRY_FIELDS } from './record-types/collection';
 import type { Field } from './record-types/fields';
 import type { RecordType } from './record-types/record-type';
-import { REFUSED_IDS } from './staging';
+import { REJECTED_IDS } from './staging';
 
 /** A staged column that holds ids of other records. */
 interface Reference {
@@ -61,12 +61,14 @@ export async function findOutside(relations: Relations, types: RecordType[]): Pr
 
 /** Statements that find references to records that the store does not have either, or that the stream deletes. */
 export const missingReferences = (relations: Relations, types: RecordType[], outside: Outside): string[] => {
-  const isRefused = relations.rowsOf(REFUSED_IDS) > 0;
+  const isRejected = relations.rowsOf(REJECTED_IDS) > 0;
   return referencesIn(relations, types)
     .filter(({ parent }) => outside.get(parent)!.rows)
     .flatMap((reference) => {
       const { rows, subject, id, parent } = reference;
-      const refused = isRefused ? `EXCEPT SELECT id FROM import_refused WHERE type = '${parent.name}'` : '';
+      const rejected = isRejected
+        ? `EXCEPT SELECT id FROM import_rejected WHERE type = '${parent.name}'`
+        : '';
       const referring = `SELECT r.line, r.subject || ': ${parent.name} ' || r.reference`;
       const from = `FROM (SELECT line, ${subject} AS subject, ${id} AS reference FROM ${rows} s) r`;
       const missing = `
@@ -74,7 +76,7 @@ export const missingReferences = (relations: Relations, types: RecordType[], out
         JOIN (
           SELECT o.id FROM ${outside.get(parent)!.from} o
           WHERE NOT EXISTS (SELECT FROM ${parent.table} t WHERE t.id = o.id)
-          ${refused}) missing ON missing.id = r.reference`;
+          ${rejected}) missing ON missing.id = r.reference`;
       if (!relations.rowsOf(parent.deleted)) return [missing];
       return [
         missing,

@@ -12,7 +12,7 @@ import { statement } from '../../platform/database/statement';
 import { SENDER_BITS } from './checks';
 import type { IdReservations } from './ids';
 import { untilAborted } from './import-records';
-import { NULL, UNCOUNTED } from './kinds';
+import { NULL, UNCOUNTED } from './value-types';
 import { merge } from './merge';
 import { linesOf } from './ndjson';
 import { stageWithPasswords } from './passwords';
@@ -20,7 +20,7 @@ import { Problems } from './problems';
 import { RecordReader } from './record-reader';
 import { ENTRIES } from './record-types/collection';
 import type { RecordType } from './record-types/record-type';
-import { REFUSED_IDS, type StagedRecord, type Staging } from './staging';
+import { REJECTED_IDS, type StagedRecord, type Staging } from './staging';
 import { type ImportSummary, summaryOf } from './summary';
 
 export const MAX_BYTES = 1024 * 1024;
@@ -67,7 +67,7 @@ export class SmallImport implements Staging {
   bytes = 0;
   /** A record to delete may have many dependent rows, which take longer than the timeout of a request's connection. */
   deletes = false;
-  readonly refused: GivenRow[] = [];
+  readonly rejected: GivenRow[] = [];
   private readonly rows = new Map<string, Row[]>();
 
   constructor(types: RecordType[], mayLetIn = true) {
@@ -87,8 +87,8 @@ export class SmallImport implements Staging {
     this.push(ENTRIES, line, [String(collection), String(rank), String(present), ...cells]);
   }
 
-  addRefused(type: RecordType, id: number) {
-    this.refused.push([type.name, String(id)]);
+  addRejected(type: RecordType, id: number) {
+    this.rejected.push([type.name, String(id)]);
   }
 
   highestId({ records }: RecordType): number {
@@ -208,8 +208,8 @@ function giveRows(relations: GivenRows, imports: SmallImport[], types: RecordTyp
       ),
     );
   relations.give(
-    REFUSED_IDS,
-    imports.flatMap(({ refused }) => refused),
+    REJECTED_IDS,
+    imports.flatMap(({ rejected }) => rejected),
   );
 }
 

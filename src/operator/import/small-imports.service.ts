@@ -41,7 +41,7 @@ export const MAX_WAITING_BYTES = 32 * 1024 * 1024;
 export const MAX_WAIT_MS = 2000;
 const MAX_ATTEMPTS = 6;
 /** A response takes about 0.1 ms. */
-const ANSWERS_A_TURN = 25;
+const RESULTS_PER_TURN = 25;
 
 /** Small imports wait here and not on connections. Those that wait share a transaction; where it fails, they are tried apart. */
 @Injectable()
@@ -65,7 +65,7 @@ export class SmallImports {
   }
 
   run(small: SmallImport, signal: AbortSignal): Promise<ImportSummary> {
-    if (this.isFull(small)) for (const queue of [this.short, this.long]) this.refuseLate(queue);
+    if (this.isFull(small)) for (const queue of [this.short, this.long]) this.rejectLate(queue);
     if (this.isFull(small)) return Promise.reject(serviceUnavailable());
     const queue = small.takesLong ? this.long : this.short;
     return new Promise((resolve, reject) => {
@@ -73,7 +73,7 @@ export class SmallImports {
       this.bytes += small.bytes;
       this.startTransactions(queue);
       // The imports ahead of it may take much longer.
-      if (small.takesLong) setTimeout(() => this.refuseLate(queue), MAX_WAIT_MS + 1).unref();
+      if (small.takesLong) setTimeout(() => this.rejectLate(queue), MAX_WAIT_MS + 1).unref();
     });
   }
 
@@ -83,10 +83,10 @@ export class SmallImports {
   }
 
   /** Also removes imports whose client disconnected. */
-  private refuseLate(queue: Queue): void {
+  private rejectLate(queue: Queue): void {
     const late = [...queue.waiting].filter((one) => this.isLate(one));
     this.takeOut(queue, late);
-    void inTurns(late, refuse);
+    void inTurns(late, endWaiting);
   }
 
   private isLate({ signal, since }: Waiting): boolean {
@@ -102,7 +102,7 @@ export class SmallImports {
 
   private startTransactions(queue: Queue): void {
     while (queue.underWay < queue.most && queue.waiting.size > 0) {
-      this.refuseLate(queue);
+      this.rejectLate(queue);
       const together = nextOf(queue);
       if (together.length === 0) return;
       this.takeOut(queue, together);
@@ -139,7 +139,7 @@ export class SmallImports {
   /** Rejects imports that waited too long for a lock: each would wait for it again. */
   private async commitAgain(some: Waiting[]): Promise<void> {
     const late = new Set(some.filter((one) => this.isLate(one)));
-    await inTurns([...late], refuse);
+    await inTurns([...late], endWaiting);
     const others = some.filter((waiting) => !late.has(waiting));
     if (others.length > 0) await this.commit(others);
   }
@@ -183,12 +183,13 @@ function nextOf(queue: Queue): Waiting[] {
   return together;
 }
 
-const refuse = ({ signal, reject }: Waiting) => reject(signal.aborted ? signal.reason : serviceUnavailable());
+const endWaiting = ({ signal, reject }: Waiting) =>
+  reject(signal.aborted ? signal.reason : serviceUnavailable());
 
 /** Settles many imports, some in each tick of the event loop. */
 async function inTurns(all: Waiting[], tell: (waiting: Waiting, index: number) => void): Promise<void> {
   for (const [index, waiting] of all.entries()) {
-    if (index > 0 && index % ANSWERS_A_TURN === 0) await nextTurn();
+    if (index > 0 && index % RESULTS_PER_TURN === 0) await nextTurn();
     tell(waiting, index);
   }
 }

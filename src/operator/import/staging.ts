@@ -5,8 +5,8 @@ import { ENTRIES } from './record-types/collection';
 import type { RecordType } from './record-types/record-type';
 
 /** Ids of records with a problem, so that references to them aren't reported as well. */
-export const REFUSED_IDS: Relation = {
-  name: 'import_refused',
+export const REJECTED_IDS: Relation = {
+  name: 'import_rejected',
   columns: [
     { name: 'type', sql: 'text' },
     { name: 'id', sql: 'bigint' },
@@ -30,7 +30,7 @@ export interface Staging {
   add(record: StagedRecord): void;
   addDeleted(type: RecordType, line: number, key: string): void;
   addEntry(line: number, collection: number, rank: number, present: number, cells: string[]): void;
-  addRefused(type: RecordType, id: number): void;
+  addRejected(type: RecordType, id: number): void;
 }
 
 class StagingTable {
@@ -48,7 +48,7 @@ class StagingTable {
 /** Stages in temporary tables of the import's transaction. */
 export class TableStaging implements Staging {
   private readonly entries = new StagingTable(ENTRIES);
-  private readonly refused = new StagingTable(REFUSED_IDS);
+  private readonly rejected = new StagingTable(REJECTED_IDS);
   private readonly records: Map<RecordType, StagingTable>;
   private readonly deleted: Map<RecordType, StagingTable>;
   private copying: Promise<void> = Promise.resolve();
@@ -81,8 +81,8 @@ export class TableStaging implements Staging {
     this.entries.add(`${line}\t${collection}\t${rank}\t${present}\t${cells.join('\t')}\n`);
   }
 
-  addRefused(type: RecordType, id: number) {
-    this.refused.add(`${type.name}\t${id}\n`);
+  addRejected(type: RecordType, id: number) {
+    this.rejected.add(`${type.name}\t${id}\n`);
   }
 
   /** Sends the full batches of all tables, while the next ones are read. */
@@ -113,7 +113,7 @@ export class TableStaging implements Staging {
   }
 
   private get tables() {
-    return [...this.records.values(), ...this.deleted.values(), this.entries, this.refused];
+    return [...this.records.values(), ...this.deleted.values(), this.entries, this.rejected];
   }
 
   private async flush(table: StagingTable) {

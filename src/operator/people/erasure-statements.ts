@@ -162,15 +162,15 @@ export const TOUCH_COLLECTIONS = statement(
   'UPDATE collections SET updated_at = clock_timestamp() WHERE id = ANY ($1::bigint[])',
 );
 
-export const DELETE_ANSWERS = statement(
-  'erase_answers',
+export const DELETE_RESPONSES = statement(
+  'erase_responses',
   `DELETE FROM idempotency_keys WHERE (credential, key_hash) IN (SELECT * FROM unnest($1::text[], $2::bytea[]))
    RETURNING 1`,
 );
 const JSON_STRING = String.raw`"(?:[^"\\]|\\.)*"`;
 /** Replaces the buyer in stored responses of sales. The response stays: without it, a retry would sell again. */
-export const BUYERS_IN_ANSWERS = statement(
-  'erase_buyers_in_answers',
+export const BUYERS_IN_RESPONSES = statement(
+  'erase_buyers_in_responses',
   `UPDATE idempotency_keys k SET answer = regexp_replace(
      CASE WHEN EXISTS (SELECT FROM purchases WHERE id = sale.purchase_id AND email <> '${ERASED_ADDRESS}') THEN k.answer
      ELSE regexp_replace(k.answer, '"email":${JSON_STRING}', '"email":"${ERASED_ADDRESS}"') END,
@@ -181,8 +181,8 @@ export const BUYERS_IN_ANSWERS = statement(
      WHERE (credential, key_hash) IN (SELECT * FROM unnest($1::text[], $2::bytea[]))) sale
    WHERE (k.credential, k.key_hash) = (sale.credential, sale.key_hash) RETURNING 1`,
 );
-export const REPLACE_IN_ANSWERS = statement(
-  'erase_text_in_answers',
+export const REPLACE_IN_RESPONSES = statement(
+  'erase_text_in_responses',
   `UPDATE idempotency_keys SET answer = regexp_replace(answer, $1, $2, 'gi')
    WHERE (credential, key_hash) IN (SELECT * FROM unnest($3::text[], $4::bytea[])) RETURNING 1`,
 );

@@ -11,9 +11,9 @@ import { CLAIMS, type Person } from './person';
 import * as sql from './erasure-statements';
 import { columnsOf, type Scan, slicesOf } from './scan';
 import {
-  ANSWERS,
-  ANSWERS_ABOUT_SALES,
-  ANSWERS_WITH,
+  RESPONSES,
+  RESPONSES_ABOUT_SALES,
+  RESPONSES_WITH,
   DOWNLOAD_KEYS,
   ENTRIES,
   type Entry,
@@ -66,7 +66,7 @@ export class ErasureService {
     if (user_id !== null && (await this.eraseAccount(user_id, erased))) await sleep(SALES_DELAY);
     // Sales during the erasure.
     await this.eraseSales(person, erased, newest);
-    await this.eraseAnswers(person, erased);
+    await this.eraseResponses(person, erased);
     return erased;
   }
 
@@ -163,15 +163,15 @@ export class ErasureService {
   }
 
   /** After the account has its new name, so that no response is stored with the old one. */
-  private async eraseAnswers(person: Person, erased: Erased): Promise<void> {
+  private async eraseResponses(person: Person, erased: Erased): Promise<void> {
     const { user_id, username } = person;
-    await this.eachSlice(ANSWERS_ABOUT_SALES, person, async (slice) => {
-      const values = columnsOf(ANSWERS_ABOUT_SALES, slice);
-      erased.idempotency_keys += await this.repeat(sql.BUYERS_IN_ANSWERS, values);
+    await this.eachSlice(RESPONSES_ABOUT_SALES, person, async (slice) => {
+      const values = columnsOf(RESPONSES_ABOUT_SALES, slice);
+      erased.idempotency_keys += await this.repeat(sql.BUYERS_IN_RESPONSES, values);
     });
     if (user_id === null) return;
-    await this.eachSlice(ANSWERS, { user_id, addresses: [] }, async (slice) => {
-      erased.idempotency_keys += await this.repeat(sql.DELETE_ANSWERS, columnsOf(ANSWERS, slice));
+    await this.eachSlice(RESPONSES, { user_id, addresses: [] }, async (slice) => {
+      erased.idempotency_keys += await this.repeat(sql.DELETE_RESPONSES, columnsOf(RESPONSES, slice));
     });
     const renamed = (await this.database.row(sql.USERNAME, [user_id]))!;
     if (username === null || username === renamed.username) return;
@@ -179,9 +179,9 @@ export class ErasureService {
       string,
       string,
     ];
-    await this.eachSlice(ANSWERS_WITH, { user_id, addresses: [from] }, async (slice) => {
-      const values = [from.replace(/[^\w"/]/g, '\\$&'), to, ...columnsOf(ANSWERS_WITH, slice)];
-      erased.idempotency_keys += await this.repeat(sql.REPLACE_IN_ANSWERS, values);
+    await this.eachSlice(RESPONSES_WITH, { user_id, addresses: [from] }, async (slice) => {
+      const values = [from.replace(/[^\w"/]/g, '\\$&'), to, ...columnsOf(RESPONSES_WITH, slice)];
+      erased.idempotency_keys += await this.repeat(sql.REPLACE_IN_RESPONSES, values);
     });
   }
 

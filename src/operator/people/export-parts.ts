@@ -24,7 +24,7 @@ import { WebhookAttempt } from '../webhooks/webhook-attempt.entity';
 import { Webhook } from '../webhooks/webhook.entity';
 import { CLAIMS } from './person';
 import type { Scan } from './scan';
-import { ANSWERS, DOWNLOAD_KEYS, ENTRIES, ON_PROFILE, PURCHASES } from './scans';
+import { RESPONSES, DOWNLOAD_KEYS, ENTRIES, ON_PROFILE, PURCHASES } from './scans';
 
 interface Described {
   /** The `type` of its lines. */
@@ -109,7 +109,7 @@ export const PARTS: (Owned | Scanned)[] = [
   owned('collection_admin', CollectionAdmin, { key: 'collection_id' }),
   scanned('profile_collection', ProfileCollection, ON_PROFILE),
   scanned('collection_game', CollectionGame, ENTRIES, { at_once: LONG_TEXTS }),
-  scanned('idempotency_key', IdempotencyKey, ANSWERS, {
+  scanned('idempotency_key', IdempotencyKey, RESPONSES, {
     where: `(t.user_id = person.user_id OR t.credential = 'user ' || person.user_id)`,
     at_once: LONG_TEXTS,
   }),

@@ -5,7 +5,7 @@ import { Database } from '../../platform/database/database';
 import { longRead, type Statement } from '../../platform/database/statement';
 import { ConcurrencyLimit } from '../../platform/http/concurrency-limit';
 import { type Owned, PARTS, type Scanned } from './export-parts';
-import { NdjsonResponse } from './ndjson-answer';
+import { NdjsonResponse } from './ndjson-response';
 import type { Person } from './person';
 import { columnsOf, PERSON, slicesOf } from './scan';
 

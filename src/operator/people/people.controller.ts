@@ -8,7 +8,7 @@ import { Fails } from '../../platform/http/routes';
 import { Params } from '../../platform/http/params.decorator';
 import { ErasureService, withoutZeros } from './erasure.service';
 import { ExportService } from './export.service';
-import type { NdjsonResponse } from './ndjson-answer';
+import type { NdjsonResponse } from './ndjson-response';
 import { ErasedResponse, PersonRequest, PersonByIdRequest } from './people.dto';
 import { People, type Person } from './person';
 

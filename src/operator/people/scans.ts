@@ -33,38 +33,38 @@ export const ON_PROFILE = scanOf<{ collection_id: number; user_id: number }>(
   't.user_id = person.user_id',
 );
 
-export interface Answer {
+export interface StoredResponse {
   credential: string;
   key_hash: Buffer;
 }
 
-const ANSWER_KEYS = { credential: 'text', key_hash: 'bytea' } as const;
+const RESPONSE_KEYS = { credential: 'text', key_hash: 'bytea' } as const;
 
 /** Also responses to other users that contain a collection or an entry of the person. */
-export const ANSWERS = scanOf<Answer>(
+export const RESPONSES = scanOf<StoredResponse>(
   'idempotency_keys',
-  ANSWER_KEYS,
+  RESPONSE_KEYS,
   `t.user_id = person.user_id OR t.credential = 'user ' || person.user_id
      OR (t.user_id IS NOT NULL AND strpos(t.answer, '"user_id":' || person.user_id || ',') > 0)`,
 );
 
 /** Stored responses of sales that contain the buyer: a current or former email address, or a deleted reference. */
-export const ANSWERS_ABOUT_SALES = scanOf<Answer>(
+export const RESPONSES_ABOUT_SALES = scanOf<StoredResponse>(
   'idempotency_keys',
-  ANSWER_KEYS,
+  RESPONSE_KEYS,
   `CASE WHEN t.user_id IS NULL AND t.answer LIKE '{"purchase":%' THEN
      lower_ascii(t.answer::json #>> '{purchase,email}') = ANY (person.addresses) OR EXISTS (
        SELECT FROM purchases p WHERE p.id = (t.answer::json #>> '{purchase,id}')::bigint AND (
          (p.email = '${ERASED_ADDRESS}' AND t.answer::json #>> '{purchase,email}' <> '${ERASED_ADDRESS}')
          OR (t.answer::json #>> '{purchase,reference}' IS NOT NULL
              AND NOT EXISTS (SELECT FROM purchase_references r WHERE r.purchase_id = p.id)))) END`,
-  'scan_answers_about_sales',
+  'scan_responses_about_sales',
 );
 
 /** Stored responses that contain one of the texts in `addresses`. */
-export const ANSWERS_WITH = scanOf<Answer>(
+export const RESPONSES_WITH = scanOf<StoredResponse>(
   'idempotency_keys',
-  ANSWER_KEYS,
+  RESPONSE_KEYS,
   'EXISTS (SELECT FROM unnest(person.addresses) AS text WHERE strpos(lower(t.answer), lower(text)) > 0)',
-  'scan_answers_with',
+  'scan_responses_with',
 );

@@ -15,7 +15,7 @@ import {
   OneOf,
   Timestamp,
 } from '../../platform/http/parameters';
-import { purchaseAnswer, PurchaseObject } from '../../purchases/purchase.dto';
+import { purchaseResponse, PurchaseObject } from '../../purchases/purchase.dto';
 import { type Purchase, PURCHASE_STATUSES, PURCHASE_TYPES } from '../../purchases/purchase.entity';
 import type { SaleRow } from './sale-statements';
 
@@ -135,11 +135,11 @@ export class RefundResponse {
   purchase: SoldPurchaseObject;
 }
 
-export const refundAnswer = (row: SaleRow): RefundResponse => ({
-  purchase: { ...purchaseAnswer(row, row.all_game_ids[0]!), reference: row.reference },
+export const refundResponse = (row: SaleRow): RefundResponse => ({
+  purchase: { ...purchaseResponse(row, row.all_game_ids[0]!), reference: row.reference },
 });
 
-export const saleAnswer = (row: SaleRow): SaleResponse => ({
-  ...refundAnswer(row),
+export const saleResponse = (row: SaleRow): SaleResponse => ({
+  ...refundResponse(row),
   download_keys: row.keys,
 });

@@ -10,10 +10,10 @@ import { newDownloadKey } from '../../purchases/new-download-key';
 import { WebhookDeliveries } from '../webhooks/webhook-deliveries.service';
 import {
   type RefundResponse,
-  refundAnswer,
+  refundResponse,
   type RefundRequest,
   type SaleResponse,
-  saleAnswer,
+  saleResponse,
   type SaleRequest,
 } from './sale.dto';
 import { ORDER, PURCHASE_GAMES, REFUND, refund, SALE, type Sale, sell } from './sale-statements';
@@ -43,19 +43,19 @@ export class SalesService {
   }
 
   /** A sale that was recorded gets its response again, even if it would be rejected now. */
-  private async asBefore<Answer extends object>(
+  private async asBefore<Result extends object>(
     request: object,
     retry: RetryKey | undefined,
-    attempt: () => Promise<Answer>,
-  ): Promise<Answer> {
+    attempt: () => Promise<Result>,
+  ): Promise<Result> {
     try {
       return await again(attempt);
     } catch (error) {
-      const answer =
+      const response =
         error instanceof ApiError && error.status < 500
-          ? await this.idempotency.answered<Answer>(retry, request)
+          ? await this.idempotency.storedResult<Result>(retry, request)
           : undefined;
-      if (answer) return answer;
+      if (response) return response;
       throw error;
     }
   }
@@ -91,14 +91,14 @@ export class SalesService {
       statements: [...sell(sale), bind(SALE, [id])],
       result: (rowsOf) => {
         done = true;
-        return saleAnswer(rowsOf(SALE)[0]!);
+        return saleResponse(rowsOf(SALE)[0]!);
       },
       lock: { of: 'games', id: game_ids[0]! },
     };
-    const answer = await this.idempotency.once(retry, request, selling);
+    const response = await this.idempotency.once(retry, request, selling);
     if (done) this.events.sold(by, request.currency, { games: game_ids.length, keys: keys.length });
     if (done && has_webhooks) this.webhooks.wake();
-    return answer;
+    return response;
   }
 
   private async soldBefore(id: number, request: SaleRequest): Promise<SaleResponse> {
@@ -106,7 +106,7 @@ export class SalesService {
     // Deleted meanwhile.
     if (!row) throw serviceUnavailable();
     const different = differences(row, request);
-    if (different.length === 0) return saleAnswer(row);
+    if (different.length === 0) return saleResponse(row);
     throw apiError(
       409,
       `reference \`${request.reference}\` is another sale`,
@@ -126,21 +126,21 @@ export class SalesService {
         const [row] = rowsOf(SALE);
         if (!row) throw apiError(404, 'invalid purchase');
         if (rowsOf(REFUND).length > 0) ({ currency } = row);
-        return refundAnswer(row);
+        return refundResponse(row);
       },
       lock: { of: 'games', id: game_ids[0] ?? 0 },
     };
-    const answer = await this.idempotency.once(retry, request, refunding);
+    const response = await this.idempotency.once(retry, request, refunding);
     if (currency !== undefined) {
       this.events.refunded(by, currency, { games: game_ids.length });
       if (has_webhooks) this.webhooks.wake();
     }
-    return answer;
+    return response;
   }
 }
 
 /** Retries after a concurrent change, which the next attempt determines. */
-async function again<Answer>(attempt: () => Promise<Answer>): Promise<Answer> {
+async function again<Result>(attempt: () => Promise<Result>): Promise<Result> {
   for (let attempts = 1; ; attempts++)
     try {
       return await attempt();

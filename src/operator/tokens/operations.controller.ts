@@ -2,7 +2,7 @@ import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Registry } from 'prom-client';
-import { sendCacheable } from '../../platform/http/answer';
+import { sendCacheable } from '../../platform/http/response';
 import { MetricsService } from '../../platform/observability/metrics.service';
 import { ApiDescription } from '../../platform/openapi/api-description';
 import { DOCUMENT, REVALIDATE } from '../../platform/openapi/reference.controller';

@@ -9,7 +9,7 @@ import { isLoopback, isPublic } from './public-address';
 /** Milliseconds of a delivery, from the DNS query to the end of the response. */
 export const TIMEOUT = 10_000;
 /** Bytes of a response that are read before the connection is closed. */
-const MAX_ANSWER = 64 * 1024;
+const MAX_RESPONSE = 64 * 1024;
 /** Maximum bytes and characters of the stored start of a response. */
 const START_BYTES = 1024;
 const START = 200;
@@ -24,7 +24,7 @@ export interface Message {
   data: object;
 }
 
-export interface Answer {
+export interface ReceiverResponse {
   status: number;
   /** The seconds that it asks for before the next attempt. */
   retryAfter?: number;
@@ -57,7 +57,7 @@ export async function send(
   rules: AddressRules,
   signal: AbortSignal,
   clock: Clock,
-): Promise<Answer> {
+): Promise<ReceiverResponse> {
   const body = JSON.stringify({ type, timestamp, data });
   const seconds = Math.floor(clock.now() / 1000);
   const signature = createHmac('sha256', secret).update(`${id}.${seconds}.${body}`).digest('base64');
@@ -73,17 +73,17 @@ export async function send(
   // Loaded with the first message: most processes send none.
   const { request } = url.protocol === 'http:' ? await import('node:http') : await import('node:https');
   return new Promise((resolve, reject) => {
-    let answer: Omit<Answer, 'start'> | undefined;
+    let response: Omit<ReceiverResponse, 'start'> | undefined;
     const chunks: Buffer[] = [];
     let problem = 'no response';
     const options = { method: 'POST', headers, lookup, agent: false, signal } as const;
     const req = request(url, options, (res) => {
       const retryAfter = secondsIn(res.headers['retry-after'], clock.now());
-      answer = { status: res.statusCode!, retryAfter };
+      response = { status: res.statusCode!, retryAfter };
       let bytes = 0;
       res.on('data', (chunk: Buffer) => {
         if (bytes < START_BYTES) chunks.push(chunk.subarray(0, START_BYTES - bytes));
-        if ((bytes += chunk.length) > MAX_ANSWER) res.destroy();
+        if ((bytes += chunk.length) > MAX_RESPONSE) res.destroy();
       });
       res.on('error', () => undefined);
     });
@@ -94,7 +94,7 @@ export async function send(
     req.on('error', (error: NodeJS.ErrnoException) => (problem = error.code ?? problem));
     // Status 101 closes the request without a response and without an error.
     req.on('close', () => {
-      if (answer) resolve({ ...answer, start: startOf(Buffer.concat(chunks)) });
+      if (response) resolve({ ...response, start: startOf(Buffer.concat(chunks)) });
       else reject(new NotSent(signal.aborted ? 'timeout' : problem));
     });
     req.end(body);
@@ -130,8 +130,8 @@ async function addressesOf(url: URL, rules: AddressRules, signal: AbortSignal): 
 }
 
 async function resolved(host: string, signal: AbortSignal): Promise<string[]> {
-  const answers = Promise.allSettled([dns.resolve4(host), dns.resolve6(host)]);
-  const found = await Promise.race([answers, aborted(signal)]);
+  const lookups = Promise.allSettled([dns.resolve4(host), dns.resolve6(host)]);
+  const found = await Promise.race([lookups, aborted(signal)]);
   return found.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
 }
 
@@ -143,7 +143,7 @@ const aborted = (signal: AbortSignal) =>
 const lookupOf =
   (addresses: string[]): LookupFunction =>
   (_host, { all }, found) => {
-    const answers = addresses.map((address) => ({ address, family: isIP(address) }));
-    if (all) found(null, answers);
-    else found(null, answers[0]!.address, answers[0]!.family);
+    const allFound = addresses.map((address) => ({ address, family: isIP(address) }));
+    if (all) found(null, allFound);
+    else found(null, allFound[0]!.address, allFound[0]!.family);
   };

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Clock } from '../../platform/config/clock';
 import { Database } from '../../platform/database/database';
 import { longRead, statement } from '../../platform/database/statement';
-import { type Answer, type Message, NotSent } from './send';
+import { type ReceiverResponse, type Message, NotSent } from './send';
 import type { WebhookAttempt } from './webhook-attempt.entity';
 import type { Webhook } from './webhook.entity';
 import { WebhooksService } from './webhooks.service';
@@ -20,7 +20,7 @@ export interface Outgoing {
 
 export type Receiver = Pick<Webhook, 'id' | 'url' | 'secret' | 'user_id'>;
 
-export interface Outcome extends Omit<Partial<Answer>, 'status'> {
+export interface Outcome extends Omit<Partial<ReceiverResponse>, 'status'> {
   /** The status of the response, or why there was none. */
   status: number | string;
   duration_ms: number;
@@ -75,8 +75,8 @@ export class WebhookAttempts {
   ): Promise<Outcome> {
     const since = this.clock.monotonic();
     const data = purchase_id === null ? message.data : { ...message.data, reference };
-    const answer = await this.webhooks.send({ ...message, data }, webhook, signal).catch(noAnswer);
-    return { ...answer, duration_ms: Math.round(this.clock.monotonic() - since) };
+    const response = await this.webhooks.send({ ...message, data }, webhook, signal).catch(noResponse);
+    return { ...response, duration_ms: Math.round(this.clock.monotonic() - since) };
   }
 
   async record(
@@ -108,7 +108,7 @@ export class WebhookAttempts {
   }
 }
 
-const noAnswer = (error: unknown): { status: string } => {
+const noResponse = (error: unknown): { status: string } => {
   if (error instanceof NotSent) return { status: error.message };
   throw error;
 };

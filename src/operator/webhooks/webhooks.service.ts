@@ -16,7 +16,7 @@ import { isLoopback } from './public-address';
 import {
   type AddressRules,
   hostOf,
-  type Answer,
+  type ReceiverResponse,
   isAllowed,
   type Message,
   NotSent,
@@ -152,7 +152,7 @@ export class WebhooksService {
     message: Message,
     webhook: Pick<Webhook, 'id' | 'url' | 'secret' | 'user_id'>,
     signal: AbortSignal,
-  ): Promise<Answer> {
+  ): Promise<ReceiverResponse> {
     return send(
       message,
       { url: new URL(webhook.url), secret: this.opened(webhook) },

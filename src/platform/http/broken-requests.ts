@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
-import { type FixedHeader, headerLine, sendFailure } from './answer';
+import { type FixedHeader, headerLine, sendApiError } from './response';
 import { ApiError, apiError } from './api-error';
 import type { Counter, Measurements } from '../observability/measurements';
 import type { ClientSocket } from './connection';
@@ -14,7 +14,7 @@ interface ParserError extends Error {
 
 const methodNotAllowed = new ApiError(405, ['method not allowed'], { Allow: 'GET, HEAD, OPTIONS, POST' });
 const malformed = apiError(400, 'malformed request');
-const REFUSALS: Record<string, ApiError> = {
+const PARSER_ERRORS: Record<string, ApiError> = {
   HPE_HEADER_OVERFLOW: apiError(431, 'request header fields too large'),
   ERR_HTTP_REQUEST_TIMEOUT: apiError(408, 'request timeout'),
   HPE_INVALID_METHOD: methodNotAllowed,
@@ -39,29 +39,32 @@ export class BrokenRequests {
     );
   }
 
-  answer(error: ParserError, socket: ClientSocket): void {
+  respond(error: ParserError, socket: ClientSocket): void {
     const { connection } = socket;
     if (error.code === 'ECONNRESET') socket.destroy();
     // The parser reports another error for each later chunk.
     else if (!connection.isClosing)
-      this.refuse(socket, isInAuthorization(error) ? invalidKey : (REFUSALS[error.code ?? ''] ?? malformed));
+      this.reject(
+        socket,
+        isInAuthorization(error) ? invalidKey : (PARSER_ERRORS[error.code ?? ''] ?? malformed),
+      );
   }
 
   /** Node detaches the socket of a CONNECT. Without a listener, an error of it would end the process. */
-  answerConnect(socket: ClientSocket): void {
+  rejectConnect(socket: ClientSocket): void {
     socket.on('error', () => socket.destroy());
-    if (!socket.connection.isClosing) this.refuse(socket, methodNotAllowed);
+    if (!socket.connection.isClosing) this.reject(socket, methodNotAllowed);
   }
 
-  private refuse({ connection }: ClientSocket, refusal: ApiError): void {
-    this.counters[refusal.status]!.value++;
+  private reject({ connection }: ClientSocket, error: ApiError): void {
+    this.counters[error.status]!.value++;
     const { newest } = connection;
-    if (!newest || newest.req.complete) connection.closeWith(this.text(refusal));
+    if (!newest || newest.req.complete) connection.closeWith(this.text(error));
     // The error is in the body of a request that already has its response.
     else if (newest.headersSent) connection.closeWith('');
     else {
       connection.closeAfter(newest);
-      sendFailure(newest, refusal);
+      sendApiError(newest, error);
     }
   }
 

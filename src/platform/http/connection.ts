@@ -14,7 +14,7 @@ export interface ClientSocket extends Socket {
 /** A client's connection. Node emits `close` for one response at a time, so this class knows all that are not sent yet. */
 export class Connection {
   /** Requests whose response isn't sent yet: more than one if the client pipelines. */
-  unanswered = 0;
+  pending = 0;
   newest: ServerResponse | undefined = undefined;
   /** No further request is served: a response had `Connection: close`. */
   isClosing = false;
@@ -41,12 +41,12 @@ export class Connection {
   closeWith(text: string): void {
     this.isClosing = true;
     this.lastText = text;
-    this.closeIfAnswered();
+    this.closeIfComplete();
   }
 
-  answered(): void {
-    this.unanswered--;
-    this.closeIfAnswered();
+  responseSent(): void {
+    this.pending--;
+    this.closeIfComplete();
   }
 
   ignoreRequest(): void {
@@ -54,9 +54,9 @@ export class Connection {
     if (this.ignored > MAX_IGNORED) this.socket.destroy();
   }
 
-  private closeIfAnswered(): void {
+  private closeIfComplete(): void {
     const { socket, lastText } = this;
-    if (this.unanswered > 0 || lastText === undefined) return;
+    if (this.pending > 0 || lastText === undefined) return;
     if (socket.writable) socket.write(lastText);
     this.linger();
   }

@@ -1,6 +1,6 @@
 import { ArgumentsHost, Catch, ExceptionFilter, HttpException } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { answerError, answerFor } from './answer';
+import { sendError, apiErrorFor } from './response';
 import { ApiError } from './api-error';
 import { RequestLog } from '../observability/request-log';
 
@@ -11,10 +11,10 @@ export class ErrorFilter implements ExceptionFilter {
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
-    const answer = isRouted(req) ? ofHandler(error) : notFound(req, error);
-    if (!res.headersSent && answer instanceof ApiError && answer.status === 405 && answeredOptions(req, res))
+    const response = isRouted(req) ? ofHandler(error) : notFound(req, error);
+    if (!res.headersSent && response instanceof ApiError && response.status === 405 && sentOptions(req, res))
       return;
-    answerError(this.log, res, answer);
+    sendError(this.log, res, response);
   }
 }
 
@@ -41,7 +41,7 @@ export function isRouted(req: Request): boolean {
 /** For a request without a route: 405 if the path has routes of other methods, else 404. */
 export function notFound(req: Request, error: unknown): unknown {
   // A middleware decided it, and not the router.
-  if (error instanceof ApiError || answerFor(error).status !== 404) return error;
+  if (error instanceof ApiError || apiErrorFor(error).status !== 404) return error;
   const Allow = methodsOf(req);
   return Allow === undefined
     ? new ApiError(404, ['invalid api endpoint'])
@@ -49,7 +49,7 @@ export function notFound(req: Request, error: unknown): unknown {
 }
 
 /** Responds to OPTIONS for a known path; false: nothing is sent. */
-function answeredOptions(req: Request, res: Response): boolean {
+function sentOptions(req: Request, res: Response): boolean {
   const allowed = req.method === 'OPTIONS' ? methodsOf(req) : undefined;
   if (allowed === undefined) return false;
   res.setHeader('Allow', allowed);

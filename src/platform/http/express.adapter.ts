@@ -2,7 +2,7 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
-import { OutgoingResponse, sendJson, WebResponse } from './answer';
+import { OutgoingResponse, sendJson, WebResponse } from './response';
 import { parseFields } from './body';
 import { type RequestGate, MAX_HEADERS } from './request-gate';
 import type { ClientSocket } from './connection';
@@ -70,8 +70,8 @@ export class GamewharfAdapter extends ExpressAdapter {
     server.on('connection', (socket: ClientSocket) =>
       inFlight.connect(socket, isTrusted(socket.remoteAddress ?? '', 0)),
     );
-    server.on('clientError', (error, socket) => brokenRequests.answer(error, socket as ClientSocket));
-    server.on('connect', (_req, socket) => brokenRequests.answerConnect(socket as ClientSocket));
+    server.on('clientError', (error, socket) => brokenRequests.respond(error, socket as ClientSocket));
+    server.on('connect', (_req, socket) => brokenRequests.rejectConnect(socket as ClientSocket));
     server.on('checkExpectation', (req, res) => server.emit('request', req, res));
     server.on('listening', () => inFlight.start());
     server.on('close', () => inFlight.stop());

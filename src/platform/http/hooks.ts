@@ -9,7 +9,7 @@ export type Observer = (req: IncomingMessage, res: ServerResponse, ms: number) =
 export interface RequestHooks {
   readonly observers: Observer[];
   /** Responds to requests whose URL begins with the prefix, without routing; false: not handled. */
-  shortcut: { prefix: string; answers(req: IncomingMessage, res: ServerResponse): boolean } | undefined;
+  shortcut: { prefix: string; handles(req: IncomingMessage, res: ServerResponse): boolean } | undefined;
   /** Wraps a request in a span; undefined when tracing is off. */
   trace: ((req: IncomingMessage, res: ServerResponse, next: Handler) => void) | undefined;
 }

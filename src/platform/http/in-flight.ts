@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { sendFailure } from './answer';
+import { sendApiError } from './response';
 import { apiError, serviceUnavailable } from './api-error';
 import { hasBody, MAX_BODY } from './body';
 import { type Client, Clients, Quota } from './client-limits';
@@ -8,7 +8,7 @@ import { type ClientSocket, Connection } from './connection';
 import type { Observer } from './hooks';
 
 // Milliseconds. Longer than the timeout of a statement: for requests with several.
-export const ANSWER_TIMEOUT = 2300;
+export const RESPONSE_TIMEOUT = 2300;
 /** Of these, so long a request may wait to begin. */
 export const WAIT_TIMEOUT = 1000;
 // Not the server's requestTimeout, which would also end an operator's import.
@@ -103,7 +103,7 @@ export class Exchange implements Work {
     this.surplusPieces += 1 - bytes / BYTES_OF_A_PIECE;
     if (this.surplusPieces <= MAX_SURPLUS_PIECES) return true;
     this.connection.closeAfter(this.res);
-    if (!this.res.headersSent) sendFailure(this.res, apiError(413, 'too many chunks'));
+    if (!this.res.headersSent) sendApiError(this.res, apiError(413, 'too many chunks'));
     return false;
   }
 
@@ -152,7 +152,7 @@ export class InFlight {
     exchange.index = this.exchanges.push(exchange) - 1;
     req.exchange = exchange;
     this.count++;
-    connection.unanswered++;
+    connection.pending++;
     connection.newest = res;
     res.on('close', closeExchange);
     return exchange;
@@ -165,8 +165,8 @@ export class InFlight {
     const reject = () => {
       if (exchange.isClosed || res.writableEnded) return;
       // The rest of a pipeline can be sent again elsewhere.
-      if (!hasQuota || connection.unanswered > 1) connection.closeAfter(res);
-      sendFailure(res, serviceUnavailable());
+      if (!hasQuota || connection.pending > 1) connection.closeAfter(res);
+      sendApiError(res, serviceUnavailable());
     };
     if (hasQuota) exchange.enter({ begin, reject });
     else reject();
@@ -178,7 +178,7 @@ export class InFlight {
     this.count--;
     const ms = performance.now() - exchange.at;
     for (const observer of this.observers) observer(exchange.req, exchange.res, ms);
-    exchange.connection.answered();
+    exchange.connection.responseSent();
     this.settle(exchange);
   }
 
@@ -222,7 +222,7 @@ export class InFlight {
   private disconnect(connection: Connection): void {
     this.connections.release(connection.client);
     const { newest } = connection;
-    if (connection.unanswered > 0)
+    if (connection.pending > 0)
       for (const exchange of this.exchanges.filter((one) => one.connection === connection && !one.isClosed)) {
         const { res } = exchange;
         // Node 20 and 22 emit `close` only for the first unsent response of a connection, later versions for all.
@@ -242,7 +242,7 @@ export class InFlight {
     for (let i = this.exchanges.length - 1; i >= 0; i--) {
       const exchange = this.exchanges[i]!;
       if (exchange.isClosed) {
-        this.settle(exchange, now - exchange.since >= ANSWER_TIMEOUT);
+        this.settle(exchange, now - exchange.since >= RESPONSE_TIMEOUT);
         if (exchange.upload > 0 && now - exchange.at >= BODY_TIMEOUT) exchange.req.socket.destroy();
       } else this.enforceDeadline(exchange, now);
     }
@@ -254,7 +254,7 @@ export class InFlight {
     const waited = now - exchange.since;
     if (res.writableEnded) {
       // The response takes memory while the client does not read it.
-      if (waited > ANSWER_TIMEOUT + READ_TIMEOUT) req.socket.destroy();
+      if (waited > RESPONSE_TIMEOUT + READ_TIMEOUT) req.socket.destroy();
     } else if (res.headersSent) enforceRate(exchange, now);
     else if (exchange.isLong) return;
     else if (exchange.state === 'waiting') {
@@ -263,8 +263,8 @@ export class InFlight {
       exchange.since = now;
       if (now - exchange.at < BODY_TIMEOUT) return;
       exchange.connection.closeAfter(res);
-      sendFailure(res, apiError(408, 'request timeout'));
-    } else if (waited >= ANSWER_TIMEOUT) sendFailure(res, serviceUnavailable());
+      sendApiError(res, apiError(408, 'request timeout'));
+    } else if (waited >= RESPONSE_TIMEOUT) sendApiError(res, serviceUnavailable());
   }
 }
 

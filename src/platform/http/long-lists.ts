@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
-import { WebResponse } from './answer';
+import { WebResponse } from './response';
 import { ConcurrencyLimit } from './concurrency-limit';
 
 /** The rows of a list; a long list comes in slices. */
@@ -21,7 +21,7 @@ export class LongLists {
   private readonly limit = new ConcurrencyLimit(LONG_LISTS);
 
   /** `{...head, "NAME": [...]}`. */
-  answer<Row, Name extends string, Entry extends object, Head extends object = object>(
+  response<Row, Name extends string, Entry extends object, Head extends object = object>(
     name: Name,
     rows: Rows<Row>,
     entryOf: (row: Row) => Entry,

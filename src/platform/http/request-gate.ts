@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Logger } from 'pino';
 import type { Settings } from '../config/settings';
-import { type FixedHeader, fixedHeaders, sendFailure } from './answer';
+import { type FixedHeader, fixedHeaders, sendApiError } from './response';
 import { BrokenRequests } from './broken-requests';
 import { ApiError, apiError, serviceUnavailable } from './api-error';
 import { allowAnyOrigin, isPreflight, SECURITY_HEADERS } from './fixed-headers';
@@ -32,7 +32,7 @@ export class RequestGate implements RequestHooks {
 
   constructor(settings: Settings, logger: Logger) {
     this.log = new RequestLog(logger);
-    this.observers.push(this.log.answered);
+    this.observers.push(this.log.completed);
     this.inFlight = new InFlight(settings, this.observers);
     this.fixed = fixedHeaders({
       ...SECURITY_HEADERS,
@@ -48,14 +48,14 @@ export class RequestGate implements RequestHooks {
     const serve: Handler = (req, res) => {
       if (isPreflight(req)) allowAnyOrigin(res);
       const { shortcut } = this;
-      if (!(shortcut && req.url!.startsWith(shortcut.prefix) && shortcut.answers(req, res))) route(req, res);
+      if (!(shortcut && req.url!.startsWith(shortcut.prefix) && shortcut.handles(req, res))) route(req, res);
     };
     return (req, res) => {
       const at = performance.now();
       const { connection } = req.socket as ClientSocket;
       // An earlier response had `Connection: close`.
       if (connection.isClosing) return connection.ignoreRequest();
-      const isCrowded = connection.unanswered >= MAX_PIPELINED;
+      const isCrowded = connection.pending >= MAX_PIPELINED;
       if (isCrowded) this.pipelined.value++;
       const error = isCrowded ? serviceUnavailable() : (headerErrorOf(req) ?? toOriginForm(req));
       const exchange = this.inFlight.open(req, res, connection, at);
@@ -64,7 +64,7 @@ export class RequestGate implements RequestHooks {
       res.setRequestId(req.id);
       res.fixed = this.fixed;
       if (error || this.draining) connection.closeAfter(res);
-      if (error) sendFailure(res, error);
+      if (error) sendApiError(res, error);
       else
         this.inFlight.admit(exchange, () => {
           if (this.trace) this.trace(req, res, serve);

@@ -1,6 +1,6 @@
 import type { ApiError } from './api-error';
 import type { Exchange } from './in-flight';
-import type { FixedHeader } from './answer';
+import type { FixedHeader } from './response';
 import type { Spending } from '../rate-limits/memory-storage';
 
 /** The credential of a request, not verified. */

@@ -47,18 +47,18 @@ interface StoredResponse {
   answer: string;
 }
 
-const STORED_ANSWER = statement<StoredResponse>(
+const STORED_RESPONSE = statement<StoredResponse>(
   'idempotency_kept',
   'SELECT fingerprint, answer FROM idempotency_keys WHERE credential = $1 AND key_hash = $2',
 );
 
-const RECENT_ANSWER = statement<StoredResponse>(
+const RECENT_RESPONSE = statement<StoredResponse>(
   'idempotency_recent',
   `SELECT fingerprint, answer FROM idempotency_keys
    WHERE credential = $1 AND key_hash = $2 AND user_id IS NOT DISTINCT FROM $3 AND created_at >= now() - ${LIFE}`,
 );
 
-const STORE_ANSWER = statement(
+const STORE_RESPONSE = statement(
   'idempotency_keep',
   'UPDATE idempotency_keys SET answer = $3 WHERE credential = $1 AND key_hash = $2',
 );
@@ -76,23 +76,23 @@ export class IdempotencyService {
   }
 
   /** For a request that would now be rejected: its stored response, if it succeeded before. */
-  async answered<Answer extends object>(
+  async storedResult<Result extends object>(
     key: RetryKey | undefined,
     request: object,
-  ): Promise<Answer | undefined> {
+  ): Promise<Result | undefined> {
     if (!key) return undefined;
     const { credential, user_id, key_hash } = key;
-    const kept = await this.database.row(RECENT_ANSWER, [credential, key_hash, user_id]);
+    const kept = await this.database.row(RECENT_RESPONSE, [credential, key_hash, user_id]);
     return kept?.fingerprint.equals(fingerprintOf(key, request))
-      ? (JSON.parse(kept.answer) as Answer)
+      ? (JSON.parse(kept.answer) as Result)
       : undefined;
   }
 
-  once<Answer extends object>(
+  once<Result extends object>(
     key: RetryKey | undefined,
     request: object,
-    write: Write<Answer>,
-  ): Promise<Answer> {
+    write: Write<Result>,
+  ): Promise<Result> {
     if (!key) return this.database.write(write);
     const { credential, user_id, key_hash } = key;
     const fingerprint = fingerprintOf(key, request);
@@ -100,40 +100,40 @@ export class IdempotencyService {
       const claim = bind(CLAIM, [credential, key_hash, fingerprint, user_id]);
       const claimed = (await this.database.run(db, [claim]))(CLAIM);
       if (claimed.length === 0) {
-        const rowsOf = await this.database.run(db, [bind(STORED_ANSWER, [credential, key_hash])]);
-        return answerOf(rowsOf(STORED_ANSWER)[0], fingerprint);
+        const rowsOf = await this.database.run(db, [bind(STORED_RESPONSE, [credential, key_hash])]);
+        return responseOf(rowsOf(STORED_RESPONSE)[0], fingerprint);
       }
-      const answer = write.result(await this.database.run(db, write.statements));
-      const text = JSON.stringify(answer);
+      const response = write.result(await this.database.run(db, write.statements));
+      const text = JSON.stringify(response);
       if (user_id !== null) this.quota.take(user_id, Buffer.byteLength(text));
-      await this.database.run(db, [bind(STORE_ANSWER, [credential, key_hash, text])]);
-      return answer;
+      await this.database.run(db, [bind(STORE_RESPONSE, [credential, key_hash, text])]);
+      return response;
     });
   }
 }
 
 /** Runs the work of an operator's request once for each key, in the caller's transaction. `fingerprint` is the request's. */
-export async function oncePerKey<Answer>(
+export async function oncePerKey<Result>(
   client: Pick<ClientBase, 'query'>,
   { credential, key_hash }: RetryKey,
   fingerprint: Buffer,
-  work: () => Promise<Answer>,
-): Promise<Answer> {
+  work: () => Promise<Result>,
+): Promise<Result> {
   const claimed = await client.query(CLAIM.text, [credential, key_hash, fingerprint, null]);
   if (claimed.rowCount === 0) {
-    const { rows } = await client.query<StoredResponse>(STORED_ANSWER.text, [credential, key_hash]);
-    return answerOf(rows[0], fingerprint);
+    const { rows } = await client.query<StoredResponse>(STORED_RESPONSE.text, [credential, key_hash]);
+    return responseOf(rows[0], fingerprint);
   }
-  const answer = await work();
-  await client.query(STORE_ANSWER.text, [credential, key_hash, JSON.stringify(answer)]);
-  return answer;
+  const response = await work();
+  await client.query(STORE_RESPONSE.text, [credential, key_hash, JSON.stringify(response)]);
+  return response;
 }
 
 const fingerprintOf = ({ route }: RetryKey, request: object) => sha256(JSON.stringify([route, request]));
 
-function answerOf<Answer>(stored: StoredResponse | undefined, fingerprint: Buffer): Answer {
+function responseOf<Result>(stored: StoredResponse | undefined, fingerprint: Buffer): Result {
   if (!stored?.fingerprint.equals(fingerprint)) throw badRequest(`${HEADER} was used with other parameters`);
-  return JSON.parse(stored.answer) as Answer;
+  return JSON.parse(stored.answer) as Result;
 }
 
 export const sha256 = (text: string) => createHash('sha256').update(text).digest();

@@ -65,7 +65,7 @@ export class RequestLog {
   }
 
   // Formatted by hand, as pino took as long as routing: docs/contributing/decisions/fast-requests.md. The values need no redaction.
-  readonly answered: Observer = (req, res, ms) => {
+  readonly completed: Observer = (req, res, ms) => {
     const path = req.route?.path;
     const level = typeof path === 'string' && path.startsWith(HEALTH_PATH) ? 'debug' : 'info';
     if (!this.logger.isLevelEnabled(level)) return;

@@ -3,7 +3,7 @@ import { ModulesContainer } from '@nestjs/core';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { rateLimitsOf } from '../config/rate-limits';
 import { Settings } from '../config/settings';
-import { describeAnswers, ERRORS_SCHEMA, HEADERS } from './openapi-answers';
+import { describeResponses, ERRORS_SCHEMA, HEADERS } from './openapi-responses';
 import { introduction, operatorIntroduction, TAGS } from './openapi-introduction';
 import { describeParameters, type Json } from './openapi-parameters';
 import { requestClassOf } from '../http/params.decorator';
@@ -76,7 +76,7 @@ function describeOperation(
   const { scope, credential } = describeSecurity(operation);
   const readsBody = operation.requestBody !== undefined || (method === 'post' && request !== undefined);
   const hasParameters = request !== undefined || readsBody;
-  describeAnswers(operation, { hasParameters, readsBody, limited, credential, scope }, schemas);
+  describeResponses(operation, { hasParameters, readsBody, limited, credential, scope }, schemas);
 }
 
 const inOrderOf = (names: string[]) => (a: string, b: string) =>

@@ -2,7 +2,7 @@ import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiExcludeEndpoint, ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../http/public';
-import { sendCacheable } from '../http/answer';
+import { sendCacheable } from '../http/response';
 import { OwnAddress } from '../http/own-address';
 import { ApiDescription } from './api-description';
 import { llmsText } from './llms';

@@ -22,13 +22,13 @@ async function main(): Promise<void> {
   const collection = await client.POST('/collections', { body: { title: 'Typed', game_id: game.id } });
   // @ts-expect-error There is no such route.
   void (() => client.GET('/nowhere'));
-  const refused = await client.GET('/games/{game_id}', { params: { path: { game_id: 999_999_999 } } });
+  const rejected = await client.GET('/games/{game_id}', { params: { path: { game_id: 999_999_999 } } });
   console.log(
     JSON.stringify({
       username: profile.user.username,
       title: collection.data?.collection.title,
       games_count: collection.data?.collection.games_count,
-      refused: refused.error?.errors,
+      rejected: rejected.error?.errors,
     }),
   );
 }

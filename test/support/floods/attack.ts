@@ -8,7 +8,7 @@ import { ndjsonOf } from '../world/world';
 
 /** What a flood is made of: connections from one address, for so long, with choices that its seed makes. */
 export class Attack {
-  /** Answers by status. */
+  /** Responses by status. */
   readonly seen = new Map<number, number>();
   sent = 0;
   private bytes = 0;

@@ -11,7 +11,7 @@ export interface Seen {
   /** By result: right, late, wrong, a status, or an error of the connection. */
   results: Record<string, number>;
   slowest_ms: number;
-  /** The first wrong answer, if any. */
+  /** The first wrong response, if any. */
   wrong: string;
 }
 
@@ -20,7 +20,7 @@ interface Reply {
   body: string;
 }
 
-/** An ordinary client: 20 small requests a second, whatever became of those before, each with one right answer. */
+/** An ordinary client: 20 small requests a second, whatever became of those before, each with one right response. */
 export class BystanderClient {
   private readonly seen: Seen = { results: {}, slowest_ms: 0, wrong: '' };
   private readonly agent = new Agent({ keepAlive: true, localAddress: ADDRESS });
@@ -135,17 +135,17 @@ export class BystanderClient {
           headers: { authorization: `Bearer ${this.key}` },
           ...(kept ? { agent: this.agent } : { agent: false, localAddress: ADDRESS }),
         },
-        (answer) => {
+        (response) => {
           const chunks: Buffer[] = [];
-          answer.on('data', (chunk: Buffer) => chunks.push(chunk));
-          answer.on('error', reject);
-          answer.on('end', () => {
+          response.on('data', (chunk: Buffer) => chunks.push(chunk));
+          response.on('error', reject);
+          response.on('end', () => {
             clearTimeout(timer);
-            resolve({ status: answer.statusCode!, body: Buffer.concat(chunks).toString() });
+            resolve({ status: response.statusCode!, body: Buffer.concat(chunks).toString() });
           });
         },
       );
-      const timer = setTimeout(() => outgoing.destroy(new Error('no answer')), PATIENCE);
+      const timer = setTimeout(() => outgoing.destroy(new Error('no response')), PATIENCE);
       outgoing.on('error', (error: NodeJS.ErrnoException) => {
         clearTimeout(timer);
         if (error.code === 'ECONNRESET' && outgoing.reusedSocket && !again)

@@ -23,8 +23,8 @@ export class Bystander {
   }
 
   async stop(): Promise<this> {
-    const answer = await this.child.exchange({ type: 'stop' });
-    if (answer.type === 'stopped') this.seen = answer.seen;
+    const response = await this.child.exchange({ type: 'stop' });
+    if (response.type === 'stopped') this.seen = response.seen;
     return this;
   }
 

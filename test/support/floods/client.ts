@@ -1,14 +1,14 @@
 import { connect, type Socket } from 'node:net';
 
-export interface Answer {
+export interface HttpResponse {
   status: number;
   /** Names in lower case, in the order in which they came. */
   headers: [name: string, value: string][];
   body: string;
 }
 
-export const headerOf = (answer: Answer, name: string) =>
-  answer.headers.find(([given]) => given === name)?.[1];
+export const headerOf = (response: HttpResponse, name: string) =>
+  response.headers.find(([given]) => given === name)?.[1];
 
 // Imports wait for one another, and a machine may be busy.
 const LONGEST = 60_000;
@@ -17,13 +17,13 @@ const IDLE = 30_000;
 const HEAD_END = Buffer.from('\r\n\r\n');
 
 interface Head {
-  answer: Answer;
+  response: HttpResponse;
   /** What follows the head: so many bytes, chunks, or all until the connection is closed. */
   length: number | 'chunks' | 'rest';
   bodyAt: number;
 }
 
-/** The head of the first answer in what has come; undefined: it is not complete. */
+/** The head of the first response in what has come; undefined: it is not complete. */
 function headOf(bytes: Buffer, toHead: boolean): Head | undefined {
   const end = bytes.indexOf(HEAD_END);
   if (end < 0) return undefined;
@@ -33,17 +33,17 @@ function headOf(bytes: Buffer, toHead: boolean): Head | undefined {
     return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
   });
   const status = Number(first.split(' ')[1]);
-  const answer = { status, headers, body: '' };
-  const given = headerOf(answer, 'content-length');
+  const response = { status, headers, body: '' };
+  const given = headerOf(response, 'content-length');
   const length =
     toHead || status === 204 || status === 304 || status < 200
       ? 0
       : given !== undefined
         ? Number(given)
-        : /chunked/i.test(headerOf(answer, 'transfer-encoding') ?? '')
+        : /chunked/i.test(headerOf(response, 'transfer-encoding') ?? '')
           ? 'chunks'
           : 'rest';
-  return { answer, length, bodyAt: end + 4 };
+  return { response, length, bodyAt: end + 4 };
 }
 
 function unchunked(bytes: Buffer): { body: string; end: number } | undefined {
@@ -59,34 +59,34 @@ function unchunked(bytes: Buffer): { body: string; end: number } | undefined {
   }
 }
 
-/** Takes one answer off the front of what has come; `closed`: nothing more will. */
-export function takeAnswer(
+/** Takes one response off the front of what has come; `closed`: nothing more will. */
+export function takeResponse(
   bytes: Buffer,
   { toHead = false, closed = false } = {},
-): { answer: Answer; rest: Buffer } | undefined {
+): { response: HttpResponse; rest: Buffer } | undefined {
   const head = headOf(bytes, toHead);
   if (!head) return undefined;
-  const { answer, length, bodyAt } = head;
-  if (answer.status >= 100 && answer.status < 200)
-    return takeAnswer(bytes.subarray(bodyAt), { toHead, closed });
+  const { response, length, bodyAt } = head;
+  if (response.status >= 100 && response.status < 200)
+    return takeResponse(bytes.subarray(bodyAt), { toHead, closed });
   const body = bytes.subarray(bodyAt);
   if (length === 'chunks') {
     const whole = unchunked(body);
     if (!whole) return undefined;
-    return { answer: { ...answer, body: whole.body }, rest: body.subarray(whole.end) };
+    return { response: { ...response, body: whole.body }, rest: body.subarray(whole.end) };
   }
   if (length === 'rest') {
     if (!closed) return undefined;
-    return { answer: { ...answer, body: body.toString() }, rest: Buffer.alloc(0) };
+    return { response: { ...response, body: body.toString() }, rest: Buffer.alloc(0) };
   }
   if (body.length < length) return undefined;
-  return { answer: { ...answer, body: body.toString('utf8', 0, length) }, rest: body.subarray(length) };
+  return { response: { ...response, body: body.toString('utf8', 0, length) }, rest: body.subarray(length) };
 }
 
 interface Exchange {
   bytes: Buffer;
   toHead: boolean;
-  resolve: (answer: Answer) => void;
+  resolve: (response: HttpResponse) => void;
   reject: (error: Error) => void;
 }
 
@@ -118,7 +118,7 @@ class Connection {
     this.current = exchange;
     this.received = [];
     this.timer = setTimeout(() => {
-      exchange.reject(new Error(`no answer within ${LONGEST / 1000} s`));
+      exchange.reject(new Error(`no response within ${LONGEST / 1000} s`));
       this.current = undefined;
       this.socket.destroy();
     }, LONGEST);
@@ -133,26 +133,26 @@ class Connection {
     this.received.push(chunk);
     const bytes = this.received.length === 1 ? chunk : Buffer.concat(this.received);
     this.received = [bytes];
-    const taken = this.current && takeAnswer(bytes, { toHead: this.current.toHead });
+    const taken = this.current && takeResponse(bytes, { toHead: this.current.toHead });
     if (!taken) return;
-    this.finish(taken.answer);
-    if (taken.rest.length > 0 || headerOf(taken.answer, 'connection') === 'close') this.socket.destroy();
+    this.finish(taken.response);
+    if (taken.rest.length > 0 || headerOf(taken.response, 'connection') === 'close') this.socket.destroy();
     else this.free(this);
   }
 
   private closed(): void {
     const { current } = this;
     if (current) {
-      const taken = takeAnswer(Buffer.concat(this.received), { toHead: current.toHead, closed: true });
-      if (taken) this.finish(taken.answer);
-      else this.fail(new Error('the connection was closed without an answer'));
+      const taken = takeResponse(Buffer.concat(this.received), { toHead: current.toHead, closed: true });
+      if (taken) this.finish(taken.response);
+      else this.fail(new Error('the connection was closed without a response'));
     }
     this.lost(this);
   }
 
-  private finish(answer: Answer): void {
+  private finish(response: HttpResponse): void {
     clearTimeout(this.timer);
-    this.current?.resolve(answer);
+    this.current?.resolve(response);
     this.current = undefined;
   }
 
@@ -178,7 +178,7 @@ export class Client {
     this.port = Number(new URL(base).port);
   }
 
-  exchange(bytes: Buffer, toHead = false): Promise<Answer> {
+  exchange(bytes: Buffer, toHead = false): Promise<HttpResponse> {
     this.sent++;
     return new Promise((resolve, reject) => {
       this.waiting.push({ bytes, toHead, resolve, reject });

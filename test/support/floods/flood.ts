@@ -62,7 +62,7 @@ export async function flood(at: Flooded, { shape, seconds, seed }: Flood): Promi
   const { resident_mb, delay_ms } = watch.most;
   const grown = resident_mb - (watch.first?.resident_mb ?? 0);
   if (!isRunning()) broken.push('the process has ended');
-  if (failed > 0) broken.push(`${failed} answers are 500`);
+  if (failed > 0) broken.push(`${failed} responses are 500`);
   if (!bystander.isServed({ busy: watch.isStarved }))
     broken.push(`a bystander is served less than ${LEAST_SHARE * 100} %`);
   if (isRunning() && left !== 0) broken.push('requests stay in flight after their clients have gone');

@@ -80,7 +80,7 @@ export class Watch {
     return this;
   }
 
-  /** Late answers prove nothing then. */
+  /** Late responses prove nothing then. */
   get isStarved(): boolean {
     return this.waiting > MOST_WAITING;
   }
@@ -105,11 +105,11 @@ export class Watch {
 
 const textOf = (url: string) =>
   new Promise<string>((resolve, reject) => {
-    const request = get(url, { timeout: PATIENCE }, (answer) => {
+    const request = get(url, { timeout: PATIENCE }, (response) => {
       const chunks: Buffer[] = [];
-      answer.on('data', (chunk: Buffer) => chunks.push(chunk));
-      answer.on('error', reject);
-      answer.on('end', () => resolve(Buffer.concat(chunks).toString()));
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('error', reject);
+      response.on('end', () => resolve(Buffer.concat(chunks).toString()));
     });
     request.on('timeout', () => request.destroy(new Error('the metrics do not come')));
     request.on('error', reject);

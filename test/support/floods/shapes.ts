@@ -6,7 +6,7 @@ import { longCollections, manyCollections } from './large-lists';
 import { largestInputs } from './largest-inputs';
 import { manyTokens } from './tokens';
 
-/** Runs until the attack's time is over; what it answers was promised and not kept, beside what holds for all floods. */
+/** Runs until the attack's time is over; what it returns was promised and not kept, beside what holds for all floods. */
 export type Shape = (attack: Attack) => Promise<string[] | void>;
 
 const authorization = (user: number): [string, string] => ['Authorization', `Bearer ${ATTACKER.key(user)}`];

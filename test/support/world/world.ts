@@ -115,7 +115,7 @@ export const canView = (game: Game, user: number) =>
   (game.visibility === 'public' && game.published_at !== null) ||
   (game.visibility === 'restricted' && game.holders.includes(user));
 
-/** Where the applications of all tenants take their answers. */
+/** Where the applications of all tenants take their responses. */
 export const CALLBACK = 'https://application.fuzz.example/callback';
 
 const CREATED = '2024-01-02T03:04:05Z';

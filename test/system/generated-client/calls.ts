@@ -33,13 +33,13 @@ const formOf =
       ]),
     ).toString();
 
-interface Answered<T> {
+interface Received<T> {
   data?: T;
   error?: unknown;
   response: Response;
 }
 
-function dataOf<T>({ data, error, response }: Answered<T>): T {
+function dataOf<T>({ data, error, response }: Received<T>): T {
   if (data === undefined) throw new Error(`${response.url} ${response.status} ${JSON.stringify(error)}`);
   return data;
 }
@@ -48,7 +48,7 @@ function redirected({ response }: { response: Response }): void {
   if (response.status !== 302) throw new Error(`${response.url} ${response.status}`);
 }
 
-/** Makes every call; the answer names each as `GET /profile`. */
+/** Makes every call; the response names each as `GET /profile`. */
 export async function callEverything(store: Store): Promise<string[]> {
   const { game_id, other_game_id, upload_id, build_id, user_id, email, download_key } = store;
   const called = new Set<string>();

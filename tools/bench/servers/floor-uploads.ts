@@ -103,7 +103,7 @@ const uploadOf = (row: Row) => ({
 });
 
 /** `owns`: SQL for whether the user $2 owns the game `g`. */
-export function uploadAnswers(
+export function uploadResponses(
   many: (name: string, text: string, values: unknown[]) => Promise<Row[]>,
   owns: string,
 ) {

@@ -6,7 +6,7 @@
 import { createHmac } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import { Pool, types } from 'pg';
-import { uploadAnswers } from './floor-uploads';
+import { uploadResponses } from './floor-uploads';
 
 const { DATABASE_URL, API_KEY_PEPPER, DATABASE_POOL_SIZE = '10', PORT = '0' } = process.env;
 const HOST = 'gamewharf.example';
@@ -17,7 +17,7 @@ const INT8_ARRAY = 1016 as never;
 types.setTypeParser(INT8_ARRAY, (text: string) =>
   text === '{}' ? [] : text.slice(1, -1).split(',').map(Number),
 );
-// As PostgreSQL writes it: the answer's form is a rearrangement of that text.
+// As PostgreSQL writes it: the response's form is a rearrangement of that text.
 types.setTypeParser(TIMESTAMPTZ, (text) => text);
 
 export const pool = new Pool({
@@ -181,7 +181,7 @@ const LATEST = `
     WHERE game_id = g.id AND channel_name = $2 AND state = 'completed' ORDER BY id DESC LIMIT 1) b ON true
   WHERE g.id = $1 AND g.visibility <> 'private'`;
 
-const uploads = uploadAnswers(many, OWNS);
+const uploads = uploadResponses(many, OWNS);
 
 const modern = (text: string) => `${text.slice(0, 10)}T${text.slice(11, 19)}Z`;
 const legacy = (text: string) => text.slice(0, 19);
@@ -353,8 +353,8 @@ export async function credentialOf(authorization: string | undefined): Promise<C
 
 export type Query = Record<string, string | undefined>;
 
-/** The answer's object; undefined: there is no such thing. */
-export const answers = {
+/** The response's object; undefined: there is no such thing. */
+export const responses = {
   credentialsInfo: (scopes: string[] | null) => ({
     type: 'key',
     scopes: scopes ?? ['collection', 'game', 'profile'],
@@ -432,32 +432,33 @@ function queryOf(text: string): Query {
   return query;
 }
 
-export async function answer(
+export async function response(
   url: string,
   authorization: string | undefined,
 ): Promise<object | undefined | 401> {
   const question = url.indexOf('?');
   const path = question < 0 ? url : url.slice(0, question);
   const query = question < 0 ? {} : queryOf(url.slice(question + 1));
-  if (path === '/wharf/latest') return answers.latest(query);
+  if (path === '/wharf/latest') return responses.latest(query);
   const credential = await credentialOf(authorization);
   if (!credential) return 401;
   const user = credential.user_id;
-  if (path === '/profile' || path === '/api/1/key/me') return answers.profile(user);
-  if (path === '/profile/games') return answers.profileGames(user);
-  if (path === '/api/1/key/my-games') return answers.legacyGames(user);
-  if (path === '/profile/owned-keys') return answers.ownedKeys(user, query);
-  if (path === '/profile/collections') return answers.collections(user, query);
-  if (path === '/credentials/info') return answers.credentialsInfo(credential.scopes);
+  if (path === '/profile' || path === '/api/1/key/me') return responses.profile(user);
+  if (path === '/profile/games') return responses.profileGames(user);
+  if (path === '/api/1/key/my-games') return responses.legacyGames(user);
+  if (path === '/profile/owned-keys') return responses.ownedKeys(user, query);
+  if (path === '/profile/collections') return responses.collections(user, query);
+  if (path === '/credentials/info') return responses.credentialsInfo(credential.scopes);
   const [, what, id, part] = path.split('/');
-  if (what === 'games' && part === undefined) return answers.game(user, Number(id));
-  if (what === 'games' && part === 'ownership') return answers.ownership(user, Number(id));
+  if (what === 'games' && part === undefined) return responses.game(user, Number(id));
+  if (what === 'games' && part === 'ownership') return responses.ownership(user, Number(id));
   if (what === 'games' && part === 'uploads') return uploads.list(user, Number(id));
   if (what === 'uploads' && part === 'download') return uploads.download(user, Number(id));
-  if (what === 'games' && part === 'download_keys') return answers.downloadKey(user, Number(id), query);
-  if (what === 'games' && part === 'purchases') return answers.purchases(user, Number(id), query);
-  if (what === 'collections' && part === 'collection-games') return answers.entries(user, Number(id), query);
-  if (what === 'collections' && part === undefined) return answers.collection(user, Number(id));
+  if (what === 'games' && part === 'download_keys') return responses.downloadKey(user, Number(id), query);
+  if (what === 'games' && part === 'purchases') return responses.purchases(user, Number(id), query);
+  if (what === 'collections' && part === 'collection-games')
+    return responses.entries(user, Number(id), query);
+  if (what === 'collections' && part === undefined) return responses.collection(user, Number(id));
   return undefined;
 }
 
@@ -469,7 +470,7 @@ function send(res: ServerResponse, status: number, body: object): void {
 
 if (require.main === module) {
   const server = createServer((req, res) => {
-    answer(req.url!, req.headers.authorization).then(
+    response(req.url!, req.headers.authorization).then(
       (found) => {
         if (found === 401) send(res, 401, { errors: ['invalid key'] });
         else if (found && 'location' in found)

@@ -1,6 +1,6 @@
 import type { Agent } from 'node:http';
 import { moment } from '../../../test/support/time';
-import { type Answer, ask, keptConnections } from '../ask';
+import { type HttpResponse, ask, keptConnections } from '../ask';
 import { Clients } from '../clients';
 import { offer } from '../open-loop';
 import { type Scenario, which } from '../scenario';
@@ -42,23 +42,23 @@ export const overload: Scenario = {
     agent.destroy();
     const alive = await liveness.stop();
     const goodput = tally.count(200) / seconds / best;
-    const refused = tally.within(0.95, 503);
+    const rejected = tally.within(0.95, 503);
     const slowest = alive.within(0.95, 200);
     return {
-      happened: `best ${best.toFixed(0)} a second; goodput ${percent(goodput)} of it; 95 % of ${tally.count(503)} refusals within ${refused.toFixed(0)} ms; liveness within ${slowest.toFixed(0)} ms`,
+      happened: `best ${best.toFixed(0)} a second; goodput ${percent(goodput)} of it; 95 % of ${tally.count(503)} rejections within ${rejected.toFixed(0)} ms; liveness within ${slowest.toFixed(0)} ms`,
       broken: which(
         [goodput < 0.85, `goodput ${percent(goodput)}`],
-        [refused > AT_ONCE, `refusals within ${refused.toFixed(0)} ms`],
+        [rejected > AT_ONCE, `rejections within ${rejected.toFixed(0)} ms`],
         [slowest > ALIVE_WITHIN, `liveness within ${slowest.toFixed(0)} ms`],
         [alive.other(200) > 0, `liveness: ${alive}`],
-        [tally.other(200, 503) > 0, `neither served nor refused: ${tally}`],
+        [tally.other(200, 503) > 0, `neither served nor rejected: ${tally}`],
       ),
     };
   },
 };
 
 /** A transaction that goes to the database and back several times, on a connection of its own. None waits for another's lock. */
-const write = (service: Service, agent: Agent): Promise<Answer> =>
+const write = (service: Service, agent: Agent): Promise<HttpResponse> =>
   ask(`${service.url}/oauth/device`, {
     method: 'POST',
     form: { client_id: APPLICATION, scope: 'profile:me' },
@@ -66,7 +66,7 @@ const write = (service: Service, agent: Agent): Promise<Answer> =>
     timeout: 10_000,
   });
 
-/** Answers of 200 a second, with as many clients as there are places. */
+/** Responses of 200 a second, with as many clients as there are places. */
 async function rateOf(service: Service, seconds: number): Promise<number> {
   const clients = new Clients(PLACES, (_, agent) => write(service, agent));
   await moment(seconds * 1000);

@@ -7,7 +7,7 @@ import { read, readOrWrite } from '../traffic';
 export const postgresFrozen: Scenario = {
   name: 'postgres-frozen',
   fault: 'PostgreSQL hangs (SIGSTOP, all its processes) under 40 clients',
-  promise: 'every answer 503 within 2.5 s, liveness 200 within 200 ms, served again within 1 s',
+  promise: 'every response 503 within 2.5 s, liveness 200 within 200 ms, served again within 1 s',
   control: 'no deadlines',
   async run({ lab, guarded, quick }) {
     const times = quick || !guarded ? 1 : 5;
@@ -15,7 +15,7 @@ export const postgresFrozen: Scenario = {
     await postgres.start();
     const service = await lab.service(postgres.url, { without: guarded ? undefined : 'deadlines' });
     await service.start();
-    let [answers, slowest, alive, recovery] = [0, 0, 0, 0];
+    let [responses, slowest, alive, recovery] = [0, 0, 0, 0];
     const broken: string[] = [];
     for (let i = 0; i < times; i++) {
       const before = new Clients(20, readOrWrite(service, { timeout: 6000 }));
@@ -34,7 +34,7 @@ export const postgresFrozen: Scenario = {
       await until(async () => (await read(service)) === 200, 10_000);
       recovery = Math.max(recovery, performance.now() - thawed);
       const after = await Promise.all(Array.from({ length: 20 }, () => read(service)));
-      answers += tally.total;
+      responses += tally.total;
       slowest = Math.max(slowest, caught.within(1), tally.within(1));
       alive = Math.max(alive, live.within(1));
       broken.push(
@@ -54,7 +54,7 @@ export const postgresFrozen: Scenario = {
       ),
     );
     return {
-      happened: `${times} times: ${answers} answers, the slowest after ${slowest.toFixed(0)} ms; liveness within ${alive.toFixed(0)} ms; served again after ${recovery.toFixed(0)} ms`,
+      happened: `${times} times: ${responses} responses, the slowest after ${slowest.toFixed(0)} ms; liveness within ${alive.toFixed(0)} ms; served again after ${recovery.toFixed(0)} ms`,
       broken,
     };
   },

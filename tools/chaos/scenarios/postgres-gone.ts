@@ -15,14 +15,14 @@ export const postgresGone: Scenario = {
     const service = await lab.service(postgres.url, { without: guarded ? undefined : 'table of faults' });
     await service.start();
     const { pid } = service;
-    let [refused, back, unhinted] = [0, 0, 0];
+    let [rejected, back, unhinted] = [0, 0, 0];
     const broken: string[] = [];
     for (let i = 0; i < times; i++) {
       const ask = readOrWrite(service, { timeout: 6000 });
       const clients = new Clients(40, async (client, agent) => {
-        const answer = await ask(client, agent);
-        if (answer.status === 503 && !answer.headers['retry-after']) unhinted++;
-        return answer;
+        const response = await ask(client, agent);
+        if (response.status === 503 && !response.headers['retry-after']) unhinted++;
+        return response;
       });
       await moment(500);
       await postgres.kill();
@@ -32,7 +32,7 @@ export const postgresGone: Scenario = {
       await until(async () => (await read(service)) === 200, 10_000);
       back = Math.max(back, performance.now() - returned);
       const tally = await clients.stop();
-      refused += tally.count(503);
+      rejected += tally.count(503);
       broken.push(...which([tally.other(200, 503) > 0, `answered ${tally}`]));
     }
     broken.push(
@@ -43,7 +43,7 @@ export const postgresGone: Scenario = {
       ),
     );
     return {
-      happened: `${times} times: ${refused} × 503, served again within ${back.toFixed(0)} ms of its return`,
+      happened: `${times} times: ${rejected} × 503, served again within ${back.toFixed(0)} ms of its return`,
       broken,
     };
   },

@@ -1,6 +1,6 @@
 import type { Agent } from 'node:http';
 import { moment } from '../../../test/support/time';
-import { type Answer, ask } from '../ask';
+import { type HttpResponse, ask } from '../ask';
 import { Clients } from '../clients';
 import { type Scenario, which } from '../scenario';
 import type { Service } from '../service';
@@ -9,7 +9,7 @@ import { GAME, KEYS } from '../store';
 export const signingKeysRotated: Scenario = {
   name: 'signing-keys-rotated',
   fault: 'signing keys rotated every 5 s, two replicas under 20 clients',
-  promise: 'no valid token refused, whichever replica made it',
+  promise: 'no valid token rejected, whichever replica made it',
   control: 'the old key retired at once',
   long: true,
   async run({ lab, guarded, quick }) {
@@ -37,7 +37,7 @@ export const signingKeysRotated: Scenario = {
     const tally = await clients.stop();
     return {
       happened: `${rotations} rotations, ${tokens.length} tokens: ${tally}`,
-      broken: which([tally.other(200) > 0, `${tally.other(200)} refused`]),
+      broken: which([tally.other(200) > 0, `${tally.other(200)} rejected`]),
     };
   },
 };
@@ -54,7 +54,7 @@ async function makeOrUse(
   tokens: Token[],
   client: number,
   agent: Agent,
-): Promise<Answer> {
+): Promise<HttpResponse> {
   if (tokens.length > 0 && Math.random() < 0.5) {
     const newest = Math.random() < 0.5;
     const { text, maker } = tokens[newest ? tokens.length - 1 : Math.floor(Math.random() * tokens.length)]!;
@@ -62,13 +62,14 @@ async function makeOrUse(
     return ask(`${other.url}/profile`, { key: text, timeout: 5000 });
   }
   const maker = client % replicas.length;
-  const answer = await ask(`${replicas[maker]!.url}/credentials/subkey`, {
+  const response = await ask(`${replicas[maker]!.url}/credentials/subkey`, {
     method: 'POST',
     key: KEYS[client],
     form: { game_id: String(GAME), scope: 'profile:me' },
     agent,
     timeout: 5000,
   });
-  if (answer.status === 200) tokens.push({ text: (JSON.parse(answer.body) as { key: string }).key, maker });
-  return answer;
+  if (response.status === 200)
+    tokens.push({ text: (JSON.parse(response.body) as { key: string }).key, maker });
+  return response;
 }

@@ -7,17 +7,17 @@ import { type Scenario, which } from '../scenario';
 import type { Service } from '../service';
 import { DEVELOPER, NOVELISTS } from '../store';
 
-/** Each of a user of its own: one user's long answers are few at once, and the others of it are short refusals. */
+/** Each of a user of its own: one user's long responses are few at once, and the others of it are short rejections. */
 const DEAF = NOVELISTS.length;
 const DRIPPING = 200;
 const MEGABYTE = 1024 ** 2;
-/** Ten answers of a megabyte for each who does not read, three times as much while they are made. */
+/** Ten responses of a megabyte for each who does not read, three times as much while they are made. */
 const MOST_MEMORY = 300;
 const HUNG_UP_WITHIN = 20_000;
 
 export const slowClients: Scenario = {
   name: 'slow-clients',
-  fault: `${DEAF} clients that do not read megabytes of answers, ${DRIPPING} that send their body a byte at a time`,
+  fault: `${DEAF} clients that do not read megabytes of responses, ${DRIPPING} that send their body a byte at a time`,
   promise: `all hung up on within 20 s, at most ${MOST_MEMORY} MB more, others served`,
   control: 'no time to read in',
   long: true,
@@ -38,7 +38,7 @@ export const slowClients: Scenario = {
     const slow = Array.from({ length: DRIPPING }, () => drippingInto(service));
     for (const novelist of NOVELISTS) {
       slow.push(deafTo(service, novelist));
-      // Their many large answers are work: this is not about how much of it there is at once.
+      // Their many large responses are work: this is not about how much of it there is at once.
       await moment(200);
     }
     let most = before;

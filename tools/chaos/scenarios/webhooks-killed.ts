@@ -39,9 +39,9 @@ export const webhooksKilled: Scenario = {
             agent,
             timeout: PATIENCE,
           };
-          const answer = await ask(`${service.url}${path}`, question).catch(() => undefined);
-          if (answer?.status === 200) return JSON.parse(answer.body) as { purchase: { id: number } };
-          if (answer && answer.status !== 503) throw new Error(`${answer.status} ${answer.body}`);
+          const response = await ask(`${service.url}${path}`, question).catch(() => undefined);
+          if (response?.status === 200) return JSON.parse(response.body) as { purchase: { id: number } };
+          if (response && response.status !== 503) throw new Error(`${response.status} ${response.body}`);
           await sleep(100);
         }
       };

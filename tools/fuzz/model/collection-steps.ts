@@ -12,7 +12,7 @@ export async function create(play: Play, { user, place, game, blurb, ...step }: 
   const answered = await play.call({ user, operation, fields, place });
   const owner = play.tenant.user(user);
   if (game_id !== undefined && !play.model.canViewGame(game_id, owner)) {
-    play.refused(operation, answered, [404, 'invalid game']);
+    play.rejected(operation, answered, [404, 'invalid game']);
     return;
   }
   const given = play.given(operation, answered, 'collection', fields);
@@ -54,7 +54,7 @@ export async function update(play: Play, step: Of<'update'>): Promise<void> {
   if (description !== undefined) collection.description = play.stored(description);
   if (layout !== undefined) collection.layout = layout;
   if (on_profile !== undefined) showsOn(collection, me, on_profile);
-  // What becomes of HTML is known from the answer, which is compared with the rest below.
+  // What becomes of HTML is known from the response, which is compared with the rest below.
   const after = { ...stateOf(collection), description: given.description };
   if (!isDeepStrictEqual(before, after)) play.model.touch(collection, [...play.moment]);
   play.compare(UPDATE, answered, given, collection);

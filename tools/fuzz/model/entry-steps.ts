@@ -14,7 +14,7 @@ export async function addGame(play: Play, step: Of<'add'>): Promise<void> {
   if (!about) return;
   const { answered, collection, me } = about;
   if (!play.model.canViewGame(game_id, me)) {
-    play.refused(operation, answered, [404, 'invalid game']);
+    play.rejected(operation, answered, [404, 'invalid game']);
     return;
   }
   let entry = collection.entries.find((one) => one.game === game_id);
@@ -52,7 +52,7 @@ export async function note(play: Play, step: Of<'note'>): Promise<void> {
   const { answered, collection, me } = about;
   const entry = collection.entries.find((one) => one.game === game_id);
   if (!entry || !play.model.canViewGame(game_id, me)) {
-    play.refused(operation, answered, [404, 'game is not in the collection']);
+    play.rejected(operation, answered, [404, 'game is not in the collection']);
     return;
   }
   const given = play.given(operation, answered, 'collection_game', blurb);
@@ -63,7 +63,7 @@ export async function note(play: Play, step: Of<'note'>): Promise<void> {
   play.compareEntry(operation, answered, given, collection, entry);
 }
 
-/** What became of HTML, where no answer has shown it yet. */
+/** What became of HTML, where no response has shown it yet. */
 async function seeBlurbs(play: Play, id: number): Promise<void> {
   const unseen = play.model.collections.get(id)?.entries.filter(({ blurb }) => blurb === UNSEEN) ?? [];
   if (unseen.length === 0) return;

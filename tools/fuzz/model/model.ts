@@ -35,7 +35,7 @@ export interface Collection {
   entries: Entry[];
 }
 
-export type Refusal = [status: number, text: string];
+export type OAuthError = [status: number, text: string];
 
 export const second = (time: string) => Date.parse(time) / 1000;
 
@@ -90,12 +90,12 @@ export class Model {
   }
 
   /** Why the user may not read it. */
-  hides(collection: Collection | undefined, user: number): Refusal | undefined {
+  hides(collection: Collection | undefined, user: number): OAuthError | undefined {
     return collection && this.canSee(collection, user) ? undefined : [404, 'invalid collection'];
   }
 
   /** Why the user may not change it. */
-  refusal(collection: Collection | undefined, user: number): Refusal | undefined {
+  rejection(collection: Collection | undefined, user: number): OAuthError | undefined {
     return (
       this.hides(collection, user) ??
       (this.canEdit(collection!, user) ? undefined : [403, "you can't edit this collection"])

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Ask, type Field, messageOf } from '../../../test/support/world/message';
 import type { Json, JsonObject } from '../../../test/support/world/json';
 import { checkDescribed, excerpt, Finding } from '../oracles';
-import type { Answered, Target } from '../target';
+import type { Received, Target } from '../target';
 import { embeddedGame, type Tenant } from '../../../test/support/world/world';
 import {
   type Collection,
@@ -10,7 +10,7 @@ import {
   type Html,
   Model,
   type Moment,
-  type Refusal,
+  type OAuthError,
   second,
   UNSEEN,
 } from './model';
@@ -32,7 +32,7 @@ interface Call {
 
 /** What came of a request about a collection that its sender may ask for. */
 interface About {
-  answered: Answered;
+  answered: Received;
   collection: Collection;
   me: number;
 }
@@ -71,7 +71,7 @@ export class Play {
     fields = {},
     place = 'form',
     replica = this.replica,
-  }: Call): Promise<Answered> {
+  }: Call): Promise<Received> {
     const given = Object.entries(fields).filter((field): field is [string, Json] => field[1] !== undefined);
     const inQuery = operation.startsWith('GET') || place === 'query';
     const ask: Ask = {
@@ -87,10 +87,13 @@ export class Play {
     const before = Date.now();
     const answered = await this.target.send(message, about, replica);
     this.moment = [Math.floor(before / 1000), Math.floor(Date.now() / 1000)];
-    checkDescribed(about.operation, answered.answer, false);
+    checkDescribed(about.operation, answered.response, false);
     if (ask.headers.length > 0) {
       const again = await this.target.send(message, about, replica + 1);
-      if (again.answer.body !== answered.answer.body || again.answer.status !== answered.answer.status)
+      if (
+        again.response.body !== answered.response.body ||
+        again.response.status !== answered.response.status
+      )
         this.fail(
           operation,
           'is answered otherwise when it is repeated with its Idempotency-Key',
@@ -101,7 +104,7 @@ export class Play {
     return answered;
   }
 
-  /** Asks about a collection, or for a change of it. undefined: it was refused, as it had to be. */
+  /** Asks about a collection, or for a change of it. undefined: it was rejected, as it had to be. */
   async about(
     operation: string,
     { user, place, collection: index }: { user: number; place?: Place; collection: number },
@@ -113,15 +116,17 @@ export class Play {
     const answered = await this.call({ user, operation, path, fields, place });
     const collection = this.model.collections.get(id);
     const me = this.tenant.user(user);
-    const refusal = operation.startsWith('GET')
+    const rejection = operation.startsWith('GET')
       ? this.model.hides(collection, me)
-      : this.model.refusal(collection, me);
-    return this.refused(operation, answered, refusal) ? undefined : { answered, collection: collection!, me };
+      : this.model.rejection(collection, me);
+    return this.rejected(operation, answered, rejection)
+      ? undefined
+      : { answered, collection: collection!, me };
   }
 
-  /** What a successful answer has under this name. */
-  given(operation: string, answered: Answered, name: string, sent: unknown): JsonObject {
-    if (answered.answer.status !== 200) this.fail(operation, 'is refused', answered, sent);
+  /** What a successful response has under this name. */
+  given(operation: string, answered: Received, name: string, sent: unknown): JsonObject {
+    if (answered.response.status !== 200) this.fail(operation, 'is rejected', answered, sent);
     return (answered.json as Record<string, JsonObject>)[name]!;
   }
 
@@ -130,27 +135,27 @@ export class Play {
     this.replica = 1 - this.replica;
   }
 
-  fail(operation: string, what: string, { answer }: Answered, expected: unknown): never {
+  fail(operation: string, what: string, { response }: Received, expected: unknown): never {
     const shown = JSON.stringify(expected, (_, value: unknown) => (value === UNSEEN ? 'unseen' : value));
-    throw new Finding('model', `${operation} ${what}`, `${excerpt(answer)}\nexpected: ${shown}`);
+    throw new Finding('model', `${operation} ${what}`, `${excerpt(response)}\nexpected: ${shown}`);
   }
 
-  expect(operation: string, answered: Answered, status: number, body: unknown): void {
+  expect(operation: string, answered: Received, status: number, body: unknown): void {
     if (
-      answered.answer.status !== status ||
+      answered.response.status !== status ||
       !isDeepStrictEqual(answered.json, JSON.parse(JSON.stringify(body)))
     )
       this.fail(operation, `is not what the model says`, answered, { status, body });
   }
 
-  /** Whether it was refused, as it had to be. */
-  refused(operation: string, answered: Answered, refusal: Refusal | undefined): boolean {
-    if (!refusal) return false;
-    this.expect(operation, answered, refusal[0], { errors: [refusal[1]] });
+  /** Whether it was rejected, as it had to be. */
+  rejected(operation: string, answered: Received, rejection: OAuthError | undefined): boolean {
+    if (!rejection) return false;
+    this.expect(operation, answered, rejection[0], { errors: [rejection[1]] });
     return true;
   }
 
-  private time(operation: string, answered: Answered, given: unknown, moment: Moment): void {
+  private time(operation: string, answered: Received, given: unknown, moment: Moment): void {
     const at = second(String(given));
     if (!(at >= moment[0] - 1 && at <= moment[1] + 1))
       this.fail(operation, 'tells another time', answered, moment);
@@ -159,21 +164,21 @@ export class Play {
 
   private html(
     operation: string,
-    answered: Answered,
+    answered: Received,
     given: Json | undefined,
     expected: Html,
   ): string | null {
     const html = given as string | null;
     const why = html === null ? undefined : danger(html);
-    if (why) this.fail(operation, 'answers HTML that is not safe', answered, why);
+    if (why) this.fail(operation, 'responses HTML that is not safe', answered, why);
     if (expected !== UNSEEN && html !== expected)
-      this.fail(operation, 'answers other HTML', answered, expected);
+      this.fail(operation, 'responses other HTML', answered, expected);
     return html;
   }
 
   compare(
     operation: string,
-    answered: Answered,
+    answered: Received,
     given: JsonObject,
     collection: Collection,
     more: JsonObject = {},
@@ -203,7 +208,7 @@ export class Play {
 
   compareEntry(
     operation: string,
-    answered: Answered,
+    answered: Received,
     given: JsonObject,
     collection: Collection,
     entry: Entry,

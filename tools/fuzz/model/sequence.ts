@@ -40,7 +40,7 @@ export async function runSequence(target: Target, tenant: Tenant, steps: Step[])
   await lastLook(play);
 }
 
-/** All that is there is read once more by everyone, and the rows that no answer shows are compared. */
+/** All that is there is read once more by everyone, and the rows that no response shows are compared. */
 async function lastLook(play: Play): Promise<void> {
   play.retryKey = undefined;
   for (const index of play.model.made.keys()) {

@@ -1,6 +1,6 @@
 import { hashApiKey, hintOf, mayBeApiKey } from '../../../auth/api-key';
 import { hasFormOfJwt } from '../../../auth/credential';
-import { fit, idOf, type Kind, NULL, scopes, text } from '../kinds';
+import { fit, idOf, type Kind, NULL, scopes, text } from '../value-types';
 import { optional, required, time, timeOrNow } from './fields';
 import { recordType } from './record-type';
 
@@ -9,11 +9,11 @@ const visible = text({ max: 512 });
 const hashedKey = (pepper: Buffer): Kind => ({
   sql: 'bytea',
   allows: 'text of at most 512 characters without blanks, not of the form of a JWT',
-  encode(value, refuse) {
-    const key = fit(value, { max: 512, pattern: /^\S+$/, form: 'not contain blanks' }, refuse);
+  encode(value, reject) {
+    const key = fit(value, { max: 512, pattern: /^\S+$/, form: 'not contain blanks' }, reject);
     if (key === undefined) return '';
-    if (hasFormOfJwt(key)) return refuse('must not have the form of a JWT');
-    if (!mayBeApiKey(key)) return refuse('has the form of a key made here, but a wrong checksum');
+    if (hasFormOfJwt(key)) return reject('must not have the form of a JWT');
+    if (!mayBeApiKey(key)) return reject('has the form of a key made here, but a wrong checksum');
     return `\\\\x${hashApiKey(key, pepper).toString('hex')}\t${visible.encode(hintOf(key), () => '')}`;
   },
 });

@@ -1,5 +1,5 @@
 import { BUILD_STATES } from '../../../wharf/build.entity';
-import { file, FILE_COLUMNS, idOf, NO_FILE, oneOf, ownId, text } from '../kinds';
+import { file, FILE_COLUMNS, idOf, NO_FILE, oneOf, ownId, text } from '../value-types';
 import { optional, required, timeOrNow } from './fields';
 import { recordType } from './record-type';
 

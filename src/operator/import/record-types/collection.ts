@@ -1,6 +1,6 @@
 import type { Relation } from '../../../platform/database/relations';
 import { COLLECTION_LAYOUTS } from '../../../collections/collection.entity';
-import { boolean, html, ownId, idOf, idsOf, type Kind, NULL, oneOf, title } from '../kinds';
+import { boolean, html, ownId, idOf, idsOf, type Kind, NULL, oneOf, title } from '../value-types';
 import { adminsOf } from './admins';
 import { given, optional, required, timeOrNow } from './fields';
 import { isNew, LINE, recordType } from './record-type';
@@ -8,7 +8,7 @@ import { isNew, LINE, recordType } from './record-type';
 const counted: Kind = {
   sql: 'integer',
   allows: 'list of entries',
-  encode: (value, refuse) => (Array.isArray(value) ? String(value.length) : refuse('must be a list')),
+  encode: (value, reject) => (Array.isArray(value) ? String(value.length) : reject('must be a list')),
 };
 
 const fields = [

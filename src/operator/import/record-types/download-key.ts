@@ -1,4 +1,4 @@
-import { amount, email, ownId, idOf, NULL, text } from '../kinds';
+import { amount, email, ownId, idOf, NULL, text } from '../value-types';
 import { optional, required, time, timeOrNow } from './fields';
 import { recordType } from './record-type';
 

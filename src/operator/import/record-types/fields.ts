@@ -1,4 +1,4 @@
-import { type Kind, NULL, timestamp } from '../kinds';
+import { type Kind, NULL, timestamp } from '../value-types';
 
 export type JsonObject = Record<string, unknown>;
 

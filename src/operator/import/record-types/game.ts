@@ -1,5 +1,5 @@
 import { GAME_CLASSIFICATIONS, GAME_TRAITS, GAME_TYPES, GAME_VISIBILITIES } from '../../../games/game.entity';
-import { idOf, idsOf, integer, minorUnits, oneOf, ownId, text, texts, title, url } from '../kinds';
+import { idOf, idsOf, integer, minorUnits, oneOf, ownId, text, texts, title, url } from '../value-types';
 import { adminsOf } from './admins';
 import { optional, required, time, timeOrNow } from './fields';
 import { each, recordType } from './record-type';

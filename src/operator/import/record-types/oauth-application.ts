@@ -1,4 +1,4 @@
-import { boolean, idOf, type Kind, scopes, text, texts, title } from '../kinds';
+import { boolean, idOf, type Kind, scopes, text, texts, title } from '../value-types';
 import { optional, required } from './fields';
 import { recordType } from './record-type';
 
@@ -7,17 +7,17 @@ const uris = texts({ max: 2000, required: true });
 const redirectUris: Kind = {
   ...uris,
   allows: 'list of absolute URIs without a fragment, at least one',
-  encode(value, refuse) {
+  encode(value, reject) {
     if (Array.isArray(value)) {
       value.forEach((one: unknown, index) => {
         if (typeof one !== 'string') return;
         const uri = URL.canParse(one) ? new URL(one) : undefined;
         if (!uri || uri.hash || ['javascript:', 'data:', 'vbscript:'].includes(uri.protocol)) {
-          refuse('must be an absolute URI without a fragment', `[${index}]`);
+          reject('must be an absolute URI without a fragment', `[${index}]`);
         }
       });
     }
-    return uris.encode(value, refuse);
+    return uris.encode(value, reject);
   },
 };
 

@@ -11,7 +11,7 @@ import {
   oneOf,
   ownId,
   text,
-} from '../kinds';
+} from '../value-types';
 import { given, optional, required, timeOrNow } from './fields';
 import { each, isChanged, isNew, recordType } from './record-type';
 
@@ -85,9 +85,9 @@ export const PURCHASE = recordType({
   name: 'purchase',
   table: 'purchases',
   fields,
-  compare(record, refuse) {
+  compare(record, reject) {
     if (Array.isArray(record.game_id) && (record.purchase_type ?? 'bundle') !== 'bundle') {
-      refuse('purchase_type must be bundle when game_id is a list');
+      reject('purchase_type must be bundle when game_id is a list');
     }
   },
   unique: [

@@ -54,7 +54,7 @@ interface Definition {
   /** The record is found by the first one. */
   fields: Field[];
   /** Reports problems that concern several fields. */
-  compare?: (record: JsonObject, refuse: (problem: string) => void) => void;
+  compare?: (record: JsonObject, reject: (problem: string) => void) => void;
   /** Unique values beside the key, and other queries for lines and texts of problems. */
   unique?: (Unique | string)[];
   /** The unique value that records may swap among each other: when `s` takes that of `t`. */

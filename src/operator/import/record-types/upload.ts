@@ -11,7 +11,7 @@ import {
   ownId,
   text,
   texts,
-} from '../kinds';
+} from '../value-types';
 import { given, optional, required, timeOrNow } from './fields';
 import { recordType } from './record-type';
 

@@ -1,5 +1,5 @@
 import { problemOfHash } from '../../../auth/sign-in/password-hash';
-import { boolean, emails, fit, ownId, type Kind, NULL, text, url } from '../kinds';
+import { boolean, emails, fit, ownId, type Kind, NULL, text, url } from '../value-types';
 import { given, optional, required, timeOrNow } from './fields';
 import { each, isChanged, isNew, recordType } from './record-type';
 
@@ -12,17 +12,17 @@ class PasswordHash {
 const password: Kind = {
   sql: 'text',
   allows: 'text of at most 1,000 characters',
-  encode: (value, refuse) =>
-    value instanceof PasswordHash ? value.text : fit(value, { max: 1000 }, refuse) === undefined ? '' : NULL,
+  encode: (value, reject) =>
+    value instanceof PasswordHash ? value.text : fit(value, { max: 1000 }, reject) === undefined ? '' : NULL,
 };
 
 const passwordHash: Kind = {
   sql: 'text',
   allows: 'bcrypt or argon2 hash',
-  encode(value, refuse) {
-    const text = fit(value, { max: 300 }, refuse);
+  encode(value, reject) {
+    const text = fit(value, { max: 300 }, reject);
     const problem = text === undefined ? undefined : problemOfHash(text);
-    return problem === undefined ? '' : refuse(problem);
+    return problem === undefined ? '' : reject(problem);
   },
 };
 
@@ -69,11 +69,11 @@ export const USER = recordType({
   name: 'user',
   table: 'users',
   fields,
-  compare({ id, username, password, password_hash }, refuse) {
-    if (password != null && password_hash != null) refuse('has both password and password_hash');
+  compare({ id, username, password, password_hash }, reject) {
+    if (password != null && password_hash != null) reject('has both password and password_hash');
     const [, erased] = /^erased-(\d+)(-|$)/i.exec(String(username)) ?? [];
     if (erased !== undefined && erased !== String(id))
-      refuse(`username is reserved for the erased user ${erased}`);
+      reject(`username is reserved for the erased user ${erased}`);
   },
   unique: [
     {

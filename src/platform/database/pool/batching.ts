@@ -93,12 +93,12 @@ export class StatementBatcher {
 
   private send(requests: Request[], release?: () => void, waited?: number): void {
     const queries = requests.map(({ query }) => query);
-    let answered = 0;
+    let finished = 0;
     const listener = {
-      onRows: (rows: unknown[]) => requests[answered++]!.resolve(rows as never[]),
+      onRows: (rows: unknown[]) => requests[finished++]!.resolve(rows as never[]),
       onEnd: (error: unknown) => {
         release?.();
-        const [failed, ...skipped] = requests.slice(answered);
+        const [failed, ...skipped] = requests.slice(finished);
         if (!failed) return;
         failed.reject(error);
         if (skipped.length === 0) return;

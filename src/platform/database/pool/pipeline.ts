@@ -89,7 +89,7 @@ class PipelineQuery extends Query {
   declare text: string;
   declare callback: (error?: Error) => void;
   listener: PipelineListener | undefined;
-  private answered = 0;
+  private finished = 0;
   private readonly columns: (Columns | undefined)[];
   private found: Row[] = [];
   private connection: Wire | undefined;
@@ -138,18 +138,18 @@ class PipelineQuery extends Query {
 
   handleRowDescription({ fields }: { fields: Field[] }): void {
     const columns = new Columns(fields);
-    this.columns[this.answered] = columns;
+    this.columns[this.finished] = columns;
     if (this.name) columnsOf(this.connection!).set(this.name, columns);
   }
 
   handleDataRow({ fields }: { fields: (string | null)[] }): void {
-    this.found.push(this.columns[this.answered]!.rowOf(fields));
+    this.found.push(this.columns[this.finished]!.rowOf(fields));
   }
 
   handleCommandComplete(): void {
     const { found } = this;
     this.found = [];
-    this.answered++;
+    this.finished++;
     this.expectNext();
     this.listener?.onRows(found);
   }
@@ -161,13 +161,13 @@ class PipelineQuery extends Query {
   handleError(error: Error): void {
     const { submittedNamedStatements } = this.connection ?? {};
     if (submittedNamedStatements)
-      for (const { name } of this.queries.slice(this.answered))
+      for (const { name } of this.queries.slice(this.finished))
         if (name) delete submittedNamedStatements[name];
     this.callback(error);
   }
 
   private expectNext(): void {
-    const next = this.queries[this.answered];
+    const next = this.queries[this.finished];
     this.name = next?.name;
     this.text = next?.text ?? '';
   }
@@ -198,20 +198,20 @@ export function sendPipeline(
 ): void {
   // The pool's queue may keep this callback alive for long, but not what the listener leads to.
   let waiting: PipelineListener | undefined = listener;
-  const refuse = () => {
-    const refused = waiting!;
+  const giveUp = () => {
+    const rejected = waiting!;
     waiting = undefined;
-    refused.onEnd(noneFree());
+    rejected.onEnd(noneFree());
   };
-  const timer = waited > 0 ? setTimeout(refuse, pool.options.connectionTimeoutMillis! - waited) : undefined;
-  pool.connect((refused, client, release) => {
+  const timer = waited > 0 ? setTimeout(giveUp, pool.options.connectionTimeoutMillis! - waited) : undefined;
+  pool.connect((error, client, release) => {
     clearTimeout(timer);
     const served = waiting;
     waiting = undefined;
     // Rejected before: the pool gave up as well, or assigns a connection too late.
     if (!served) return client && release();
-    if (refused) {
-      served.onEnd(refused);
+    if (error) {
+      served.onEnd(error);
       return;
     }
     const query = new PipelineQuery(queries, served);

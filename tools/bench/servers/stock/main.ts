@@ -46,7 +46,7 @@ import {
   PurchaseResponse,
   UploadResponse,
   UserResponse,
-} from './answers';
+} from './responses';
 import { BearerStrategy, CurrentKey } from './auth';
 import { signedUrl } from './signed-url';
 import { StoreService } from './store.service';

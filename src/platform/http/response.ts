@@ -22,7 +22,7 @@ const TEXTS: Record<number, string> = {
 };
 
 /** The response for a thrown error: an ApiError, the status of an HTTP library's error, or the fault of a database error. */
-export function answerFor(error: unknown): ApiError {
+export function apiErrorFor(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   const fault = faultOf(error);
   if (fault === 'unavailable') return serviceUnavailable();
@@ -45,13 +45,13 @@ export function sendJson(res: ServerResponse, status: number, text: string): voi
 }
 
 /** Sends an error response. `send` writes it in the format of the route. */
-export function answerError(
+export function sendError(
   log: RequestLog,
   res: ServerResponse,
   error: unknown,
-  send: (res: ServerResponse, failure: ApiError) => void = sendFailure,
+  send: (res: ServerResponse, failure: ApiError) => void = sendApiError,
 ): void {
-  const failure = answerFor(error);
+  const failure = apiErrorFor(error);
   // Logs unexpected errors, but not a 503 that the code throws itself.
   if (failure.status >= 500 && failure !== error) log.failed(res.req.id, error);
   // The deadline may have sent a response already.
@@ -66,7 +66,7 @@ export function answerError(
   send(res, failure);
 }
 
-export function sendFailure(
+export function sendApiError(
   res: ServerResponse,
   { status, errors, headers }: ApiError,
   body: object = { errors },
@@ -86,8 +86,8 @@ export interface Cacheable {
   etag: string;
 }
 
-export function cacheable(answer: object): Cacheable {
-  const body = JSON.stringify(answer);
+export function cacheable(response: object): Cacheable {
+  const body = JSON.stringify(response);
   // Weak, since a proxy may compress the body.
   return { body, etag: `W/"${hash('sha256', body, 'base64url').slice(0, 22)}"` };
 }
@@ -139,7 +139,7 @@ export class FixedHeader {
 export const fixedHeaders = (headers: Readonly<Record<string, string>>): FixedHeader[] =>
   Object.entries(headers).map(([name, value]) => new FixedHeader(name, value));
 
-/** Private in Node, as `_contentLength` is: test/platform/outgoing-answer.test.ts has the versions. It writes the head. */
+/** Private in Node, as `_contentLength` is: test/platform/outgoing-response.test.ts has the versions. It writes the head. */
 interface HeadWriter {
   _storeHeader(this: ServerResponse, firstLine: string, headers: unknown): void;
 }
@@ -174,9 +174,9 @@ export class OutgoingResponse<
   }
 
   private static sendAll(): void {
-    const answers = ended;
+    const responses = ended;
     ended = [];
-    for (const answer of answers) answer.sendEnding();
+    for (const response of responses) response.sendEnding();
   }
 
   override setRequestId(id: string): void {

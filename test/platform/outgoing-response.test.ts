@@ -2,27 +2,27 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { fixedHeaders, OutgoingResponse } from '../../src/platform/http/answer';
+import { fixedHeaders, OutgoingResponse } from '../../src/platform/http/response';
 
 const WRITTEN_FOR = 'Node 20.20, 22.23 and 24.21';
-const WHAT_TO_DO = `src/platform/http/answer.ts uses two private parts of Node as ${WRITTEN_FOR} have them:
+const WHAT_TO_DO = `src/platform/http/response.ts uses two private parts of Node as ${WRITTEN_FOR} have them:
 _storeHeader(firstLine, headers), which writes a head, and _contentLength, which it reads. This is Node ${process.version}.
 Read both in lib/_http_outgoing.js of this version. Where they changed, change OutgoingResponse alike. Where they are gone,
 remove _storeHeader from it and let its constructor and setters use setHeader: slower, and right on any version.`;
 
-type Work<Answer> = (res: Answer) => Promise<void> | void;
+type Work<HttpResponse> = (res: HttpResponse) => Promise<void> | void;
 
 /** What one request is answered with, byte for byte but for the date. */
-async function sentBy<Answer extends ServerResponse>(
-  Response: new (req: IncomingMessage) => Answer,
-  work: Work<Answer>,
+async function sentBy<HttpResponse extends ServerResponse>(
+  Response: new (req: IncomingMessage) => HttpResponse,
+  work: Work<HttpResponse>,
   method = 'GET',
 ): Promise<string> {
   let worked: Promise<void> | undefined;
   const server = createServer(
     { ServerResponse: Response as unknown as typeof ServerResponse },
     (_req, res) => {
-      worked = Promise.resolve(work(res as Answer));
+      worked = Promise.resolve(work(res as HttpResponse));
     },
   );
   server.listen(0, '127.0.0.1');
@@ -41,7 +41,7 @@ const bodyOf = async (work: Work<OutgoingResponse>) =>
   (await sentBy(OutgoingResponse, work)).split('\r\n\r\n')[1];
 
 describe(`a head is written as by ${WRITTEN_FOR}`, () => {
-  const answers: [string, Work<ServerResponse>, string?][] = [
+  const responses: [string, Work<ServerResponse>, string?][] = [
     ['a text', (res) => void res.setHeader('Content-Type', 'text/plain').end('héllo')],
     ['a text in Latin-1', (res) => void res.setHeader('Content-Type', 'text/plain').end('héllo', 'latin1')],
     ['bytes', (res) => void res.setHeader('Content-Type', 'a/b').end(Buffer.from('hello'))],
@@ -58,7 +58,7 @@ describe(`a head is written as by ${WRITTEN_FOR}`, () => {
   ];
   const fixed = fixedHeaders({ 'X-Fixed': 'always', 'X-A': 'unless it is given' });
 
-  test.each(answers)('%s', async (...[, work, method]) => {
+  test.each(responses)('%s', async (...[, work, method]) => {
     const byNode = await sentBy(ServerResponse, work, method);
     const ours = await sentBy(OutgoingResponse, work, method);
     const withFixed = await sentBy(
@@ -92,16 +92,16 @@ describe('no value begins a line of its own', () => {
     ['a line feed alone', (res) => res.setRequestId('a\nb')],
     ['a NUL', (res) => res.setRequestId('a\0b')],
   ])('%s', async (_what, work) => {
-    let refused: unknown;
+    let rejected: unknown;
     const text = await sentBy(OutgoingResponse, (res) => {
       try {
         work(res);
       } catch (error) {
-        refused = error;
+        rejected = error;
       }
       res.setHeader('X-A', 'b').end('one');
     });
-    expect(refused).toMatchObject({ code: 'ERR_INVALID_CHAR' });
+    expect(rejected).toMatchObject({ code: 'ERR_INVALID_CHAR' });
     expect(text).not.toMatch(/Set-Cookie|X-Request-Id/);
   });
 
@@ -113,7 +113,7 @@ describe('no value begins a line of its own', () => {
   });
 });
 
-describe('an answer that was ended', () => {
+describe('a response that was ended', () => {
   test('is sent at the end of the turn, and has been sent for everybody else', async () => {
     const seen: unknown[] = [];
     const body = await bodyOf(async (res) => {
@@ -127,7 +127,7 @@ describe('an answer that was ended', () => {
     expect(seen).toEqual([0, true, true, true, true, true]);
   });
 
-  // What Node's own answers do after `end`, and what ours do before the turn is over.
+  // What Node's own responses do after `end`, and what ours do before the turn is over.
   test.each<[string, (res: ServerResponse) => void, string?]>([
     ['setHeader', (res) => void res.setHeader('X-Late', 'a'), 'ERR_HTTP_HEADERS_SENT'],
     ['appendHeader', (res) => void res.appendHeader('X-Late', 'a'), 'ERR_HTTP_HEADERS_SENT'],

@@ -1,5 +1,5 @@
 import type { Response } from 'express';
-import { WebResponse } from '../../platform/http/answer';
+import { WebResponse } from '../../platform/http/response';
 import type { ConcurrencyLimit } from '../../platform/http/concurrency-limit';
 import { wasRead } from '../../platform/http/long-lists';
 

@@ -4,8 +4,8 @@ import { exampleOf, type Json } from './openapi-parameters';
 import { ERRORS } from '../http/routes';
 
 /** Responses of the demo store, by operation; test/operator/demo.test.ts writes the file. */
-const DEMO_ANSWERS = JSON.parse(
-  readFileSync(join(__dirname, 'assets', 'demo-answers.json'), 'utf8'),
+const EXAMPLES = JSON.parse(
+  readFileSync(join(__dirname, 'assets', 'example-responses.json'), 'utf8'),
 ) as Record<string, unknown>;
 
 const COMMON_ERRORS: Record<string, { description: string; texts: string[] }> = {
@@ -125,7 +125,7 @@ interface OperationFacts {
 }
 
 /** Adds the responses of guards and filters, and the headers of all responses. */
-export function describeAnswers(
+export function describeResponses(
   operation: Json,
   { hasParameters, readsBody, limited, credential, scope }: OperationFacts,
   schemas: Record<string, Json>,
@@ -163,8 +163,7 @@ export function describeAnswers(
     response.description ||= 'Success.';
     for (const media of Object.values((response.content ?? {}) as Record<string, Json>))
       if (media.schema && media.example === undefined && media.examples === undefined)
-        media.example =
-          DEMO_ANSWERS[String(operation.operationId)] ?? exampleOf(media.schema as Json, schemas);
+        media.example = EXAMPLES[String(operation.operationId)] ?? exampleOf(media.schema as Json, schemas);
   }
 }
 

@@ -233,4 +233,5 @@ export class EntryResponse {
   @Expose() @Type(() => EmbeddedGame) game: EmbeddedGame;
 }
 
-export const answered = <Answer>(type: new () => Answer, value: object) => plainToInstance(type, value);
+export const answered = <HttpResponse>(type: new () => HttpResponse, value: object) =>
+  plainToInstance(type, value);

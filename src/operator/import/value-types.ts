@@ -3,14 +3,14 @@ import { isWorthSanitising, MAX_HTML_CHARACTERS, sanitiseHtml } from '../../coll
 import { isTimestamp } from '../../platform/formats/timestamps';
 
 /** Reports the problem of a value; `at` is its index in a list. Returns '' so that an encoder can return it. */
-export type Refuse = (why: string, at?: string) => string;
+export type Reject = (why: string, at?: string) => string;
 
 /** A kind of value: the type of its staging column, and its encoder from JSON to COPY's text. */
 export interface Kind {
   sql: string;
   /** What may be written, for docs/reference/importing.md. */
   allows: string;
-  encode(value: unknown, refuse: Refuse): string;
+  encode(value: unknown, reject: Reject): string;
   /** The record type whose ids these are. */
   references?: string;
   /** A list of ids. */
@@ -44,20 +44,20 @@ interface TextRules {
 export function fit(
   value: unknown,
   { min = 1, max, pattern, form, stored }: TextRules,
-  refuse: Refuse,
+  reject: Reject,
   at?: string,
 ) {
-  if (typeof value !== 'string') return void refuse('must be a text', at);
+  if (typeof value !== 'string') return void reject('must be a text', at);
   const text = stored ? stored(value) : value;
   if (SPECIAL_CHARACTERS.test(text)) {
-    if (text.includes('\0')) return void refuse('must not contain NUL', at);
-    if (/\p{Surrogate}/u.test(text)) return void refuse('must be valid Unicode', at);
+    if (text.includes('\0')) return void reject('must not contain NUL', at);
+    if (/\p{Surrogate}/u.test(text)) return void reject('must be valid Unicode', at);
   }
   if (text.length < min)
-    return void refuse(min === 1 ? 'must not be empty' : `must be at least ${min} characters`, at);
+    return void reject(min === 1 ? 'must not be empty' : `must be at least ${min} characters`, at);
   if (text.length > max && (text.length > 2 * max || codePoints(text) > max))
-    return void refuse(`must be at most ${max} characters`, at);
-  if (pattern && !pattern.test(text)) return void refuse(`must ${form}`, at);
+    return void reject(`must be at most ${max} characters`, at);
+  if (pattern && !pattern.test(text)) return void reject(`must ${form}`, at);
   return text;
 }
 
@@ -66,8 +66,8 @@ const copied = (text: string) => (SPECIAL_CHARACTERS.test(text) ? escaped(text) 
 export const text = (rules: TextRules): Kind => ({
   sql: 'text',
   allows: `text of at most ${rules.max.toLocaleString('en-US')} characters${rules.form ? `, which must ${rules.form}` : ''}`,
-  encode(value, refuse) {
-    const found = fit(value, rules, refuse);
+  encode(value, reject) {
+    const found = fit(value, rules, reject);
     return found === undefined ? '' : copied(found);
   },
 });
@@ -102,18 +102,18 @@ const MD5: TextRules = {
 export const file: Kind = {
   sql: 'text',
   allows: '`{"key" or "url", "size", "md5_hash"?}`',
-  encode(value, refuse) {
+  encode(value, reject) {
     if (typeof value !== 'object' || value === null || Array.isArray(value))
-      return refuse('must be an object');
+      return reject('must be an object');
     const { key, url, size, md5_hash, ...others } = value as Record<string, unknown>;
-    for (const name of Object.keys(others)) refuse('is unknown', `.${shown(name)}`);
-    if (((key ?? null) === null) === ((url ?? null) === null)) refuse('must have exactly one of key, url');
+    for (const name of Object.keys(others)) reject('is unknown', `.${shown(name)}`);
+    if (((key ?? null) === null) === ((url ?? null) === null)) reject('must have exactly one of key, url');
     const encoded = (rules: TextRules, field: string, given: unknown) =>
-      given == null ? NULL : copied(fit(given, rules, refuse, `.${field}`) ?? '');
+      given == null ? NULL : copied(fit(given, rules, reject, `.${field}`) ?? '');
     return [
       encoded(FILE_KEY, 'key', key),
       encoded(HTTPS_URL, 'url', url),
-      size == null ? refuse('is required', '.size') : amount.encode(size, (why) => refuse(why, '.size')),
+      size == null ? reject('is required', '.size') : amount.encode(size, (why) => reject(why, '.size')),
       encoded(MD5, 'md5_hash', md5_hash),
     ].join('\t');
   },
@@ -130,12 +130,12 @@ export const NO_FILE = FILE_COLUMNS.map(() => NULL).join('\t');
 export const html: Kind = {
   sql: 'text',
   allows: `HTML, at most ${MAX_HTML_CHARACTERS.toLocaleString('en-US')} characters after sanitization`,
-  encode(value, refuse) {
-    const given = fit(value, { min: 0, max: Infinity }, refuse);
+  encode(value, reject) {
+    const given = fit(value, { min: 0, max: Infinity }, reject);
     if (given === undefined) return '';
     const clean = isWorthSanitising(given) ? sanitiseHtml(given) : given;
     if (clean === null) return NULL;
-    const found = fit(clean, { max: MAX_HTML_CHARACTERS }, refuse);
+    const found = fit(clean, { max: MAX_HTML_CHARACTERS }, reject);
     return found === undefined ? '' : copied(found);
   },
 };
@@ -143,15 +143,15 @@ export const html: Kind = {
 export const boolean: Kind = {
   sql: 'boolean',
   allows: 'true or false',
-  encode: (value, refuse) => (value === true ? 't' : value === false ? 'f' : refuse('must be true or false')),
+  encode: (value, reject) => (value === true ? 't' : value === false ? 'f' : reject('must be true or false')),
 };
 
 export const integer = (min: number, max: number, sql = 'bigint'): Kind => ({
   sql,
   allows: `whole number from ${min} to ${max}`,
-  encode(value, refuse) {
-    if (typeof value !== 'number' || !Number.isInteger(value)) return refuse('must be an integer');
-    if (value < min || value > max) return refuse(`must be between ${min} and ${max}`);
+  encode(value, reject) {
+    if (typeof value !== 'number' || !Number.isInteger(value)) return reject('must be an integer');
+    if (value < min || value > max) return reject(`must be between ${min} and ${max}`);
     return String(value);
   },
 });
@@ -163,20 +163,20 @@ const MAJOR_UNITS = /^\d{1,12}\.\d{1,2}$/;
 /** An amount of money. */
 export const minorUnits: Kind = {
   ...amount,
-  encode(value, refuse) {
-    if (Number.isInteger(value)) return amount.encode(value, refuse);
+  encode(value, reject) {
+    if (Number.isInteger(value)) return amount.encode(value, reject);
     const isMajor = MAJOR_UNITS.test(String(value));
     const example = isMajor ? `: ${Math.round(Number(value) * 100)}` : ', such as 499 for 4.99';
-    return refuse(`must be an integer in minor units${example}`);
+    return reject(`must be an integer in minor units${example}`);
   },
 };
 
 export const number = (min: number, max: number): Kind => ({
   sql: 'double precision',
   allows: `number from ${min} to ${max}`,
-  encode(value, refuse) {
-    if (typeof value !== 'number') return refuse('must be a number');
-    if (!(value >= min && value <= max)) return refuse(`must be between ${min} and ${max}`);
+  encode(value, reject) {
+    if (typeof value !== 'number') return reject('must be a number');
+    if (!(value >= min && value <= max)) return reject(`must be between ${min} and ${max}`);
     return String(value);
   },
 });
@@ -186,23 +186,23 @@ export const oneOf = (values: readonly string[]): Kind => {
   return {
     sql: 'text',
     allows: values.map((value) => `\`${value}\``).join(', '),
-    encode: (value, refuse) =>
-      known.has(value) ? (value as string) : refuse(`must be one of ${values.join(', ')}`),
+    encode: (value, reject) =>
+      known.has(value) ? (value as string) : reject(`must be one of ${values.join(', ')}`),
   };
 };
 
 export const isId = (value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MAX_ID;
 
-const idText = (value: unknown, refuse: Refuse, at?: string) => {
-  if (typeof value !== 'number' || !Number.isInteger(value)) return refuse('must be an integer', at);
-  return isId(value) ? String(value) : refuse(`must be between 1 and ${MAX_ID}`, at);
+const idText = (value: unknown, reject: Reject, at?: string) => {
+  if (typeof value !== 'number' || !Number.isInteger(value)) return reject('must be an integer', at);
+  return isId(value) ? String(value) : reject(`must be between 1 and ${MAX_ID}`, at);
 };
 
 export const id: Kind = {
   sql: 'bigint',
   allows: `id from 1 to ${MAX_ID}`,
-  encode: (value, refuse) => idText(value, refuse),
+  encode: (value, reject) => idText(value, reject),
 };
 
 /** Ids from here on are not counted: moving the sequence so far would leave no ids. */
@@ -213,10 +213,10 @@ const GAP = 2 ** 40;
 /** The id of a record itself. */
 export const ownId: Kind = {
   ...id,
-  encode: (value, refuse) =>
+  encode: (value, reject) =>
     isId(value) && value < UNCOUNTED && value >= UNCOUNTED - GAP
-      ? refuse(`must not be between ${UNCOUNTED - GAP} and ${UNCOUNTED - 1}`)
-      : idText(value, refuse),
+      ? reject(`must not be between ${UNCOUNTED - GAP} and ${UNCOUNTED - 1}`)
+      : idText(value, reject),
 };
 
 export const idOf = (type: string): Kind => ({ ...id, references: type, allows: `id of a ${type}` });
@@ -227,13 +227,13 @@ export const idsOf = (type: string): Kind => ({
   allows: `list of ids of ${type}s`,
   references: type,
   many: true,
-  encode(value, refuse) {
-    if (!Array.isArray(value)) return refuse('must be a list');
-    if (value.length === 1) return `{${idText(value[0], refuse, '[0]')}}`;
+  encode(value, reject) {
+    if (!Array.isArray(value)) return reject('must be a list');
+    if (value.length === 1) return `{${idText(value[0], reject, '[0]')}}`;
     const seen = new Set<unknown>();
     value.forEach((one, index) => {
-      if (!idText(one, refuse, `[${index}]`)) return;
-      if (seen.has(one)) refuse('is in the list twice', `[${index}]`);
+      if (!idText(one, reject, `[${index}]`)) return;
+      if (seen.has(one)) reject('is in the list twice', `[${index}]`);
       seen.add(one);
     });
     return `{${[...(seen as Set<number>)].sort((a, b) => a - b).join(',')}}`;
@@ -246,10 +246,10 @@ export const idOrIdsOf = (type: string, max: number): Kind => {
   return {
     ...several,
     allows: `id of a ${type}, or a list of at most ${max.toLocaleString('en-US')}`,
-    encode(value, refuse) {
-      if (!Array.isArray(value)) return `{${idText(value, refuse)}}`;
-      if (value.length > max) return refuse(`must have at most ${max} ids`);
-      return value.length ? several.encode(value, refuse) : refuse('must not be empty');
+    encode(value, reject) {
+      if (!Array.isArray(value)) return `{${idText(value, reject)}}`;
+      if (value.length > max) return reject(`must have at most ${max} ids`);
+      return value.length ? several.encode(value, reject) : reject('must not be empty');
     },
   };
 };
@@ -260,16 +260,16 @@ const arrayLiteral = (texts: string[]) =>
 export const texts = (rules: TextRules & { known?: readonly string[]; required?: boolean }): Kind => ({
   sql: 'text[]',
   allows: `list of ${rules.known ? rules.known.map((one) => `\`${one}\``).join(', ') : 'texts'}`,
-  encode(value, refuse) {
-    if (!Array.isArray(value)) return refuse('must be a list');
-    if (rules.required && !value.length) return refuse('must not be empty');
+  encode(value, reject) {
+    if (!Array.isArray(value)) return reject('must be a list');
+    if (rules.required && !value.length) return reject('must not be empty');
     const seen = new Set<string>();
     value.forEach((one, index) => {
       const at = `[${index}]`;
-      const found = fit(one, rules, refuse, at);
+      const found = fit(one, rules, reject, at);
       if (found === undefined) return;
-      if (rules.known && !rules.known.includes(found)) refuse(`must be one of ${rules.known.join(', ')}`, at);
-      else if (seen.has(found)) refuse('is in the list twice', at);
+      if (rules.known && !rules.known.includes(found)) reject(`must be one of ${rules.known.join(', ')}`, at);
+      else if (seen.has(found)) reject('is in the list twice', at);
       seen.add(found);
     });
     return arrayLiteral([...seen]);
@@ -282,20 +282,20 @@ export const scopes = texts({ max: 100, known: Object.keys(SCOPES) });
 export const emails: Kind = {
   sql: 'text[]',
   allows: 'list of `{"email", "verified"}`',
-  encode(value, refuse) {
-    if (!Array.isArray(value)) return refuse('must be a list');
+  encode(value, reject) {
+    if (!Array.isArray(value)) return reject('must be a list');
     const addresses: string[] = [];
     const verified: string[] = [];
     value.forEach((one: unknown, index) => {
       const at = `[${index}]`;
       if (typeof one !== 'object' || one === null || Array.isArray(one))
-        return refuse('must be an object', at);
+        return reject('must be an object', at);
       const entry = one as Record<string, unknown>;
       for (const name of Object.keys(entry)) {
-        if (name !== 'email' && name !== 'verified') refuse('is unknown', `${at}.${shown(name)}`);
+        if (name !== 'email' && name !== 'verified') reject('is unknown', `${at}.${shown(name)}`);
       }
-      if (typeof entry.verified !== 'boolean') refuse('must be true or false', `${at}.verified`);
-      const address = fit(entry.email, email, refuse, `${at}.email`);
+      if (typeof entry.verified !== 'boolean') reject('must be true or false', `${at}.verified`);
+      const address = fit(entry.email, email, reject, `${at}.email`);
       if (address !== undefined) addresses.push(address);
       verified.push(entry.verified ? 't' : 'f');
     });
@@ -306,10 +306,10 @@ export const emails: Kind = {
 export const timestamp: Kind = {
   sql: 'timestamptz',
   allows: 'timestamp',
-  encode: (value, refuse) =>
+  encode: (value, reject) =>
     typeof value === 'string' && isTimestamp(value)
       ? value
-      : refuse('must be a timestamp such as 2013-03-03T23:02:14Z'),
+      : reject('must be a timestamp such as 2013-03-03T23:02:14Z'),
 };
 
 /** A name from the file, shortened and escaped for messages. */
