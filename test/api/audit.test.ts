@@ -6,7 +6,7 @@ useStore();
 const audit = () => theApp().get(Audit);
 const rows = () => sql('SELECT event, user_id, request_id, details FROM audit_events ORDER BY id');
 
-test('an event is a line in the log and a row in the table', async () => {
+test('writes each event to the log and to the table', async () => {
   audit().record({ event: 'api_key.created', request_id: 'r-1', user_id: 7, api_key_id: 12 });
   audit().record({ event: 'user.sign_in_failed', request_id: 'r-2', reason: 'wrong', address: '192.0.2.1' });
   await audit().flush();
@@ -31,7 +31,7 @@ test('an event is a line in the log and a row in the table', async () => {
   });
 });
 
-test('the newest events come first, of one user or of one type', async () => {
+test('lists events newest first, filtered by user or type', async () => {
   audit().record({ event: 'user.signed_in', request_id: 'r-3', user_id: 8 });
   await audit().flush();
   expect((await audit().newest({ count: 2 })).map(({ event }) => event)).toEqual([
@@ -46,7 +46,7 @@ test('the newest events come first, of one user or of one type', async () => {
   );
 });
 
-test('many events at once are all stored in order, up to 100 per transaction', async () => {
+test('stores concurrent events in order, up to 100 per transaction', async () => {
   for (let i = 0; i < 1000; i++)
     audit().record({ event: 'purchase.created', request_id: `sale-${i}`, counts: { games: 1 } });
   await audit().flush();
@@ -60,13 +60,13 @@ test('many events at once are all stored in order, up to 100 per transaction', a
 });
 
 test.each(['UPDATE audit_events SET user_id = 1', 'DELETE FROM audit_events'])(
-  '%s is rejected',
+  'rejects %s',
   async (statement) => {
     await expect(sql(statement)).rejects.toThrow('audit events are not changed');
   },
 );
 
-test('an event that could not be stored is in the log', async () => {
+test('logs an event that could not be stored', async () => {
   await sql('ALTER TABLE audit_events RENAME TO elsewhere');
   audit().record({ event: 'user.signed_out', request_id: 'r-4', user_id: 8 });
   await audit().flush();

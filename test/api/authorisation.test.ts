@@ -21,14 +21,14 @@ import { forge } from '../support/tokens';
 
 useStore({ RATE_LIMIT: 'off', OPERATOR_TOKEN });
 
-/** What one user owns and another administers; the rest may not even see it, where it can be hidden at all. */
+/** Objects that one user owns and another administers. Other users get a 404 where the object can be hidden. */
 interface Things {
   game: number;
   collection: number;
   private_collection: number;
   /** A game in both collections. */
   entry: number;
-  /** Of the game. */
+  /** A download key of the game. */
   key: number;
   upload: number;
   build: number;
@@ -41,7 +41,7 @@ interface Call {
 
 type CallOn = (things: Things) => Call;
 
-/** How one route responses callers whose credential is good: `rejected` where the object is not theirs. */
+/** The expected responses of one route for valid credentials: `rejected` where the object belongs to someone else. */
 interface Row {
   call: CallOn;
   success: number;
@@ -60,14 +60,17 @@ const MISSING: Things = {
   build: 4e6,
 };
 
-/** No credential is read. */
+/** The route reads no credential. */
 const open = (path: string, success = 200): Row => ({ call: () => on(path), success });
-/** A page: a credential opens nothing, and without a session one is sent to sign in; a form without one is rejected. */
+/**
+ * A page ignores API credentials. Without a session it redirects to the sign-in page, and a form without one is
+ * rejected.
+ */
 const page = (path: string): Row => open(path, 303);
 const pageForm = (path: string): Row => ({ call: () => on(path, {}), success: 403 });
-/** About the caller alone. */
+/** The route only concerns the caller. */
 const own = (call: CallOn): Row => ({ call, success: 200 });
-/** About an object: others are told what callers are told for one that does not exist, or that it is not theirs. */
+/** The route concerns an object. Callers without access get either the response for a missing object or a 403. */
 const editors = (call: CallOn, missing: HttpResponse, rejected = missing): Row => ({
   call,
   success: 200,
@@ -75,7 +78,7 @@ const editors = (call: CallOn, missing: HttpResponse, rejected = missing): Row =
   missing,
 });
 
-/** A key stands in the path itself; for a JWT the path says that the header, which is always sent, has one. */
+/** The path contains the API key, or `jwt` if the JWT is in the header, which is always sent. */
 const legacyPath = (path: string, credential: string | undefined) =>
   path.replace(':KEY', credential === undefined ? 'key' : isJwt(credential) ? 'jwt' : credential);
 const isJwt = (credential: string) => credential.includes('.');
@@ -85,11 +88,11 @@ const noUpload = failure(404, 'invalid upload');
 const noBuild = failure(404, 'invalid build');
 const noCollection = failure(404, 'invalid collection');
 const notTheirs = failure(403, "you can't edit this collection");
-/** Changes a collection that everybody can see, and only its owner and admins may change. */
+/** Changes a collection that everyone can see and only its owner and admins can change. */
 const changes = (path: string, form: (things: Things) => Record<string, unknown> = () => ({})): Row =>
   editors((things) => on(`/collections/${things.collection}${path}`, form(things)), noCollection, notTheirs);
 
-/** One line a route. A route that is not here fails the build. */
+/** One line per route. A route without a line fails the build. */
 const TABLE: Record<string, Row> = {
   'GET /': open('/'),
   'GET /.well-known/jwks.json': open('/.well-known/jwks.json'),
@@ -256,7 +259,7 @@ const TABLE: Record<string, Row> = {
   'POST /collections/:collection_id/remove-game': changes('/remove-game', ({ entry }) => ({
     game_id: entry,
   })),
-  // Programs find nothing there: test/dashboard/accounts.test.ts has what browsers get.
+  // API clients get a 404 there. What browsers get is tested in test/dashboard/accounts.test.ts.
   'POST /docs/key': pageForm('/docs/key'),
   'POST /login': { call: () => on('/login', {}), success: 404 },
   'POST /logout': pageForm('/logout'),
@@ -338,11 +341,11 @@ async function things(of: Actor = owner, admins: Actor[] = [admin]): Promise<Thi
 
 let shared: Promise<Things>;
 
-/** Reads share theirs, and so do download sessions, which change nothing. Other writes get new objects. */
+/** Reads share their objects, and so do download sessions, which change nothing. Other writes get new objects. */
 const thingsFor = ({ method, path }: Route) =>
   method === 'GET' || path.endsWith('/download-sessions') ? (shared ??= things()) : things();
 
-/** An account may have 1,000 collections. */
+/** An account can have at most 1,000 collections. */
 beforeEach(async () => {
   const { collection, private_collection } = await (shared ??= things());
   const kept = [collection, private_collection];
@@ -366,7 +369,7 @@ const rejection = (credential: string, scope: Scope) =>
 
 const everyone = () => ({ owner, admin, developer, stranger });
 
-test('every route has a row, and every row a route', () => {
+test('has a row for every route and a route for every row', () => {
   expect(
     routes()
       .map(nameOf)
@@ -375,7 +378,7 @@ test('every route has a row, and every row a route', () => {
   expect(Object.keys(TABLE).filter((name) => !routes().map(nameOf).includes(name))).toEqual([]);
 });
 
-test('the router has no route that no controller declares', () => {
+test('routes only what controllers declare', () => {
   type Layer = { route?: { path: string; methods: Record<string, boolean> } };
   const express = theApp().getHttpAdapter().getInstance() as Express;
   const known = new Set(routes().map(nameOf));
@@ -386,7 +389,7 @@ test('the router has no route that no controller declares', () => {
   expect(found.filter((name) => !known.has(name))).toEqual([]);
 });
 
-describe('without a good credential', () => {
+describe('without a valid credential', () => {
   const cases: [string, () => Promise<string | undefined>, HttpResponse][] = [
     ['no credential', () => Promise.resolve(undefined), failure(401, 'authentication required')],
     ['an unknown key', () => Promise.resolve('never-a-key'), failure(401, 'invalid key')],
@@ -438,12 +441,12 @@ describe('without a good credential', () => {
 
 const scoped = new Map<string, Promise<string[]>>();
 
-/** A key and a JWT with this scope alone. */
+/** An API key and a JWT with only this scope. */
 function credentialsWith(scope: string): Promise<string[]> {
   let credentials = scoped.get(scope);
   if (!credentials) {
     credentials = (async () => {
-      // A game's JWT asks about its own game alone.
+      // A game's JWT has access to that game only.
       const { game } = await (shared ??= things());
       const jwt = forge({ sub: owner.id, scope, claims: { game_id: game } });
       return Promise.all([make.key({ owner, scopes: [scope] }), jwt]);
@@ -453,12 +456,12 @@ function credentialsWith(scope: string): Promise<string[]> {
   return credentials;
 }
 
-test.each(Object.keys(TABLE))('%s: a scope that covers opens, any other does not', async (name) => {
+test.each(Object.keys(TABLE))('%s: accepts only scopes that include it', async (name) => {
   const route = routes().find((one) => nameOf(one) === name)!;
   if (readsNoCredential(route) || !(route.access! in SCOPES)) return;
   const row = rowOf(route);
   const needed = route.access as Scope;
-  // Too small, too large, beside, a part of the word, and one that nobody knows.
+  // A narrower scope, a broader one, a sibling, a part of the name, and an unknown one.
   const tried = [...Object.keys(SCOPES), needed.slice(0, -1), `${needed}:more`, 'nonsense'];
   for (const scope of tried)
     for (const credential of await credentialsWith(scope)) {
@@ -468,7 +471,7 @@ test.each(Object.keys(TABLE))('%s: a scope that covers opens, any other does not
     }
 });
 
-test('an operator token with the right opens, any other does not', async () => {
+test('accepts only operator tokens with the required permission', async () => {
   const tokens = theApp().get(OperatorTokensService);
   const all = [{ token: OPERATOR_TOKEN, rights: ALL_RIGHTS }];
   for (const rights of [ALL_RIGHTS, ...ALL_RIGHTS.map((right) => [right])])
@@ -493,7 +496,7 @@ test('an operator token with the right opens, any other does not', async () => {
   }
 });
 
-test('any credential is any credential, and an API key is no JWT', async () => {
+test('accepts any credential on routes that allow any, and rejects JWTs on routes for API keys', async () => {
   for (const route of routes()) {
     const row = rowOf(route);
     const jwt = await forge({ sub: owner.id, scope: 'profile:me' });
@@ -508,7 +511,7 @@ test('any credential is any credential, and an API key is no JWT', async () => {
   }
 });
 
-test('no API credential opens a page, or changes what everybody may read', async () => {
+test('accepts no API credential on pages or for changes to public objects', async () => {
   for (const route of routes().filter((one) => readsNoCredential(one)))
     for (const credential of [owner.key, await forge({ sub: owner.id, scope: 'profile game collection' })])
       expect([
@@ -517,7 +520,7 @@ test('no API credential opens a page, or changes what everybody may read', async
       ]).toEqual([nameOf(route), rowOf(route).success]);
 });
 
-test('objects: owner and admins get in, others get what they get for an object that is not there', async () => {
+test('objects: allows owners and admins, and returns the response for a missing object to others', async () => {
   for (const route of routes()) {
     if (readsNoCredential(route) || isForOperators(route.access!)) continue;
     const row = rowOf(route);

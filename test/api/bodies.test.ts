@@ -48,7 +48,7 @@ test.each<[string, string | Buffer, Record<string, string>, HttpResponse]>([
   ],
   ['one name 1,001 times', `{${'"a":1,'.repeat(1000)}"a":1}`, { 'content-type': JSON_TYPE }, tooMany],
   [
-    '10,001 values in a member that nobody knows',
+    '10,001 values in an unknown member',
     JSON.stringify({ a: new Array(10_000).fill(1) }),
     { 'content-type': JSON_TYPE },
     tooMany,
@@ -60,7 +60,7 @@ test.each<[string, string | Buffer, Record<string, string>, HttpResponse]>([
     tooMany,
   ],
   [
-    '1,002 parts without a name',
+    '1,002 parts without names',
     '--x\r\ncontent-disposition: form-data\r\n\r\n1\r\n'.repeat(1002) + '--x--\r\n',
     { 'content-type': 'multipart/form-data; boundary=x' },
     tooMany,
@@ -83,12 +83,12 @@ test.each<[string, string | Buffer, Record<string, string>, HttpResponse]>([
   ['an unknown charset', title, { 'content-type': `${FORM}; charset=latin1` }, badCharset],
   ['utf-16', Buffer.from(title, 'utf16le'), { 'content-type': `${FORM}; charset=utf-16` }, badCharset],
   ['another media type', title, { 'content-type': 'text/xml' }, badType],
-])('%s changes nothing and is not repeated', async (_name, body, headers, response) => {
+])('rejects %s without a change or an echo', async (_name, body, headers, response) => {
   expect(await post(body, headers)).toEqual(response);
   expect(await madeSoFar()).toEqual([]);
 });
 
-test('a gzip bomb is not unpacked', async () => {
+test('rejects a gzip bomb without decompressing it', async () => {
   const before = process.memoryUsage().rss;
   await Promise.all(
     Array.from({ length: 10 }, () => post(BOMB, { 'content-type': FORM, 'content-encoding': 'gzip' })),
@@ -97,9 +97,9 @@ test('a gzip bomb is not unpacked', async () => {
 });
 
 test.each([
-  ['in one piece', 'title=Sent'],
-  ['too long for its parameter', `title=${'x'.repeat(61)}`],
-])('a client that closes its half after the body is served: %s', async (_how, body) => {
+  ['in one chunk', 'title=Sent'],
+  ['too long for the parameter', `title=${'x'.repeat(61)}`],
+])('responds after the client closes its half of the connection: %s', async (_how, body) => {
   const { hostname, port } = new URL(baseUrl());
   const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
   socket.end(
@@ -112,7 +112,7 @@ test.each([
   expect(await madeSoFar()).toEqual(isMade ? [{ title: 'Sent' }] : []);
 });
 
-test.each(['gzip', 'deflate', 'br'] as const)('a body in %s is decoded', async (encoding) => {
+test.each(['gzip', 'deflate', 'br'] as const)('decodes a body in %s', async (encoding) => {
   const encode = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync }[encoding];
   const headers = { 'content-type': FORM, 'content-encoding': encoding };
   expect((await post(encode(title), headers)).status).toBe(200);

@@ -9,15 +9,20 @@ const get = (path: string, ...headers: string[]) =>
   ['GET ' + path + ' HTTP/1.1', 'Host: localhost', ...headers, '', ''].join('\r\n');
 
 describe.each<[string, string | Buffer, number, string]>([
-  ['no HTTP', 'GET / JUNK\r\n\r\n', 400, 'malformed request'],
+  ['bytes that are not HTTP', 'GET / JUNK\r\n\r\n', 400, 'malformed request'],
   ['an unknown method', 'BREW / HTTP/1.1\r\nHost: localhost\r\n\r\n', 405, 'method not allowed'],
   ['TRACE', 'TRACE / HTTP/1.1\r\nHost: localhost\r\n\r\n', 405, 'method not allowed'],
   ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n', 405, 'method not allowed'],
-  ['no Host', 'GET / HTTP/1.1\r\n\r\n', 400, 'exactly one Host header is required'],
-  ['two Hosts', get('/', 'Host: other'), 400, 'exactly one Host header is required'],
-  ['two lengths', get('/', 'Content-Length: 1', 'Content-Length: 2'), 400, 'malformed request'],
+  ['no Host header', 'GET / HTTP/1.1\r\n\r\n', 400, 'exactly one Host header is required'],
+  ['two Host headers', get('/', 'Host: other'), 400, 'exactly one Host header is required'],
   [
-    'a length and chunks',
+    'two Content-Length headers',
+    get('/', 'Content-Length: 1', 'Content-Length: 2'),
+    400,
+    'malformed request',
+  ],
+  [
+    'Content-Length and Transfer-Encoding',
     get('/', 'Content-Length: 5', 'Transfer-Encoding: chunked'),
     400,
     'malformed request',
@@ -40,7 +45,7 @@ describe.each<[string, string | Buffer, number, string]>([
     431,
     'request header fields too large',
   ],
-  ['an address over 16 KiB', get(`/?${'x'.repeat(17_000)}`), 431, 'request header fields too large'],
+  ['a URL over 16 KiB', get(`/?${'x'.repeat(17_000)}`), 431, 'request header fields too large'],
   ['a NUL in a header', get('/', 'X-Nul: a\0b'), 400, 'malformed request'],
   [
     'a control character in a credential',
@@ -55,19 +60,19 @@ describe.each<[string, string | Buffer, number, string]>([
     431,
     'request header fields too large',
   ],
-  ['a credential that is no text', get('/profile', 'Authorization: Bearer \xff\xfe'), 401, 'invalid key'],
+  ['a credential that is not text', get('/profile', 'Authorization: Bearer \xff\xfe'), 401, 'invalid key'],
   ['a broken percent in the path', get('/health/%'), 404, 'invalid api endpoint'],
-  ['an absolute target that is none', get('http://[::1/profile'), 401, 'authentication required'],
-  ['a target of another scheme', get('ftp://example.com/profile'), 400, 'malformed request'],
-  ['a target that is no address', get('profile'), 400, 'malformed request'],
+  ['an absolute target without a host', get('http://[::1/profile'), 401, 'authentication required'],
+  ['a target with another scheme', get('ftp://example.com/profile'), 400, 'malformed request'],
+  ['a target that is not a URL', get('profile'), 400, 'malformed request'],
   ['an asterisk', get('*'), 400, 'malformed request'],
   ['an absolute target', get('http://example.com/nowhere'), 404, 'invalid api endpoint'],
-  ['a path of dots', get('/../../etc/passwd'), 404, 'invalid api endpoint'],
+  ['a path of dot segments', get('/../../etc/passwd'), 404, 'invalid api endpoint'],
   ['a path of slashes', get('//'), 404, 'invalid api endpoint'],
   ['a trailing slash', get('/health/live/'), 404, 'invalid api endpoint'],
-  ['another case', get('/Health/Live'), 404, 'invalid api endpoint'],
+  ['uppercase letters in the path', get('/Health/Live'), 404, 'invalid api endpoint'],
 ])('%s', (_name, bytes, status, text) => {
-  test(`returns ${status} in the envelope, with a request id, echoing nothing`, async () => {
+  test(`returns ${status} in the envelope with a request ID and echoes nothing`, async () => {
     const response = await sendRaw(bytes);
     expect({ status: response.status, body: response.body }).toEqual({
       status,
@@ -85,8 +90,8 @@ describe.each<[string, string | Buffer, number, string]>([
   });
 });
 
-// The parser keeps nothing of what came before: a header whose name came in an earlier piece is nobody's.
-test('a control character in a credential that arrives in two pieces is rejected wherever they part', async () => {
+// The parser keeps no earlier chunks, so a header whose name was in an earlier chunk can't be attributed.
+test('rejects a control character in a credential wherever the request is split in two', async () => {
   const request = get('/profile', 'Authorization: Bearer a\x01b');
   const [name, character] = [request.indexOf('Authorization'), request.indexOf('\x01')];
   const seen = await Promise.all(
@@ -101,12 +106,12 @@ test('a control character in a credential that arrives in two pieces is rejected
   }
 });
 
-test('exactly 100 headers are served', async () => {
+test('accepts exactly 100 headers', async () => {
   const response = await sendRaw(get('/', ...Array.from({ length: 99 }, (_, i) => `X-${i}: 1`)));
   expect(response.status).toBe(200);
 });
 
-test('a CONNECT whose sender is gone before the response ends nothing', async () => {
+test('survives a CONNECT whose client disconnects before the response', async () => {
   const { hostname, port } = new URL(baseUrl());
   for (let i = 0; i < 50; i++) {
     const socket = connect(Number(port), hostname);
@@ -120,7 +125,7 @@ test('a CONNECT whose sender is gone before the response ends nothing', async ()
   expect((await send('GET', '/health/live')).status).toBe(200);
 });
 
-test('a header that drips in gets a 408 within ten seconds', async () => {
+test('returns 408 when headers take longer than ten seconds', async () => {
   const response = await sendRaw('GET / HTTP/1.1\r\nHost: localhost\r\n');
   expect({ status: response.status, body: response.body }).toEqual({
     status: 408,
@@ -129,7 +134,7 @@ test('a header that drips in gets a 408 within ten seconds', async () => {
   expect(response.ms).toBeLessThan(10_000);
 });
 
-test('a sane request id is kept, any other replaced', async () => {
+test('keeps a valid request ID and replaces any other', async () => {
   const id = async (given: string) =>
     (await send('GET', '/', { headers: { 'x-request-id': given } })).headers.get('x-request-id');
   expect(await id('trace-1.2:3_4')).toBe('trace-1.2:3_4');
@@ -137,7 +142,7 @@ test('a sane request id is kept, any other replaced', async () => {
   expect(await id('two words')).toMatch(/^[\w-]{36}$/);
 });
 
-test('a browser game may call from any origin, without cookies', async () => {
+test('allows browser games on any origin, without cookies', async () => {
   const preflight = await send('OPTIONS', '/profile', {
     headers: { origin: 'https://game.example', 'access-control-request-method': 'GET' },
   });
@@ -147,7 +152,7 @@ test('a browser game may call from any origin, without cookies', async () => {
   expect(preflight.headers.get('access-control-allow-credentials')).toBeNull();
 });
 
-test('nothing tells what the service is made with', async () => {
+test('does not reveal what software the service uses', async () => {
   const { headers } = await send('GET', '/');
   expect(headers.get('x-powered-by')).toBeNull();
   expect(headers.get('server')).toBeNull();

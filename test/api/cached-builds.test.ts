@@ -45,12 +45,12 @@ describe('builds that two replicas cache while polls find no change', () => {
       ({ id }) => sql(`UPDATE games SET visibility = 'private' WHERE id = $1`, [id]),
     ],
     [
-      'another name of the owner',
+      'a new username of the owner',
       unknown,
       (_, { id }) => sql(`UPDATE users SET username = 'renamed' || id WHERE id = $1`, [id]),
     ],
     [
-      'a game deleted',
+      'the deletion of a game',
       unknown,
       ({ id }) => sql(`DELETE FROM builds WHERE game_id = ${id}; DELETE FROM games WHERE id = ${id}`),
     ],
@@ -84,7 +84,7 @@ describe('builds that two replicas cache while polls find no change', () => {
   test('expire 700 ms after the last successful poll', async () => {
     const { game } = await gameWithBuild();
     await cached({ game_id: game.id }, { latest: '2.0' });
-    // A poll names the column, and a change doesn't.
+    // Breaks polls, which select the column by name. Changes still get recorded.
     await sql('ALTER TABLE build_changes RENAME xid TO broken');
     try {
       await make.build({ game, user_version: '3.0' });
@@ -115,7 +115,7 @@ describe('builds that two replicas cache while polls find no change', () => {
 
   test.each([
     [
-      'was long ago, since records of changes may have been deleted',
+      'was long ago, because records of changes may have been deleted since',
       () => theClock().setTimeOfDay(theClock().now() + 6 * 60_000),
     ],
     ['was on another server', () => replicas.moveToAnotherServer()],
@@ -133,7 +133,7 @@ describe('builds that two replicas cache while polls find no change', () => {
     }
   });
 
-  test('are not polled for when there was no request for 30 seconds', async () => {
+  test('are not polled for after 30 seconds without requests', async () => {
     const { game } = await gameWithBuild();
     const statements = countStatements(theApp());
     const polls = async () => {
@@ -152,7 +152,7 @@ describe('builds that two replicas cache while polls find no change', () => {
   });
 });
 
-test('a replica polls by itself', async () => {
+test('polls on its own timer', async () => {
   const { game } = await gameWithBuild();
   const statements = countStatements(theApp());
   for (let i = 0; i < 2; i++) await ask({ game_id: game.id })(baseUrl());
@@ -160,7 +160,7 @@ test('a replica polls by itself', async () => {
   statements.stop();
 });
 
-test('a change that may affect the newest build is recorded once per transaction, and no other change is', async () => {
+test('records a change that may affect the newest build once per transaction, and no other change', async () => {
   const { game, owner } = await gameWithBuild();
   const { owner: heir } = await gameWithBuild();
   const noted = async () =>
@@ -186,7 +186,7 @@ test('a change that may affect the newest build is recorded once per transaction
   }
 });
 
-test('records of changes are deleted ten minutes after they were committed', async () => {
+test('deletes records of changes ten minutes after their commit', async () => {
   const { game } = await gameWithBuild();
   const changes = theApp().get(BuildChanges);
   changes.stopPolling();
@@ -207,7 +207,7 @@ test('records of changes are deleted ten minutes after they were committed', asy
     await slow.query('BEGIN');
     const late = await record(slow);
     const early = await record({ query: async (text) => ({ rows: await sql(text) }) });
-    // As a dump of another server would contain it.
+    // As a dump restored from another server would contain it.
     const foreign = '9000000000000000000';
     await sql('INSERT INTO build_changes VALUES ($1)', [foreign]);
     await poll();

@@ -48,7 +48,7 @@ describe('a key that two replicas cache while polls find no change', () => {
         }),
     ],
     [
-      'replaced by another one',
+      'replaced by another key',
       INVALID,
       (id) =>
         sql('UPDATE api_keys SET key_hash = $2 WHERE id = $1', [
@@ -59,12 +59,12 @@ describe('a key that two replicas cache while polls find no change', () => {
     ['deleted with its user', INVALID, (_, { id }) => sql('DELETE FROM users WHERE id = $1', [id])],
     ['expired early', INVALID, (id) => sql('UPDATE api_keys SET expires_at = now() WHERE id = $1', [id])],
     [
-      'given other scopes',
+      'whose scopes change',
       good('collection:view'),
       (id) => sql(`UPDATE api_keys SET scopes = '{collection:view}' WHERE id = $1`, [id]),
     ],
     [
-      'one of more changed keys than a poll lists',
+      'one of more changed keys than one poll lists',
       good('profile:games'),
       () =>
         sql(`INSERT INTO api_keys (key_hash, hint, user_id)
@@ -72,14 +72,14 @@ describe('a key that two replicas cache while polls find no change', () => {
              UPDATE api_keys SET scopes = '{profile:games}'`),
     ],
     ['deleted with all others', INVALID, () => sql('TRUNCATE api_keys CASCADE')],
-  ])('is invalid or changed after the next poll when it is %s', async (_change, response, change) => {
+  ])('is invalid or updated after the next poll when it is %s', async (_change, response, change) => {
     const { key, id, owner } = await keyOfUser();
     await cached(key);
     await change(id, owner);
     await expectAfterPoll(key, response);
   });
 
-  test('is invalid when a transaction that revokes it commits, even after transactions that began later', async () => {
+  test('is invalid after the commit of a revocation, even after transactions that began later', async () => {
     const [{ key, id }, other] = [await keyOfUser(), await keyOfUser()];
     await onOneConnection(async (slow) => {
       await slow.query('BEGIN');
@@ -92,7 +92,7 @@ describe('a key that two replicas cache while polls find no change', () => {
     });
   });
 
-  /** A minute passes in which both replicas poll and get requests. */
+  /** Advances the clock by a minute, in which both replicas poll and get requests. */
   const passMinute = async (key: string) => {
     for (let seconds = 0; seconds < 60; seconds += 20) {
       theClock().advance(20_000);
@@ -101,7 +101,7 @@ describe('a key that two replicas cache while polls find no change', () => {
     }
   };
 
-  test('is looked up again when it expires, although nothing changes', async () => {
+  test('is looked up again when it expires, even if nothing changes', async () => {
     const { key, id } = await keyOfUser();
     await sql(`UPDATE api_keys SET expires_at = now() + interval '100 seconds' WHERE id = $1`, [id]);
     await cached(key);
@@ -119,7 +119,7 @@ describe('a key that two replicas cache while polls find no change', () => {
   test('expires 700 ms after the last successful poll', async () => {
     const { key, id } = await keyOfUser();
     await cached(key);
-    // A poll names the column, and a change doesn't.
+    // Breaks polls, which select the column by name. Changes still get recorded.
     await sql('ALTER TABLE api_key_changes RENAME xid TO broken');
     try {
       await sql(REVOKE, [id]);
@@ -150,7 +150,7 @@ describe('a key that two replicas cache while polls find no change', () => {
 
   test.each([
     [
-      'was long ago, since records of changes may have been deleted',
+      'was long ago, because records of changes may have been deleted since',
       () => theClock().setTimeOfDay(theClock().now() + 6 * 60_000),
     ],
     ['was on another server', () => replicas.moveToAnotherServer()],
@@ -168,7 +168,7 @@ describe('a key that two replicas cache while polls find no change', () => {
     }
   });
 
-  test('costs no statement after another one changed', async () => {
+  test('costs no statement after a change to another key', async () => {
     const [{ key }, other] = [await keyOfUser(), await keyOfUser()];
     await cached(other.key);
     await cached(key);
@@ -177,7 +177,7 @@ describe('a key that two replicas cache while polls find no change', () => {
     expect(await statementsOf(() => replicas.responses(ask(key)))).toEqual([]);
   });
 
-  test('costs no statement after thousands of others changed at once', async () => {
+  test('costs no statement after thousands of other keys change at once', async () => {
     const [{ key }, other] = [await keyOfUser(), await keyOfUser()];
     await sql(
       `INSERT INTO api_keys (key_hash, hint, user_id)
@@ -191,7 +191,7 @@ describe('a key that two replicas cache while polls find no change', () => {
     expect(await statementsOf(() => replicas.responses(ask(key)))).toEqual([]);
   });
 
-  test('is asked for again where more have changed than are kept apart', async () => {
+  test('is looked up again after more changes than are tracked individually', async () => {
     const { key } = await keyOfUser();
     await cached(key);
     const changes = theApp().get(KeyChanges);
@@ -204,7 +204,7 @@ describe('a key that two replicas cache while polls find no change', () => {
     expect(await questions()).toEqual(['live_api_keys']);
   });
 
-  test('has its last use recorded to the minute', async () => {
+  test('has its last use recorded once per minute', async () => {
     const { key, id } = await keyOfUser();
     const flush = () => Promise.all(replicas.apps.map((app) => app.get(ApiKeyUses).flush()));
     const used = async () =>
@@ -222,7 +222,7 @@ describe('a key that two replicas cache while polls find no change', () => {
   });
 });
 
-test('a change of a key is recorded, and no other change is', async () => {
+test('records a change to a key and no other change', async () => {
   const [one, other] = [await keyOfUser(), await keyOfUser()];
   const noted = async () => Number((await sql('SELECT count(*) AS n FROM api_key_changes'))[0]!.n);
   for (const [change, rows] of [
@@ -246,7 +246,7 @@ test('a change of a key is recorded, and no other change is', async () => {
   }
 });
 
-test('records of changes are deleted ten minutes after a poll read them', async () => {
+test('deletes records of changes ten minutes after a poll reads them', async () => {
   const [{ key, id }, active] = [await keyOfUser(), await keyOfUser()];
   await sql(REVOKE, [id]);
   const changes = theApp().get(KeyChanges);

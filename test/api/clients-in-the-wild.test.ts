@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { sendRaw } from '../support/raw';
 import { Actor, baseUrl, make, useStore } from '../support/store';
 
-// What clients send, byte for byte, with other names and keys.
+// Requests of real clients, byte for byte, with other names and keys.
 useStore();
 
 interface Sent {
@@ -16,7 +16,7 @@ async function exchange(lines: string[], body = ''): Promise<Sent> {
 }
 
 const DEFAULT = "leaf's Collection";
-/** Stands for the length of the body. */
+/** Placeholder for the length of the body. */
 const LENGTH = 'Content-Length';
 
 let owner: Actor;
@@ -41,14 +41,14 @@ describe('the Go client', () => {
   const post = (path: string, body: string) =>
     exchange([...head(`POST ${path}`).toSpliced(3, 0, `Content-Length: ${body.length}`), form, gzip], body);
 
-  test('reads with a bare key and a media type of its own', async () => {
+  test('sends a bare key and its own Accept header', async () => {
     expect(await exchange([...head('GET /profile'), gzip])).toMatchObject({
       status: 200,
       body: { user: { id: owner.id } },
     });
   });
 
-  test('reads what is wrong from the body of any status', async () => {
+  test('reads the error from the body, whatever the status', async () => {
     expect(await exchange([...head('GET /profile', 'nonsense'), gzip])).toEqual({
       status: 401,
       body: { errors: ['invalid key'] },
@@ -81,7 +81,7 @@ describe('the Go client', () => {
     expect(
       (body as { collection_games: { game_id: number }[] }).collection_games.map((one) => one.game_id),
     ).toEqual([others[1]!.id, game.id]);
-    // A pointer to an empty string clears a field; nothing at all changes nothing.
+    // A pointer to an empty string clears a field; an omitted field leaves it unchanged.
     expect(await post(`/collections/${id}`, 'description=')).toMatchObject({
       body: { collection: { description: null, title: 'To play & finish' } },
     });
@@ -89,7 +89,7 @@ describe('the Go client', () => {
     expect(await post(`/collections/${id}/delete`, '')).toEqual({ status: 200, body: { success: true } });
   });
 
-  test('in its first versions has the key in the path, and a JWT bare in the header', async () => {
+  test('sends the key in the path, or a bare JWT in the header, in its first versions', async () => {
     const old = (path: string, ...more: string[]) =>
       exchange([`GET /api/1/${path} HTTP/1.1`, 'Host: h', 'User-Agent: go-client', ...more, gzip]);
     expect(await old(`${owner.key}/my-games`)).toMatchObject({ status: 200 });
@@ -123,7 +123,7 @@ describe('page loops', () => {
   }
 
   test.each([0, 1, 3, 4, 5, 8])(
-    'of %i games, four a page, that stop at an empty page or at a short one',
+    'of %i games, four per page, stop at an empty or short page',
     async (count) => {
       const { collection, games } = await collectionOf(count);
       const untilEmpty: number[] = [];
@@ -145,13 +145,13 @@ describe('page loops', () => {
   );
 });
 
-describe('e-mail addresses with a plus sign', () => {
+describe('email addresses with a plus sign', () => {
   test.each([
     'ada+games@example.com',
     'ada%2Bgames@example.com',
     'ada%20games@example.com',
     'ADA+Games%40example.com',
-  ])('%s in the query', async (written) => {
+  ])('%s in the query string', async (written) => {
     const { key } = await make.downloadKey({ game, email: 'ada+games@example.com' });
     for (const path of [
       `/games/${game.id}/download_keys?email=${written}`,
@@ -217,7 +217,7 @@ describe('libraries and engines', () => {
       'a GET that announces an empty body',
       [`GET ${path} HTTP/1.1`, 'Host: h', 'Content-Type: application/json', 'Content-Length: 0'],
     ],
-    ['an address with the host in it, as to a proxy', [`GET http://h${path} HTTP/1.1`, 'Host: h']],
+    ['an absolute URL, as sent to a proxy', [`GET http://h${path} HTTP/1.1`, 'Host: h']],
     [
       'a page in a browser',
       [
@@ -229,15 +229,15 @@ describe('libraries and engines', () => {
         'Pragma: no-cache',
       ],
     ],
-  ])('%s asks for the newest version', async (_name, lines) => {
+  ])('%s requests the newest version', async (_name, lines) => {
     expect(await exchange(lines)).toEqual({ status: 200, body: { latest: '1.2.0' } });
   });
 
   test.each<[string, string[], string, string]>([
     ['an empty form', ['Content-Type: application/x-www-form-urlencoded', 'Content-Length: 0'], '', DEFAULT],
-    ['an empty body of no type', ['Content-Length: 0'], '', DEFAULT],
-    ['neither type nor length', [], '', DEFAULT],
-    ['no chunks at all', ['Transfer-Encoding: chunked'], '0\r\n\r\n', DEFAULT],
+    ['an empty body without a type', ['Content-Length: 0'], '', DEFAULT],
+    ['neither a type nor a length', [], '', DEFAULT],
+    ['an empty chunked body', ['Transfer-Encoding: chunked'], '0\r\n\r\n', DEFAULT],
     ['a form', ['Content-Type: application/x-www-form-urlencoded; charset=UTF-8', LENGTH], 'title=A', 'A'],
     ['JSON', ['Content-Type: application/json; charset=utf-8', LENGTH], '{"title":"A"}', 'A'],
     [
@@ -247,7 +247,7 @@ describe('libraries and engines', () => {
       'A',
     ],
     [
-      'sections whose boundary is quoted',
+      'multipart with a quoted boundary',
       ['Content-Type: multipart/form-data; boundary="q z"', LENGTH],
       '--q z\r\nContent-Disposition: form-data; name="title"\r\n\r\nA\r\n--q z--\r\n',
       'A',
@@ -263,7 +263,7 @@ describe('libraries and engines', () => {
     expect(await exchange(head, body)).toMatchObject({ status: 200, body: { collection: { title } } });
   });
 
-  test('ids as a JSON array in one field, with spaces as some libraries write them', async () => {
+  test('accepts IDs as a JSON array in one field, with the spaces that some libraries write', async () => {
     const collection = await make.collection({ owner, games: [game] });
     for (const ids of [`[${game.id}]`, `[ ${game.id} ]`, `%5B${game.id}%5D`, `%5B+${game.id}+%5D`, '[]']) {
       const body = `game_ids=${ids}`;
@@ -282,7 +282,7 @@ describe('libraries and engines', () => {
     }
   });
 
-  test('a client that waits for 100 Continue before it sends its form', async () => {
+  test('supports a client that waits for 100 Continue before it sends its form', async () => {
     const said = await converse(
       [
         'POST /collections HTTP/1.1',
@@ -298,7 +298,7 @@ describe('libraries and engines', () => {
     expect(said).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n[^]*"title":"A"/);
   });
 
-  test('two requests at once on one connection get their responses in order', async () => {
+  test('responds in order to two pipelined requests', async () => {
     const said = await converse([
       'GET /health/live HTTP/1.1',
       'Host: h',
@@ -311,7 +311,7 @@ describe('libraries and engines', () => {
   });
 });
 
-/** All that the server says until it closes; `then` is sent once it has said to continue. */
+/** All that the server sends until it closes the connection; `then` is sent after a 100 Continue. */
 function converse(lines: string[], then = ''): Promise<string> {
   const { hostname, port } = new URL(baseUrl());
   return new Promise((resolve, reject) => {

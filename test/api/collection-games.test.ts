@@ -19,7 +19,7 @@ async function page(actor: Actor, id: number, query: Record<string, unknown> = {
 const positions = (entries: Entry[]) => entries.map(({ position }) => position);
 
 describe('GET /collections/ID/collection-games', () => {
-  test('an entry and its game', async () => {
+  test('returns an entry with its game', async () => {
     const { owner, developer, stranger } = await actors();
     const game = await make.game({
       owner: developer,
@@ -68,7 +68,7 @@ describe('GET /collections/ID/collection-games', () => {
     );
   });
 
-  test('a private collection, and one that does not exist', async () => {
+  test('returns 404 for a private collection and a missing one', async () => {
     const { owner, admin, stranger } = await actors();
     const { id } = await make.collection({ owner, admins: [admin], private: true });
     for (const missing of [id, id + 1000])
@@ -98,7 +98,7 @@ describe('GET /collections/ID/collection-games', () => {
     );
   });
 
-  test.each(['2', '1000', '1000000'])('page %s is past the end, and empty', async (page) => {
+  test.each(['2', '1000', '1000000'])('returns an empty page %s past the end', async (page) => {
     const { owner } = await actors();
     const { id } = await make.collection({ owner, games: [await make.game({ owner })] });
     const { status, body } = await owner.get(`/collections/${id}/collection-games`, {
@@ -108,7 +108,7 @@ describe('GET /collections/ID/collection-games', () => {
     expect([status, body]).toMatchObject([200, { collection_games: [] }]);
   });
 
-  test('pages are full of what the caller sees, and positions count all', async () => {
+  test('fills pages with the entries that the caller can view and counts all in positions', async () => {
     const { owner, admin, developer, stranger } = await actors();
     const buyer = await make.user({ emails: [{ email: 'buyer@example.com', verified: true }] });
     const helper = await make.user();
@@ -132,7 +132,7 @@ describe('GET /collections/ID/collection-games', () => {
     const all = games.map((_, i) => i + 1);
     const seenBy = new Map<Actor, number[]>([
       [stranger, all.filter((n) => !hidden(n))],
-      // Editing the collection shows nobody else's games.
+      // An editor of the collection can't view other users' private games.
       [owner, all.filter((n) => !hidden(n))],
       [buyer, all.filter((n) => !hidden(n) || n === 5 || n === 15)],
       [helper, all.filter((n) => !hidden(n) || n === 8)],
@@ -173,11 +173,11 @@ describe('GET /collections/ID/collection-games', () => {
          SELECT $1, id, (row_number() OVER (ORDER BY id)) * 3 - 150000, $2 FROM games WHERE slug LIKE 'huge-%'`,
         [huge.id, owner.id],
       );
-      // Waits for all of it to be on disk, before which a vacuum marks nothing as seen by all.
+      // Waits until it is on disk. Before that, VACUUM marks no page as all-visible.
       await sql(
         `SET LOCAL synchronous_commit = on; UPDATE collections SET games_count = 100000 WHERE id = ${huge.id}`,
       );
-      // As autovacuum does after so many inserts; whoever looked at them at that moment keeps it from marking them.
+      // Like autovacuum after this many inserts. A concurrent transaction on these rows prevents marking them.
       await until(async () => {
         await sql('VACUUM (ANALYZE) collection_games, games, collections, users');
         const marked = await sql(
@@ -187,9 +187,9 @@ describe('GET /collections/ID/collection-games', () => {
       }, 30_000);
     }, 60_000);
 
-    test('a page from the middle', async () => {
+    test('returns a page from the middle', async () => {
       const entries = await page(reader, huge.id, { page: 451, per_page: 100 });
-      // Of ten games, nine are seen: 45,000 of them lie before, and with them 5,000 that are not.
+      // Nine of ten games are visible: 45,000 precede the page, along with 5,000 that are not visible.
       expect(positions(entries)).toEqual(
         Array.from({ length: 112 }, (_, i) => 50_001 + i)
           .filter((position) => position % 10 !== 0)
@@ -198,7 +198,7 @@ describe('GET /collections/ID/collection-games', () => {
       expect(await page(reader, huge.id, { page: 901, per_page: 100 })).toEqual([]);
     });
 
-    test('a page has 100 entries, and 500 where they are asked for', async () => {
+    test('returns 100 entries per page by default and up to 500 on request', async () => {
       const [first, second] = [await page(reader, huge.id), await page(reader, huge.id, { page: 2 })];
       expect([first.length, second.length]).toEqual([100, 100]);
       const most = await page(reader, huge.id, { per_page: 500 });
@@ -206,12 +206,12 @@ describe('GET /collections/ID/collection-games', () => {
       expect(most.slice(0, 200)).toEqual([...first, ...second]);
     });
 
-    // The planner may know the values, or make one plan for all.
+    // The planner may use a custom or a generic plan.
     describe.each(['force_custom_plan', 'force_generic_plan'])('with %s', (mode) => {
       test.each([
         ['the first page', FIRST_PAGE, [], 1],
         ['a page from the middle', LATER_PAGE, [45_000], 3],
-      ] as const)('%s walks the index and sorts nothing', async (_, { text }, offset, walks) => {
+      ] as const)('%s walks the index without sorting', async (_, { text }, offset, walks) => {
         const plan = await planOf(mode, text, [huge.id, reader.id, 100, ...offset]);
         expect(plan.filter((node) => /Sort/.test(node['Node Type']))).toEqual([]);
         const entries = plan.filter((node) => node['Relation Name'] === 'collection_games');
@@ -219,7 +219,7 @@ describe('GET /collections/ID/collection-games', () => {
           new Set(['collection_games_sort_key_key']),
         );
         expect(entries).toHaveLength(walks);
-        // Of the rows themselves no more are fetched than the page holds, seen and not, and one to look ahead.
+        // Fetches only the rows of the page, visible or not, and one to detect the next page.
         expect(Math.min(...entries.map((node) => node['Actual Rows']))).toBeLessThanOrEqual(113);
         const games = plan.filter((node) => node['Relation Name'] === 'games');
         const asked = ['games_hidden_idx', 'games_hash_idx'].slice(-games.length);
@@ -241,7 +241,7 @@ describe('GET /collections/ID/collection-games', () => {
       const plan = await theApp()
         .get(Database)
         .transaction(async (db) => {
-          // Two collections in all make the planner expect 50,000 entries in any, and compile what it thinks is slow.
+          // With two collections in total the planner expects 50,000 entries in each, and would use JIT compilation.
           await db.query('SET LOCAL jit = off');
           await db.query(`SET LOCAL plan_cache_mode = ${mode}`);
           await db.query(`PREPARE explained AS ${text}`);
@@ -257,7 +257,7 @@ describe('GET /collections/ID/collection-games', () => {
   });
 });
 
-describe('writes name rows, and write no others', () => {
+describe('writes only the named rows', () => {
   const versions = async (id: number) =>
     new Map(
       (
@@ -268,7 +268,7 @@ describe('writes name rows, and write no others', () => {
       ).map(({ game_id, version }) => [game_id, version]),
     );
 
-  test('add, remove and order', async () => {
+  test('adds, removes and orders', async () => {
     const { owner } = await actors();
     const games = await Promise.all(Array.from({ length: 30 }, () => make.game({ owner })));
     const extra = await make.game({ owner });

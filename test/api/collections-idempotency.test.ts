@@ -48,7 +48,7 @@ const owned = ({ id }: Actor) => sql('SELECT id FROM collections WHERE user_id =
 const USED = failure(400, 'Idempotency-Key was used with other parameters');
 const MALFORMED = failure(400, 'Idempotency-Key must be given once, as 1 to 255 printable ASCII characters');
 
-test('the second response is the first one, and nothing happens twice', async () => {
+test('repeats the first response for the same key without a second effect', async () => {
   const { owner } = await actors();
   const first = await post(owner, '/collections', { title: 'One' }, 'a');
   expect(first.status).toBe(200);
@@ -58,7 +58,7 @@ test('the second response is the first one, and nothing happens twice', async ()
   expect(await owned(owner)).toHaveLength(2);
 });
 
-test('no user fills the disk with responses: then what has no response yet is 429, and changes nothing', async () => {
+test('returns 429 to a new key when a user has used up the storage for responses', async () => {
   const { owner, stranger } = await actors();
   const first = await post(owner, '/collections', { title: 'One' }, 'a');
   const { quota } = theApp().get(IdempotencyService) as unknown as { quota: IdempotencyQuota };
@@ -76,7 +76,7 @@ test('no user fills the disk with responses: then what has no response yet is 42
   expect((await post(owner, '/collections', { title: 'Two' }, 'b')).status).toBe(200);
 });
 
-test('the parameters count, not how they were sent', async () => {
+test('compares parameters, not how they are sent', async () => {
   const { owner } = await actors();
   const first = await post(owner, '/collections', { title: 'One', private: 'yes' }, 'a');
   const asJson = await send('POST', '/collections', {
@@ -88,7 +88,7 @@ test('the parameters count, not how they were sent', async () => {
   expect(await owned(owner)).toHaveLength(1);
 });
 
-test('a key belongs to one route', async () => {
+test('distinguishes equal keys on different routes', async () => {
   const { owner } = await actors();
   const game = await make.game({ owner });
   const { id } = await make.collection({ owner });
@@ -98,7 +98,7 @@ test('a key belongs to one route', async () => {
   expect(await post(owner, `/collections/${other.id}/add-game`, { game_id: game.id }, 'a')).toEqual(USED);
 });
 
-test('a key belongs to one credential', async () => {
+test('distinguishes equal keys of different credentials', async () => {
   const { owner, stranger } = await actors();
   const another = owner.with(await make.key({ owner }));
   for (const actor of [owner, another, stranger])
@@ -107,7 +107,7 @@ test('a key belongs to one credential', async () => {
   expect(await owned(stranger)).toHaveLength(1);
 });
 
-test('a key belongs to one user, also where an import gives the credential to another', async () => {
+test('distinguishes equal keys of different users, even after an import assigns the credential to another user', async () => {
   const { owner, stranger } = await actors();
   const first = await post(owner, '/collections', { title: 'One' }, 'a');
   await sql('UPDATE api_keys SET user_id = $2 WHERE user_id = $1', [owner.id, stranger.id]);
@@ -121,7 +121,7 @@ test('a key belongs to one user, also where an import gives the credential to an
   expect(await owned(stranger)).toHaveLength(1);
 });
 
-test('a response that the version before has kept, which did not ask for the user, is given', async () => {
+test('repeats a response that the previous version stored without a user', async () => {
   const { owner } = await actors();
   const first = await post(owner, '/collections', { title: 'One' }, 'a');
   await sql('UPDATE idempotency_keys SET user_id = NULL');
@@ -129,7 +129,7 @@ test('a response that the version before has kept, which did not ask for the use
   expect(await owned(owner)).toHaveLength(1);
 });
 
-test('every write takes a key', async () => {
+test('supports a key on every write', async () => {
   const { owner } = await actors();
   const game = await make.game({ owner });
   const { id } = await make.collection({ owner, games: [game] });
@@ -145,12 +145,12 @@ test('every write takes a key', async () => {
   for (const [path, fields] of writes) first.push(await post(owner, path, fields, path));
   expect(first.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200]);
   expect(first[3]!.body).toEqual({ success: true, removed: true });
-  // The collection is gone; the responses are not.
+  // The collection is deleted, but its responses are still available.
   for (const [i, [path, fields]] of writes.entries())
     expect(await post(owner, path, fields, path)).toEqual(first[i]);
 });
 
-test('a failure is not kept', async () => {
+test('does not store error responses', async () => {
   const { owner, stranger } = await actors();
   const game = await make.game({ owner, visibility: 'private' });
   expect(await post(stranger, '/collections', { game_id: game.id }, 'a')).toEqual(
@@ -161,7 +161,7 @@ test('a failure is not kept', async () => {
   expect(await sql('SELECT FROM idempotency_keys WHERE answer IS NULL')).toEqual([]);
 });
 
-test('many at once: one happens, all get the same response', async () => {
+test('executes one of several concurrent requests and sends its response to all', async () => {
   const { owner } = await actors();
   const responses = await Promise.all(
     Array.from({ length: 8 }, () => post(owner, '/collections', { title: 'One' }, 'a')),
@@ -171,7 +171,7 @@ test('many at once: one happens, all get the same response', async () => {
   expect(await owned(owner)).toHaveLength(1);
 });
 
-test('another replica knows the key', async () => {
+test('recognizes a key on another replica', async () => {
   const { owner } = await actors();
   const first = await post(owner, '/collections', { title: 'One' }, 'a');
   const replica = await openApp({ DATABASE_URL: theApp().get(Settings).DATABASE_URL });
@@ -191,7 +191,7 @@ test('another replica knows the key', async () => {
   }
 });
 
-test('a retry after a response that was never read', async () => {
+test('supports a retry when the client did not read the response', async () => {
   const { owner } = await actors();
   await new Promise<void>((resolve) => {
     const lost = request(`${baseUrl()}/collections`, {
@@ -210,7 +210,7 @@ test('a retry after a response that was never read', async () => {
   expect(await owned(owner)).toHaveLength(1);
 });
 
-test('a transaction that is killed leaves neither effect nor key', async () => {
+test('stores neither effect nor key when a transaction is killed', async () => {
   const { owner } = await actors();
   const game = await make.game({ owner });
   const { id } = await make.collection({ owner });
@@ -236,7 +236,7 @@ test('a transaction that is killed leaves neither effect nor key', async () => {
   ]);
 });
 
-test('a key is free again after a day, and swept', async () => {
+test('deletes a key after a day, when it can be reused', async () => {
   const { owner } = await actors();
   const first = await post(owner, '/collections', { title: 'One' }, 'a');
   await post(owner, '/collections', { title: 'Two' }, 'b');
@@ -262,13 +262,13 @@ test('a key is free again after a day, and swept', async () => {
   expect(await owned(owner)).toHaveLength(3);
 });
 
-test.each([[''], ['x'.repeat(256)], ['caf\u00e9'], ['a\tb']])('the key %j', async (key) => {
+test.each([[''], ['x'.repeat(256)], ['caf\u00e9'], ['a\tb']])('validates the key %j', async (key) => {
   const { owner } = await actors();
   expect(await post(owner, '/collections', {}, key)).toEqual(MALFORMED);
   expect(await owned(owner)).toEqual([]);
 });
 
-test('two keys on one request', async () => {
+test('rejects two keys on one request', async () => {
   const { owner } = await actors();
   const status = await new Promise<number | undefined>((resolve, reject) => {
     const twice = request(`${baseUrl()}/collections`, {
@@ -282,7 +282,7 @@ test('two keys on one request', async () => {
   expect(status).toBe(400);
 });
 
-test('collections that one user makes at once share transactions', async () => {
+test('shares transactions between concurrent creations of one user', async () => {
   const maker = await make.user();
   await Promise.all(
     Array.from({ length: 20 }, (_, i) => maker.post('/collections', { title: `At once ${i}` })),

@@ -24,7 +24,7 @@ beforeEach(async () => {
 
 type Fields = Record<string, unknown>;
 
-/** The four ways in which a client may send the same. */
+/** The four ways in which a client can send the same parameters. */
 const WAYS: Record<
   string,
   (actor: Actor, path: string, fields: Fields) => Promise<{ status: number; body: unknown }>
@@ -47,7 +47,7 @@ const WAYS: Record<
 };
 const textOf = (value: unknown) => (typeof value === 'object' ? JSON.stringify(value) : String(value));
 
-/** What the description does not promise, and the service takes all the same. */
+/** Sends requests that the API description does not document but the service accepts. */
 async function postUndescribed(path: string, fields: Record<string, string> | string) {
   const isJson = typeof fields === 'string';
   const response = await fetch(baseUrl() + path, {
@@ -68,7 +68,7 @@ const entries = async () =>
 describe.each(Object.keys(WAYS))('parameters by %s', (way) => {
   const post = (path: string, fields: Fields = {}) => WAYS[way]!(owner, path, fields);
 
-  test('update', async () => {
+  test('updates a collection', async () => {
     const fields = {
       title: '  Nüw 🎲 ',
       description: '<b>n</b><i onclick="x">w</i>',
@@ -89,7 +89,7 @@ describe.each(Object.keys(WAYS))('parameters by %s', (way) => {
     ]);
   });
 
-  test('create, add, update an entry, order, remove', async () => {
+  test('creates; adds, updates, orders and removes entries', async () => {
     const other = await make.game({ owner });
     expect(await post('/collections', { title: 'T', game_id: game.id, blurb: '<b>x</b>' })).toMatchObject({
       status: 200,
@@ -120,7 +120,7 @@ describe.each(Object.keys(WAYS))('parameters by %s', (way) => {
   });
 });
 
-describe('only what is sent changes', () => {
+describe('changes only the parameters that are sent', () => {
   const OLD = { title: 'Old', description: 'old', private: false, layout: 'list' };
 
   test.each([[{ title: 'New' }], [{ description: 'new' }], [{ private: true }], [{ layout: 'grid' }]])(
@@ -133,13 +133,13 @@ describe('only what is sent changes', () => {
     },
   );
 
-  test('nothing sent, nothing changed', async () => {
+  test('changes nothing without parameters', async () => {
     const before = await sql('SELECT * FROM collections WHERE id = $1', [id]);
     expect((await owner.post(`/collections/${id}`, {})).status).toBe(200);
     expect(await sql('SELECT * FROM collections WHERE id = $1', [id])).toEqual(before);
   });
 
-  test('an empty text clears', async () => {
+  test('clears a field with an empty string', async () => {
     await owner.post(`/collections/${id}/collection-games/${game.id}`, { blurb: 'x' });
     expect(await owner.post(`/collections/${id}`, { description: '' })).toMatchObject({
       body: { collection: { description: null } },
@@ -156,7 +156,7 @@ describe('only what is sent changes', () => {
 });
 
 describe('on_profile', () => {
-  test("an admin's choice is not the owner's", async () => {
+  test('stores on_profile separately for the owner and each admin', async () => {
     const admin = await make.user();
     await sql('INSERT INTO collection_admins (collection_id, user_id) VALUES ($1, $2)', [id, admin.id]);
     const shown = async () =>
@@ -190,7 +190,7 @@ describe('titles', () => {
     '\u3164\uffa0\u115f',
     '\ufe0f\u{e0041}\u{e0100}',
     '\u2800\u2028',
-  ])('%j is blank: the default on create, rejected on update', async (title) => {
+  ])('treats %j as blank: the default on create, an error on update', async (title) => {
     expect(await postUndescribed('/collections', { title })).toMatchObject({
       body: { collection: { title: `${owner.username}'s Collection` } },
     });
@@ -199,7 +199,7 @@ describe('titles', () => {
     );
   });
 
-  test('the default fits, whatever the username', async () => {
+  test('truncates the default to fit, whatever the username', async () => {
     const long = await make.user({ username: 'a'.repeat(63) });
     expect(await long.post('/collections')).toMatchObject({
       status: 200,
@@ -207,7 +207,7 @@ describe('titles', () => {
     });
   });
 
-  test('60 code points, counted after trimming', async () => {
+  test('allows 60 code points, counted after trimming', async () => {
     const title = '🎲'.repeat(60);
     expect(await postUndescribed(`/collections/${id}`, { title: `  ${title}  ` })).toMatchObject({
       body: { collection: { title } },
@@ -219,7 +219,7 @@ describe('titles', () => {
   });
 
   test.each(['a\tb', 'a\nb', '\x1b[1m', 'a\x7f', '\u0085', '\u200b\r\u200b'])(
-    '%j has a control character',
+    'rejects %j because of its control characters',
     async (title) => {
       for (const path of ['/collections', `/collections/${id}`])
         expect(await owner.post(path, { title })).toEqual(
@@ -228,7 +228,7 @@ describe('titles', () => {
     },
   );
 
-  test('blanks around a title, of any kind, are not part of it', async () => {
+  test('trims all kinds of white space', async () => {
     expect(
       await postUndescribed(`/collections/${id}`, { title: '\n\t Tri\u00adm \u200d x\u3000\r\n' }),
     ).toMatchObject({
@@ -236,7 +236,7 @@ describe('titles', () => {
     });
   });
 
-  test.each([[1], [{}], [[]], [true]])('%j in JSON is no title', async (title: unknown) => {
+  test.each([[1], [{}], [[]], [true]])('rejects %j in JSON', async (title: unknown) => {
     expect(await owner.postJson(`/collections/${id}`, { title })).toEqual(
       failure(400, 'title must be a string'),
     );
@@ -247,7 +247,7 @@ describe('titles', () => {
 describe('JSON', () => {
   const json = (fields: string, path = `/collections/${id}`) => owner.postJson(path, `{${fields}}`);
 
-  test('null clears what an empty text clears, and what was read can be written back', async () => {
+  test('accepts null where an empty string clears, so that a response can be sent back', async () => {
     await owner.post(`/collections/${id}/collection-games/${game.id}`, { blurb: 'x' });
     expect(await json('"description":null')).toMatchObject({ body: { collection: { description: null } } });
     expect(await json('"blurb":null', `/collections/${id}/collection-games/${game.id}`)).toMatchObject({
@@ -257,7 +257,7 @@ describe('JSON', () => {
     expect(await owner.postJson(`/collections/${id}`, read)).toEqual(ok({ collection: read }));
   });
 
-  test('null of any other parameter is as if it were left out', async () => {
+  test('ignores other parameters that are null', async () => {
     const before = await collection();
     expect(
       await json('"title":null,"private":null,"layout":null,"on_profile":null,"collection_id":null'),
@@ -288,7 +288,7 @@ describe('JSON', () => {
     ['1.5', 400],
     ['-1', 400],
     ['9007199254740991.4', 400],
-  ])('the number %s as an id: %i', async (number, status) => {
+  ])('reads the number %s as an ID: %i', async (number, status) => {
     await sql(
       `INSERT INTO games (id, user_id, slug, title, published_at) VALUES (1000000, $1, 'million', 'M', now())
        ON CONFLICT DO NOTHING`,
@@ -300,7 +300,7 @@ describe('JSON', () => {
     if (status === 200) expect(response.body).toMatchObject({ collection_game: { game_id: 1_000_000 } });
   });
 
-  test('ids beyond 2^53 in a list are different ids, and those of no game', async () => {
+  test('distinguishes IDs beyond 2^53 in a list, none of which match a game', async () => {
     const ask = (ids: string) => json(`"game_ids":${ids}`, `/collections/${id}/order`);
     expect(
       await postUndescribed(`/collections/${id}/order`, '{"game_ids":[9007199254740992,9007199254740993]}'),
@@ -322,7 +322,7 @@ describe('JSON', () => {
       expect(await ask(ids)).toEqual(failure(400, NOT_A_LIST));
   });
 
-  test('a name twice, whatever stands there', async () => {
+  test('rejects a repeated name, whatever its values', async () => {
     for (const fields of [
       '"title":"a","title":"b"',
       '"title":"a","title":null,"title":1',
@@ -335,8 +335,8 @@ describe('JSON', () => {
   });
 });
 
-describe("a path parameter's name in query or body", () => {
-  test('is ignored where it has the same value', async () => {
+describe('a path parameter that is repeated in the query or body', () => {
+  test('is ignored if it has the same value', async () => {
     const path = `/collections/${id}`;
     for (const response of [
       await owner.get(`${path}?collection_id=${id}`),
@@ -349,7 +349,7 @@ describe("a path parameter's name in query or body", () => {
     expect(await collection()).toMatchObject({ title: 'New' });
   });
 
-  test('is rejected where it differs, or comes twice', async () => {
+  test('is rejected if its value differs or it is repeated', async () => {
     const path = `/collections/${id}`;
     const once = failure(400, 'collection_id must be given once');
     for (const query of [`${id + 1}`, `0${id}`, `${id}.0`, '', ` ${id}`, 'x', `${id}&collection_id=${id}`])
@@ -365,7 +365,7 @@ describe("a path parameter's name in query or body", () => {
 
 const NOT_A_LIST = 'game_ids must be a JSON array of integers';
 
-describe('bad input changes nothing', () => {
+describe('invalid input changes nothing', () => {
   test.each<[string, Fields, string[]]>([
     ['add-game', {}, ['game_id is required']],
     ['add-game', { game_id: '' }, ['game_id must be an integer']],
@@ -417,20 +417,20 @@ describe('bad input changes nothing', () => {
     expect(await entries()).toEqual([[game.id, null]]);
   });
 
-  test('an HTML bomb that fits into a body', async () => {
+  test('accepts an HTML bomb that fits into a body', async () => {
     expect(await owner.post(`/collections/${id}`, { description: '<p>x</p>'.repeat(10_000) })).toEqual(
       failure(400, 'description must be at most 20000 characters'),
     );
     expect(await owner.post(`/collections/${id}`, { description: '<b>'.repeat(26_000) })).toMatchObject({
       body: { collection: { description: null } },
     });
-    // Nothing would be left of it, and nobody parses it to find out.
+    // Sanitizing would remove all of it, so it isn't parsed.
     expect(await owner.post(`/collections/${id}`, { description: '<b>'.repeat(27_000) })).toEqual(
       failure(400, 'description must be at most 20000 characters'),
     );
   });
 
-  test('500 ids, and ids that no game has', async () => {
+  test('accepts 500 IDs, including those of missing games', async () => {
     const ids = [game.id, ...Array.from({ length: 499 }, (_, i) => 1_000_000 + i)];
     expect(
       await owner.post(`/collections/${id}/order`, { game_ids: ids, remove_game_ids: ids.slice(1) }),
@@ -444,13 +444,13 @@ describe('bad input changes nothing', () => {
     );
   });
 
-  test('the same name in query and body', async () => {
+  test('rejects the same name in query and body', async () => {
     expect(await owner.post(`/collections/${id}/add-game?game_id=${game.id}`, { game_id: game.id })).toEqual(
       failure(400, 'game_id must be given once'),
     );
   });
 
-  test('a description is measured after sanitising', async () => {
+  test('limits the length of the sanitized description', async () => {
     expect(
       await owner.post(`/collections/${id}`, {
         description: `<script>${'x'.repeat(30_000)}</script>${'🎲'.repeat(20_000)}`,
@@ -458,14 +458,14 @@ describe('bad input changes nothing', () => {
     ).toMatchObject({ status: 200, body: { collection: { description: '🎲'.repeat(20_000) } } });
   });
 
-  test('an unknown parameter is ignored', async () => {
+  test('ignores an unknown parameter', async () => {
     expect(
       (await owner.post(`/collections/${id}`, { constructor: 'x', __proto__: 'y', user_id: 1 })).status,
     ).toBe(200);
     expect(await collection()).toMatchObject({ user_id: owner.id });
   });
 
-  test('a file in a form', async () => {
+  test('rejects a file in a form', async () => {
     const form = new FormData();
     form.set('title', new Blob(['x']), 'x.txt');
     const response = await fetch(`${baseUrl()}/collections/${id}`, {
@@ -477,22 +477,19 @@ describe('bad input changes nothing', () => {
   });
 });
 
-test.each(['', '; name=""'])(
-  'a part of a multipart body without a name%s counts for nothing',
-  async (name) => {
-    const parts = [
-      ['; name="title"', 'New'],
-      [name, 'nobody'],
-    ].map(([given, value]) => `--b\r\nContent-Disposition: form-data${given}\r\n\r\n${value}\r\n`);
-    const { status, body } = await send('POST', `/collections/${id}`, {
-      headers: { ...owner.headers, 'content-type': 'multipart/form-data; boundary=b' },
-      body: `${parts.join('')}--b--\r\n`,
-    });
-    expect([status, body]).toMatchObject([200, { collection: { title: 'New' } }]);
-  },
-);
+test.each(['', '; name=""'])('ignores a part of a multipart body without a name%s', async (name) => {
+  const parts = [
+    ['; name="title"', 'New'],
+    [name, 'nobody'],
+  ].map(([given, value]) => `--b\r\nContent-Disposition: form-data${given}\r\n\r\n${value}\r\n`);
+  const { status, body } = await send('POST', `/collections/${id}`, {
+    headers: { ...owner.headers, 'content-type': 'multipart/form-data; boundary=b' },
+    body: `${parts.join('')}--b--\r\n`,
+  });
+  expect([status, body]).toMatchObject([200, { collection: { title: 'New' } }]);
+});
 
-test('a list has blanks as JSON has them, and no others', async () => {
+test('accepts only JSON white space in a list', async () => {
   const order = (game_ids: string) => owner.post(`/collections/${id}/order`, { game_ids });
   expect(await order(` [ ${game.id}\t,\r\n999 ] `)).toEqual(ok({ success: true }));
   expect(await order(`[${game.id}\u00a0]`)).toEqual(

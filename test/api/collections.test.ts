@@ -12,7 +12,7 @@ const collectionOf = ({ body }: { body: unknown }) =>
   (body as { collection: Fields & { id: number } }).collection;
 
 describe('GET /collections/ID', () => {
-  test('a collection', async () => {
+  test('returns a collection', async () => {
     const { owner, stranger } = await actors();
     const game = await make.game({ owner });
     const { id } = await make.collection({
@@ -41,7 +41,7 @@ describe('GET /collections/ID', () => {
     );
   });
 
-  test('a private one is there for those who can edit it, and for nobody else', async () => {
+  test('returns a private collection only to its editors', async () => {
     const { owner, admin, stranger } = await actors();
     const { id } = await make.collection({ owner, admins: [admin], private: true });
     expect(await stranger.get(`/collections/${id}`)).toEqual(MISSING);
@@ -51,7 +51,7 @@ describe('GET /collections/ID', () => {
   });
 
   test.each(['2147483648', '9007199254740993', '9223372036854775807', '0'])(
-    'the id %s is not found',
+    'returns 404 for the ID %s',
     async (id) => {
       const { owner } = await actors();
       expect(await owner.get(`/collections/${id}`)).toEqual(MISSING);
@@ -59,7 +59,7 @@ describe('GET /collections/ID', () => {
   );
 
   test.each(['abc', '1.5', '1e3', '0x10', '%2012%20', '+5', '%D9%A1', '%00', '99999999999999999999'])(
-    'the id %s is no integer',
+    'returns 400 for the ID %s',
     async (id) => {
       const { owner } = await actors();
       expect(await owner.get(`/collections/${id}`)).toEqual(failure(400, 'collection_id must be an integer'));
@@ -68,13 +68,13 @@ describe('GET /collections/ID', () => {
 });
 
 describe('POST /collections', () => {
-  test('the address has no character that an address must not have', async () => {
+  test('returns a URL without characters that need escaping', async () => {
     const { owner } = await actors();
     const { id, url } = collectionOf(await owner.post('/collections', { title: 'ночь 𐱅!' }));
     expect(url).toBe(`https://gamewharf.example/c/${id}/%D0%BD%D0%BE%D1%87%D1%8C-%F0%90%B1%85`);
   });
 
-  test('with nothing said', async () => {
+  test('without parameters', async () => {
     const { owner } = await actors();
     const response = await owner.post('/collections');
     const { id } = collectionOf(response);
@@ -97,7 +97,7 @@ describe('POST /collections', () => {
     expect(await owner.get(`/collections/${id}`)).toEqual(response);
   });
 
-  test('with a game and a note on it', async () => {
+  test('with a game and a blurb', async () => {
     const { owner } = await actors();
     const game = await make.game({ owner });
     const response = await owner.post('/collections', {
@@ -121,7 +121,7 @@ describe('POST /collections', () => {
     });
   });
 
-  test('the layout is a list for a note on a game, unless another is asked for', async () => {
+  test('sets the layout to list for a game with a blurb, unless another is requested', async () => {
     const { owner } = await actors();
     const { id: game_id } = await make.game({ owner });
     const cases: [Fields, string, number][] = [
@@ -135,7 +135,7 @@ describe('POST /collections', () => {
       expect(collectionOf(await owner.post('/collections', fields))).toMatchObject({ layout, games_count });
   });
 
-  test('a game that cannot be seen creates nothing', async () => {
+  test('creates nothing if the caller cannot view the game', async () => {
     const { owner, stranger } = await actors();
     const game = await make.game({ owner, visibility: 'private' });
     expect(await stranger.post('/collections', { game_id: game.id })).toEqual(failure(404, 'invalid game'));
@@ -144,7 +144,7 @@ describe('POST /collections', () => {
 });
 
 describe('the games of a collection', () => {
-  test('add, update, order, remove', async () => {
+  test('adds, updates, orders and removes entries', async () => {
     const { owner, admin, stranger } = await actors();
     const games = await Promise.all([1, 2, 3].map(() => make.game({ owner })));
     const [a, b, c] = games.map(({ id }) => id) as [number, number, number];
@@ -201,7 +201,7 @@ describe('the games of a collection', () => {
   });
 });
 
-test('what is removed is not ordered, what is not named follows as it stood, and a new game comes last', async () => {
+test('skips removed entries, keeps unnamed ones in their order, and appends new games', async () => {
   const { owner } = await actors();
   const games = await Promise.all([1, 2, 3, 4, 5, 6].map(() => make.game({ owner })));
   const [a, b, c, d, e, f] = games.map(({ id }) => id) as [number, number, number, number, number, number];
@@ -219,7 +219,7 @@ test('what is removed is not ordered, what is not named follows as it stood, and
   expect(await owner.post(`/collections/${id}/add-game`, { game_id: f })).toMatchObject({
     body: { collection_game: { position: 5 } },
   });
-  // Some of it again: only what stands elsewhere moves.
+  // Part of the same order: only entries whose position differs move.
   for (const [game_ids, outcome] of [
     [
       [b, e],
@@ -248,7 +248,7 @@ test('what is removed is not ordered, what is not named follows as it stood, and
 });
 
 describe('GET /profile/collections', () => {
-  test('own and administered ones, last updated first', async () => {
+  test('lists collections that the user owns or administers, most recently updated first', async () => {
     const { owner, admin, stranger } = await actors();
     const [held, not] = [await make.game({ owner }), await make.game({ owner })];
     const old = await make.collection({ owner: admin, games: [held], updated_at: '2024-01-01T00:00:00Z' });
@@ -292,7 +292,7 @@ describe('GET /profile/collections', () => {
   });
 });
 
-describe('who may change what', () => {
+describe('permissions to change a collection', () => {
   const WRITES: [string, (game_id: number) => Fields][] = [
     ['', () => ({ title: 'x' })],
     ['/delete', () => ({})],
@@ -329,8 +329,8 @@ describe('who may change what', () => {
   });
 });
 
-describe('games that are not for everyone', () => {
-  test('are added by those who see them', async () => {
+describe('games with restricted visibility', () => {
+  test('can be added by users who can view them', async () => {
     const { owner, admin, developer, stranger } = await actors();
     const hidden = await make.game({ owner: developer, visibility: 'private' });
     const draft = await make.game({ owner: developer, published_at: null });
@@ -339,13 +339,13 @@ describe('games that are not for everyone', () => {
       expect(await owner.post(`/collections/${id}/add-game`, { game_id })).toEqual(
         failure(404, 'invalid game'),
       );
-      // What the collection says comes first.
+      // The collection itself is checked first.
       expect(await stranger.post(`/collections/${id}/add-game`, { game_id })).toEqual(FORBIDDEN);
     }
     expect((await developer.post(`/collections/${id}/add-game`, { game_id: hidden.id })).status).toBe(200);
   });
 
-  test('an entry whose game became private can be removed and moved, not seen', async () => {
+  test('can be removed and moved, but not viewed, after they become private', async () => {
     const { owner, developer } = await actors();
     const [a, b] = [await make.game({ owner: developer }), await make.game({ owner: developer })];
     const { id } = await make.collection({ owner, admins: [developer], games: [a, b] });
@@ -368,8 +368,8 @@ describe('games that are not for everyone', () => {
   });
 });
 
-describe('adding again', () => {
-  test('returns the entry as it stands', async () => {
+describe('adding a game twice', () => {
+  test('returns the existing entry', async () => {
     const { owner, admin } = await actors();
     const games = await Promise.all([1, 2, 3].map(() => make.game({ owner })));
     const { id } = await make.collection({ owner, admins: [admin], games });
@@ -385,7 +385,7 @@ describe('adding again', () => {
 });
 
 describe('updated_at', () => {
-  test('moves with every change, and with nothing else', async () => {
+  test('changes with every update, and with nothing else', async () => {
     const { owner } = await actors();
     const [a, b] = [await make.game({ owner }), await make.game({ owner })];
     await make.collection({ owner, games: [a, b] });
@@ -429,7 +429,7 @@ describe('updated_at', () => {
   });
 });
 
-test('a rejection to edit names the scheme, as every 403 does', async () => {
+test('names the scope in a 403 for a missing permission', async () => {
   const { owner, stranger } = await actors();
   const { id } = await make.collection({ owner });
   const { status, headers } = await send('POST', `/collections/${id}/delete`, { headers: stranger.headers });

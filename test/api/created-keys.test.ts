@@ -34,7 +34,7 @@ beforeEach(async () => {
 
 const keysPath = () => `/games/${game.id}/download_keys`;
 const create = (fields: Record<string, unknown>, who = owner) => who.post(keysPath(), fields);
-/** With an Idempotency-Key, in a transaction of its own. */
+/** With an Idempotency-Key, in its own transaction. */
 const createOnce = (key: string) =>
   send('POST', keysPath(), {
     headers: { ...owner.headers, 'content-type': 'application/json', 'idempotency-key': key },
@@ -54,7 +54,7 @@ async function events() {
   );
 }
 
-test('creates keys of no account, for the owner and for admins', async () => {
+test('creates unclaimed keys for the owner and for admins', async () => {
   const response = await create({ count: 3, label: 'Press kit' });
   const keys = keysOf(response);
   expect(response).toEqual(
@@ -97,16 +97,16 @@ test.each([
   [{ count: 1, label: '' }, 'label must not be empty'],
   [{ count: 1, label: 'x'.repeat(101) }, 'label must be at most 100 characters'],
   [{ count: 1, label: 'two\nlines' }, 'label must not contain control characters'],
-])('%j is rejected: %s', async (fields, problem) => {
+])('rejects %j: %s', async (fields, problem) => {
   expect(await create(fields)).toEqual(failure(400, problem));
   expect(await stored()).toEqual([]);
 });
 
-test('up to 1,000 at once', async () => {
+test('creates up to 1,000 keys at once', async () => {
   expect(keysOf(await create({ count: 1000 }))).toHaveLength(1000);
 });
 
-test('a game has at most 10,000 unclaimed keys; others, and revoked ones, do not count', async () => {
+test('limits a game to 10,000 unclaimed keys, not counting claimed or revoked ones', async () => {
   await sql(
     `INSERT INTO download_keys (key, game_id) SELECT 'cap-' || $1 || '-' || n, $1::bigint FROM generate_series(1, $2::int) n`,
     [game.id, MAX_UNCLAIMED - 2],
@@ -117,7 +117,7 @@ test('a game has at most 10,000 unclaimed keys; others, and revoked ones, do not
   await make.downloadKey({ game, email: 'friend@example.com' });
   const tooMany = failure(400, 'a game can have at most 10000 unclaimed download keys');
   expect(await create({ count: 3 })).toEqual(tooMany);
-  // Both wait for the game's row, as on two replicas, and one of them finds the limit reached.
+  // Both wait for the lock on the game's row, as on two replicas, and one of them exceeds the limit.
   const row = await hold(`SELECT FROM games WHERE id = ${game.id} FOR NO KEY UPDATE`);
   const waiting = Promise.all(['one', 'other'].map((key) => createOnce(`${key} ${game.id}`)));
   await blocked(2);
@@ -131,14 +131,14 @@ test('a game has at most 10,000 unclaimed keys; others, and revoked ones, do not
   expect(await events()).toHaveLength(3);
 });
 
-test('a repeated request with an Idempotency-Key creates and records nothing', async () => {
+test('creates and records nothing when a request with an Idempotency-Key is repeated', async () => {
   const [first, second] = [await createOnce('batch'), await createOnce('batch')];
   expect(second.body).toEqual(first.body);
   expect(await stored()).toHaveLength(2);
   expect(await events()).toHaveLength(1);
 });
 
-test('an unscoped key creates keys, one without the scope does not', async () => {
+test('accepts an unscoped key and rejects one without the scope', async () => {
   const limited = owner.with(await make.key({ owner, scopes: ['game:view', 'profile'] }));
   expect(await create({ count: 1 }, limited)).toEqual(
     failure(403, 'api key does not permit `game:edit:keys`'),
@@ -150,7 +150,7 @@ test('an unscoped key creates keys, one without the scope does not', async () =>
   expect(await create({ count: 1 }, stranger)).toEqual(failure(404, 'invalid game'));
 });
 
-test('a revoked key is invalid, claimed or not', async () => {
+test('rejects a revoked key, claimed or not', async () => {
   const [first, second] = keysOf(await create({ count: 2 }));
   await sql('UPDATE download_keys SET user_id = $1 WHERE id = $2', [stranger.id, first!.id]);
   const owns = () => stranger.get(`/games/${game.id}/ownership`);
@@ -169,7 +169,7 @@ test('a revoked key is invalid, claimed or not', async () => {
   );
 });
 
-test('keys of purchases and of other games are not revoked', async () => {
+test('does not revoke keys of purchases or of other games', async () => {
   const purchase = await make.purchase({ games: [game], email: 'buyer@example.com' });
   const { id } = await make.downloadKey({ game, purchase_id: purchase.id });
   expect(await revoke(id)).toEqual(failure(403, "you can't revoke a purchased download key"));

@@ -40,7 +40,7 @@ const info = (authorization?: string) =>
 const keys = () => theApp().get(ApiKeysService);
 const repository = () => theApp().get<Repository<ApiKey>>(getRepositoryToken(ApiKey));
 
-/** The next time that this statement is sent, the database does not respond to. */
+/** Makes the next execution of this statement fail. */
 function failOnce(name: string): void {
   const database = theApp().get(Database);
   const { rows } = database;
@@ -53,12 +53,12 @@ function failOnce(name: string): void {
 }
 
 describe('GET /credentials/info', () => {
-  test('an unscoped key reaches the root scopes', async () => {
+  test('returns the root scopes for an unscoped key', async () => {
     const { owner } = await actors();
     expect(await owner.get('/credentials/info')).toEqual(ALL);
   });
 
-  test('scopes are sorted, each once', async () => {
+  test('sorts and deduplicates scopes', async () => {
     const { owner } = await actors();
     const key = await make.key({
       owner,
@@ -69,14 +69,14 @@ describe('GET /credentials/info', () => {
     );
   });
 
-  test('a key may carry no scope at all', async () => {
+  test('allows a key without scopes', async () => {
     const { owner } = await actors();
     const bare = owner.with(await make.key({ owner, scopes: [] }));
     expect(await bare.get('/credentials/info')).toEqual(ok({ type: 'key', scopes: [] }));
     expect(await bare.get('/profile')).toEqual(failure(403, 'api key does not permit `profile:me`'));
   });
 
-  test('parameters do not matter', async () => {
+  test('ignores parameters', async () => {
     const { owner } = await actors();
     expect(await owner.get('/credentials/info?scope=x&scopes[]=y&__proto__[type]=jwt')).toEqual(ALL);
   });
@@ -88,10 +88,10 @@ describe('the Authorization header', () => {
 
   test.each([
     ['Bearer', (key: string) => `Bearer ${key}`],
-    ['bearer in small letters', (key: string) => `bearer ${key}`],
+    ['a lowercase bearer scheme', (key: string) => `bearer ${key}`],
     ['bare', (key: string) => key],
     ['more spaces', (key: string) => `BEARER    ${key}  `],
-  ])('%s', async (_, header) => {
+  ])('accepts %s', async (_, header) => {
     expect(await info(header(owner.key!))).toMatchObject(ALL);
   });
 
@@ -99,19 +99,19 @@ describe('the Authorization header', () => {
     ['none', undefined],
     ['empty', ''],
     ['blank', '   '],
-    ['Bearer alone', 'Bearer'],
+    ['Bearer without a credential', 'Bearer'],
     ['Bearer and a space', 'Bearer '],
     ['another scheme', 'Basic dXNlcjpwYXNz'],
     ['another scheme with parameters', 'Digest username="x", nonce="y"'],
-    ['a blank inside', 'Bearer a b'],
-    ['a statement', "Bearer '; DROP TABLE users"],
-  ])('%s: no credential', async (_, header) => {
+    ['a space inside the credential', 'Bearer a b'],
+    ['a SQL statement', "Bearer '; DROP TABLE users"],
+  ])('%s is not a credential', async (_, header) => {
     const response = await info(header);
     expect(response).toMatchObject(failure(401, 'authentication required'));
     expect(response.headers.get('www-authenticate')).toBe('Bearer realm="gamewharf"');
   });
 
-  test.each(['nonsense', 'Bearer nonsense', "Bearer ';DROP"])('%s: an invalid key', async (header) => {
+  test.each(['nonsense', 'Bearer nonsense', "Bearer ';DROP"])('%s is an invalid key', async (header) => {
     const response = await info(header);
     expect(response).toMatchObject(failure(401, 'invalid key'));
     expect(response.headers.get('www-authenticate')).toBe(
@@ -119,7 +119,7 @@ describe('the Authorization header', () => {
     );
   });
 
-  test('two Authorization headers are a bad request, whatever they say', async () => {
+  test('rejects two Authorization headers, whatever their values', async () => {
     const header = `Authorization: Bearer ${owner.key}\r\n`;
     for (const other of [header, 'authorization: Bearer nonsense\r\n', 'AUTHORIZATION:\r\n'])
       for (const path of ['/credentials/info', '/api/1/key/me'])
@@ -129,7 +129,7 @@ describe('the Authorization header', () => {
           ).toMatchObject({ status: 400, body: '{"errors":["Authorization must be given once"]}' });
   });
 
-  test('nothing counts as a credential but the header', async () => {
+  test('reads credentials only from the header', async () => {
     for (const name of ['api_key', 'access_token', 'key', 'token'])
       expect(await anonymous.get('/profile', { [name]: owner.key })).toEqual(
         failure(401, 'authentication required'),
@@ -141,7 +141,7 @@ describe('the Authorization header', () => {
     );
   });
 
-  test('a scope that is missing is named', async () => {
+  test('names a missing scope', async () => {
     const key = await make.key({ owner, scopes: ['prof', 'profile:games:more', 'collection'] });
     const response = await send('GET', '/profile', { headers: { authorization: key } });
     expect(response).toMatchObject(failure(403, 'api key does not permit `profile:me`'));
@@ -150,7 +150,7 @@ describe('the Authorization header', () => {
     );
   });
 
-  test('the credential is asked for before the parameters are looked at, and the scope too', async () => {
+  test('checks the credential and the scope before the parameters', async () => {
     const path = '/games/abc/purchases?email[x]=1';
     expect(await anonymous.get(path)).toEqual(failure(401, 'authentication required'));
     const small = owner.with(await make.key({ owner, scopes: ['profile'] }));
@@ -160,7 +160,7 @@ describe('the Authorization header', () => {
 });
 
 describe('API keys', () => {
-  test('have a prefix, 190 random bits and a checksum, and are stored as a hash alone', async () => {
+  test('have a prefix, 190 random bits and a checksum, and are stored only as a hash', async () => {
     const { owner } = await actors();
     const { id, key } = await keys().create(owner.id, { label: 'laptop', scopes: ['profile'] });
     expect(key).toMatch(/^gw_[0-9A-Za-z]{38}$/);
@@ -171,7 +171,7 @@ describe('API keys', () => {
     expect(await owner.with(key).get('/credentials/info')).toEqual(ok({ type: 'key', scopes: ['profile'] }));
   });
 
-  test('a mistyped key of ours costs no query', async () => {
+  test('with an incorrect checksum are rejected without a query', async () => {
     const key = newApiKey();
     const wrong = key.slice(0, -1) + (key.endsWith('0') ? '1' : '0');
     const swapped = `gw_${key[4]}${key[3]}${key.slice(5)}`;
@@ -185,7 +185,7 @@ describe('API keys', () => {
   });
 
   test.each(['my-test-key', 'a', 'gw_short', 'with.one.dot.more', 'ключ🔑', 'Ümläut', 'x'.repeat(512)])(
-    'an imported key of any form: %s',
+    'imported in any format are accepted: %s',
     async (text) => {
       const { owner } = await actors();
       await make.key({ owner, text });
@@ -194,19 +194,19 @@ describe('API keys', () => {
     },
   );
 
-  test('a key in Latin-1, as some clients send it', async () => {
+  test('in Latin-1 are accepted, because some clients send them', async () => {
     const { owner } = await actors();
     await make.key({ owner, text: 'schlüssel' });
     expect(await info('schlüssel')).toMatchObject(ALL);
   });
 
-  test('a request costs one statement for the credential and one for the response, the next only one', async () => {
+  test('cost one statement for the first request and none while cached', async () => {
     const { owner } = await actors();
     expect(await statementsOf(() => owner.get('/profile'))).toEqual(['live_api_keys', 'user']);
     expect(await statementsOf(() => owner.get('/profile'))).toEqual(['user']);
   });
 
-  test('requests at the same time share one lookup', async () => {
+  test('share one lookup between concurrent requests', async () => {
     const { owner } = await actors();
     const names = await statementsOf(() =>
       Promise.all(Array.from({ length: 20 }, () => owner.get('/credentials/info'))),
@@ -214,7 +214,7 @@ describe('API keys', () => {
     expect(names.length).toBeLessThan(5);
   });
 
-  test('different keys that come together are looked up together', async () => {
+  test('are looked up together when several arrive at once', async () => {
     const { owner } = await actors();
     const many = await Promise.all(
       Array.from({ length: 20 }, async () => owner.with(await make.key({ owner }))),
@@ -231,7 +231,7 @@ describe('API keys', () => {
     expect(names.length).toBeLessThan(15);
   });
 
-  test('credential lookups are counted by result', async () => {
+  test('are counted by lookup result', async () => {
     const counts = async () =>
       Object.fromEntries(
         (await metric('gamewharf_credential_lookups_total')).map(({ labels, value }) => [
@@ -250,17 +250,17 @@ describe('API keys', () => {
     expect(more('verified') + more('cached')).toBe(3);
   });
 
-  test('a JWT that expires while it is cached is rejected', async () => {
+  test('reject a cached JWT after it expires', async () => {
     const { owner } = await actors();
     const token = await forge({ sub: owner.id, expires_in: -40 });
     expect((await info(token)).status).toBe(200);
-    // Clocks may differ by a minute: until then it is as good as any.
+    // Clocks may differ by a minute, so the JWT is valid until then.
     expect(await statementsOf(() => info(token))).toEqual([]);
     theClock().setTimeOfDay(theClock().now() + 30_000);
     expect(await info(token)).toMatchObject(failure(401, 'token expired'));
   });
 
-  test('a JWT is remembered as one, and is no key', async () => {
+  test('do not include a cached JWT', async () => {
     const { owner } = await actors();
     const token = await forge({ sub: owner.id });
     expect((await info(token)).status).toBe(200);
@@ -269,7 +269,7 @@ describe('API keys', () => {
     });
   });
 
-  test('a response that the database does not give is an error, and the next one counts', async () => {
+  test('return an error while the database fails, and work with the next request', async () => {
     const { owner } = await actors();
     failOnce('live_api_keys');
     expect((await owner.get('/credentials/info')).status).toBe(500);
@@ -277,7 +277,7 @@ describe('API keys', () => {
     expect(await owner.get('/credentials/info')).toEqual(ALL);
   });
 
-  test('under a consent: for as long as it says, or until they are revoked', async () => {
+  test('of a grant work until it expires or is revoked', async () => {
     const { owner, stranger } = await actors();
     await sql(
       `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes)
@@ -316,7 +316,7 @@ describe('API keys', () => {
       expect(await stranger.with(key).get('/credentials/info')).toEqual(failure(401, 'invalid key'));
   });
 
-  test('garbage displaces nothing that is remembered', async () => {
+  test('stay cached when many invalid keys are sent', async () => {
     const { owner } = await actors();
     await owner.get('/credentials/info');
     await Promise.all(Array.from({ length: 200 }, (_, i) => anonymous.with(`garbage ${i}`).get('/profile')));
@@ -328,7 +328,7 @@ describe('API keys', () => {
 });
 
 describe('revocation', () => {
-  test('works on the next request, also for requests on their way', async () => {
+  test('takes effect on the next request, including requests in progress', async () => {
     const { owner } = await actors();
     const { id, key } = await keys().create(owner.id);
     const holder = owner.with(key);
@@ -338,7 +338,7 @@ describe('revocation', () => {
     expect(await keys().revoke(id, owner.id)).toBe(false);
   });
 
-  test("nobody revokes another's key", async () => {
+  test("cannot revoke another user's key", async () => {
     const { owner, stranger } = await actors();
     const { id, key } = await keys().create(owner.id);
     expect(await keys().revoke(id, stranger.id)).toBe(false);
@@ -346,14 +346,10 @@ describe('revocation', () => {
   });
 
   test.each<[string, string, (key: { id: number; key: string }, owner: Actor) => Promise<string> | string]>([
-    ['a key, revoked', 'live_api_keys', ({ key }) => key],
-    ['a key, taken away with others', 'live_api_keys', ({ key }) => key],
-    [
-      'a JWT of a key, revoked',
-      'live_user_of_token',
-      ({ id }, { id: sub }) => forge({ sub, api_key_id: id }),
-    ],
-  ])('what was asked before the revocation is not remembered after it: %s', async (which, asked, textOf) => {
+    ['a revoked key', 'live_api_keys', ({ key }) => key],
+    ['a key revoked with others', 'live_api_keys', ({ key }) => key],
+    ['a revoked JWT of a key', 'live_user_of_token', ({ id }, { id: sub }) => forge({ sub, api_key_id: id })],
+  ])('discards lookups that started before it: %s', async (which, asked, textOf) => {
     const { owner } = await actors();
     const created = await keys().create(owner.id);
     const holder = owner.with(await textOf(created, owner));
@@ -362,7 +358,7 @@ describe('revocation', () => {
     let release = () => {};
     const held = new Promise<void>((resolve) => (release = resolve));
     let early: Promise<HttpResponse>;
-    // The rows that the lookup read are delivered after the key is revoked.
+    // The lookup's rows are delivered after the key is revoked.
     await new Promise<void>((read) => {
       jest.spyOn(database, 'rows').mockImplementation(async (statement, values) => {
         const found = await rows.call(database, statement, values);
@@ -379,7 +375,7 @@ describe('revocation', () => {
       await sql('UPDATE api_keys SET revoked_at = now() WHERE id = $1', [created.id]);
       keys().forget();
     } else await keys().revoke(created.id, null);
-    // Nor does anybody wait for that response.
+    // The next request doesn't wait for that lookup.
     const between = await holder.get('/credentials/info');
     release();
     expect((await early!).status).toBe(200);
@@ -402,7 +398,7 @@ describe('revocation', () => {
       expect(await there()).toBe(200);
       theClock().advance(1);
       expect(await there()).toBe(401);
-      // Two replicas in one process: each asks its own database.
+      // Two replicas in one process, each with its own connections to the database.
       expect(await statementsOf(() => there(), other)).toEqual(['live_api_keys']);
       expect(await statementsOf(() => there(), theApp())).toEqual([]);
     } finally {
@@ -431,7 +427,7 @@ describe('the time of the last use', () => {
     const names = rows.mock.calls.map(([{ name }]) => name);
     rows.mockRestore();
     expect(names).not.toContain('write_api_key_uses');
-    // Nor is its hash, which is under the current pepper.
+    // The log doesn't contain its hash either, which uses the current pepper.
     expect(update).not.toHaveBeenCalled();
     update.mockRestore();
     expect(await lastUse(id)).toBe(first);
@@ -457,7 +453,7 @@ describe('the time of the last use', () => {
       });
   });
 
-  test('is written for more keys than one statement takes', async () => {
+  test('is written for more keys than fit in one statement', async () => {
     const { owner } = await actors();
     const made = await sql<{ id: number }>(
       `INSERT INTO api_keys (key_hash, hint, user_id)
@@ -471,7 +467,7 @@ describe('the time of the last use', () => {
     );
   });
 
-  test('that cannot be written is a line in the log, and the next one is written', async () => {
+  test('is logged when it cannot be written, without affecting the next one', async () => {
     const { owner } = await actors();
     const { id } = await keys().create(owner.id);
     failOnce('write_api_key_uses');
@@ -494,7 +490,7 @@ describe('the time of the last use', () => {
   });
 });
 
-test('a new pepper: keys under the previous one still work, and move to the new one when used', async () => {
+test('keys under the previous pepper still work after a change of pepper and are rehashed when used', async () => {
   const { owner } = await actors();
   const next = 'another pepper, which came in after the first';
   const environment = { DATABASE_URL: theApp().get(Settings).DATABASE_URL!, RATE_LIMIT: 'off' };
@@ -514,7 +510,7 @@ test('a new pepper: keys under the previous one still work, and move to the new 
   await wrong.close();
 });
 
-test('no credential is in the log', async () => {
+test('logs no credential', async () => {
   const { owner } = await actors();
   await owner.get('/profile');
   await anonymous.with('a-key-that-nobody-has').get('/profile');

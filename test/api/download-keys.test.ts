@@ -38,7 +38,7 @@ let serial = 0;
 const address = () => `person${++serial}@example.com`;
 
 describe('by key', () => {
-  test('all about it', async () => {
+  test('returns all fields', async () => {
     const email = address();
     const buyer = await make.user({ display_name: 'Buyer', emails: [{ email, verified: true }] });
     const key = await make.downloadKey({
@@ -71,7 +71,7 @@ describe('by key', () => {
     expect(await look({ download_key: key.key }, admin)).toEqual(response(key));
   });
 
-  test('without an account there is no owner', async () => {
+  test('has no owner without an account', async () => {
     for (const email of [address(), null]) {
       const key = await make.downloadKey({ game, email });
       const { body } = (await look({ download_key: key.key })) as { body: { download_key: object } };
@@ -79,7 +79,7 @@ describe('by key', () => {
     }
   });
 
-  test('an address that is not verified makes no owner, one that another claimed is theirs', async () => {
+  test('has no owner for an unverified email address, and the account for a claimed key', async () => {
     const email = address();
     await make.user({ emails: [{ email, verified: false }] });
     const key = await make.downloadKey({ game, email });
@@ -94,14 +94,14 @@ describe('by key', () => {
     });
   });
 
-  test('unknown, revoked, or of another game: one response', async () => {
+  test('returns the same response for unknown and revoked keys and those of another game', async () => {
     const revoked = await make.downloadKey({ game, revoked_at: '2024-01-01T00:00:00Z' });
     const other = await make.downloadKey({ game: await make.game({ owner }) });
     for (const key of ['nonsense', revoked.key, other.key, 'x'.repeat(5000), "' OR ''='"])
       expect(await look({ download_key: key })).toEqual(noKey);
   });
 
-  test('letters count as they are', async () => {
+  test('is case-sensitive', async () => {
     const key = await make.downloadKey({ game, key: `Case-${game.id}` });
     expect(await look({ download_key: key.key.toLowerCase() })).toEqual(noKey);
     expect(await look({ download_key: `${key.key} ` })).toEqual(noKey);
@@ -110,7 +110,7 @@ describe('by key', () => {
 });
 
 describe('by user_id', () => {
-  test('claimed keys, and unclaimed ones with an address that the user verified', async () => {
+  test('finds claimed keys and unclaimed ones with a verified email address of the user', async () => {
     const [verified, entered] = [address(), address()];
     const user = await make.user({
       emails: [
@@ -133,7 +133,7 @@ describe('by user_id', () => {
     expect((await ask()).body).toMatchObject({ download_key: { owner: { id: user.id } } });
   });
 
-  test('of several the newest, of those of one moment the last', async () => {
+  test('returns the newest of several, and the last created of those with the same time', async () => {
     const at = '2024-01-01T00:00:00Z';
     await make.downloadKey({ game, user_id: stranger.id, created_at: at });
     const last = await make.downloadKey({ game, user_id: stranger.id, created_at: at });
@@ -148,7 +148,7 @@ describe('by user_id', () => {
   });
 
   test.each(['0', '4000000', '2147483648', '9007199254740993', '9223372036854775807'])(
-    'nobody has id %s',
+    'returns 404 for the ID %s',
     async (user_id) => {
       await make.downloadKey({ game, user_id: null });
       expect(await look({ user_id })).toEqual(none);
@@ -157,7 +157,7 @@ describe('by user_id', () => {
 });
 
 describe('by email', () => {
-  test('keys with the address, in any case, claimed or not', async () => {
+  test('finds keys with the email address, in any case, claimed or not', async () => {
     const email = address();
     const key = await make.downloadKey({ game, email: email.replace('person', 'Person') });
     expect(await look({ email })).toEqual(response(key));
@@ -168,7 +168,7 @@ describe('by email', () => {
     expect(await look({ email: email.replace('person', 'perso_') })).toEqual(none);
   });
 
-  test('and the keys of the account that verified it', async () => {
+  test('finds keys of the account that verified it', async () => {
     const [one, two] = [address(), address()];
     const user = await make.user({
       emails: [
@@ -185,7 +185,7 @@ describe('by email', () => {
     expect(await look({ email: one })).toEqual(response(claimed));
   });
 
-  test('an address that is not verified stands for itself alone', async () => {
+  test('does not match other addresses of an account that has not verified it', async () => {
     const [mine, unproven] = [address(), address()];
     await make.user({
       emails: [
@@ -199,7 +199,7 @@ describe('by email', () => {
     expect(await look({ email: unproven })).toEqual(response(exact));
   });
 
-  test('a space is a plus that was not escaped', async () => {
+  test('reads a space as an unescaped plus sign', async () => {
     const email = address().replace('@', '+shop@');
     const key = await make.downloadKey({ game, email });
     for (const spelling of [
@@ -214,7 +214,7 @@ describe('by email', () => {
   });
 });
 
-describe('whoever purchased is found', () => {
+describe('finds the buyer', () => {
   let buyer: Actor;
   let paid: string;
   beforeEach(async () => {
@@ -231,7 +231,7 @@ describe('whoever purchased is found', () => {
     ((await look({ download_key: key.key })).body as { download_key: { owner?: { id: number } } })
       .download_key.owner?.id;
 
-  test('signed in, with an unverified address or none on the key', async () => {
+  test('signed in, with an unverified email address or none on the key', async () => {
     const entered = address();
     await sql('INSERT INTO user_emails (user_id, email) VALUES ($1, $2)', [buyer.id, entered]);
     for (const email of [null, entered, address()]) {
@@ -244,14 +244,14 @@ describe('whoever purchased is found', () => {
     }
   });
 
-  test('signed in under one address, looked up by another that the account verified', async () => {
+  test('signed in under one email address, looked up by another that the account verified', async () => {
     const other = address();
     await sql('INSERT INTO user_emails VALUES ($1, $2, true)', [buyer.id, other]);
     const key = await bought({ user_id: buyer.id });
     expect(await look({ email: other })).toEqual(response(key));
   });
 
-  test('as a guest, by the account that verified the address of the purchase', async () => {
+  test('as a guest, by the account that verified the email address of the purchase', async () => {
     const key = await bought({});
     expect(await ownerOf(key)).toBeUndefined();
     expect(await look({ email: paid })).toEqual(response(key));
@@ -261,7 +261,7 @@ describe('whoever purchased is found', () => {
     expect(await ownerOf(key)).toBe(buyer.id);
   });
 
-  test('claimed goes before bought, bought signed in before addresses, the address of the key before that of the purchase', async () => {
+  test('prefers the account of the claim, then of the purchase, then the email address of the key, then of the purchase', async () => {
     const given = address();
     const receiver = await make.user({ emails: [{ email: given, verified: true }] });
     await sql('INSERT INTO user_emails VALUES ($1, $2, true)', [stranger.id, paid]);
@@ -274,7 +274,7 @@ describe('whoever purchased is found', () => {
     expect([await ownerOf(byAddress), await lookups()]).toEqual([buyer.id, [200, 404, 404]]);
     await sql('UPDATE download_keys SET user_id = $1 WHERE id = $2', [receiver.id, byAddress.id]);
     expect([await ownerOf(byAddress), await lookups()]).toEqual([receiver.id, [404, 200, 404]]);
-    // Its address still finds it.
+    // The email address of the purchase still finds it.
     expect(await look({ email: paid })).toEqual(response(byAddress));
     await sql('UPDATE download_keys SET user_id = NULL, email = NULL WHERE id = $1', [byAddress.id]);
     await sql('UPDATE purchases SET user_id = NULL WHERE email = $1', [paid]);
@@ -283,7 +283,7 @@ describe('whoever purchased is found', () => {
     expect([await ownerOf(byAddress), await lookups()]).toEqual([undefined, [404, 404, 404]]);
   });
 
-  test('whatever the purchase was of, and whatever became of it: only the key counts', async () => {
+  test('depends only on the key, not on the games or status of the purchase', async () => {
     const elsewhere = await make.game({ owner });
     const refunded = await make.purchase({ games: [elsewhere], user_id: buyer.id, status: 'refunded' });
     const key = await make.downloadKey({ game, purchase_id: refunded.id });
@@ -292,7 +292,7 @@ describe('whoever purchased is found', () => {
     expect(await look({ user_id: buyer.id })).toEqual(none);
   });
 
-  test('a restricted game is seen by whoever owns a key to it, bought signed in too', async () => {
+  test('makes a restricted game visible to a buyer who was signed in', async () => {
     game = await make.game({ owner, visibility: 'restricted' });
     const list = await make.collection({ owner: buyer });
     const add = () => buyer.post(`/collections/${list.id}/add-game`, { game_id: game.id });
@@ -304,8 +304,8 @@ describe('whoever purchased is found', () => {
   });
 });
 
-describe('who may look', () => {
-  test('others get what an unknown game gets, byte for byte', async () => {
+describe('permissions', () => {
+  test('return the response for an unknown game to other users, byte for byte', async () => {
     const key = await make.downloadKey({ game, email: address() });
     const texts = new Set<string>();
     for (const [who, id] of [
@@ -325,13 +325,13 @@ describe('who may look', () => {
     expect(texts).toEqual(new Set(['{"errors":["invalid game"]}']));
   });
 
-  test('a game that is private is looked up all the same by who edits it', async () => {
+  test('allow editors to look up keys of a private game', async () => {
     game = await make.game({ owner, visibility: 'private', published_at: null });
     const key = await make.downloadKey({ game });
     expect(await look({ download_key: key.key })).toEqual(response(key));
   });
 
-  test('costs one statement', async () => {
+  test('need one statement', async () => {
     await make.downloadKey({ game, email: 'one@example.com', user_id: stranger.id });
     const statements = await statementsAfterCredential(async () => {
       for (const selector of [{ email: 'one@example.com' }, { user_id: stranger.id }, { download_key: 'x' }])
@@ -395,7 +395,7 @@ describe('parameters', () => {
   });
 
   test.each(['abc', '1.5', '1e3', '0x10', '%2012', '+5', '-1', '01', '%D9%A1', '%00', '9223372036854775808'])(
-    'a path with %s for an id',
+    'returns 400 for a path with the ID %s',
     async (id) => {
       for (const query of ['user_id=1', 'user_id=1&email=x']) {
         const { status, body } = await send('GET', `/games/${id}/download_keys?${query}`, {
@@ -407,14 +407,14 @@ describe('parameters', () => {
     },
   );
 
-  test('a path that is no UTF-8', async () => {
+  test('returns 400 for a path that is not UTF-8', async () => {
     for (const id of ['%', '%E0%A4%A'])
       expect(
         await send('GET', `/games/${id}/download_keys?user_id=1`, { headers: owner.headers }),
       ).toMatchObject({ status: 400, text: expect.not.stringContaining('%') as string });
   });
 
-  test('all that is wrong is said', async () => {
+  test('lists all problems', async () => {
     expect(await owner.get('/games/x/download_keys?user_id=y&email[a]=1')).toEqual(
       failure(
         400,

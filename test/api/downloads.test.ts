@@ -55,7 +55,7 @@ afterEach(() => theClock().reset());
 
 const CONTENT = Buffer.from(Array.from({ length: 100_000 }, (_, i) => i % 251));
 
-/** The response to a download request, whose location is not followed. */
+/** Response to a download request. The redirect isn't followed. */
 const redirect = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
   send(method, path, { headers: { ...player.headers, ...headers } });
 const locationOf = async (path: string) => (await redirect(path)).headers.get('location')!;
@@ -70,7 +70,7 @@ test.each([
   ['GET', { range: 'bytes=0-99' }],
   ['GET', { range: 'bytes=500-' }],
   ['HEAD', {}],
-])('%s %j is a fresh 302', async (method, headers) => {
+])('redirects %s %j to a new URL each time', async (method, headers) => {
   const { id } = await uploaded('moon/moon.zip');
   const { status, headers: received } = await redirect(`/uploads/${id}/download`, headers, method);
   expect([status, received.get('cache-control')]).toEqual([302, 'no-store']);
@@ -80,7 +80,7 @@ test.each([
   expect(again.headers.get('location')).not.toBe(received.get('location'));
 });
 
-test('an external upload redirects to its page, and a file at a URL to that URL', async () => {
+test('redirects an external upload to its page, and a file with a URL to that URL', async () => {
   const external = await make.upload({ game, external_url: 'https://example.com/moon?a=b' });
   expect(await locationOf(`/uploads/${external.id}/download`)).toBe('https://example.com/moon?a=b');
   const elsewhere = await make.upload({
@@ -92,7 +92,7 @@ test('an external upload redirects to its page, and a file at a URL to that URL'
   expect(await locationOf(`/uploads/${elsewhere.id}/download`)).toBe('https://cdn.example.com/a.zip');
 });
 
-test('the legacy route returns the URL', async () => {
+test('returns the URL on the legacy route', async () => {
   theClock().stop();
   const { id } = await uploaded('moon/moon.zip');
   expect(await anonymous.get(`/api/1/${player.key}/upload/${id}/download`)).toEqual(
@@ -100,13 +100,13 @@ test('the legacy route returns the URL', async () => {
   );
 });
 
-test('errors are JSON', async () => {
+test('returns errors as JSON', async () => {
   expect(await player.get('/uploads/4000000/download')).toEqual(failure(404, 'invalid upload'));
   expect(await player.get('/uploads/1/download', { uuid: 'x' })).toEqual(failure(400, 'uuid must be a UUID'));
   expect(await anonymous.get('/uploads/1/download')).toEqual(failure(401, 'authentication required'));
 });
 
-test('old clients send api_key and download_key_id as they like, and no log has the key or the URL', async () => {
+test('accepts api_key and download_key_id wherever old clients send them, and logs neither key nor URL', async () => {
   const paid = await make.game({ owner, min_price: 500 });
   const key = await make.downloadKey({ game: paid, user_id: player.id, account_id: player.id });
   const { id } = await make.upload({ game: paid });
@@ -119,7 +119,7 @@ test('old clients send api_key and download_key_id as they like, and no log has 
   expect(logged.join('')).not.toContain(location.split('/')[4]);
 });
 
-describe('counting', () => {
+describe('download counts', () => {
   const counted = async (of: { id: number }) => {
     await theApp().get(DownloadCounts).flush();
     const [row] = await sql<{ games: number; keys: number }>(
@@ -136,7 +136,7 @@ describe('counting', () => {
     return { paid, key, path: `/uploads/${id}/download` };
   };
 
-  test('without a session, once for each request of the beginning', async () => {
+  test('increase without a session for each request of the beginning of the file', async () => {
     const { paid, key, path } = await sold();
     await redirect(path);
     await redirect(`${path}?download_key_id=${key.id}`, { range: 'bytes=0-' });
@@ -147,7 +147,7 @@ describe('counting', () => {
     expect(await counted(paid)).toEqual([3, 3]);
   });
 
-  test('with a session, once on all replicas and however often it comes back', async () => {
+  test('increase once per session, on all replicas and for any number of requests', async () => {
     const { paid, path } = await sold();
     const { body } = await player.post(`/games/${paid.id}/download-sessions`);
     const { uuid } = body as { uuid: string };
@@ -160,14 +160,14 @@ describe('counting', () => {
     expect(await counted(paid)).toEqual([2, 2]);
   });
 
-  test("an editor's download counts for the game alone, and a rejected one not at all", async () => {
+  test('increase only for the game when an editor downloads, and not for rejected requests', async () => {
     const { paid, path } = await sold();
     await owner.get(path);
     await (await make.user()).get(path);
     expect(await counted(paid)).toEqual([1, 0]);
   });
 
-  test('a session is the same for a repeated request with an idempotency key', async () => {
+  test('use the same session for a repeated request with an idempotency key', async () => {
     const headers = { ...player.headers, 'idempotency-key': 'again' };
     const start = () => send('POST', `/games/${game.id}/download-sessions`, { headers });
     expect((await start()).body).toEqual((await start()).body);
@@ -178,7 +178,7 @@ describe('a local folder', () => {
   const get = (url: string, headers: Record<string, string> = {}, method = 'GET') =>
     fetch(url, { method, headers });
 
-  test('serves the file with its name, and parts of it', async () => {
+  test('serves the file with its name, and ranges of it', async () => {
     const { id } = await uploaded('moon/a b+c.zip', { filename: 'møøn "1".zip' });
     const url = await locationOf(`/uploads/${id}/download`);
     const whole = await get(url);
@@ -204,7 +204,7 @@ describe('a local folder', () => {
     expect((await get(url, { range: 'bytes=0-9', 'if-range': '"other"' })).status).toBe(200);
   });
 
-  test('a URL is for one file, under one name, until it expires', async () => {
+  test('signs a URL for one file and one file name until it expires', async () => {
     theClock().stop();
     const { id } = await uploaded('moon/moon.zip');
     const url = await locationOf(`/uploads/${id}/download`);
@@ -230,7 +230,7 @@ describe('a local folder', () => {
     expect(await open(url)).toEqual(expired);
   });
 
-  test('nothing outside of the folder is served, symbolic links included', async () => {
+  test('serves nothing outside of the folder, including through symbolic links', async () => {
     await writeFile(join(folder, '..', 'secret'), 'secret');
     await symlink('../secret', join(folder, 'link'));
     await symlink('..', join(folder, 'up'));
@@ -252,13 +252,13 @@ describe('a local folder', () => {
     }
   });
 
-  test('a client that reads slowly on many connections delays no request of its own', async () => {
+  test('does not delay other requests of a client that reads slowly on many connections', async () => {
     const size = 16 * 2 ** 20;
     await writeFile(join(folder, 'large'), '');
     await truncate(join(folder, 'large'), size);
     const { id } = await make.upload({ game, file_key: 'large', size });
     const url = await locationOf(`/uploads/${id}/download`);
-    // One more than the requests that may run for an IP address.
+    // One more than the concurrency limit of an IP address.
     const downloads = await Promise.all(
       Array.from({ length: 65 }, async () => {
         const [response] = (await once(httpGet(url), 'response')) as [IncomingMessage];
@@ -270,7 +270,7 @@ describe('a local folder', () => {
     for (const response of downloads) response.destroy();
   });
 
-  test('a file of a dot folder is a file like others', async () => {
+  test('serves files in dot folders', async () => {
     await mkdir(join(folder, '.data'), { recursive: true });
     const { id } = await uploaded('.data/.moon');
     expect((await get(await locationOf(`/uploads/${id}/download`))).status).toBe(200);
@@ -280,7 +280,7 @@ describe('a local folder', () => {
 describe('a bucket', () => {
   const KEYS = ['moon/moon.zip', 'a b+c/ø&=?#%/(1)!*\'".zip', 'a//b/c~.zip'];
 
-  test.each(KEYS)('signs %s as S3 does', async (file_key) => {
+  test.each(KEYS)('signs %s like S3', async (file_key) => {
     const app = await openApp({ ...bucket.settings });
     bucket.objects.set(file_key, CONTENT);
     const { id } = await make.upload({ game, file_key, filename: 'møøn "1".zip' });
@@ -306,7 +306,7 @@ describe('a bucket', () => {
     );
   const statusOf = async (url: string) => (await fetch(url)).status;
 
-  test('URLs expire, and a wrong region, secret, name or file is rejected', async () => {
+  test('rejects expired URLs and a wrong region, secret, file name or file', async () => {
     bucket.objects.set('moon/moon.zip', CONTENT);
     const url = storage(theClock() as TestClock).urlOf('moon/moon.zip', 'moon.zip');
     expect(await statusOf(url)).toBe(200);
@@ -336,7 +336,7 @@ describe('a bucket', () => {
     expect(bucket.objects.has(key)).toBe(false);
   });
 
-  test('says what the storage rejects, and that it cut the connection', async () => {
+  test('reports errors of the storage and closed connections', async () => {
     const { signal } = new AbortController();
     const content = () => Readable.from([CONTENT]);
     const wrong = storage(theClock() as TestClock, { FILES_S3_SECRET_ACCESS_KEY: 'other' });
@@ -351,7 +351,7 @@ describe('a bucket', () => {
   });
 });
 
-test('without a storage, a download is unavailable, and the log says why', async () => {
+test('returns 503 without a storage and logs the reason', async () => {
   const app = await openApp({ LOG_LEVEL: 'error' });
   const { id } = await make.upload({ game });
   const response = await fetch(`${await app.getUrl()}/uploads/${id}/download`, { headers: player.headers });
@@ -378,7 +378,7 @@ describe('files put and rm', () => {
   const md5_hash = createHash('md5').update(CONTENT).digest('hex');
   const files = () => theApp().get(FilesService);
 
-  test('a file is stored, recorded, downloaded and deleted', async () => {
+  test('stores, records, downloads and deletes a file', async () => {
     const seen: number[] = [];
     const { id, file_key } = await files().put(file(), signal, (bytes) => seen.push(bytes));
     expect(seen).toEqual([60_000, 100_000]);
@@ -392,7 +392,7 @@ describe('files put and rm', () => {
     expect(await files().remove(id)).toBe(false);
   });
 
-  test('builds of a channel share one upload', async () => {
+  test('shares one upload between the builds of a channel', async () => {
     const channel = { channel_name: 'sun', user_version: '1.0' };
     const first = await files().put(file(channel), signal, () => undefined);
     const second = await files().put(file({ ...channel, user_version: '1.1' }), signal, () => undefined);
@@ -402,7 +402,7 @@ describe('files put and rm', () => {
     });
   });
 
-  test('a file that cannot be read leaves nothing behind', async () => {
+  test('leaves nothing behind if the file cannot be read', async () => {
     const broken = async function* () {
       yield CONTENT;
       throw new Error('it is gone');

@@ -8,7 +8,7 @@ import { Params } from '../../src/platform/http/params.decorator';
 import { UsersService } from '../../src/users/users.service';
 import { failure, make, openApp, useStore } from '../support/store';
 
-// What somebody adds to the service in a module of their own.
+// A module that an integrator adds to the service.
 useStore();
 
 @Controller('reviews')
@@ -47,7 +47,7 @@ class ForgottenController {
 @Module({ controllers: [ForgottenController] })
 class ForgottenModule {}
 
-// A session is asked for by the guard of @Pages(), which this controller lacks.
+// @SignedIn() needs the guard of @Pages(), which this controller lacks.
 @Controller('unguarded')
 class UnguardedController {
   @Get()
@@ -65,7 +65,7 @@ async function ask(url: string, path: string, authorization?: string) {
   return { status: response.status, body: (await response.json()) as unknown };
 }
 
-test('an ordinary AuthGuard of passport and our own @Scopes both verify the credential', async () => {
+test("verifies credentials with Passport's AuthGuard as well as with @Scopes", async () => {
   const user = await make.user();
   const app = await openApp({}, { imports: [ReviewsModule] });
   const url = await app.getUrl();
@@ -83,25 +83,25 @@ test('an ordinary AuthGuard of passport and our own @Scopes both verify the cred
   );
 });
 
-test("a POST declared with Nest's decorator has the status of this API", async () => {
+test("returns this API's status for a POST declared with Nest's decorator", async () => {
   const app = await openApp({}, { imports: [ReviewsModule] });
   const response = await fetch(`${await app.getUrl()}/reviews`, { method: 'POST' });
   expect({ status: response.status, body: await response.json() }).toEqual({ status: 200, body: { id: 1 } });
 });
 
-test('the service does not start with a handler that does not say who may enter', async () => {
+test('the service does not start with a handler that does not declare its access', async () => {
   await expect(openApp({}, { imports: [ForgottenModule] })).rejects.toThrow(
     'Declare its access with @Scopes, @OperatorMay or @Public: ForgottenController.list (GET /forgotten).',
   );
 });
 
-test('the service does not start with a handler for sessions on a controller that looks for none', async () => {
+test('the service does not start with a session handler on a controller without sessions', async () => {
   await expect(openApp({}, { imports: [UnguardedModule] })).rejects.toThrow(
     'Use @SignedIn on controllers with @Pages only: UnguardedController.list (GET /unguarded).',
   );
 });
 
-test('a provider can be replaced', async () => {
+test('allows replacing a provider', async () => {
   class Nobody {
     ownerOf = () => Promise.resolve({ id: 7, username: 'nobody' });
   }
@@ -141,7 +141,7 @@ class UnvalidatedController {
 @Module({ controllers: [UnvalidatedController] })
 class UnvalidatedModule {}
 
-test('the service does not start with a property of a request that nothing validates', async () => {
+test('the service does not start with a request property that has no validation', async () => {
   await expect(openApp({}, { imports: [UnvalidatedModule] })).rejects.toThrow(
     'Put a validator of class-validator on each property of a request class: UnvalidatedRequest.note in ' +
       'UnvalidatedController.add; UnvalidatedRequest.note in UnvalidatedController.list.',

@@ -9,7 +9,7 @@ import { baseUrl, databaseUrl, PEPPER, useStore } from '../support/store';
 let pool: Pool;
 let target: Target;
 
-// Before the store's own, which takes the database away.
+// Registered before the store's own hook, which disconnects the database.
 afterAll(async () => {
   target?.end();
   await pool?.end();
@@ -27,7 +27,7 @@ beforeAll(async () => {
   target = await Target.open([baseUrl()], pool);
 });
 
-// What the fuzzer found once, as small as it could make it: see docs/contributing/fuzzing.md.
+// Minimized inputs that the fuzzer once found; see docs/contributing/fuzzing.md.
 test.each(regressions())('%s', async (name) => {
   await replay(target, readRegression(name));
 });

@@ -24,7 +24,7 @@ async function idsOf(query: Record<string, unknown> = {}): Promise<number[]> {
 }
 const none = ok({ page: 1, per_page: 100, sales: [] });
 
-test('only who can edit the game, with the scope of purchases', async () => {
+test('requires an editor of the game and the scope for purchases', async () => {
   await make.purchase({ games: [game] });
   for (const who of [developer, stranger]) expect(await ask({}, who)).toEqual(failure(404, 'invalid game'));
   expect(await ask({ page: 2 }, stranger)).toEqual(failure(404, 'invalid game'));
@@ -50,17 +50,17 @@ test.each<[Record<string, unknown>, string]>([
   ),
   [{ since: '0999-01-01T00:00:00Z' }, 'since must be a timestamp such as 2013-03-03T23:02:14Z'],
   [{ since: '2024-05-06T07:08:09' }, 'since must be a timestamp such as 2013-03-03T23:02:14Z'],
-])('rejected: %j', async (query, problem) => {
+])('rejects %j', async (query, problem) => {
   expect(await ask(query)).toEqual(failure(400, problem));
 });
 
-test('a list of purchases without a selector stays rejected', async () => {
+test('still rejects a list of purchases without a selector', async () => {
   expect(await owner.get(`/games/${game.id}/purchases`)).toEqual(
     failure(400, 'exactly one of email, user_id is required'),
   );
 });
 
-test('all about a sale: its buyer, its key, and who claimed it', async () => {
+test('returns a sale with its buyer, its key and the account that claimed it', async () => {
   const email = 'Mara@example.com';
   const buyer = await make.user({
     username: 'mara',
@@ -129,7 +129,7 @@ test('all about a sale: its buyer, its key, and who claimed it', async () => {
   );
 });
 
-test('a guest, a key that is revoked, a bundle, a refund', async () => {
+test('returns guests, revoked keys, bundles and refunds', async () => {
   const other = await make.game({ owner: developer });
   const guest = await make.purchase({ games: [game], created_at: '2024-01-03T00:00:00Z', donation: true });
   const bundle = await make.purchase({
@@ -152,7 +152,7 @@ test('a guest, a key that is revoked, a bundle, a refund', async () => {
   });
 });
 
-test('what was never paid is no sale, until it is', async () => {
+test('lists a purchase only once it is paid', async () => {
   const purchase = await make.purchase({ games: [game], status: 'pending' });
   await make.purchase({ games: [game], status: 'failed' });
   await make.purchase({ games: [await make.game({ owner })] });
@@ -163,7 +163,7 @@ test('what was never paid is no sale, until it is', async () => {
   expect(await ask()).toEqual(none);
 });
 
-test('newest first, page by page, since a time', async () => {
+test('lists sales newest first, by page, since a time', async () => {
   const at = '2024-01-01T00:00:00.5Z';
   const first = await make.purchase({ games: [game], created_at: at });
   const twin = await make.purchase({ games: [game], created_at: at });
@@ -175,7 +175,7 @@ test('newest first, page by page, since a time', async () => {
   expect(await ask({ per_page: 3, page: 2 })).toMatchObject(ok({ page: 2, per_page: 3, sales: [{}] }));
   expect(await idsOf({ per_page: 3, page: 2 })).toEqual([earliest.id]);
   expect(await idsOf({ page: 1_000_000 })).toEqual([]);
-  // What a response says of the newest sale that is known leaves none out.
+  // The time in a response, sent back as `since`, skips no sale.
   expect(await idsOf({ since: '2024-01-01T00:00:00Z' })).toEqual(all.slice(0, 3));
   expect(await idsOf({ since: '2024-01-01T02:00:01+02:00' })).toEqual([latest.id]);
   expect(await idsOf({ since: '2023-12-31T22:00:00.25-02:00', per_page: 1, page: 3 })).toEqual([first.id]);
@@ -183,7 +183,7 @@ test('newest first, page by page, since a time', async () => {
   expect(await idsOf()).toEqual([first.id, latest.id, twin.id, earliest.id]);
 });
 
-test('a page of 500, in slices, and one that ends within a slice', async () => {
+test('returns a page of 500 in slices, and one that ends within a slice', async () => {
   await sql(
     `WITH made AS (
        INSERT INTO purchases (email, source, currency, amount, created_at)

@@ -17,14 +17,14 @@ const issuerOf = async (base = baseUrl()) =>
 const tokenOf = (app = theApp()) =>
   app.get(TokensService).issue({ user_id: 1, game_id: 1, scopes: [], api_key_id: null });
 
-/** As a client asks that calls this host by another name. */
+/** As a client that uses another host name. */
 const askEvil = (method: string, path: string, body = '') =>
   sendRaw(
     `${method} ${path} HTTP/1.1\r\nHost: ${EVIL}\r\nAccept: text/html\r\nConnection: close\r\n` +
       `Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
   );
 
-test('is one: in the metadata, in the response to an application, in JWTs and in what is shown', async () => {
+test('the issuer is the same in metadata, OAuth responses, JWTs and pages', async () => {
   expect(await issuerOf()).toBe(baseUrl());
   const location = await allowed(asksForCode(await application(), pkce().code_challenge));
   expect(queryOf(location).iss).toBe(baseUrl());
@@ -33,7 +33,7 @@ test('is one: in the metadata, in the response to an application, in JWTs and in
   expect(home.text).toContain(`curl ${baseUrl()}/`);
 });
 
-test('is not what a caller calls this host', async () => {
+test('the issuer does not depend on the Host header', async () => {
   const client_id = await application();
   for (const response of [
     await askEvil('GET', '/.well-known/oauth-authorization-server'),
@@ -46,7 +46,7 @@ test('is not what a caller calls this host', async () => {
   }
 });
 
-test('is PUBLIC_URL where that is set, with JWT_ISSUER for JWTs alone', async () => {
+test('the issuer is PUBLIC_URL if set, with JWT_ISSUER for JWTs only', async () => {
   const PUBLIC_URL = 'https://api.store.example';
   const one = await openApp({ PUBLIC_URL: `${PUBLIC_URL}/` });
   expect(await issuerOf(await one.getUrl())).toBe(PUBLIC_URL);
@@ -60,11 +60,11 @@ test.each([
   ['127.0.0.1', 3000, 'http://127.0.0.1:3000'],
   ['::1', 3000, 'http://[::1]:3000'],
   ['localhost', 80, 'http://localhost:80'],
-])('listening at %s, port %i, it is %s, also for a command, which does not listen', (HOST, PORT, url) =>
+])('at %s, port %i, the issuer is %s, including for commands, which do not listen', (HOST, PORT, url) =>
   expect(new OwnAddress({ HOST, PORT } as Settings, { httpAdapter: undefined } as never).url).toBe(url),
 );
 
-test('is what npm start prints', async () => {
+test('the issuer is printed by npm start', async () => {
   const settings = { ...theApp().get(Settings), DATABASE_URL: databaseUrl(), DEMO_DATA: false } as Settings;
   const printed = jest.spyOn(console, 'log').mockImplementation();
   const exit = jest.spyOn(process, 'exit').mockImplementation();
@@ -86,7 +86,7 @@ test('is what npm start prints', async () => {
   expect(address).not.toBe(baseUrl());
 });
 
-test('npm start with another pepper ends, and says why', async () => {
+test('npm start exits with another pepper and explains why', async () => {
   const settings = {
     ...theApp().get(Settings),
     DATABASE_URL: databaseUrl(),

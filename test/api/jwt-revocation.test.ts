@@ -46,7 +46,7 @@ const operatorsToken = async () =>
 const profile = (token: string) => player.with(token).get('/profile');
 const revokeAll = () => theApp().get(TokenRevocations).revokeAllOf(player.id);
 
-test('ends all JWTs of the user at the next request, and no other credential', async () => {
+test('invalidates all JWTs of the user at the next request, and no other credential', async () => {
   const tokens = [await launch(player), await launch(player), await operatorsToken()];
   const others = await launch(bystander);
   for (const token of [...tokens, others]) expect((await profile(token)).status).toBe(200);
@@ -55,7 +55,7 @@ test('ends all JWTs of the user at the next request, and no other credential', a
   for (const good of [others, player.key!, bystander.key!]) expect((await profile(good)).status).toBe(200);
 });
 
-test('those that are made afterwards are good, at once and however often it is done', async () => {
+test('accepts JWTs issued afterwards, immediately and after repeated revocations', async () => {
   const old: string[] = [];
   for (let round = 0; round < 3; round++) {
     const young = await launch(player);
@@ -70,14 +70,14 @@ test('those that are made afterwards are good, at once and however often it is d
 });
 
 test.each([-1, 1, 0.5, '0', null, 2 ** 31, [0]])(
-  'a generation that is not the user’s own: %p',
+  'rejects a generation that is not the user’s: %p',
   async (generation) => {
     expect(await profile(await forge({ sub: player.id, claims: { generation } }))).toEqual(invalid);
     expect((await profile(await forge({ sub: player.id, claims: { generation: 0 } }))).status).toBe(200);
   },
 );
 
-describe('on another replica', () => {
+describe('works on another replica', () => {
   let replica: NestExpressApplication;
   let url: string;
   beforeAll(async () => {
@@ -98,7 +98,7 @@ describe('on another replica', () => {
   });
 });
 
-test('a person does it on the page of what may act for them, and it is an audit event', async () => {
+test('is available to users under “Connected apps” and recorded as an audit event', async () => {
   const browser = await browserOf(player);
   const token = await launch(player);
   expect((await profile(token)).status).toBe(200);
@@ -113,7 +113,7 @@ test('a person does it on the page of what may act for them, and it is an audit 
   await until(async () => (await event()).length === 1);
 });
 
-test('what is remembered of others stays', async () => {
+test('keeps cached credentials of other users', async () => {
   const verified = theApp().get(BearerStrategy);
   const [token, key] = [await launch(bystander), bystander.key!];
   const presented: Presented[] = [
@@ -128,7 +128,7 @@ test('what is remembered of others stays', async () => {
   expect(presented.map((one) => verified.remembered(one) !== undefined)).toEqual([false, true]);
 });
 
-test('a response that is on its way when they end is not remembered', async () => {
+test('does not cache a lookup that was in progress', async () => {
   const verified = theApp().get(BearerStrategy);
   const presented: Presented = { type: 'jwt', text: await launch(player) };
   const asked = verified.validate(undefined, presented.text);

@@ -68,7 +68,7 @@ describe('POST /credentials/subkey', () => {
   });
   const order = (fields: Record<string, unknown>, who = player) => who.post('/credentials/subkey', fields);
 
-  test('makes a JWT with the claims that a game needs', async () => {
+  test('issues a JWT with the claims that a game needs', async () => {
     const before = Math.floor(theClock().now() / 1000);
     const response = await order({ game_id: game.id, scope: 'profile:me' });
     const { key, expires_at } = response.body as { key: string; expires_at: string };
@@ -99,7 +99,7 @@ describe('POST /credentials/subkey', () => {
     );
   });
 
-  test('is a line in the audit log, and no row: every launch of every game would be one', async () => {
+  test('is logged but not stored, to avoid a row per launch of a game', async () => {
     const key = await subkey(player, game.id);
     const lines = logged
       .filter((line) => line.includes('"audit":true'))
@@ -115,7 +115,7 @@ describe('POST /credentials/subkey', () => {
     expect(await sql(`SELECT FROM audit_events WHERE event = 'jwt.created'`)).toEqual([]);
   });
 
-  test('two are never the same', async () => {
+  test('issues different tokens each time', async () => {
     const [a, b] = [await subkey(player, game.id), await subkey(player, game.id)];
     expect(decodeJwt(a).jti).not.toBe(decodeJwt(b).jti);
   });
@@ -141,12 +141,12 @@ describe('POST /credentials/subkey', () => {
     [{ game_id: '9223372036854775808', scope: 'profile:me' }, failure(400, 'game_id must be an integer')],
   ])('%p', async (fields, expected) => expect(await order(fields)).toEqual(expected));
 
-  test('a scope twice counts once', async () => {
+  test('deduplicates scopes', async () => {
     const token = await subkey(player, game.id, ' profile:me  profile:me ');
     expect(decodeJwt(token).scope).toBe('profile:me');
   });
 
-  test('a key gives no more than it has', async () => {
+  test('grants at most the scopes of the key', async () => {
     const small = player.with(await make.key({ owner: player, scopes: ['profile:games'] }));
     expect(await order({ game_id: game.id, scope: 'profile:me' }, small)).toEqual(
       failure(403, 'api key does not permit `profile:me`'),
@@ -155,7 +155,7 @@ describe('POST /credentials/subkey', () => {
     expect((await order({ game_id: game.id, scope: 'profile:me' }, enough)).status).toBe(200);
   });
 
-  test('of a game that the player may not see', async () => {
+  test('rejects a game that the player cannot view', async () => {
     const hidden = await make.game({ owner: await make.user(), visibility: 'private' });
     const restricted = await make.game({ owner: await make.user(), visibility: 'restricted' });
     for (const { id } of [hidden, restricted])
@@ -164,14 +164,14 @@ describe('POST /credentials/subkey', () => {
     expect((await order({ game_id: restricted.id, scope: 'profile:me' })).status).toBe(200);
   });
 
-  test('not with a JWT', async () => {
+  test('rejects a JWT', async () => {
     const token = player.with(await subkey(player, game.id));
     expect(await order({ game_id: 'no matter', scope: 'profile:me' }, token)).toEqual(
       failure(403, 'an api key is required'),
     );
   });
 
-  test('what a manifest may ask for is a setting', async () => {
+  test('allows manifests only the scopes in the setting', async () => {
     const other = await openApp({
       DATABASE_URL: theApp().get(Settings).DATABASE_URL!,
       MANIFEST_SCOPES: 'profile collection:view',
@@ -202,7 +202,7 @@ describe('POST /credentials/subkey', () => {
 });
 
 describe('GET /.well-known/jwks.json', () => {
-  test('has the public key and nothing else, and may be kept for a while', async () => {
+  test('contains only the public key and can be cached', async () => {
     const response = await send('GET', '/.well-known/jwks.json');
     expect(response.headers.get('cache-control')).toBe('public, max-age=300');
     const { keys } = response.body as { keys: JsonWebKey[] };
@@ -218,7 +218,7 @@ describe('GET /.well-known/jwks.json', () => {
     ]);
   });
 
-  test("a game's own server verifies a player with it, and asks nobody", async () => {
+  test('lets a game server verify a player without a request', async () => {
     const { owner, stranger } = await actors();
     const token = await subkey(stranger, (await make.game({ owner })).id);
     const keys = createRemoteJWKSet(new URL('/.well-known/jwks.json', baseUrl()));
@@ -228,7 +228,7 @@ describe('GET /.well-known/jwks.json', () => {
   });
 });
 
-describe('a JWT that is not what we issued', () => {
+describe('invalid JWTs', () => {
   let owner: Actor;
   beforeAll(async () => ({ owner } = await actors()));
   const by = (forgery: Parameters<typeof forge>[0] = {}) => forge({ sub: owner.id, ...forgery });
@@ -244,7 +244,7 @@ describe('a JWT that is not what we issued', () => {
   const signedBy = (key: KeyObject) => (text: string) =>
     sign(null, Buffer.from(text), key).toString('base64url');
 
-  test('the forger of these tests can make a good one', async () => {
+  test("control: the test's forger can create a valid one", async () => {
     expect((await info(await by())).status).toBe(200);
     expect((await info(await by({ claims: { game_id: undefined } }))).status).toBe(200);
   });
@@ -289,7 +289,7 @@ describe('a JWT that is not what we issued', () => {
     expect(await info(await unsigned(header, signedBy(stranger.privateKey)))).toEqual(invalid);
   });
 
-  test("another's key, brought along in the header", async () => {
+  test('a key embedded in the header', async () => {
     const jwk = { ...stranger.publicKey.export({ format: 'jwk' }), alg: 'EdDSA' };
     for (const more of [
       { jwk },
@@ -319,27 +319,27 @@ describe('a JWT that is not what we issued', () => {
     ['exp as text', { claims: { exp: '4102444800' } }],
     ['exp with a fraction', { claims: { exp: 4102444800.5 } }],
     ['exp null', { claims: { exp: null } }],
-    ['nbf to come', { claims: { nbf: Math.floor(theClock().now() / 1000) + 300 } }],
+    ['nbf in the future', { claims: { nbf: Math.floor(theClock().now() / 1000) + 300 } }],
     ['nbf as text', { claims: { nbf: 'now' } }],
     ['no iat', { claims: { iat: undefined } }],
     ['iat with a fraction', { claims: { iat: 1.5 } }],
     ['no sub', { claims: { sub: undefined } }],
-    ['sub of nobody', { sub: 0 }],
+    ['sub of a missing user', { sub: 0 }],
     ['sub beyond all numbers', { sub: '9007199254740993' }],
-    ['sub as number', { claims: { sub: 1 } }],
+    ['sub as a number', { claims: { sub: 1 } }],
     ['sub with a sign', { sub: '+1' }],
-    ['sub with a letter before', { sub: 'x1' }],
-    ['sub with a letter behind', { sub: '1x' }],
+    ['sub with a leading letter', { sub: 'x1' }],
+    ['sub with a trailing letter', { sub: '1x' }],
     ['sub with a fraction', { sub: '1.5' }],
     ['no jti', { claims: { jti: undefined } }],
     ['no scope', { claims: { scope: undefined } }],
     ['scope as list', { claims: { scope: ['profile'] } }],
-    ['a parent that is none', { api_key_id: 4e6 }],
+    ['an invalid parent', { api_key_id: 4e6 }],
     ['a parent as text', { api_key_id: '1' }],
     ['a parent with a fraction', { api_key_id: 1.5 }],
   ])('%s', async (_, forgery) => expect(await info(await by(forgery))).toEqual(invalid));
 
-  test('a kid that can be none of ours costs no statement', async () => {
+  test('rejects an unknown form of kid without a statement', async () => {
     const good = await kid();
     for (const hostile of [`${good}A`, `A${good}`, good.slice(1), [good], 1, null]) {
       const header = { alg: 'EdDSA', typ: 'JWT', kid: hostile };
@@ -348,20 +348,20 @@ describe('a JWT that is not what we issued', () => {
     }
   });
 
-  test('scopes are sorted, each once, however they are written', async () => {
+  test('sorts and deduplicates scopes, however they are written', async () => {
     const token = await by({ scope: ' profile:me  collection profile:me ' });
     expect(await info(token)).toMatchObject(ok({ scopes: ['collection', 'profile:me'] }));
     expect(await info(await by({ scope: '' }))).toMatchObject(ok({ scopes: [] }));
   });
 
-  test('a user with a long id is known by all of it', async () => {
+  test('reads all digits of a long user ID', async () => {
     const user = await make.user({ id: 9_007_199_254 });
     expect(await user.with(await by({ sub: user.id })).get('/profile')).toMatchObject({
       body: { user: { id: user.id } },
     });
   });
 
-  test('exp has passed, by more than clocks may differ', async () => {
+  test('exp in the past by more than the clock tolerance', async () => {
     expect(await info(await by({ expires_in: -62 }))).toEqual(failure(401, 'token expired'));
     expect((await info(await by({ expires_in: -50 }))).status).toBe(200);
     expect(await info(await by({ expires_in: -62, aud: 'other' }))).toEqual(invalid);
@@ -391,11 +391,12 @@ describe('a JWT that is not what we issued', () => {
     '_._._',
   ])('malformed: %s', async (token) => expect(await info(token)).toEqual(invalid));
 
-  test.each(['a.b', 'a.b.c.d', '..', 'a..c', 'a.b.c=', 'a.b.ü'])('not the form of a JWT: %s', async (token) =>
-    expect(await info(token)).toEqual(failure(401, 'invalid key')),
+  test.each(['a.b', 'a.b.c.d', '..', 'a..c', 'a.b.c=', 'a.b.ü'])(
+    'not in the format of a JWT: %s',
+    async (token) => expect(await info(token)).toEqual(failure(401, 'invalid key')),
   );
 
-  test('says so in the challenge', async () => {
+  test('is reported in the challenge', async () => {
     const response = await send('GET', '/profile', {
       headers: { authorization: await by({ expires_in: -100 }) },
     });
@@ -404,7 +405,7 @@ describe('a JWT that is not what we issued', () => {
     );
   });
 
-  test('payload without game_id or with a prototype does no harm', async () => {
+  test('ignores a payload without game_id or with a prototype', async () => {
     const { kid: id, privateKey } = await signingKeys().signer(60);
     const claims = JSON.parse(
       JSON.stringify(claimsOf({ sub: owner.id })).replace('{', '{"__proto__":{"scope":"game"},'),
@@ -416,7 +417,7 @@ describe('a JWT that is not what we issued', () => {
   });
 });
 
-test('who makes the tokens and who they are for are settings', async () => {
+test('issuer and audience are settings', async () => {
   const issued = async (environment: Record<string, string>) => {
     const other = await openApp({ RATE_LIMIT: 'off', ...environment });
     const { key } = await other
@@ -432,8 +433,8 @@ test('who makes the tokens and who they are for are settings', async () => {
   expect(await issued({ PUBLIC_URL, JWT_AUDIENCE: 'games' })).toEqual([PUBLIC_URL, 'games']);
 });
 
-describe('the key that a JWT was made from', () => {
-  test('takes it along when it is revoked', async () => {
+describe('the key of a JWT', () => {
+  test('invalidates the JWT when it is revoked', async () => {
     const { owner } = await actors();
     const keys = theApp().get(ApiKeysService);
     const { id, key } = await keys.create(owner.id);
@@ -443,7 +444,7 @@ describe('the key that a JWT was made from', () => {
     expect(await info(token)).toEqual(invalid);
   });
 
-  test('an operator makes one without', async () => {
+  test('is absent for a JWT that an operator issues', async () => {
     const { owner } = await actors();
     const { key } = await theApp()
       .get(TokensService)
@@ -471,14 +472,14 @@ describe('signing keys', () => {
     (await app.get(SigningKeysService).published()).map(({ kid }) => kid);
   const kidOf = (token: string) => decodeProtectedHeader(token).kid;
 
-  // Which keys there are is this block's subject.
+  // This block manages its own keys.
   beforeEach(async () => {
     await sql('DELETE FROM signing_keys');
     await signingKeys().reload();
     theApp().get(BearerStrategy).forget();
   });
 
-  test('replicas that start together on an empty store make one', async () => {
+  test('are created once when replicas start together on an empty store', async () => {
     await sql('DELETE FROM signing_keys');
     const replicas = await Promise.all([1, 2, 3].map(() => replica()));
     const kids = await Promise.all(replicas.map(kidsOf));
@@ -487,12 +488,12 @@ describe('signing keys', () => {
     await Promise.all(replicas.map((app) => app.close()));
   });
 
-  test('are named as RFC 7638 says', async () => {
+  test('have names according to RFC 7638', async () => {
     const [key] = await published();
     expect(key!.kid).toBe(await calculateJwkThumbprint(key as JWK));
   });
 
-  test('are sealed: neither the key nor its form can be read from the database', async () => {
+  test('are encrypted: neither the key nor its format can be read from the database', async () => {
     const [row] = await sql<{ private_key: Buffer }>('SELECT private_key FROM signing_keys');
     const { privateKey } = await signingKeys().signer(60);
     const { d } = privateKey().export({ format: 'jwk' });
@@ -500,7 +501,7 @@ describe('signing keys', () => {
     expect(row!.private_key).toHaveLength(12 + 16 + 48);
   });
 
-  test('a new one is published before it signs, an old one until its last token has ended', async () => {
+  test('are published before they sign, and until their last token has expired', async () => {
     const { owner } = await actors();
     const old = await issue(theApp(), owner.id);
     const next = await signingKeys().rotate();
@@ -515,7 +516,7 @@ describe('signing keys', () => {
     expect(await statusAt(later, old)).toBe(200);
     await later.close();
 
-    // And when the last token of the old one has ended, leeway and all.
+    // After the last token of the old key has expired, including the clock tolerance.
     await sql(`UPDATE signing_keys SET signs_from = signs_from - interval '3690 seconds'`);
     const still = await replica();
     expect(await kidsOf(still)).toHaveLength(2);
@@ -532,7 +533,7 @@ describe('signing keys', () => {
     await last.close();
   });
 
-  test('one that waits to sign is not overtaken by accident', async () => {
+  test('cannot be replaced by accident while one waits to sign', async () => {
     const next = await signingKeys().rotate();
     await expect(signingKeys().rotate()).rejects.toThrow(
       `Key ${next.kid} is published already and signs from ${new Date(next.signs_from * 1000).toISOString().slice(0, 19)}Z;`,
@@ -542,7 +543,7 @@ describe('signing keys', () => {
     );
   });
 
-  test('rotated at once under two replicas, again and again: no valid token is rejected', async () => {
+  test('rejects no valid token while keys rotate repeatedly under two replicas', async () => {
     const { owner } = await actors();
     const other = await replica();
     const tokens: string[] = [];
@@ -550,7 +551,7 @@ describe('signing keys', () => {
       const [here, there] = i % 2 ? [theApp(), other] : [other, theApp()];
       await here.get(SigningKeysService).rotate({ at_once: true });
       tokens.push(await issue(here, owner.id), await issue(there, owner.id));
-      // The first request that another replica gets with a key that it never heard of.
+      // Another replica's first request with a key that it doesn't know yet.
       expect(
         await Promise.all(tokens.flatMap((token) => [statusAt(here, token), statusAt(there, token)])),
       ).toEqual(tokens.flatMap(() => [200, 200]));
@@ -559,7 +560,7 @@ describe('signing keys', () => {
     await other.close();
   });
 
-  test('unknown key IDs at the same time cost one statement', async () => {
+  test('cost one statement for concurrent unknown key IDs', async () => {
     await published();
     const kids = Array.from({ length: 100 }, (_, i) => String(i).padStart(43, 'x'));
     const found: unknown[] = [];
@@ -568,7 +569,7 @@ describe('signing keys', () => {
     expect(found).toEqual(kids.map(() => undefined));
   });
 
-  test('a revoked one takes its tokens along, and another signs', async () => {
+  test('revoke their tokens when revoked, and another key signs', async () => {
     const { owner } = await actors();
     const token = await issue(theApp(), owner.id);
     await signingKeys().revoke(kidOf(token)!);
@@ -580,14 +581,14 @@ describe('signing keys', () => {
     await expect(signingKeys().revoke('nonsense')).rejects.toThrow('There is no signing key nonsense.');
   });
 
-  test('one that does not sign is revoked, and no other made', async () => {
+  test('are not replaced if a revoked one does not sign', async () => {
     const [old] = await published();
     const next = await signingKeys().rotate({ at_once: true });
     await signingKeys().revoke(old!.kid);
     expect((await published()).map(({ kid }) => kid)).toEqual([next.kid]);
   });
 
-  test('with the one that signs revoked, an older one does not sign again', async () => {
+  test('never sign again after a newer one is revoked', async () => {
     const [old] = await published();
     const next = await signingKeys().rotate({ at_once: true });
     await signingKeys().revoke(next.kid);
@@ -596,7 +597,7 @@ describe('signing keys', () => {
     expect((await published()).map((key) => key.kid)).toEqual([old!.kid, kid]);
   });
 
-  test('are read again every ten seconds, for what other replicas did to them', async () => {
+  test('are reloaded every ten seconds to see changes of other replicas', async () => {
     const timers = jest.spyOn(globalThis, 'setInterval');
     const other = await replica();
     await kidsOf(other);
@@ -611,7 +612,7 @@ describe('signing keys', () => {
     await other.close();
   });
 
-  test('are read for the first token, and for no other', async () => {
+  test('are loaded for the first token only', async () => {
     const { owner } = await actors();
     const other = await replica();
     expect(await statementsOf(() => issue(other, owner.id), other)).toEqual([
@@ -622,7 +623,7 @@ describe('signing keys', () => {
     await other.close();
   });
 
-  test('are not read again for a token that names one of them', async () => {
+  test('are not reloaded for a token with a known key ID', async () => {
     const { owner } = await actors();
     const other = await replica();
     const token = await issue(other, owner.id);
@@ -631,7 +632,7 @@ describe('signing keys', () => {
     await other.close();
   });
 
-  test('one whose time is over verifies nothing, though a replica has not read them again', async () => {
+  test('do not verify after they expire, even before the next reload', async () => {
     const [old] = await published();
     const next = await signingKeys().rotate({ at_once: true });
     theClock().stop();
@@ -644,7 +645,7 @@ describe('signing keys', () => {
     expect(await signingKeys().verifier(old!.kid)).toBeUndefined();
   });
 
-  test('are not deleted by a process whose clock is fast', async () => {
+  test('are not deleted by a process with a fast clock', async () => {
     const [old] = await published();
     const now = theClock().now();
     theClock().setTimeOfDay(now + 7200 * 1000);
@@ -654,7 +655,7 @@ describe('signing keys', () => {
     expect(await signingKeys().verifier(old!.kid)).toBeDefined();
   });
 
-  test('that could not be read at first are read for the next token', async () => {
+  test('are loaded for the next token if they could not be loaded at first', async () => {
     const other = await replica();
     await sql('ALTER TABLE signing_keys RENAME TO away');
     const failed = await kidsOf(other).catch((error: Error) => error.message);
@@ -664,7 +665,7 @@ describe('signing keys', () => {
     await other.close();
   });
 
-  test('a longer life of tokens is known to the key before the first of them is signed', async () => {
+  test('know about a longer token lifetime before the first token with it is signed', async () => {
     const { owner } = await actors();
     await theApp()
       .get(TokensService)
@@ -672,7 +673,7 @@ describe('signing keys', () => {
     expect(await sql('SELECT token_lifetime FROM signing_keys')).toEqual([{ token_lifetime: 80_000 }]);
   });
 
-  test('with a new pepper the previous one opens them, once', async () => {
+  test('are decrypted with the previous pepper once after it changes', async () => {
     const { owner } = await actors();
     const [before] = await sql<{ kid: string; private_key: Buffer }>('SELECT * FROM signing_keys');
     const next = 'another pepper, which came in after the first';
@@ -693,13 +694,13 @@ describe('signing keys', () => {
     });
     await requirePepper(both);
     await both.close();
-    // Who has lost the pepper may go on without the old keys.
+    // An operator who has lost the pepper can continue without the old keys.
     await wrong.get(SigningKeysService).rotate({ at_once: true });
     await requirePepper(wrong);
     await wrong.close();
   });
 
-  test('given by the operator: all are published, the first signs, none is stored', async () => {
+  test('provided by the operator: publishes all, signs with the first, stores none', async () => {
     const { owner } = await actors();
     await sql('DELETE FROM signing_keys');
     const pem = () =>
@@ -715,7 +716,7 @@ describe('signing keys', () => {
     await expect(after.get(SigningKeysService).rotate()).rejects.toThrow(
       'The signing keys are those of SIGNING_KEYS',
     );
-    // The app of this file, which has no such setting, may have made one meanwhile.
+    // The app of this file, which has no such setting, may have created one meanwhile.
     const stored = await sql('SELECT FROM signing_keys WHERE kid = ANY ($1)', [[kidOf(young), kidOf(old)]]);
     expect(stored).toEqual([]);
     await Promise.all([before.close(), after.close()]);

@@ -9,9 +9,9 @@ import { addressOf, application, asksForCode, pkce, tokensFor } from '../support
 import { S3Double } from '../support/s3';
 import { type Actor, actors, baseUrl, make, openApp, send, sql, theApp, useStore } from '../support/store';
 
-// The requests of existing clients, from a player's owned keys to the bytes on disk.
+// Requests of existing clients, from a player's owned keys to the bytes on disk.
 
-// Larger than what the connection buffers, so that a cut comes in the middle.
+// Larger than the buffers of a connection, so that the cut is in the middle.
 const CONTENT = randomBytes(8 * 2 ** 20);
 const md5Of = (content: Buffer) => createHash('md5').update(content).digest('hex');
 const FILE_KEY = 'moon/a b+ø.zip';
@@ -62,7 +62,7 @@ class Program {
     return received as T;
   }
 
-  /** The keys of the player, page by page until one is empty. */
+  /** The player's keys, page by page until one is empty. */
   async ownedKeys(path = '/profile/owned-keys', query = ''): Promise<OwnedKey[]> {
     const found: OwnedKey[] = [];
     for (let page = 1; ; page++) {
@@ -76,7 +76,7 @@ class Program {
     return (await this.json<{ uploads: File[] }>(path)).uploads;
   }
 
-  /** Requests the redirect, follows it, and writes what arrives at the position of the range. */
+  /** Requests the redirect, follows it, and writes the response at the offset of the range. */
   async download(path: string, to: string, range?: [from: number, to: number | '']): Promise<number> {
     const more: Record<string, string> = range ? { range: `bytes=${range.join('-')}` } : {};
     const response = await fetch(await this.locationOf(path, more), { headers: more });
@@ -128,7 +128,7 @@ async function getWithBody(path: string, headers: Record<string, string>, body: 
   });
 }
 
-/** Writes what arrives until the connection is cut after so many bytes. */
+/** Writes the response until the connection is cut after this many bytes. */
 async function cutDownload(location: string, to: string, after: number): Promise<void> {
   const content = await new Promise<Buffer>((resolve, reject) => {
     const pieces: Buffer[] = [];
@@ -192,7 +192,7 @@ describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
     await make.upload({ game, channel_name: 'windows', traits: ['p_windows'], position: 1 });
   });
 
-  /** Signs the player in through the consent page, which lists these meanings of the scope. */
+  /** Signs the player in through the consent page, which lists these descriptions of the scope. */
   async function signedIn(client: Client, scope: string, ...meanings: string[]): Promise<Program> {
     const client_id = await application({ scopes: ['profile', 'collection', 'game'] });
     const path = addressOf(asksForCode(client_id, pkce().code_challenge, { scope }));
@@ -212,7 +212,7 @@ describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
     return row!.downloads;
   }
 
-  test('a launcher that requests the scope itch: eight connections, one download', async () => {
+  test('a launcher with the scope itch downloads over eight connections as one download', async () => {
     const launcher = await signedIn(
       'launcher',
       'itch',
@@ -244,7 +244,7 @@ describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
     expect(await downloads()).toBe(before + 1);
   });
 
-  test('a launcher: a build of a channel', async () => {
+  test('a launcher downloads a build of a channel', async () => {
     const launcher = await signedIn('launcher', 'itch');
     const uploads = await launcher.uploads(`/games/${game.id}/uploads?download_key_id=${key.id}`);
     const channel = uploads.find((one) => one.storage === 'build')!;
@@ -262,7 +262,7 @@ describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
     await expectComplete(onDisk('build.zip'), channel);
   });
 
-  test('a download tool with its key in the query: resumes a file after a cut', async () => {
+  test('a download tool with its key in the query resumes a file after a cut', async () => {
     const tool = new Program('tool, key in the query', {});
     const query = `&api_key=${player.key}`;
     const [owned] = await tool.ownedKeys('/profile/owned-keys', query);
@@ -276,7 +276,7 @@ describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
     await expectComplete(onDisk('resumed.zip'), hosted!);
   });
 
-  test('a download tool with a bearer token: every file, and its MD5', async () => {
+  test('a download tool with a bearer token downloads every file with its MD5', async () => {
     const tool = new Program('tool, key in the header', player.headers);
     const [owned] = await tool.ownedKeys();
     for (const file of await tool.uploads(`/games/${owned!.game_id}/uploads?download_key_id=${owned!.id}`)) {
@@ -286,7 +286,7 @@ describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
     }
   });
 
-  test('a library with parameters in the body of a GET', async () => {
+  test('a library sends parameters in the body of a GET', async () => {
     const library = new Program('GET with a body', player.headers);
     const body = `download_key_id=${key.id}`;
     const path = `/games/${game.id}/uploads`;
@@ -297,7 +297,7 @@ describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
     await expectComplete(onDisk('body.zip'), one);
   });
 
-  test('a game manager with the legacy routes', async () => {
+  test('a game manager uses the legacy routes', async () => {
     const manager = new Program('legacy client', {});
     const base = `/api/1/${player.key}`;
     const [owned] = await manager.ownedKeys(`${base}/my-owned-keys`);
@@ -312,7 +312,7 @@ describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
     await expectComplete(onDisk('legacy.zip'), windows);
   });
 
-  test('an upload tool that requests the scope wharf', async () => {
+  test('an upload tool requests the scope wharf', async () => {
     const tool = await signedIn('upload tool', 'wharf');
     expect(await tool.json('/wharf/status')).toEqual({ success: true });
     const edited = await make.game({ owner: player });
@@ -324,7 +324,7 @@ describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
     expect(one.channel.name).toBe('windows');
   });
 
-  test('the compatibility matrix in the guide is what these clients send and need', async () => {
+  test('the compatibility matrix in the guide matches these clients', async () => {
     const strict = await openApp({ ...environment, LENIENT_CLIENTS: 'false' });
     const base = await strict.getUrl();
     const works = async ({ path, method, headers, body }: Sent) => {

@@ -42,12 +42,12 @@ async function store() {
   return { owner, admin, developer, stranger, game };
 }
 
-describe('where the credential stands', () => {
+describe('location of the credential', () => {
   test.each([
     ['key', (key: string) => `Bearer ${key}`],
     ['key', (key: string) => key],
     ['key', (key: string) => `bearer   ${key} `],
-  ])('KEY %s and the key in the header', async (segment, header) => {
+  ])('accepts %s in the path and the key in the header', async (segment, header) => {
     const { owner } = await actors();
     const { status } = await send('GET', `/api/1/${segment}/me`, {
       headers: { authorization: header(owner.key!) },
@@ -55,14 +55,14 @@ describe('where the credential stands', () => {
     expect(status).toBe(200);
   });
 
-  test('KEY is the key itself, and then the header does not count', async () => {
+  test('accepts the key in the path and ignores the header', async () => {
     const { owner, stranger } = await actors();
     const path = inPath(owner, '/me');
     for (const actor of [anonymous, stranger, anonymous.with('nonsense'), anonymous.with('a.b.c')])
       expect(await actor.get(path)).toMatchObject({ status: 200, body: { user: { id: owner.id } } });
   });
 
-  test('an imported key of any form, percent-encoded', async () => {
+  test('accepts percent-encoded imported keys in any format', async () => {
     const { owner } = await actors();
     for (const key of ['my key/with+all?of#it%', 'ключ 🔑', 'a.b', '..%2f', 'me'])
       expect(
@@ -73,7 +73,7 @@ describe('where the credential stands', () => {
       });
   });
 
-  test('a key is not what it looks like before it is decoded', async () => {
+  test('decodes a key before it checks its format', async () => {
     const { owner } = await actors();
     const key = await make.key({ owner, text: 'a+b' });
     expect((await send('GET', `/api/1/${key}/me`)).status).toBe(200);
@@ -106,7 +106,7 @@ describe('where the credential stands', () => {
     expect(headers.get('www-authenticate')).toMatch(/^Bearer realm="gamewharf"/);
   });
 
-  test('KEY jwt and a JWT in the header, with the word Bearer or bare', async () => {
+  test('accepts jwt in the path and a JWT in the header, with or without Bearer', async () => {
     const { owner } = await actors();
     const { key, expires_at } = await theApp()
       .get(TokensService)
@@ -126,12 +126,12 @@ describe('where the credential stands', () => {
     expect(await anonymous.get(`/api/1/${key}/me`)).toEqual(failure(401, 'invalid key'));
   });
 
-  test('a good key where a JWT is announced is no JWT', async () => {
+  test('rejects an API key where the path announces a JWT', async () => {
     const { owner } = await actors();
     expect(await owner.get('/api/1/jwt/me')).toEqual(failure(401, 'invalid token'));
   });
 
-  test('a revoked key', async () => {
+  test('rejects a revoked key', async () => {
     const { owner } = await actors();
     await sql('UPDATE api_keys SET revoked_at = now() WHERE user_id = $1', [owner.id]);
     expect(await anonymous.get(inPath(owner, '/me'))).toEqual(failure(401, 'invalid key'));
@@ -166,7 +166,7 @@ describe('where the credential stands', () => {
     expect(JSON.stringify(headers)).not.toContain('secret');
   });
 
-  test('another method', async () => {
+  test('rejects another method', async () => {
     const { owner } = await actors();
     for (const method of ['POST', 'PUT', 'DELETE']) {
       const { status, body, headers } = await send(method, inPath(owner, '/me'));
@@ -192,7 +192,7 @@ describe('scopes', () => {
     expect((await anonymous.get(inPath(enough, path))).status).not.toBe(403);
   });
 
-  test('credentials/info needs none, and tells no type', async () => {
+  test('returns credentials/info without a scope and without a type', async () => {
     const { owner } = await actors();
     const few = owner.with(await make.key({ owner, scopes: ['profile:me', 'game:view'] }));
     expect(await few.get('/api/1/key/credentials/info')).toEqual(ok({ scopes: ['game:view', 'profile:me'] }));
@@ -202,12 +202,12 @@ describe('scopes', () => {
   });
 });
 
-test('me is what profile is', async () => {
+test('returns the profile as /me', async () => {
   const { owner } = await actors();
   expect(await owner.get('/api/1/key/me')).toEqual(await owner.get('/profile'));
 });
 
-test('my-games: booleans for platforms, timestamps with a space, no classification', async () => {
+test('lists my-games with booleans for platforms, spaces in timestamps and no classification', async () => {
   const { owner, admin, stranger, game } = await store();
   const expected = {
     id: game.id,
@@ -239,7 +239,7 @@ test('my-games: booleans for platforms, timestamps with a space, no classificati
   expect(await stranger.get('/api/1/key/my-games')).toEqual(ok({ games: [] }));
 });
 
-test('my-games: a game that is not published, with everything that may be missing', async () => {
+test('lists my-games for an unpublished game with all optional fields missing', async () => {
   const { owner } = await actors();
   await make.game({ owner, published_at: null, traits: ['p_linux', 'p_osx'] });
   const { body } = await owner.get('/api/1/key/my-games');
@@ -260,7 +260,7 @@ test('my-games: a game that is not published, with everything that may be missin
 });
 
 describe('download keys', () => {
-  test('are found as in the modern API, the timestamp aside', async () => {
+  test('are found as in the modern API, apart from the timestamp', async () => {
     const { owner, admin, stranger, game } = await store();
     const key = await make.downloadKey({
       game,
@@ -284,7 +284,7 @@ describe('download keys', () => {
     }
   });
 
-  test('owner is absent where there is none', async () => {
+  test('have no owner without an account', async () => {
     const { owner, game } = await store();
     const { key } = await make.downloadKey({ game });
     const { body } = await owner.get(`/api/1/key/game/${game.id}/download_keys`, { download_key: key });
@@ -315,7 +315,7 @@ describe('download keys', () => {
 });
 
 describe('purchases', () => {
-  test('have the fields of the first version and no other', async () => {
+  test('have only the fields of the first version', async () => {
     const { owner, stranger, game } = await store();
     const other = await make.game({ owner });
     const purchase = await make.purchase({
@@ -372,7 +372,7 @@ describe('purchases', () => {
   });
 });
 
-test('a game that the caller may not edit, one that does not exist, and ids that are none', async () => {
+test('rejects a game that the caller cannot edit, a missing game and invalid IDs', async () => {
   const { developer, stranger, game } = await store();
   for (const lookup of ['purchases', 'download_keys']) {
     for (const actor of [developer, stranger])
@@ -387,7 +387,7 @@ test('a game that the caller may not edit, one that does not exist, and ids that
   }
 });
 
-test('without LENIENT_CLIENTS a rejection has its status and a key in the query is none', async () => {
+test('returns error statuses and ignores a key in the query without LENIENT_CLIENTS', async () => {
   const { owner } = await actors();
   expect((await send('GET', `/profile?api_key=${owner.key}`)).status).toBe(401);
   expect((await send('GET', `/api/1/key/me?api_key=${owner.key}`)).status).toBe(401);
@@ -397,13 +397,13 @@ describe('LEGACY_HOST', () => {
   const ask = (host: string, path: string, base?: string) =>
     sendRaw(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`, { base });
 
-  test('unset: every host name will do', async () => {
+  test('unset: accepts every host name', async () => {
     const { owner } = await actors();
     for (const host of ['a.example', 'b.example:8080', '127.0.0.1'])
       expect((await ask(host, inPath(owner, '/me'))).status).toBe(200);
   });
 
-  test('set: the legacy API is there and nowhere else; all else is everywhere', async () => {
+  test('set: serves the legacy API only there and other routes everywhere', async () => {
     const { owner } = await actors();
     const replica = await openApp({ LEGACY_HOST: 'Legacy.Example' });
     try {

@@ -3,7 +3,7 @@ import { Database } from '../../src/platform/database/database';
 import { sendRaw } from '../support/raw';
 import { Actor, actors, baseUrl, logged, make, openApp, useStore } from '../support/store';
 
-// Two services on one database: what one setting allows the other must not.
+// Two services on one database, one lenient and one strict.
 useStore();
 
 const OPERATOR_TOKEN = 'a token of the operator';
@@ -25,7 +25,7 @@ interface Request {
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 
-/** The same bytes to both; fetch would not send a body with GET. */
+/** Sends the same bytes to both; fetch can't send a body with GET. */
 async function both(path: string, { method = 'GET', headers = {}, body }: Request = {}) {
   const lines = Object.entries({
     ...headers,
@@ -56,7 +56,7 @@ describe('legacy errors with status 200', () => {
     });
   });
 
-  test('a scope that is missing, parameters, an object', async () => {
+  test('covers missing scopes, parameters and objects', async () => {
     const { owner } = await actors();
     const few = await make.key({ owner, scopes: ['profile:me'] });
     for (const [path, status, text] of [
@@ -70,13 +70,13 @@ describe('legacy errors with status 200', () => {
       });
   });
 
-  test('a method that no old client uses', async () => {
+  test('returns the real status for a method that no old client uses', async () => {
     const { strict, lenient } = await both('/api/1/x/me', { method: 'DELETE' });
     expect([strict.status, lenient.status]).toEqual([405, 200]);
     expect(lenient.body).toEqual(errors('method not allowed'));
   });
 
-  test('modern errors keep their status in either case', async () => {
+  test('keeps the status of modern errors in either case', async () => {
     for (const [path, status] of [
       ['/profile', 401],
       ['/nowhere', 404],
@@ -88,7 +88,7 @@ describe('legacy errors with status 200', () => {
     }
   });
 
-  test('the log keeps the status that it would have been', async () => {
+  test('logs the original status', async () => {
     logged.length = 0;
     await both('/api/1/nonsense/me');
     const lines = logged.join('').trim().split('\n');
@@ -99,7 +99,7 @@ describe('legacy errors with status 200', () => {
     ]);
   });
 
-  test('what is not the caller’s doing keeps its status, so that clients and proxies try again', async () => {
+  test('keeps the status of server errors so that clients and proxies retry', async () => {
     const cutOff = await openApp({ LENIENT_CLIENTS: 'true' });
     try {
       const base = await cutOff.getUrl();
@@ -113,7 +113,7 @@ describe('legacy errors with status 200', () => {
 });
 
 describe('?api_key=', () => {
-  test('on modern and on legacy reads, and on nothing else', async () => {
+  test('works on modern and legacy reads only', async () => {
     const { owner } = await actors();
     for (const path of ['/profile', '/api/1/key/me']) {
       const { strict, lenient } = await both(`${path}?api_key=${owner.key}`);
@@ -122,7 +122,7 @@ describe('?api_key=', () => {
     }
   });
 
-  test("the operator's token is not taken from it", async () => {
+  test('does not work for operator tokens', async () => {
     const path = '/operator/import';
     const headers = { 'content-type': 'application/x-ndjson' };
     const inHeader = { ...headers, authorization: `Bearer ${OPERATOR_TOKEN}` };
@@ -133,14 +133,14 @@ describe('?api_key=', () => {
     expect(told.lenient).toMatchObject({ status: 200 });
   });
 
-  test('a key of any form', async () => {
+  test('accepts a key in any format', async () => {
     const { owner } = await actors();
     const key = await make.key({ owner, text: 'ключ+1🔑' });
     const { lenient } = await both(`/profile?api_key=${encodeURIComponent(key)}`);
     expect(lenient).toMatchObject({ status: 200, body: { user: { id: owner.id } } });
   });
 
-  test('does not replace what the header says', async () => {
+  test('does not override the header', async () => {
     const { owner, stranger } = await actors();
     const path = `/profile?api_key=${owner.key}`;
     const { strict, lenient } = await both(path, { headers: bearer(stranger) });
@@ -152,7 +152,7 @@ describe('?api_key=', () => {
     });
   });
 
-  test('twice, empty, wrong, undecodable or bracketed it is none', async () => {
+  test('is ignored when repeated, empty, wrong, malformed or bracketed', async () => {
     const { owner } = await actors();
     for (const [query, text] of [
       [`api_key=${owner.key}&api_key=${owner.key}`, 'authentication required'],
@@ -166,7 +166,7 @@ describe('?api_key=', () => {
   });
 });
 
-/** The same fields in each type of body that is read. */
+/** The same fields in each content type that is read. */
 const BODIES: [type: string, bodyOf: (fields: Record<string, string>) => string][] = [
   ['application/x-www-form-urlencoded', (fields) => new URLSearchParams(fields).toString()],
   ['application/json', (fields) => JSON.stringify(fields)],
@@ -191,14 +191,14 @@ describe('api_key in the body of a GET', () => {
       expect(strict).toEqual({ status: 401, body: errors('authentication required') });
       expect(lenient).toMatchObject({ status: 200, body: { user: { id: owner.id } } });
     }
-    // With the parameters beside it, and with a part of them in the query.
+    // With all parameters beside it, and with some of them in the query.
     const lookup = await asked(`/games/${game.id}/download_keys`, { download_key: key });
     expect(lookup.lenient).toMatchObject({ status: 200, body: { download_key: { key } } });
     const rest = await asked(`/games/${game.id}/download_keys?download_key=${key}`, {});
     expect(rest.lenient).toMatchObject({ status: 200, body: { download_key: { key } } });
   });
 
-  test('of a POST on a legacy read, but of no modern POST', async () => {
+  test('works for a POST on a legacy read and for no modern POST', async () => {
     const { owner } = await actors();
     const request = { method: 'POST', headers: FORM, body: `api_key=${owner.key}` };
     expect((await both('/api/1/key/me', request)).lenient).toMatchObject({
@@ -208,7 +208,7 @@ describe('api_key in the body of a GET', () => {
       expect(response).toEqual({ status: 401, body: errors('authentication required') });
   });
 
-  test('does not replace what the header, the query or the path says', async () => {
+  test('does not override the header, the query or the path', async () => {
     const { owner, stranger } = await actors();
     const request = { headers: FORM, body: `api_key=${owner.key}` };
     const empty = await both('/profile?api_key=', request);
@@ -232,12 +232,12 @@ describe('api_key in the body of a GET', () => {
     [FORM['content-type'], 'a=1&'.repeat(1001)],
     ['multipart/form-data', 'api_key'],
     ['text/plain', 'api_key=a'],
-  ])('a %s body of %.20s has none', async (type, body) => {
+  ])('ignores a %s body of %.20s', async (type, body) => {
     const { lenient } = await both('/profile', { headers: { 'content-type': type }, body });
     expect(lenient).toEqual({ status: 401, body: errors('authentication required') });
   });
 
-  test('what is wrong with the body is told where parameters are read', async () => {
+  test('reports an invalid body where parameters are read', async () => {
     const { owner } = await actors();
     const asked = (body: string) =>
       both('/games/1/purchases', { headers: { ...bearer(owner), 'content-type': 'application/json' }, body });
@@ -251,13 +251,13 @@ describe('api_key in the body of a GET', () => {
     });
   });
 
-  test("the operator's token is not taken from it", async () => {
+  test('does not work for operator tokens', async () => {
     const { lenient } = await both('/operator/import', { headers: FORM, body: `api_key=${OPERATOR_TOKEN}` });
     expect(lenient).toEqual({ status: 405, body: errors('method not allowed') });
   });
 });
 
-test('an empty Authorization header is none', async () => {
+test('ignores an empty Authorization header', async () => {
   const { owner } = await actors();
   for (const authorization of ['', '  ']) {
     const headers = { authorization };
@@ -292,7 +292,7 @@ describe('parameters in the body of a GET', () => {
     }
   });
 
-  test('the same name in body and query is an error, as in a POST', async () => {
+  test('rejects the same name in body and query, as for POST', async () => {
     const { game, key, headers } = await lookup();
     const path = `/games/${game.id}/download_keys?download_key=${key}`;
     const { strict, lenient } = await both(path, {
@@ -303,7 +303,7 @@ describe('parameters in the body of a GET', () => {
     expect(lenient).toEqual({ status: 400, body: errors('download_key must be given once') });
   });
 
-  test('a body of another kind, or none, is no reason to reject a GET', async () => {
+  test('ignores a body of another type or an empty one', async () => {
     const { game, key, headers } = await lookup();
     const path = `/games/${game.id}/download_keys?download_key=${key}`;
     for (const [type, body] of [
@@ -319,7 +319,7 @@ describe('parameters in the body of a GET', () => {
 });
 
 describe('POST on legacy reads', () => {
-  test('is what GET is, its parameters in query or body', async () => {
+  test('works like GET, with parameters in the query or body', async () => {
     const { owner } = await actors();
     const game = await make.game({ owner });
     const { key } = await make.downloadKey({ game });
@@ -338,7 +338,7 @@ describe('POST on legacy reads', () => {
     }
   });
 
-  test('not on modern reads', async () => {
+  test('is rejected on modern reads', async () => {
     const { owner } = await actors();
     for (const response of Object.values(
       await both('/profile', { method: 'POST', headers: bearer(owner), body: '' }),
@@ -348,7 +348,7 @@ describe('POST on legacy reads', () => {
 });
 
 describe('wharf/latest under /api/1/KEY/', () => {
-  test('with any method and place of parameters that old clients use', async () => {
+  test('accepts the methods and parameter locations of old clients', async () => {
     const { owner } = await actors();
     const game = await make.game({ owner });
     await make.build({ game, user_version: '1.2' });
@@ -366,14 +366,14 @@ describe('wharf/latest under /api/1/KEY/', () => {
     }
   });
 
-  test('its errors are legacy errors', async () => {
+  test('returns legacy errors', async () => {
     expect(await both('/api/1/x/wharf/latest?game_id=0&channel_name=windows')).toEqual({
       strict: { status: 404, body: errors('invalid api endpoint') },
       lenient: { status: 200, body: errors('invalid game') },
     });
   });
 
-  test('LEGACY_HOST holds for it too', async () => {
+  test('respects LEGACY_HOST', async () => {
     const replica = await openApp({ LENIENT_CLIENTS: 'true', LEGACY_HOST: 'legacy.example' });
     try {
       const ask = async (host: string) =>
@@ -392,7 +392,7 @@ describe('wharf/latest under /api/1/KEY/', () => {
   });
 });
 
-test('/profile/games has the owner of each game', async () => {
+test('/profile/games includes the owner of each game', async () => {
   const [owner, admin] = [await make.user(), await make.user()];
   const mine = await make.game({ owner: admin });
   const theirs = await make.game({ owner, admins: [admin] });
@@ -408,7 +408,7 @@ test('/profile/games has the owner of each game', async () => {
   const expected = await owner.get(`/games/${theirs.id}`);
   const shown = (lenient.body as Games).games.find(({ id }) => id === theirs.id)!;
   expect(shown.user).toEqual((expected.body as { game: { user: object } }).game.user);
-  // The other fields and the order are the same.
+  // The other fields and the order are unchanged.
   const without = (lenient.body as Games).games.map(({ user: _, ...game }) => game);
   expect(strict.body).toEqual({ games: without });
 });

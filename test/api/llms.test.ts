@@ -2,7 +2,7 @@ import { baseUrl, theContract, useStore } from '../support/store';
 
 useStore();
 
-test('/llms.txt links every operation of the API description, and its links work', async () => {
+test('/llms.txt links every operation of the API description with working links', async () => {
   const response = await fetch(`${baseUrl()}/llms.txt`);
   const text = await response.text();
   const base = /^- Base URL: (\S+)$/m.exec(text)![1]!;
@@ -20,7 +20,7 @@ test('/llms.txt links every operation of the API description, and its links work
     const linked = await fetch(page.replace(base, baseUrl()), { headers: { accept: 'text/html' } });
     let html = await linked.text();
     expect([page, linked.status]).toEqual([page, 200]);
-    // The script of the reference loads the endpoints.
+    // The reference loads the endpoints with a script.
     const source = /data-source="([^"]+)"/.exec(html)?.[1];
     if (source) html += await (await fetch(baseUrl() + source)).text();
     for (const [, on, anchor] of links)

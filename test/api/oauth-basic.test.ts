@@ -19,7 +19,7 @@ const basic = (user: string, password = '') => ({
   authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,
 });
 
-test('RFC 6749 2.3.1: a public client is the user of HTTP Basic, with an empty password, at every endpoint', async () => {
+test('RFC 6749 2.3.1: accepts a public client as HTTP Basic user with an empty password at every endpoint', async () => {
   const client_id = await application();
   const as = basic(client_id);
   const { code, code_verifier } = await codeFor(client_id);
@@ -44,7 +44,7 @@ test('RFC 6749 2.3.1: a public client is the user of HTTP Basic, with an empty p
   expect(await form('/oauth/token', fields, as)).toMatchObject(rejected('authorization_pending'));
 });
 
-test('RFC 6749 2.3.1: the client id may stand in the body too, if it is the same', async () => {
+test('RFC 6749 2.3.1: accepts the client ID in the body too if it is the same', async () => {
   const [client_id, other] = [await application(), await application()];
   const { refresh_token } = await tokensFor(client_id);
   const fields = { grant_type: 'refresh_token', refresh_token };
@@ -55,7 +55,7 @@ test('RFC 6749 2.3.1: the client id may stand in the body too, if it is the same
   expect((await form('/oauth/token', { ...fields, client_id }, basic(client_id))).status).toBe(200);
 });
 
-test('RFC 6749 2.3.1: it is encoded as in a form first', async () => {
+test('RFC 6749 2.3.1: decodes the client ID as in a form', async () => {
   const client_id = await application();
   const named = `${client_id} & söns`;
   await sql('UPDATE oauth_applications SET client_id = $2 WHERE client_id = $1', [client_id, named]);
@@ -66,13 +66,13 @@ test('RFC 6749 2.3.1: it is encoded as in a form first', async () => {
 
 test.each([
   ['a password', basic('client', 'secret')],
-  ['a colon too many', basic('client', ':')],
+  ['an extra colon', basic('client', ':')],
   ['no user', basic('')],
   ['no colon', { authorization: `Basic ${Buffer.from('client').toString('base64')}` }],
-  ['a broken escape', basic('%zz')],
-  ['no Base64', { authorization: 'Basic !!!' }],
+  ['an invalid escape', basic('%zz')],
+  ['invalid Base64', { authorization: 'Basic !!!' }],
   ['nothing', { authorization: 'Basic' }],
-])('RFC 6749 5.2: %s is 401, with the scheme to use', async (_, headers) => {
+])('RFC 6749 5.2: returns 401 and the scheme for %s', async (_, headers) => {
   const { refresh_token } = await tokensFor(await application());
   for (const path of ['/oauth/token', '/oauth/revoke', '/oauth/device', '/oauth/device/poll']) {
     const response = await form(path, { grant_type: 'refresh_token', refresh_token }, headers);
@@ -81,7 +81,7 @@ test.each([
   }
 });
 
-test('RFC 6749 5.2: a client that nobody knows is 401 here, and 400 in the body', async () => {
+test('RFC 6749 5.2: returns 401 for an unknown client here, and 400 if it is in the body', async () => {
   const fields = { grant_type: 'refresh_token', refresh_token: 'x' };
   const response = await form('/oauth/token', fields, basic('nobody'));
   expect(response).toMatchObject(rejected('invalid_client', 401, 'unknown client_id'));
@@ -91,7 +91,7 @@ test('RFC 6749 5.2: a client that nobody knows is 401 here, and 400 in the body'
   );
 });
 
-test('RFC 6749 5.2: without it everything that is missing is named', async () => {
+test('RFC 6749 5.2: names all missing parameters without it', async () => {
   expect(await form('/oauth/token', {}, { authorization: 'Bearer x' })).toMatchObject({
     status: 400,
     body: { errors: ['grant_type is required', 'client_id is required'] },

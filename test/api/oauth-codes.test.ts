@@ -27,7 +27,7 @@ import { make, send, sql } from '../support/store';
 useOauth();
 
 describe('response_type=code', () => {
-  test('RFC 6749 4.1.2, 4.1.4: a code is exchanged for tokens, and the key that the store’s clients read', async () => {
+  test('RFC 6749 4.1.2, 4.1.4: exchanges a code for tokens, including the key that the store’s clients read', async () => {
     const tokens = await tokensFor(await application());
     expect(tokens).toEqual({
       access_token: expect.stringMatching(/^gw_/) as string,
@@ -45,7 +45,7 @@ describe('response_type=code', () => {
     expect(await works(tokens.access_token)).toBe(true);
   });
 
-  test('RFC 6749 5.1: the response is not kept by caches', async () => {
+  test('RFC 6749 5.1: forbids caching of the response', async () => {
     const client_id = await application();
     const { code, code_verifier } = await codeFor(client_id);
     const { headers } = await exchange(client_id, code, code_verifier);
@@ -53,19 +53,19 @@ describe('response_type=code', () => {
     expect(headers.get('pragma')).toBe('no-cache');
   });
 
-  test('RFC 6749 4.1.2: the state comes back as it was', async () => {
+  test('RFC 6749 4.1.2: returns the state unchanged', async () => {
     const { code_challenge } = pkce();
     expect(queryOf(await allowed(asksForCode(await application(), code_challenge))).state).toBe('s t&a=te');
   });
 
-  test('RFC 6749 10.10: a code has 256 random bits, and the database only its hash', async () => {
+  test('RFC 6749 10.10: creates a code with 256 random bits and stores only its hash', async () => {
     const { code } = await codeFor(await application());
     expect(Buffer.from(code, 'base64url')).toHaveLength(32);
     const rows = await sql<{ row: string }>('SELECT oauth_codes::text AS row FROM oauth_codes');
     expect(rows.some(({ row }) => row.includes(code))).toBe(false);
   });
 
-  test('RFC 7636 4.4.1: a challenge is required', async () => {
+  test('RFC 7636 4.4.1: requires a challenge', async () => {
     const { code_challenge: _, ...fields } = asksForCode(await knownApplication(), '');
     const { location } = await browser.get(addressOf(fields));
     expect(queryOf(location)).toMatchObject({ error: 'invalid_request', state: 's t&a=te' });
@@ -75,7 +75,7 @@ describe('response_type=code', () => {
     { code_challenge_method: 'plain' },
     { code_challenge_method: '' },
     { code_challenge_method: 's256' },
-  ])('RFC 7636 4.4.1, RFC 9700 2.1.1: only S256: %j', async (more) => {
+  ])('RFC 7636 4.4.1, RFC 9700 2.1.1: accepts only S256: %j', async (more) => {
     const { code_challenge } = pkce();
     const { location } = await browser.get(
       addressOf(asksForCode(await knownApplication(), code_challenge, more)),
@@ -83,25 +83,25 @@ describe('response_type=code', () => {
     expect(queryOf(location)).toMatchObject({ error: 'invalid_request' });
   });
 
-  test('RFC 7636 4.2: a challenge that is no S256', async () => {
+  test('RFC 7636 4.2: rejects a challenge that is not S256', async () => {
     const { location } = await browser.get(addressOf(asksForCode(await knownApplication(), 'short')));
     expect(queryOf(location)).toMatchObject({ error: 'invalid_request' });
   });
 
-  test('RFC 7636 4.6: another verifier', async () => {
+  test('RFC 7636 4.6: rejects another verifier', async () => {
     const client_id = await application();
     const { code } = await codeFor(client_id);
     expect(await exchange(client_id, code, pkce().code_verifier)).toMatchObject(rejected('invalid_grant'));
   });
 
-  test('RFC 7636 4.6: the challenge is not its verifier', async () => {
+  test('RFC 7636 4.6: rejects the challenge as verifier', async () => {
     const client_id = await application();
     const { code_challenge } = pkce();
     const { code } = queryOf(await allowed(asksForCode(client_id, code_challenge)));
     expect(await exchange(client_id, code!, code_challenge)).toMatchObject(rejected('invalid_grant'));
   });
 
-  test('RFC 7636 4.5: no verifier', async () => {
+  test('RFC 7636 4.5: rejects a request without a verifier', async () => {
     const client_id = await application();
     const { code } = await codeFor(client_id);
     expect(
@@ -116,22 +116,25 @@ describe('response_type=code', () => {
 
   test.each([
     ['too few characters', 'x'.repeat(42), 'invalid_grant'],
-    ['too many', 'x'.repeat(129), 'invalid_request'],
-    ['another character before', `!${'x'.repeat(43)}`, 'invalid_grant'],
-    ['another character behind', `${'x'.repeat(43)}!`, 'invalid_grant'],
-  ])('RFC 7636 4.1: a verifier with %s, though it is the right one', async (_, verifier, error) => {
+    ['too many characters', 'x'.repeat(129), 'invalid_request'],
+    ['an invalid leading character', `!${'x'.repeat(43)}`, 'invalid_grant'],
+    ['an invalid trailing character', `${'x'.repeat(43)}!`, 'invalid_grant'],
+  ])('RFC 7636 4.1: rejects a verifier with %s even if it matches', async (_, verifier, error) => {
     const client_id = await application();
     const { code } = queryOf(await allowed(asksForCode(client_id, challengeOf(verifier))));
     expect(await exchange(client_id, code!, verifier)).toMatchObject(rejected(error));
   });
 
-  test.each(['x'.repeat(43), '~.-_'.repeat(32)])('RFC 7636 4.1: the verifier %s', async (verifier) => {
-    const client_id = await application();
-    const { code } = queryOf(await allowed(asksForCode(client_id, challengeOf(verifier))));
-    expect((await exchange(client_id, code!, verifier)).status).toBe(200);
-  });
+  test.each(['x'.repeat(43), '~.-_'.repeat(32)])(
+    'RFC 7636 4.1: accepts the verifier %s',
+    async (verifier) => {
+      const client_id = await application();
+      const { code } = queryOf(await allowed(asksForCode(client_id, challengeOf(verifier))));
+      expect((await exchange(client_id, code!, verifier)).status).toBe(200);
+    },
+  );
 
-  test('RFC 7636 appendix B: the example', async () => {
+  test('RFC 7636 appendix B: accepts the example', async () => {
     const client_id = await application();
     const fields = asksForCode(client_id, 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM');
     const { code } = queryOf(await allowed(fields));
@@ -139,7 +142,7 @@ describe('response_type=code', () => {
     expect(status).toBe(200);
   });
 
-  test('RFC 6749 4.1.3: another redirect address than the code was sent to', async () => {
+  test('RFC 6749 4.1.3: rejects another redirect URI than the code was sent to', async () => {
     const client_id = await application({ redirect_uris: [CALLBACK, 'https://game.example/other'] });
     const { code, code_verifier } = await codeFor(client_id);
     const more = { redirect_uri: 'https://game.example/other' };
@@ -150,14 +153,14 @@ describe('response_type=code', () => {
     expect((await exchange(client_id, code, code_verifier)).status).toBe(200);
   });
 
-  test('RFC 6749 4.1.3, RFC 9700 4.5: a code that another client stole', async () => {
+  test('RFC 6749 4.1.3, RFC 9700 4.5: rejects a code that another client stole', async () => {
     const [client_id, thief] = [await application(), await application()];
     const { code, code_verifier } = await codeFor(client_id);
     expect(await exchange(thief, code, code_verifier)).toMatchObject(rejected('invalid_grant'));
     expect((await exchange(client_id, code, code_verifier)).status).toBe(200);
   });
 
-  test('RFC 6749 4.1.2: a code that is too old', async () => {
+  test('RFC 6749 4.1.2: rejects an expired code', async () => {
     const client_id = await application();
     const { code, code_verifier } = await codeFor(client_id);
     const [row] = await sql<{ seconds: number }>(
@@ -169,7 +172,7 @@ describe('response_type=code', () => {
     expect(await exchange(client_id, code, code_verifier)).toMatchObject(rejected('invalid_grant'));
   });
 
-  test('RFC 6749 4.1.2, 10.5: a code that comes again ends what it was exchanged for', async () => {
+  test('RFC 6749 4.1.2, 10.5: revokes the tokens of a code that is used twice', async () => {
     const client_id = await application();
     const { code, code_verifier } = await codeFor(client_id);
     const { body } = await exchange(client_id, code, code_verifier);
@@ -182,7 +185,7 @@ describe('response_type=code', () => {
     expect(await refresh(client_id, next.refresh_token)).toMatchObject(rejected('invalid_grant'));
   });
 
-  test('RFC 6749 10.5: and nobody else’s keys have to be looked up again', async () => {
+  test('RFC 6749 10.5: keeps keys of other users cached', async () => {
     const client_id = await application();
     const { code, code_verifier } = await codeFor(client_id);
     const { access_token } = (await exchange(client_id, code, code_verifier)).body as Tokens;
@@ -196,7 +199,7 @@ describe('response_type=code', () => {
     expect(await works(access_token)).toBe(false);
   });
 
-  test('RFC 6749 4.1.2: of exchanges at the same instant exactly one wins, and stays', async () => {
+  test('RFC 6749 4.1.2: lets exactly one of several concurrent exchanges succeed', async () => {
     const client_id = await application();
     for (let round = 0; round < 5; round++) {
       const { code, code_verifier } = await codeFor(client_id);
@@ -211,7 +214,7 @@ describe('response_type=code', () => {
     }
   });
 
-  test('RFC 6749 4.1.2: a code that was never given', async () => {
+  test('RFC 6749 4.1.2: rejects an unknown code', async () => {
     const client_id = await application();
     expect(await exchange(client_id, 'made-up', pkce().code_verifier)).toMatchObject(
       rejected('invalid_grant'),
@@ -220,7 +223,7 @@ describe('response_type=code', () => {
 });
 
 describe('POST /oauth/token', () => {
-  test('RFC 6749 5.2: an unknown grant_type', async () => {
+  test('RFC 6749 5.2: rejects an unknown grant_type', async () => {
     const client_id = await application();
     for (const grant_type of ['password', 'client_credentials', 'nonsense'])
       expect(await form('/oauth/token', { grant_type, client_id })).toMatchObject(
@@ -228,7 +231,7 @@ describe('POST /oauth/token', () => {
       );
   });
 
-  test('RFC 6749 5.2: no grant_type, no client_id', async () => {
+  test('RFC 6749 5.2: rejects a request without grant_type or client_id', async () => {
     expect(await form('/oauth/token', {})).toMatchObject({
       status: 400,
       body: {
@@ -243,24 +246,24 @@ describe('POST /oauth/token', () => {
     ['authorization_code', 'code is required'],
     ['refresh_token', 'refresh_token is required'],
     [DEVICE_GRANT, 'device_code is required'],
-  ])('RFC 6749 5.2: %s without what it exchanges', async (grant_type, problem) => {
+  ])('RFC 6749 5.2: rejects %s without its parameter', async (grant_type, problem) => {
     const client_id = await application();
     expect(await form('/oauth/token', { grant_type, client_id })).toMatchObject(
       rejected('invalid_request', 400, problem),
     );
   });
 
-  test('RFC 6749 5.2: an unknown client', async () => {
+  test('RFC 6749 5.2: rejects an unknown client', async () => {
     expect(await refresh('nobody', 'x')).toMatchObject(rejected('invalid_client'));
   });
 
-  test('RFC 6749 3.2: a parameter that comes twice', async () => {
+  test('RFC 6749 3.2: rejects a repeated parameter', async () => {
     const client_id = await application();
     const body = `grant_type=refresh_token&client_id=${client_id}&refresh_token=a&refresh_token=b`;
     expect(await form('/oauth/token', body)).toMatchObject(rejected('invalid_request'));
   });
 
-  test('RFC 6749 2.3.1, RFC 9700 4.3.2: nothing secret in the address', async () => {
+  test('RFC 6749 2.3.1, RFC 9700 4.3.2: rejects secrets in the URL', async () => {
     const client_id = await application();
     const { code, code_verifier } = await codeFor(client_id);
     const query = new URLSearchParams({ code, code_verifier, redirect_uri: CALLBACK }).toString();
@@ -270,11 +273,11 @@ describe('POST /oauth/token', () => {
     );
   });
 
-  test('RFC 6749 3.2: POST alone', async () => {
+  test('RFC 6749 3.2: accepts only POST', async () => {
     expect((await send('GET', '/oauth/token')).status).toBe(405);
   });
 
-  test('RFC 6749 3.2.1: an Authorization header of another kind changes nothing', async () => {
+  test('RFC 6749 3.2.1: ignores an Authorization header with another scheme', async () => {
     const client_id = await application();
     const { code, code_verifier } = await codeFor(client_id);
     const { status } = await send('POST', '/oauth/token', {
@@ -290,7 +293,7 @@ describe('POST /oauth/token', () => {
     expect(status).toBe(200);
   });
 
-  test('RFC 6749 5.2: hostile bodies are bad requests', async () => {
+  test('RFC 6749 5.2: returns 400 for hostile bodies', async () => {
     for (const body of ['grant_type=%00', 'grant_type[x]=1', 'grant_type=%ff', '&&==&'])
       expect(await form('/oauth/token', body)).toMatchObject(rejected('invalid_request'));
   });

@@ -27,7 +27,7 @@ useOauth();
 const WAITING_FOR_LOCKS = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
 
 describe('the device grant', () => {
-  test('RFC 8628 3.2: the response to a device', async () => {
+  test('RFC 8628 3.2: responds to a device', async () => {
     const client_id = await application();
     const { status, body } = await form('/oauth/device', { client_id, scope: 'profile:me' });
     expect(status).toBe(200);
@@ -42,7 +42,7 @@ describe('the device grant', () => {
     });
   });
 
-  test('RFC 8628 3.1: an unknown client, an unknown scope', async () => {
+  test('RFC 8628 3.1: rejects an unknown client or scope', async () => {
     const client_id = await application();
     expect(await form('/oauth/device', { client_id: 'nobody', scope: 'profile:me' })).toMatchObject(
       rejected('invalid_client'),
@@ -53,7 +53,7 @@ describe('the device grant', () => {
     expect(await form('/oauth/device', { client_id })).toMatchObject(rejected('invalid_scope'));
   });
 
-  test('RFC 8628 3.3: the user enters the code as people type, and is asked', async () => {
+  test('RFC 8628 3.3: accepts the code as people type it and asks for consent', async () => {
     const client_id = await application();
     const { user_code } = await device(client_id);
     await browser.get(`/user/oauth/device?code=${user_code.toLowerCase().replace('-', ' ')}`);
@@ -61,7 +61,7 @@ describe('the device grant', () => {
     expect(browser.words).toContain('See who you are');
   });
 
-  test('RFC 8628 3.3, 5.4: with the code in the address too the user must confirm it', async () => {
+  test('RFC 8628 3.3, 5.4: requires confirmation of a code in the URL', async () => {
     const client_id = await application();
     const { device_code, verification_uri_complete } = await device(client_id);
     await browser.get(
@@ -72,7 +72,7 @@ describe('the device grant', () => {
     expect((await poll(client_id, device_code)).body).toMatchObject({ status: 'pending' });
   });
 
-  test('RFC 8628 3.4: pending, approved, exchanged with the verifier', async () => {
+  test('RFC 8628 3.4: returns pending, then tokens for the verifier after approval', async () => {
     const client_id = await application();
     const { code_verifier, code_challenge } = pkce();
     const { device_code, user_code } = await device(client_id, {
@@ -95,7 +95,7 @@ describe('the device grant', () => {
     expect((await poll(client_id, device_code)).body).toEqual({ status: 'expired' });
   });
 
-  test('RFC 8628 3.4, 3.5: the same at the token endpoint', async () => {
+  test('RFC 8628 3.4, 3.5: supports the same at the token endpoint', async () => {
     const client_id = await application();
     const { device_code, user_code } = await device(client_id);
     const ask = () => form('/oauth/token', { grant_type: DEVICE_GRANT, client_id, device_code });
@@ -107,7 +107,7 @@ describe('the device grant', () => {
     expect(await ask()).toMatchObject(rejected('expired_token'));
   });
 
-  test('RFC 7636 4.6: a device’s code with another verifier', async () => {
+  test('RFC 7636 4.6: rejects a device code with another verifier', async () => {
     const client_id = await application();
     const { code_challenge } = pkce();
     const { device_code, user_code } = await device(client_id, {
@@ -121,7 +121,7 @@ describe('the device grant', () => {
     expect(await form('/oauth/token', fields)).toMatchObject(rejected('invalid_grant'));
   });
 
-  test('RFC 7636 4.4.1: a device’s challenge must be S256, and a poll without one gets no code', async () => {
+  test('RFC 7636 4.4.1: requires S256 for a challenge, and returns no code to a poll without one', async () => {
     const client_id = await application();
     const { code_challenge } = pkce();
     const asked = { client_id, scope: 'profile:me', code_challenge };
@@ -147,7 +147,7 @@ describe('the device grant', () => {
     );
   });
 
-  test('RFC 8628 3.5: the user says no', async () => {
+  test('RFC 8628 3.5: returns access_denied when the user cancels', async () => {
     const client_id = await application();
     const { device_code, user_code } = await device(client_id);
     const other = await browserOf(await make.user());
@@ -162,7 +162,7 @@ describe('the device grant', () => {
     );
   });
 
-  test('RFC 8628 3.3: one of two users who allow it at the same moment, and the other one has allowed nothing', async () => {
+  test('RFC 8628 3.3: approves for one of two concurrent users and grants nothing from the other', async () => {
     const client_id = await application();
     const { user_code } = await device(client_id);
     const users = [await make.user(), await make.user()];
@@ -180,7 +180,7 @@ describe('the device grant', () => {
     expect(await sql('SELECT FROM oauth_grants WHERE client_id = $1', [client_id])).toHaveLength(1);
   });
 
-  test('RFC 8628 3.5: too fast, and slower from then on', async () => {
+  test('RFC 8628 3.5: returns slow_down to a fast poll and increases the interval', async () => {
     const client_id = await application();
     const { device_code } = await device(client_id);
     await poll(client_id, device_code);
@@ -193,7 +193,7 @@ describe('the device grant', () => {
     expect((await poll(client_id, device_code)).body).toEqual({ status: 'pending', interval: 15 });
   });
 
-  test('RFC 8628 3.5: too old', async () => {
+  test('RFC 8628 3.5: rejects an expired code', async () => {
     const client_id = await application();
     const { device_code, user_code } = await device(client_id);
     const late = await undecided(browser, user_code);
@@ -208,14 +208,14 @@ describe('the device grant', () => {
     );
   });
 
-  test('RFC 8628 3.4: the device code of another client, or of nobody', async () => {
+  test('RFC 8628 3.4: rejects an unknown device code and that of another client', async () => {
     const [client_id, thief] = [await application(), await application()];
     const { device_code } = await device(client_id);
     expect(await poll(thief, device_code)).toMatchObject(rejected('invalid_grant'));
     expect(await poll(client_id, 'made-up')).toMatchObject(rejected('invalid_grant'));
   });
 
-  test('RFC 8628 3.5: never slower than a minute', async () => {
+  test('RFC 8628 3.5: limits the interval to a minute', async () => {
     const client_id = await application();
     const { device_code } = await device(client_id);
     await poll(client_id, device_code);
@@ -224,7 +224,7 @@ describe('the device grant', () => {
     expect(headers.get('retry-after')).toBe('60');
   });
 
-  test('RFC 8628 6.1: no two devices wait with one code', async () => {
+  test('RFC 8628 6.1: never assigns one code to two waiting devices', async () => {
     const client_id = await application();
     const letters = jest.spyOn(crypto, 'randomInt');
     for (const letter of [1, 1, 2]) for (let i = 0; i < 8; i++) letters.mockImplementationOnce(() => letter);
@@ -233,7 +233,7 @@ describe('the device grant', () => {
     expect(codes).toEqual(['CCCC-CCCC', 'DDDD-DDDD']);
   });
 
-  test('RFC 7636 4.6: a device’s verifier is looked at, wanted or not', async () => {
+  test('RFC 7636 4.6: validates a device’s verifier even without a challenge', async () => {
     const client_id = await application();
     const { device_code, user_code } = await device(client_id);
     await decide(user_code, 'Allow');
@@ -245,7 +245,7 @@ describe('the device grant', () => {
     expect((await form('/oauth/token', fields)).status).toBe(200);
   });
 
-  test('RFC 8628 3.3: a no that comes too late changes nothing', async () => {
+  test('RFC 8628 3.3: ignores a cancellation after approval', async () => {
     const client_id = await application();
     const { device_code, user_code } = await device(client_id);
     const other = await browserOf(await make.user());
@@ -256,7 +256,7 @@ describe('the device grant', () => {
     expect((await form('/oauth/token', fields)).status).toBe(200);
   });
 
-  test('RFC 8628 5.1: whoever guesses codes must wait', async () => {
+  test('RFC 8628 5.1: limits failed attempts at codes', async () => {
     const guesser = await browserOf(await make.user());
     for (let i = 0; i < 5; i++)
       expect((await guesser.get('/user/oauth/device?code=BBBB-BBBB')).status).toBe(404);
@@ -271,7 +271,7 @@ describe('the device grant', () => {
       ])
     )[0]?.failures ?? 0;
 
-  test('RFC 8628 5.1: a right code of one’s own forgives nothing', async () => {
+  test('RFC 8628 5.1: does not reset failed attempts after a correct code', async () => {
     const guesser = await make.user();
     const guessing = await browserOf(guesser);
     const client_id = await application();
@@ -287,7 +287,7 @@ describe('the device grant', () => {
     expect((await guessing.get(`/user/oauth/device?code=${user_code}`)).status).toBe(429);
   });
 
-  test('RFC 8628 5.1: guesses at the same instant do not slip through together', async () => {
+  test('RFC 8628 5.1: limits concurrent failed attempts', async () => {
     const guesser = await make.user();
     const guessing = await browserOf(guesser);
     const guess = () => send('GET', WRONG, { headers: cookieOf(guessing) });
@@ -302,7 +302,7 @@ describe('the device grant', () => {
     expect(statuses.filter((status) => status === 429)).toHaveLength(60 - wrong);
   });
 
-  test('RFC 8628 5.1: guesses that wait for each other leave connections for others', async () => {
+  test('RFC 8628 5.1: leaves connections for others while attempts wait for each other', async () => {
     const replica = await openApp({ DATABASE_POOL_SIZE: '2' });
     const url = await replica.getUrl();
     const ask = async (path: string, headers: Record<string, string>) =>
@@ -326,7 +326,7 @@ describe('the device grant', () => {
     await replica.close();
   });
 
-  test('RFC 8628 5.1: a guess that the database could not check is not counted', async () => {
+  test('RFC 8628 5.1: does not count an attempt that the database could not check', async () => {
     const guesser = await make.user();
     const guessing = await browserOf(guesser);
     await guessing.get(WRONG);
@@ -337,7 +337,7 @@ describe('the device grant', () => {
     expect((await guessing.get(WRONG)).status).toBe(404);
   });
 
-  test('RFC 8628 5.1: only a code that was shown in this session can be decided about', async () => {
+  test('RFC 8628 5.1: accepts decisions only for codes shown in the same session', async () => {
     const client_id = await application();
     const [shown, guessed] = [await device(client_id), await device(client_id)];
     const [victim, thief] = [await browserOf(await make.user()), await browserOf(await make.user())];
@@ -357,7 +357,7 @@ describe('the device grant', () => {
     expect((await victim.post('/user/oauth/device', yes!)).status).toBe(200);
   });
 
-  test('RFC 8628 5.4: of two users who were shown one code the second hears that somebody was faster', async () => {
+  test('RFC 8628 5.4: tells the second of two users with one code that it was used', async () => {
     const client_id = await application();
     const { device_code, user_code } = await device(client_id);
     const [one, other] = [await browserOf(await make.user()), await browserOf(await make.user())];
@@ -371,14 +371,14 @@ describe('the device grant', () => {
     );
   });
 
-  test('RFC 8628 5.1: a decision that another site sends counts for nothing', async () => {
+  test('RFC 8628 5.1: ignores a decision from another site', async () => {
     const { user_code } = await device(await application());
     expect((await browser.post('/user/oauth/device', { code: user_code, decision: 'allow' })).status).toBe(
       403,
     );
   });
 
-  test('RFC 8628 3.3: one decision; another user cannot change it', async () => {
+  test('RFC 8628 3.3: does not let another user change a decision', async () => {
     const client_id = await application();
     const { device_code, user_code } = await device(client_id);
     await decide(user_code, 'Allow');

@@ -36,7 +36,7 @@ const change = (client_id: string, may_start_games: boolean) =>
     may_start_games,
   ]);
 
-test('an application may not, whatever its scopes, unless its user has read so', async () => {
+test("an app cannot start games without the user's consent, whatever its scopes", async () => {
   const client_id = await application();
   await browser.get(addressOf(asksForCode(client_id, pkce().code_challenge)));
   expect(browser.words).not.toContain(WORDS);
@@ -52,7 +52,7 @@ test('an application may not, whatever its scopes, unless its user has read so',
   expect(headers.get('www-authenticate')).toContain('error="insufficient_scope"');
 });
 
-test('the page says so, and then it may', async () => {
+test('an app can start games after a consent page that says so', async () => {
   const client_id = await application({ may_start_games: true });
   await browser.get(addressOf(asksForCode(client_id, pkce().code_challenge)));
   expect(browser.words).toContain(WORDS);
@@ -62,7 +62,7 @@ test('the page says so, and then it may', async () => {
   expect(browser.words).toContain(`See who you are ${WORDS}`);
 });
 
-test('an application that wants it later asks again, and is told what is new', async () => {
+test('an app that requests it later asks again, and the response reports the addition', async () => {
   const client_id = await application();
   const { access_token } = await tokensFor(client_id);
   await change(client_id, true);
@@ -74,14 +74,14 @@ test('an application that wants it later asks again, and is told what is new', a
   expect((await start(access_token)).status).toBe(200);
 });
 
-test('one that no longer wants it may not', async () => {
+test('an app that no longer requests it cannot start games', async () => {
   const client_id = await application({ may_start_games: true });
   const { access_token } = await tokensFor(client_id);
   await change(client_id, false);
   expect(await start(access_token)).toEqual(rejection);
 });
 
-test('a yes counts for what the page said, not for what the application wants by then', async () => {
+test('consent covers what the page displayed, not later changes to the app', async () => {
   const client_id = await application();
   const asking = asksForCode(client_id, pkce().code_challenge);
   await browser.get(addressOf(asking));
@@ -97,7 +97,7 @@ test('a yes counts for what the page said, not for what the application wants by
   expect((await browser.get(addressOf(asking))).status).toBe(200);
 });
 
-test('a device asks for it too', async () => {
+test('a device can request it', async () => {
   const [launcher, other] = [await application({ may_start_games: true }), await application()];
   for (const client_id of [launcher, other]) {
     const { device_code, user_code } = await device(client_id);
@@ -111,12 +111,12 @@ test('a device asks for it too', async () => {
   }
 });
 
-test('keys of people themselves start games as ever, with any scopes that cover it', async () => {
+test('personal keys start games with any scope that includes it', async () => {
   expect((await start(user.key!)).status).toBe(200);
   expect((await start(await make.key({ owner: user, scopes: ['profile:me'] }))).status).toBe(200);
 });
 
-test('it is registered on a page', async () => {
+test('an app registers it on its page', async () => {
   await browser.get(`${APPS}/new`);
   expect(browser.words).toContain('Start games for users');
   await browser.submit(APPS, {

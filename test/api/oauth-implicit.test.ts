@@ -27,7 +27,7 @@ import { failure, make, PEPPER, send, sql, theApp } from '../support/store';
 useOauth();
 
 describe('response_type=token', () => {
-  test('RFC 6749 4.2.2: the token comes in the fragment, with its type, scope and state', async () => {
+  test('RFC 6749 4.2.2: returns the token in the fragment with its type, scope and state', async () => {
     const location = await allowed(asksForToken(await application(), { state: 'a b&c=d#e' }));
     expect(location).toMatch(/^https:\/\/game\.example\/callback#access_token=gw_\w+&state=/);
     expect(fragmentOf(location)).toMatchObject({
@@ -37,7 +37,7 @@ describe('response_type=token', () => {
     });
   });
 
-  test('RFC 6749 7: the token is a key that permits what was granted, and no more', async () => {
+  test('RFC 6749 7: returns a key that permits only what was granted', async () => {
     const { access_token } = fragmentOf(await allowed(asksForToken(await application())));
     expect(await works(access_token!)).toBe(true);
     expect(await user.with(access_token).get('/credentials/info')).toEqual({
@@ -47,13 +47,13 @@ describe('response_type=token', () => {
     expect((await user.with(access_token).get('/profile/games')).status).toBe(403);
   });
 
-  test('RFC 9700 2.1.2: an application may switch this flow off', async () => {
+  test('RFC 9700 2.1.2: can be disabled by an app', async () => {
     const client_id = await knownApplication({ implicit_allowed: false });
     const { location } = await browser.get(addressOf(asksForToken(client_id)));
     expect(fragmentOf(location)).toMatchObject({ error: 'unauthorized_client', state: 'xyz' });
   });
 
-  test('RFC 6749 4.2.2: no refresh token is given', async () => {
+  test('RFC 6749 4.2.2: returns no refresh token', async () => {
     expect(fragmentOf(await allowed(asksForToken(await application())))).not.toHaveProperty('refresh_token');
   });
 
@@ -66,7 +66,7 @@ describe('response_type=token', () => {
       [client_id],
     );
 
-  test('an application has one of each user: the next replaces it at once', async () => {
+  test('replaces the previous token of the same app and user at once', async () => {
     const [client_id, another] = [await application(), await application()];
     const other = await browserOf(await make.user());
     const others = [await tokenFor(another), await tokenFor(client_id, other)];
@@ -78,7 +78,7 @@ describe('response_type=token', () => {
     for (const token of [second, exchanged, ...others]) expect(await works(token)).toBe(true);
   });
 
-  test('of two that are asked for at the same moment one is left', async () => {
+  test('keeps one of two tokens requested at the same time', async () => {
     const client_id = await application();
     await tokenFor(client_id);
     for (let round = 0; round < 3; round++) {
@@ -96,7 +96,7 @@ describe('response_type=token', () => {
     }
   });
 
-  test('ends when nobody used it for 90 days, and its JWTs with it', async () => {
+  test('expires a token and its JWTs after 90 days without use', async () => {
     const client_id = await application({ may_start_games: true });
     const game = await make.game({ owner: user });
     const used = (days: number, token: string) =>
@@ -120,7 +120,7 @@ describe('response_type=token', () => {
     expect(await works(user.key!)).toBe(true);
   });
 
-  test('one that was replaced is deleted with what expired', async () => {
+  test('deletes a replaced token with expired ones', async () => {
     const client_id = await application();
     for (let i = 0; i < 3; i++) await tokenFor(client_id);
     const keys = () =>
@@ -133,7 +133,7 @@ describe('response_type=token', () => {
     expect(await keys()).toHaveLength(1);
   });
 
-  test('a consent to codes is none to tokens in the redirect', async () => {
+  test('does not accept consent for codes as consent for tokens', async () => {
     const client_id = await application();
     await codeFor(client_id);
     const { status } = await browser.get(addressOf(asksForToken(client_id)));
@@ -145,7 +145,7 @@ describe('response_type=token', () => {
     expect((await browser.get(addressOf(asksForCode(client_id, pkce().code_challenge)))).status).toBe(303);
   });
 
-  test('RFC 8252 7 (out of band): the token is shown once, to be copied', async () => {
+  test('RFC 8252 7 (out of band): displays the token once, to be copied', async () => {
     const client_id = await application({ redirect_uris: [OOB] });
     const location = await allowed(asksForToken(client_id, { redirect_uri: OOB }));
     expect(location).toBe('/user/oauth/result');
@@ -160,7 +160,7 @@ describe('response_type=token', () => {
     expect(browser.words).toContain('This page has expired');
   });
 
-  test('RFC 8252 7 (out of band): a code too, and no leads to a page of ours', async () => {
+  test('RFC 8252 7 (out of band): displays a code, and returns to “Connected apps” after a cancellation', async () => {
     const client_id = await application({ redirect_uris: [OOB] });
     const { code_verifier, code_challenge } = pkce();
     await browser.get(addressOf(asksForCode(client_id, code_challenge, { redirect_uri: OOB })));

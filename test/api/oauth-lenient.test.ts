@@ -24,7 +24,7 @@ import {
 } from '../support/oauth';
 import { make, openApp } from '../support/store';
 
-// What old clients are allowed here, and on a strict replica beside it are not.
+// Compares a lenient replica with a strict one.
 useOauth({ LENIENT_CLIENTS: 'true' });
 
 let strict: NestExpressApplication;
@@ -37,8 +37,8 @@ beforeAll(async () => {
   await strictBrowser.signIn(user.username);
 });
 
-describe('scopes that this service does not know', () => {
-  test('are left out of a request, and the response says what was granted', async () => {
+describe('unknown scopes', () => {
+  test('are left out of a request, and the response lists the granted ones', async () => {
     const scope = 'profile:me shop:buy openid profile:you';
     const token = fragmentOf(await allowed(asksForToken(await application(), { scope })));
     expect(token.scope).toBe('profile:me');
@@ -50,7 +50,7 @@ describe('scopes that this service does not know', () => {
     expect(browser.words).not.toContain('shop');
   });
 
-  test('are left out of what a device asks for', async () => {
+  test("are left out of a device's request", async () => {
     const client_id = await application();
     const { body } = await form('/oauth/device', { client_id, scope: 'shop:buy profile:me' });
     const { device_code, user_code } = body as Fields;
@@ -60,7 +60,7 @@ describe('scopes that this service does not know', () => {
     expect(((await form('/oauth/token', fields)).body as Tokens).scope).toBe('profile:me');
   });
 
-  test('alone are invalid_scope, and so is none', async () => {
+  test('alone are invalid_scope, and so is an empty list', async () => {
     const client_id = await knownApplication();
     for (const scope of ['shop:buy', '']) {
       const { location } = await browser.get(addressOf(asksForToken(client_id, { scope })));
@@ -73,13 +73,13 @@ describe('scopes that this service does not know', () => {
     );
   });
 
-  test('one that is known and not registered is still too much', async () => {
+  test('do not excuse a known scope that is not registered', async () => {
     const client_id = await knownApplication();
     const { location } = await browser.get(addressOf(asksForToken(client_id, { scope: 'game shop:buy' })));
     expect(fragmentOf(location)).toMatchObject({ error: 'invalid_scope' });
   });
 
-  test('fail a strict service', async () => {
+  test('are rejected by a strict service', async () => {
     const scope = 'profile:me shop:buy';
     const { status } = await strictBrowser.get(addressOf(asksForToken(await application(), { scope })));
     expect(status).toBe(400);
@@ -90,7 +90,7 @@ describe('scopes that this service does not know', () => {
 describe('no response_type', () => {
   const without = ({ response_type: _, ...fields }: Fields): Fields => fields;
 
-  test('is token, for an application that takes tokens in the redirect', async () => {
+  test('means token for an app that uses the implicit flow', async () => {
     const client_id = await application();
     const location = await allowed(without(asksForToken(client_id)));
     expect(fragmentOf(location)).toMatchObject({ token_type: 'bearer', scope: 'profile:me' });
@@ -100,7 +100,7 @@ describe('no response_type', () => {
     expect(fragmentOf(cancelled.location)).toMatchObject({ error: 'access_denied' });
   });
 
-  test('is wrong for any other', async () => {
+  test('is an error for any other app', async () => {
     const client_id = await knownApplication({ implicit_allowed: false });
     const { location } = await browser.get(addressOf(without(asksForToken(client_id))));
     expect(queryOf(location)).toMatchObject({
@@ -109,7 +109,7 @@ describe('no response_type', () => {
     });
   });
 
-  test('is code where that is said', async () => {
+  test('means code if requested', async () => {
     const client_id = await application();
     const { code_verifier, code_challenge } = pkce();
     const location = await allowed(asksForCode(client_id, code_challenge));
@@ -117,7 +117,7 @@ describe('no response_type', () => {
     expect((await exchange(client_id, queryOf(location).code!, code_verifier)).status).toBe(200);
   });
 
-  test('is wrong for a strict service', async () => {
+  test('is rejected by a strict service', async () => {
     const { status } = await strictBrowser.get(addressOf(without(asksForToken(await application()))));
     expect(status).toBe(400);
     expect(strictBrowser.words).toContain('response_type is missing');
@@ -128,14 +128,14 @@ describe('scopes of launchers and upload tools', () => {
   test.each([
     ['itch', 'collection game:view profile'],
     ['wharf', 'game:view profile:games'],
-  ])('%s stands for %s, and the consent page and the token name those', async (scope, real) => {
+  ])('expands %s to %s, shown on the consent page and in the token', async (scope, real) => {
     const client_id = await application({ scopes: ['profile', 'collection', 'game'] });
     const token = fragmentOf(await allowed(asksForToken(client_id, { scope })));
     expect(token.scope).toBe(real);
     expect((await tokensFor(client_id, { scope })).scope).toBe(real);
   });
 
-  test('mean nothing otherwise', async () => {
+  test('are unknown otherwise', async () => {
     const client_id = await application({ scopes: ['profile', 'collection', 'game'] });
     const { status } = await strictBrowser.get(addressOf(asksForToken(client_id, { scope: 'itch' })));
     expect(status).toBe(400);

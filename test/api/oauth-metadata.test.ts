@@ -4,7 +4,7 @@ import { send, theApp } from '../support/store';
 useOauth();
 
 describe('/.well-known/oauth-authorization-server', () => {
-  test('RFC 9700 2.6 (RFC 8414): says where everything is', async () => {
+  test('RFC 9700 2.6 (RFC 8414): lists all endpoints', async () => {
     const url = await theApp().getUrl();
     const { body } = await send('GET', '/.well-known/oauth-authorization-server');
     expect(body).toEqual({

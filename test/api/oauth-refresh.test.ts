@@ -19,7 +19,7 @@ describe('grant_type=refresh_token', () => {
   const later = (seconds = 11) =>
     sql('UPDATE oauth_refresh_tokens SET used_at = used_at - make_interval(secs => $1)', [seconds]);
 
-  test('RFC 6749 6: gives another pair, and the old access token lives on until it expires', async () => {
+  test('RFC 6749 6: issues a new pair and keeps the old access token valid until it expires', async () => {
     const client_id = await application();
     const first = await tokensFor(client_id);
     const { status, body } = await refresh(client_id, first.refresh_token);
@@ -30,7 +30,7 @@ describe('grant_type=refresh_token', () => {
     expect(await works(first.access_token)).toBe(true);
   });
 
-  test('RFC 6749 1.5: an access token expires', async () => {
+  test('RFC 6749 1.5: expires access tokens', async () => {
     const { access_token, refresh_token, key } = await tokensFor(await application());
     const [hours] = await sql(
       `SELECT round(extract(epoch FROM k.expires_at - now()) / 3600)::int AS access,
@@ -43,7 +43,7 @@ describe('grant_type=refresh_token', () => {
     expect(await whoIs(access_token)).toEqual({ status: 401, body: { errors: ['invalid key'] } });
   });
 
-  test('RFC 9700 4.14.2: one that is used again ends its family', async () => {
+  test('RFC 9700 4.14.2: revokes the family of a reused refresh token', async () => {
     const client_id = await application();
     const first = await tokensFor(client_id);
     const second = (await refresh(client_id, first.refresh_token)).body as Tokens;
@@ -55,7 +55,7 @@ describe('grant_type=refresh_token', () => {
     expect(await refresh(client_id, third.refresh_token)).toMatchObject(rejected('invalid_grant'));
   });
 
-  test('RFC 9700 4.14.2: another family of the same user lives on', async () => {
+  test('RFC 9700 4.14.2: keeps other families of the same user', async () => {
     const client_id = await application();
     const [one, other] = [await tokensFor(client_id), await tokensFor(client_id)];
     await refresh(client_id, one.refresh_token);
@@ -65,7 +65,7 @@ describe('grant_type=refresh_token', () => {
     expect((await refresh(client_id, other.refresh_token)).status).toBe(200);
   });
 
-  test('RFC 9700 4.14.2: a client that lost the response asks again within 10 s and gets the same', async () => {
+  test('RFC 9700 4.14.2: repeats the response to a client that retries within 10 s', async () => {
     const client_id = await application();
     const { refresh_token } = await tokensFor(client_id);
     const first = await refresh(client_id, refresh_token);
@@ -78,7 +78,7 @@ describe('grant_type=refresh_token', () => {
     expect(await refresh(client_id, refresh_token)).toMatchObject(rejected('invalid_grant'));
   });
 
-  test('RFC 9700 4.14.2: two at the same instant get the same', async () => {
+  test('RFC 9700 4.14.2: returns the same pair to two concurrent requests', async () => {
     const client_id = await application();
     const { refresh_token } = await tokensFor(client_id);
     const responses = await Promise.all(Array.from({ length: 5 }, () => refresh(client_id, refresh_token)));
@@ -86,7 +86,7 @@ describe('grant_type=refresh_token', () => {
     expect(responses[0]!.status).toBe(200);
   });
 
-  test('RFC 9700 4.14.2: a retry after the successor was used is a theft, however soon', async () => {
+  test('RFC 9700 4.14.2: treats a retry after use of the successor as theft, however soon', async () => {
     const client_id = await application();
     const first = await tokensFor(client_id);
     const second = (await refresh(client_id, first.refresh_token)).body as Tokens;
@@ -95,14 +95,14 @@ describe('grant_type=refresh_token', () => {
     expect(await works(second.access_token)).toBe(false);
   });
 
-  test('RFC 6749 10.4: one of another client', async () => {
+  test('RFC 6749 10.4: rejects a token of another client', async () => {
     const [client_id, thief] = [await application(), await application()];
     const { refresh_token } = await tokensFor(client_id);
     expect(await refresh(thief, refresh_token)).toMatchObject(rejected('invalid_grant'));
     expect((await refresh(client_id, refresh_token)).status).toBe(200);
   });
 
-  test('RFC 6749 6: fewer scopes may be asked for, and the next time all again', async () => {
+  test('RFC 6749 6: allows fewer scopes, and all of them again the next time', async () => {
     const client_id = await application();
     const { refresh_token } = await tokensFor(client_id, { scope: 'profile:me profile:games' });
     const narrow = (await refresh(client_id, refresh_token, { scope: 'profile:me' })).body as Tokens;
@@ -114,7 +114,7 @@ describe('grant_type=refresh_token', () => {
     expect((named.body as Tokens).scope).toBe('profile:games profile:me');
   });
 
-  test('RFC 6749 6: more scopes than were granted', async () => {
+  test('RFC 6749 6: rejects more scopes than were granted', async () => {
     const client_id = await application();
     const { refresh_token } = await tokensFor(client_id);
     for (const scope of ['profile', 'profile:me collection:view'])
@@ -127,7 +127,7 @@ describe('grant_type=refresh_token', () => {
   const register = (client_id: string, scopes: string[]) =>
     sql('UPDATE oauth_applications SET scopes = $2 WHERE client_id = $1', [client_id, scopes]);
 
-  test('RFC 6749 6: an application that may ask for less gets less, and all again when it may', async () => {
+  test('RFC 6749 6: follows the scopes that the app has registered at the time', async () => {
     const client_id = await application({ scopes: ['profile', 'collection:view'] });
     let { refresh_token } = await tokensFor(client_id, { scope: 'profile collection:view' });
     const next = async (scope?: string) => {
@@ -148,7 +148,7 @@ describe('grant_type=refresh_token', () => {
     expect(await next()).toEqual(['collection:view profile', 200]);
   });
 
-  test('RFC 6749 6: a code that was given before gives less too', async () => {
+  test('RFC 6749 6: applies reduced scopes to a code issued before', async () => {
     const client_id = await application();
     const [code, none] = [await codeFor(client_id, { scope: 'profile' }), await codeFor(client_id)];
     await register(client_id, ['profile:games']);
@@ -157,7 +157,7 @@ describe('grant_type=refresh_token', () => {
     expect(await exchange(client_id, none.code, none.code_verifier)).toMatchObject(rejected('invalid_grant'));
   });
 
-  test('RFC 9700 4.14.2: 180 days after the sign-in all are over, however often they were refreshed', async () => {
+  test('RFC 9700 4.14.2: expires tokens 180 days after the sign-in, however often they were refreshed', async () => {
     const client_id = await application();
     const first = await tokensFor(client_id);
     const days = async (token: string) =>
@@ -182,14 +182,14 @@ describe('grant_type=refresh_token', () => {
     expect(await days((await tokensFor(client_id)).refresh_token)).toEqual({ ends: 180, expires: 90 });
   });
 
-  test('RFC 9700 4.14.2: one that nobody used for too long', async () => {
+  test('RFC 9700 4.14.2: expires a token that is unused for too long', async () => {
     const client_id = await application();
     const { refresh_token } = await tokensFor(client_id);
     await sql('UPDATE oauth_refresh_tokens SET expires_at = now()');
     expect(await refresh(client_id, refresh_token)).toMatchObject(rejected('invalid_grant'));
   });
 
-  test('RFC 6749 10.4: the database has no refresh token, and none that a retry would get', async () => {
+  test('RFC 6749 10.4: stores no refresh token in plain text, including those for retries', async () => {
     const client_id = await application();
     const { refresh_token } = await tokensFor(client_id);
     const next = (await refresh(client_id, refresh_token)).body as Tokens;

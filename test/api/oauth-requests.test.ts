@@ -22,8 +22,8 @@ import { baseUrl, make, send, sql } from '../support/store';
 
 useOauth();
 
-describe('asking: GET /user/oauth', () => {
-  test('RFC 6749 3.1: somebody who is not signed in is asked to, and comes back', async () => {
+describe('GET /user/oauth', () => {
+  test('RFC 6749 3.1: asks for sign-in and returns to the request', async () => {
     const client_id = await application();
     const path = addressOf({ client_id, ...asksForToken(client_id) });
     const stranger = new Browser();
@@ -34,7 +34,7 @@ describe('asking: GET /user/oauth', () => {
     );
   });
 
-  test('RFC 6749 4.1.1: a long state survives the way through the sign-in page', async () => {
+  test('RFC 6749 4.1.1: keeps a long state through the sign-in page', async () => {
     const path = addressOf({ ...asksForToken(await application()), state: '"'.repeat(2700) });
     const stranger = new Browser();
     await stranger.get(path);
@@ -44,19 +44,22 @@ describe('asking: GET /user/oauth', () => {
 
   test.each([
     ['an unknown client', '/user/oauth', 'nobody', CALLBACK],
-    ['a page that is no request', '/user/settings/api-keys', undefined, CALLBACK],
-    ['an application without an address', '/user/oauth', undefined, OOB],
-  ])('RFC 6749 10.15: signing in leads nowhere else through %s', async (_, page, nobody, redirect_uri) => {
-    const client_id = nobody ?? (await application({ redirect_uris: [redirect_uri] }));
-    const query = new URLSearchParams(asksForToken(client_id, { redirect_uri })).toString();
-    const { status, headers } = await new Browser().get(
-      `/login?return_to=${encodeURIComponent(`${page}?${query}`)}`,
-    );
-    expect(status).toBe(200);
-    expect(headers.get('content-security-policy')).toContain(`form-action 'self';`);
-  });
+    ['a page that is not a request', '/user/settings/api-keys', undefined, CALLBACK],
+    ['an app without a website', '/user/oauth', undefined, OOB],
+  ])(
+    'RFC 6749 10.15: does not redirect elsewhere after sign-in through %s',
+    async (_, page, nobody, redirect_uri) => {
+      const client_id = nobody ?? (await application({ redirect_uris: [redirect_uri] }));
+      const query = new URLSearchParams(asksForToken(client_id, { redirect_uri })).toString();
+      const { status, headers } = await new Browser().get(
+        `/login?return_to=${encodeURIComponent(`${page}?${query}`)}`,
+      );
+      expect(status).toBe(200);
+      expect(headers.get('content-security-policy')).toContain(`form-action 'self';`);
+    },
+  );
 
-  test('a store that cannot be read is no unknown client', async () => {
+  test('does not report an unknown client if the database fails', async () => {
     const path = `/login?return_to=${encodeURIComponent(addressOf(asksForToken(await application())))}`;
     await sql('ALTER TABLE oauth_applications RENAME TO away');
     const { status } = await new Browser().get(path);
@@ -64,13 +67,13 @@ describe('asking: GET /user/oauth', () => {
     expect(status).toBe(500);
   });
 
-  test('RFC 6749 3.1.2.4: an unknown client is told to the user and redirected nowhere', async () => {
+  test('RFC 6749 3.1.2.4: shows an error for an unknown client and does not redirect', async () => {
     const page = await browser.get(addressOf(asksForToken('nobody')));
     expect({ status: page.status, location: page.location }).toEqual({ status: 400, location: undefined });
     expect(browser.words).toContain('The app that sent you here is unknown');
   });
 
-  test('RFC 6749 4.1.2.1: a missing client_id is told to the user', async () => {
+  test('RFC 6749 4.1.2.1: shows an error for a missing client_id', async () => {
     expect((await browser.get('/user/oauth?response_type=code')).status).toBe(400);
   });
 
@@ -79,26 +82,23 @@ describe('asking: GET /user/oauth', () => {
     ['a longer path', 'https://game.example/callback/../evil'],
     ['a longer path without a slash', 'https://game.example/callbackevil'],
     ['another query', 'https://game.example/callback?x=1'],
-    ['a sub-domain', 'https://evil.game.example/callback'],
+    ['a subdomain', 'https://evil.game.example/callback'],
     ['a user part', 'https://game.example@evil.example/callback'],
     ['another scheme', 'http://game.example/callback'],
     ['another case', 'https://game.example/Callback'],
     ['a port', 'https://game.example:8443/callback'],
     ['a fragment', 'https://game.example/callback#x'],
     ['script', 'javascript:alert(1)'],
-    ['an encoded letter', 'https://game.example/%63allback'],
-  ])(
-    'RFC 6749 3.1.2.3, RFC 9700 4.1.3: a redirect address with %s is not the registered one',
-    async (_, redirect_uri) => {
-      const client_id = await application();
-      const page = await browser.get(addressOf(asksForToken(client_id, { redirect_uri })));
-      expect({ status: page.status, location: page.location }).toEqual({ status: 400, location: undefined });
-      expect(browser.words).toContain('wants to send you to a redirect URI that it hasn’t registered');
-      expect(page.text).not.toContain('evil');
-    },
-  );
+    ['a percent-encoded letter', 'https://game.example/%63allback'],
+  ])('RFC 6749 3.1.2.3, RFC 9700 4.1.3: rejects a redirect URI with %s', async (_, redirect_uri) => {
+    const client_id = await application();
+    const page = await browser.get(addressOf(asksForToken(client_id, { redirect_uri })));
+    expect({ status: page.status, location: page.location }).toEqual({ status: 400, location: undefined });
+    expect(browser.words).toContain('wants to send you to a redirect URI that it hasn’t registered');
+    expect(page.text).not.toContain('evil');
+  });
 
-  test('RFC 6749 3.1.2.3: of several registered addresses one must be named', async () => {
+  test('RFC 6749 3.1.2.3: requires a redirect URI if several are registered', async () => {
     const client_id = await application({ redirect_uris: [CALLBACK, 'https://game.example/other'] });
     const { redirect_uri: _, ...fields } = asksForToken(client_id);
     expect((await browser.get(addressOf(fields))).status).toBe(400);
@@ -107,27 +107,27 @@ describe('asking: GET /user/oauth', () => {
     expect(await allowed({ ...fields, redirect_uri })).toContain(`${redirect_uri}#access_token=`);
   });
 
-  test('RFC 6749 3.1.2.3: the only registered address need not be named', async () => {
+  test('RFC 6749 3.1.2.3: allows omitting the only registered redirect URI', async () => {
     const client_id = await application();
     const { redirect_uri: _, ...fields } = asksForToken(client_id);
     expect(await allowed(fields)).toMatch(/^https:\/\/game\.example\/callback#access_token=/);
   });
 
-  test('RFC 6749 3.1: a parameter without a value was not sent', async () => {
+  test('RFC 6749 3.1: ignores a parameter without a value', async () => {
     const fields = asksForToken(await application(), { redirect_uri: '', state: '' });
     const location = await allowed(fields);
     expect(location).toMatch(/^https:\/\/game\.example\/callback#access_token=/);
     expect(fragmentOf(location)).not.toHaveProperty('state');
   });
 
-  test('RFC 9700 4.1: a registered address that runs in the browser is never gone to', async () => {
+  test('RFC 9700 4.1: does not redirect to a registered URI that runs script', async () => {
     const client_id = await application({ redirect_uris: ['javascript:alert(1)'] });
     expect(
       (await browser.get(addressOf(asksForToken(client_id, { redirect_uri: 'javascript:alert(1)' })))).status,
     ).toBe(400);
   });
 
-  test('RFC 9700 2.6: a registered address without TLS is not gone to', async () => {
+  test('RFC 9700 2.6: does not redirect to a registered URI without TLS', async () => {
     const client_id = await application({ redirect_uris: ['http://game.example/'] });
     expect(
       (await browser.get(addressOf(asksForToken(client_id, { redirect_uri: 'http://game.example/' }))))
@@ -135,7 +135,7 @@ describe('asking: GET /user/oauth', () => {
     ).toBe(400);
   });
 
-  test('RFC 6749 3.1: a parameter that comes twice', async () => {
+  test('RFC 6749 3.1: rejects a repeated parameter', async () => {
     const client_id = await application();
     expect((await browser.get(`${addressOf(asksForToken(client_id))}&client_id=${client_id}`)).status).toBe(
       400,
@@ -143,7 +143,7 @@ describe('asking: GET /user/oauth', () => {
     expect((await browser.get(`${addressOf(asksForToken(client_id))}&state=other`)).status).toBe(400);
   });
 
-  test('RFC 6749 3.1: unknown parameters are ignored', async () => {
+  test('RFC 6749 3.1: ignores unknown parameters', async () => {
     const client_id = await application();
     expect((await browser.get(addressOf(asksForToken(client_id, { nonsense: '1' })))).status).toBe(200);
   });
@@ -153,8 +153,8 @@ describe('asking: GET /user/oauth', () => {
     ['that the application did not register', 'game'],
     ['above one that it registered', 'collection'],
     ['that is missing', ''],
-    ['that is a word of every object', 'constructor'],
-  ])('RFC 6749 3.3: a scope %s is an error page, with a way back', async (_, scope) => {
+    ['that is a property of every object', 'constructor'],
+  ])('RFC 6749 3.3: shows an error page with a way back for a scope %s', async (_, scope) => {
     const client_id = await application();
     const page = await browser.get(addressOf(asksForToken(client_id, { scope })));
     expect({ status: page.status, location: page.location }).toEqual({ status: 400, location: undefined });
@@ -163,27 +163,27 @@ describe('asking: GET /user/oauth', () => {
     expect(page.text).toContain('<title>Invalid request');
   });
 
-  test('RFC 6749 3.3: a scope below a registered one may be asked for', async () => {
+  test('RFC 6749 3.3: allows a scope below a registered one', async () => {
     const client_id = await application({ scopes: ['profile'] });
     expect((await browser.get(addressOf(asksForToken(client_id, { scope: 'profile:games' })))).status).toBe(
       200,
     );
   });
 
-  test('RFC 6749 3.1.1: a missing response_type', async () => {
+  test('RFC 6749 3.1.1: rejects a missing response_type', async () => {
     const client_id = await knownApplication();
     const { response_type: _, ...fields } = asksForToken(client_id);
     const { location } = await browser.get(addressOf(fields));
     expect(queryOf(location)).toMatchObject({ error: 'invalid_request', state: 'xyz' });
   });
 
-  test('RFC 6749 3.1.1: an unknown response_type', async () => {
+  test('RFC 6749 3.1.1: rejects an unknown response_type', async () => {
     const client_id = await knownApplication();
     const { location } = await browser.get(addressOf(asksForToken(client_id, { response_type: 'id_token' })));
     expect(queryOf(location)).toMatchObject({ error: 'unsupported_response_type', state: 'xyz' });
   });
 
-  test('RFC 9700 4.11.2: nobody is redirected to an application, not even with an error, before signing in', async () => {
+  test('RFC 9700 4.11.2: redirects to no app before sign-in, not even with an error', async () => {
     const client_id = await application();
     const { location } = await new Browser().get(
       addressOf(asksForToken(client_id, { response_type: 'id_token' })),
@@ -191,13 +191,13 @@ describe('asking: GET /user/oauth', () => {
     expect(location).toMatch(/^\/login\?/);
   });
 
-  test('RFC 6749 10.13: the consent page cannot be framed', async () => {
+  test('RFC 6749 10.13: forbids framing of the consent page', async () => {
     const { headers } = await browser.get(addressOf(asksForToken(await application())));
     expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
     expect(headers.get('x-frame-options')).toBe('DENY');
   });
 
-  test('RFC 6749 10.12: a yes that another site sends counts for nothing', async () => {
+  test('RFC 6749 10.12: ignores a decision from another site', async () => {
     const client_id = await application();
     const forged = { ...asksForToken(client_id), decision: 'allow' };
     expect((await browser.post('/user/oauth', forged)).status).toBe(403);
@@ -207,7 +207,7 @@ describe('asking: GET /user/oauth', () => {
     expect(await sql('SELECT FROM oauth_grants WHERE client_id = $1', [client_id])).toEqual([]);
   });
 
-  test('RFC 6749 10.11, 10.14: the page says who asks for what, with nothing of it taken for markup', async () => {
+  test('RFC 6749 10.11, 10.14: displays the app and its scopes with all markup escaped', async () => {
     const client_id = await application();
     await browser.get(
       addressOf(asksForToken(client_id, { scope: 'collection:view profile:me', state: '"><script>' })),
@@ -227,7 +227,7 @@ describe('asking: GET /user/oauth', () => {
     expect(browser.page.text).not.toContain('<script>');
   });
 
-  test('RFC 6749 10.14: a name that turns the direction of writing turns its own alone', async () => {
+  test("RFC 6749 10.14: isolates the text direction of the app's name", async () => {
     const client_id = await application();
     const name = 'Game \u202eyb noitacilppa na';
     const loose = () =>
@@ -240,7 +240,7 @@ describe('asking: GET /user/oauth', () => {
     expect(loose()).not.toContain('\u202e');
   });
 
-  test('RFC 6749 4.1.1: a decision is about a request that is right, whatever was shown', async () => {
+  test('RFC 6749 4.1.1: validates the request again with the decision', async () => {
     await browser.get(addressOf(asksForToken(await application())));
     const scope = await browser.submit('/user/oauth', { scope: 'everything' }, 'Allow');
     expect({ status: scope.status, location: scope.location }).toEqual({ status: 400, location: undefined });
@@ -268,7 +268,7 @@ describe('asking: GET /user/oauth', () => {
   ];
 
   test.each(WRONG)(
-    'RFC 9700 4.11.2: %s (%s) is a page until the user has allowed the application something',
+    'RFC 9700 4.11.2: shows %s (%s) as a page until the user has granted the app something',
     async (error, words, asking) => {
       const client_id = await application({ implicit_allowed: false });
       const isTold = async (by = browser) => {
@@ -289,7 +289,7 @@ describe('asking: GET /user/oauth', () => {
     },
   );
 
-  test('RFC 9700 4.11.2: an application that changes while somebody looks at its page is told no more', async () => {
+  test('RFC 9700 4.11.2: does not redirect to an app that changed while its consent page was open', async () => {
     const client_id = await application();
     await browser.get(addressOf(asksForToken(client_id)));
     await sql('UPDATE oauth_applications SET implicit_allowed = false WHERE client_id = $1', [client_id]);
@@ -298,7 +298,7 @@ describe('asking: GET /user/oauth', () => {
     expect(browser.words).toContain('this app does not allow tokens in the redirect URI');
   });
 
-  test('RFC 8252 7 (out of band): an error is shown, with nowhere to go back to', async () => {
+  test('RFC 8252 7 (out of band): displays an error without a redirect', async () => {
     const client_id = await application({ redirect_uris: [OOB] });
     const fields = asksForToken(client_id, { redirect_uri: OOB });
     for (const before of ['nothing', 'a grant']) {
@@ -310,7 +310,7 @@ describe('asking: GET /user/oauth', () => {
     }
   });
 
-  test('RFC 6749 4.1.1: without a decision nothing is granted', async () => {
+  test('RFC 6749 4.1.1: grants nothing without a decision', async () => {
     const client_id = await application();
     await browser.get(addressOf(asksForToken(client_id)));
     const { location } = await browser.submit('/user/oauth');
@@ -318,7 +318,7 @@ describe('asking: GET /user/oauth', () => {
     expect(await sql('SELECT FROM oauth_grants WHERE client_id = $1', [client_id])).toEqual([]);
   });
 
-  test('RFC 6749 3.1: whose session ended meanwhile signs in, and is asked again', async () => {
+  test('RFC 6749 3.1: asks again after sign-in if the session expired meanwhile', async () => {
     const leaving = await make.user();
     const leaver = await browserOf(leaving);
     const { state: _, ...fields } = asksForToken(await application());
@@ -334,7 +334,7 @@ describe('asking: GET /user/oauth', () => {
     expect(Object.fromEntries(asked.searchParams)).toEqual(fields);
   });
 
-  test('RFC 6749 4.1.2.1: the user says no', async () => {
+  test('RFC 6749 4.1.2.1: returns access_denied when the user cancels', async () => {
     const { code_challenge } = pkce();
     await browser.get(addressOf(asksForCode(await application(), code_challenge)));
     const { location } = await browser.submit('/user/oauth', {}, 'Cancel');
@@ -346,13 +346,13 @@ describe('asking: GET /user/oauth', () => {
     });
   });
 
-  test('RFC 6749 4.2.2.1: the user says no to a token', async () => {
+  test('RFC 6749 4.2.2.1: returns access_denied for a token when the user cancels', async () => {
     await browser.get(addressOf(asksForToken(await application())));
     const { location } = await browser.submit('/user/oauth', {}, 'Cancel');
     expect(fragmentOf(location)).toMatchObject({ error: 'access_denied', state: 'xyz' });
   });
 
-  test('RFC 6749 3.1.2: the query of a redirect address stays', async () => {
+  test('RFC 6749 3.1.2: keeps the query of a redirect URI', async () => {
     const redirect_uri = 'https://game.example/cb?lang=en';
     const client_id = await application({ redirect_uris: [redirect_uri] });
     const { code_challenge } = pkce();
@@ -364,12 +364,12 @@ describe('asking: GET /user/oauth', () => {
     });
   });
 
-  test('RFC 9700 4.12: the redirect after a form is a 303', async () => {
+  test('RFC 9700 4.12: redirects with a 303 after a form', async () => {
     await browser.get(addressOf(asksForToken(await application())));
     expect((await browser.submit('/user/oauth', {}, 'Allow')).status).toBe(303);
   });
 
-  test('RFC 9700 4.4.2.1 (RFC 9207): the response names who gives it', async () => {
+  test('RFC 9700 4.4.2.1 (RFC 9207): names the issuer in the response', async () => {
     const { body } = await send('GET', '/.well-known/oauth-authorization-server');
     const { issuer } = body as { issuer: string };
     const location = await allowed(asksForToken(await application()));
@@ -379,12 +379,12 @@ describe('asking: GET /user/oauth', () => {
   });
 });
 
-describe('redirect addresses of programs', () => {
+describe('redirect URIs of native apps', () => {
   test.each([
     'http://127.0.0.1:5123/callback',
     'http://127.0.0.1/callback',
     'http://127.0.0.1:65535/callback',
-  ])('RFC 8252 7.3: loopback at any port: %s', async (redirect_uri) => {
+  ])('RFC 8252 7.3: accepts loopback at any port: %s', async (redirect_uri) => {
     const client_id = await application({ redirect_uris: ['http://127.0.0.1:3000/callback'] });
     await browser.get(addressOf(asksForToken(client_id, { redirect_uri })));
     expect(browser.words).toContain('Then you return to the program on this computer.');
@@ -393,13 +393,13 @@ describe('redirect addresses of programs', () => {
     );
   });
 
-  test('RFC 8252 7.3: loopback over IPv6', async () => {
+  test('RFC 8252 7.3: accepts loopback over IPv6', async () => {
     const client_id = await application({ redirect_uris: ['http://[::1]/callback'] });
     const redirect_uri = 'http://[::1]:61023/callback';
     expect(await allowed(asksForToken(client_id, { redirect_uri }))).toContain(`${redirect_uri}#`);
   });
 
-  test('RFC 9700 2.1: localhost too', async () => {
+  test('RFC 9700 2.1: accepts localhost', async () => {
     const client_id = await application({ redirect_uris: ['http://localhost/callback'] });
     const redirect_uri = 'http://localhost:61023/callback';
     expect(await allowed(asksForToken(client_id, { redirect_uri }))).toContain(`${redirect_uri}#`);
@@ -413,12 +413,12 @@ describe('redirect addresses of programs', () => {
     'https://127.0.0.1:3000/callback',
     'http://localhost:3000/callback',
     'http://127.0.0.1:/callback',
-  ])('RFC 8252 7.3: only the port may differ: %s', async (redirect_uri) => {
+  ])('RFC 8252 7.3: allows only another port: %s', async (redirect_uri) => {
     const client_id = await application({ redirect_uris: ['http://127.0.0.1:3000/callback'] });
     expect((await browser.get(addressOf(asksForToken(client_id, { redirect_uri })))).status).toBe(400);
   });
 
-  test('RFC 8252 7.1: a scheme of its own', async () => {
+  test('RFC 8252 7.1: accepts a private-use scheme', async () => {
     const redirect_uri = 'com.example.game:/callback';
     const client_id = await application({ redirect_uris: [redirect_uri] });
     const { code_challenge } = pkce();
@@ -438,7 +438,7 @@ describe('redirect addresses of programs', () => {
     ['RFC 6749 3.1.2: not absolute', '/callback'],
     ['RFC 9700 4.1: script', 'javascript:alert(1)'],
     ['RFC 6749 3.1.2: a user part', 'https://user@game.example/'],
-  ])('%s cannot be registered', async (_, redirect_uris) => {
+  ])('rejects the registration of %s', async (_, redirect_uris) => {
     await browser.get(`${APPS}/new`);
     const { status } = await browser.submit(APPS, { name: 'Bad', redirect_uris });
     expect(status).toBe(400);

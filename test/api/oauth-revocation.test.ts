@@ -26,7 +26,7 @@ const revoke = async (client_id: string, token: string, more: Fields = {}) => {
 };
 const done = ok({});
 
-test('RFC 7009 2.1: an access token ends at once, and alone', async () => {
+test('RFC 7009 2.1: revokes only an access token, immediately', async () => {
   const client_id = await application();
   const [first, other] = [await tokensFor(client_id), await tokensFor(client_id)];
   expect(await works(first.access_token)).toBe(true);
@@ -38,7 +38,7 @@ test('RFC 7009 2.1: an access token ends at once, and alone', async () => {
   expect(await works((body as Tokens).access_token)).toBe(true);
 });
 
-test('RFC 7009 2.1: a refresh token ends with all that came from its sign-in', async () => {
+test('RFC 7009 2.1: revokes a refresh token with its family', async () => {
   const client_id = await application();
   const [first, other] = [await tokensFor(client_id), await tokensFor(client_id)];
   const second = (await refresh(client_id, first.refresh_token)).body as Tokens;
@@ -52,7 +52,7 @@ test('RFC 7009 2.1: a refresh token ends with all that came from its sign-in', a
   expect((await refresh(client_id, other.refresh_token)).status).toBe(200);
 });
 
-test('RFC 7009 2.1: one that was used ends its family too', async () => {
+test('RFC 7009 2.1: revokes the family of a used refresh token', async () => {
   const client_id = await application();
   const first = await tokensFor(client_id);
   const second = (await refresh(client_id, first.refresh_token)).body as Tokens;
@@ -61,7 +61,7 @@ test('RFC 7009 2.1: one that was used ends its family too', async () => {
   expect(await refresh(client_id, second.refresh_token)).toMatchObject(rejected('invalid_grant'));
 });
 
-test('RFC 7009 2.1: a token that came in a redirect', async () => {
+test('RFC 7009 2.1: revokes a token of the implicit flow', async () => {
   const client_id = await application();
   const { access_token } = fragmentOf(await allowed(asksForToken(client_id)));
   expect(await works(access_token!)).toBe(true);
@@ -70,7 +70,7 @@ test('RFC 7009 2.1: a token that came in a redirect', async () => {
 });
 
 test.each(['access_token', 'refresh_token', 'nonsense', ''])(
-  'RFC 7009 2.1: the hint %p makes no difference',
+  'RFC 7009 2.1: ignores the hint %p',
   async (token_type_hint) => {
     const client_id = await application();
     const { access_token, refresh_token } = await tokensFor(client_id);
@@ -81,7 +81,7 @@ test.each(['access_token', 'refresh_token', 'nonsense', ''])(
   },
 );
 
-test('RFC 7009 2.2: a token of nobody, of another client, of before, or a key of a user’s own, and nothing happens', async () => {
+test("RFC 7009 2.2: does nothing for an unknown or revoked token, another client's token or a personal key", async () => {
   const [client_id, thief] = [await application(), await application()];
   const { access_token, refresh_token } = await tokensFor(client_id);
   for (const token of ['nonsense', 'x'.repeat(1000), access_token, refresh_token, user.key!])
@@ -93,7 +93,7 @@ test('RFC 7009 2.2: a token of nobody, of another client, of before, or a key of
   for (let i = 0; i < 2; i++) expect(await revoke(client_id, access_token)).toEqual(done);
 });
 
-test('RFC 7009 2.1: what is wrong with a request is said as at the token endpoint', async () => {
+test('RFC 7009 2.1: reports invalid requests like the token endpoint', async () => {
   const client_id = await application();
   expect(await form('/oauth/revoke', {})).toMatchObject({
     status: 400,
@@ -105,7 +105,7 @@ test('RFC 7009 2.1: what is wrong with a request is said as at the token endpoin
   );
 });
 
-test('a revocation forgets nobody else’s keys', async () => {
+test("keeps other users' keys cached", async () => {
   const client_id = await application();
   const { refresh_token } = await tokensFor(client_id);
   const bystander = await make.user();
@@ -114,7 +114,7 @@ test('a revocation forgets nobody else’s keys', async () => {
   expect(await statementsOf(() => bystander.get('/credentials/info'))).toEqual([]);
 });
 
-test('at the same instant as a refresh it leaves no token alive', async () => {
+test('leaves no valid token after a concurrent refresh', async () => {
   const client_id = await application();
   const other = await browserOf(await make.user());
   for (let round = 0; round < 5; round++) {

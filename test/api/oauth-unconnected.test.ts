@@ -7,7 +7,7 @@ import { databaseUrl, openApp, useStore } from '../support/store';
 
 useStore();
 
-test('a repository that is asked before the database was reached says that it is not there', async () => {
+test('reports that the database is unavailable before its first connection', async () => {
   const source = new DataSource(dataSourceOptions({ DATABASE_URL: databaseUrl(), DATABASE_POOL_SIZE: 1 }));
   const error: unknown = await source
     .getRepository(OauthApplication)
@@ -16,7 +16,7 @@ test('a repository that is asked before the database was reached says that it is
   expect(faultOf(error)).toBe('unavailable');
 });
 
-test('without its database the token endpoint asks clients to come back', async () => {
+test('the token endpoint asks clients to retry while the database is unavailable', async () => {
   const cutOff = await openApp();
   const url = await cutOff.getUrl();
   await cutOff.get(Database).onApplicationShutdown();

@@ -68,9 +68,9 @@ const lint = async (source: string) => {
   const config = await createConfig({
     extends: ['recommended-strict'],
     rules: {
-      // Public routes are public on purpose: each says so.
+      // Public routes are public on purpose: each declares it.
       'security-defined': 'off',
-      // A health check has no 4xx, and a relative server is where the description came from.
+      // A health check has no 4xx, and a relative server URL is that of the description.
       'operation-4xx-response': 'off',
       'no-server-example.com': 'off',
       // A download redirects.
@@ -90,11 +90,11 @@ const lint = async (source: string) => {
 };
 
 describe('/openapi.json', () => {
-  test('has nothing that a linter would say', async () => {
+  test('passes the linter', async () => {
     expect(await lint(text)).toEqual([]);
   });
 
-  test('control: the linter notices what is missing', async () => {
+  test('control: the linter reports what is missing', async () => {
     const broken = JSON.parse(text) as typeof document;
     const [operation] = Object.values(Object.values(broken.paths)[0]!);
     delete (operation as Partial<Operation>).summary;
@@ -104,7 +104,7 @@ describe('/openapi.json', () => {
     expect(problems).toContain('no-invalid-media-type-examples');
   });
 
-  test('names every route of the service but those of the reference itself', () => {
+  test('contains every route except those of the reference itself', () => {
     interface Layer {
       route?: { path: string; methods: Record<string, boolean> };
     }
@@ -123,7 +123,7 @@ describe('/openapi.json', () => {
     expect(pages).toEqual(['GET /docs', 'GET /docs/operator']);
   });
 
-  test('says of every route what it does, who may call it, and each status that it can return', () => {
+  test('documents the purpose, the access and all statuses of every route', () => {
     for (const { name, path, method, operation } of operations()) {
       const statuses = Object.keys(operation.responses);
       expect([name, operation.summary.length > 3, /\bNeeds\b/.test(operation.description)]).toEqual([
@@ -134,9 +134,9 @@ describe('/openapi.json', () => {
       const success = statuses.includes('302') ? '302' : '200';
       expect([name, ...statuses]).toEqual(expect.arrayContaining([success, '500', '503']));
       const secured = operation.security !== undefined;
-      // The client of an application is no credential of a user.
+      // The credential of an app is not one of a user.
       if (!path.startsWith('/oauth/')) expect([name, statuses.includes('401')]).toEqual([name, secured]);
-      // Two Authorization headers are rejected everywhere.
+      // Every route rejects two Authorization headers.
       if (secured) expect([name, statuses.includes('400')]).toEqual([name, true]);
       const scope = operation.security?.[0]?.bearer?.[0];
       if (scope)
@@ -154,7 +154,7 @@ describe('/openapi.json', () => {
     }
   });
 
-  test('has an example of every parameter and of every response, and each is what its schema allows', () => {
+  test('has valid examples of every parameter and response', () => {
     const ajv = new Ajv2020({ strict: false, allErrors: true });
     addFormats(ajv);
     ajv.addSchema({ $id: 'api', ...document });
@@ -181,11 +181,11 @@ describe('/openapi.json', () => {
     }
   });
 
-  test('is the description that every response in these tests is held against', () => {
+  test('is the description against which responses in these tests are validated', () => {
     expect(document.paths).toEqual(JSON.parse(JSON.stringify(theContract().document.paths)));
   });
 
-  test('has the groups in the order of their use', () => {
+  test('orders its groups by use', () => {
     const names = (document.tags as { name: string; description: string }[]).map(({ name }) => name);
     expect([names.slice(0, 2), names.at(-1)]).toEqual([['Ownership', 'Downloads'], 'Legacy']);
     const undescribed = (document.tags as { name: string; description: string }[]).filter(
@@ -194,13 +194,13 @@ describe('/openapi.json', () => {
     expect(undescribed).toEqual([]);
   });
 
-  test('names the limits that are in force', () => {
+  test('states the limits in force', () => {
     expect((document.info as { description: string }).description).toContain(
       'number of requests is not limited',
     );
   });
 
-  test('is sent once, and then only if it changed', async () => {
+  test('returns 304 until it changes', async () => {
     const first = await fetch(`${baseUrl()}/openapi.json`);
     const etag = first.headers.get('etag')!;
     const again = await fetch(`${baseUrl()}/openapi.json`, { headers: { 'if-none-match': etag } });
@@ -208,7 +208,7 @@ describe('/openapi.json', () => {
   });
 });
 
-describe('what generators of clients read', () => {
+describe('input of client generators', () => {
   const operation = (name: string) => operations().find((one) => one.name === name)!.operation;
   const schemaOf = (name: string) => {
     const { $ref } = operation(name).responses['200']!.content!['application/json']!.schema as {
@@ -219,7 +219,7 @@ describe('what generators of clients read', () => {
   const parameter = (name: string, wanted: string) =>
     operation(name).parameters.find((one) => one.name === wanted)!.schema;
 
-  test('only lists of collections say has_game', () => {
+  test('has has_game only in lists of collections', () => {
     const { schemas } = document.components;
     const having = Object.keys(schemas).filter(
       (name) => 'has_game' in ((schemas[name]!.properties ?? {}) as Json),
@@ -234,7 +234,7 @@ describe('what generators of clients read', () => {
       expect(JSON.stringify(schemaOf(name))).toContain('/CollectionResponse');
   });
 
-  test('a list of ids is one JSON text in a form, and one part in a multipart body', () => {
+  test('sends a list of IDs as one JSON text in a form and as one part in a multipart body', () => {
     const { content } = operation('POST /collections/{collection_id}/order').requestBody!;
     const json = { contentType: 'application/json' };
     expect(content['application/x-www-form-urlencoded']!.encoding).toEqual({
@@ -246,7 +246,7 @@ describe('what generators of clients read', () => {
     });
   });
 
-  test('null is allowed in JSON, where a parameter may be left out', () => {
+  test('allows null in JSON where a parameter is optional', () => {
     const { content } = operation('POST /collections/{collection_id}').requestBody!;
     expect(content['application/json']!.schema.properties).toMatchObject({
       title: { type: ['string', 'null'] },
@@ -263,12 +263,12 @@ describe('what generators of clients read', () => {
     expect(add.schema).toMatchObject({ properties: { game_id: { type: 'integer' } }, required: ['game_id'] });
   });
 
-  test('a device grant requires a scope', () => {
+  test('requires a scope for a device grant', () => {
     const { operation } = operations().find(({ name }) => name === 'POST /oauth/device')!;
     expect(operation.requestBody!.content['application/json']!.schema).toMatchObject({ required: ['scope'] });
   });
 
-  test('legacy routes can do without a header', () => {
+  test('makes the header optional on legacy routes', () => {
     const legacy = operations().filter(({ path }) => path.startsWith('/api/1/'));
     expect(legacy.length).toBeGreaterThan(5);
     for (const { name, operation } of legacy)
@@ -277,14 +277,14 @@ describe('what generators of clients read', () => {
       if (!path.startsWith('/api/1/')) expect(operation.security ?? []).not.toContainEqual({});
   });
 
-  test('where parameters stand', () => {
+  test('states the location of parameters', () => {
     expect(operation('POST /oauth/token').requestBody!.description).toContain('in the body only');
     expect(operation('POST /collections').requestBody!.description).toContain(
       'also be sent in the query string',
     );
   });
 
-  test('statuses that there are', () => {
+  test('lists the statuses of invalid requests', () => {
     for (const { name, operation } of operations())
       if (operation.parameters.some((one) => one.name !== 'KEY') || operation.requestBody)
         expect([name, ...Object.keys(operation.responses)]).toEqual(
@@ -293,7 +293,7 @@ describe('what generators of clients read', () => {
     expect(text).not.toContain('414');
   });
 
-  test('the rules of class-validator are keywords', () => {
+  test('maps class-validator rules to keywords', () => {
     const page = 'GET /collections/{collection_id}/collection-games';
     expect(parameter(page, 'page')).toMatchObject({ minimum: 1, maximum: 1_000_000, default: 1 });
     expect(parameter(page, 'per_page')).toMatchObject({ minimum: 1, maximum: 500, default: 100 });
@@ -306,7 +306,7 @@ describe('what generators of clients read', () => {
   });
 });
 
-describe('the requests of the tests are held against the description', () => {
+describe("validation of the tests' requests against the description", () => {
   const JSON_TYPE = 'application/json';
   const FORM = 'application/x-www-form-urlencoded';
   const ORDER = '/collections/7/order';
@@ -324,7 +324,7 @@ describe('the requests of the tests are held against the description', () => {
       'multipart/form-data; boundary=b',
       '--b\r\nContent-Disposition: form-data; name="game_ids"\r\n\r\n[1]\r\n--b--',
     ],
-  ])('%s %s %s %s is allowed', (method, path, type, body) =>
+  ])('allows %s %s %s %s', (method, path, type, body) =>
     expect(() => theContract().checkRequest(method, path, type, body)).not.toThrow(),
   );
 
@@ -338,12 +338,12 @@ describe('the requests of the tests are held against the description', () => {
     ['POST', '/collections', JSON_TYPE, '{"layout":"tiles"}', 'must be equal to one of the allowed values'],
     ['POST', '/collections', FORM, 'private=maybe', 'must be boolean'],
     ['POST', '/collections', 'text/xml', '<title/>', 'text/xml is not described'],
-  ])('control: %s %s %s %s is noticed', (method, path, type, body, problem) =>
+  ])('control: reports %s %s %s %s', (method, path, type, body, problem) =>
     expect(() => theContract().checkRequest(method, path, type, body)).toThrow(problem),
   );
 });
 
-test('docs/reference/client-rules.md lists the fields that can be null, and no other', () => {
+test('docs/reference/client-rules.md lists exactly the fields that can be null', () => {
   const [, sentence = ''] = /Fields with no value are `null`: ([^.]*) can be\./.exec(
     readFileSync('docs/reference/client-rules.md', 'utf8'),
   )!;
@@ -360,14 +360,14 @@ describe('/operator/openapi.json', () => {
   const ask = (authorization?: string) =>
     send('GET', '/operator/openapi.json', { headers: authorization === undefined ? {} : { authorization } });
 
-  test('is for the operator alone', async () => {
+  test('requires an operator token', async () => {
     const { key } = await make.user();
     expect(await ask()).toMatchObject(failure(401, 'authentication required'));
     expect(await ask(`Bearer ${key}`)).toMatchObject(failure(401, 'invalid token'));
     expect((await ask(`Bearer ${OPERATOR_TOKEN}`)).status).toBe(200);
   });
 
-  test('has the routes of the operator, and the public description has none of them', async () => {
+  test('contains the operator routes, which the public description does not', async () => {
     const { body } = await ask(`Bearer ${OPERATOR_TOKEN}`);
     const { paths, components } = body as { paths: object; components: { schemas: object } };
     expect(Object.keys(paths).sort()).toEqual([
@@ -408,18 +408,18 @@ describe('/operator/openapi.json', () => {
     expect(Object.keys(document.components.schemas)).not.toContain('ImportResponse');
   });
 
-  test('has nothing that a linter would say', async () => {
+  test('passes the linter', async () => {
     expect(await lint((await ask(`Bearer ${OPERATOR_TOKEN}`)).text)).toEqual([]);
   });
 });
 
 describe('/docs', () => {
   const AUTHORIZED = { authorization: `Bearer ${OPERATOR_TOKEN}` };
-  /** Path of the endpoints that the page shows. */
+  /** Path of the endpoints that the page loads. */
   const sourceOf = (page: string) => /data-source="([^"]+)"/.exec(page)![1]!;
 
   test.each(['/docs', '/docs/operator'])(
-    '%s is a page that needs nothing from elsewhere and runs only scripts of ours',
+    'serves %s without external resources and only with its own scripts',
     async (path) => {
       const page = await fetch(baseUrl() + path, { headers: { accept: 'text/html' } });
       expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
@@ -438,7 +438,7 @@ describe('/docs', () => {
     },
   );
 
-  test('loads the endpoints from a file that browsers keep', async () => {
+  test('loads the endpoints from a file that browsers cache', async () => {
     const source = sourceOf(await (await fetch(`${baseUrl()}/docs`)).text());
     expect(source).toMatch(/^\/assets\/reference-[0-9a-f]{12}\.html$/);
     const first = await fetch(baseUrl() + source);
@@ -461,7 +461,7 @@ describe('/docs', () => {
     expect({ status: again.status, body: await again.text() }).toEqual({ status: 304, body: '' });
   });
 
-  test('is the same file for a signed-in reader, whose own page is small and not stored', async () => {
+  test('serves the same file to a signed-in user, whose own page is small and not stored', async () => {
     const browser = await browserOf(await make.user({ username: 'reader' }));
     const { headers, text } = await browser.get('/docs');
     expect(text).toContain('<span class="who">reader</span>');
@@ -470,7 +470,7 @@ describe('/docs', () => {
     expect(sourceOf(text)).toBe(sourceOf(await (await fetch(`${baseUrl()}/docs`)).text()));
   });
 
-  test('shows the endpoints of operators to their tokens only', async () => {
+  test('shows operator endpoints only with an operator token', async () => {
     const source = sourceOf(await (await fetch(`${baseUrl()}/docs/operator`)).text());
     expect(await send('GET', source)).toMatchObject(failure(401, 'authentication required'));
     const { key } = await make.user();
@@ -481,7 +481,7 @@ describe('/docs', () => {
     expect(markup).not.toContain('data-path="/profile"');
   });
 
-  test('describes each field, and says which may be null', async () => {
+  test('describes each field and whether it can be null', async () => {
     const source = sourceOf(await (await fetch(`${baseUrl()}/docs`)).text());
     const html = await (await fetch(baseUrl() + source)).text();
     const words = (markup = '') => markup.replace(/<[^>]*>/g, ' ').trim();
@@ -499,7 +499,7 @@ describe.each([
   ['/openapi.json', {}],
   ['/operator/openapi.json', { authorization: `Bearer ${OPERATOR_TOKEN}` }],
 ])('%s', (path, headers) => {
-  test('names every operation by a verb and an object', async () => {
+  test('names every operation with a verb and an object', async () => {
     const { body } = await send('GET', path, { headers });
     const titles = Object.values((body as { paths: Record<string, Record<string, Operation>> }).paths)
       .flatMap((item) => Object.values(item))
@@ -510,11 +510,11 @@ describe.each([
     expect(titles.filter((title) => title.split(' ').length < 2)).toEqual([]);
   });
 
-  test('describes every property, of responses and of requests', async () => {
+  test('describes every property of requests and responses', async () => {
     const { body } = await send('GET', path, { headers });
     const undescribed: string[] = [];
     let properties = 0;
-    // Wherever it stands: a schema with properties, or a parameter.
+    // Anywhere: a schema with properties, or a parameter.
     const visit = (value: unknown, at: string): void => {
       if (typeof value !== 'object' || value === null) return;
       const { properties: own, in: place, description } = value as Property;

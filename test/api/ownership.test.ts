@@ -33,7 +33,7 @@ beforeAll(async () => {
 const owns = (actor: Actor, game: { id: number }) => actor.get(`/games/${game.id}/ownership`);
 const invalidGame = failure(404, 'invalid game');
 
-/** Every way to come by a game, and whether it, and a live key of it, is the player's afterwards. */
+/** Every way to get a game, and whether the player then owns the game and a valid key of it. */
 const WAYS: [string, boolean, boolean, (game: Game) => Promise<unknown>][] = [
   ['nothing', false, false, () => Promise.resolve()],
   ['a purchase, signed in', true, false, (game) => make.purchase({ games: [game], user_id: player.id })],
@@ -107,7 +107,7 @@ const WAYS: [string, boolean, boolean, (game: Game) => Promise<unknown>][] = [
   ],
 ];
 
-/** An application's token, as its owner's application holds it. */
+/** An app's token, as the app's owner gets it. */
 async function applicationToken(application_owner: Actor, user: Actor, scopes: string[]): Promise<string> {
   const client_id = createHash('sha256')
     .update(`${application_owner.id} ${user.id} ${Math.random()}`)
@@ -135,7 +135,7 @@ describe.each(['public', 'restricted', 'private'] as const)(
     test.each(WAYS)('%s', async (_, owned, _key, come) => {
       const game = await make.game({ owner, visibility });
       await come(game);
-      // What the player may neither view nor owns is not there.
+      // A game that the player can neither view nor owns doesn't exist for them.
       const seen = owned || visibility === 'public' ? ok({ owns: owned }) : invalidGame;
       const scoped = await make.key({ owner: player, scopes: ['game:view:ownership'] });
       expect(await owns(player, game)).toEqual(seen);
@@ -147,7 +147,7 @@ describe.each(['public', 'restricted', 'private'] as const)(
       expect(await owns(anonymous.with(await applicationToken(owner, player, scopes)), game)).toEqual(
         ok({ owns: owned }),
       );
-      // A token of another game, and an application of somebody else, learn nothing.
+      // A token of another game or another user's app reveals nothing.
       const other = await make.game({ owner });
       expect(await owns(player.with(await launched({ game_id: other.id })), game)).toEqual(invalidGame);
       expect(await owns(player.with(await launched({ game_id: undefined })), game)).toEqual(invalidGame);
@@ -159,9 +159,9 @@ describe.each(['public', 'restricted', 'private'] as const)(
 );
 
 describe.each(['public', 'restricted', 'private'] as const)(
-  'a %s game, for every kind of credential',
+  'a %s game, with every type of credential',
   (visibility) => {
-    test.each(WAYS)('%s: whether it is seen, and among the owned keys', async (way, _owned, held, come) => {
+    test.each(WAYS)('%s: whether it is visible and among the owned keys', async (way, _owned, held, come) => {
       const game = await make.game({ owner, visibility });
       await come(game);
       const seen =
@@ -169,7 +169,7 @@ describe.each(['public', 'restricted', 'private'] as const)(
       const scopes = ['game:view', 'profile:owned'];
       const launched = (game_id: number) =>
         forge({ sub: player.id, scope: scopes.join(' '), claims: { game_id } });
-      // These two ask about the player, not about the game that a credential was made for.
+      // These two routes concern the player, not the game of the credential.
       const credentials = {
         'a personal key': player.key!,
         'a scoped key': await make.key({ owner: player, scopes }),
@@ -191,7 +191,7 @@ describe.each(['public', 'restricted', 'private'] as const)(
 );
 
 describe('GET /games/GAME_ID/ownership', () => {
-  test('rejects what it cannot return', async () => {
+  test('rejects invalid credentials, scopes and IDs', async () => {
     const game = await make.game({ owner });
     expect(await owns(anonymous, game)).toEqual(failure(401, 'authentication required'));
     const narrow = player.with(await make.key({ owner: player, scopes: ['game:view:purchases'] }));
@@ -201,7 +201,7 @@ describe('GET /games/GAME_ID/ownership', () => {
     expect(await player.get('/games/9223372036854775807/ownership')).toEqual(invalidGame);
   });
 
-  test('game:view covers it, and a manifest may ask for it', async () => {
+  test('is included in game:view and available to manifests', async () => {
     const game = await make.game({ owner });
     const above = player.with(await make.key({ owner: player, scopes: ['game:view'] }));
     expect(await owns(above, game)).toEqual(ok({ owns: false }));
@@ -258,7 +258,7 @@ describe('GET /games/GAME_ID', () => {
     expect(await player.get(`/api/1/key/game/${game.id}`)).toEqual(ok({ game: legacyGameOf(game, owner) }));
   });
 
-  test('is for those who may view the game', async () => {
+  test('requires that the caller can view the game', async () => {
     const hidden = await newGame({ visibility: 'private' });
     const restricted = await newGame({ visibility: 'restricted' });
     for (const path of ['/games', '/api/1/key/game']) {
@@ -274,7 +274,7 @@ describe('GET /games/GAME_ID', () => {
 });
 
 describe('GET /profile/owned-keys', () => {
-  test('lists the keys of the user, newest first, without their text', async () => {
+  test("lists the user's keys newest first, without their text", async () => {
     const user = await make.user({ emails: [{ email: 'buyer@example.com', verified: true }] });
     const game = await newGame();
     const { id: purchase_id } = await make.purchase({ games: [game], email: 'Buyer@example.com' });
@@ -284,7 +284,7 @@ describe('GET /profile/owned-keys', () => {
     const given = await make.downloadKey({ game, email: 'buyer@example.com', created_at: at(2) });
     await make.downloadKey({ game, user_id: user.id, revoked_at: at(4) });
     await make.downloadKey({ game, user_id: player.id });
-    // Paid for, so that it stays when nobody may view it any more.
+    // Bought, so that it remains when nobody can view it any longer.
     await sql(`UPDATE games SET visibility = 'private' WHERE id = $1`, [game.id]);
     await sql('UPDATE download_keys SET updated_at = $2 WHERE id = $1', [bought.id, at(5)]);
     const entry = (key: { id: number }, purchase: number | null, created_at: string, downloads = 0) => ({
@@ -321,7 +321,7 @@ describe('GET /profile/owned-keys', () => {
     expect(await response.text()).not.toContain(bought.key);
   });
 
-  test('a key that is claimed moves from its buyer to who claimed it', async () => {
+  test('moves a claimed key from its buyer to the account that claimed it', async () => {
     const [buyer, friend] = [await make.user(), await make.user()];
     const game = await newGame();
     const { id: purchase_id } = await make.purchase({ games: [game], user_id: buyer.id });
@@ -333,11 +333,11 @@ describe('GET /profile/owned-keys', () => {
     expect([await listed(buyer), await listed(friend)]).toEqual([[key.id], []]);
     await sql('UPDATE download_keys SET user_id = $2 WHERE id = $1', [key.id, friend.id]);
     expect([await listed(buyer), await listed(friend)]).toEqual([[], [key.id]]);
-    // The buyer bought it all the same.
+    // The buyer still bought it.
     expect(await owns(buyer, game)).toEqual(ok({ owns: true }));
   });
 
-  test('rejects pages that there are not, and scopes that do not cover it', async () => {
+  test('rejects invalid pages, and scopes that do not include it', async () => {
     for (const page of ['0', '-1', '1000001', '9007199254740993', 'x'])
       expect((await player.get('/profile/owned-keys', { page })).status).toBe(400);
     expect(await player.get('/profile/owned-keys', { per_page: 501 })).toEqual(

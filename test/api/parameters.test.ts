@@ -19,7 +19,7 @@ import { Between, Id, MaxCharacters, OneOf, Pattern, Text } from '../../src/plat
 import { Params } from '../../src/platform/http/params.decorator';
 import { openApp, useStore } from '../support/store';
 
-// A contributor's module: this API's decorators in any order, and class-validator's own.
+// A contributor's module with this API's decorators in any order and class-validator's own.
 class TypeFirst {
   @Id('A number', { required: false })
   @Between(2, 5)
@@ -132,7 +132,7 @@ class OrderedController {
   }
 }
 
-/** Uses what Nest's documentation describes, and nothing of this service. */
+/** Uses only what Nest's documentation describes. */
 @Controller('reviews')
 class ReviewsController {
   @Post()
@@ -186,7 +186,7 @@ const ordered = (path: string, query: Record<string, string>) =>
 
 const schemas = (path: string) => paths[`/ordered/${path}`]!.get.parameters.map(({ schema }) => schema);
 
-test.each(['type-first', 'rules-first'])('%s: the order of decorators does not matter', async (path) => {
+test.each(['type-first', 'rules-first'])('%s: ignores the order of decorators', async (path) => {
   expect(schemas(path)).toEqual([
     { type: 'integer', format: 'int64', minimum: 2, maximum: 5 },
     { type: 'string', maxLength: 3, enum: ['a', 'b', 'abcd'] },
@@ -204,7 +204,7 @@ test.each(['type-first', 'rules-first'])('%s: the order of decorators does not m
   expect(await ordered(path, { number: 'x', text: 'a' })).toEqual(['number must be an integer']);
 });
 
-test('rules of a parent class apply, problems come in the order of declaration', async () => {
+test('applies rules of a parent class and lists problems in the order of declaration', async () => {
   expect(await ordered('others', { from: '0', number: '9', capitals: 'small', letter: 'y' })).toEqual([
     'number must be between 2 and 5',
     'capitals must be uppercase',
@@ -214,12 +214,12 @@ test('rules of a parent class apply, problems come in the order of declaration',
   expect(await ordered('others', {})).toEqual({ letter: 'xy' });
 });
 
-test("class-validator's own decorators apply to @Params", async () => {
+test("applies class-validator's own decorators to @Params", async () => {
   expect(await ordered('demanding', {})).toEqual(['text should not be null or undefined']);
   expect(await ordered('demanding', { text: '' })).toEqual({ text: '' });
 });
 
-test('characters are code points, variation selectors included', async () => {
+test('counts characters as code points, including variation selectors', async () => {
   expect(await ordered('others', { two: '🎲🎲' })).toEqual({ two: '🎲🎲', letter: 'xy' });
   for (const two of ['a\ufe0fb', '🎲🎲🎲', 'e\u0301e'])
     expect(await ordered('others', { two })).toEqual(['two must be at most 2 characters']);
@@ -229,12 +229,12 @@ describe("Nest's own decorators", () => {
   const post = (body: string, type = 'application/json') =>
     ask('/reviews', { method: 'POST', headers: { 'content-type': type }, body });
 
-  test('@Body() is an instance of its class, without unknown properties', async () => {
+  test('passes @Body() as an instance of its class, without unknown properties', async () => {
     const body = { text: 'Fine', stars: 4, tags: ['a'], author: { name: 'A' } };
     expect(await post(JSON.stringify({ ...body, other: 1 }))).toEqual({ body, isInstance: true });
   });
 
-  test('@Body() lists every problem in the error envelope', async () => {
+  test('lists every problem of @Body() in the error envelope', async () => {
     expect(await post('{"text":"x","stars":6,"author":{"name":1}}')).toEqual([
       'text must be longer than or equal to 2 characters',
       'stars must not be greater than 5',
@@ -248,7 +248,7 @@ describe("Nest's own decorators", () => {
     ['text[x]=a', 'text must be a single value'],
     ['text=%ff', 'text must be valid UTF-8 text'],
     ['text=a%00', 'text must be valid Unicode text without NUL'],
-  ])('@Body() is as strict as every route: %s', async (body, problem) => {
+  ])('validates @Body() as strictly as every route: %s', async (body, problem) => {
     expect(await post(body, 'application/x-www-form-urlencoded')).toContain(problem);
   });
 
@@ -257,11 +257,11 @@ describe("Nest's own decorators", () => {
     ['"text":"a","text":"b","stars":1', 'text must be given once'],
     ['"text":"a\\ud800","stars":1', 'text must be valid Unicode text without NUL'],
     ['"text":"ab","stars":1,"tags":["a\\u0000"]', 'tags must be valid Unicode text without NUL'],
-  ])('@Body() of JSON is as strict as every route: {%s}', async (members, problem) => {
+  ])('validates @Body() of JSON as strictly as every route: {%s}', async (members, problem) => {
     expect(await post(`{${members}}`)).toContain(problem);
   });
 
-  test('@Query() with a class, and with a name', async () => {
+  test('supports @Query() with a class and with a name', async () => {
     expect(await ask('/reviews?stars=4&sort=newest&other=1')).toEqual({
       query: { stars: 4 },
       sort: 'newest',
@@ -270,7 +270,7 @@ describe("Nest's own decorators", () => {
     expect(await ask('/reviews?stars=1&stars=2')).toEqual(['stars must be given once']);
   });
 
-  test('@Param() with ParseIntPipe reads digits alone, and never another ID', async () => {
+  test('reads only digits with @Param() and ParseIntPipe', async () => {
     expect(await ask('/reviews/12')).toEqual({ id: 12 });
     expect(await ask('/reviews/9007199254740993')).toEqual({ id: 0 });
     expect(await ask('/reviews/1.5')).toEqual(['Validation failed (numeric string is expected)']);
@@ -280,7 +280,7 @@ describe("Nest's own decorators", () => {
       ]);
   });
 
-  test('@Body() with a name, @Patch()', async () => {
+  test('supports @Body() with a name, and @Patch()', async () => {
     const init = { method: 'PATCH', headers: { 'content-type': 'application/json' }, body: '{"text":"New"}' };
     expect(await ask('/reviews/7', init)).toEqual({ id: '7', text: 'New' });
   });

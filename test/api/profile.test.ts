@@ -32,7 +32,7 @@ const earn = (game: { id: number }, currency: string, amount: number) =>
   ]);
 
 describe('GET /profile', () => {
-  test('who the credential acts for', async () => {
+  test('returns the user of the credential', async () => {
     const user = await make.user({
       username: 'leaf',
       display_name: 'Leaf',
@@ -55,7 +55,7 @@ describe('GET /profile', () => {
     );
   });
 
-  test('without a display name it is the username; other fields without a value are null', async () => {
+  test('defaults the display name to the username and other missing fields to null', async () => {
     const user = await make.user({ gamer: false, cover_url: 'https://img.example/1.png' });
     expect(await user.get('/profile')).toMatchObject(
       ok({
@@ -74,7 +74,7 @@ describe('GET /profile', () => {
     });
   });
 
-  test('has no parameters: whatever comes along is ignored', async () => {
+  test('ignores parameters', async () => {
     const { owner, stranger } = await actors();
     const plain = await owner.get('/profile');
     for (const query of [
@@ -90,20 +90,20 @@ describe('GET /profile', () => {
   });
 
   test.each(['/Profile', '/profile/', '//profile', '/profile/games/', '/profile%20', '/profile/gam%65s'])(
-    'other spellings are other addresses: %s',
+    'returns 404 for other spellings of the path: %s',
     async (path) => {
       const { owner } = await actors();
       expect(await owner.get(path)).toEqual(failure(404, 'invalid api endpoint'));
     },
   );
 
-  test.each(['POST', 'PUT', 'DELETE', 'PATCH'])('%s is no method of it', async (method) => {
+  test.each(['POST', 'PUT', 'DELETE', 'PATCH'])('rejects %s', async (method) => {
     const { status, body, headers } = await send(method, '/profile');
     expect({ status, body }).toEqual(failure(405, 'method not allowed'));
     expect(headers.get('allow')).toBe('GET, HEAD, OPTIONS');
   });
 
-  test('a user who went while the credential is remembered', async () => {
+  test('returns 401 for a deleted user whose credential is cached', async () => {
     const user = await make.user();
     await user.get('/profile');
     await sql('DELETE FROM users WHERE id = $1', [user.id]);
@@ -112,7 +112,7 @@ describe('GET /profile', () => {
 });
 
 describe('GET /profile/games', () => {
-  test('the fields come in the order in which the API names them', async () => {
+  test('returns the fields in the documented order', async () => {
     const owner = await make.user();
     await make.game({ owner });
     const fields =
@@ -124,7 +124,7 @@ describe('GET /profile/games', () => {
     );
   });
 
-  test('all about a game', async () => {
+  test('returns all fields of a game', async () => {
     const owner = await make.user({ username: 'owner-of-one' });
     const game = await make.game({
       owner,
@@ -175,7 +175,7 @@ describe('GET /profile/games', () => {
     );
   });
 
-  test('a draft: nothing sold, nothing published', async () => {
+  test('returns a draft without sales or publication date', async () => {
     const owner = await make.user();
     await make.game({ owner, published_at: null, visibility: 'private' });
     expect(await gamesOf(owner)).toEqual([
@@ -194,12 +194,12 @@ describe('GET /profile/games', () => {
     ]);
   });
 
-  test('none', async () => {
+  test('returns an empty list', async () => {
     const { stranger } = await actors();
     expect(await stranger.get('/profile/games')).toEqual(ok({ games: [] }));
   });
 
-  test("newest first, one's own and those one administers, each once", async () => {
+  test('lists owned and administered games once each, newest first', async () => {
     const { owner, admin } = await actors();
     const old = await make.game({ owner, created_at: '2020-01-01T00:00:00Z' });
     const mine = await make.game({ owner: admin, created_at: '2022-01-01T00:00:00Z', admins: [admin] });
@@ -214,7 +214,7 @@ describe('GET /profile/games', () => {
     expect((await gamesOf(admin))[1]!.url).toContain(`https://${owner.username}.`);
   });
 
-  test('the address of a game follows the name of its owner', async () => {
+  test('updates the URL of a game when its owner is renamed', async () => {
     const owner = await make.user();
     const { slug } = await make.game({ owner });
     await sql(`UPDATE users SET username = 'another-' || id WHERE id = $1`, [owner.id]);
@@ -223,7 +223,7 @@ describe('GET /profile/games', () => {
     ]);
   });
 
-  test('so does that of a game that changes hands', async () => {
+  test('updates the URL of a game when its owner changes', async () => {
     const [before, after] = [await make.user(), await make.user()];
     const { id, slug } = await make.game({ owner: before });
     await sql('UPDATE games SET user_id = $2 WHERE id = $1', [id, after.id]);
@@ -232,7 +232,7 @@ describe('GET /profile/games', () => {
     ]);
   });
 
-  test('and that of a game that is made at the moment when its owner is renamed', async () => {
+  test('returns the right URL for a game created while its owner is renamed', async () => {
     const owner = await make.user();
     const renaming = await hold(`UPDATE users SET username = 'new-' || id WHERE id = ${owner.id}`);
     const made = make.game({ owner });
@@ -244,7 +244,7 @@ describe('GET /profile/games', () => {
     ]);
   });
 
-  test('one statement for up to 25 games, and two for more', async () => {
+  test('needs one statement for up to 25 games, and two for more', async () => {
     const owner = await make.user();
     const statements = (games: number) =>
       statementsAfterCredential(async () => expect(await gamesOf(owner)).toHaveLength(games));
@@ -254,7 +254,7 @@ describe('GET /profile/games', () => {
     expect(await statements(26)).toEqual(['few_editable_games', 'editable_games']);
   });
 
-  test('numbers keep all their digits', async () => {
+  test('keeps all digits of numbers', async () => {
     const owner = await make.user();
     const most = Number.MAX_SAFE_INTEGER;
     await earn(await make.game({ owner, views_count: most, id: most }), 'USD', most);
@@ -267,7 +267,7 @@ describe('GET /profile/games', () => {
     ]);
   });
 
-  test('counts and earnings are those of completed purchases, a bundle split among its games', async () => {
+  test('counts completed purchases and splits the earnings of a bundle among its games', async () => {
     const records = [
       { type: 'user', id: 9001, username: 'seller' },
       ...[9001, 9002, 9003].map((id) => ({

@@ -39,7 +39,7 @@ async function idsOf(selector: Record<string, unknown>): Promise<number[]> {
   return (body as { purchases: { id: number }[] }).purchases.map(({ id }) => id);
 }
 
-test('all about a purchase', async () => {
+test('returns all fields of a purchase', async () => {
   const email = address();
   const purchase = await make.purchase({
     games: [game],
@@ -74,7 +74,7 @@ test('all about a purchase', async () => {
   expect(await look({ email }, admin)).toEqual(await look({ email }));
 });
 
-test('a bundle names all its games, ascending, even where it is one', async () => {
+test('lists all games of a bundle in ascending order, even a single one', async () => {
   const [email, alone] = [address(), address()];
   const others = [await make.game({ owner: developer }), await make.game({ owner: developer })];
   await make.purchase({
@@ -96,7 +96,7 @@ test('a bundle names all its games, ascending, even where it is one', async () =
   expect((await look({ email: alone })).body).toMatchObject({ purchases: [{ game_id: [game.id] }] });
 });
 
-test('a sub-product of the game is a purchase of it', async () => {
+test('includes purchases of a sub-product of the game', async () => {
   const email = address();
   await make.purchase({ games: [game], email, purchase_type: 'sub_product' });
   expect((await look({ email })).body).toMatchObject({
@@ -104,7 +104,7 @@ test('a sub-product of the game is a purchase of it', async () => {
   });
 });
 
-test('completed purchases of this game alone, newest first', async () => {
+test('lists only completed purchases of this game, newest first', async () => {
   const email = address();
   const at = '2024-01-01T00:00:00Z';
   const first = await make.purchase({ games: [game], email, created_at: at });
@@ -117,14 +117,14 @@ test('completed purchases of this game alone, newest first', async () => {
   expect(await idsOf({ email })).toEqual([latest.id, twin.id, first.id, earliest.id]);
 });
 
-test('a claimed key is no purchase', async () => {
+test('does not include claimed keys', async () => {
   const email = address();
   await make.downloadKey({ game, email, user_id: stranger.id });
   expect(await look({ email })).toEqual(none);
   expect(await look({ user_id: stranger.id })).toEqual(none);
 });
 
-test('by email: all verified addresses of the account that verified it, and its own purchases', async () => {
+test('finds by email all verified addresses of the account and its own purchases', async () => {
   const [one, two, unproven] = [address(), address(), address()];
   const user = await make.user({
     emails: [
@@ -144,7 +144,7 @@ test('by email: all verified addresses of the account that verified it, and its 
   expect(await idsOf({ user_id: user.id })).toEqual(linked);
 });
 
-test('an email address with the Kelvin sign is not the one with a k', async () => {
+test('distinguishes the Kelvin sign from k in an email address', async () => {
   const [kate, kelvin] = ['kate@shop.example', '\u212aate@shop.example'];
   const user = await make.user({ emails: [{ email: kate, verified: true }] });
   const { id } = await make.purchase({ games: [game], email: kelvin });
@@ -162,7 +162,7 @@ test('an email address with the Kelvin sign is not the one with a k', async () =
   });
 });
 
-test('a purchase that is found in several ways is listed once', async () => {
+test('lists a purchase once if it matches in several ways', async () => {
   const email = address();
   const user = await make.user({ emails: [{ email, verified: true }] });
   const { id } = await make.purchase({ games: [game], email, user_id: user.id });
@@ -170,7 +170,7 @@ test('a purchase that is found in several ways is listed once', async () => {
   expect(await idsOf({ user_id: user.id })).toEqual([id]);
 });
 
-test('a purchase that changes hands is found by its new buyer alone', async () => {
+test('finds a purchase only by its new buyer after its buyer changes', async () => {
   const [before, after] = [address(), address()];
   const { id } = await make.purchase({ games: [game], email: before });
   await sql('UPDATE purchases SET email = $2, user_id = $3 WHERE id = $1', [
@@ -185,7 +185,7 @@ test('a purchase that changes hands is found by its new buyer alone', async () =
   expect(await look({ user_id: stranger.id })).toEqual(none);
 });
 
-test('so is one that gets its games at that very moment', async () => {
+test('finds a purchase whose games are added while its buyer changes', async () => {
   const [before, after] = [address(), address()];
   const { id } = await make.purchase({ games: [], email: before });
   const change = await hold(`UPDATE purchases SET email = '${after}' WHERE id = ${id}`);
@@ -197,7 +197,7 @@ test('so is one that gets its games at that very moment', async () => {
   expect(await idsOf({ email: after })).toEqual([id]);
 });
 
-test('nobody knows the address, or it is only like one', async () => {
+test('returns nothing for an unknown or similar email address', async () => {
   const email = address();
   await make.purchase({ games: [game], email });
   expect(await look({ email: address() })).toEqual(none);
@@ -206,7 +206,7 @@ test('nobody knows the address, or it is only like one', async () => {
   expect(await look({ email: 'x'.repeat(10_000) })).toEqual(none);
 });
 
-test('a space is a plus that was not escaped', async () => {
+test('reads a space as an unescaped plus sign', async () => {
   const email = address().replace('@', '+a+b@');
   const { id } = await make.purchase({ games: [game], email });
   expect(await idsOf({ email: email.replaceAll('+', ' ') })).toEqual([id]);
@@ -214,14 +214,14 @@ test('a space is a plus that was not escaped', async () => {
 });
 
 test.each(['0', '4000000', '2147483648', '9007199254740993', '9223372036854775807'])(
-  'nobody has id %s',
+  'returns nothing for the user ID %s',
   async (user_id) => {
     await make.purchase({ games: [game], user_id: null });
     expect(await look({ user_id })).toEqual(none);
   },
 );
 
-test('others get what an unknown game gets, byte for byte', async () => {
+test('returns the response for an unknown game to other users, byte for byte', async () => {
   const email = address();
   await make.purchase({ games: [game], email });
   const texts = new Set<string>();
@@ -238,7 +238,7 @@ test('others get what an unknown game gets, byte for byte', async () => {
   expect(texts.size).toBe(1);
 });
 
-test('costs one statement', async () => {
+test('needs one statement', async () => {
   const email = address();
   for (let i = 0; i < 5; i++) await make.purchase({ games: [game], email, purchase_type: 'bundle' });
   const statements = await statementsAfterCredential(async () => {
@@ -272,7 +272,7 @@ test.each<[string, HttpResponse]>([
   expect({ status, body }).toEqual(expected);
 });
 
-test('a body of a GET is not read', async () => {
+test('does not read the body of a GET', async () => {
   expect(await look({ email: address() })).toEqual(none);
   const { status } = await send('POST', `/games/${game.id}/purchases`, {
     headers: { ...owner.headers, 'content-type': 'application/x-www-form-urlencoded' },

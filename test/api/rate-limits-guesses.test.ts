@@ -45,7 +45,7 @@ const count = (responses: { status: number }[], status: number) =>
 const keysOf = (owner: Actor, n: number) => allAtOnce(n, () => make.key({ owner }));
 
 describe('all credentials of a user together', () => {
-  test('have three times what one has', async () => {
+  test('are limited to three times the limit of one', async () => {
     await open({ RATE_LIMIT: 'credential=5/900s,address=100/900s' });
     const [user, stranger] = [await make.user(), await make.user()];
     const keys = await keysOf(user, 6);
@@ -55,14 +55,14 @@ describe('all credentials of a user together', () => {
     expect((await ask('/profile', { key: stranger.key })).status).toBe(200);
   });
 
-  test('or what a setting says', async () => {
+  test('are limited by a setting', async () => {
     await open({ RATE_LIMIT: 'credential=5/900s,user=7/900s,address=100/900s' });
     const keys = await keysOf(await make.user(), 3);
     const responses = await allAtOnce(30, (i) => ask('/profile', { key: keys[i % 3] }));
     expect(count(responses, 200)).toBe(7);
   });
 
-  test('lose nothing to a credential that is beyond its own limit', async () => {
+  test('are not charged for requests beyond the limit of one credential', async () => {
     await open({ RATE_LIMIT: 'credential=2/900s,user=4/800s,address=100/900s' });
     const [busy, other] = await keysOf(await make.user(), 2);
     const responses = [];
@@ -77,7 +77,7 @@ describe('all credentials of a user together', () => {
     ]);
   });
 
-  test('guess as often as one, also where all guesses come at once', async () => {
+  test('share the limit of failed lookups, also when all arrive at once', async () => {
     await open({ RATE_LIMIT: 'misses=4/900s' });
     const user = await make.user();
     const game = await make.game({ owner: user });
@@ -96,24 +96,24 @@ describe('all credentials of a user together', () => {
 describe.each([
   ['IPv4', (site: number, host: number) => `198.51.${site}.${host}`, '203.0.113.1'],
   ['IPv6', (site: number, host: number) => `2001:db8:${site}:${host}::1`, '2001:db9::1'],
-])('%s: guesses at credentials', (_, address, elsewhere) => {
+])('%s: failed attempts at credentials', (_, address, elsewhere) => {
   const guess = (from: string) => ask('/profile', { key: `guess-${from}`, from });
   const guessMany = (n: number, site: (i: number) => number) =>
     Promise.all(Array.from({ length: n }, (_each, i) => guess(address(site(i), i + 1))));
 
-  test('are few from one site, whichever of its addresses they come from', async () => {
+  test('are limited per site, across its IP addresses', async () => {
     await open({ RATE_LIMIT: 'address=2/900s' });
     const user = await make.user();
     expect((await ask('/profile', { key: user.key, from: address(1, 200) })).status).toBe(200);
     expect(count(await guessMany(8, () => 1), 401)).toBe(8);
     expect(await guess(address(1, 100))).toEqual(tooMuch);
-    // The neighbours: known before, without a credential, and from another site.
+    // Control clients: a cached credential, an anonymous client, and another site.
     expect((await ask('/profile', { key: user.key, from: address(1, 200) })).status).toBe(200);
     expect((await ask('/.well-known/jwks.json', { from: address(1, 101) })).status).toBe(200);
     expect((await guess(address(2, 1))).status).toBe(401);
   });
 
-  test('are few from one provider, whichever of its sites they come from', async () => {
+  test('are limited per provider, across its sites', async () => {
     await open({ RATE_LIMIT: 'address=2/900s' });
     expect(count(await guessMany(40, (i) => 10 + (i % 10)), 401)).toBe(40);
     expect(await guess(address(30, 1))).toEqual(tooMuch);
@@ -121,7 +121,7 @@ describe.each([
   });
 });
 
-test('good credentials cost the networks nothing', async () => {
+test('valid credentials are not counted for networks', async () => {
   await open({ RATE_LIMIT: 'address=2/900s' });
   for (let i = 0; i < 12; i++) {
     const { key } = await make.user();
@@ -129,11 +129,11 @@ test('good credentials cost the networks nothing', async () => {
   }
 });
 
-test('what somebody without a credential looks up and does not find counts as a guess', async () => {
+test('failed lookups without a credential count as failed attempts', async () => {
   await open({ RATE_LIMIT: 'address=2/900s' });
   const games = await allAtOnce(2, async () => make.game({ owner: await make.user() }));
   for (const game of games) await make.build({ game, user_version: '1' });
-  // Responses stay cached, however long the rest takes.
+  // Keeps responses cached, however long the rest takes.
   theClock().stop();
   app.get(BuildChanges).stopPolling();
   const latest = (game_id: number, from: string) =>
@@ -144,7 +144,7 @@ test('what somebody without a credential looks up and does not find counts as a 
   expect(await ask('/wharf/latest?channel_name=windows&game_id=7000200', { from: '198.51.100.99' })).toEqual(
     tooMuch,
   );
-  // A response that is remembered tells a guesser nothing new: the neighbours get it.
+  // A cached response reveals nothing new, so clients on the same network still get it.
   expect((await latest(games[0]!.id, '198.51.100.98')).status).toBe(200);
   expect((await latest(games[1]!.id, '203.0.113.1')).status).toBe(200);
 });
@@ -153,7 +153,7 @@ describe('failed sign-ins', () => {
   const signIn = (name: string, password: string, from: string) =>
     new Browser({ 'x-forwarded-for': from }, () => url).signIn(name, password);
 
-  test('are few from one site, and good ones cost it nothing', async () => {
+  test('are limited per site, and successful ones are not counted', async () => {
     await open({ RATE_LIMIT: 'sign-in=2/900s' });
     const user = await withPassword(await make.user());
     for (let i = 0; i < 10; i++)
@@ -165,7 +165,7 @@ describe('failed sign-ins', () => {
     expect((await ask('/profile', { key: 'guess', from: '198.51.100.200' })).status).toBe(401);
   });
 
-  test('are few from one provider', async () => {
+  test('are limited per provider', async () => {
     await open({ RATE_LIMIT: 'sign-in=1/900s' });
     for (let i = 0; i < 20; i++)
       expect((await signIn(`nobody-${i}`, 'wrong', `198.51.${i}.1`)).status).toBe(403);
@@ -196,8 +196,8 @@ withRedis.describe('replicas share through Redis', () => {
   }
   afterEach(() => redis.stop());
 
-  // On a machine too busy for Redis to respond in time each may count for itself, for a moment.
-  test('what all credentials of a user have', async () => {
+  // If Redis does not respond in time on a busy machine, each replica may count separately for a moment.
+  test('share the limit of all credentials of a user', async () => {
     await openTwo('credential=5/900s,user=7/900s,address=900/900s');
     await until(async () => {
       const keys = await keysOf(await make.user(), 4);
@@ -206,7 +206,7 @@ withRedis.describe('replicas share through Redis', () => {
     });
   });
 
-  test('what the networks around an address have', async () => {
+  test('share the limits of the networks around an IP address', async () => {
     await openTwo('address=3/900s');
     let site = 0;
     await until(async () => {
@@ -214,7 +214,7 @@ withRedis.describe('replicas share through Redis', () => {
       const guess = (i: number) =>
         ask('/profile', { key: 'guess', at: urls[i % 2], from: `198.51.${site}.${i}` });
       const responses = [];
-      // What a replica knows of the networks it learned with a guess of its own.
+      // A replica learns the state of the networks only with a failed attempt of its own.
       for (let i = 0; i < 16; i++) responses.push(await guess(i));
       return count(responses, 401) === 12 || count(responses, 401) === 13;
     });

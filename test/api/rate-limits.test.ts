@@ -25,7 +25,7 @@ const tooMuch = failure(429, 'rate limit exceeded');
 let app: NestExpressApplication;
 let url: string;
 
-/** A replica with tight limits, behind a proxy that it trusts: X-Forwarded-For says who asks. */
+/** A replica with low limits behind a trusted proxy, so that X-Forwarded-For contains the client's IP address. */
 async function open(environment: Environment = {}): Promise<NestExpressApplication> {
   return openApp({
     DATABASE_URL: databaseUrl(),
@@ -54,7 +54,7 @@ const statuses = (responses: { status: number }[]) => responses.map(({ status })
 const times = <T>(n: number, work: (i: number) => Promise<T>) =>
   Promise.all(Array.from({ length: n }, (_, i) => work(i)));
 
-describe('in one process', () => {
+describe('with one process', () => {
   let user: Actor;
 
   beforeEach(async () => {
@@ -65,7 +65,7 @@ describe('in one process', () => {
   });
   afterEach(() => app.close());
 
-  test('an address starts at most 60 device grants in their lifetime', async () => {
+  test('limits the active device grants of an IP address to 60', async () => {
     await sql(
       `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes)
        VALUES ('device-client', $1, 'Game', '{}', '{profile}') ON CONFLICT DO NOTHING`,
@@ -91,7 +91,7 @@ describe('in one process', () => {
     await replica.close();
   });
 
-  test('a credential has its share, wherever it asks from, and is told how much is left', async () => {
+  test('limits a credential across IP addresses and reports the remaining requests', async () => {
     const first = await ask('/profile', { key: user.key });
     expect(first.status).toBe(200);
     expect(first.headers.get('x-ratelimit-limit')).toBe('5');
@@ -111,9 +111,9 @@ describe('in one process', () => {
     expect((await ask('/profile', { key: other.key })).status).toBe(200);
   });
 
-  test('two keys of one user are counted apart, two spellings of one key together', async () => {
+  test('counts two keys of one user separately and two spellings of one key together', async () => {
     const other = await make.key({ owner: user });
-    // Once it is known, it no longer competes for its address's share.
+    // A known key no longer uses the limit of its IP address.
     await ask('/profile', { key: user.key });
     await times(4, () => ask('/profile', { key: user.key }));
     expect((await ask('/profile', { key: other })).status).toBe(200);
@@ -121,7 +121,7 @@ describe('in one process', () => {
     expect(bare.status).toBe(429);
   });
 
-  test('without a credential the address counts, an IPv6 address by its network', async () => {
+  test('counts the IP address without a credential, and the network of an IPv6 address', async () => {
     const latest = '/wharf/latest?game_id=1&channel_name=windows';
     const from = (address: string) => ask(latest, { from: address });
     expect(statuses(await times(5, () => from('192.0.2.7')))).toEqual([404, 404, 404, 404, 429]);
@@ -131,7 +131,7 @@ describe('in one process', () => {
     expect((await from('2001:db8:0:2::1')).status).toBe(404);
   });
 
-  test('what no route takes counts for the address too', async () => {
+  test('counts unknown routes for the IP address', async () => {
     const call = async (method: string, path: string, from: string) => {
       const response = await fetch(url + path, { method, headers: { 'x-forwarded-for': from } });
       return { status: response.status, body: (await response.json()) as unknown };
@@ -146,8 +146,8 @@ describe('in one process', () => {
     expect((await ask('/nowhere', { from: '192.0.2.22' })).headers.get('x-ratelimit-remaining')).toBe('3');
   });
 
-  describe('of the routes whose path holds the credential', () => {
-    test('it is the one in the path that counts, whatever else a header says', async () => {
+  describe('routes with the credential in the path', () => {
+    test('count the credential in the path, whatever the header contains', async () => {
       const other = await make.user();
       await ask('/profile', { key: other.key });
       await ask(`/api/1/${user.key}/me`);
@@ -156,14 +156,14 @@ describe('in one process', () => {
       expect((await ask('/profile', { key: other.key })).headers.get('x-ratelimit-remaining')).toBe('3');
     });
 
-    test('a header that contradicts the path counts for the address', async () => {
+    test('count a header that contradicts the path for the IP address', async () => {
       await ask('/profile', { key: user.key });
       const responses = await times(5, () => ask('/api/1/jwt/me', { key: user.key, from: '192.0.2.23' }));
       expect(statuses(responses)).toEqual([401, 401, 401, 401, 429]);
     });
   });
 
-  test('credentials that are made up count for the address, and then cost no query', async () => {
+  test('counts invalid credentials for the IP address, and then without a query', async () => {
     const guess = (i: number) => response('/profile', { key: `guess-${i}` });
     const responses = await times(20, guess);
     expect(responses.filter(({ status }) => status === 401)).toHaveLength(4);
@@ -171,25 +171,25 @@ describe('in one process', () => {
     expect(await response('/profile')).toEqual(tooMuch);
   });
 
-  test('one who is known is not shut out by others who guess at the same address', async () => {
+  test("does not reject a known client because of others' failed attempts from its IP address", async () => {
     expect((await ask('/profile', { key: user.key })).status).toBe(200);
     await times(20, (i) => ask('/profile', { key: `guess-${i}` }));
     expect((await ask('/profile', { key: user.key })).status).toBe(200);
   });
 
-  test('a good credential costs its address nothing', async () => {
+  test('does not count valid credentials for their IP address', async () => {
     const users = await times(6, () => make.user());
     for (const each of users) expect((await ask('/profile', { key: each.key })).status).toBe(200);
   });
 
-  test('a rejected scope counts as well', async () => {
+  test('counts requests with a missing scope', async () => {
     const narrow = await make.key({ owner: user, scopes: ['profile:me'] });
-    // Those that came before the key was known, four at most, were counted for the address.
+    // Requests before the key was known, at most four, counted for the IP address.
     const responses = statuses(await times(4 + 5 + 1, () => ask('/profile/games', { key: narrow })));
     expect(new Set(responses)).toEqual(new Set([403, 429]));
   });
 
-  test('an X-Forwarded-For that was sent from further away is ignored', async () => {
+  test('ignores an X-Forwarded-For from beyond the trusted proxy', async () => {
     const forged = (i: number) => ask('/wharf/latest', { from: `203.0.113.${i}, 192.0.2.7` });
     expect(statuses(await times(5, forged))).toEqual([400, 400, 400, 400, 429]);
   });
@@ -202,24 +202,24 @@ describe('in one process', () => {
     ['/api/1/key/upload/1/download', '50'],
     ['/files/token/game.zip', '40'],
     ['/uploads/1', '5'],
-  ])('GET %s: %s requests at once', async (path, limit) => {
+  ])('GET %s: allows %s requests at once', async (path, limit) => {
     const { headers } = await ask(path, { key: user.key });
     expect(headers.get('x-ratelimit-limit')).toBe(limit);
     expect(headers.get('x-ratelimit-remaining')).toBe(String(Number(limit) - 1));
   });
 
-  test('health is never limited', async () => {
+  test('never limits health checks', async () => {
     expect(new Set(statuses(await times(20, () => ask('/health/live'))))).toEqual(new Set([200]));
   });
 
-  describe('lookups that find nothing', () => {
+  describe('failed lookups', () => {
     let game: { id: number };
     beforeEach(async () => {
       game = await make.game({ owner: user });
     });
     const lookUp = (parameters: string) => response(`/games/${game.id}/${parameters}`, { key: user.key });
 
-    test('are few, and then nothing is looked up', async () => {
+    test('are limited, and then nothing is looked up', async () => {
       const { key } = await make.downloadKey({ game });
       expect(await lookUp('download_keys?download_key=wrong')).toEqual(failure(404, 'invalid download key'));
       expect(await lookUp('purchases?email=nobody@example.com')).toEqual({
@@ -230,7 +230,7 @@ describe('in one process', () => {
       expect((await ask('/profile', { key: user.key })).status).toBe(200);
     });
 
-    test('while those that find something are not counted', async () => {
+    test('do not include successful ones', async () => {
       const { key } = await make.downloadKey({ game });
       for (let i = 0; i < 4; i++)
         expect((await lookUp(`download_keys?download_key=${key}`)).status).toBe(200);
@@ -238,10 +238,10 @@ describe('in one process', () => {
   });
 });
 
-describe('by setting', () => {
+describe('settings', () => {
   afterEach(() => app.close());
 
-  test('off: nothing is limited', async () => {
+  test('off: limits nothing', async () => {
     app = await open({ RATE_LIMIT: 'off' });
     url = await app.getUrl();
     const responses = await times(50, () => ask('/wharf/latest'));
@@ -249,24 +249,24 @@ describe('by setting', () => {
     expect(responses[0]!.headers.get('x-ratelimit-limit')).toBeNull();
   });
 
-  test('off: nobody warns of it, at a start or at a command', async () => {
+  test('off: logs no warning for the service or a command', async () => {
     const before = logged.length;
     app = await open({ RATE_LIMIT: 'off' });
     await app.close();
     expect(logged.slice(before).filter((line) => line.includes('"level":"warn"'))).toEqual([]);
   });
 
-  test('by default the official client, at its fastest, is never rejected', async () => {
+  test('default: never rejects the official client at its fastest', async () => {
     app = await open({ RATE_LIMIT: '' });
     url = await app.getUrl();
     const user = await make.user();
     const { key } = user;
     const path = `/games/${(await make.game({ owner: user })).id}/download_keys?download_key=x`;
-    // 20 at once and 8 a second for five seconds, all of them misses.
+    // 20 at once and 8 per second for five seconds, all of them failed lookups.
     expect(new Set(statuses(await times(60, () => ask(path, { key }))))).toEqual(new Set([404]));
   });
 
-  test('paths below /operator count, although they do not exist without a token', async () => {
+  test('counts paths below /operator, which return 404 without a token', async () => {
     app = await open({ RATE_LIMIT: 'address=2/2s' });
     url = await app.getUrl();
     theClock().stop();
@@ -274,7 +274,7 @@ describe('by setting', () => {
     expect(responses.map(({ status }) => status)).toEqual([404, 404, 429]);
   });
 
-  test('what was spent comes back: after Retry-After, one more is allowed', async () => {
+  test('allows one more request after Retry-After', async () => {
     app = await open({ RATE_LIMIT: 'address=2/2s' });
     url = await app.getUrl();
     theClock().stop();
@@ -288,7 +288,7 @@ describe('by setting', () => {
     expect((await ask('/wharf/latest')).status).toBe(400);
   });
 
-  test('without TRUSTED_PROXIES nobody is who a header says', async () => {
+  test('ignores X-Forwarded-For without TRUSTED_PROXIES', async () => {
     app = await open({ TRUSTED_PROXIES: '' });
     url = await app.getUrl();
     expect(statuses(await times(5, (i) => ask('/wharf/latest', { from: `192.0.2.${i}` })))).toEqual([
@@ -323,15 +323,15 @@ withRedis.describe('shared by replicas through Redis', () => {
   let lastAddress = 0;
   const spread = (n: number) => times(n, (i) => ask('/profile', { key: user.key, at: urls[i % 2] }));
 
-  test('one share for both', async () => {
-    // On a machine too busy for Redis to respond in time each may count for itself, for a moment.
+  test('shares one limit between replicas', async () => {
+    // If Redis does not respond in time on a busy machine, each replica may count separately for a moment.
     await until(async () => {
       user = await make.user();
       return String(statuses(await spread(6))) === '200,200,200,200,200,429';
     });
   });
 
-  test('what is served from memory is counted there too', async () => {
+  test('counts responses from memory', async () => {
     const owner = await make.user();
     const game = await make.game({ owner });
     await make.build({ game, user_version: '1' });
@@ -343,14 +343,14 @@ withRedis.describe('shared by replicas through Redis', () => {
     });
   });
 
-  test('what is kept there goes away by itself', async () => {
+  test('lets all Redis keys expire', async () => {
     await spread(3);
     const keys = await redis.keys();
     expect(keys).toContain(`gamewharf:limit:credential:key ${await keyId(user)}`);
     for (const key of keys) expect(await redis.lifetime(key)).toBeGreaterThan(0);
   });
 
-  test('a Redis that hangs fails nothing, and each counts for itself', async () => {
+  test('counts per replica without failures while Redis does not respond', async () => {
     redis.hang();
     const latest = await times(12, () => ask('/wharf/latest?game_id=1&channel_name=x', { at: urls[0] }));
     for (const { status } of latest) expect([404, 429]).toContain(status);
@@ -361,7 +361,7 @@ withRedis.describe('shared by replicas through Redis', () => {
     expect((await ask('/profile', { ...here, at: urls[1] })).status).toBe(200);
   });
 
-  test('a Redis that is gone changes nothing either, and counts for all again when it is back', async () => {
+  test('counts per replica while Redis is down, and together again afterwards', async () => {
     await redis.stop();
     expect(statuses(await times(6, () => ask('/profile', { key: user.key, at: urls[0] })))).toEqual([
       200, 200, 200, 200, 200, 429,
@@ -399,7 +399,7 @@ describe('counters of a process', () => {
   const size = async () =>
     Number(/^gamewharf_rate_limit_counters (\d+)$/m.exec(await measurements.registry.metrics())![1]);
 
-  test('allow no double share at the border of two periods', async () => {
+  test('allow no double rate at the boundary of two periods', async () => {
     const storage = new MemoryStorage(clock, measurements);
     let allowed = 0;
     for (let i = 0; i < 200; i++) {
@@ -409,14 +409,14 @@ describe('counters of a process', () => {
     expect(allowed).toBe(11);
   });
 
-  test('are refunded, and never more than all', async () => {
+  test('are refunded up to the full limit', async () => {
     const storage = new MemoryStorage(clock, measurements);
     expect(await remaining(storage)).toBe(9);
     for (let i = 0; i < 3; i++) await storage.add(TEN_A_SECOND, -1);
     expect(await remaining(storage)).toBe(9);
   });
 
-  test('count failed attempts also beyond the limit: many at once cost as much as one after the other', async () => {
+  test('count failed attempts beyond the limit, concurrent or sequential', async () => {
     const storage = new MemoryStorage(clock, measurements);
     for (let i = 0; i < 30; i++) await storage.add(TEN_A_SECOND, 1);
     clock.advance(2099);
@@ -426,14 +426,14 @@ describe('counters of a process', () => {
     expect(await remaining(storage)).toBe(0);
   });
 
-  test('are bounded in number, and the most recent ones stay', async () => {
+  test('are bounded in number and keep the most recent ones', async () => {
     const storage = new MemoryStorage(clock, measurements, [], 100);
     for (let i = 0; i < 10_000; i++) await remaining(storage, `address ${i}`);
     expect(await size()).toBe(100);
     expect(await remaining(storage, 'address 9999')).toBe(8);
   });
 
-  test('are deleted after two minutes without use, and not while they are in use', async () => {
+  test('are deleted after two minutes without use, but not while in use', async () => {
     const storage = new MemoryStorage(clock, measurements);
     for (let i = 0; i < 50; i++) await remaining(storage, `idle ${i}`);
     for (let i = 0; i <= 1200; i++) {

@@ -10,7 +10,7 @@ const lines = () =>
     .split('\n')
     .map((line) => JSON.parse(line) as { status?: number; count?: number });
 
-test('of the rejected requests of a client the first is logged, and then a count', async () => {
+test('logs the first rejected request of a client, and then a count', async () => {
   const user = (await make.user()).with(undefined);
   logged.length = 0;
   const statuses: number[] = [];

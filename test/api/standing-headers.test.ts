@@ -4,7 +4,7 @@ import { baseUrl, make, useStore } from '../support/store';
 
 useStore();
 
-/** The head of a response as it was sent, each header as often as it is there. */
+/** The headers of a response as they were sent, including repeated ones. */
 function headOf(method: string, path: string, headers: Record<string, string> = {}): Promise<string[][]> {
   return new Promise((resolve, reject) => {
     request(new URL(path, baseUrl()), { method, headers, agent: false }, (res) => {
@@ -24,7 +24,7 @@ describe.each<[string, string, string, [string, string][], Record<string, string
   ['a response', 'GET', '/profile', standing],
   ['a HEAD', 'HEAD', '/profile', standing],
   ['an unknown path', 'GET', '/nowhere', standing],
-  ['a response that may be kept', 'GET', '/wharf/latest?game_id=1&channel_name=windows', standing],
+  ['a cacheable response', 'GET', '/wharf/latest?game_id=1&channel_name=windows', standing],
   [
     'a page',
     'GET',
@@ -60,7 +60,7 @@ describe.each<[string, string, string, [string, string][], Record<string, string
     expect(head).toEqual(expect.arrayContaining(expected));
   });
 
-  test('has no other of them than it sets itself', () => {
+  test('has no others except those that it sets itself', () => {
     const set = head.filter(
       ([name]) => name! in SECURITY_HEADERS && !expected.some(([standing]) => standing === name),
     );

@@ -7,7 +7,7 @@ import { TestRedis, withRedis } from '../support/redis';
 import { databaseUrl, type Environment, failure, make, openApp, useStore } from '../support/store';
 import { until } from '../support/time';
 
-// An extension as somebody would write it who knows @nestjs/throttler and not this service.
+// An extension by a developer who knows @nestjs/throttler but not this service.
 useStore();
 
 @Controller('extension')
@@ -113,7 +113,7 @@ const statuses = async (n: number, work: (i: number) => Promise<{ status: number
   return found;
 };
 
-test('@Throttle: a handler has a limit of its own, for each address', async () => {
+test('@Throttle: limits a handler per IP address', async () => {
   const url = await open();
   expect(await statuses(3, () => ask(url, 'open'))).toEqual([200, 200, 429]);
   const { status, body, headers } = await ask(url, 'open');
@@ -124,7 +124,7 @@ test('@Throttle: a handler has a limit of its own, for each address', async () =
   expect((await ask(url, 'open', { from: '192.0.2.2' })).status).toBe(200);
 });
 
-test('@Throttle: where a credential is needed it counts the user', async () => {
+test('@Throttle: limits per user where a credential is required', async () => {
   const url = await open();
   const user = await make.user();
   const keys = [user.key!, await make.key({ owner: user })];
@@ -134,13 +134,13 @@ test('@Throttle: where a credential is needed it counts the user', async () => {
   expect((await ask(url, 'mine', { key: (await make.user()).key })).status).toBe(200);
 });
 
-test('@Throttle: one of the service limits is replaced for the handler', async () => {
+test('@Throttle: replaces a limit of the service for the handler', async () => {
   const url = await open();
   expect(await statuses(2, () => ask(url, 'dear'))).toEqual([200, 429]);
   expect((await ask(url, 'other')).status).toBe(200);
 });
 
-test('@SkipThrottle: all limits, one of them, and not after all', async () => {
+test('@SkipThrottle: skips all limits, one of them, or none', async () => {
   const url = await open();
   expect(new Set(await statuses(10, () => ask(url, 'free')))).toEqual(new Set([200]));
   const user = await make.user();
@@ -154,7 +154,7 @@ test('@SkipThrottle: all limits, one of them, and not after all', async () => {
   ]);
 });
 
-test('@RequestCost: a request counts as a part of one, and the headers count such requests', async () => {
+test('@RequestCost: counts a request as a fraction, also in the headers', async () => {
   const url = await open();
   const { key } = await make.user();
   await ask(url, 'mine', { key });
@@ -170,7 +170,7 @@ test('@RequestCost: a request counts as a part of one, and the headers count suc
 test.each([
   ['@Throttle', Throttle({ sing_in: { limit: 2, ttl: 1000 } }), 'sing_in'],
   ['@SkipThrottle', SkipThrottle({ users: true }), 'users'],
-])('%s: a limit that does not exist ends the start and names the handler', async (_, decorator, name) => {
+])("%s: fails at startup with the handler's name for an unknown limit", async (_, decorator, name) => {
   @Controller('wrong')
   class WrongController {
     @Get()
@@ -195,7 +195,7 @@ withRedis.test('@Throttle: replicas share the limit through Redis', async () => 
         return (await redis.keys()).length > 0;
       });
     let n = 0;
-    // On a machine too busy for Redis to respond in time each may count for itself, for a moment.
+    // If Redis does not respond in time on a busy machine, each replica may count separately for a moment.
     await until(async () => {
       const from = `192.0.2.${++n}`;
       return String(await statuses(3, (i) => ask(urls[i % 2]!, 'open', { from }))) === '200,200,429';

@@ -18,8 +18,8 @@ beforeAll(async () => {
 const paidGame = (fields: object = {}) =>
   make.game({ owner, admins: [people.admin], min_price: 500, ...fields });
 
-describe('the fields of an upload', () => {
-  test('with a file of its own', async () => {
+describe('fields of an upload', () => {
+  test('with its own file', async () => {
     const game = await paidGame();
     const { id } = await make.upload({
       game,
@@ -126,7 +126,7 @@ describe('the fields of an upload', () => {
   });
 });
 
-test('uploads are listed by position, then by ID, without channels that have nothing to download', async () => {
+test('lists uploads by position, then by ID, without channels that have nothing to download', async () => {
   const game = await make.game({ owner });
   const last = await make.upload({ game, position: 2 });
   const second = await make.upload({ game, position: 1 });
@@ -144,7 +144,7 @@ test('uploads are listed by position, then by ID, without channels that have not
     expect(await player.get(`/uploads/${empty.id}${path}`)).toEqual(failure(404, 'invalid upload'));
 });
 
-test.each([50, 51, 60])('all of %i uploads are listed', async (count) => {
+test.each([50, 51, 60])('lists all of %i uploads', async (count) => {
   const game = await make.game({ owner });
   await sql(
     `INSERT INTO uploads (game_id, filename, file_key, size) SELECT $1, n || '.zip', 'a', 1 FROM generate_series(1, $2::int) n`,
@@ -158,7 +158,7 @@ test.each([50, 51, 60])('all of %i uploads are listed', async (count) => {
 });
 
 describe('builds of a channel', () => {
-  test('are completed ones for players and all for editors, newest first', async () => {
+  test('include only completed ones for players and all for editors, newest first', async () => {
     const game = await make.game({ owner, admins: [people.admin] });
     const upload = await make.upload({ game, channel_name: 'windows' });
     const ids: number[] = [];
@@ -181,7 +181,7 @@ describe('builds of a channel', () => {
     expect(await owner.get(`/builds/${ids[3]}`)).toMatchObject({ status: 200 });
   });
 
-  test('are at most 200', async () => {
+  test('are limited to 200', async () => {
     const game = await make.game({ owner });
     await sql(
       `INSERT INTO builds (game_id, channel_name, file_key, size) SELECT $1, 'windows', 'a', 1 FROM generate_series(1, 205)`,
@@ -193,13 +193,13 @@ describe('builds of a channel', () => {
     expect([builds.length, builds[0]!.version, builds.at(-1)!.version]).toEqual([200, 205, 6]);
   });
 
-  test('are none for an upload with a file of its own', async () => {
+  test('are empty for an upload with its own file', async () => {
     const game = await make.game({ owner });
     const upload = await make.upload({ game });
     expect(await player.get(`/uploads/${upload.id}/builds`)).toEqual(ok({ builds: [] }));
   });
 
-  test('a build without a file has no files, and without an upload no upload', async () => {
+  test('without a file have no files, and without an upload no upload', async () => {
     const game = await make.game({ owner });
     const build = await make.build({ game });
     expect(await player.get(`/builds/${build.id}`)).toMatchObject({
@@ -219,10 +219,10 @@ describe('builds of a channel', () => {
   });
 });
 
-/** What a user may do: `listed` uploads of a hosted, a demo, a channel's and an external one, and the error for each paid one. */
+/** What a user gets: `listed` uploads (hosted, demo, channel and external) and the error for each paid one. */
 type Outcome = 'all' | 'demo' | 'nothing' | 'wrong key';
 
-describe('who may download', () => {
+describe('permissions to download', () => {
   const PAID = { min_price: 500 };
   const GAMES: Record<string, object> = {
     public: PAID,
@@ -233,7 +233,7 @@ describe('who may download', () => {
     'free but private': { min_price: 0, visibility: 'private' },
   };
   type Game = Awaited<ReturnType<typeof paidGame>>;
-  /** What makes the player whatever they are; returns the key to send. */
+  /** Gives the player each role; returns the ID of the key to send. */
   const PLAYERS: Record<string, (game: Game) => Promise<number | undefined | void>> = {
     stranger: async () => undefined,
     editor: async (game) => void (await sql('INSERT INTO game_admins VALUES ($1, $2)', [game.id, player.id])),
@@ -332,14 +332,14 @@ describe('who may download', () => {
       });
   });
 
-  test('the build of a demo is for everyone', async () => {
+  test('allow everyone to download the build of a demo', async () => {
     const game = await paidGame();
     const build = await make.build({ game, file_key: 'a', size: 1 });
     await make.upload({ game, channel_name: 'windows', traits: ['demo'] });
     expect(await player.get(`/builds/${build.id}`)).toMatchObject({ status: 200 });
   });
 
-  test("a key of the whole store needs the scope, and a game's JWT is for that game alone", async () => {
+  test("require the scope of a store-wide key, and restrict a game's JWT to that game", async () => {
     const game = await make.game({ owner });
     await make.upload({ game });
     const path = `/games/${game.id}/uploads`;
@@ -400,23 +400,23 @@ describe('channels', () => {
   test.each([
     [{}, 'exactly one of target, game_id is required'],
     [{ target: 'moon' }, 'target must be of the form user/game, or the ID of a game'],
-  ])('%j is rejected', async (query, error) => {
+  ])('rejects %j', async (query, error) => {
     expect(await owner.get('/wharf/channels', query)).toEqual(failure(400, error));
   });
 });
 
-test('anyone with the scope profile:me can get the profile of a user', async () => {
+test("returns a user's profile to anyone with the scope profile:me", async () => {
   expect(await player.get(`/users/${owner.id}`)).toEqual(await owner.get('/profile'));
   expect(await player.get('/users/4000000')).toEqual(failure(404, 'invalid user'));
 });
 
-test('the status of the wharf needs a credential and nothing else', async () => {
+test('returns the status of the wharf to any valid credential', async () => {
   const key = await make.key({ owner: player, scopes: ['profile:me'] });
   expect(await player.with(key).get('/wharf/status')).toEqual(ok({ success: true }));
   expect(await people.anonymous.get('/wharf/status')).toEqual(failure(401, 'authentication required'));
 });
 
-test.each(['abc', '1.5', '9223372036854775808'])('an ID %s is 400', async (id) => {
+test.each(['abc', '1.5', '9223372036854775808'])('returns 400 for the ID %s', async (id) => {
   expect(await player.get(`/uploads/${id}`)).toEqual(failure(400, 'upload_id must be an integer'));
   expect(await player.get(`/builds/${id}`)).toEqual(failure(400, 'build_id must be an integer'));
   expect(await player.get('/uploads/1', { download_key_id: id })).toEqual(

@@ -31,7 +31,7 @@ async function gameWithBuilds(fields: Record<string, unknown> = {}) {
   return { owner, game, target: `${owner.username}/${game.slug}` };
 }
 
-describe('what is asked for', () => {
+describe('parameters', () => {
   test.each([
     [{}, ['channel_name is required', 'exactly one of game_id, target is required']],
     [{ channel_name: 'windows' }, ['exactly one of game_id, target is required']],
@@ -42,7 +42,7 @@ describe('what is asked for', () => {
     [{ game_id: '1.5', channel_name: 'windows' }, ['game_id must be an integer']],
     [{ game_id: '-1', channel_name: 'windows' }, ['game_id must be an integer']],
     [{ game_id: '9223372036854775808', channel_name: 'windows' }, ['game_id must be an integer']],
-  ])('%j is rejected', async (query, errors) => {
+  ])('rejects %j', async (query, errors) => {
     expect(await latest(query)).toEqual(failure(400, ...errors));
   });
 
@@ -56,7 +56,7 @@ describe('what is asked for', () => {
     'leaf/x/moon',
     '//',
     'https://leaf/x-moon',
-  ])('target %j is rejected', async (target) => {
+  ])('rejects the target %j', async (target) => {
     expect(await latest({ target, channel_name: 'windows' })).toEqual(
       failure(400, 'target must be of the form user/game'),
     );
@@ -69,7 +69,7 @@ describe('what is asked for', () => {
     ['game_id=1&channel_name=%ff', 'channel_name must be valid UTF-8 text'],
     ['game_id=1&channel_name=a%00', 'channel_name must be valid Unicode text without NUL'],
     ['target=a/b%00&channel_name=a', 'target must be valid Unicode text without NUL'],
-  ])('%s is rejected', async (query, problem) => {
+  ])('rejects %s', async (query, problem) => {
     const { status, body } = await send('GET', `/wharf/latest?${query}`);
     expect({ status, body }).toMatchObject({
       status: 400,
@@ -78,13 +78,13 @@ describe('what is asked for', () => {
   });
 
   test.each(['0', '2147483648', '9007199254740993', '9223372036854775807'])(
-    'game %s does not exist',
+    'returns an error for the missing game %s',
     async (game_id) => {
       expect(await latest({ game_id, channel_name: 'windows' })).toEqual(failure(404, 'invalid game'));
     },
   );
 
-  test('an unknown owner, an unknown slug and very long names are no game', async () => {
+  test('returns an error for an unknown owner, an unknown slug and very long names', async () => {
     const { owner, game } = await gameWithBuilds();
     for (const target of [
       `nobody/${game.slug}`,
@@ -98,7 +98,7 @@ describe('what is asked for', () => {
   });
 });
 
-test('different questions at once, each with its own response', async () => {
+test('responds separately to different concurrent requests', async () => {
   const many = await Promise.all(
     Array.from({ length: 12 }, async (_, i) => {
       const { game, target } = await gameWithBuilds({ visibility: i % 4 === 3 ? 'private' : 'public' });
@@ -120,8 +120,8 @@ test('different questions at once, each with its own response', async () => {
     );
 });
 
-describe('the newest finished build', () => {
-  test('by game and by target, whose owner may be written in any case', async () => {
+describe('the newest completed build', () => {
+  test('is found by game and by target, whose owner is case-insensitive', async () => {
     const { game, owner, target } = await gameWithBuilds();
     expect(await latest({ game_id: game.id, channel_name: 'windows' })).toEqual(ok({ latest: '2.0' }));
     expect(await latest({ target, channel_name: 'windows' })).toEqual(ok({ latest: '2.0' }));
@@ -130,7 +130,7 @@ describe('the newest finished build', () => {
     ).toEqual(ok({ latest: '2.0' }));
   });
 
-  test('is the one with the highest id, whenever it was made', async () => {
+  test('has the highest ID, regardless of when it was created', async () => {
     const { game } = await gameWithBuilds();
     await make.build({ game, user_version: 'late', created_at: '2001-01-01T00:00:00Z' });
     expect(await latest({ game_id: game.id, channel_name: 'windows' })).toEqual(ok({ latest: 'late' }));
@@ -150,20 +150,20 @@ describe('the newest finished build', () => {
   });
 
   test.each(['nightly', 'WINDOWS', ' windows', 'windows ', "windows' OR true --", 'windows%'])(
-    'of channel %j, which is not there',
+    'returns 404 for the unknown channel %j',
     async (channel_name) => {
       const { game } = await gameWithBuilds();
       expect(await latest({ game_id: game.id, channel_name })).toEqual(failure(404, 'invalid channel'));
     },
   );
 
-  test('of a channel whose name is longer than any', async () => {
+  test('returns 404 for a channel name that is too long', async () => {
     const { game } = await gameWithBuilds();
     for (const channel_name of ['x'.repeat(201), 'x'.repeat(15_000)])
       expect(await latest({ game_id: game.id, channel_name })).toEqual(failure(404, 'invalid channel'));
   });
 
-  test('of a channel where nothing has finished', async () => {
+  test('returns 404 for a channel without a completed build', async () => {
     const { game } = await gameWithBuilds();
     await make.build({ game, channel_name: 'linux', user_version: '1', state: 'processing' });
     expect(await latest({ game_id: game.id, channel_name: 'linux' })).toEqual(
@@ -180,14 +180,14 @@ describe('the newest finished build', () => {
     'a/b',
     '100%',
     'x'.repeat(200),
-  ])('of channel %j', async (channel_name) => {
+  ])('is found for channel %j', async (channel_name) => {
     const { game, target } = await gameWithBuilds();
     await make.build({ game, channel_name, user_version: 'here' });
     expect(await latest({ game_id: game.id, channel_name })).toEqual(ok({ latest: 'here' }));
     expect(await latest({ target, channel_name })).toEqual(ok({ latest: 'here' }));
   });
 
-  test('a plus sign in the query is a space, and %2B is a plus sign', async () => {
+  test('is found with a plus sign in the query as a space and %2B as a plus sign', async () => {
     const { game } = await gameWithBuilds();
     await make.build({ game, channel_name: 'a b', user_version: 'space' });
     await make.build({ game, channel_name: 'a+b', user_version: 'plus' });
@@ -199,8 +199,8 @@ describe('the newest finished build', () => {
   });
 });
 
-describe('who may ask', () => {
-  test('anyone, of a game that is public, restricted or not published yet', async () => {
+describe('access', () => {
+  test('is open to anyone for a public, restricted or unpublished game', async () => {
     for (const fields of [{}, { visibility: 'restricted' }, { published_at: null }]) {
       const { game, target } = await gameWithBuilds(fields);
       expect(await latest({ game_id: game.id, channel_name: 'windows' })).toEqual(ok({ latest: '2.0' }));
@@ -208,7 +208,7 @@ describe('who may ask', () => {
     }
   });
 
-  test('nobody, of a private game: not even its owner', async () => {
+  test('is denied to everyone for a private game, including its owner', async () => {
     const { owner, game, target } = await gameWithBuilds({ visibility: 'private' });
     for (const actor of [anonymous, owner])
       for (const query of [{ game_id: game.id }, { target }])
@@ -218,7 +218,7 @@ describe('who may ask', () => {
           );
   });
 
-  test('a credential is not read, however wrong', async () => {
+  test('does not depend on a credential, even an invalid one', async () => {
     const { game } = await gameWithBuilds();
     for (const credential of ['nonsense', 'a.b.c', ''])
       expect(
@@ -227,7 +227,7 @@ describe('who may ask', () => {
   });
 });
 
-describe('copies of the response', () => {
+describe('HTTP caching', () => {
   async function tagged() {
     const { game } = await gameWithBuilds();
     const path = `/wharf/latest?game_id=${game.id}&channel_name=windows`;
@@ -240,13 +240,13 @@ describe('copies of the response', () => {
     return { game, path, etag, headers, ask };
   }
 
-  test('may be kept for as long as the setting says, and carry a weak tag', async () => {
+  test('allows caching for the configured time with a weak ETag', async () => {
     const { etag, headers } = await tagged();
     expect(headers.get('cache-control')).toBe('public, max-age=7');
     expect(etag).toMatch(/^W\/"[\w-]{22}"$/);
   });
 
-  test('are confirmed by 304, without a body and with the same headers', async () => {
+  test('returns 304 without a body and with the same headers', async () => {
     const { etag, ask } = await tagged();
     for (const known of [
       etag,
@@ -264,13 +264,13 @@ describe('copies of the response', () => {
     }
   });
 
-  test('are replaced where the tag is another one or malformed', async () => {
+  test('returns the response if the ETag differs or is malformed', async () => {
     const { etag, ask } = await tagged();
     for (const known of ['"other"', '', 'W/', etag.replaceAll('"', ''), `"${etag}"`, 'W/"', '**'])
       expect(await ask(known)).toMatchObject({ status: 200, text: '{"latest":"2.0"}' });
   });
 
-  test('HEAD has the headers of GET and no body', async () => {
+  test('returns the headers of GET and no body for HEAD', async () => {
     const { etag, ask } = await tagged();
     const { status, text, headers } = await ask('"other"', 'HEAD');
     expect({ status, text }).toEqual({ status: 200, text: '' });
@@ -279,7 +279,7 @@ describe('copies of the response', () => {
     expect((await ask(etag, 'HEAD')).status).toBe(304);
   });
 
-  test('of a failure are not kept, and it is no 304', async () => {
+  test('forbids caching of errors and never returns 304 for them', async () => {
     const { game } = await gameWithBuilds();
     for (const query of [
       'channel_name=windows',
@@ -295,7 +295,7 @@ describe('copies of the response', () => {
     }
   });
 
-  test('a page in a browser may read the tag and send it back', async () => {
+  test('lets a page in a browser read the ETag and send it back', async () => {
     const { headers } = await tagged();
     expect(headers.get('access-control-expose-headers')).toContain('ETag');
     const preflight = await fetch(`${baseUrl()}/wharf/latest`, {
@@ -311,8 +311,8 @@ const headersOf = ({ headers }: { headers: Headers }) =>
     [...headers].filter(([name]) => !/^(date|x-request-id|x-ratelimit-(remaining|reset))$/.test(name)),
   );
 
-describe('asked again in the same words', () => {
-  test('the response is the same to the last header, and known by the same route', async () => {
+describe('repeated requests', () => {
+  test('get the same response, headers included, under the same route', async () => {
     const { game, target } = await gameWithBuilds();
     const replica = await openApp({ RATE_LIMIT: 'address=100/60s', LATEST_MAX_AGE: '7' });
     const url = await replica.getUrl();
@@ -334,7 +334,7 @@ describe('asked again in the same words', () => {
     await replica.close();
   });
 
-  test('a limit counts it, and rejects', async () => {
+  test('count toward the rate limit', async () => {
     const { game } = await gameWithBuilds();
     const replica = await openApp({ RATE_LIMIT: 'address=3/60s' });
     const url = `${await replica.getUrl()}/wharf/latest?game_id=${game.id}&channel_name=windows`;
@@ -346,7 +346,7 @@ describe('asked again in the same words', () => {
     await replica.close();
   });
 
-  test('other methods, and questions with a body, go the long way', async () => {
+  test('use the full pipeline with other methods and with a body', async () => {
     const { game } = await gameWithBuilds();
     const path = `/wharf/latest?game_id=${game.id}&channel_name=windows`;
     expect((await send('GET', path)).status).toBe(200);
@@ -360,7 +360,7 @@ describe('asked again in the same words', () => {
     spy.mockRestore();
   });
 
-  test('an address full of nothing is not kept', async () => {
+  test('are not cached for an overlong URL', async () => {
     const { game } = await gameWithBuilds();
     const spy = jest.spyOn(theApp().get(BuildsService), 'latest');
     const path = `/wharf/latest?game_id=${game.id}&channel_name=windows&padding=${'x'.repeat(1000)}`;
@@ -370,18 +370,18 @@ describe('asked again in the same words', () => {
   });
 });
 
-describe('asked in plain words, and in others that only the route reads', () => {
+describe('the shortcut and the route', () => {
   const ask = async (url: string, query: string) => {
     const response = await fetch(`${url}/wharf/latest?${query}`);
     return { status: response.status, headers: headersOf(response), text: await response.text() };
   };
 
-  test('the responses are the same', async () => {
+  test('return the same responses', async () => {
     const { owner, game, target } = await gameWithBuilds();
     const hidden = await make.game({ owner, visibility: 'private' });
     const replica = await openApp({ RATE_LIMIT: 'address=100/60s', LATEST_MAX_AGE: '7' });
     const url = await replica.getUrl();
-    // By the first question the shortcut learns which route it stands for.
+    // The first request shows the shortcut which route it replaces.
     await ask(url, 'channel_name=nothing&game_id=1');
     const shortcut = jest.spyOn(replica.get(LatestShortcut) as unknown as { respond(): void }, 'respond');
     for (const [subject, channel, status] of [
@@ -410,7 +410,7 @@ describe('asked in plain words, and in others that only the route reads', () => 
     await replica.close();
   });
 
-  test('where the database fails, both say so, and the log says why', async () => {
+  test('both return an error when the database fails and log the reason', async () => {
     const { game } = await gameWithBuilds();
     const rows = jest.spyOn(theApp().get(Database), 'rows').mockRejectedValue(new Error('broken on purpose'));
     logged.length = 0;
@@ -434,7 +434,7 @@ describe('the cache of builds', () => {
     expect(await response.text()).toBe(expected);
   }
 
-  test('is at most 700 ms old on every replica: a new build, a new channel, and a game that became private', async () => {
+  test('is at most 700 ms old on every replica: new builds, new channels and games that become private', async () => {
     const { game } = await gameWithBuilds();
     const replica = await openApp();
     theClock().stop();
@@ -462,7 +462,7 @@ describe('the cache of builds', () => {
   test.each([
     ['windows', ok({ latest: '2.0' })],
     ['nowhere', failure(404, 'invalid channel')],
-  ])('many requests at the same time cost one statement: %s', async (channel_name, expected) => {
+  ])('needs one statement for many concurrent requests: %s', async (channel_name, expected) => {
     const { game } = await gameWithBuilds();
     theClock().stop();
     const statements = jest.spyOn(theApp().get(Database), 'rows');
@@ -475,7 +475,7 @@ describe('the cache of builds', () => {
   });
 });
 
-test('one index probe a question, however many builds', async () => {
+test('needs one index probe per request, however many builds', async () => {
   const { owner } = await actors();
   await sql(
     `INSERT INTO games (user_id, slug, title) SELECT $1, 'many-' || n, 'Many' FROM generate_series(1, 20000) n`,
