@@ -1,4 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { IntegerField, NullableText, TimeField } from '../platform/openapi/fields';
 import type { StoreLinks } from '../platform/config/store-links';
 import { EmbeddedGameResponse, embeddedGameResponse } from '../games/embedded-game.dto';
 import { PageResponse, Page, PerPage } from '../platform/http/paging';
@@ -49,10 +50,10 @@ export class OrderRequest extends CollectionRequest {
 }
 
 export class CollectionGameResponse {
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'ID of the collection' })
+  @IntegerField('ID of the collection')
   collection_id: number;
 
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'ID of the game' })
+  @IntegerField('ID of the game')
   game_id: number;
 
   @ApiProperty({
@@ -62,17 +63,13 @@ export class CollectionGameResponse {
   })
   position: number;
 
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    description: 'Note about the game, as sanitized HTML; null if there is none',
-  })
+  @NullableText('Note about the game, as sanitized HTML; null if there is none')
   blurb: string | null;
 
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'ID of the user who added the game' })
+  @IntegerField('ID of the user who added the game')
   user_id: number;
 
-  @ApiProperty({ format: 'date-time', description: 'Time when the game was added' })
+  @TimeField('Time when the game was added')
   created_at: string;
 
   @ApiProperty({ description: 'The game' })

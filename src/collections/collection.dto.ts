@@ -1,5 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { IntegerField, NullableText, TimeField } from '../platform/openapi/fields';
 import { IsNotEmpty } from 'class-validator';
 import type { StoreLinks } from '../platform/config/store-links';
 import { Deferred, InvalidValue } from '../platform/http/given-values';
@@ -106,7 +107,7 @@ export class UpdateCollectionRequest extends CollectionRequest {
 }
 
 export class CollectionResponse {
-  @ApiProperty({ type: 'integer', format: 'int64', example: 7, description: 'ID of the collection' })
+  @IntegerField('ID of the collection', 7)
   id: number;
 
   @ApiProperty({
@@ -123,7 +124,7 @@ export class CollectionResponse {
   })
   url: string;
 
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'ID of the owner' })
+  @IntegerField('ID of the owner')
   user_id: number;
 
   @ApiProperty({ type: 'integer', description: 'Number of games, including those that the user cannot see' })
@@ -132,23 +133,16 @@ export class CollectionResponse {
   @ApiProperty({ description: 'Whether only users who can edit the collection can see it' })
   private: boolean;
 
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    description: 'Description, as sanitized HTML; null if there is none',
-  })
+  @NullableText('Description, as sanitized HTML; null if there is none')
   description: string | null;
 
   @ApiProperty({ enum: COLLECTION_LAYOUTS, description: 'Layout of the games' })
   layout: (typeof COLLECTION_LAYOUTS)[number];
 
-  @ApiProperty({ format: 'date-time', description: 'Time of creation' })
+  @TimeField('Time of creation')
   created_at: string;
 
-  @ApiProperty({
-    format: 'date-time',
-    description: 'Time of the last change of the collection or its entries',
-  })
+  @TimeField('Time of the last change of the collection or its entries')
   updated_at: string;
 }
 

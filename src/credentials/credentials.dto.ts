@@ -1,4 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { TimeField } from '../platform/openapi/fields';
 import { Id, NonEmptyText } from '../platform/http/parameters';
 
 export class CredentialsInfoResponse {
@@ -12,11 +13,7 @@ export class CredentialsInfoResponse {
   })
   scopes: string[];
 
-  @ApiProperty({
-    format: 'date-time',
-    required: false,
-    description: 'Expiry of a JWT; absent for an API key',
-  })
+  @TimeField('Expiry of a JWT; absent for an API key', undefined, { required: false })
   expires_at?: string;
 }
 
@@ -34,7 +31,7 @@ export class SubkeyResponse {
   @ApiProperty({ description: 'JWT' })
   key: string;
 
-  @ApiProperty({ format: 'date-time', description: 'Expiry of the JWT' })
+  @TimeField('Expiry of the JWT')
   expires_at: string;
 }
 

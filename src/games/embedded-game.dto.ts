@@ -1,4 +1,5 @@
 import { ApiProperty, PickType } from '@nestjs/swagger';
+import { IntegerField, NullableText, TimeField } from '../platform/openapi/fields';
 import type { StoreLinks } from '../platform/config/store-links';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { Id } from '../platform/http/parameters';
@@ -12,18 +13,13 @@ export class GameRequest {
 }
 
 export class EmbeddedGameResponse {
-  @ApiProperty({ type: 'integer', format: 'int64', example: 1, description: 'ID of the game' })
+  @IntegerField('ID of the game', 1)
   id: number;
 
   @ApiProperty({ example: 'Brave Arcade', description: 'Title of the game' })
   title: string;
 
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: 'A brave rhythm game about an arcade',
-    description: 'Short description; null if there is none',
-  })
+  @NullableText('Short description; null if there is none', 'A brave rhythm game about an arcade')
   short_text: string | null;
 
   @ApiProperty({
@@ -59,24 +55,15 @@ export class EmbeddedGameResponse {
   })
   traits: (typeof GAME_TRAITS)[number][];
 
-  @ApiProperty({
-    type: 'integer',
-    format: 'int64',
-    description: 'Minimum price in minor units, such as cents',
-    example: 0,
-  })
+  @IntegerField('Minimum price in minor units, such as cents', 0)
   min_price: number;
 
-  @ApiProperty({
-    type: String,
-    format: 'date-time',
+  @TimeField('Time of publication; null if the game is not published', '2019-08-13T00:00:00Z', {
     nullable: true,
-    example: '2019-08-13T00:00:00Z',
-    description: 'Time of publication; null if the game is not published',
   })
   published_at: string | null;
 
-  @ApiProperty({ format: 'date-time', example: '2019-05-31T00:00:00Z', description: 'Time of creation' })
+  @TimeField('Time of creation', '2019-05-31T00:00:00Z')
   created_at: string;
 }
 

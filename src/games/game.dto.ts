@@ -1,4 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { IntegerField } from '../platform/openapi/fields';
 import type { StoreLinks } from '../platform/config/store-links';
 import { formatMoney } from '../platform/formats/money';
 import { modernTimestamp } from '../platform/formats/timestamps';
@@ -12,12 +13,7 @@ export class EarningResponse {
   @ApiProperty({ description: 'Amount formatted for the `en-US` locale', example: '$50.47' })
   amount_formatted: string;
 
-  @ApiProperty({
-    type: 'integer',
-    format: 'int64',
-    description: 'Amount in minor units, such as cents',
-    example: 5047,
-  })
+  @IntegerField('Amount in minor units, such as cents', 5047)
   amount: number;
 }
 
@@ -25,17 +21,13 @@ export class GameResponse extends EmbeddedGameResponse {
   @ApiProperty({ description: 'Whether the game is published' })
   published: boolean;
 
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'Number of page views' })
+  @IntegerField('Number of page views')
   views_count: number;
 
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'Number of downloads' })
+  @IntegerField('Number of downloads')
   downloads_count: number;
 
-  @ApiProperty({
-    type: 'integer',
-    format: 'int64',
-    description: 'Number of completed purchases, including bundles',
-  })
+  @IntegerField('Number of completed purchases, including bundles')
   purchases_count: number;
 
   @ApiProperty({ type: [EarningResponse], description: 'Earnings by currency, in alphabetical order' })

@@ -1,4 +1,5 @@
 import { ApiProperty, OmitType } from '@nestjs/swagger';
+import { IntegerField, NullableText, TimeField } from '../platform/openapi/fields';
 import type { StoreLinks } from '../platform/config/store-links';
 import {
   Between,
@@ -33,19 +34,19 @@ export class DownloadKeyRequest {
 }
 
 export class DownloadKeyObject {
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'ID of the key' })
+  @IntegerField('ID of the key')
   id: number;
 
-  @ApiProperty({ format: 'date-time', description: 'Time of creation' })
+  @TimeField('Time of creation')
   created_at: string;
 
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'Number of downloads with the key' })
+  @IntegerField('Number of downloads with the key')
   downloads: number;
 
   @ApiProperty({ description: 'Text of the key' })
   key: string;
 
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'ID of the game' })
+  @IntegerField('ID of the game')
   game_id: number;
 
   @ApiProperty({
@@ -99,7 +100,7 @@ export class RevokeDownloadKeyRequest {
 }
 
 export class CreatedDownloadKeyObject extends OmitType(DownloadKeyObject, ['owner']) {
-  @ApiProperty({ type: String, nullable: true, description: "The seller's note", example: 'Press kit' })
+  @NullableText("The seller's note", 'Press kit')
   label: string | null;
 }
 

@@ -1,4 +1,5 @@
 import { ApiProperty, OmitType, PickType } from '@nestjs/swagger';
+import { IntegerField } from '../platform/openapi/fields';
 import type { StoreLinks } from '../platform/config/store-links';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { PageResponse, Page, PerPage } from '../platform/http/paging';
@@ -46,12 +47,7 @@ export class SoldKeyObject extends PickType(DownloadKeyObject, ['id', 'created_a
 }
 
 export class SaleObject extends OmitType(PurchaseObject, ['status'] as const) {
-  @ApiProperty({
-    type: 'integer',
-    format: 'int64',
-    example: 500,
-    description: 'Price in minor units, such as cents',
-  })
+  @IntegerField('Price in minor units, such as cents', 500)
   amount: number;
 
   @ApiProperty({ enum: ['complete', 'refunded'], description: 'State of the purchase' })

@@ -1,4 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { IntegerField, TimeField } from '../platform/openapi/fields';
 import type { StoreLinks } from '../platform/config/store-links';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { GameWithUserResponse, gameWithUserResponse } from '../games/embedded-game.dto';
@@ -14,29 +15,19 @@ export class OwnedKeysRequest {
 }
 
 export class OwnedKeyObject {
-  @ApiProperty({ type: 'integer', format: 'int64', example: 1, description: 'ID of the key' })
+  @IntegerField('ID of the key', 1)
   id: number;
 
-  @ApiProperty({ type: 'integer', format: 'int64', example: 1, description: 'ID of the game' })
+  @IntegerField('ID of the game', 1)
   game_id: number;
 
-  @ApiProperty({
-    type: 'integer',
-    format: 'int64',
-    nullable: true,
-    example: 1,
-    description: 'ID of the purchase; null for a key without a purchase',
-  })
+  @IntegerField('ID of the purchase; null for a key without a purchase', 1, { nullable: true })
   purchase_id: number | null;
 
-  @ApiProperty({ format: 'date-time', example: '2017-06-24T13:23:51Z', description: 'Time of creation' })
+  @TimeField('Time of creation', '2017-06-24T13:23:51Z')
   created_at: string;
 
-  @ApiProperty({
-    format: 'date-time',
-    example: '2017-06-24T13:23:51Z',
-    description: 'Time of the last change; the same as `created_at` if there was none',
-  })
+  @TimeField('Time of the last change; the same as `created_at` if there was none', '2017-06-24T13:23:51Z')
   updated_at: string;
 
   @ApiProperty({ type: 'integer', description: 'Number of downloads with the key', example: 2 })

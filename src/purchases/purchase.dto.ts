@@ -1,4 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { IntegerField, TimeField } from '../platform/openapi/fields';
 import { formatMoney } from '../platform/formats/money';
 import { LookupEmail, ExactlyOneOf, Id } from '../platform/http/parameters';
 import { modernTimestamp } from '../platform/formats/timestamps';
@@ -20,7 +21,7 @@ export class PurchasesRequest {
 }
 
 export class PurchaseObject {
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'ID of the purchase' })
+  @IntegerField('ID of the purchase')
   id: number;
 
   @ApiProperty({ description: 'Whether the purchase has no download key' })
@@ -29,7 +30,7 @@ export class PurchaseObject {
   @ApiProperty({ description: 'Email address of the buyer' })
   email: string;
 
-  @ApiProperty({ format: 'date-time', description: 'Time of the purchase' })
+  @TimeField('Time of the purchase')
   created_at: string;
 
   @ApiProperty({ description: 'Where or how it was paid' })

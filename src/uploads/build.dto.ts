@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { StoreLinks } from '../platform/config/store-links';
 import { modernTimestamp } from '../platform/formats/timestamps';
-import { IntegerField, TimeField } from '../platform/openapi/fields';
+import { IntegerField, NullableText, TimeField } from '../platform/openapi/fields';
 import { gameUserResponse, GameUserResponse, type GameUserRow } from '../games/embedded-game.dto';
 import { BUILD_STATES } from '../wharf/build.entity';
 import type { BuildRow } from './upload.row';
@@ -39,12 +39,7 @@ export class BuildResponse {
   @IntegerField('Number of the build in its channel, from 1', 1)
   version: number;
 
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: '1.2.0',
-    description: "The developer's own name of the version; null if the build has none",
-  })
+  @NullableText("The developer's own name of the version; null if the build has none", '1.2.0')
   user_version: string | null;
 
   @ApiProperty({ enum: BUILD_STATES, example: 'completed', description: 'Players see completed builds only' })

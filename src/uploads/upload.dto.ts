@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { modernTimestamp } from '../platform/formats/timestamps';
-import { IntegerField, TimeField } from '../platform/openapi/fields';
+import { IntegerField, NullableText, TimeField } from '../platform/openapi/fields';
 import { BuildResponse, buildResponse } from './build.dto';
 import { UPLOAD_TRAITS, UPLOAD_TYPES } from './upload.entity';
 import type { BuildRow, UploadRow } from './upload.row';
@@ -21,12 +21,7 @@ export class UploadResponse {
   @ApiProperty({ example: 'brave-arcade-windows.zip', description: 'Name under which to save the file' })
   filename: string;
 
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    example: null,
-    description: 'Name to show in place of the file name; null if it has none',
-  })
+  @NullableText('Name to show in place of the file name; null if it has none', null)
   display_name: string | null;
 
   @ApiProperty({
@@ -43,12 +38,11 @@ export class UploadResponse {
   )
   size?: number | null;
 
-  @ApiPropertyOptional({
-    type: String,
-    nullable: true,
-    example: '0cc175b9c0f1b6a831c399e269772661',
-    description: 'MD5 of the file in hexadecimal digits; absent for external uploads, null if unknown',
-  })
+  @NullableText(
+    'MD5 of the file in hexadecimal digits; absent for external uploads, null if unknown',
+    '0cc175b9c0f1b6a831c399e269772661',
+    { required: false },
+  )
   md5_hash?: string | null;
 
   @IntegerField('ID of the newest build; only for `build`', 10, { nullable: true, required: false })

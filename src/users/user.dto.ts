@@ -1,10 +1,11 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { IntegerField } from '../platform/openapi/fields';
 import { Id } from '../platform/http/parameters';
 import type { StoreLinks } from '../platform/config/store-links';
 import type { UserRow } from './users.service';
 
 export class UserResponse {
-  @ApiProperty({ type: 'integer', format: 'int64', example: 2, description: 'ID of the user' })
+  @IntegerField('ID of the user', 2)
   id: number;
 
   @ApiProperty({ example: 'azure-bison', description: 'Unique name in URLs' })

@@ -1,4 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { IntegerField, NullableText } from '../../platform/openapi/fields';
 import { ValidateBy } from 'class-validator';
 import { CURRENCIES } from '../../platform/formats/money';
 import {
@@ -99,20 +100,15 @@ export class SoldPurchaseObject extends PurchaseObject {
   @ApiProperty({ enum: PURCHASE_STATUSES, description: 'State of the purchase' })
   declare status: Purchase['status'];
 
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    description: "The checkout's unique name for the sale; null if it sent none",
-    example: 'order-10045',
-  })
+  @NullableText("The checkout's unique name for the sale; null if it sent none", 'order-10045')
   reference: string | null;
 }
 
 export class NewKeyObject {
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'ID of the key' })
+  @IntegerField('ID of the key')
   id: number;
 
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'ID of the game' })
+  @IntegerField('ID of the game')
   game_id: number;
 
   @ApiProperty({
