@@ -13,7 +13,7 @@ beforeEach(async () => {
   browser = await browserOf(user);
 });
 
-/** The same form five times at the same moment; the statuses, sorted. */
+/** The same form five times concurrently; returns the statuses, sorted. */
 async function fiveTimes(path: string, form: Record<string, string>): Promise<number[]> {
   const responses = await Promise.all(
     Array.from({ length: 5 }, () =>
@@ -30,7 +30,7 @@ async function fiveTimes(path: string, form: Record<string, string>): Promise<nu
   return responses.map(({ status }) => status).toSorted((a, b) => a - b);
 }
 
-test('nobody makes more than 100 API keys, however fast', async () => {
+test('limits a user to 100 API keys under concurrency', async () => {
   await sql(
     `INSERT INTO api_keys (user_id, key_hash, hint) SELECT $1, sha256(('own ' || n)::bytea), '' FROM generate_series(1, 98) n`,
     [user.id],
@@ -47,7 +47,7 @@ test('nobody makes more than 100 API keys, however fast', async () => {
   expect(await fiveTimes(KEYS, form)).toEqual([303, 400, 400, 400, 400]);
 });
 
-test('keys that applications hold are not among them', async () => {
+test('does not count keys that apps hold', async () => {
   const [application] = await sql<{ client_id: string }>(
     `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes)
      VALUES ('many', $1, 'Many', '{}', '{profile}') RETURNING client_id`,
@@ -66,7 +66,7 @@ test('keys that applications hold are not among them', async () => {
   expect((await browser.submit(KEYS, { label: 'mine' })).status).toBe(303);
 });
 
-test('nobody registers more than 50 applications, however fast', async () => {
+test('limits a user to 50 apps under concurrency', async () => {
   await sql(
     `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes)
      SELECT 'capped ' || n, $1, 'Capped', '{}', '{profile}' FROM generate_series(1, 49) n`,

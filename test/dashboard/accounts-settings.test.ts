@@ -8,7 +8,7 @@ useStore({ RATE_LIMIT: 'off' });
 
 const KEYS = '/user/settings/api-keys';
 
-/** One more replica on the same database, with other settings. */
+/** Another replica on the same database, with other settings. */
 async function replica(environment: Environment): Promise<() => string> {
   const [row] = await sql<{ name: string }>('SELECT current_database() AS name');
   const server = new URL(process.env.TEST_SERVER_URL!);
@@ -18,13 +18,13 @@ async function replica(environment: Environment): Promise<() => string> {
   return () => url;
 }
 
-describe('over https', () => {
+describe('over HTTPS', () => {
   let base: () => string;
   beforeAll(async () => {
     base = await replica({ PUBLIC_URL: 'https://api.store.example/' });
   });
 
-  test('the cookie is bound to the host, and to https', async () => {
+  test('sets a host-bound, secure cookie', async () => {
     const user = await withPassword(await make.user());
     const { headers } = await new Browser({}, base).signIn(user.username);
     expect(headers.get('set-cookie')).toMatch(
@@ -33,7 +33,7 @@ describe('over https', () => {
     expect(headers.get('strict-transport-security')).toContain('max-age=');
   });
 
-  test('an old browser that names its origin is believed, another origin is not', async () => {
+  test('accepts the Origin header of an old browser and rejects another origin', async () => {
     const browser = new Browser({}, base);
     await browser.get('/login');
     const fields = { ...browser.fieldsOf('/login'), username: 'nobody', password: 'x' };
@@ -58,7 +58,7 @@ describe('over https', () => {
       );
   });
 
-  test('addresses that others are told', async () => {
+  test('public URLs', async () => {
     const response = await fetch(`${base()}/.well-known/oauth-authorization-server`);
     expect(await response.json()).toMatchObject({
       issuer: 'https://api.store.example',
@@ -67,7 +67,7 @@ describe('over https', () => {
   });
 });
 
-describe('another look', () => {
+describe('branding', () => {
   let folder: string;
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'gamewharf-look-'));
@@ -76,7 +76,7 @@ describe('another look', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  test('name, logo and style of the store, from this host', async () => {
+  test('shows the name, logo and style of the store, from the same host', async () => {
     const base = await replica({
       STORE_NAME: 'Harbour & Co',
       STORE_CSS_FILE: join(folder, 'our look.css'),
@@ -95,7 +95,7 @@ describe('another look', () => {
     expect(text.indexOf('pages-')).toBeLessThan(text.indexOf('ourlook-'));
   });
 
-  test('titles of collections lead to the store, once it is known', async () => {
+  test('links titles of collections to the store if its URL is set', async () => {
     const base = await replica({ STORE_URL: 'https://store.example' });
     const owner = await make.user();
     const { id } = await make.collection({ owner, title: 'Sea & ships' });
@@ -110,7 +110,7 @@ describe('another look', () => {
       { STORE_LOGO_FILE: 'logo.html' },
       'STORE_LOGO_FILE must name a file that ends in .svg, .png, .webp, .jpg, .jpeg.',
     ],
-  ])('a file that cannot be: %j', async (environment, problem) => {
+  ])('rejects %j', async (environment, problem) => {
     await expect(replica(environment)).rejects.toThrow(problem);
   });
 });
@@ -124,7 +124,7 @@ describe('sign-in by a proxy', () => {
     distrusting = await replica(header);
   });
 
-  test('the user that a trusted proxy names is signed in, in any case, with forms that work', async () => {
+  test('signs in the user that a trusted proxy names, in any case, with working forms', async () => {
     const user = await make.user({ username: 'Proxied' });
     const browser = new Browser({ 'x-store-user': 'proxied' }, trusting);
     expect((await browser.get(KEYS)).status).toBe(200);
@@ -137,7 +137,7 @@ describe('sign-in by a proxy', () => {
     expect(await sql('SELECT FROM sessions WHERE user_id = $1', [user.id])).toHaveLength(1);
   });
 
-  test('somebody else’s header is another session, and without it nobody is signed in', async () => {
+  test("gives another user's header another session, and signs nobody in without one", async () => {
     const [one, other] = [await make.user(), await make.user({ display_name: 'The other' })];
     const first = new Browser({ 'x-store-user': one.username }, trusting);
     await first.get(KEYS);
@@ -152,25 +152,25 @@ describe('sign-in by a proxy', () => {
     expect((await new Browser({ 'x-store-user': '' }, trusting).get(KEYS)).location).toContain('/login');
   });
 
-  test('the header counts for nothing from anybody else', async () => {
+  test('ignores the header of an untrusted client', async () => {
     const user = await make.user();
     const browser = new Browser({ 'x-store-user': user.username }, distrusting);
     expect((await browser.get(KEYS)).location).toContain('/login');
   });
 
-  test('nor where the setting is off', async () => {
+  test('ignores the header without the setting', async () => {
     const user = await make.user();
     const { status } = await send('GET', KEYS, { headers: { 'x-store-user': user.username } });
     expect(status).toBe(303);
   });
 
-  test('a user that nobody imported', async () => {
+  test('reports a user who has not been imported', async () => {
     const browser = new Browser({ 'x-store-user': 'unheard-of' }, trusting);
     expect((await browser.get(KEYS)).status).toBe(403);
     expect(browser.words).toContain('Your account doesn’t exist here yet.');
   });
 
-  test('passwords are of no use then', async () => {
+  test('disables passwords', async () => {
     const known = await withPassword(await make.user());
     const browser = new Browser({}, trusting);
     await browser.get('/login');

@@ -38,7 +38,7 @@ const noAttempts = () => sql('DELETE FROM attempts');
 afterEach(noAttempts);
 
 describe('sign-in', () => {
-  test('by user name in any case, and back to where one was going', async () => {
+  test('accepts a username in any case and redirects back', async () => {
     const user = await withPassword(await make.user({ username: 'Captain' }));
     const browser = new Browser();
     expect((await browser.get('/user/settings/collections')).location).toBe(
@@ -50,7 +50,7 @@ describe('sign-in', () => {
     expect(await sql('SELECT user_id FROM sessions WHERE user_id = $1', [user.id])).toHaveLength(1);
   });
 
-  test('by a verified e-mail address, and not by one that was only entered', async () => {
+  test('accepts a verified email address, but not one that was only entered', async () => {
     await withPassword(
       await make.user({
         emails: [
@@ -63,7 +63,7 @@ describe('sign-in', () => {
     expect((await new Browser().signIn('mast@example.com')).status).toBe(403);
   });
 
-  test('a wrong password, an unknown user and a user without a password get the same page', async () => {
+  test('returns the same page for a wrong password, an unknown user and a user without a password', async () => {
     const [known, bare] = [await withPassword(await make.user()), await make.user()];
     const pages = [];
     for (const name of [known.username, 'nobody-at-all', bare.username]) {
@@ -80,7 +80,7 @@ describe('sign-in', () => {
     expect(pages[2]).toEqual(pages[0]);
   });
 
-  test('and they take the same time: each is one hash of the same cost', async () => {
+  test('takes equally long for them: one hash of the same cost', async () => {
     const [known, bare] = [await withPassword(await make.user()), await make.user()];
     const queue = theApp().get(PasswordQueue);
     const verified = jest.spyOn(queue, 'matches');
@@ -96,17 +96,17 @@ describe('sign-in', () => {
     expect(decoy).toHaveLength(hashes[0]!.length);
   });
 
-  test('the cost of a hash is what OWASP recommends, and lower in tests alone', () => {
+  test('uses the hash cost that OWASP recommends, and a lower one only in tests', () => {
     const { decoy } = new PasswordQueue(theClock(), new PasswordCost()) as unknown as { decoy: string };
     expect(decoy).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
   });
 
   test.each([
     ['bcrypt', () => bcrypt.hash(PASSWORD, 4)],
-    ['bcrypt as PHP writes it', async () => (await bcrypt.hash(PASSWORD, 4)).replace('$2b', '$2y')],
+    ['bcrypt as written by PHP', async () => (await bcrypt.hash(PASSWORD, 4)).replace('$2b', '$2y')],
     ['argon2i', () => argon2.hash(PASSWORD, { ...LOW_COST, algorithm: 1 })],
     ['argon2id at another cost', () => argon2.hash(PASSWORD, { ...LOW_COST, timeCost: 3 })],
-  ])('a hash of another system signs in, and is replaced: %s', async (_, hashed) => {
+  ])("accepts another system's hash and replaces it: %s", async (_, hashed) => {
     const user = await make.user();
     await sql('UPDATE users SET password_hash = $2 WHERE id = $1', [user.id, await hashed()]);
     const stored = async () =>
@@ -123,7 +123,7 @@ describe('sign-in', () => {
     expect((await new Browser().signIn(user.username, 'wrong')).status).toBe(403);
   });
 
-  test('a new password that is set while a hash is renewed stays', async () => {
+  test('keeps a new password that is set while a hash is replaced', async () => {
     const user = await make.user();
     const [old, other] = await Promise.all([bcrypt.hash(PASSWORD, 4), bcrypt.hash('new', 4)]);
     await sql('UPDATE users SET password_hash = $2 WHERE id = $1', [user.id, old]);
@@ -138,12 +138,12 @@ describe('sign-in', () => {
     ]);
   });
 
-  test('nothing filled in', async () => {
+  test('reports empty fields', async () => {
     const browser = new Browser();
     expect((await browser.signIn('', '')).status).toBe(400);
   });
 
-  test('waits grow per account, whoever guesses and whether it exists', async () => {
+  test('delays attempts per account, by any client, whether it exists or not', async () => {
     const known = await withPassword(await make.user());
     for (const name of [known.username, 'nobody-at-all']) {
       await noAttempts();
@@ -160,7 +160,7 @@ describe('sign-in', () => {
     }
   });
 
-  test('an account has five tries, whichever of its names they are for', async () => {
+  test('allows five attempts per account, by any of its names', async () => {
     const email = 'ivan@example.com';
     const user = await withPassword(
       await make.user({ username: 'Ivan', emails: [{ email, verified: true }] }),
@@ -168,19 +168,19 @@ describe('sign-in', () => {
     const names = ['ivan', email, 'IVAN', 'Ivan@Example.com', 'iVaN'];
     for (const name of names) expect((await new Browser().signIn(name, 'wrong')).status).toBe(403);
     for (const name of names) expect((await new Browser().signIn(name, 'wrong')).status).toBe(429);
-    // Only ASCII letters ignore case: with a dotted capital I it is another name.
+    // Case is ignored for ASCII letters only: with a dotted capital I it is another name.
     expect((await new Browser().signIn('\u0130van', 'wrong')).status).toBe(403);
     await waitOver();
     expect((await new Browser().signIn(user.username)).status).toBe(303);
   });
 
-  test('so has a name that nobody has, however it is written', async () => {
+  test('allows five attempts per unknown name, in any case', async () => {
     for (const name of ['igor', 'IGOR', 'iGOR', 'Igor', 'igoR'])
       expect((await new Browser().signIn(name, 'wrong')).status).toBe(403);
     expect((await new Browser().signIn('iGor', 'wrong')).status).toBe(429);
   });
 
-  test('the right password is rejected as well while one must wait', async () => {
+  test('rejects the right password as well during the delay', async () => {
     const user = await withPassword(await make.user());
     for (let i = 0; i < 6; i++) {
       await new Browser().signIn(user.username, 'wrong');
@@ -193,7 +193,7 @@ describe('sign-in', () => {
     expect((await new Browser().signIn(user.username, 'wrong')).status).toBe(403);
   });
 
-  test('guesses at the same instant do not slip through together', async () => {
+  test('limits concurrent attempts', async () => {
     const browsers = Array.from({ length: 12 }, () => new Browser());
     const responses = await Promise.all(browsers.map((browser) => browser.signIn('nobody-at-all', 'wrong')));
     const count = (status: number) => responses.filter((response) => response.status === status).length;
@@ -201,7 +201,7 @@ describe('sign-in', () => {
     expect(count(429)).toBe(7);
   });
 
-  test('waits grow per address, over all accounts', async () => {
+  test('delays attempts per IP address, across all accounts', async () => {
     await sql('DELETE FROM attempts');
     for (let i = 0; i < 20; i++) expect((await new Browser().signIn(`ghost${i}`, 'wrong')).status).toBe(403);
     expect((await new Browser().signIn('ghost-another', 'wrong')).status).toBe(429);
@@ -212,7 +212,7 @@ describe('sign-in', () => {
     ).toBe(0);
   });
 
-  test('the right password forgives its account, and not the address that guesses at others', async () => {
+  test('resets the failed attempts of the account, but not of the IP address, after the right password', async () => {
     const user = await withPassword(await make.user());
     for (let i = 0; i < 4; i++) expect((await new Browser().signIn(user.username, 'wrong')).status).toBe(403);
     expect((await new Browser().signIn(user.username)).status).toBe(303);
@@ -221,7 +221,7 @@ describe('sign-in', () => {
     expect((await new Browser().signIn('ghost-another', 'wrong')).status).toBe(429);
   });
 
-  test('two hashes at a time, a few wait, and more are rejected at once', async () => {
+  test('computes two hashes at a time, queues a few, and rejects more at once', async () => {
     const queue = theApp().get(PasswordQueue);
     const order: string[] = [];
     const results = await Promise.allSettled(
@@ -242,7 +242,7 @@ describe('sign-in', () => {
     expect(order.slice(0, 20)).toEqual(rejected.map(() => 'rejected'));
   });
 
-  test('an attempt that is turned away because too many wait counts for nothing', async () => {
+  test('does not count an attempt that is rejected because the queue is full', async () => {
     const user = await withPassword(await make.user());
     const queue = theApp().get(PasswordQueue);
     let full = true;
@@ -264,13 +264,13 @@ describe('sign-in', () => {
     '/.//evil.example',
     '/x/..//evil.example',
     '/%0d%0aSet-Cookie:x',
-  ])('never leads to another host: %s', async (return_to) => {
+  ])('never redirects to another host: %s', async (return_to) => {
     const user = await withPassword(await make.user());
     const { location } = await new Browser().signIn(user.username, PASSWORD, return_to);
     expect(new URL(location!, 'http://here.invalid').host).toBe('here.invalid');
   });
 
-  test('every attempt leaves a line without name, address or password', async () => {
+  test('logs every attempt without name, email address or password', async () => {
     const user = await withPassword(await make.user({ username: 'logged-user' }));
     await new Browser().signIn(user.username, 'secret-guess');
     await new Browser().signIn(user.username);
@@ -283,7 +283,7 @@ describe('sign-in', () => {
   });
 });
 
-describe('a program at the address of the sign-in form', () => {
+describe('an API client at the sign-in form', () => {
   const ask = async (headers: Record<string, string>, body = 'username=x&password=y') => {
     const type = { 'content-type': 'application/x-www-form-urlencoded' };
     const { status, body: response } = await send('POST', '/login', {
@@ -298,7 +298,7 @@ describe('a program at the address of the sign-in form', () => {
     { accept: '*/*' },
     { accept: 'application/json' },
     { accept: 'text/plain, application/*' },
-  ])('finds no endpoint there: %j', async (headers) => {
+  ])('gets a 404: %j', async (headers) => {
     expect(await ask(headers)).toEqual(failure(404, 'invalid api endpoint'));
     expect(await ask({ ...headers, 'content-type': 'application/json' }, '{"username":"x"}')).toEqual(
       failure(404, 'invalid api endpoint'),
@@ -315,7 +315,7 @@ describe('a program at the address of the sign-in form', () => {
     },
   );
 
-  test('an error at any other page is JSON for it too', async () => {
+  test('gets errors of other pages as JSON', async () => {
     const { status, body } = await send('GET', '/user/oauth?client_id=nobody');
     expect({ status, body }).toEqual(
       failure(400, 'The app that sent you here is unknown: its client_id is missing or wrong.'),
@@ -324,7 +324,7 @@ describe('a program at the address of the sign-in form', () => {
 });
 
 describe('sessions', () => {
-  test('the cookie is for this host and not for scripts', async () => {
+  test('set a cookie for this host only, not readable by scripts', async () => {
     const user = await withPassword(await make.user());
     const { headers } = await new Browser().signIn(user.username);
     expect(headers.get('set-cookie')).toMatch(
@@ -332,7 +332,7 @@ describe('sessions', () => {
     );
   });
 
-  test('a stranger has one until the browser is closed, and who signs out has none', async () => {
+  test('last until the browser closes for anonymous users, and are deleted by signing out', async () => {
     const { headers } = await new Browser().get('/login');
     expect(headers.get('set-cookie')).toMatch(
       /^gamewharf_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax$/,
@@ -345,7 +345,7 @@ describe('sessions', () => {
     );
   });
 
-  test('the cookie is found among others, and no other is taken for it', async () => {
+  test('find their cookie among others and accept no other', async () => {
     const browser = await browserOf(await make.user());
     const token = browser.cookies.get('gamewharf_session')!;
     const statusWith = async (cookie: string) => (await new Browser({ cookie }).get(KEYS)).status;
@@ -359,7 +359,7 @@ describe('sessions', () => {
       expect(await statusWith(`${name}=${token}`)).toBe(303);
   });
 
-  test('fixation: a cookie that was planted before sign-in opens nothing after it', async () => {
+  test('are not fixed: a cookie planted before sign-in is useless afterwards', async () => {
     const user = await withPassword(await make.user());
     const victim = new Browser();
     const planted = 'A'.repeat(43);
@@ -379,7 +379,7 @@ describe('sessions', () => {
       (browser: Browser, { username }: Actor) =>
         browser.post('/login', { ...browser.fieldsOf('/logout'), username, password: PASSWORD }),
     ],
-  ])('ends with %s, for whoever has its cookie', async (_, leave) => {
+  ])('end with %s for every holder of the cookie', async (_, leave) => {
     const user = await make.user();
     const browser = await browserOf(user);
     const thief = new Browser();
@@ -390,7 +390,7 @@ describe('sessions', () => {
     expect((await thief.get(KEYS)).location).toContain('/login');
   });
 
-  test('ends when it was idle, and at the latest after its days', async () => {
+  test('end after inactivity and after a maximum age', async () => {
     const user = await make.user();
     const browser = await browserOf(user);
     await sql(`UPDATE sessions SET seen_at = now() - interval '719 minutes' WHERE user_id = $1`, [user.id]);
@@ -406,7 +406,7 @@ describe('sessions', () => {
     expect((await browser.get(KEYS)).status).toBe(303);
   });
 
-  test('the database cannot give a session away', async () => {
+  test('cannot be taken over with the contents of the database', async () => {
     const user = await make.user();
     const browser = await browserOf(user);
     const token = browser.cookies.get('gamewharf_session')!;
@@ -417,7 +417,7 @@ describe('sessions', () => {
     expect(row!.token_hash).toHaveLength(32);
   });
 
-  test('API routes ignore cookies, pages ignore credentials', async () => {
+  test('do not authenticate API routes, and API credentials do not open pages', async () => {
     const user = await make.user();
     const browser = await browserOf(user);
     const cookie = `gamewharf_session=${browser.cookies.get('gamewharf_session')}`;
@@ -457,14 +457,14 @@ describe('forms', () => {
     expect((await browser.post(KEYS, fields)).status).toBe(303);
   });
 
-  test('in the query count for nothing', async () => {
+  test('are rejected if their fields are in the query string', async () => {
     const browser = await browserOf(await make.user());
     await browser.get(`${KEYS}/new`);
     const { form_token } = browser.fieldsOf(KEYS);
     expect((await browser.post(`${KEYS}?label=x&form_token=${form_token}`, {})).status).toBe(403);
   });
 
-  test('twice the same field', async () => {
+  test('are rejected with a repeated field', async () => {
     const browser = await browserOf(await make.user());
     await browser.get(`${KEYS}/new`);
     const { form_token } = browser.fieldsOf(KEYS);
@@ -480,7 +480,7 @@ describe('forms', () => {
     expect(status).toBe(400);
   });
 
-  test('the sign-in form too: nobody is signed in as somebody else by another site', async () => {
+  test('are protected on the sign-in page too, against sign-in as someone else from another site', async () => {
     const user = await withPassword(await make.user());
     const browser = new Browser();
     const { status } = await browser.post(
@@ -494,7 +494,7 @@ describe('forms', () => {
 });
 
 describe('API keys', () => {
-  test('made, shown once, used, listed, revoked', async () => {
+  test('are created, displayed once, used, listed and revoked', async () => {
     const user = await make.user();
     const browser = await browserOf(user);
     await browser.get(`${KEYS}/new`);
@@ -504,7 +504,7 @@ describe('API keys', () => {
     expect(key).toMatch(/^gw_[0-9A-Za-z]{38}$/);
     expect(browser.page.text).toContain('Build &lt;server&gt;');
     expect((await user.with(key).get('/profile')).status).toBe(200);
-    // What the form suggests: little, and not for ever.
+    // The defaults of the form: few permissions and an expiry date.
     expect(await user.with(key).get('/credentials/info')).toEqual(
       ok({ type: 'key', scopes: ['profile:me'] }),
     );
@@ -531,7 +531,7 @@ describe('API keys', () => {
     expect((await browser.get(revoke)).status).toBe(404);
   });
 
-  test('of others are not there', async () => {
+  test('of other users return 404', async () => {
     const { owner, stranger } = await actors();
     const [key] = await sql<{ id: number }>('SELECT id FROM api_keys WHERE user_id = $1', [owner.id]);
     const browser = await browserOf(stranger);
@@ -556,17 +556,17 @@ describe('API keys', () => {
     ['no name', { label: '' }, 'Enter a name'],
     ['a blank name', { label: '   ' }, 'Enter a name'],
     ['a name that is too long', { label: 'x'.repeat(101) }, 'The name must be at most 100 characters.'],
-    ['nothing ticked', { reach: 'some' }, 'Select at least one permission.'],
+    ['nothing selected', { reach: 'some' }, 'Select at least one permission.'],
     ['an unknown scope alone', { reach: 'some', 'scope admin': 'yes' }, 'Select at least one permission'],
-    ['an expiry that is none', { expires: 'soon' }, 'Enter a future date, at most 10 years from now.'],
+    ['an invalid expiry', { expires: 'soon' }, 'Enter a future date, at most 10 years from now.'],
     ['no days', { expires: '0' }, 'Enter a future date'],
     ['too many days', { expires: '3651' }, 'Enter a future date'],
     ['no date', { expires: 'date' }, 'Enter a future date'],
     ['yesterday', { expires: 'date', expires_on: dayIn(-1) }, 'Enter a future date'],
-    ['a day that no month has', { expires: 'date', expires_on: '2031-02-30' }, 'Enter a future date'],
+    ['a day that does not exist', { expires: 'date', expires_on: '2031-02-30' }, 'Enter a future date'],
     ['a date beyond ten years', { expires: 'date', expires_on: dayIn(3652) }, 'Enter a future date'],
-    ['days, and a date too', { expires: '30', expires_on: dayIn(60) }, 'You entered a date too.'],
-  ])('are not made with %s, which is told once, at its field', async (_, fields, problem) => {
+    ['days and a date', { expires: '30', expires_on: dayIn(60) }, 'You entered a date too.'],
+  ])('are not created with %s, which is reported once, at its field', async (_, fields, problem) => {
     const user = await make.user();
     const browser = await making(user, { label: 'A key', ...fields });
     expect(browser.page.status).toBe(400);
@@ -579,7 +579,7 @@ describe('API keys', () => {
     expect(await sql('SELECT FROM api_keys WHERE user_id = $1', [user.id])).toHaveLength(1);
   });
 
-  test('may do what was ticked and nothing else, and say so in words', async () => {
+  test('permit only the selected scopes and describe them', async () => {
     theClock().stop();
     const user = await make.user();
     const browser = await making(user, {
@@ -593,7 +593,7 @@ describe('API keys', () => {
     await browser.follow();
     const key = /<textarea id="new-key"[^>]*>\s*([^<]+)</.exec(browser.page.text)![1]!;
     expect(browser.words).toContain('See the games you uploaded or can edit, with their earnings');
-    // It permits no profile:me, so the page offers another request to try it with.
+    // It doesn't permit profile:me, so the page offers another request to try.
     expect(browser.page.text).toMatch(new RegExp(`Bearer ${key}&quot; http://[^<]*/credentials/info<`));
     const limited = user.with(key);
     expect(await limited.get('/credentials/info')).toEqual(
@@ -608,7 +608,7 @@ describe('API keys', () => {
     expect(Date.parse(row!.expires_at)).toBe(theClock().now() + 90 * DAY);
   });
 
-  test('say when they expire, in their last week and afterwards too', async () => {
+  test('show when they expire, including in the last week and afterwards', async () => {
     const user = await make.user();
     await sql('DELETE FROM api_keys WHERE user_id = $1', [user.id]);
     const last = dayIn(3);
@@ -634,7 +634,7 @@ describe('API keys', () => {
     expect((await browser.get(KEYS)).text).not.toContain('Short');
   });
 
-  test('get another name; those of others and of applications do not', async () => {
+  test('can be renamed, unless they belong to others or to apps', async () => {
     const user = await make.user();
     const [mine] = await sql<{ id: number }>('SELECT id FROM api_keys WHERE user_id = $1', [user.id]);
     const { owner } = await actors();
@@ -663,7 +663,7 @@ describe('API keys', () => {
     expect(await sql(`SELECT FROM api_keys WHERE label = 'taken over'`)).toEqual([]);
   });
 
-  test('show from which network they were last used, and no table keeps the address', async () => {
+  test('show the network of their last use, and no table stores the IP address', async () => {
     const user = await make.user();
     await user.get('/profile');
     const from = async () =>
@@ -684,7 +684,7 @@ describe('API keys', () => {
       ).rejects.toThrow('api_keys_last_used_from_check');
   });
 
-  test('show their requests of the last 30 days, which are counted in the background and swept', async () => {
+  test('show their requests of the last 30 days, counted in the background and deleted later', async () => {
     const user = await make.user();
     const browser = await browserOf(user);
     await browser.get(KEYS);
@@ -708,20 +708,20 @@ describe('API keys', () => {
     expect(await sql(stored, [user.id])).toHaveLength(3);
   });
 
-  test.each(['abc', '1.5', '-1', '%00'])('an id that is none: %s', async (id) => {
+  test.each(['abc', '1.5', '-1', '%00'])('return 404 for the invalid ID %s', async (id) => {
     const browser = await browserOf(await make.user());
     expect((await browser.get(`${KEYS}/${id}/revoke`)).status).toBe(404);
   });
 
-  test('an expired key is an invalid key', async () => {
+  test('are invalid after they expire', async () => {
     const user = await make.user();
     await sql(`UPDATE api_keys SET expires_at = now() WHERE user_id = $1`, [user.id]);
     expect(await user.get('/profile')).toEqual(failure(401, 'invalid key'));
   });
 });
 
-describe('the frame of every page', () => {
-  test('nothing from elsewhere, no framing, nothing kept', async () => {
+describe('every page', () => {
+  test('loads nothing from elsewhere, cannot be framed and is not stored', async () => {
     const { headers } = await new Browser().get('/login');
     expect(headers.get('content-security-policy')).toBe(
       "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -731,7 +731,7 @@ describe('the frame of every page', () => {
     expect(headers.get('x-content-type-options')).toBe('nosniff');
   });
 
-  test('are one small response and a few statements', async () => {
+  test('is one small response with a few statements', async () => {
     const user = await make.user();
     const application = await make.user();
     await sql(
@@ -766,7 +766,7 @@ describe('the frame of every page', () => {
     expect(logged.join('')).not.toContain('client_id=small');
   });
 
-  test('its files have a hash in their name and are kept for ever', async () => {
+  test('has assets with a hash in their name, cached indefinitely', async () => {
     const { text } = await new Browser().get('/login');
     const paths = [...text.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path]) => path!);
     expect(paths.length).toBeGreaterThanOrEqual(3);
@@ -783,7 +783,7 @@ describe('the frame of every page', () => {
     expect((await send('GET', '/assets/..%2f..%2fcli.ts')).status).toBe(404);
   });
 
-  test('the start page tells a stranger what this is, with a request that works as it stands', async () => {
+  test('the start page explains the service to anonymous visitors with a working example request', async () => {
     const browser = new Browser();
     const { headers } = await browser.get('/');
     expect(headers.get('vary')).toBe('Accept');
@@ -794,7 +794,7 @@ describe('the frame of every page', () => {
     expect(await anonymous.get('/')).toEqual(ok({ name: 'gamewharf', openapi: '/openapi.json' }));
   });
 
-  test('the start page asks with the key of the demo store, while there is one', async () => {
+  test("the start page uses the demo store's key while it exists", async () => {
     const user = await make.user();
     const demo = theApp().get(Demo);
     demo.access = {
@@ -817,7 +817,7 @@ describe('the frame of every page', () => {
     }
   });
 
-  test('the start page tells somebody how to begin with a key of their own', async () => {
+  test("the start page explains how to start with one's own key", async () => {
     const browser = await browserOf(await make.user());
     await browser.get('/');
     expect(browser.words).toContain('Your first request, in three steps');
@@ -826,14 +826,14 @@ describe('the frame of every page', () => {
     );
   });
 
-  test('the sign-in page says where a password comes from', async () => {
+  test('the sign-in page explains where passwords come from', async () => {
     const browser = new Browser();
     await browser.get('/login');
     expect(browser.words).toContain('If you don’t have a password or forgot it, ask the store’s support');
     expect(browser.words).not.toContain('npm start');
   });
 
-  test('an unknown path is a page to browsers, with the navigation of a signed-in user', async () => {
+  test('an unknown path is a page for browsers, with the navigation of a signed-in user', async () => {
     const browser = new Browser();
     for (const path of [
       '/user/nothing',
@@ -869,7 +869,7 @@ describe('the frame of every page', () => {
       expect((await browser.get(path)).location ?? '/').toMatch(/^\/(?![/\\])/);
   });
 
-  test('the tabs stay on pages that ask again, and on errors', async () => {
+  test('keeps the tabs on confirmation and error pages', async () => {
     const user = await make.user();
     const [key] = await sql<{ id: number }>('SELECT id FROM api_keys WHERE user_id = $1', [user.id]);
     const browser = await browserOf(user);
@@ -883,13 +883,13 @@ describe('the frame of every page', () => {
       expect(page.text).toContain('aria-label="Main"');
     }
     await browser.get('/user/settings/authorized-apps');
-    // One name: the tab, the title and the heading.
+    // Tab, title and heading have the same name.
     expect(browser.page.text.match(/Connected apps/g)).toHaveLength(3);
     expect((await browser.get('/user/oauth/device')).text).not.toContain('aria-label="Main"');
   });
 });
 
-/** What the first request of the page responses, as it stands there. */
+/** The response to the first request of the page, executed as printed. */
 async function pasted(browser: Browser): Promise<unknown> {
   const [, command] = /<textarea id="first-request"[^>]*>\s*([^<]+)</.exec(browser.page.text)!;
   const line = command!.replaceAll('&quot;', '"');
@@ -897,10 +897,10 @@ async function pasted(browser: Browser): Promise<unknown> {
   return JSON.parse(stdout);
 }
 
-describe('applications', () => {
+describe('apps', () => {
   const APPS = '/user/settings/oauth-apps';
 
-  test('registered, found, changed, deleted', async () => {
+  test('are registered, found, changed and deleted', async () => {
     const user = await make.user();
     const browser = await browserOf(user);
     await browser.get(`${APPS}/new`);
@@ -946,7 +946,7 @@ describe('applications', () => {
     expect(browser.words).toContain('You haven’t registered any apps yet.');
   });
 
-  test('what is wrong is said, and what was typed stays', async () => {
+  test('report invalid input and keep what was entered', async () => {
     const browser = await browserOf(await make.user());
     await browser.get(`${APPS}/new`);
     const { status } = await browser.submit(APPS, { name: '', redirect_uris: 'http://evil.example/"><b>' });
@@ -958,7 +958,7 @@ describe('applications', () => {
     expect(browser.page.text.match(/role="alert"/g)).toHaveLength(2);
     expect(browser.page.text).not.toContain('<b>');
     expect(browser.fieldsOf(APPS).redirect_uris).toBe('http://evil.example/"><b>');
-    // To who registers it: the profile is not theirs.
+    // The developer who registers it isn't the person whose profile it is.
     expect(browser.words).toContain('It can request See everything on a person’s profile');
     await browser.submit(APPS, {
       name: 'A',
@@ -968,7 +968,7 @@ describe('applications', () => {
     expect(browser.page.text.match(/role="alert"/g)).toHaveLength(1);
   });
 
-  test('of others are not there', async () => {
+  test('of other users return 404', async () => {
     const { owner, stranger } = await actors();
     await sql(
       `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes) VALUES ('theirs', $1, 'Theirs', '{https://a.example/}', '{profile}')`,
@@ -990,14 +990,14 @@ describe('applications', () => {
 describe('collections', () => {
   const COLLECTIONS = '/user/settings/collections';
 
-  test('own and helped ones, shown on the profile of each alone', async () => {
+  test('list owned and administered ones, each with its own profile setting', async () => {
     const { owner, admin, stranger } = await actors();
     const collection = await make.collection({ owner, admins: [admin], title: 'Sea & ships', private: true });
     const path = `${COLLECTIONS}/${collection.id}/on-profile`;
     const browser = await browserOf(admin);
     await browser.get(COLLECTIONS);
     expect(browser.words).toContain('Sea & ships private admin 0 Not shown Show on profile Sea & ships');
-    // The store of the default settings has no pages, so its title leads nowhere.
+    // The store has no pages in the default settings, so the title isn't a link.
     expect(browser.page.text).not.toContain(`/c/${collection.id}`);
     await browser.submit(path, {}, undefined);
     await browser.get(COLLECTIONS);
@@ -1022,7 +1022,7 @@ describe('collections', () => {
     expect(await sql('SELECT FROM profile_collections')).toEqual([]);
   });
 
-  test('fifty a page', async () => {
+  test('are listed fifty per page', async () => {
     const owner = await make.user();
     await sql(
       `INSERT INTO collections (user_id, title, updated_at) SELECT $1, 'Number ' || n, now() - make_interval(mins => n) FROM generate_series(1, 51) n`,
@@ -1041,8 +1041,8 @@ describe('collections', () => {
   });
 });
 
-describe('what is over', () => {
-  test('is taken away', async () => {
+describe('expired rows', () => {
+  test('are deleted', async () => {
     const user = await make.user();
     await browserOf(user);
     await sql(`UPDATE sessions SET expires_at = now() - interval '1 second' WHERE user_id = $1`, [user.id]);

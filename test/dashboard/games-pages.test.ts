@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 
 describe('the Games page', () => {
-  test('is the first page of a seller, and lists games with counts, builds and links', async () => {
+  test('is the first page for a seller and lists games with counts, builds and links', async () => {
     const seller = await make.user();
     const game = await make.game({
       owner: seller,
@@ -65,7 +65,7 @@ describe('the Games page', () => {
     }
   });
 
-  test('is one statement for a page of games, with the newest first', async () => {
+  test('needs one statement for a page of games, newest first', async () => {
     const seller = await make.user();
     for (let n = 1; n <= 21; n++)
       await make.game({
@@ -84,7 +84,7 @@ describe('the Games page', () => {
     expect(page.words).toContain('There are no more games.');
   });
 
-  test('names six channels, however many builds they have', async () => {
+  test('lists six channels, however many builds they have', async () => {
     const seller = await make.user();
     const game = await make.game({ owner: seller });
     for (const n of [1, 2, 3, 4, 5, 6, 7]) await make.build({ game, channel_name: `channel-${n}` });
@@ -94,7 +94,7 @@ describe('the Games page', () => {
     expect(page.words).not.toContain('channel-7');
   });
 
-  test('shows covers of the service and of COVER_ORIGINS, and initials in place of others', async () => {
+  test('shows covers from the service and COVER_ORIGINS, and initials instead of others', async () => {
     const seller = await make.user();
     const cover = (title: string, cover_url: string | null) => make.game({ owner: seller, title, cover_url });
     await cover('Copper & Comet', 'https://images.example.com/1.png');
@@ -115,7 +115,7 @@ describe('the Games page', () => {
   });
 });
 
-describe('the keys of a game', () => {
+describe('keys of a game', () => {
   let game: { id: number; title: string };
   let path: string;
 
@@ -135,7 +135,7 @@ describe('the keys of a game', () => {
       [game.id],
     );
 
-  test('are created with a label, and shown to be copied at once', async () => {
+  test('are created with a label and displayed for copying', async () => {
     expect((await create({ count: '3', label: ' Press <kit> ' })).status).toBe(303);
     await browser.follow();
     const keys = await stored();
@@ -165,13 +165,13 @@ describe('the keys of a game', () => {
     ['1001', '', 'Enter a number from 1 to 1000.'],
     ['x', '', 'Enter a number from 1 to 1000.'],
     ['1', 'x'.repeat(101), 'The label must be at most 100 characters.'],
-  ])('%s keys with the label %j are a problem', async (count, label, problem) => {
+  ])('are not created for the count %s with the label %j', async (count, label, problem) => {
     expect((await create({ count, label })).status).toBe(400);
     expect(browser.words).toContain(problem);
     expect(await stored()).toEqual([]);
   });
 
-  test('beyond 10,000 unclaimed keys, the page says so', async () => {
+  test('beyond 10,000 unclaimed ones are reported', async () => {
     await sql(
       `INSERT INTO download_keys (key, game_id) SELECT 'full-' || $1 || '-' || n, $1::bigint FROM generate_series(1, 10000) n`,
       [game.id],
@@ -180,7 +180,7 @@ describe('the keys of a game', () => {
     expect(browser.words).toContain('A game can have at most 10000 unclaimed download keys.');
   });
 
-  test('are listed with their state, newest first, and without those of purchases', async () => {
+  test('are listed with their state, newest first, without those of purchases', async () => {
     const purchase = await make.purchase({ games: [game], email: 'buyer@example.com' });
     const bought = await make.downloadKey({ game, purchase_id: purchase.id });
     await make.downloadKey({ game, user_id: stranger.id, account_id: stranger.id });
@@ -219,7 +219,7 @@ describe('the keys of a game', () => {
     expect(one.text.trim().split('\r\n')).toHaveLength(3);
   });
 
-  test('are revoked after a confirmation', async () => {
+  test('are revoked after confirmation', async () => {
     await create({ count: '1', label: '' });
     const { id, key } = (await stored())[0]!;
     const revoke = `${path}/${id}/revoke`;
@@ -234,7 +234,7 @@ describe('the keys of a game', () => {
     expect(browser.words).toContain('This key doesn’t exist, or it was already revoked.');
   });
 
-  test('belong to editors of the game alone', async () => {
+  test('are available only to editors of the game', async () => {
     const { id } = await make.downloadKey({ game });
     const other = await browserOf(stranger);
     await other.get(GAMES);

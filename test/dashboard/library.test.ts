@@ -23,7 +23,7 @@ const redeem = async (key: string, as = browser) => {
   return as.submit(REDEEM, { key });
 };
 
-test('a player lands on their games, a seller on the games that they sell', async () => {
+test('after sign-in a player sees their games and a seller the games that they sell', async () => {
   await browser.get('/user/settings');
   expect(browser.page.location).toBe(GAMES);
   const seller = await browserOf(owner);
@@ -31,7 +31,7 @@ test('a player lands on their games, a seller on the games that they sell', asyn
   expect(seller.page.location).toBe('/user/settings/games');
 });
 
-test('the library lists keys with their receipts, purchases without a key, and nothing of other players', async () => {
+test('the library lists keys with their receipts, purchases without keys, and nothing of other players', async () => {
   const bought = await make.user({ emails: [{ email: 'buyer@example.com', verified: true }] });
   const [web, gift] = [
     await make.game({ owner, title: 'Web game' }),
@@ -60,7 +60,7 @@ test('the library lists keys with their receipts, purchases without a key, and n
   expect(mine.words).not.toContain(foreign.key);
 });
 
-test('each owned game has its files, which the player downloads and nobody else', async () => {
+test('each owned game lists its files, which only the player can download', async () => {
   const reader = await make.user();
   const [owned, other] = [
     await make.game({ owner, title: 'Tin Comet', min_price: 500 }),
@@ -101,7 +101,7 @@ test('each owned game has its files, which the player downloads and nobody else'
   expect((await new Browser().get(link)).location).toMatch(/^\/login/);
 });
 
-test('a game with many files shows the first of them, and says so', async () => {
+test('a game with many files lists the first ones and says so', async () => {
   const reader = await make.user();
   const many = await make.game({ owner });
   await make.downloadKey({ game: many, user_id: reader.id, account_id: reader.id });
@@ -113,7 +113,7 @@ test('a game with many files shows the first of them, and says so', async () => 
   expect(mine.words).toContain('Only the first 30 files are listed.');
 });
 
-test('a key that nobody has is redeemed once, by its text or its download URL', async () => {
+test('an unclaimed key is redeemed once, by its text or its download URL', async () => {
   const { id, key } = await make.downloadKey({ game });
   expect((await redeem(`https://store.example/dl/${key}`)).location).toBe(GAMES);
   await browser.follow();
@@ -142,12 +142,12 @@ test.each([
       return make.downloadKey({ game, email: 'Holder@example.com' });
     },
   ],
-])('a key that is %s is rejected', async (_, find) => {
+])('rejects a key that is %s', async (_, find) => {
   const as = await browserOf(await make.user());
   expect((await redeem((await find()).key, as)).status).toBe(404);
 });
 
-test('guessing keys is limited like guessing passwords', async () => {
+test('limits failed attempts at keys like those at passwords', async () => {
   const as = await browserOf(await make.user());
   const statuses: number[] = [];
   for (let n = 0; n < 7; n++) statuses.push((await redeem(`guess-${n}`, as)).status);

@@ -30,7 +30,7 @@ import { until } from '../support/time';
 useOauth();
 
 describe('consent', () => {
-  test('is remembered: the second time leads straight back, and each is an audit event', async () => {
+  test('is stored: the second time redirects at once, and each is an audit event', async () => {
     const client_id = await application();
     await allowed(asksForToken(client_id));
     const { status, location } = await browser.get(addressOf(asksForToken(client_id)));
@@ -49,7 +49,7 @@ describe('consent', () => {
     ]);
   });
 
-  test('RFC 6749 3.3: more scopes ask again, and say which are new', async () => {
+  test('RFC 6749 3.3: is requested again for more scopes, which are marked as new', async () => {
     const client_id = await application();
     await allowed(asksForToken(client_id));
     const { status } = await browser.get(
@@ -64,14 +64,14 @@ describe('consent', () => {
     );
   });
 
-  test('RFC 8252 8.6: is asked again where another program could take the address', async () => {
+  test('RFC 8252 8.6: is requested again where another program could intercept the redirect URI', async () => {
     const redirect_uri = 'com.example.game:/callback';
     const client_id = await application({ redirect_uris: [redirect_uri] });
     await allowed(asksForToken(client_id, { redirect_uri }));
     expect((await browser.get(addressOf(asksForToken(client_id, { redirect_uri })))).status).toBe(200);
   });
 
-  test('of one user is nobody else’s', async () => {
+  test('applies to one user only', async () => {
     const client_id = await application();
     await allowed(asksForToken(client_id));
     const other = await browserOf(await make.user());
@@ -79,7 +79,7 @@ describe('consent', () => {
   });
 });
 
-describe('taking back', () => {
+describe('revoking access', () => {
   const revoke = async () => {
     await browser.get(ACCESS);
     const path = /href="(\/user\/settings\/authorized-apps\/\d+\/revoke)"/.exec(browser.page.text)![1]!;
@@ -90,7 +90,7 @@ describe('taking back', () => {
     expect((await browser.post(path, confirmed)).status).toBe(404);
   };
 
-  test('RFC 9700 4.14.2: a revoked grant ends every token of it at once', async () => {
+  test('RFC 9700 4.14.2: revokes every token of a grant at once', async () => {
     const client_id = await application();
     const tokens = await tokensFor(client_id);
     const { access_token } = fragmentOf(await allowed(asksForToken(client_id)));
@@ -115,7 +115,7 @@ describe('taking back', () => {
     expect((await browser.get(addressOf(asksForToken(client_id)))).status).toBe(200);
   });
 
-  test('RFC 6749 10.3: a revocation at the same instant as an exchange leaves no token alive', async () => {
+  test('RFC 6749 10.3: leaves no valid token after a concurrent exchange', async () => {
     const client_id = await application();
     for (let round = 0; round < 5; round++) {
       const { code, code_verifier } = await codeFor(client_id);
@@ -128,7 +128,7 @@ describe('taking back', () => {
     }
   });
 
-  test('the list says what, since when and to whom; nobody else can take it back', async () => {
+  test('shows each app with its scopes and date, only to its user', async () => {
     const client_id = await application();
     const { access_token } = await tokensFor(client_id);
     await browser.get(ACCESS);
@@ -142,7 +142,7 @@ describe('taking back', () => {
     expect(await works(access_token)).toBe(true);
   });
 
-  test('an application that is deleted while its user thinks is granted nothing', async () => {
+  test('grants nothing to an app that is deleted while the consent page is open', async () => {
     const granted = theApp()
       .get(Database)
       .transaction((db) =>
@@ -160,7 +160,7 @@ describe('taking back', () => {
     });
   });
 
-  test('an application whose maker is deleted takes its tokens along', async () => {
+  test('revokes tokens of an app whose developer is deleted', async () => {
     const client_id = await application();
     const { access_token } = await tokensFor(client_id);
     const { access_token: implicit } = fragmentOf(await allowed(asksForToken(client_id)));
@@ -171,7 +171,7 @@ describe('taking back', () => {
     await until(async () => !(await works(access_token)) && !(await works(implicit!)));
   });
 
-  test('an application that is deleted takes its tokens along', async () => {
+  test('revokes tokens of a deleted app', async () => {
     const owner = await make.user();
     const mine = await browserOf(owner);
     await mine.get(`${APPS}/new`);

@@ -24,7 +24,7 @@ beforeAll(async () => {
   other = await browserOf(stranger);
 });
 
-/** Sold over the operator's API, so that totals and keys are as a checkout leaves them. */
+/** Sold through the operator API, so that totals and keys are as a checkout leaves them. */
 async function sell(fields: object) {
   const response = await fetch(`${baseUrl()}/operator/purchases`, {
     method: 'POST',
@@ -49,7 +49,7 @@ const state = async (id: number) =>
   )[0];
 
 describe('a sale', () => {
-  test('has its time, reference, buyer, games, and keys with their state', async () => {
+  test('shows its time, reference, buyer, games, and keys with their state', async () => {
     await make.user({ username: 'mara', emails: [{ email: 'mara@example.com', verified: true }] });
     const { path, id, keys } = await sell({
       email: 'Mara@example.com',
@@ -70,7 +70,7 @@ describe('a sale', () => {
     expect(browser.words).toContain(`Claimed by ${owner.username} 3`);
   });
 
-  test('has the deliveries to the own webhooks alone', async () => {
+  test("shows deliveries only of the user's own webhooks", async () => {
     const { path, id } = await sell({ email: 'hook@example.com' });
     await browser.get(path);
     expect(browser.words).toMatch(/None of your webhooks has been notified of this sale\./);
@@ -92,7 +92,7 @@ describe('a sale', () => {
     await sql('DELETE FROM webhooks');
   });
 
-  test('of a game that one cannot edit doesn’t exist', async () => {
+  test('of a game that the user cannot edit returns 404', async () => {
     const { path } = await sell({ email: 'hidden@example.com' });
     const pending = await make.purchase({ games: [game], status: 'pending' });
     for (const [who, url] of [
@@ -109,7 +109,7 @@ describe('a sale', () => {
     expect((await other.post(`${path}/refund`, { form_token })).status).toBe(404);
   });
 
-  test('of a bundle shows the own games and their keys alone', async () => {
+  test("of a bundle shows only the user's own games and their keys", async () => {
     const { path, keys } = await sell({ game_id: [game.id, foreign.id], email: 'bundle@example.com' });
     await browser.get(path);
     expect(browser.words).toContain('And 1 of other sellers.');
@@ -124,7 +124,7 @@ describe('a sale', () => {
 });
 
 describe('a refund', () => {
-  test('is confirmed, revokes the keys, is subtracted, and is recorded and announced once', async () => {
+  test('needs confirmation, revokes the keys, is subtracted, recorded and sent to webhooks once', async () => {
     await sql(
       `INSERT INTO webhooks (url, events, secret) VALUES ('https://pier.example', '{purchase.refunded}', '\\x00')`,
     );
@@ -144,7 +144,7 @@ describe('a refund', () => {
     expect(browser.words).toContain('revoked');
     expect(browser.words).not.toContain('Refund ');
     expect(await state(id)).toEqual({ status: 'refunded', live: 0, revenue: sold!.revenue - 700 });
-    // Sent again, it changes nothing.
+    // A repeated form changes nothing.
     expect((await browser.post(`${path}/refund`, { form_token: form_token! })).status).toBe(303);
     expect(await state(id)).toMatchObject({ revenue: sold!.revenue - 700 });
     const events = logged.filter((line) => line.includes('"purchase.refunded"'));
@@ -161,14 +161,14 @@ describe('a refund', () => {
     await sql('DELETE FROM webhooks');
   });
 
-  test('leaves the buyer the keys where the seller says so', async () => {
+  test('leaves the keys to the buyer if the seller chooses so', async () => {
     const { path, id } = await sell({ email: 'keeps@example.com' });
     await browser.get(`${path}/refund`);
     await browser.submit(`${path}/refund`, { keep_keys: 'yes' });
     expect(await state(id)).toMatchObject({ status: 'refunded', live: 1 });
   });
 
-  test('is the store’s alone without SELLERS_MAY_REFUND', async () => {
+  test('is reserved to the store without SELLERS_MAY_REFUND', async () => {
     const { path, id } = await sell({ email: 'store@example.com' });
     const replica = await openApp({ STORE_NAME: 'Pier Games' });
     const url = await replica.getUrl();
@@ -182,7 +182,7 @@ describe('a refund', () => {
   });
 });
 
-test('a buyer’s page has all purchases and keys of the address, of the own games alone', async () => {
+test("a buyer’s page lists all purchases and keys of the email address for the user's own games only", async () => {
   const second = await make.game({ owner, title: 'Second' });
   const first = await sell({ email: 'Twice@example.com' });
   const refunded = await make.purchase({ games: [second], email: 'twice@example.com', status: 'refunded' });
@@ -202,7 +202,7 @@ test('a buyer’s page has all purchases and keys of the address, of the own gam
   expect(browser.words).not.toMatch(/7\.77|Not yours/);
 });
 
-test('an erased buyer has no page, as all erased buyers share an address', async () => {
+test('an erased buyer has no page, because all erased buyers share an email address', async () => {
   const { path, id } = await sell({ email: 'erase.me@example.com' });
   const response = await fetch(`${baseUrl()}/operator/people/erase`, {
     method: 'POST',
@@ -236,17 +236,17 @@ describe('the search', () => {
   };
 
   test.each([
-    ['the beginning of an email address', 'FIND.ME@', 0],
+    ['the start of an email address', 'FIND.ME@', 0],
     ['a username', 'ada-lark', 2],
-    ['a verified address', 'lark@example.org', 2],
+    ['a verified email address', 'lark@example.org', 2],
     ['a reference', ' Order-77 ', 0],
-  ])('by %s leads to the sale', async (_, term, at) => {
+  ])('finds a sale by %s', async (_, term, at) => {
     expect((await find(term)).location).toBe(sales[at]!.path);
     expect((await find(term, other)).status).toBe(200);
     expect(other.words).toContain('No sale of your games matches.');
   });
 
-  test('by the ID of a sale or of a key', async () => {
+  test('finds a sale by its ID or a key', async () => {
     const key = await make.downloadKey({ game, purchase_id: sales[1]!.id });
     const [{ id }] = (await sql<{ id: number }>('SELECT max(id) + 1000 AS id FROM purchases')) as [
       { id: number },
@@ -258,7 +258,7 @@ describe('the search', () => {
     expect(browser.page.location ?? browser.words).toContain(String(sales[0]!.id));
   });
 
-  test('with several matches lists them, newest first, and logs nothing of the term', async () => {
+  test('lists several matches newest first, and logs no part of the term', async () => {
     await find('find.');
     expect(browser.page.status).toBe(200);
     expect(browser.words.indexOf(`Sale ${sales[0]!.id}`)).toBeLessThan(
@@ -270,14 +270,14 @@ describe('the search', () => {
   });
 
   test.each(['find.me@example.org', '%', 'ada', 'order', '0', '9007199254740993', "'"])(
-    '%j finds nothing',
+    'finds nothing for %j',
     async (term) => {
       expect((await find(term)).status).toBe(200);
       expect(browser.words).toContain('No sale of your games matches.');
     },
   );
 
-  test('lists at most fifty', async () => {
+  test('lists at most fifty matches', async () => {
     const many = await make.game({ owner });
     await sql(
       `WITH made AS (
@@ -291,7 +291,7 @@ describe('the search', () => {
     expect(browser.words).toContain('Only the newest 50 sales are listed.');
   });
 
-  test('is offered to sellers alone, and needs the form’s token', async () => {
+  test('is available to sellers only and needs the form’s token', async () => {
     const player = await browserOf(await make.user());
     await player.get('/user/games');
     expect(player.page.text).not.toContain(SEARCH);

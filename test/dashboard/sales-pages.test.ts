@@ -26,7 +26,7 @@ beforeAll(async () => {
   browser = await browserOf(owner);
 });
 
-/** A day of sales, as whoever sells keeps it. */
+/** Adds a day of sales as the service records it. */
 const sold = (game_id: number, day: string, currency: string, purchases: number, amount: number) =>
   sql(
     addToPeriods(
@@ -34,8 +34,8 @@ const sold = (game_id: number, day: string, currency: string, purchases: number,
     ),
   );
 
-describe('sales', () => {
-  test('are in the navigation of users with games', async () => {
+describe('the Sales page', () => {
+  test('is in the navigation of users with games', async () => {
     expect((await browser.get('/login')).location).toBe('/user/settings');
     await browser.get(SALES);
     expect(browser.page.text).toContain(`<a href="${SALES}"  aria-current="page">Sales</a>`);
@@ -50,7 +50,7 @@ describe('sales', () => {
     expect(other.words).toContain('You have no games yet.');
   });
 
-  test('games of others are none', async () => {
+  test("returns 404 for other users' games", async () => {
     const other = await browserOf(stranger);
     for (const path of [
       `${SALES}?game=${game.id}`,
@@ -69,7 +69,7 @@ describe('sales', () => {
   const labelsOf = (page: Browser) =>
     [...page.page.text.matchAll(/<text[^>]* x="([\d.]+)%" y="338"/g)].map(([, x]) => Number(x));
 
-  test('by currency, never added up; by day, week and month; of one game or all', async () => {
+  test('groups by currency, by day, week and month, for one game or all', async () => {
     const seller = await make.user();
     const [one, two] = [await make.game({ owner: seller }), await make.game({ owner: seller })];
     await sold(one.id, dayAgo(0), 'USD', 2, 1998);
@@ -103,7 +103,7 @@ describe('sales', () => {
     expect(columnsOf(page)).toHaveLength(60);
     expect(await ask('range=all&by=day')).toContain('Revenue $1,153.97 Sales 10 Refunds 0 Average');
     expect(columnsOf(page)[0]).toMatch(/^\w{3} \d{4}: \$123.00, 1 sale$/);
-    // An axis of several years says which.
+    // An axis of several years includes the year.
     await ask('range=5y&by=week');
     expect(page.page.text).toMatch(/<text[^>]*text-anchor="middle">\s*\d+ \w{3} \d{4}\s*<\/text>/);
     await ask('range=90d&by=week');
@@ -114,12 +114,12 @@ describe('sales', () => {
     expect(await ask(`currency=USD&game=${one.id}`)).toContain(`Sales of ${one.title}`);
     expect(page.words).toContain('Revenue $29.97');
     expect(page.words).not.toContain(two.title);
-    // Most earned first.
+    // Highest earnings first.
     await ask('');
     expect(page.words.indexOf(two.title)).toBeLessThan(page.words.indexOf(one.title));
   });
 
-  test('the labels of the axis are evenly spaced', async () => {
+  test('spaces the labels of the axis evenly', async () => {
     const seller = await make.user();
     await sold((await make.game({ owner: seller })).id, dayAgo(0), 'USD', 1, 100);
     const page = await browserOf(seller);
@@ -131,7 +131,7 @@ describe('sales', () => {
     }
   });
 
-  test('dates of one’s own, compared with as many days before', async () => {
+  test('compares custom dates with as many days before', async () => {
     const seller = await make.user();
     const mine = await make.game({ owner: seller });
     const days: [string, number, number][] = [
@@ -160,7 +160,7 @@ describe('sales', () => {
     expect(page.page.text).toContain(
       `range=custom&amp;from=2024-02-29&amp;to=2024-03-01&amp;game=${mine.id}"`,
     );
-    // Whole months are summed from months.
+    // Whole months are summed from monthly totals.
     await custom('2024-02-01', '2024-02-29');
     expect(page.words).toContain('Revenue €22.00');
     await custom('2024-03-02', '2024-03-02');
@@ -178,7 +178,7 @@ describe('sales', () => {
     }
   });
 
-  test('refunds, sources and claimed keys are those of the period’s sales in the currency', async () => {
+  test('counts refunds, sources and claimed keys of the sales in the period and currency', async () => {
     const seller = await make.user();
     const [mine, other] = [await make.game({ owner: seller }), await make.game({ owner })];
     const sell = (fields: object, games = [mine]) => make.purchase({ games, amount: 1000, ...fields });
@@ -211,7 +211,7 @@ describe('sales', () => {
     expect(page.words).toContain('100% 1 of 1');
   });
 
-  test('of more than 2,000 sales the newest are read one by one, and the page says so', async () => {
+  test('reads only the newest 2,000 sales individually and says so', async () => {
     const seller = await make.user();
     const mine = await make.game({ owner: seller });
     await sql(
@@ -230,7 +230,7 @@ describe('sales', () => {
     expect(page.words).toContain('are those of the newest 2,000 sales of a period.');
   });
 
-  test('are six statements at most', async () => {
+  test('needs at most six statements', async () => {
     const seller = await make.user();
     const old = await make.game({ owner: seller });
     const page = await browserOf(seller);
@@ -244,7 +244,7 @@ describe('sales', () => {
     ).toBeLessThanOrEqual(6);
   });
 
-  test('games without sales are folded, and come after those with sales', async () => {
+  test('folds games without sales after those with sales', async () => {
     const seller = await make.user();
     const games = [];
     for (let i = 0; i < 30; i++) games.push(await make.game({ owner: seller, title: `Number ${i}` }));
@@ -258,7 +258,7 @@ describe('sales', () => {
     expect(page.words).toContain('There are no more games.');
   });
 
-  test('as CSV: by time, game and source, named by game and dates', async () => {
+  test('exports CSV by time, game and source, named after the game and dates', async () => {
     const seller = await make.user();
     const mine = await make.game({ owner: seller, title: '=Night, Ferry: Ⅱ!' });
     const odd = await make.game({ owner: seller, title: '夜' });
@@ -298,7 +298,7 @@ describe('sales', () => {
     expect(page.page.status).toBe(400);
   });
 
-  describe('of five years with 10,000 sales a day', () => {
+  describe('with five years of 10,000 sales per day', () => {
     let seller: Actor;
     const [from, to] = [dayAgo(5 * 365).slice(0, 10), dayAgo(0).slice(0, 10)];
 
@@ -319,7 +319,7 @@ describe('sales', () => {
       ['columns', COLUMNS as Statement, ['USD', 'month', 'month'], 1200],
       ['columns of days', COLUMNS as Statement, ['USD', 'day', 'week'], 8000],
       ['ranked games', RANKED_GAMES as Statement, ['USD', 'month', 26, 0], 1200],
-    ] as const)('%s are read from the own games alone', async (_, statement, more, most) => {
+    ] as const)("%s are read only for the user's own games", async (_, statement, more, most) => {
       const client = new Client({ connectionString: databaseUrl() });
       await client.connect();
       const values = [seller.id, null, from, to, ...more];
@@ -329,7 +329,7 @@ describe('sales', () => {
     });
 
     test.each(['range=12m', 'range=12m&by=day', 'range=5y', 'range=5y&by=week', 'range=all'])(
-      'the page shows %s',
+      'shows %s',
       async (query) => {
         const page = await browserOf(seller);
         await page.get(`${SALES}?${query}`);
@@ -339,7 +339,7 @@ describe('sales', () => {
   });
 });
 
-describe('buyers', () => {
+describe('the Buyers page', () => {
   const path = () => `${SALES}/${game.id}/buyers`;
   let mara: Actor;
   let purchase: { id: number };
@@ -362,7 +362,7 @@ describe('buyers', () => {
     await make.purchase({ games: [game], status: 'failed', email: 'failed@example.com' });
   });
 
-  test('newest first, with purchase, key and status', async () => {
+  test('lists buyers newest first with purchase, key and status', async () => {
     await browser.get(path());
     expect(browser.words).toContain('Buyers of Bright <Harbour>');
     expect(browser.words).toContain(`Mara@example.com mara`);
@@ -375,7 +375,7 @@ describe('buyers', () => {
     expect((await statementsOf(() => browser.get(path()))).length).toBeLessThanOrEqual(5);
   });
 
-  test('page by page, whatever the address says', async () => {
+  test('is paged, whatever the URL contains', async () => {
     const many = await make.game({ owner });
     await sql(
       `WITH made AS (
@@ -399,7 +399,7 @@ describe('buyers', () => {
       ).toBe(200);
   });
 
-  test('as CSV: no formulas, quotes doubled, all of them', async () => {
+  test('exports all buyers as CSV without formulas and with escaped quotes', async () => {
     const shop = await make.game({ owner, title: 'Tin Shop' });
     const attacks = ['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '＝1', '"=1"', 'a,b', 'plain'];
     attacks.push('a;=1', 'b; \t@c;-1', 'x\u001b[31m\u202ey');
@@ -418,7 +418,7 @@ describe('buyers', () => {
     expect(headers.get('content-disposition')).toBe(`attachment; filename="buyers-tin-shop.csv"`);
     expect(headers.get('access-control-allow-origin')).toBeNull();
     expect(headers.get('cache-control')).toBe('no-store');
-    // fetch() takes the byte order mark off.
+    // fetch() removes the byte order mark.
     const [head, ...lines] = browser.page.text.split('\r\n').slice(0, -1);
     expect(head).toBe(
       'purchase,bought_at,email,user,currency,price,percent_off,quantity,type,donation,source,status,key,key_revoked,key_claimed_by,key_downloads,reference',
@@ -448,7 +448,7 @@ describe('buyers', () => {
     );
   });
 
-  test('as CSV with references, of some days alone', async () => {
+  test('exports CSV with references for the selected days', async () => {
     const { id } = purchase;
     await sql('INSERT INTO purchase_references (reference, purchase_id) VALUES ($1, $2)', ['order-7', id]);
     const today = dayAgo(0).slice(0, 10);
@@ -470,7 +470,7 @@ describe('buyers', () => {
     expect(browser.page.status).toBe(400);
   });
 
-  test('the CSV begins with a byte order mark, and needs a session', async () => {
+  test('exports CSV with a byte order mark, only with a session', async () => {
     const ask = (headers: Record<string, string>) =>
       fetch(`${baseUrl()}${path()}.csv`, { headers, redirect: 'manual' });
     const bytes = Buffer.from(await (await ask(cookieOf(browser))).arrayBuffer());

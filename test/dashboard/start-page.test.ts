@@ -16,7 +16,7 @@ const [before, after] = examplesOf('start/first-sale.md');
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-start-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Runs a command of the page, with other ids in place of those that it prints. */
+/** Runs a command from the page with other IDs than the printed ones. */
 async function gamewharf(pattern: RegExp, id?: string): Promise<string> {
   const words = pattern
     .exec(page)![1]!
@@ -34,7 +34,7 @@ async function gamewharf(pattern: RegExp, id?: string): Promise<string> {
   return printed;
 }
 
-test('the first sale goes as the page says', async () => {
+test('the first sale works as documented', async () => {
   const demo = await loadDemoStore({ ...theApp().get(Settings), DATA_DIR: folder } as Settings);
   expect(demo).toMatchObject({ username: 'ash-beetle', game_id: 1, slug: 'brave-arcade' });
   const env = { GAMEWHARF_URL: baseUrl(), GAMEWHARF_KEY: demo!.api_key };
@@ -47,7 +47,7 @@ test('the first sale goes as the page says', async () => {
   expect((await run(after!, env)).stdout).toBe('');
 });
 
-test('a game of one’s own is created and sold as the page says', async () => {
+test('creating and selling one’s own game works as documented', async () => {
   expect(await gamewharf(/gamewharf -- (users create .*)/)).toMatch(/^Created user \d+ \(me\)\./);
   expect(await gamewharf(/gamewharf -- (games create .*)/)).toMatch(/^Created game \d+ \(me\/my-game\)\./);
   expect(await gamewharf(/gamewharf -- (sell --game me.*)/)).toMatch(

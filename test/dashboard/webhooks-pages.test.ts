@@ -70,7 +70,7 @@ const attemptsOf = (receiver: Receiver) =>
   );
 const recorded = (receiver: Receiver, count: number) =>
   until(async () => (await attemptsOf(receiver)).length >= count, PATIENCE);
-/** As if the time of the next attempt had come. */
+/** Makes the next attempt due. */
 async function again() {
   await sql('UPDATE webhook_deliveries SET due_at = now()');
   await sql('UPDATE webhooks SET paused_until = NULL');
@@ -104,7 +104,7 @@ test('a seller adds a webhook, sees its secret once, and is notified of sales an
   expect(browser.page.text).not.toContain('of-the-shop');
 });
 
-test('one game, and one event', async () => {
+test('adds a webhook for one game and one event', async () => {
   const other = await make.game({ owner: seller });
   const fields = { game: String(game.id) };
   await browser.get(`${WEBHOOKS}/new`);
@@ -128,7 +128,7 @@ test.each([
   [{ url: `https://example.com/${'x'.repeat(500)}` }, 'Use a URL of at most 500 characters'],
   [{ url: 'https://me:pass@example.com/' }, 'Use a URL without a username'],
   [{ url: 'https://example.com/', game: '999999' }, 'Select a game that you can edit.'],
-])('%j is rejected on the form', async (fields, problem) => {
+])('reports %j on the form', async (fields, problem) => {
   await browser.get(`${WEBHOOKS}/new`);
   await browser.submit(WEBHOOKS, fields);
   expect(browser.page.status).toBe(400);
@@ -137,7 +137,7 @@ test.each([
   expect(await sql('SELECT FROM webhooks')).toEqual([]);
 });
 
-test('without an event, beyond the cap, and without a game to edit', async () => {
+test('rejects a webhook without an event, beyond the limit, or without a game to edit', async () => {
   await browser.get(`${WEBHOOKS}/new`);
   const { form_token } = browser.fieldsOf(WEBHOOKS);
   await browser.post(WEBHOOKS, { form_token: form_token!, url: 'https://example.com/' });
@@ -160,7 +160,7 @@ test('without an event, beyond the cap, and without a game to edit', async () =>
   expect((await player.post(WEBHOOKS, fields)).status).toBe(404);
 });
 
-test('an admin who is removed from a game gets no more messages, not even those that wait', async () => {
+test('sends no more messages to an admin removed from a game, not even pending ones', async () => {
   const admin = await make.user();
   const shared = await make.game({ owner: seller, admins: [admin] });
   const theirs = await browserOf(admin);
@@ -183,14 +183,14 @@ test('an admin who is removed from a game gets no more messages, not even those 
   expect(receiver.messages.map(({ data }) => data.game_ids)).toEqual(
     Array.from({ length: tried }, () => [shared.id]),
   );
-  // Nor can they send one again that failed before.
+  // They can't resend an earlier failed one either.
   const [attempt] = await attemptsOf(receiver);
   await theirs.get(pathOf(receiver));
   expect((await theirs.submit(`${pathOf(receiver)}/attempts/${attempt!.id}`)).status).toBe(404);
   expect(receiver.messages).toHaveLength(tried);
 });
 
-test('a test message, and a delivery that is sent again under the same ID', async () => {
+test('sends a test message, and resends a delivery with the same ID', async () => {
   const receiver = await added(await Receiver.open(status(503, {}, 'down')));
   await browser.get(pathOf(receiver));
   await browser.submit(`${pathOf(receiver)}/test`);
@@ -207,7 +207,7 @@ test('a test message, and a delivery that is sent again under the same ID', asyn
   await browser.submit(`${pathOf(receiver)}/attempts/${attempt!.id}`);
   await browser.follow();
   expect(browser.words).toContain('Your receiver responded 200');
-  // Delivered: nothing waits any longer.
+  // Delivered: no message is pending.
   expect(browser.words).toContain('Pending messages 0');
   const [tested, first, second] = await receiver.heard(3);
   expect([tested!.type, tested!.genuine]).toEqual(['webhook.test', true]);
@@ -222,13 +222,13 @@ test('a test message, and a delivery that is sent again under the same ID', asyn
   await browser.submit(`${pathOf(receiver)}/test`);
   await browser.follow();
   expect(browser.words).toContain('Your receiver didn’t respond: ECONNREFUSED');
-  // A test can't be sent again: it has no sale.
+  // A test can't be resent, because it has no sale.
   const [test] = await attemptsOf(receiver);
   await browser.get(pathOf(receiver));
   expect(() => browser.fieldsOf(`${pathOf(receiver)}/attempts/${test!.id}`)).toThrow('no form');
 });
 
-test(`the last ${MAX_ATTEMPTS} attempts are kept`, async () => {
+test(`keeps the last ${MAX_ATTEMPTS} attempts`, async () => {
   const receiver = await added(await Receiver.open());
   const form = `${pathOf(receiver)}/test`;
   for (let i = 0; i < MAX_ATTEMPTS + 2; i++) {
@@ -240,7 +240,7 @@ test(`the last ${MAX_ATTEMPTS} attempts are kept`, async () => {
   expect(browser.words.match(/ Test \d/g)).toHaveLength(MAX_ATTEMPTS);
 });
 
-test('a rotated secret signs at once, and a deleted webhook is gone', async () => {
+test('signs with a rotated secret at once, and deletes a webhook', async () => {
   const receiver = await added(await Receiver.open());
   const before = receiver.secret;
   await browser.get(`${pathOf(receiver)}/rotate`);
@@ -271,7 +271,7 @@ test('a rotated secret signs at once, and a deleted webhook is gone', async () =
   expect(logged.join('')).not.toMatch(/whsec_|of-the-shop/);
 });
 
-test('another user’s webhook, and the store’s own, look as if they did not exist', async () => {
+test('returns 404 for another user’s webhook and for the store’s own', async () => {
   const receiver = await added(await Receiver.open());
   const [store] = await sql<{ id: number }>(
     `INSERT INTO webhooks (url, events, secret) VALUES ('https://example.com/', '{purchase.completed}', '') RETURNING id`,
@@ -293,7 +293,7 @@ test('another user’s webhook, and the store’s own, look as if they did not e
   expect(receiver.messages).toEqual([]);
 });
 
-test('a user’s webhook reaches no private network, whatever the store’s own may', async () => {
+test('never sends a user’s webhook to a private network, even if the store’s own may', async () => {
   const app = await openApp({
     DATABASE_URL: databaseUrl(),
     WEBHOOKS_ALLOW_PRIVATE: 'true',
@@ -310,7 +310,7 @@ test('a user’s webhook reaches no private network, whatever the store’s own 
   await app.close();
 });
 
-test('an export contains the webhooks of a user, and an erasure deletes them and what receivers repeated', async () => {
+test("exports a user's webhooks, and erases them along with receivers' responses", async () => {
   const person = await make.user({ emails: [{ email: 'quill@example.com', verified: true }] });
   await make.game({ owner: person });
   const theirs = await browserOf(person);
@@ -335,7 +335,7 @@ test('an export contains the webhooks of a user, and an erasure deletes them and
   expect(await attemptsOf(ofSeller)).toMatchObject([{ outcome: '200', response: null }]);
 });
 
-test('times are those of the clock that signs', async () => {
+test('shows times of the same clock as the signature', async () => {
   theClock().stop();
   const receiver = await added(await Receiver.open());
   await browser.get(pathOf(receiver));

@@ -19,10 +19,10 @@ useStore({ RATE_LIMIT: 'off' });
 let owner: Actor;
 beforeAll(async () => ({ owner } = await actors()));
 
-/** What the last command said beside its output. */
+/** What the last command wrote to standard error. */
 let hints: string[];
 
-/** What the command prints, once it has run with the services of the application. */
+/** What the command prints when it runs with the services of the app. */
 async function gamewharf(...words: string[]): Promise<string[]> {
   const printed: string[] = [];
   const log = jest.spyOn(console, 'log').mockImplementation((line = '') => void printed.push(String(line)));
@@ -110,7 +110,7 @@ test('keys create --expires', async () => {
   expect(await owner.with(short.key).get('/profile')).toEqual(failure(401, 'invalid key'));
 });
 
-test('tokens create makes what a launched game gets', async () => {
+test('tokens create issues the token that a launched game gets', async () => {
   const game = await make.game({ owner });
   const [token] = await gamewharf('tokens', 'create', '--user', owner.username, '--game', String(game.id));
   expect(await owner.with(token).get('/credentials/info')).toMatchObject({
@@ -125,7 +125,7 @@ test('tokens create makes what a launched game gets', async () => {
   expect(exp! - iat!).toBe(60);
 });
 
-test('tokens revoke ends those of a user', async () => {
+test('tokens revoke revokes the tokens of a user', async () => {
   const game = await make.game({ owner });
   const [token] = await gamewharf('tokens', 'create', '--user', owner.username, '--game', String(game.id));
   expect((await owner.with(token).get('/profile')).status).toBe(200);
@@ -153,7 +153,7 @@ test('signing-keys list, rotate, revoke', async () => {
   expect(states(after)).toContain('signs');
 });
 
-test('scopes lists the words and what each route needs', async () => {
+test('scopes lists each scope with its routes', async () => {
   const lines = await gamewharf('scopes');
   expect(lines).toContainEqual(expect.stringMatching(/^profile:me +See who you are$/));
   expect(lines).toContainEqual(expect.stringMatching(/^GET +\/profile\/games +profile:games$/));

@@ -4,7 +4,7 @@ import { make, sql, theApp, useStore } from '../support/store';
 
 useStore();
 
-/** What a command prints, and what it says when it fails. */
+/** What a command prints, or its error message. */
 async function run(...words: string[]): Promise<{ printed: string; failed?: string }> {
   const lines: string[] = [];
   const log = jest.spyOn(console, 'log').mockImplementation((line: string = '') => void lines.push(line));
@@ -21,7 +21,7 @@ async function run(...words: string[]): Promise<{ printed: string; failed?: stri
 }
 
 describe('collections show', () => {
-  test('who may edit it, and who shows it', async () => {
+  test('shows who can edit a collection and whose profiles show it', async () => {
     const owner = await make.user({ username: 'leaf' });
     const admin = await make.user({ username: 'Twig' });
     const { id } = await make.collection({
@@ -52,7 +52,7 @@ describe('collections show', () => {
     );
   });
 
-  test('one that does not exist', async () => {
+  test('reports a missing collection', async () => {
     expect(await run('collections', 'show', '999999')).toEqual({
       printed: '',
       failed: "Collection 999999 doesn't exist.",
@@ -61,7 +61,7 @@ describe('collections show', () => {
 });
 
 describe('collections resanitise', () => {
-  test('changes what the list no longer allows, and nothing else', async () => {
+  test('removes only markup that the list no longer allows', async () => {
     const owner = await make.user();
     const games = await Promise.all([1, 2].map(() => make.game({ owner })));
     const dirty = await make.collection({ owner, games, description: '<b>x</b><script>y</script>' });
@@ -97,7 +97,7 @@ describe('collections resanitise', () => {
     expect(await run('collections', 'resanitise')).toEqual({ printed: '6 texts checked, 0 changed.' });
   });
 
-  test('more than a batch, and what would be too long', async () => {
+  test('handles more than a batch and results that are too long', async () => {
     const owner = await make.user();
     await sql(
       `INSERT INTO collections (user_id, title, description) SELECT $1, 'Many', '<i>' || n || '<u>' FROM generate_series(1, 1200) n`,

@@ -18,7 +18,7 @@ const withOptions = (options: string) => `${databaseUrl()}?${options}`;
 let server: Server | undefined;
 afterEach(() => server?.close());
 
-/** Something that is no database with TLS: it agrees to speak TLS, and then does not. */
+/** A server that accepts TLS and then sends something else. */
 async function impostor(): Promise<string> {
   server = createServer((socket) => {
     socket.on('error', () => undefined);
@@ -31,28 +31,28 @@ async function impostor(): Promise<string> {
   return `postgres://somebody:secret@127.0.0.1:${(server.address() as AddressInfo).port}/store?sslmode=require`;
 }
 
-describe('what is wrong with TLS is said in a sentence', () => {
-  test('a server that has none', async () => {
+describe('TLS errors are reported in one sentence', () => {
+  test('a server without TLS', async () => {
     expect(await problemOf(withOptions('sslmode=require'))).toMatch(
       /^There is no TLS with the database at 127\.0\.0\.1:\d+ \(The server does not support SSL connections\): check /,
     );
   });
 
-  test('a server that speaks something else', async () => {
+  test('a server that breaks the TLS handshake', async () => {
     const problem = await problemOf(await impostor());
     expect(problem).toMatch(
       /^There is no TLS with the database at 127\.0\.0\.1:\d+ \(EPROTO\): check its certificate, and sslmode and sslrootcert in DATABASE_URL\.$/,
     );
   });
 
-  test('a certificate that is not there', async () => {
+  test('a missing certificate file', async () => {
     expect(await problemOf(withOptions('sslmode=verify-full&sslrootcert=/nowhere/ca.crt'))).toBe(
       "The file /nowhere/ca.crt in DATABASE_URL can't be read (ENOENT): create it, or change DATABASE_URL.",
     );
   });
 });
 
-test('a server that is not there', async () => {
+test('a missing server', async () => {
   expect(await problemOf('postgres://somebody:secret@127.0.0.1:1/store')).toBe(
     "The database at 127.0.0.1:1 can't be reached (ECONNREFUSED): start it, or change DATABASE_URL.",
   );

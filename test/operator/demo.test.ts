@@ -35,7 +35,7 @@ const all = (options: Parameters<typeof demoRecords>[0] = {}) => [...demoRecords
 const textOf = (options: Parameters<typeof demoRecords>[0] = {}) =>
   Buffer.concat([...ndjsonOf(demoRecords(options))]).toString();
 
-test('npm start prints an account of an empty store that can be signed in to, as long as its password is that one', async () => {
+test('npm start prints an account of an empty store as long as its password works', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'gamewharf-demo-'));
   const load = () => loadDemoStore({ ...theApp().get(Settings), DATA_DIR: folder } as Settings);
   const demo = await load();
@@ -64,11 +64,11 @@ test('npm start prints an account of an empty store that can be signed in to, as
     'password',
   );
   rmSync(folder, { recursive: true });
-  // The next tests import records of the same IDs.
+  // The next tests import records with the same IDs.
   await sql('TRUNCATE users, purchases RESTART IDENTITY CASCADE');
 }, 60_000);
 
-test('the covers of npm start are images of the service, wherever it listens', async () => {
+test('npm start serves its cover images at whatever URL it listens on', async () => {
   const settings = { ...theApp().get(Settings), DATA_DIR: mkdtempSync(join(tmpdir(), 'gamewharf-demo-')) };
   const covers = async () =>
     (await sql<{ cover_url: string }>('SELECT cover_url FROM games ORDER BY id')).map(
@@ -92,7 +92,7 @@ test('the covers of npm start are images of the service, wherever it listens', a
   await sql('TRUNCATE users, purchases RESTART IDENTITY CASCADE');
 }, 60_000);
 
-test('the first game of npm start has a zip file for each platform, and a demo', async () => {
+test('the first game of npm start has a zip file per platform and a demo', async () => {
   const { api_key } = (await loadDemoStore({ ...theApp().get(Settings), DATA_DIR: files } as Settings))!;
   const seller = new Actor(1, 'ash-beetle', api_key);
   const { uploads } = (await seller.get('/games/1/uploads')).body as { uploads: Listed[] };
@@ -118,7 +118,7 @@ interface Listed {
   md5_hash: string;
 }
 
-/** The only file of a zip archive, as programs that unpack archives find it: from the end. */
+/** The only file of a zip archive, located from the end as unpackers do. */
 function contentOf(zip: Buffer): string {
   const end = zip.lastIndexOf('PK\x05\x06');
   const directory = zip.readUInt32LE(end + 16);
@@ -132,12 +132,12 @@ function contentOf(zip: Buffer): string {
   return content.toString();
 }
 
-test('the same options make the same store, another seed another one', () => {
+test('equal options create equal stores, and another seed creates another one', () => {
   expect(textOf()).toBe(textOf());
   expect(textOf({ seed: 2 })).not.toBe(textOf());
 });
 
-test('every count is kept', () => {
+test('creates the requested number of every record type', () => {
   const wanted = { users: 50, games: 60, purchases: 70, download_keys: 80, collections: 9, builds: 100 };
   const counts: Record<string, number> = {};
   for (const { type } of all({ ...wanted, collection_size: 12, large_collection: 55, api_keys: 4 }))
@@ -158,12 +158,12 @@ test('every count is kept', () => {
   expect(sizes).toEqual([...Array<number>(9).fill(12), 55]);
 });
 
-test('what cannot be is rejected', () => {
+test('rejects impossible options', () => {
   expect(() => all({ games: 3, collection_size: 4 })).toThrow(RangeError);
   expect(() => all({ users: 2 })).toThrow(RangeError);
 });
 
-test('the small store has something of everything', async () => {
+test('the small store has a record of every type', async () => {
   await importDirectly(all({ api_key: 'the-key-of-the-demo' }));
   const shown = async (condition: string) => (await sql(`SELECT 1 FROM ${condition} LIMIT 1`)).length === 1;
   for (const condition of [
@@ -199,12 +199,12 @@ test('the small store has something of everything', async () => {
   expect(await sql('SELECT count(*) AS count FROM users')).toEqual([{ count: SMALL_STORE.users }]);
 });
 
-test('no live key follows from the seed unless it is asked for', () => {
+test('creates no live key from the seed unless one is requested', () => {
   const live = all().filter(({ type, revoked_at }) => type === 'api_key' && !revoked_at);
   expect(live).toEqual([]);
 });
 
-test('addresses are nobody’s', () => {
+test('uses only reserved domains', () => {
   const hosts = new Set(
     all({ users: 300, purchases: 300 }).flatMap((record: JsonObject) =>
       [...JSON.stringify(record).matchAll(/@([\w.-]+)|https?:\/\/([\w.-]+)/g)].map(([, a, b]) =>
@@ -253,7 +253,8 @@ test('the API description shows what the demo store returns', async () => {
   };
   const responses: Record<string, unknown> = {};
   for (const [operation, ask] of Object.entries(asked)) responses[operation] = shown((await ask()).body);
-  // `SHOWN=write npx jest test/operator/demo.test.ts -t description` writes the file anew, for the next start of the service.
+  // `SHOWN=write npx jest test/operator/demo.test.ts -t description` regenerates the file, for the next start of the
+  // service.
   if (process.env.SHOWN === 'write') {
     writeFileSync(EXAMPLES, `${JSON.stringify(responses, null, 2)}\n`);
     return;
@@ -266,7 +267,7 @@ test('the API description shows what the demo store returns', async () => {
 
 const EXAMPLES = 'src/platform/openapi/assets/example-responses.json';
 
-/** The first of each list, and one time for all that was made just now. */
+/** The first record of each list, with one fixed time for everything just created. */
 const shown = (response: unknown): unknown =>
   JSON.parse(
     JSON.stringify(response, (_, value: unknown) => {

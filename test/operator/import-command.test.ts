@@ -28,7 +28,7 @@ async function run(...words: string[]) {
   }
 }
 
-test('a demo store is written and imported', async () => {
+test('writes and imports a demo store', async () => {
   const file = join(folder, 'demo.ndjson');
   await run('demo', file, '--users', '12', '--download-keys', '7', '--large-collection', '15', '--seed', '3');
   const lines = (await readFile(file, 'utf8')).trimEnd().split('\n');
@@ -46,7 +46,7 @@ test('a demo store is written and imported', async () => {
   expect(await sql('SELECT count(*) AS count FROM download_keys')).toEqual([{ count: 7 }]);
 });
 
-test('a file with problems is one message of their lines', async () => {
+test('reports all problems of a file with their lines in one message', async () => {
   const file = join(folder, 'wrong.ndjson');
   await writeFile(file, '{"type":"build","id":7000,"game_id":99999,"channel_name":"windows"}\nnonsense\n');
   await expect(run('import', file)).rejects.toThrow(
@@ -57,7 +57,7 @@ test('a file with problems is one message of their lines', async () => {
 describe('a small file', () => {
   const file = () => join(folder, 'small.ndjson');
   const build = { type: 'build', id: 1, game_id: 1, channel_name: 'windows' };
-  /** Imports while somebody else's transaction holds something. */
+  /** Imports while another transaction holds a lock. */
   const runBeside = async (held: string, releaseWhen?: () => Promise<unknown>) => {
     const [{ name } = { name: '' }] = await sql<{ name: string }>('SELECT current_database() AS name');
     const other = new Client({ connectionString: withDatabase(process.env.TEST_SERVER_URL!, name) });
@@ -74,7 +74,7 @@ describe('a small file', () => {
   const done = async (size: string) =>
     (await metric('gamewharf_imports_total', { size, outcome: 'done' }))[0]!.value;
 
-  test('waits for no large import, and counts as small', async () => {
+  test('does not wait for large imports and counts as small', async () => {
     await writeFile(file(), JSON.stringify({ ...build, user_version: 'beside a large import' }));
     const before = [await done('small'), await done('large')] as const;
     // The lock of large imports.
@@ -86,10 +86,10 @@ describe('a small file', () => {
     expect([await done('small'), await done('large')]).toEqual([before[0] + 1, before[1]]);
   });
 
-  test('waits for a record for longer than a server would', async () => {
+  test('waits longer for a locked record than the server would', async () => {
     await writeFile(file(), JSON.stringify({ ...build, user_version: 'after a long wait' }));
     const held = 'UPDATE builds SET user_version = NULL WHERE id = 1';
-    // A server gives up after two attempts.
+    // The server gives up after two attempts.
     const waits = new Set<string>();
     const thirdWait = () =>
       until(async () => {
@@ -103,13 +103,13 @@ describe('a small file', () => {
   }, 20_000);
 });
 
-test('an empty file is none', async () => {
+test('an empty file is an error', async () => {
   const file = join(folder, 'empty.ndjson');
   await writeFile(file, '\n');
   expect(await run('import', file)).toEqual(['The input contains no records.']);
 });
 
-test('what cannot be read or written is one sentence', async () => {
+test('reports unreadable and unwritable files in one sentence', async () => {
   const missing = join(folder, 'missing.ndjson');
   await expect(run('import', missing)).rejects.toThrow(`File ${missing} doesn't exist.`);
   await expect(run('import', folder)).rejects.toThrow(`${folder} is a folder. Specify a file.`);
@@ -122,7 +122,7 @@ test('what cannot be read or written is one sentence', async () => {
   await expect(run('demo', join(folder, 'x'), '--games', '2x')).rejects.toThrow('Use a whole number.');
 });
 
-test('a terminal sees a bar with rate and time left', () => {
+test('shows a progress bar with rate and remaining time in a terminal', () => {
   expect(described({ phase: 'reading', bytes: 50, records: 20_000 }, 2, 100)).toBe(
     '17 %, 20,000 records, 10,000/s, 10 s left',
   );
@@ -144,7 +144,7 @@ test('a terminal sees a bar with rate and time left', () => {
   expect(written.at(-1)).toBe('\r\x1b[K');
 });
 
-test('elsewhere there is a plain line every few seconds', () => {
+test('prints a line every few seconds without a terminal', () => {
   jest.useFakeTimers();
   const written: string[] = [];
   const log = { isTTY: false, columns: 0, write: (text: string) => Boolean(written.push(text)) };
@@ -162,29 +162,29 @@ test('elsewhere there is a plain line every few seconds', () => {
 describe('delete', () => {
   const builds = async () => (await sql('SELECT id FROM builds WHERE id = 1')).length;
 
-  test('what is wrong is one sentence, and nothing is asked', async () => {
+  test('reports errors in one sentence before any prompt', async () => {
     await expect(run('delete', 'nothing', '1', '--yes')).rejects.toThrow(
       'Unknown record type nothing. The types are user, game, purchase,',
     );
     await expect(run('delete', 'game', 'x-moon', '--yes')).rejects.toThrow("x-moon isn't a valid ID.");
   });
 
-  test('without a terminal nobody can be asked', async () => {
+  test('fails without a terminal to prompt on', async () => {
     await expect(run('delete', 'build', '1')).rejects.toThrow('Use --yes to delete without confirmation.');
     expect(await builds()).toBe(1);
   });
 
-  test('what holds a record is told', async () => {
+  test('reports what a record is required by', async () => {
     await expect(run('delete', 'game', '1', '--yes')).rejects.toThrow(/^game 1: has \d+ purchases/);
   });
 
-  test('a record is deleted, and twice is once', async () => {
+  test('deletes a record, and reports that it is missing the next time', async () => {
     expect(await run('delete', 'build', '1', '--yes')).toEqual(['Deleted build 1.']);
     expect(await builds()).toBe(0);
     expect(await run('delete', 'build', '1', '--yes')).toEqual(["Build 1 doesn't exist."]);
   });
 
-  test('an API key is not quoted', async () => {
+  test('does not print an API key', async () => {
     expect(await run('delete', 'api_key', 'no-such-key', '--yes')).toEqual(["The API key doesn't exist."]);
   });
 });

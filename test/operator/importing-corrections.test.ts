@@ -57,7 +57,7 @@ beforeEach(async () => {
 });
 
 bothWays('partial records', () => {
-  test('a new one names every required field that is missing', async () => {
+  test('a new record reports every missing required field', async () => {
     await imported(user(1));
     expect(
       await problemsOf(
@@ -82,14 +82,14 @@ bothWays('partial records', () => {
     ]);
   });
 
-  test('null is no value for a required field, of a stored record either', async () => {
+  test('rejects null for a required field, of an existing record too', async () => {
     await imported(user(1));
     expect(await problemsOf({ type: 'user', id: 1, username: null })).toEqual([
       'line 1: user 1: username is required',
     ]);
   });
 
-  test('what is absent keeps what is stored, of every type', async () => {
+  test('keeps the stored value of an absent field, for every record type', async () => {
     const store = [
       user(1, { display_name: 'Leaf', emails: [{ email: 'leaf@example.com', verified: true }] }),
       game(1, { short_text: 'short' }),
@@ -162,14 +162,14 @@ bothWays('partial records', () => {
     ]);
   });
 
-  test('a slug is looked for among the games of the owner that is stored', async () => {
+  test('looks up a slug among the games of the stored owner', async () => {
     await imported(user(1), user(2), game(1), game(2, { slug: 'taken' }), game(3, { user_id: 2 }));
     expect(
       await problemsOf({ type: 'game', id: 1, slug: 'taken' }, { type: 'game', id: 3, slug: 'taken' }),
     ).toEqual(['line 1: game 1: the slug is taken by game 2']);
   });
 
-  test('two games swap their slugs', async () => {
+  test('two games can swap slugs', async () => {
     await imported(user(1), game(1, { slug: 'one' }), game(2, { slug: 'two' }));
     await imported({ type: 'game', id: 1, slug: 'two' }, { type: 'game', id: 2, slug: 'one' });
     expect(await sql('SELECT id, slug FROM games ORDER BY id')).toEqual([
@@ -181,13 +181,17 @@ bothWays('partial records', () => {
 
 bothWays('deleted records', () => {
   test.each<[what: string, line: object, problem: string]>([
-    ['something else', { type: 'user', id: 1, deleted: 1 }, 'user 1: deleted must be true or false'],
-    ['a text', { type: 'user', id: 1, deleted: 'true' }, 'user 1: deleted must be true or false'],
-    ['no id', { type: 'user', deleted: true }, 'user: id is required'],
-    ['a bad id', { type: 'user', id: 'x', deleted: true }, 'user: id must be an integer'],
-    ['a key by its id', { type: 'api_key', id: 1, deleted: true }, 'api_key: key is required'],
     [
-      'a field beside it',
+      'a string that is not true',
+      { type: 'user', id: 1, deleted: 1 },
+      'user 1: deleted must be true or false',
+    ],
+    ['a text', { type: 'user', id: 1, deleted: 'true' }, 'user 1: deleted must be true or false'],
+    ['no ID', { type: 'user', deleted: true }, 'user: id is required'],
+    ['an invalid ID', { type: 'user', id: 'x', deleted: true }, 'user: id must be an integer'],
+    ['a key by its ID', { type: 'api_key', id: 1, deleted: true }, 'api_key: key is required'],
+    [
+      'an additional field',
       { type: 'user', id: 1, deleted: true, username: 'x' },
       'user 1: username must be absent where deleted is true',
     ],
@@ -196,7 +200,7 @@ bothWays('deleted records', () => {
     expect(problems).toContain(`line 1: ${problem}`);
   });
 
-  test('what something of value hangs on stays, and the problem says what holds it', async () => {
+  test('rejects the deletion of a record on which something of value depends, and says what', async () => {
     await imported(
       ...[1, 2, 3, 4].map((id) => user(id)),
       game(1),
@@ -228,7 +232,7 @@ bothWays('deleted records', () => {
     ]);
   });
 
-  test('a record goes with all that hangs on it, and twice is once', async () => {
+  test('deletes a record with its dependents, and nothing the second time', async () => {
     await imported(
       user(1),
       user(2, { emails: [{ email: 'a@example.com', verified: true }] }),
@@ -274,7 +278,7 @@ bothWays('deleted records', () => {
     expect((await owner.get('/profile')).status).toBe(200);
   });
 
-  test('keys, applications, collections and builds go by themselves', async () => {
+  test('deletes keys, apps, collections and builds', async () => {
     const onLinux = { ...build, channel_name: 'linux' };
     await imported(user(1), game(1), onLinux, { ...onLinux, id: 2 }, apiKey, application);
     await imported(collection(1, { games: [{ game_id: 1 }] }), downloadKey(1));
@@ -298,7 +302,7 @@ bothWays('deleted records', () => {
     );
   });
 
-  test('a purchase that was refunded goes with its revoked keys, and then its game, in one stream too', async () => {
+  test('deletes a refunded purchase with its revoked keys, then its game, even in one stream', async () => {
     await imported(user(1), game(1), purchase(1), downloadKey(1, { purchase_id: 1 }));
     expect(await problemsOf(deleted('purchase', 1))).toEqual([
       'line 1: purchase 1: is complete: refund it first',
@@ -315,7 +319,7 @@ bothWays('deleted records', () => {
     ]).toEqual([[], [], [], []]);
   });
 
-  test('counts and earnings follow', async () => {
+  test('updates counts and earnings', async () => {
     await imported(user(1), game(1), game(2), purchase(1, { game_id: [1, 2] }), purchase(2));
     await imported(refunded);
     await imported(deleted('purchase', 1));
@@ -326,7 +330,7 @@ bothWays('deleted records', () => {
     ]);
   });
 
-  test('a stream that also writes a record, or refers to it', async () => {
+  test('rejects a stream that also writes or references the record', async () => {
     await imported(user(1), game(1), game(2));
     expect(
       await problemsOf(
@@ -365,7 +369,7 @@ bothWays('IDs that the service assigned', () => {
     return body as { purchase: { id: number }; download_keys: [{ id: number; key: string }] };
   };
 
-  test('a sale keeps its buyer and games', async () => {
+  test('an imported record cannot change the buyer or games of a sale', async () => {
     const { id } = (await sell({ user_id: 2 })).purchase;
     const kate = { email: 'kate@example.com', user_id: 2 };
     const problem = `purchase ${id}: was created by this service for another buyer or game`;
@@ -387,7 +391,7 @@ bothWays('IDs that the service assigned', () => {
     await imported({ type: 'purchase', id, status: 'refunded' });
   });
 
-  test('a key keeps its text and game, also one that an import had made', async () => {
+  test('an imported record cannot change the text or game of a key, even of an imported one', async () => {
     const { key, id } = (await sell()).download_keys[0];
     const as = 'was created by this service as another key or for another game';
     for (const fields of [{ key: 'other' }, { key, game_id: 2 }])
@@ -399,14 +403,14 @@ bothWays('IDs that the service assigned', () => {
     expect(await problemsOf(downloadKey(made!.id))).toEqual([`line 1: download_key ${made!.id}: ${as}`]);
   });
 
-  test('a collection keeps its owner', async () => {
+  test('an imported record cannot change the owner of a collection', async () => {
     await imported(apiKey);
     const { body } = await new Actor(1, 'owner', apiKey.key).post('/collections', {
       title: 'Mine',
       private: true,
     });
     const { id } = (body as { collection: { id: number } }).collection;
-    // Written beside the request; `problemsOf` compares all tables.
+    // Written in parallel to the request; `problemsOf` compares all tables.
     await until(async () => (await sql('SELECT FROM api_keys WHERE last_used_at IS NOT NULL')).length === 1);
     expect(await problemsOf(collection(id, { user_id: 2 }))).toEqual([
       `line 1: collection ${id}: was created by this service for another user`,
@@ -416,7 +420,7 @@ bothWays('IDs that the service assigned', () => {
     await imported(collection(id, { user_id: 2 }));
   });
 
-  test('of a purchase imported without an ID: another ID is another purchase, its reference is the same one', async () => {
+  test('distinguishes purchases imported without an ID from those with another ID, and matches them by reference', async () => {
     const { id: _, ...sale } = purchase(1, { reference: 'order-1' });
     await imported(sale);
     const [{ id }] = (await sql(`SELECT purchase_id AS id FROM purchase_references`)) as [{ id: number }];
@@ -426,7 +430,7 @@ bothWays('IDs that the service assigned', () => {
     await imported({ type: 'purchase', reference: 'order-1', email: 'bob@example.com' });
   });
 
-  test('an ID that was imported is corrected in every field', async () => {
+  test('corrects every field of a record with an imported ID', async () => {
     await imported(purchase(3_000_000, { game_id: 2, email: 'bob@example.com', user_id: 2 }));
     await imported(collection(3_000_000, { user_id: 2 }), downloadKey(3_000_000));
     await imported(downloadKey(3_000_000, { key: 'other', game_id: 2 }));
@@ -442,7 +446,7 @@ bothWays('references of purchases', () => {
        ORDER BY r.reference`,
     );
 
-  test('what is wrong', async () => {
+  test('invalid records', async () => {
     await imported(user(1), game(1), purchase(1, { reference: 'taken' }));
     expect(
       await problemsOf(
@@ -467,7 +471,7 @@ bothWays('references of purchases', () => {
     ]);
   });
 
-  test('a purchase without an id is found by its reference, or gets an id', async () => {
+  test('finds a purchase without an ID by its reference, or assigns an ID', async () => {
     await imported(user(1), game(1));
     expect(await imported(sold('one'), sold('two'))).toEqual(['purchases 2 new, 0 changed, 0 unchanged']);
     const before = await stored();
@@ -483,7 +487,7 @@ bothWays('references of purchases', () => {
     expect(await sql('SELECT reference FROM purchase_references')).toEqual([{ reference: 'two' }]);
   });
 
-  test('with_key makes a key for each game that has none, once, and only of a complete purchase', async () => {
+  test('with_key creates a key once for each game without one, for complete purchases only', async () => {
     const keys = () =>
       sql<{ game_id: number; key: string }>(
         'SELECT game_id, key, account_id, purchase_email FROM download_keys ORDER BY purchase_id, game_id',
@@ -508,10 +512,10 @@ bothWays('references of purchases', () => {
   });
 });
 
-describe('an Idempotency-Key', () => {
+describe('Idempotency-Key', () => {
   const sendOnce = (key: string, ...lines: object[]) => sendSmall(lines, { 'idempotency-key': key });
 
-  test('that is none, or was used with other records', async () => {
+  test('rejects an invalid key and one used with other records', async () => {
     expect((await sendOnce('é', user(1))).status).toBe(400);
     expect((await sendOnce('one', user(1))).status).toBe(200);
     expect(await sendOnce('one', user(2))).toEqual(
@@ -520,7 +524,7 @@ describe('an Idempotency-Key', () => {
     expect(await ids('users')).toEqual([1]);
   });
 
-  test('the response is that of the first request, and nothing is changed, several at once too', async () => {
+  test('repeats the response of the first request without a change, also to concurrent requests', async () => {
     await imported(user(1), game(1));
     const responses = await Promise.all(Array.from({ length: 5 }, () => sendOnce('sale', purchase(1))));
     expect(responses.map(({ body }) => body)).toEqual(
@@ -531,14 +535,14 @@ describe('an Idempotency-Key', () => {
     expect(await salesAsKept()).toMatchObject([{ purchases_count: 0 }]);
   });
 
-  test('what was rejected may be sent again', async () => {
+  test('can be reused after a rejected request', async () => {
     const first = await sendOnce('late', game(1));
     expect(first).toEqual(failure(400, 'line 1: game 1: user 1 does not exist'));
     await imported(user(1));
     expect((await sendOnce('late', game(1))).status).toBe(200);
   });
 
-  test('what was 503 may be sent again', async () => {
+  test('can be reused after a 503', async () => {
     await imported(user(1), game(1));
     const { release } = await hold('SELECT FROM games FOR UPDATE');
     expect((await sendOnce('busy', purchase(1))).status).toBe(503);
@@ -550,7 +554,7 @@ describe('an Idempotency-Key', () => {
     expect(await salesAsKept()).toMatchObject([{ purchases_count: 1 }]);
   });
 
-  test('after the commit, where its response was lost, the next replica gives it', async () => {
+  test('returns a response lost after the commit, on another replica too', async () => {
     await imported(user(1), game(1));
     const url = await databaseUrl();
     const proxy = await FaultyProxy.before(url);
@@ -579,7 +583,7 @@ describe('an Idempotency-Key', () => {
     }
   });
 
-  test('a large import takes no notice of it', async () => {
+  test('is ignored by a large import', async () => {
     const users = Array.from({ length: 1001 }, (_, i) => user(i + 1));
     expect(await sendOnce('large', ...users)).toMatchObject({ body: { types: { users: { new: 1001 } } } });
     expect(await sendOnce('large', ...users)).toMatchObject({
@@ -588,14 +592,14 @@ describe('an Idempotency-Key', () => {
   });
 });
 
-bothWays('a game changes hands while its new owner is renamed', () => {
+bothWays('a game changes owner while its new owner is renamed', () => {
   const WAITING = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
   const names = () => sql<object>('SELECT id, user_id, owner_name FROM games ORDER BY id');
   const handedOver = [
     { id: 1, user_id: 2, owner_name: 'renamed' },
     { id: 2, user_id: 2, owner_name: 'renamed' },
   ];
-  /** Somebody else's transaction that has begun with `first`; `second` is its next step, which must not wait for the import. */
+  /** Another transaction that began with `first`; `second` is its next step, which must not wait for the import. */
   async function beside(first: string, second: string, ...records: object[]) {
     await imported(user(1), user(2), game(1), game(2, { user_id: 2 }));
     const other = new Client({ connectionString: await databaseUrl() });
@@ -612,7 +616,7 @@ bothWays('a game changes hands while its new owner is renamed', () => {
     }
   }
 
-  test('the rename came first', async () => {
+  test('the rename comes first', async () => {
     await beside(
       'SELECT FROM users WHERE id = 2 FOR NO KEY UPDATE',
       `UPDATE users SET username = 'renamed' WHERE id = 2`,
@@ -622,7 +626,7 @@ bothWays('a game changes hands while its new owner is renamed', () => {
     expect(await names()).toEqual(handedOver);
   });
 
-  test('the change of hands came first', async () => {
+  test('the change of owner comes first', async () => {
     await beside(
       'SELECT FROM users WHERE id = 2 FOR SHARE; SELECT FROM games WHERE id IN (1, 2) ORDER BY id FOR NO KEY UPDATE',
       'UPDATE games SET user_id = 2 WHERE id = 1',

@@ -47,16 +47,16 @@ beforeEach(async () => {
 const key = { type: 'download_key', id: 1, key: 'a-key', game_id: 1 };
 const summaryOf = (...summary: string[]) => ok(expect.objectContaining({ summary }));
 
-/** Users are looked for before purchases are, and keys behind them. */
+/** Users are looked up before purchases, and keys after them. */
 const holdUser = () => hold('SELECT FROM users WHERE id = 1 FOR UPDATE');
 const holdKey = () => hold('SELECT FROM download_keys WHERE id = 1 FOR UPDATE');
 const otherUser = user(1, { gamer: false });
 const otherKey = { ...key, downloads: 5 };
 
-bothWays('a purchase that others write while an import runs', () => {
+bothWays('a purchase written by another client during an import', () => {
   afterEach(async () => expect(await salesAsKept()).toEqual(await salesByDefinition()));
 
-  test('before it is looked for, is one sale', async () => {
+  test('before it is looked up, results in one sale', async () => {
     const { release } = await holdUser();
     const response = sendImport([otherUser, purchase(1)]);
     await blocked();
@@ -67,7 +67,7 @@ bothWays('a purchase that others write while an import runs', () => {
     );
   });
 
-  test('after it was not found, is one sale', async () => {
+  test('after it was not found, results in one sale', async () => {
     await imported(key);
     const { release } = await holdKey();
     const response = sendImport([purchase(1, { amount: 700 }), otherKey]);
@@ -79,7 +79,7 @@ bothWays('a purchase that others write while an import runs', () => {
     );
   });
 
-  test('and delete before it is looked for, is sold anew', async () => {
+  test('and delete before it is looked up, is created again', async () => {
     await imported(purchase(1, { status: 'refunded' }));
     const { release } = await holdUser();
     const response = sendImport([otherUser, purchase(1, { status: 'complete' })]);
@@ -91,7 +91,7 @@ bothWays('a purchase that others write while an import runs', () => {
     );
   });
 
-  test('and delete after it was found to be the same, is gone', async () => {
+  test('and delete after it was found unchanged, stays deleted', async () => {
     await imported(purchase(1), purchase(2), key);
     const { release } = await holdKey();
     const response = sendImport([purchase(1), purchase(2, { amount: 700 }), otherKey]);
@@ -105,7 +105,7 @@ bothWays('a purchase that others write while an import runs', () => {
     expect(await sql('SELECT id FROM purchases')).toEqual([{ id: 2 }]);
   });
 
-  test('and delete while it is about to change, is sold anew', async () => {
+  test('and delete while it is about to be updated, is created again', async () => {
     await imported(purchase(1, { status: 'refunded' }));
     const { commit } = await hold('DELETE FROM purchases WHERE id = 1');
     const response = sendImport([purchase(1, { status: 'complete' })]);
@@ -114,7 +114,7 @@ bothWays('a purchase that others write while an import runs', () => {
     expect(await response).toEqual(summaryOf('purchases 1 new, 0 changed, 0 unchanged'));
   });
 
-  test('and refund after it was found to be the same, stays refunded', async () => {
+  test('and refund after it was found unchanged, stays refunded', async () => {
     await imported(purchase(1), key);
     const { release } = await holdKey();
     const response = sendImport([purchase(1), otherKey]);
@@ -132,7 +132,7 @@ bothWays('games whose sales an import changes', () => {
   test.each([
     ['a purchase that costs more', 1, { amount: 501 }],
     ['a purchase that moves to the game', 2, { game_id: 1 }],
-  ])('%s is compared with what others earn the game meanwhile', async (_, game_id, change) => {
+  ])('compares %s with what other purchases earn the game in the meantime', async (_, game_id, change) => {
     await imported(game(2), purchase(1, { game_id }));
     const { commit } = await hold(`SELECT FROM games WHERE id = 1 FOR NO KEY UPDATE;
       INSERT INTO game_earnings VALUES (1, 'USD', ${MOST})
@@ -148,7 +148,7 @@ bothWays('games whose sales an import changes', () => {
   test.each([
     ['new', 2],
     ['changed', 1],
-  ])('games of a %s purchase are locked in the order of their ids', async (_, id) => {
+  ])('locks the games of a %s purchase in the order of their IDs', async (_, id) => {
     await imported(game(2), game(3), purchase(1, { game_id: [2, 3] }));
     const { query, release } = await hold('SELECT FROM games WHERE id = 1 FOR NO KEY UPDATE');
     const response = sendImport([purchase(id, { game_id: [3, 2, 1] })]);
@@ -160,9 +160,9 @@ bothWays('games whose sales an import changes', () => {
   });
 });
 
-describe('ids', () => {
-  test('an id that the service has drawn is not taken for a stored record that somebody gives meanwhile', async () => {
-    // A transaction that writes purchases keeps the large import from moving the sequence.
+describe('IDs', () => {
+  test('an ID assigned by the service is not mistaken for a record imported in the meantime', async () => {
+    // A transaction that writes purchases prevents the large import from advancing the sequence.
     const { release } = await hold('LOCK TABLE purchases IN ROW EXCLUSIVE MODE');
     const large = importDirectly([purchase(900_000), { ...purchase(2), id: undefined, reference: 'made' }]);
     await blocked();
@@ -176,8 +176,8 @@ describe('ids', () => {
     expect(await salesAsKept()).toEqual(await salesByDefinition());
   });
 
-  test('a sequence is not moved back, whoever moves it at the same time', async () => {
-    // Whoever moves it waits here, after it has looked where it stands.
+  test('a sequence never moves back, even with concurrent changes', async () => {
+    // The import waits here, after it has read the sequence.
     const { release } = await hold('ALTER SEQUENCE users_id_seq CACHE 1');
     const far = sendSmall([user(9_000_000)]);
     await blocked();
@@ -194,7 +194,7 @@ describe('ids', () => {
 const holdGame = () => hold('SELECT FROM games WHERE id = 1 FOR UPDATE');
 const statuses = (responses: { status: number }[]) => [...new Set(responses.map(({ status }) => status))];
 
-/** Sends an import on a connection of its own, and waits for nothing. */
+/** Sends an import on its own connection, without waiting. */
 function begin(body: string): ClientRequest {
   const one = request(`${baseUrl()}/operator/import`, {
     method: 'POST',
@@ -206,13 +206,13 @@ function begin(body: string): ClientRequest {
 }
 
 describe('locks', () => {
-  test('a large import that waits for a small one, which waits for it, goes on', async () => {
+  test('a large import and a small one that wait for each other both complete', async () => {
     const collection = { type: 'collection', id: 1, user_id: 1, title: 'One' };
     await imported(collection);
     const user = await holdUser();
     const small = sendSmall([{ ...collection, title: 'Two' }, otherUser, game(1, { title: 'Two' })]);
     await blocked();
-    // It waits first, so that the server would end it, and not the small one, a second later.
+    // It waits first, so that a second later the server would cancel it and not the small import.
     const large = await holdGame();
     const waiting = large.query('SELECT FROM collections WHERE id = 1 FOR UPDATE');
     await blocked(2);
@@ -222,25 +222,25 @@ describe('locks', () => {
     expect(await small).toMatchObject({ status: 200 });
   });
 
-  test('those that waited for too long get no transaction more, and others are served', async () => {
+  test('imports that waited too long get no further transaction, and others are processed', async () => {
     const { headers } = await make.user({ username: 'bystander' });
     const [user, game] = [await holdUser(), await holdGame()];
     const ahead = [otherUser, { type: 'user', id: 1, display_name: 'Leaf' }].map((line) => sendSmall([line]));
     await blocked(2);
-    // They share the next transaction, which waits for the game. Tried apart, each would wait for it once more.
+    // They share the next transaction, which waits for the game. Run separately, each of them would wait for it again.
     const behind = Promise.all(Array.from({ length: 40 }, (_, i) => sendSmall([purchase(i + 1)])));
     expect((await send('GET', '/profile', { headers })).status).toBe(200);
     await user.release();
     expect(statuses(await Promise.all(ahead))).toEqual([200]);
     expect(statuses(await behind)).toEqual([503]);
-    // Nobody waits any more, so what needs no lock has its turn although the game is still held.
+    // Nothing waits any longer, so an import that doesn't need the lock is processed while the game is still locked.
     expect(await sendSmall([otherUser])).toMatchObject({ status: 200 });
     await game.release();
     await imported(purchase(1));
     expect(await salesAsKept()).toEqual(await salesByDefinition());
   });
 
-  test('a sender that hangs up while it waits has imported nothing', async () => {
+  test('a client that disconnects while its import waits has imported nothing', async () => {
     const { release } = await holdGame();
     const ahead = [1, 2].map((id) => sendSmall([purchase(id)]));
     await blocked(2);
@@ -248,7 +248,7 @@ describe('locks', () => {
     const { inFlight } = theApp().get(RequestGate);
     const { short } = theApp().get(SmallImports) as unknown as { short: { waiting: Set<unknown> } };
     await until(() => short.waiting.size === 1);
-    // One that closes its half of the connection may still read.
+    // A client that closes its half of the connection may still read.
     gone.socket!.resetAndDestroy();
     await until(() => inFlight.count === 2);
     await release();
@@ -256,7 +256,7 @@ describe('locks', () => {
     expect(await sql('SELECT id FROM purchases ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }, { id: 4 }]);
   });
 
-  test('a new purchase costs two round trips', async () => {
+  test('a new purchase needs two round trips', async () => {
     const proxy = await FaultyProxy.before(databaseUrl());
     const replica = await openApp({ OPERATOR_TOKEN, DATABASE_URL: proxy.through(databaseUrl()) });
     for (const poller of [KeyChanges, BuildChanges]) replica.get(poller).stopPolling();
@@ -272,10 +272,10 @@ describe('locks', () => {
       return proxy.roundTrips - before;
     };
     try {
-      // The first ones move the sequence, and prepare statements.
+      // The first imports advance the sequence and prepare statements.
       for (let id = 1; id < 9; id++) await post(id);
-      // Opening a connection takes four round trips: with a longer delay, more time than the pool allows. And the pool
-      // opens one where the audit log is written meanwhile, whose statements don't count here.
+      // Opening a connection takes four round trips, which with a longer delay exceed the timeout of the pool. The pool
+      // opens one when the audit log is written at the same time; its statements don't count here.
       proxy.delay = 20;
       proxy.counts = (sent) => sent.includes('given_rows');
       const costs: number[] = [];
@@ -288,7 +288,7 @@ describe('locks', () => {
     }
   });
 
-  test('a deletion that waited for too long behind another is rejected and not done', async () => {
+  test('a deletion that waited too long behind another is rejected and not executed', async () => {
     await imported(purchase(1, { status: 'refunded' }), purchase(2, { status: 'refunded' }));
     const { release } = await hold('SELECT FROM purchases WHERE id = 1 FOR UPDATE');
     theClock().stop();
@@ -305,9 +305,9 @@ describe('locks', () => {
     expect(await sql('SELECT id FROM purchases')).toHaveLength(2);
   });
 
-  test('32 MiB may wait, what is more is told at once, and who hangs up makes room', async () => {
+  test('up to 32 MiB may wait, more is rejected at once, and disconnected clients release their share', async () => {
     const { release } = await holdGame();
-    // Blanks, as these are about bytes: records would take time to read.
+    // Spaces, because this is about bytes: records would take time to parse.
     const blanks = ' '.repeat(15_000);
     const body = (i: number) =>
       Array.from({ length: 60 }, (_, k) => JSON.stringify(purchase(i * 60 + k + 1)) + blanks).join('\n');
@@ -320,7 +320,7 @@ describe('locks', () => {
       });
     const ahead = [statusOf(begin(body(100))), statusOf(begin(body(101)))];
     await blocked(2);
-    // None of them has waited too long: the clock has stopped.
+    // None of them has waited too long, because the clock is stopped.
     theClock().stop();
     const waiting = Array.from({ length: 40 }, (_, i) => begin(body(i)));
     expect(await Promise.race(waiting.map(statusOf))).toBe(503);
@@ -333,13 +333,13 @@ describe('locks', () => {
     expect(await Promise.all(ahead)).toEqual([200, 200]);
   });
 
-  test('2,000 may wait', async () => {
+  test('up to 2,000 imports may wait', async () => {
     const { release } = await holdGame();
     const ahead = [1, 2].map((id) => sendSmall([purchase(id)]));
     await blocked(2);
     const imports = theApp().get(SmallImports);
     const hangUp = new AbortController();
-    // Not by HTTP, where so many take long to arrive.
+    // Not over HTTP, where this many would take long to arrive.
     theClock().stop();
     const waiting = Array.from({ length: 2000 }, () =>
       imports.run(new SmallImport(imports.types), hangUp.signal),

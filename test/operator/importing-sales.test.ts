@@ -29,7 +29,7 @@ beforeEach(async () => {
 });
 
 bothWays('sales', () => {
-  test('a bundle is split evenly, the rest to the lowest ids, and every change is followed', async () => {
+  test('splits a bundle evenly, with the remainder to the lowest IDs, and follows every change', async () => {
     await imported(user(1), game(1), game(2), game(3));
     const kept = () => salesAsKept();
     await imported(purchase(1, { game_id: [3, 1, 2], amount: 500 }), purchase(2, { amount: 0 }));
@@ -46,7 +46,7 @@ bothWays('sales', () => {
     ]);
   });
 
-  test('games whose count stays are not written', async () => {
+  test('does not write games whose count is unchanged', async () => {
     await imported(user(1), game(1), game(2), purchase(1), purchase(2, { game_id: 2 }));
     const version = () => sql('SELECT id, xmin::text, ctid::text FROM games ORDER BY id');
     const before = await version();
@@ -54,7 +54,7 @@ bothWays('sales', () => {
     expect(await version()).toEqual(before);
   });
 
-  test('days and months are those of the purchase in UTC, and a purchase takes its share along to another one', async () => {
+  test("assigns days and months in UTC and moves a purchase's share along with its date", async () => {
     await imported(user(1), game(1), game(2));
     const periods = async () => (await salesAsKept()).map((one) => one.periods);
     await imported(
@@ -77,7 +77,7 @@ bothWays('sales', () => {
     ]);
     await imported({ type: 'purchase', id: 1, status: 'refunded' });
     expect(await periods()).toEqual([{ 'day 2024-02-28 USD': [1, 0], 'month 2024-02-01 USD': [1, 0] }, null]);
-    // One less that cost nothing, beside one that costs more than before.
+    // One free purchase less, and another one that costs more than before.
     await imported(purchase(3, { amount: 300, created_at: '2024-02-28T00:00:00Z' }));
     await imported({ type: 'purchase', id: 2, status: 'refunded' }, { type: 'purchase', id: 3, amount: 301 });
     expect(await periods()).toEqual([
@@ -89,7 +89,7 @@ bothWays('sales', () => {
     expect(await periods()).toEqual([null, null]);
   });
 
-  test('however purchases come, change and go, counts, earnings, days and months are what they come to', async () => {
+  test('counts, earnings, days and months match the purchases after any sequence of changes', async () => {
     const games = [1, 2, 3, 4];
     const amount = fc.integer({ min: 0, max: 1000 });
     const created_at = fc.constantFrom(
@@ -123,7 +123,8 @@ bothWays('sales', () => {
         for (const [i, round] of rounds.entries()) {
           const records = round.map(({ id, whole, part }) => {
             const known = statuses.get(id);
-            // What is new is whole, and what is complete must not be deleted. Half of the others are changed in part.
+            // A new purchase has all fields, and a complete one can't be deleted. Half of the other changes are
+            // partial.
             const isPart = known && whole.amount % 2 === 0 && !('deleted' in part && known === 'complete');
             if (!isPart) {
               statuses.set(id, whole.status ?? known ?? 'complete');
@@ -141,7 +142,7 @@ bothWays('sales', () => {
     );
   }, 60_000);
 
-  test('earnings beyond what a number holds', async () => {
+  test('earnings beyond the range of a number', async () => {
     const amount = Number.MAX_SAFE_INTEGER;
     expect(await problemsOf(user(1), game(1), purchase(1, { amount }), purchase(2, { amount }))).toEqual([
       'line 3: game 1: earnings in USD would be more than 9007199254740991',
@@ -154,7 +155,7 @@ bothWays('sales', () => {
   });
 });
 
-describe('many senders at once', () => {
+describe('concurrent clients', () => {
   const GAMES = [1, 2, 3, 4, 5];
   const GIVEN_BY_ALL = [1, 2, 3];
   const fields = {
@@ -162,7 +163,7 @@ describe('many senders at once', () => {
     amount: fc.integer({ min: 0, max: 1000 }),
     currency: fc.constantFrom('USD', 'EUR'),
     status: fc.constantFrom('complete', 'complete', 'refunded', 'pending'),
-    // Another day, and another month.
+    // On another day, and in another month.
     created_at: fc.constantFrom('2024-02-28T23:59:59Z', '2024-02-29T00:00:00Z', '2024-03-01T00:00:00Z'),
     user_id: fc.constantFrom(1, 2, null),
     with_key: fc.boolean(),
@@ -181,7 +182,7 @@ describe('many senders at once', () => {
   type State = Step['state'];
   const senders = fc.array(fc.array(step, { minLength: 1, maxLength: 8 }), { minLength: 4, maxLength: 6 });
 
-  /** A purchase as it must be at the end, and by game whether its key is revoked. */
+  /** A purchase in its expected final state, with its games and whether their keys are revoked. */
   type Model = Omit<State, 'with_key'> & { keys: Record<number, boolean> };
 
   function changed(model: Model | undefined, { with_key, ...change }: Partial<State>): Model {
@@ -190,7 +191,7 @@ describe('many senders at once', () => {
     return { ...rest, keys: { ...Object.fromEntries(made.map((game) => [game, false])), ...keys } };
   }
 
-  /** Sends again what was rejected for a while. */
+  /** Retries requests that were rejected temporarily. */
   async function again(ask: () => Promise<HttpResponse>) {
     for (let attempt = 0; attempt < 10; attempt++) {
       const { status, body } = await ask();
@@ -207,7 +208,7 @@ describe('many senders at once', () => {
       }),
     );
 
-  /** One sender, who waits for each response; what its own purchases must be at the end. */
+  /** A client that waits for each response; returns the expected final state of its own purchases. */
   async function runSender(sender: number, steps: Step[]) {
     const models = new Map<string, Model>();
     const right = async (response: Promise<HttpResponse>) =>
@@ -259,7 +260,7 @@ describe('many senders at once', () => {
           `SELECT purchase_id AS id FROM purchase_references WHERE reference = $1`,
           [reference],
         )) as [{ id: number }];
-        // The source's own purchase, which has the ID that the service assigned to this one.
+        // The source's own purchase, whose ID the service has assigned to this one.
         expect(await send(purchase(id, { ...state, email: 'other@example.com' }))).toEqual(
           failure(400, `line 1: purchase ${id}: was created by this service for another buyer or game`),
         );
@@ -271,11 +272,11 @@ describe('many senders at once', () => {
     return models;
   }
 
-  test('each gets its own response, and sums are exact, with large imports in between', async () => {
+  test('get their own responses and exact totals, with large imports in between', async () => {
     await fc.assert(
       fc.asyncProperty(senders, state, async (all, given) => {
         await sql('TRUNCATE users, games, purchases CASCADE');
-        // Ids that the service makes are none of those that are given.
+        // IDs that the service assigns must not collide with those of the test.
         await sql(`SELECT setval('purchases_id_seq', greatest(last_value, 10000)) FROM purchases_id_seq`);
         await imported(user(1), user(2), ...GAMES.map((id) => game(id)));
         const large = async () => {
@@ -314,7 +315,7 @@ describe('many senders at once', () => {
     );
   }, 120_000);
 
-  test('requests of one record share transactions, and each has its own response', async () => {
+  test('share transactions for single-record requests, each with its own response', async () => {
     await imported(user(1), game(1));
     const transactions = async () =>
       (await sql<{ count: number }>(`SELECT count(DISTINCT xmin::text) AS count FROM purchases`))[0]!.count;
@@ -343,7 +344,7 @@ describe('many senders at once', () => {
     expect(await salesAsKept()).toMatchObject([{ purchases_count: 54, earnings: { USD: 54 * 500 } }]);
   });
 
-  test('each record of a lone sender takes one transaction', async () => {
+  test('do not delay a lone client, whose records take one transaction each', async () => {
     await imported(user(1), game(1), purchase(1));
     const connections = jest.spyOn(theApp().get(Database), 'connection');
     try {
@@ -359,7 +360,7 @@ describe('many senders at once', () => {
     expect(await salesAsKept()).toMatchObject([{ purchases_count: 2, earnings: { USD: 1200 } }]);
   });
 
-  test('one record of many senders is one record', async () => {
+  test('write the same record once', async () => {
     await imported(user(1), game(1));
     const responses = await Promise.all(
       Array.from({ length: 20 }, (_, i) => send(purchase(1, { amount: 100 + i }))),
@@ -372,7 +373,7 @@ describe('many senders at once', () => {
     expect(await salesAsKept()).toEqual(await salesByDefinition());
   });
 
-  test('names are not swapped between senders', async () => {
+  test('cannot swap names between requests', async () => {
     await imported(user(1, { username: 'one' }), user(2, { username: 'two' }));
     const responses = await Promise.all([
       send({ type: 'user', id: 1, username: 'two' }),
@@ -381,7 +382,7 @@ describe('many senders at once', () => {
     expect(responses.map(({ status }) => status)).toEqual([400, 400]);
   });
 
-  test('a large import that writes a game does not keep others from selling another', async () => {
+  test('can sell a game while a large import writes another', async () => {
     await imported(user(1), game(1), game(2));
     const { commit } = await hold(`UPDATE games SET title = 'held' WHERE id = 1`);
     const behind = sendImport([purchase(1)]);

@@ -25,7 +25,7 @@ const build = (fields: object = {}) => ({
 });
 
 bothWays('uploads', () => {
-  test('a file is stored with its key, size and MD5', async () => {
+  test('stores a file with its key, size and MD5', async () => {
     const file = { key: 'moon/moon 1+2.zip', size: 42, md5_hash: MD5.toUpperCase() };
     expect(await imported(upload({ file, traits: ['p_windows', 'demo'], upload_type: 'mod' }))).toEqual([
       'uploads 1 new, 0 changed, 0 unchanged',
@@ -46,7 +46,7 @@ bothWays('uploads', () => {
     expect(await imported(upload({ file }))).toEqual(['uploads 0 new, 0 changed, 1 unchanged']);
   });
 
-  test('a partial record keeps absent fields, and may move the upload from a file to a channel', async () => {
+  test('a partial record keeps absent fields and can replace the file of an upload with a channel', async () => {
     await imported(upload({ file: { url: 'https://cdn.example.com/a.zip', size: 1 }, position: 3 }));
     expect(await imported({ type: 'upload', id: 1, position: 4 })).toEqual([
       'uploads 0 new, 1 changed, 0 unchanged',
@@ -61,7 +61,7 @@ bothWays('uploads', () => {
 
   const oneSource = 'upload 1: exactly one of file, channel_name, external_url is required';
 
-  test('a partial record may not leave two sources or none', async () => {
+  test('a partial record cannot leave two sources or none', async () => {
     await imported(upload({ channel_name: 'windows' }));
     expect(await problemsOf({ type: 'upload', id: 1, external_url: 'https://example.com/' })).toEqual([
       `line 1: ${oneSource}`,
@@ -92,14 +92,14 @@ bothWays('uploads', () => {
       { file: { key, size: 1 } },
       /upload 1: file.key must (be the path of a file|not be empty)/,
     ]),
-  ])('%j is a problem', async (fields, problem) => {
+  ])('reports %j', async (fields, problem) => {
     const found = await problemsOf(upload(fields));
     expect(found).toEqual([
       typeof problem === 'string' ? `line 1: ${problem}` : expect.stringMatching(problem),
     ]);
   });
 
-  test('a build has a file, and a time of its last change', async () => {
+  test('a build has a file and the time of its last change', async () => {
     await imported(build(), upload({ channel_name: 'windows' }));
     expect(await sql('SELECT size, updated_at FROM builds')).toEqual([{ size: null, updated_at: null }]);
     await imported({ type: 'build', id: 1, file: { key: 'moon/1.zip', size: 7 } });
@@ -108,7 +108,7 @@ bothWays('uploads', () => {
     ).toEqual([{ file_key: 'moon/1.zip', size: 7, md5_hash: null, updated: true }]);
   });
 
-  test('a game takes its uploads with it, and an upload can be deleted alone', async () => {
+  test('an upload is deleted with its game or on its own', async () => {
     await imported(build(), upload({ channel_name: 'windows' }), upload({ id: 2, channel_name: 'linux' }));
     expect(await imported({ type: 'upload', id: 2, deleted: true })).toEqual([
       'uploads 0 new, 0 changed, 0 unchanged, 1 deleted',
@@ -118,7 +118,7 @@ bothWays('uploads', () => {
   });
 });
 
-test('a large import writes uploads, too', async () => {
+test('a large import writes uploads', async () => {
   const records = Array.from({ length: 12_000 }, (_, i) =>
     upload({ id: i + 1, external_url: 'https://example.com/' }),
   );

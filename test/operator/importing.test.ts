@@ -83,7 +83,7 @@ const application = (client_id: string, fields: object = {}) => ({
 const row = async (table: string, id: number | string = 1, key = 'id') =>
   (await sql(`SELECT * FROM ${table} WHERE ${key} = $1`, [id]))[0];
 
-describe('a key that an import changes is what it says at the next request of the same replica', () => {
+describe('a changed API key takes effect at the next request to the same replica', () => {
   const profileWith = (key: string) => new Actor(1, 'user1', key).get('/profile');
 
   test.each([
@@ -91,7 +91,7 @@ describe('a key that an import changes is what it says at the next request of th
     ['narrowed', { scopes: ['collection:view'] }, failure(403, 'api key does not permit `profile:me`')],
   ])('%s', async (_change, fields, response) => {
     await imported(user(1), apiKey('a-key-of-somebody'), apiKey('another-key'));
-    // One key has been cached for a while, the other one was looked up just now.
+    // One key was cached a while ago, the other one was looked up just now.
     for (let i = 0; i < 3; i++) {
       expect((await profileWith('a-key-of-somebody')).status).toBe(200);
       theClock().advance(300);
@@ -105,16 +105,16 @@ describe('a key that an import changes is what it says at the next request of th
   });
 });
 
-describe('who may import', () => {
-  test('nobody without a token', async () => {
+describe('permissions to import', () => {
+  test('require a token', async () => {
     expect(await anonymous.post('/operator/import')).toEqual(failure(401, 'authentication required'));
   });
-  test('nobody with another token, an API key included', async () => {
+  test('are not granted by another token or an API key', async () => {
     await imported(user(1), apiKey('a-key-of-somebody'));
     expect(await sendImport([user(2)], 'another token')).toEqual(failure(401, 'invalid token'));
     expect(await sendImport([user(2)], 'a-key-of-somebody')).toEqual(failure(401, 'invalid token'));
   });
-  test('nothing but NDJSON is taken', async () => {
+  test('accepts only NDJSON', async () => {
     const { status, body } = await send('POST', '/operator/import', {
       headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
       body: '{}',
@@ -123,8 +123,8 @@ describe('who may import', () => {
   });
 });
 
-bothWays('what is imported', () => {
-  test('every type, in any order, and the API shows it', async () => {
+bothWays('imported records', () => {
+  test('imports every record type in any order, visible through the API', async () => {
     const summary = await imported(
       apiKey('a-key-to-read-with'),
       application('companion'),
@@ -185,7 +185,7 @@ bothWays('what is imported', () => {
     });
   });
 
-  test('the response has the counts as numbers too', async () => {
+  test('returns the counts as numbers as well', async () => {
     await imported(user(1), user(2));
     expect(await sendImport([user(1), user(2, { gamer: false }), user(3)])).toEqual(
       ok({
@@ -195,7 +195,7 @@ bothWays('what is imported', () => {
     );
   });
 
-  test('a second time changes nothing, not even a row version', async () => {
+  test('changes nothing the second time, not even a row version', async () => {
     const lines = [...demoRecords({ api_key: 'a-demo-key-for-tests', password: 'a password' })];
     await imported(...lines);
     const before = await everything();
@@ -205,7 +205,7 @@ bothWays('what is imported', () => {
     expect(await everything()).toEqual(before);
   });
 
-  test('an absent field keeps its value, null clears it, and a required one is replaced', async () => {
+  test('keeps the value of an absent field, clears null, and replaces a required one', async () => {
     await imported(
       user(1, { display_name: 'Leaf', gamer: false, developer: true, created_at: '2014-01-01T00:00:00Z' }),
       game(1, { short_text: 'short', min_price: 5, traits: ['p_osx'], published_at: '2014-01-01T00:00:00Z' }),
@@ -233,7 +233,7 @@ bothWays('what is imported', () => {
     expect(await row('download_keys')).toMatchObject({ email: null, downloads: 0 });
   });
 
-  test('lists are replaced, kept where absent and emptied by null', async () => {
+  test('replaces lists, keeps absent ones, and empties them for null', async () => {
     const emails = () => sql('SELECT email, verified FROM user_emails WHERE user_id = 1 ORDER BY email');
     const admins = () => sql('SELECT user_id FROM game_admins WHERE game_id = 1 ORDER BY user_id');
     await imported(
@@ -271,7 +271,7 @@ bothWays('what is imported', () => {
     expect([await emails(), await admins()]).toEqual([[], []]);
   });
 
-  test('a unique value may change hands', async () => {
+  test('can move a unique value to another record', async () => {
     const verified = (email: string) => [{ email, verified: true }];
     await imported(
       user(1, { username: 'one', emails: verified('one@example.com') }),
@@ -298,7 +298,7 @@ bothWays('what is imported', () => {
     ]);
   });
 
-  test('a name that its holder gives up in the same stream is free', async () => {
+  test('can reuse a name that its owner gives up in the same stream', async () => {
     await imported(user(1, { username: 'wanted' }));
     await imported(user(2, { username: 'wanted' }), user(1, { username: 'released' }));
     expect(await sql('SELECT username FROM users ORDER BY id')).toEqual([
@@ -307,7 +307,7 @@ bothWays('what is imported', () => {
     ]);
   });
 
-  test('texts come through as they are', async () => {
+  test('imports text unchanged', async () => {
     const title = 'Tab\there, "quotes", back\\slash, new\nline, \\N, 月, \u2028 and 🎮';
     await imported(user(1), game(1, { title, short_text: '\\.' }));
     expect(await row('games')).toMatchObject({ title, short_text: '\\.' });
@@ -318,7 +318,7 @@ bothWays('what is imported', () => {
     });
   });
 
-  test('an application takes tokens in the redirect, and starts games, only if its record says so', async () => {
+  test('enables the implicit flow and starting games for an app only if its record says so', async () => {
     const allows = async (client_id: string) => {
       const { implicit_allowed, may_start_games } = (await row(
         'oauth_applications',
@@ -332,7 +332,7 @@ bothWays('what is imported', () => {
     await imported(user(1), application('silent'), application('open', both));
     expect(await allows('silent')).toEqual(none);
     expect(await allows('open')).toEqual(both);
-    // What was switched on a page stays as it is, unless the record says something.
+    // A setting changed on a page stays unless the record contains it.
     await sql(`UPDATE oauth_applications SET implicit_allowed = true WHERE client_id = 'silent'`);
     expect(await imported(application('silent'), application('open'))).toEqual([
       'oauth_applications 0 new, 0 changed, 2 unchanged',
@@ -343,13 +343,13 @@ bothWays('what is imported', () => {
     expect(await allows('silent')).toEqual(none);
   });
 
-  test('blank lines, CRLF, a byte order mark and a missing last newline are fine', async () => {
+  test('accepts blank lines, CRLF, a byte order mark and a missing final newline', async () => {
     const text = `\ufeff${JSON.stringify(user(1))}\r\n\r\n  \n${JSON.stringify(user(2))}`;
     expect(await imported(text)).toEqual(['users 2 new, 0 changed, 0 unchanged']);
     expect(await imported('')).toEqual([]);
   });
 
-  test('lines may come in pieces of any size', async () => {
+  test('accepts lines split into chunks of any size', async () => {
     const bytes = Buffer.from(ndjson([user(1, { display_name: '月🎮' }), '', user(2), user(3)]));
     async function* pieces() {
       for (let at = 0; at < bytes.length; at += 3) yield bytes.subarray(at, at + 3);
@@ -360,7 +360,7 @@ bothWays('what is imported', () => {
 });
 
 bothWays('secrets', () => {
-  test('an API key is stored as a hash and a hint that does not give it away', async () => {
+  test('stores an API key as a hash and a hint that does not reveal it', async () => {
     await imported(
       user(1),
       user(2),
@@ -373,7 +373,7 @@ bothWays('secrets', () => {
     expect(await new Actor(1, 'user1', 'a-rather-long-key-1234567890').get('/credentials/info')).toEqual(
       ok({ type: 'key', scopes: ['profile:me'] }),
     );
-    // The key is what its record is found by.
+    // The record is identified by its key.
     expect(
       await imported(
         apiKey('abc', { revoked_at: '2020-01-01T00:00:00Z' }),
@@ -383,7 +383,7 @@ bothWays('secrets', () => {
     expect(await new Actor(1, 'user1', 'abc').get('/credentials/info')).toEqual(failure(401, 'invalid key'));
   });
 
-  test('a password is stored as a hash, which stays while the password stays', async () => {
+  test('stores a password as a hash, which stays while the password is unchanged', async () => {
     const hash = async () => (await row('users'))!.password_hash as string;
     await imported(user(1, { password: 'first password' }));
     const first = await hash();
@@ -402,7 +402,7 @@ bothWays('secrets', () => {
     expect(await hash()).toBeNull();
   });
 
-  test('a hash of another system is stored as it is, stays while a record leaves it out, and null clears it', async () => {
+  test("stores another system's hash, keeps it while absent, and clears it for null", async () => {
     const hash = async () => (await row('users'))!.password_hash as string;
     const other = await bcryptHash('from another store', 4);
     await imported(user(1, { password_hash: other }));
@@ -418,7 +418,7 @@ bothWays('secrets', () => {
     expect(await hash()).toBeNull();
   });
 
-  test('no problem and no log line tells a key or a password', async () => {
+  test('reveals no key or password in a problem or log line', async () => {
     const problems = await problemsOf(
       user(1, { password: 'a secret password', nothing: 1 }),
       apiKey('a-secret-key', { user_id: 9 }),
@@ -671,7 +671,7 @@ bothWays('problems', () => {
     expect(await problemsOf(...parents, line)).toEqual([`line 3: ${problem}`]);
   });
 
-  test('bytes that are not UTF-8 are found on their line', async () => {
+  test('reports invalid UTF-8 with its line', async () => {
     const { status, body } = await send('POST', '/operator/import', {
       headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/x-ndjson' },
       body: Buffer.concat([
@@ -683,7 +683,7 @@ bothWays('problems', () => {
     expect({ status, body }).toEqual(failure(400, 'line 3: is not valid UTF-8'));
   });
 
-  test('a line that is too long is one problem, and costs no memory', async () => {
+  test('reports a line that is too long once, without buffering it', async () => {
     async function* endless() {
       yield Buffer.from(`${JSON.stringify(user(1))}\n"`);
       for (let i = 0; i < 40; i++) yield Buffer.alloc(1024 * 1024, 'x');
@@ -694,7 +694,7 @@ bothWays('problems', () => {
     });
   });
 
-  test('the first twenty are told, the others counted', async () => {
+  test('lists the first twenty problems and counts the others', async () => {
     const lines = Array.from({ length: 25 }, (_, i) => user(i + 1, { gamer: 1 }));
     const problems = await problemsOf(...lines);
     expect(problems).toHaveLength(21);
@@ -703,14 +703,14 @@ bothWays('problems', () => {
     expect((await problemsOf(...lines.slice(0, 21))).at(-1)).toBe('and 1 more problem');
   });
 
-  test('a record can have several', async () => {
+  test('a record can have several problems', async () => {
     expect(await problemsOf(user(1, { gamer: 1, developer: 2 }))).toEqual([
       'line 1: user 1: gamer must be true or false',
       'line 1: user 1: developer must be true or false',
     ]);
   });
 
-  test('references to nothing are told by the line of the record that has them, in the order of lines', async () => {
+  test('reports missing references in the order of the referring lines', async () => {
     expect(
       await problemsOf(
         purchase(7, { game_id: 99, user_id: 98 }),
@@ -738,24 +738,24 @@ bothWays('problems', () => {
     ]);
   });
 
-  test('a bundle names the game that is missing', async () => {
+  test('reports which game of a bundle is missing', async () => {
     expect(await problemsOf(user(1), game(1), purchase(7, { game_id: [99, 1] }))).toEqual([
       'line 3: purchase 7: game 99 does not exist',
     ]);
   });
 
-  test('what refers to a record with a problem is not called a problem too', async () => {
+  test('does not report references to a record with a problem', async () => {
     expect(await problemsOf(user(1, { gamer: 1 }), game(1), purchase(1))).toEqual([
       'line 1: user 1: gamer must be true or false',
     ]);
   });
 
-  test('stored records may be referred to', async () => {
+  test('can reference stored records', async () => {
     await imported(user(1), game(1));
     expect(await imported(purchase(1))).toEqual(['purchases 1 new, 0 changed, 0 unchanged']);
   });
 
-  test('one value in two lines', async () => {
+  test('duplicate value in two lines', async () => {
     const verified = [{ email: 'A@example.com', verified: true }];
     expect(
       await problemsOf(
@@ -785,7 +785,7 @@ bothWays('problems', () => {
     ]);
   });
 
-  test('one value here and in the store', async () => {
+  test('duplicate value in a line and the store', async () => {
     await imported(
       user(1, { username: 'Leaf', emails: [{ email: 'a@example.com', verified: true }] }),
       game(1, { slug: 'x' }),
@@ -807,14 +807,14 @@ bothWays('problems', () => {
   });
 });
 
-/** A large import with or without the triggers, which do the same work as the import; or a small one. */
+/** A large import with or without triggers, which do the same work as the import, or a small one. */
 const importedBy = (way: string, lines: Line[]) =>
   way === 'small'
     ? imported(...lines)
     : importDirectly(lines, { prepare: (client) => client.query(`SET session_replication_role = ${way}`) });
 const ways = fc.constantFrom('small', 'origin', 'replica');
 
-test('however purchases change hands, their games know the buyer, in a small import, and in a large one with triggers and without them', async () => {
+test('games match the buyers of any changed purchases, in small imports and in large ones with and without triggers', async () => {
   const games = [1, 2, 3];
   const onePurchase = fc.record({
     id: fc.integer({ min: 1, max: 4 }),
@@ -842,7 +842,7 @@ test('however purchases change hands, their games know the buyer, in a small imp
   );
 }, 60_000);
 
-test('however purchases and keys change hands, keys know their account, in a small import, and in a large one with triggers and without them', async () => {
+test('keys match the accounts of any changed purchases and keys, in small imports and in large ones with and without triggers', async () => {
   const accounts = fc.constantFrom(1, 2, null, undefined);
   const onePurchase = fc.record({
     id: fc.integer({ min: 1, max: 3 }),
@@ -877,7 +877,7 @@ test('however purchases and keys change hands, keys know their account, in a sma
   );
 }, 60_000);
 
-test('however users are renamed and games change hands, games know the name of their owner, in a small import, and in a large one with triggers and without them', async () => {
+test('games match the names of their owners after any renames and transfers, in small imports and in large ones with and without triggers', async () => {
   const ids = [1, 2, 3];
   const names = fc.shuffledSubarray(['ash', 'birch', 'cedar', 'Ash-2'], { minLength: 3, maxLength: 3 });
   const imports = fc.record({
@@ -896,7 +896,7 @@ test('however users are renamed and games change hands, games know the name of t
       await sql('TRUNCATE users, games CASCADE');
       await imported(...ids.map((id) => user(id)));
       for (const { way, names, renamed, games } of rounds) {
-        // Those that are not renamed keep a name that nobody else gets.
+        // The others keep a name that no other user gets.
         const records = [
           ...renamed.map((id) => user(id, { username: names[id - 1] })),
           ...ids.filter((id) => !renamed.includes(id)).map((id) => user(id, { username: `user${id}` })),
@@ -911,9 +911,9 @@ test('however users are renamed and games change hands, games know the name of t
 }, 60_000);
 
 bothWays('owners', () => {
-  test('a game that is imported while its owner is renamed', async () => {
+  test('a game imported while its owner is renamed', async () => {
     await imported(user(1));
-    // The import waits where it writes users, until the owner of its game has a new name that is not committed yet.
+    // The import waits when it writes users, until the owner of its game has an uncommitted new name.
     await sql(`
     CREATE FUNCTION wait_for_rename() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END $$;
@@ -940,7 +940,7 @@ bothWays('collections', () => {
   const games = (...ids: number[]) => ids.map((game_id) => ({ game_id }));
   const store = [user(1), user(2), ...[1, 2, 3, 4, 5].map((id) => game(id))];
 
-  test('the list is replaced, in the order of display', async () => {
+  test('replaces the list, in display order', async () => {
     await imported(...store, collection(1, { games: games(3, 1, 2) }));
     for (const ids of [[1, 2, 3], [5, 4, 3, 2, 1], [2], [], [4, 2, 5], [2, 4, 5], [1, 2, 4, 5, 3]]) {
       await imported(collection(1, { games: games(...ids) }));
@@ -952,7 +952,7 @@ bothWays('collections', () => {
     expect([await order(), (await row('collections'))!.games_count]).toEqual([[], 0]);
   });
 
-  test('what stays in its place is not written', async () => {
+  test('does not write unmoved entries', async () => {
     await imported(...store, collection(1, { games: games(1, 2, 3) }));
     const before = await entries();
     await imported(collection(1, { games: games(1, 2, 3, 4) }));
@@ -961,7 +961,7 @@ bothWays('collections', () => {
     expect((await entries()).slice(0, 2)).toEqual(before.slice(0, 2));
   });
 
-  test('an entry keeps what is absent, and loses what is null', async () => {
+  test('an entry keeps absent fields and clears null ones', async () => {
     const entry = async () =>
       (await sql('SELECT blurb, user_id, created_at FROM collection_games WHERE collection_id = 1'))[0];
     await imported(
@@ -980,7 +980,7 @@ bothWays('collections', () => {
     expect(await entry()).toEqual({ ...before, blurb: null, user_id: 1 });
   });
 
-  test('a change is an update now, unless the record says when; no change is none', async () => {
+  test('sets updated_at to now for a change unless the record contains it, and keeps it without a change', async () => {
     const updated = async () => (await row('collections'))!.updated_at as string;
     await imported(...store, collection(1, { updated_at: '2015-01-01T00:00:00Z', games: games(1) }));
     const first = await updated();
@@ -995,7 +995,7 @@ bothWays('collections', () => {
     expect(await updated()).toContain('2016-01-01');
   });
 
-  test('HTML is stored as it is sanitised, and nothing as null', async () => {
+  test('stores sanitized HTML, and null for an empty result', async () => {
     await imported(
       ...store,
       collection(1, { description: '<p onclick="x()">Hi</p><script>no</script>' }),
@@ -1006,8 +1006,8 @@ bothWays('collections', () => {
   });
 });
 
-bothWays('ids', () => {
-  test('those that the service assigns come after those that were given', async () => {
+bothWays('IDs', () => {
+  test('assigns IDs after the imported ones', async () => {
     await imported(user(1), user(70_000));
     const [made] = await sql<{ id: number }>(`INSERT INTO users (username) VALUES ('made') RETURNING id`);
     expect(made!.id).toBeGreaterThan(70_000);
@@ -1016,7 +1016,7 @@ bothWays('ids', () => {
     expect(next!.id).toBe(made!.id + 1);
   });
 
-  test('the largest id leaves room for others', async () => {
+  test('leaves IDs free after the largest one', async () => {
     const id = Number.MAX_SAFE_INTEGER;
     await imported(user(id));
     expect(await row('users', id)).toMatchObject({ id });
@@ -1024,7 +1024,7 @@ bothWays('ids', () => {
     expect(made!.id).toBeLessThan(2 ** 52);
   });
 
-  test('what is counted never gets to ids that are left out', async () => {
+  test('never assigns IDs in the reserved range', async () => {
     const [before, first, last, after] = [2 ** 52 - 2 ** 40 - 1, 2 ** 52 - 2 ** 40, 2 ** 52 - 1, 2 ** 52];
     await imported(user(after));
     for (const id of [first, last]) {
@@ -1039,28 +1039,28 @@ bothWays('ids', () => {
     await sql(`SELECT setval('users_id_seq', 100000)`);
   });
 
-  test('a rejected import moves nothing', async () => {
+  test('does not advance the sequence for a rejected import', async () => {
     const sequence = () => sql('SELECT last_value, is_called FROM users_id_seq');
     const before = await sequence();
     await problemsOf(user(9_000_000), game(1, { user_id: 5 }));
     expect(await sequence()).toEqual(before);
   });
 
-  test('they never collide, however writes and imports mix', async () => {
+  test('never assigns a duplicate while writes and imports run concurrently', async () => {
     const [{ last }] = (await sql<{ last: number }>('SELECT last_value AS last FROM users_id_seq')) as [
       { last: number },
     ];
     let stop = false;
     const writers = [0, 1, 2].map(async (writer) => {
       for (let n = 0; !stop; n++) {
-        // Holds its id for a while before it is there for others to see.
+        // Holds its ID for a while before the row is visible to others.
         await sql(
           `WITH made AS (INSERT INTO users (username) VALUES ($1) RETURNING id) SELECT pg_sleep(0.002) FROM made`,
           [`w${writer}-${n}`],
         );
       }
     });
-    // Each import gives the very ids that the writers are about to get.
+    // Each import uses exactly the IDs that the writers are about to get.
     for (let round = 0; round < 15; round++) {
       const [{ next }] = (await sql<{ next: number }>('SELECT last_value AS next FROM users_id_seq')) as [
         { next: number },
@@ -1075,8 +1075,8 @@ bothWays('ids', () => {
   });
 });
 
-bothWays('at the same time', () => {
-  test('imports wait for each other, and none is lost', async () => {
+bothWays('concurrent imports', () => {
+  test('wait for each other and are all applied', async () => {
     await imported(user(1), game(1), game(2));
     await Promise.all(
       Array.from({ length: 6 }, (_, i) =>
@@ -1094,9 +1094,9 @@ bothWays('at the same time', () => {
   });
 });
 
-// A small one is held at such points in importing-races.test.ts.
+// Small imports are stopped at such points in importing-races.test.ts.
 describe('a large import', () => {
-  test('what is rejected by a constraint after the checks is checked again', async () => {
+  test('checks again after a constraint violation between check and write', async () => {
     // Takes the name between the check and the write.
     const interfering = (client: Client) => {
       const query = client.query.bind(client) as (...args: unknown[]) => unknown;
@@ -1112,8 +1112,8 @@ describe('a large import', () => {
   });
 });
 
-// A small import ends with its connection only while it waits: importing-races.test.ts.
-describe('what ends in the middle', () => {
+// A small import ends with its connection only while it waits; see importing-races.test.ts.
+describe('interrupted imports', () => {
   const nothingLeft = () =>
     until(async () => {
       const left = await sql(
@@ -1122,7 +1122,7 @@ describe('what ends in the middle', () => {
       return left.length === 0;
     });
 
-  test('a broken connection changes nothing', async () => {
+  test('change nothing after a broken connection', async () => {
     const { hostname, port } = new URL(baseUrl());
     const socket = connect(Number(port), hostname);
     const body = ndjson([user(1), user(2), '']);
@@ -1138,7 +1138,7 @@ describe('what ends in the middle', () => {
     expect(await sql('SELECT id FROM users')).toEqual([]);
   });
 
-  test('an interruption while it reads changes nothing', async () => {
+  test('change nothing after an interruption while reading', async () => {
     const interruption = new AbortController();
     async function* slow() {
       yield Buffer.from(`${JSON.stringify(user(1))}\n`);
@@ -1149,7 +1149,7 @@ describe('what ends in the middle', () => {
     expect(await sql('SELECT id FROM users')).toEqual([]);
   });
 
-  test('an interruption while it writes ends the statement at once', async () => {
+  test('cancel the statement at once after an interruption while writing', async () => {
     const interruption = new AbortController();
     await imported(user(1));
     // The row that the import is about to change.
@@ -1164,7 +1164,7 @@ describe('what ends in the middle', () => {
     expect(await row('users')).toMatchObject({ username: 'user1' });
   });
 
-  test('a source that fails changes nothing', async () => {
+  test('change nothing when the source fails', async () => {
     async function* failing() {
       yield Buffer.from(`${JSON.stringify(user(1))}\n`);
       throw new Error('the disk is gone');
@@ -1186,7 +1186,7 @@ describe('large imports', () => {
   const lines = () => [...demoRecords({ ...options, large_collection: 2000, api_keys: 50 })];
   const content = async () => {
     const all = Object.entries(await everything());
-    // Without row versions, and without what is now or nobody gave: the id of an API key. Digests are quick to compare.
+    // Without row versions and generated values (now, the ID of an API key). Digests are quick to compare.
     return all
       .filter(([table]) => table !== 'api_keys')
       .map(([table, rows]) => {
@@ -1197,7 +1197,7 @@ describe('large imports', () => {
       });
   };
 
-  test('come out the same with the right to skip triggers and without it', async () => {
+  test('have the same result with and without permission to disable triggers', async () => {
     await importDirectly(lines());
     const having = await content();
     expect(await salesAsKept()).toEqual(await salesByDefinition());
@@ -1223,7 +1223,7 @@ describe('large imports', () => {
     expect(without).toEqual(having);
   }, 120_000);
 
-  test('are rejected where what they refer to goes after it was found', async () => {
+  test('are rejected if a referenced record is deleted after it was found', async () => {
     await importDirectly([user(1), game(1)]);
     const builds = Array.from({ length: 12_000 }, (_, index) => build(index + 1));
     const gone = (client: Client) => {
@@ -1238,7 +1238,7 @@ describe('large imports', () => {
     expect(await sql('SELECT FROM builds')).toEqual([]);
   });
 
-  test('leave no reference to nothing behind', async () => {
+  test('leave no dangling references', async () => {
     await importDirectly(lines());
     const keys = await sql<{ conname: string }>(`SELECT conname FROM pg_constraint WHERE contype = 'f'`);
     expect(keys.length).toBeGreaterThan(15);

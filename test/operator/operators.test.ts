@@ -20,12 +20,12 @@ import {
 } from '../support/store';
 import { until } from '../support/time';
 
-// Without OPERATOR_TOKEN. The tests run in this order: the first ones find no token at all.
+// Without OPERATOR_TOKEN. The tests run in this order: the first ones run without any token.
 useStore();
 
 let hints: string[];
 
-/** What the command prints, once it has run with the services of the application. */
+/** What the command prints when it runs with the services of the app. */
 async function gamewharf(...words: string[]): Promise<string[]> {
   const printed: string[] = [];
   const log = jest.spyOn(console, 'log').mockImplementation((line = '') => void printed.push(String(line)));
@@ -64,12 +64,12 @@ describe('without any token', () => {
     ['GET', '/operator/import'],
     ['OPTIONS', '/operator/import'],
     ['DELETE', '/operator/purchases/1/refund'],
-  ])('%s %s does not exist', async (method, path) => {
+  ])('%s %s returns 404', async (method, path) => {
     for (const headers of [undefined, { authorization: 'Bearer undefined' }])
       expect(await send(method, path, { headers })).toMatchObject(failure(404, 'invalid api endpoint'));
   });
 
-  test('and an import is not read', async () => {
+  test('does not read an import', async () => {
     expect(await sendImport([user(1)])).toEqual(failure(404, 'invalid api endpoint'));
   });
 });
@@ -84,19 +84,19 @@ describe('gamewharf operator-tokens', () => {
     ],
     [['create', 'OPERATOR_TOKEN', '--may', 'import'], 'Use up to 50 lowercase letters, digits, -, . and _'],
     [['create', 'x'.repeat(51), '--may', 'import'], 'Use up to 50 lowercase letters, digits, -, . and _'],
-  ])('%j is rejected', async (words, problem) => {
+  ])('rejects %j', async (words, problem) => {
     await expect(gamewharf(...words)).rejects.toThrow();
     expect(hints.join()).toContain(problem);
     expect(await sql('SELECT * FROM operator_tokens')).toEqual([]);
   });
 
-  test('revoke: an unknown name', async () => {
+  test('revoke reports an unknown name', async () => {
     await expect(gamewharf('revoke', 'checkout')).rejects.toThrow(
       "Token checkout doesn't exist or is already revoked.",
     );
   });
 
-  test('create shows the token once, and stores its hash alone', async () => {
+  test('create displays the token once and stores only its hash', async () => {
     const token = await made('checkout', 'purchases', 'import');
     expect(token).toMatch(/^gwo_[0-9A-Za-z]{38}$/);
     expect(hints).toEqual([
@@ -113,11 +113,11 @@ describe('gamewharf operator-tokens', () => {
     );
   });
 
-  test('create says what the rights are', async () => {
+  test('create lists the permissions', async () => {
     await expect(gamewharf('create', '--help')).rejects.toThrow('(outputHelp)');
   });
 
-  test('what was made and revoked is an audit event, with the name', async () => {
+  test('create and revoke record audit events with the name', async () => {
     await made('short-lived', 'metrics');
     await gamewharf('revoke', 'short-lived');
     const events = `SELECT event, details FROM audit_events WHERE details->>'operator' = 'short-lived' ORDER BY id`;
@@ -128,7 +128,7 @@ describe('gamewharf operator-tokens', () => {
     ]);
   });
 
-  test('there are a hundred live ones at most', async () => {
+  test('create allows at most a hundred live tokens', async () => {
     await sql(`INSERT INTO operator_tokens (name, token_hash, hint, rights)
       SELECT 'many-' || i, sha256(i::text::bytea), 'gwo_', '{metrics}' FROM generate_series(1, 99) i`);
     await expect(made('one-more', 'metrics')).rejects.toThrow(
@@ -138,8 +138,8 @@ describe('gamewharf operator-tokens', () => {
   });
 });
 
-describe('a token', () => {
-  test('created again under the name of a revoked one has Idempotency-Keys of its own', async () => {
+describe('an operator token', () => {
+  test('created under the name of a revoked one has its own Idempotency-Keys', async () => {
     const import_ = async (token: string, id: number) => {
       const headers = { authorization: `Bearer ${token}`, 'idempotency-key': 'nightly' };
       return (await sendSmall([user(id)], headers)).body;
@@ -153,7 +153,7 @@ describe('a token', () => {
     await gamewharf('revoke', 'nightly');
   });
 
-  test('none, an unknown one, a credential of a user', async () => {
+  test("is required: none, an unknown one and a user's credential are rejected", async () => {
     const { key } = await make.user();
     await made('somebody', 'metrics');
     expect(await openapi(undefined)).toBe(401);
@@ -166,13 +166,13 @@ describe('a token', () => {
     }
   });
 
-  test('opens nothing but the routes of operators', async () => {
+  test('works only on operator routes', async () => {
     const token = await made('everything', 'import', 'purchases', 'users', 'metrics');
     const headers = { authorization: `Bearer ${token}` };
     expect(await send('GET', '/profile', { headers })).toMatchObject(failure(401, 'invalid key'));
   });
 
-  test('without the right is rejected, and so is the body that comes with it', async () => {
+  test('without the permission is rejected, along with the request body', async () => {
     const token = await made('reader', 'metrics', 'purchases', 'users');
     const response = await send('POST', '/operator/import', {
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/x-ndjson' },
@@ -187,7 +187,7 @@ describe('a token', () => {
   });
 
   test.each([undefined, { 'content-length': 1000 }])(
-    'without the right has its response before the body has come, and no further request: %j',
+    'without the permission gets its response before the body arrives, and no further request: %j',
     async (headers) => {
       const req = request(`${baseUrl()}/operator/import`, { method: 'POST', headers });
       req.write('the first of many lines');
@@ -197,7 +197,7 @@ describe('a token', () => {
     },
   );
 
-  test('is rejected by every replica at most 700 ms after it was revoked', async () => {
+  test('is rejected by every replica at most 700 ms after its revocation', async () => {
     const other = await (await openApp()).getUrl();
     const token = await made('ending', 'metrics');
     theClock().stop();
@@ -208,11 +208,11 @@ describe('a token', () => {
     expect(await openapi(token, other)).toBe(200);
     theClock().advance(1);
     expect(await openapi(token, other)).toBe(401);
-    // The name is free again.
+    // The name is available again.
     expect(await openapi(await made('ending', 'metrics'))).toBe(200);
   });
 
-  test('its last use is noted, to the minute', async () => {
+  test('has its last use recorded once per minute', async () => {
     const used = async () => {
       const [row] = await sql<{ at: string }>(
         `SELECT last_used_at AS at FROM operator_tokens WHERE name = 'used' AND revoked_at IS NULL`,
@@ -233,7 +233,7 @@ describe('a token', () => {
     expect(Date.parse(await used())).toBeGreaterThanOrEqual(Date.parse(first));
   });
 
-  test('a pepper that was replaced still knows it, and the next use brings it to the new one', async () => {
+  test('under the previous pepper still works and is rehashed when used', async () => {
     const token = await made('peppered', 'metrics');
     const [now, before] = [
       'the pepper that came after the first one',
@@ -249,7 +249,7 @@ describe('a token', () => {
     expect(await openapi(token, await changed.getUrl())).toBe(200);
   });
 
-  test('is not counted by the limits, and a guess is', async () => {
+  test('is not rate limited, but failed attempts are', async () => {
     const limited = await openApp({ RATE_LIMIT: 'address=3/60s' });
     const url = await limited.getUrl();
     const token = await made('busy', 'metrics');
@@ -258,7 +258,7 @@ describe('a token', () => {
     expect(await openapi(token, url)).toBe(200);
   });
 
-  test('the setting goes on to work, as one that may do all, and needs no database', async () => {
+  test('in the setting keeps all permissions and works without the database', async () => {
     const setting = 'the token of the setting';
     const app = await openApp({ OPERATOR_TOKEN: setting });
     const url = await app.getUrl();
@@ -272,7 +272,7 @@ describe('a token', () => {
   });
 });
 
-describe('what an import may bring', () => {
+describe('imported records by permission', () => {
   const key = { type: 'api_key', key: 'a-key-that-was-imported', user_id: 900 };
   const application = {
     ...{ type: 'oauth_application', client_id: 'companion', user_id: 900, name: 'Companion' },
@@ -288,10 +288,10 @@ describe('what an import may bring', () => {
     `line 4: user 901: password: ${rejected}`,
   );
 
-  test('without the right over users, nothing that lets somebody in', async () => {
+  test('without users, reject records that let someone sign in', async () => {
     const token = await made('catalogue', 'import', 'purchases', 'metrics');
     expect(await sendImport(records, token)).toEqual(problems);
-    // Large enough for a thread of its own.
+    // Large enough for its own worker thread.
     const many = Array.from({ length: 400 }, (_, i) => user(1000 + i));
     expect(await sendImport([...records, ...many], token)).toEqual(problems);
     for (const gone of [
@@ -311,7 +311,7 @@ describe('what an import may bring', () => {
     expect(await sendImport([user(900), user(901)], token)).toMatchObject({ status: 200 });
   });
 
-  test('with it, all', async () => {
+  test('with users, are all accepted', async () => {
     const token = await made('migration', 'import', 'users');
     expect(await sendImport(records, token)).toMatchObject({
       status: 200,
@@ -319,7 +319,7 @@ describe('what an import may bring', () => {
     });
   });
 
-  test('is an audit event with the token, counts and the id of the request', async () => {
+  test('record an audit event with the token, counts and request ID', async () => {
     const token = await made('nightly', 'import');
     const response = await send('POST', '/operator/import', {
       headers: {
@@ -338,11 +338,11 @@ describe('what an import may bring', () => {
         details: { operator: 'nightly', counts: { users: { new: 1, changed: 0, unchanged: 0 } } },
       },
     ]);
-    // The name of a token is no secret.
+    // The name of a token isn't secret.
     expect(logged.join('')).toContain('"operator":"nightly"');
   });
 
-  test('that deletes is an audit event of its own', async () => {
+  test('record another audit event for deletions', async () => {
     const token = await made('cleaner', 'import');
     await sendImport([user(903)], token);
     await sendImport([{ type: 'user', id: 903, deleted: true }], token);
@@ -352,7 +352,7 @@ describe('what an import may bring', () => {
   });
 });
 
-test('when the last token is revoked the routes are gone', async () => {
+test('routes return 404 after the last token is revoked', async () => {
   await sql('UPDATE operator_tokens SET revoked_at = now()');
   await until(async () => (await openapi('anything')) === 404);
   expect(ok(await openapi(undefined))).toEqual(ok(404));

@@ -24,7 +24,7 @@ useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
 const operator = anonymous.with(OPERATOR_TOKEN);
 const sha256 = (text: string) => createHash('sha256').update(text).digest();
 
-/** The tables of the service and their columns, whatever they are called. */
+/** The tables of the service with all their columns. */
 const columns = () =>
   sql<{ table: string; columns: string[] }>(
     `SELECT table_name AS table, array_agg(column_name::text ORDER BY ordinal_position) AS columns
@@ -32,7 +32,7 @@ const columns = () =>
      WHERE table_schema = 'public' AND table_type = 'BASE TABLE' GROUP BY table_name ORDER BY table_name`,
   );
 
-/** Where any of these texts stands, in any column of any table: `table.column: text`. */
+/** Where any of these texts is found in any column of any table: `table.column: text`. */
 async function searched(texts: string[]): Promise<string[]> {
   const found: string[] = [];
   for (const { table, columns: names } of await columns())
@@ -51,16 +51,16 @@ const tablesOf = (found: string[]) => [...new Set(found.map((place) => place.spl
 interface Somebody {
   user: Actor;
   addresses: string[];
-  /** Texts that are theirs alone. */
+  /** Texts that only this person has. */
   texts: string[];
-  /** A collection of somebody else, to which they added a game. */
+  /** A collection of another user, to which they added a game. */
   elsewhere: number;
-  /** A collection of somebody else with blurbs that they wrote. */
+  /** A collection of another user, with blurbs that they wrote. */
   reviewed: number;
   game: { id: number; slug: string };
 }
 
-/** Somebody with rows in every table, who has to do with somebody else in every way that there is. */
+/** A person with rows in every table and every possible relation to another user. */
 async function somebody(name: string, other: Actor): Promise<Somebody> {
   const address = `${name}@harbour.example`;
   const second = `${name}@second.example`;
@@ -132,7 +132,8 @@ async function somebody(name: string, other: Actor): Promise<Somebody> {
   await sql(`INSERT INTO game_earnings VALUES ($1, 'USD', 1500)`, [game.id]);
   await sql(`UPDATE games SET purchases_count = 3 WHERE id = $1`, [game.id]);
   const others = await make.game({ owner: other, admins: [user] });
-  // Signed in, as a guest, as a guest whom an account did not sign in, and with an address of nobody's.
+  // Purchases while signed in, as a guest, as a guest with an account that was not signed in, and with an unowned email
+  // address.
   for (const more of [
     { user_id: user.id, email: address },
     { email: second.toUpperCase() },
@@ -188,7 +189,7 @@ async function somebody(name: string, other: Actor): Promise<Somebody> {
   };
 }
 
-/** Responses that a retry would get again, to the person, to others, and to a checkout. */
+/** Stored responses for retries: to the person, to others, and to a checkout. */
 async function responsesAbout({ user, elsewhere, game, addresses }: Somebody, other: Actor): Promise<void> {
   const sold = await send('POST', '/operator/purchases', {
     headers: {
@@ -250,9 +251,9 @@ const events = (event: string) =>
     [event],
   );
 
-describe('rejected', () => {
+describe('rejected requests', () => {
   test.each(['/operator/users/1/export', '/operator/users/1/erase', '/operator/people/erase'])(
-    '%s without an operator’s token, or with another credential',
+    '%s without an operator token, or with another credential',
     async (path) => {
       const user = await make.user();
       expect(await anonymous.post(path, { email: 'a@b.example' })).toEqual(
@@ -262,7 +263,7 @@ describe('rejected', () => {
     },
   );
 
-  test('a user that nobody is, an id that is none, no address', async () => {
+  test('a missing user, an invalid ID, no email address', async () => {
     for (const action of ['export', 'erase']) {
       expect(await operator.post(`/operator/users/4000000/${action}`)).toEqual(failure(404, 'invalid user'));
       expect(await operator.post(`/operator/users/1e3/${action}`)).toEqual(
@@ -290,7 +291,7 @@ describe('a person with rows in every table', () => {
     await until(async () => (await sql(`SELECT FROM audit_events WHERE details ? 'address'`)).length === 2);
   });
 
-  test('the search sees them wherever they are', async () => {
+  test('is found by the search everywhere', async () => {
     expect(tablesOf(await searched(person.texts))).toEqual([
       'api_keys',
       'attempts',
@@ -311,7 +312,7 @@ describe('a person with rows in every table', () => {
     ]);
   });
 
-  test('exported: everything that is theirs, no secret, and nothing of anybody else', async () => {
+  test('is exported completely, without secrets or data of others', async () => {
     const lines = await exported(person.user);
     const count = Object.fromEntries(
       [...new Set(lines.map(({ type }) => type))].map((type) => [
@@ -360,7 +361,7 @@ describe('a person with rows in every table', () => {
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/) as string,
       has_password: true,
     });
-    // What somebody else bought with their address names it, and not who that was; nor does it give away the key.
+    // Purchases of another user with their email address are named, but not that user or the key.
     const third_id = third.id;
     const ofAccounts = (type: string) => lines.filter((line) => line.type === type);
     expect(ofAccounts('purchase').map(({ user_id }) => user_id)).not.toContain(third_id);
@@ -376,7 +377,7 @@ describe('a person with rows in every table', () => {
     ]);
   });
 
-  describe('erased', () => {
+  describe('after the erasure', () => {
     let others: string[];
     let games: unknown;
     let books: unknown;
@@ -423,7 +424,7 @@ describe('a person with rows in every table', () => {
       );
     });
 
-    test('no column of any table holds anything of them', async () => {
+    test('no column of any table contains their data', async () => {
       expect(await searched(person.texts)).toEqual([]);
       const [event] = await sql<{ details: object }>(
         `SELECT details FROM audit_events WHERE event = 'user.sign_in_failed' AND user_id = $1`,
@@ -432,17 +433,17 @@ describe('a person with rows in every table', () => {
       expect(event!.details).toEqual({ reason: 'wrong' });
     });
 
-    test('no line of the log ever did', () => {
+    test('no log line has contained their data', () => {
       const lines = logged.join('').toLowerCase();
       expect(lines).toContain('"event":"user.erased"');
       expect(person.texts.filter((text) => lines.includes(text.toLowerCase()))).toEqual([]);
     });
 
-    test('rows of other people are as they were', async () => {
+    test('rows of other people are unchanged', async () => {
       expect(await rowsWith(bystander.texts)).toEqual(others);
     });
 
-    test('amounts, dates and games of purchases, counts and earnings are as they were', async () => {
+    test('amounts, dates and games of purchases, counts and earnings are unchanged', async () => {
       expect(await booksOf()).toEqual(books);
       expect(await money()).toEqual(games);
       expect(
@@ -450,7 +451,7 @@ describe('a person with rows in every table', () => {
       ).toEqual([{ user_id: null, email: 'nobody@erased.invalid' }]);
     });
 
-    test('the account is a row without a name, and its games follow', async () => {
+    test('the account is a row without a name, and its games have the new owner name', async () => {
       const id = person.user.id;
       expect(await sql('SELECT * FROM users WHERE id = $1', [id])).toEqual([
         expect.objectContaining({
@@ -466,7 +467,7 @@ describe('a person with rows in every table', () => {
       });
     });
 
-    test('what the others bought with their address is still theirs', async () => {
+    test('other users keep what they bought with the email address', async () => {
       const [kept] = await sql<{ game_id: number; key: string }>(
         `SELECT k.game_id, k.key FROM download_keys k WHERE k.account_id = $1 AND k.email IS NULL`,
         [third.id],
@@ -474,7 +475,7 @@ describe('a person with rows in every table', () => {
       expect(await third.get(`/games/${kept!.game_id}/ownership`)).toEqual(ok({ owns: true }));
     });
 
-    test('an entry elsewhere stays, without the text, and is the collection’s own', async () => {
+    test("an entry in another user's collection stays without its blurb and belongs to that user", async () => {
       const { body } = await third.get(`/collections/${person.elsewhere}/collection-games`);
       expect(body).toMatchObject({
         collection_games: [{ game_id: person.game.id, user_id: third.id, blurb: null, position: 1 }],
@@ -484,7 +485,7 @@ describe('a person with rows in every table', () => {
       });
     });
 
-    test('the blurb of an entry that somebody else added is cleared only if the person wrote it last', async () => {
+    test("a blurb in another user's entry is cleared only if the person wrote it last", async () => {
       const { body } = await third.get(`/collections/${person.reviewed}/collection-games`);
       expect(body).toMatchObject({
         collection_games: [
@@ -495,7 +496,7 @@ describe('a person with rows in every table', () => {
       });
     });
 
-    test('again: zeros, and the audit has both, with counts and nobody’s name', async () => {
+    test('a second erasure returns zeros, and the audit log has both with counts and without names', async () => {
       const again = await operator.post(`/operator/users/${person.user.id}/erase`);
       const { erased } = again.body as { erased: Record<string, number> };
       expect(Object.entries(erased).filter(([, count]) => count > 0)).toEqual([]);
@@ -507,7 +508,7 @@ describe('a person with rows in every table', () => {
       expect(await searched(person.texts)).toEqual([]);
     });
 
-    test('they are not let in any more', async () => {
+    test('they can no longer sign in', async () => {
       expect(await person.user.get('/profile')).toEqual(failure(401, 'invalid key'));
       expect((await browser.get('/user/settings/data')).location).toContain('/login');
       expect((await new Browser().signIn('quillon-marr')).status).toBe(403);
@@ -516,7 +517,7 @@ describe('a person with rows in every table', () => {
   });
 });
 
-test('a user whom an import filled in again under the name of the erasure is erased again', async () => {
+test('an erased user whom an import fills in again is erased again', async () => {
   const { id } = await make.user({ username: 'carl-filled' });
   await operator.post(`/operator/users/${id}/erase`);
   const filled = {
@@ -551,7 +552,7 @@ test('the names of erased users are reserved', async () => {
   await imported({ type: 'user', id, username: `erased-${id}` });
 });
 
-test('an erased user buys nothing, also for a given email address', async () => {
+test('an erased user cannot buy, even with an email address in the request', async () => {
   const { id } = await make.user({ emails: [{ email: 'late@harbour.example', verified: true }] });
   const game = await make.game({ owner: await make.user() });
   await operator.post(`/operator/users/${id}/erase`);
@@ -560,10 +561,10 @@ test('an erased user buys nothing, also for a given email address', async () => 
   expect(await searched(['late@harbour.example'])).toEqual([]);
 });
 
-describe('an address', () => {
+describe('an email address', () => {
   const guest = 'Guest+Sea@harbour.example';
 
-  test('has no spaces around it, and none inside', async () => {
+  test('is trimmed and has no spaces inside', async () => {
     const purchase = await make.purchase({ games: [], email: 'carl@harbour.example' });
     for (const email of ['carl smith@harbour.example', 'carl', '@'])
       expect(await operator.post('/operator/people/erase', { email })).toEqual(
@@ -577,7 +578,7 @@ describe('an address', () => {
     ]);
   });
 
-  test('without an account: purchases and keys lose it; again: zeros', async () => {
+  test('without an account is removed from purchases and keys, and a second erasure returns zeros', async () => {
     const game = await make.game({ owner: await make.user() });
     const purchase = await make.purchase({ games: [game], email: guest });
     await make.downloadKey({ game, purchase_id: purchase.id });
@@ -600,7 +601,7 @@ describe('an address', () => {
     });
   });
 
-  test('of an account: erases the account too', async () => {
+  test('of an account erases the account too', async () => {
     const user = await make.user({
       username: 'ansel-dray',
       emails: [{ email: 'ansel@harbour.example', verified: true }],
@@ -613,7 +614,7 @@ describe('an address', () => {
     expect(await user.get('/profile')).toEqual(failure(401, 'invalid key'));
   });
 
-  test('in what a checkout would be told again: a retry finds its sale, without the buyer', async () => {
+  test("is removed from stored responses, so that a checkout's retry finds its sale without the buyer", async () => {
     const game = await make.game({ owner: await make.user() });
     const user = await make.user({ username: 'ilse-korn', emails: [] });
     const given = 'unverified@harbour.example';
@@ -645,7 +646,7 @@ describe('an address', () => {
       });
   });
 
-  test('that is sold to while it is erased', async () => {
+  test('can be erased during sales to it', async () => {
     const email = 'busy@harbour.example';
     const game = await make.game({ owner: await make.user() });
     const user = await make.user({ username: 'busy-buyer', emails: [{ email, verified: true }] });
@@ -662,14 +663,14 @@ describe('an address', () => {
     const response = await operator.post(`/operator/users/${user.id}/erase`);
     erased = true;
     await Promise.all([...buying, buy()]);
-    // Without an email address a sale is a 400, and to an erased user a 404.
+    // Without an email address a sale returns 400, and to an erased user 404.
     expect([...statuses].filter((status) => status !== 400).toSorted()).toEqual([200, 404]);
     expect(response.status).toBe(200);
     expect(await searched([email, 'busy-buyer'])).toEqual([]);
     expect(await sql('SELECT id FROM purchases WHERE user_id = $1', [user.id])).toEqual([]);
   });
 
-  test('that another account has verified, or entered as well, stays theirs', async () => {
+  test('that another account has verified or entered stays with that account', async () => {
     const shared = 'shared@harbour.example';
     const open = 'open@harbour.example';
     const game = await make.game({ owner: await make.user() });
@@ -706,7 +707,7 @@ describe('an address', () => {
   });
 });
 
-test('a key that another replica remembers is rejected there within a second', async () => {
+test('a key that another replica has cached is rejected there within a second', async () => {
   const user = await make.user();
   const replica = await openApp({ OPERATOR_TOKEN });
   const ask = async () =>
@@ -716,7 +717,7 @@ test('a key that another replica remembers is rejected there within a second', a
   expect(await ask()).toBe(401);
 });
 
-test('large lists: in slices, without a statement that grows with them', async () => {
+test('large lists are exported in slices by statements of constant size', async () => {
   const user = await make.user({ emails: [{ email: 'many@harbour.example', verified: true }] });
   const game = await make.game({ owner: await make.user() });
   await sql(
@@ -749,12 +750,12 @@ describe('/user/settings/data', () => {
     browser = await browserOf(user);
   });
 
-  test('nobody but who is signed in, and only with the form', async () => {
+  test('requires a session and the form', async () => {
     expect((await new Browser().get('/user/settings/data')).location).toContain('/login');
     expect((await browser.post('/user/settings/data', { password: PASSWORD })).status).toBe(403);
   });
 
-  test('without the password, or with a wrong one, there is nothing', async () => {
+  test('requires the right password', async () => {
     await browser.get('/user/settings/data');
     expect((await browser.submit('/user/settings/data')).status).toBe(400);
     expect(browser.words).toContain('Enter your password.');
@@ -762,7 +763,7 @@ describe('/user/settings/data', () => {
     expect(browser.words).toContain('The password is wrong.');
   });
 
-  test('with the password their own data, but not what an address names that they only entered', async () => {
+  test("exports the user's own data, without data of email addresses that they only entered", async () => {
     const page = await browser.submit('/user/settings/data', { password: PASSWORD });
     expect(page.status).toBe(200);
     expect(page.headers.get('content-disposition')).toBe('attachment; filename="my-data.ndjson"');
@@ -774,7 +775,7 @@ describe('/user/settings/data', () => {
     expect(lines.filter(({ type }) => type === 'purchase')).toEqual([]);
   });
 
-  test('guesses wait as those of the sign-in', async () => {
+  test('limits failed attempts together with the sign-in', async () => {
     await browser.get('/user/settings/data');
     const fields = browser.fieldsOf('/user/settings/data');
     for (let i = 0; i < 6; i++) await browser.post('/user/settings/data', { ...fields, password: 'wrong' });
@@ -783,7 +784,7 @@ describe('/user/settings/data', () => {
     expect(page.headers.get('retry-after')).toMatch(/^\d+$/);
   });
 
-  test('where the store signs people in, it says who has the file', async () => {
+  test("records the export when the store's proxy signs users in", async () => {
     const replica = await openApp({
       TRUSTED_IDENTITY_HEADER: 'X-Store-User',
       TRUSTED_PROXIES: '127.0.0.0/8',
@@ -799,7 +800,7 @@ describe('/user/settings/data', () => {
 describe('the command', () => {
   let onWrite: (() => boolean) | undefined;
 
-  /** What it wrote to standard output, or why it rejected. */
+  /** What it wrote to standard output, or the reason for the rejection. */
   async function users(...words: string[]): Promise<string> {
     const program = new Command().exitOverride();
     addCommands(program, (work) => work(theApp(), new AbortController().signal), ['users']);
@@ -819,7 +820,7 @@ describe('the command', () => {
     }
   }
 
-  test('who it is must be said once, and exist', async () => {
+  test('requires exactly one existing person', async () => {
     for (const action of ['export', 'erase']) {
       expect(await users(action)).toBe('Specify either a username or --email ADDRESS.');
       expect(await users(action, 'leaf', '--email', 'a@b.example')).toBe(
@@ -829,7 +830,7 @@ describe('the command', () => {
     }
   });
 
-  test('an export whose reader goes away does not blame the database', async () => {
+  test('does not blame the database when the reader of an export closes the pipe', async () => {
     const { username } = await make.user();
     const gone = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' });
     onWrite = () => setImmediate(() => process.stdout.emit('error', gone)) && false;
@@ -837,13 +838,13 @@ describe('the command', () => {
     onWrite = undefined;
   });
 
-  test('exports; erases nothing unless it is told so; erases; again there is nothing', async () => {
+  test('exports, erases only with confirmation, and finds nothing the second time', async () => {
     const email = 'lumi@harbour.example';
     const user = await make.user({ username: 'lumi-vane', emails: [{ email, verified: true }] });
     await make.purchase({ games: [await make.game({ owner: await make.user() })], email });
     const lines = linesOf(await users('export', 'Lumi-Vane'));
     expect(lines.map(({ type }) => type)).toEqual(['user', 'user_email', 'api_key', 'purchase']);
-    // The first export is an event of theirs now.
+    // The first export is an audit event of theirs now.
     await theApp().get(Audit).flush();
     expect(linesOf(await users('export', '--email', email))).toHaveLength(5);
     expect(await users('erase', 'lumi-vane')).toBe(

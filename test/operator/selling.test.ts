@@ -92,7 +92,7 @@ async function sold(fields: Fields = {}, headers = {}): Promise<Sold> {
 const count = async (table: string) =>
   (await sql<{ count: number }>(`SELECT count(*)::int AS count FROM ${table}`))[0]!.count;
 
-/** Runs what must change nothing. */
+/** Runs requests that must not change anything. */
 async function nothingIsSold<T>(work: () => Promise<T>): Promise<T> {
   const all = async () => ({
     purchases: await count('purchases'),
@@ -113,7 +113,7 @@ const expectExact = async () => {
 };
 
 describe('rejects', () => {
-  test('whoever is no operator, before it reads anything', () =>
+  test('clients without an operator token, before it reads the body', () =>
     nothingIsSold(async () => {
       const body = '{';
       const headers = { 'content-type': 'application/json' };
@@ -128,7 +128,7 @@ describe('rejects', () => {
       }
     }));
 
-  test('a sale without what it needs, and says all of it', () =>
+  test('a sale with missing fields, listing all of them', () =>
     nothingIsSold(async () => {
       expect(await post('/operator/purchases', {})).toEqual(
         failure(
@@ -188,7 +188,7 @@ describe('rejects', () => {
     }),
   );
 
-  test('a game or an account that does not exist, in this order', () =>
+  test('a missing game or account, in this order', () =>
     nothingIsSold(async () => {
       const none = [0, 2 ** 40, '9007199254740993'];
       for (const id of none) {
@@ -198,7 +198,7 @@ describe('rejects', () => {
       }
     }));
 
-  test('an account without an address, and an address that another account has verified', () =>
+  test('an account without an email address, and an email address verified by another account', () =>
     nothingIsSold(async () => {
       expect(await sell({ user_id: stranger.id, email: undefined })).toEqual(
         failure(400, 'email is required, as the user has verified no address'),
@@ -208,7 +208,7 @@ describe('rejects', () => {
       );
     }));
 
-  test('what would earn a game more than a number holds', async () => {
+  test('a sale whose earnings would exceed the range of a number', async () => {
     const rich = await make.game({ owner });
     await sold({ game_id: rich.id, amount: Number.MAX_SAFE_INTEGER, currency: 'CHF' });
     await nothingIsSold(async () => {
@@ -218,7 +218,7 @@ describe('rejects', () => {
     });
   });
 
-  test('to refund what is no purchase', () =>
+  test('a refund of a missing purchase', () =>
     nothingIsSold(async () => {
       for (const id of [0, 2 ** 40, '9223372036854775807'])
         expect(await refund(id as number)).toEqual(failure(404, 'invalid purchase'));
@@ -228,7 +228,7 @@ describe('rejects', () => {
 });
 
 describe('sells', () => {
-  test('a game with its key, which buyer and developer find with the next request', async () => {
+  test('a game with its key, visible to buyer and developer at once', async () => {
     const sale = await sold({ email: 'First@example.com', reference: 'order 1' });
     const { purchase, download_keys } = sale;
     expect(purchase).toEqual({
@@ -267,7 +267,7 @@ describe('sells', () => {
     await expectExact();
   });
 
-  test('from a form as from JSON, to an account by its verified address', async () => {
+  test('from a form or JSON, to an account by its verified email address', async () => {
     const { status, body } = await send('POST', '/operator/purchases', {
       headers: {
         authorization: `Bearer ${OPERATOR_TOKEN}`,
@@ -313,7 +313,7 @@ describe('sells', () => {
     );
   });
 
-  test('a bundle with a key a game, its amount split', async () => {
+  test('a bundle with a key per game and its amount split', async () => {
     const [low, high] = [await make.game({ owner }), await make.game({ owner })];
     const { purchase, download_keys } = await sold({ game_id: [high.id, low.id], amount: 501 });
     expect(purchase).toMatchObject({ purchase_type: 'bundle', game_id: [low.id, high.id], price: '$5.01' });
@@ -329,7 +329,7 @@ describe('sells', () => {
     await expectExact();
   });
 
-  test('a donation without a key, what is free with one, and as with_key says', async () => {
+  test('donations without a key, free games with one, or according to with_key', async () => {
     expect((await sold({ donation: true })).download_keys).toEqual([]);
     expect((await sold({ donation: true, with_key: true })).download_keys).toHaveLength(1);
     expect((await sold({ amount: 0, with_key: false })).download_keys).toEqual([]);
@@ -337,14 +337,14 @@ describe('sells', () => {
     await expectExact();
   });
 
-  test('to a given address for an account: the key is that of the account', async () => {
+  test('to an account with another email address, and the key belongs to the account', async () => {
     const { download_keys } = await sold({ user_id: stranger.id, email: 'gift@example.com' });
     expect(
       await owner.get(`/games/${one.id}/download_keys`, { download_key: download_keys[0]!.key }),
     ).toMatchObject(ok({ download_key: { owner: { id: stranger.id } } }));
   });
 
-  test('to an address that the account has verified itself, that nobody has, or without the account', async () => {
+  test('to an email address that the account or nobody has verified, or without the account', async () => {
     const cases: [Fields, Actor | undefined][] = [
       [{ user_id: buyer.id, email: 'Zoe@example.com' }, buyer],
       [{ user_id: stranger.id, email: 'old@example.com' }, stranger],
@@ -362,7 +362,7 @@ describe('sells', () => {
     await expectExact();
   });
 
-  test('beside imports: ids never meet', async () => {
+  test('without ID collisions with concurrent imports', async () => {
     const { purchase: before } = await sold();
     await imported(
       purchase(before.id + 1, { game_id: one.id }),
@@ -370,7 +370,7 @@ describe('sells', () => {
     );
     const ids = [(await sold()).purchase.id, (await sold()).purchase.id];
     expect(ids.every((id) => id > before.id + 3)).toBe(true);
-    // An id that was given away between the question and the sale.
+    // An ID that was taken between the lookup and the sale.
     const [{ next }] = (await sql(`SELECT last_value + 1 AS next FROM purchases_id_seq`)) as [
       { next: number },
     ];
@@ -383,13 +383,13 @@ describe('sells', () => {
   });
 });
 
-test('spaces around the email address are removed', async () => {
+test('to an email address with surrounding spaces, which are trimmed', async () => {
   for (const email of [' bob@example.com', 'bob@example.com\n'])
     expect((await sold({ email })).purchase.email).toBe('bob@example.com');
 });
 
 describe('once', () => {
-  test('for each reference: the same response again, keys included', async () => {
+  test('per reference, with the same response and keys', async () => {
     const fields = {
       reference: 'again',
       game_id: [other.id, one.id],
@@ -403,14 +403,14 @@ describe('once', () => {
       expect(await sold({ ...fields, game_id: [one.id, other.id] })).toEqual(first);
       expect(await sold(keyless)).toEqual(second);
       expect(await sold({ ...fields, email: 'SOMEONE@example.com' })).toEqual(first);
-      // Neither is looked at when it has been sold.
+      // Neither is checked once the sale exists.
       await sql(`INSERT INTO user_emails VALUES ($1, 'someone@example.com', true)`, [stranger.id]);
       expect(await sold(fields)).toEqual(first);
       await sql(`DELETE FROM user_emails WHERE email = 'someone@example.com'`);
     });
   });
 
-  test('other values are another sale, and it says which', async () => {
+  test('per reference; other values are reported as a conflict that names them', async () => {
     const fields = { reference: 'mine', user_id: buyer.id };
     const { purchase } = await sold(fields);
     const aSecondLater = new Date(Date.parse(purchase.created_at as string) + 1000).toISOString();
@@ -421,7 +421,7 @@ describe('once', () => {
         [{ currency: 'EUR', amount: 1, source: 'card' }, 'currency', 'amount', 'source'],
         [{ game_id: other.id }, 'game_id'],
         [{ game_id: [one.id] }, 'purchase_type'],
-        // Found before what does not exist.
+        // Compared before missing records are looked up.
         [{ game_id: 2 ** 40 }, 'game_id'],
         [{ user_id: 2 ** 40 }, 'user_id'],
         [{ user_id: undefined }, 'user_id'],
@@ -443,7 +443,7 @@ describe('once', () => {
     });
   });
 
-  test('for requests at the same time, on two replicas', async () => {
+  test('for concurrent requests on two replicas', async () => {
     const urls = [baseUrl(), await replica.getUrl()];
     for (const reference of ['race 1', 'race 2', 'race 3']) {
       const before = await count('purchases');
@@ -464,7 +464,7 @@ describe('once', () => {
     await expectExact();
   });
 
-  test('for each Idempotency-Key, also without a reference', async () => {
+  test('per Idempotency-Key, with or without a reference', async () => {
     const key = { 'idempotency-key': 'sale 1' };
     const first = await sold({}, key);
     await nothingIsSold(async () => {
@@ -473,7 +473,7 @@ describe('once', () => {
         failure(400, 'Idempotency-Key was used with other parameters'),
       );
     });
-    // Who has verified the address changes.
+    // The account that has verified the email address changes.
     const now = [{ user_id: buyer.id, email: 'moved@example.com' }, { 'idempotency-key': 'sale 2' }] as const;
     const second = await sold(...now);
     await sql(`INSERT INTO user_emails VALUES ($1, 'moved@example.com', true)`, [stranger.id]);
@@ -491,8 +491,8 @@ describe('once', () => {
   });
 });
 
-describe('takes back', () => {
-  test('a sale with its keys; again it returns the same', async () => {
+describe('refunds', () => {
+  test('a sale with its keys, and returns the same response again', async () => {
     const sale = await sold({ reference: 'regret', user_id: buyer.id });
     const { id } = sale.purchase;
     const refunded = ok({ purchase: { ...sale.purchase, status: 'refunded' } });
@@ -514,7 +514,7 @@ describe('takes back', () => {
     await expectExact();
   });
 
-  test('a sale without its keys, and the keys later', async () => {
+  test('a sale without its keys, and later the keys', async () => {
     const { purchase, download_keys } = await sold({ game_id: [one.id, other.id] });
     expect(await refund(purchase.id, { keep_keys: true })).toMatchObject(
       ok({ purchase: { status: 'refunded' } }),
@@ -526,7 +526,7 @@ describe('takes back', () => {
     await expectExact();
   });
 
-  test('a sale whose key was revoked before: it was revoked then, and keys of other sales are not', async () => {
+  test('a sale with a key revoked earlier, whose time is kept, and no keys of other sales', async () => {
     const { purchase, download_keys } = await sold({ game_id: [one.id, other.id] });
     const rest = await sold({ game_id: one.id });
     const [before, now] = download_keys.map(({ id }) => id);
@@ -539,7 +539,7 @@ describe('takes back', () => {
     expect(revoked.map(({ early }) => early)).toEqual([true, false, null]);
   });
 
-  test('what was free', async () => {
+  test('a free sale', async () => {
     const game = await make.game({ owner });
     const { purchase } = await sold({ game_id: game.id, amount: 0 });
     await refund(purchase.id);
@@ -551,7 +551,7 @@ describe('takes back', () => {
     await expectExact();
   });
 
-  test('what was never complete, without taking what was never earned', async () => {
+  test('an incomplete sale, without subtracting what was never earned', async () => {
     await imported(purchase(7001, { game_id: one.id, status: 'pending' }));
     expect(await refund(7001)).toMatchObject(
       ok({ purchase: { id: 7001, status: 'refunded', reference: null } }),
@@ -559,7 +559,7 @@ describe('takes back', () => {
     await expectExact();
   });
 
-  test('once, however many ask at once', async () => {
+  test('once, for any number of concurrent requests', async () => {
     const { purchase } = await sold({ game_id: [other.id, one.id], amount: 77 });
     const responses = await Promise.all(Array.from({ length: 8 }, () => refund(purchase.id)));
     expect(new Set(responses.map((response) => JSON.stringify(response))).size).toBe(1);
@@ -567,15 +567,15 @@ describe('takes back', () => {
   });
 });
 
-describe('while others write', () => {
-  /** What may be deleted. */
+describe('during concurrent writes', () => {
+  /** Purchases that can be deleted. */
   async function refunded(fields: Fields = {}): Promise<number> {
     const { purchase } = await sold({ with_key: false, ...fields });
     await refund(purchase.id);
     return purchase.id;
   }
 
-  test('a sale whose reference is that of a purchase that is just deleted is rejected for now, and then sold', async () => {
+  test('a sale with the reference of a purchase being deleted is rejected temporarily, then sold', async () => {
     const gone = await refunded({ reference: 'deleted' });
     const { query, commit } = await hold('LOCK TABLE purchases');
     const response = sell({ reference: 'deleted' });
@@ -586,7 +586,7 @@ describe('while others write', () => {
     expect((await sold({ reference: 'deleted' })).purchase).toMatchObject({ status: 'complete' });
   });
 
-  test('a purchase that is just deleted is not refunded', async () => {
+  test('a purchase being deleted is not refunded', async () => {
     const gone = await refunded();
     const { commit } = await hold(`DELETE FROM purchases WHERE id = ${gone}`);
     const response = refund(gone);
@@ -595,7 +595,7 @@ describe('while others write', () => {
     expect(await response).toEqual(failure(404, 'invalid purchase'));
   });
 
-  test('games are locked in the order of their ids', async () => {
+  test('locks games in the order of their IDs', async () => {
     const games = [await make.game({ owner }), await make.game({ owner }), await make.game({ owner })];
     const [low, ...others] = games.map(({ id }) => id);
     const inOrder = async (ask: () => Promise<HttpResponse>) => {
@@ -612,8 +612,8 @@ describe('while others write', () => {
     await expectExact();
   });
 
-  describe('what fails', () => {
-    // The source of a purchase is the error that the database returns, as often as the sequence has numbers left.
+  describe('failures', () => {
+    // The source of a purchase is the error code that the database raises, as often as the sequence has numbers left.
     beforeAll(() =>
       sql(`
         CREATE SEQUENCE failures;
@@ -630,7 +630,7 @@ describe('while others write', () => {
     const attempts = async (times: number) =>
       (await sql<{ made: number }>('SELECT (last_value + $1)::int AS made FROM failures', [times]))[0]!.made;
 
-    test.each(['23503', '23505', '40P01'])('with %s is tried five times at most', async (source) => {
+    test.each(['23503', '23505', '40P01'])('with %s are retried up to five times', async (source) => {
       await fail(4);
       const { purchase } = await sold({ source });
       expect(await attempts(4)).toBe(5);
@@ -647,7 +647,7 @@ describe('while others write', () => {
       await expectExact();
     });
 
-    test.each(['23514', '57014'])('with %s is tried once', async (source) => {
+    test.each(['23514', '57014'])('with %s are not retried', async (source) => {
       await fail(9);
       await nothingIsSold(() => sell({ source }));
       expect(await attempts(9)).toBe(1);
@@ -655,7 +655,7 @@ describe('while others write', () => {
   });
 });
 
-/** As the guide has clients do it: 503 says that nothing was written, and when to ask again. */
+/** Retries as the guide tells clients: 503 means that nothing was written, and when to retry. */
 async function patiently(ask: () => Promise<HttpResponse>): Promise<HttpResponse> {
   for (let attempt = 1; ; attempt++) {
     const response = await ask();
@@ -663,7 +663,7 @@ async function patiently(ask: () => Promise<HttpResponse>): Promise<HttpResponse
   }
 }
 
-test('counts and earnings are exact after any mixture at once', async () => {
+test('counts and earnings are exact after any concurrent mixture', async () => {
   const games = await Promise.all([1, 2, 3, 4].map(() => make.game({ owner })));
   const ids = games.map(({ id }) => id);
   const sale = fc.record({
@@ -702,7 +702,7 @@ test('counts and earnings are exact after any mixture at once', async () => {
   expect(references.length).toBeLessThanOrEqual(3);
 }, 60_000);
 
-test('each that happened is an audit event, without the person, and a count', async () => {
+test('records an audit event without the person, and a metric, for each sale and refund', async () => {
   const all = `SELECT event, user_id, details, request_id FROM audit_events
     WHERE details->>'currency' = 'SEK' OR event IN ('purchase.created', 'purchase.refunded') AND NOT details ? 'currency' ORDER BY id`;
   const fields = {

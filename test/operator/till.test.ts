@@ -46,7 +46,7 @@ beforeAll(async () => {
 describe('docs/guides/selling.md', () => {
   const examples = examplesOf('guides/selling.md');
 
-  // Each example needs those before it.
+  // Each example depends on the previous ones.
   withCurl.test(
     'sells, refunds and retries as it says, in its order',
     async () => {
@@ -55,7 +55,8 @@ describe('docs/guides/selling.md', () => {
       for (const example of steps) {
         const next = examples[examples.indexOf(example) + 1];
         if (example.language === 'js') {
-          // The program meets a network that loses the first response, and a proxy that says so of the second.
+          // The program runs on a network that drops the first response, with a proxy that returns an error for the
+          // second.
           const network = await LossyNetwork.before(baseUrl(), 2, 1);
           await expectAsPrinted(example, { ...env, GAMEWHARF_URL: network.url });
           expect(network.lost).toBe(2);
@@ -63,12 +64,12 @@ describe('docs/guides/selling.md', () => {
         } else if (example.prints !== undefined) await expectAsPrinted(example, env);
         else {
           const { stdout } = await run(example, env);
-          // Keys are made by chance, and the time of a sale is now.
+          // Keys are random, and the time of a sale is now.
           const [printed, shown] = [stdout, next!.code].map((text) =>
             text.replace(/gwdl_[\w-]{24}/g, 'gwdl_').replace(/"created_at": ?"[^"]*"/, '"created_at":"now"'),
           );
           expect(JSON.parse(printed!)).toEqual(JSON.parse(shown!));
-          // What the page has the reader export.
+          // Variables that the page has the reader export.
           const { purchase, download_keys } = JSON.parse(stdout) as SaleResponse;
           if (download_keys)
             Object.assign(env, { KEY: download_keys[0]!.key, PURCHASE: String(purchase.id) });
@@ -78,7 +79,7 @@ describe('docs/guides/selling.md', () => {
     60_000,
   );
 
-  test('its commands are commands', () => {
+  test('contains only existing commands', () => {
     const text = readFileSync(join(__dirname, '..', '..', 'docs', 'guides', 'selling.md'), 'utf8');
     const section = text.slice(text.indexOf('## Sell from the command line'));
     const named = [...section.matchAll(/gamewharf -- ((?:users |purchases )?[\w-]+)/g)].map(
@@ -101,7 +102,7 @@ describe('docs/guides/download-keys.md', () => {
     const [create, created, revoke, revoked] = examplesOf('guides/download-keys.md');
     const { stdout } = await run(create!, env);
     const { download_keys } = JSON.parse(stdout) as SaleResponse;
-    // IDs and keys differ, and so does the time.
+    // IDs, keys and times differ.
     const comparable = (text: string) =>
       text.replace(/"id": ?\d+/g, '"id":1').replace(/gwdl_[\w-]{24}|\d{4}-\d\d-\d\dT[\d:]{8}Z/g, '…');
     expect(comparable(stdout)).toBe(comparable(JSON.stringify(JSON.parse(created!.code))));
@@ -110,7 +111,7 @@ describe('docs/guides/download-keys.md', () => {
   });
 });
 
-/** What the command prints, or why it does not. `typed`: at a terminal, line by line. */
+/** What the command prints, or its error. `typed`: terminal input, line by line. */
 async function gamewharf(words: string[], ...typed: string[]): Promise<string> {
   const said: string[] = [];
   const log = jest.spyOn(console, 'log').mockImplementation((line: string) => void said.push(line));
@@ -135,7 +136,7 @@ async function gamewharf(words: string[], ...typed: string[]): Promise<string> {
   }
 }
 
-/** Runs the curl request that a command printed. */
+/** Runs the curl command that a command printed. */
 async function asShown(printed: string) {
   const [, key, url] = /curl -H "Authorization: Bearer ([^"]+)" "([^"]+)"/.exec(printed)!;
   const { pathname, search } = new URL(url!);
@@ -192,7 +193,7 @@ test.each<[string[], string]>([
   expect(await gamewharf(words)).toBe(problem);
 });
 
-test("sells at the game's own price or another, and shows it", async () => {
+test("sells at the game's own price or another and prints it", async () => {
   const printed = await sell();
   expect(printed).toMatch(
     /^Sold .+ to me@example.com for \$7\.99: purchase \d+\.\nDownload key: gwdl_[\w-]{24}\ncurl /,
@@ -213,13 +214,13 @@ test("sells at the game's own price or another, and shows it", async () => {
   expect(await wrongBuyers()).toEqual([]);
 });
 
-test('asks at a terminal for what is missing', async () => {
+test('prompts for missing values in a terminal', async () => {
   expect(await gamewharf(['sell'], String(game.id), 'asked@example.com')).toMatch(
     /^Sold .+ to asked@example.com/,
   );
 });
 
-test('lists purchases and takes them back', async () => {
+test('lists and refunds purchases', async () => {
   const printed = await sell('--reference', 'order-8');
   const [, id] = /purchase (\d+)\./.exec(printed)!;
   const listed = await gamewharf(['purchases', 'list', '--game', name, '--count', '1']);
@@ -242,7 +243,7 @@ test('lists purchases and takes them back', async () => {
   expect(await salesAsKept()).toEqual(await salesByDefinition());
 });
 
-test('gives a key to an address or an account, and shows it', async () => {
+test('creates a key for an email address or an account and prints it', async () => {
   const friend = await make.user();
   for (const to of ['friend@example.com', friend.username]) {
     const printed = await gamewharf(['give', '--game', name, '--to', to]);
@@ -263,7 +264,7 @@ test('gives a key to an address or an account, and shows it', async () => {
   );
 });
 
-test('makes and lists accounts', async () => {
+test('creates and lists accounts', async () => {
   const made = await gamewharf(
     ['users', 'create', '--display-name', 'Bo', '--developer', '--email', 'Bo@example.com'],
     'bosun',
@@ -285,7 +286,7 @@ test('makes and lists accounts', async () => {
   ]);
 });
 
-test('creates a game of its owner, which the API shows and which can be sold', async () => {
+test('creates a game for its owner, visible in the API and for sale', async () => {
   const { username, ...owner } = await make.user({ username: 'Quartermaster' });
   const create = (...words: string[]) =>
     gamewharf(['games', 'create', '--user', 'quartermaster', '--title', ...words]);
@@ -340,7 +341,7 @@ test.each([
   expect(await gamewharf(['games', 'create', ...words])).toBe(problem);
 });
 
-test('after a reset beside the service, ids that it imports and ids that it draws do not collide', async () => {
+test('imported and assigned IDs do not collide after a reset while the service runs', async () => {
   const importPurchases = (first: number) =>
     sendSmall(Array.from({ length: 50 }, (_, i) => purchase(first + i, { game_id: game.id })));
   const sellOne = () =>
@@ -348,7 +349,7 @@ test('after a reset beside the service, ids that it imports and ids that it draw
       headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
       body: JSON.stringify({ game_id: game.id, email: 'me@example.com', currency: 'USD', amount: 499 }),
     });
-  // Reserves ids far ahead.
+  // Reserves IDs far ahead.
   expect((await importPurchases(1_000_000)).status).toBe(200);
   await gamewharf(['reset', '--yes']);
   const sold = (await sellOne()).body as SaleResponse;
@@ -357,7 +358,7 @@ test('after a reset beside the service, ids that it imports and ids that it draw
   expect(await sellOne()).toMatchObject({ status: 200 });
 });
 
-test('makes the demo store anew, when it is told to and the store is one', async () => {
+test('resets the demo store after confirmation, and no other store', async () => {
   const counts = () =>
     sql(
       'SELECT (SELECT count(*) FROM users) AS users, (SELECT count(*) FROM purchase_references) AS references',
@@ -374,7 +375,7 @@ test('makes the demo store anew, when it is told to and the store is one', async
   expect(await gamewharf(['reset', '--yes'])).toBe('This is not the demo store, so nothing was deleted.');
 });
 
-test('purchases that an older replica has imported are counted anew, and games whose figures are right are left alone', async () => {
+test('recounts purchases imported by an older replica and leaves correct games unchanged', async () => {
   await gamewharf(['sales', 'recount']);
   const kept = () => sql('SELECT xmin, * FROM sales_periods WHERE game_id = ANY ($1)', [games.slice(3)]);
   const owner = await make.user();
@@ -383,7 +384,7 @@ test('purchases that an older replica has imported are counted anew, and games w
   const [one, two, three, four] = games.map((id) => ({ id }));
   await gamewharf(['sell', '--game', String(four!.id), '--to', 'me@example.com', '--price', '4.99']);
   const right = await kept();
-  // Neither of them keeps days and months.
+  // Neither of them writes totals of days and months.
   await make.purchase({ games: [one!, two!], amount: 501, created_at: '2019-05-31T23:59:59Z' });
   await sql(`INSERT INTO sales_periods VALUES ($1, 'day', '2019-05-31', 'USD', 1, 250)`, [three!.id]);
   expect(await gamewharf(['sales', 'recount'])).toBe('Corrected the totals of 3 games.');

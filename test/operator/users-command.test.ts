@@ -6,7 +6,7 @@ import { make, theApp, useStore } from '../support/store';
 
 useStore({ RATE_LIMIT: 'off' });
 
-/** Runs the command on the services of this file, with this on its standard input. */
+/** Runs the command on the services of this file with this standard input. */
 async function setPassword(name: string, input: string): Promise<string> {
   const program = new Command().exitOverride();
   addCommands(program, (work) => work(theApp(), new AbortController().signal), ['users']);
@@ -25,7 +25,7 @@ async function setPassword(name: string, input: string): Promise<string> {
   }
 }
 
-test('sets the password, which then opens, and ends all sessions', async () => {
+test('sets the password, which then works, and ends all sessions', async () => {
   const user = await make.user({ username: 'Bosun' });
   const open = await browserOf(user);
   expect(await setPassword('bosun', 'a new password\nand a second line\n')).toBe(
@@ -36,7 +36,7 @@ test('sets the password, which then opens, and ends all sessions', async () => {
   expect((await new Browser().signIn('Bosun')).status).toBe(403);
 });
 
-/** Runs the command on a terminal, on which these keys are pressed. */
+/** Runs the command in a terminal in which these keys are pressed. */
 async function typePassword(name: string, ...lines: string[]): Promise<string> {
   const program = new Command().exitOverride();
   addCommands(program, (work) => work(theApp(), new AbortController().signal), ['users']);
@@ -64,7 +64,7 @@ async function typePassword(name: string, ...lines: string[]): Promise<string> {
   }
 }
 
-test('on a terminal it is typed twice, without an echo; arrow keys and backspace edit it', async () => {
+test('prompts twice in a terminal without echo, with support for arrow keys and backspace', async () => {
   const { username } = await make.user();
   const [left, backspace] = ['\u001b[D', '\u007f'];
   expect(await typePassword(username, `open-sezameX${backspace}${left}!\r`, 'open-sezam!e\r')).toBe(
@@ -73,7 +73,7 @@ test('on a terminal it is typed twice, without an echo; arrow keys and backspace
   expect((await new Browser().signIn(username, 'open-sezam!e')).status).toBe(303);
 });
 
-test('on a terminal Ctrl-C changes nothing', async () => {
+test('changes nothing after Ctrl-C in a terminal', async () => {
   const { username } = await make.user();
   expect(await typePassword(username, 'a new pass\u0003')).toBe('Nothing was changed.');
   expect(await typePassword(username, 'a new password\r', 'another password\r')).toBe(
@@ -85,11 +85,11 @@ test.each([
   ['too short', 'seven77\n', 'The password must have at least 8 characters.'],
   ['too long', `${'x'.repeat(1001)}\n`, 'The password must have at most 1000 characters.'],
   ['missing', '', 'Standard input contains no password.'],
-])('a password that is %s', async (_, input, problem) => {
+])('rejects a password that is %s', async (_, input, problem) => {
   const { username } = await make.user();
   expect(await setPassword(username, input)).toBe(problem);
 });
 
-test('a user that nobody is', async () => {
+test('reports a missing user', async () => {
   expect(await setPassword('nobody', 'a new password\n')).toBe("User nobody doesn't exist.");
 });

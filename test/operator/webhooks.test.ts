@@ -118,7 +118,7 @@ async function sold(fields: object = {}, headers = {}): Promise<number> {
 const refund = (id: number) => post(`/operator/purchases/${id}/refund`, {});
 
 const deliveries = (app = theApp()) => app.get(WebhookDeliveries);
-/** As if the time of the next attempt had come. */
+/** Makes the next attempt due. */
 async function again(app = theApp()): Promise<void> {
   await sql('UPDATE webhook_deliveries SET due_at = now()');
   await sql('UPDATE webhooks SET paused_until = NULL');
@@ -143,7 +143,7 @@ describe('gamewharf webhooks', () => {
     ['https://localhost/', 'localhost is a private IP address'],
     ['https://[fd00::1]/', 'fd00::1 is a private IP address'],
     ['https://[::ffff:10.0.0.1]/', '::ffff:a00:1 is a private IP address'],
-  ])('add %s is rejected', async (url, problem) => {
+  ])('add rejects %s', async (url, problem) => {
     expect((await webhooks('add', url))[0]).toContain(problem);
     expect(await sql('SELECT FROM webhooks')).toEqual([]);
   });
@@ -161,11 +161,11 @@ describe('gamewharf webhooks', () => {
     [['remove', '7'], "Webhook 7 doesn't exist."],
     [['remove', '-'], 'Use a numeric ID.'],
     [['test', '7'], "Webhook 7 doesn't exist."],
-  ])('%j is rejected', async (words, problem) => {
+  ])('rejects %j', async (words, problem) => {
     expect((await webhooks(...words))[0]).toContain(problem);
   });
 
-  test('adds twenty, shows each secret once and stores it sealed, and lists and removes them', async () => {
+  test('adds up to twenty, displays each secret once, stores it encrypted, and lists and deletes webhooks', async () => {
     const secrets = [];
     for (let i = 1; i <= 20; i++)
       secrets.push((await webhooks('add', `https://example.com/${i}?key=of-mine`))[0]!);
@@ -206,7 +206,7 @@ describe('gamewharf webhooks', () => {
     expect(await sql('SELECT FROM webhooks')).toEqual([]);
   });
 
-  test('sends a message for a test, and says what the receiver returned', async () => {
+  test("sends a test message and prints the receiver's response", async () => {
     const receiver = await added(status(202));
     expect(await webhooks('test', String(receiver.id))).toEqual(['The receiver responded 202.']);
     const [message] = await receiver.heard(1);
@@ -216,7 +216,7 @@ describe('gamewharf webhooks', () => {
   });
 });
 
-test('a sale is told once, signed, and without its buyer', async () => {
+test('a sale is sent once, signed and without its buyer', async () => {
   const receiver = await added();
   const id = await sold({
     reference: 'order-7',
@@ -245,7 +245,7 @@ test('a sale is told once, signed, and without its buyer', async () => {
     }) as object,
   });
   await idle(receiver);
-  // The same again sells nothing.
+  // A repeated request sells nothing.
   expect(
     await sold({
       reference: 'order-7',
@@ -258,7 +258,7 @@ test('a sale is told once, signed, and without its buyer', async () => {
   expect((await webhooks('list'))[1]).toMatch(/ 204 +0 +-$/);
 });
 
-test('a refund is told once', async () => {
+test('a refund is sent once', async () => {
   const receiver = await added();
   const id = await sold();
   await refund(id);
@@ -271,7 +271,7 @@ test('a refund is told once', async () => {
   ]);
 });
 
-test('each webhook hears of its events and its game alone', async () => {
+test('a webhook gets only its events and its game', async () => {
   const refunds = await added(ok, '--events', 'purchase.refunded');
   const ofGame = await added(ok, '--game', `${owner.username.toUpperCase()}/${game.slug}`);
   const all = await added();
@@ -285,13 +285,13 @@ test('each webhook hears of its events and its game alone', async () => {
   expect(told(ofGame)).toEqual([`purchase.completed ${two}`]);
 });
 
-test('what is rolled back, rejected or imported is not told; what an Idempotency-Key repeats is told once', async () => {
+test('sends nothing for rolled back, rejected and imported sales, and once for a repeated Idempotency-Key', async () => {
   const receiver = await added();
   expect(await post('/operator/purchases', order({ game_id: 999_999 }))).toEqual(
     failure(404, 'invalid game'),
   );
   await sold({ amount: Number.MAX_SAFE_INTEGER, currency: 'GBP', source: 'most' });
-  // The transaction fails behind the purchase itself.
+  // The transaction fails after the statement of the purchase.
   expect((await post('/operator/purchases', order({ currency: 'GBP' }))).status).toBe(400);
   await imported(purchase(900_001, { game_id: game.id }));
   const key = { 'idempotency-key': 'once' };
@@ -301,7 +301,7 @@ test('what is rolled back, rejected or imported is not told; what an Idempotency
   expect(receiver.messages.map(({ data }) => String(data.source)).toSorted()).toEqual(['most', 'repeated']);
 });
 
-test('without webhooks a sale sends the statements that it always sent', async () => {
+test('a sale sends no extra statements without webhooks', async () => {
   const names: string[] = [];
   const write = jest.spyOn(theApp().get(Database), 'write').mockImplementation(function (
     this: Database,
@@ -318,7 +318,7 @@ test('without webhooks a sale sends the statements that it always sent', async (
 
 const INTERIM = 'HTTP/1.1 102 Processing\r\n\r\n'.repeat(1000);
 
-/** Responses that are tried again, the outcome that the list shows, and how the receiver gives them. */
+/** Responses that are retried, with the outcome in the list and the receiver's behavior. */
 const FAILURES: [string, string, Responding][] = [
   ['responses 500', '500', status(500)],
   ['redirects', '302', status(302, { location: 'http://127.0.0.1:1/' })],
@@ -340,7 +340,7 @@ const FAILURES: [string, string, Responding][] = [
 ];
 
 test.each(FAILURES)(
-  'a receiver that %s hears of it again, under the same id',
+  'a receiver that %s gets the message again with the same ID',
   async (_what, outcome, response) => {
     const receiver = await added((res, attempt) => (attempt < 3 ? response(res, attempt) : ok(res, attempt)));
     const { failed } = await results();
@@ -361,22 +361,22 @@ test.each(FAILURES)(
 
 const inSeconds = (seconds: number) => new Date(theClock().now() + seconds * 1000).toUTCString();
 
-/** Seconds from the failed attempt to the next one; our own first pause is 9 to 11. */
+/** Seconds from the failed attempt to the next one; the default first delay is 9 to 11. */
 test.each<[string, number, () => object, [least: number, most: number]]>([
-  ['a pause', 503, () => ({ 'retry-after': '100' }), [100, 100]],
-  ['a pause of 429', 429, () => ({ 'retry-after': '100' }), [100, 100]],
+  ['a delay', 503, () => ({ 'retry-after': '100' }), [100, 100]],
+  ['a delay with a 429', 429, () => ({ 'retry-after': '100' }), [100, 100]],
   ['a date', 503, () => ({ 'retry-after': inSeconds(200) }), [199, 200]],
-  ['less than our own pause', 503, () => ({ 'retry-after': '0' }), [9, 11]],
-  ['a date that is past', 429, () => ({ 'retry-after': inSeconds(-500) }), [9, 11]],
+  ['less than the default delay', 503, () => ({ 'retry-after': '0' }), [9, 11]],
+  ['a date in the past', 429, () => ({ 'retry-after': inSeconds(-500) }), [9, 11]],
   ['more than twelve hours', 503, () => ({ 'retry-after': '999999999' }), [43_200, 43_200]],
-  ['a date in years', 503, () => ({ 'retry-after': 'Fri, 31 Dec 2100 23:59:59 GMT' }), [43_200, 43_200]],
-  ['what is neither', 503, () => ({ 'retry-after': 'soon' }), [9, 11]],
+  ['a date years ahead', 503, () => ({ 'retry-after': 'Fri, 31 Dec 2100 23:59:59 GMT' }), [43_200, 43_200]],
+  ['neither a number nor a date', 503, () => ({ 'retry-after': 'soon' }), [9, 11]],
   ['a year', 503, () => ({ 'retry-after': '2100-01-01' }), [9, 11]],
   ['too many digits', 503, () => ({ 'retry-after': '9'.repeat(400) }), [9, 11]],
-  ['two of them', 503, () => ({ 'retry-after': ['100', '200'] }), [100, 100]],
+  ['two values', 503, () => ({ 'retry-after': ['100', '200'] }), [100, 100]],
   ['none', 503, () => ({}), [9, 11]],
-  ['a pause with another status', 500, () => ({ 'retry-after': '100' }), [9, 11]],
-])('a receiver that asks for %s with %d', async (_what, code, headers, [least, most]) => {
+  ['a delay with another status', 500, () => ({ 'retry-after': '100' }), [9, 11]],
+])('the next attempt after %s with %d', async (_what, code, headers, [least, most]) => {
   theClock().stop();
   const receiver = await added(status(code, headers()));
   await sold();
@@ -390,9 +390,9 @@ test.each<[string, number, () => object, [least: number, most: number]]>([
   expect(row!.seconds).toBeLessThanOrEqual(most);
 });
 
-// 20 failing receivers with 1,000 messages each: 4 attempts a second and 1 % of a core after the first ones, on 2026-11-25 on
-// two busy cores. Without the pause it was 490 a second and half a core.
-test('while a receiver fails, its other deliveries wait', async () => {
+// 20 failing receivers with 1,000 messages each: 4 attempts per second and 1% of a core after the first ones, on
+// 2026-11-25 on two busy cores. Without the delay it was 490 per second and half a core.
+test('other deliveries to a failing receiver wait', async () => {
   const receiver = await added(status(500));
   const well = await added();
   await sold();
@@ -405,7 +405,7 @@ test('while a receiver fails, its other deliveries wait', async () => {
   await sql(`UPDATE webhooks SET paused_until = now() WHERE paused_until > now() + interval '8 seconds'`);
   deliveries().poll();
   expect(await receiver.heard(11)).toHaveLength(11);
-  // One failure after a success may be of the message alone, and delays only this one.
+  // A single failure after a success may concern only the message, and delays only that.
   receiver.response = (res, attempt) => (attempt === 12 ? status(500)(res, attempt) : ok(res, attempt));
   await sold();
   await until(async () => (await webhooks('list'))[1]!.includes(' 500 '));
@@ -413,7 +413,7 @@ test('while a receiver fails, its other deliveries wait', async () => {
   expect(await receiver.heard(13)).toHaveLength(13);
 });
 
-test('a response without an end counts by its status', async () => {
+test('a response that never ends counts by its status', async () => {
   const receiver = await added((res) => {
     res.writeHead(200);
     const more = () => !res.destroyed && res.write('x'.repeat(60_000), () => setImmediate(more));
@@ -425,7 +425,7 @@ test('a response without an end counts by its status', async () => {
   expect(receiver.messages).toHaveLength(1);
 });
 
-test('a receiver that is gone is told nothing more', async () => {
+test('a receiver that returns 410 gets no more messages', async () => {
   const receiver = await added(status(410));
   await sold();
   await receiver.heard(1);
@@ -437,7 +437,7 @@ test('a receiver that is gone is told nothing more', async () => {
   expect(receiver.messages).toHaveLength(1);
 });
 
-test('after three days it is given up; what is older or too much is dropped', async () => {
+test('gives up after three days, and drops messages that are too old or too many', async () => {
   const receiver = await added(status(500));
   const before = await results();
   await sold();
@@ -463,7 +463,7 @@ test('after three days it is given up; what is older or too much is dropped', as
   await sql('TRUNCATE webhook_deliveries');
 }, 60_000);
 
-test('one that hangs delays neither another webhook, nor requests, nor the end of the process', async () => {
+test('a receiver that hangs delays no other webhook, request or shutdown', async () => {
   const hanging = await added(() => undefined);
   const well = await added();
   const app = await openApp({ OPERATOR_TOKEN });
@@ -478,7 +478,7 @@ test('one that hangs delays neither another webhook, nor requests, nor the end o
   expect((await webhooks('list'))[1]).not.toContain(' timeout ');
 }, 45_000);
 
-test('a delivery that times out is tried again', async () => {
+test('retries a delivery that times out', async () => {
   const timeout = new AbortController();
   const timeouts = jest.spyOn(AbortSignal, 'timeout').mockReturnValue(timeout.signal);
   const hanging = await added(() => undefined);
@@ -494,7 +494,7 @@ test('a delivery that times out is tried again', async () => {
   expect(second!.id).toBe(first!.id);
 });
 
-test('several processes deliver each message once, also what a process wrote that is no more', async () => {
+test('several processes deliver each message once, including those of a process that ended', async () => {
   const receiver = await added((res) => setImmediate(() => ok(res, 1)));
   const app = await openApp({ OPERATOR_TOKEN });
   const ids = await Promise.all(Array.from({ length: 40 }, () => sold()));
@@ -507,7 +507,7 @@ test('several processes deliver each message once, also what a process wrote tha
   await idle(receiver);
   expect(receiver.messages.map(({ data }) => data.id).toSorted()).toEqual(ids.toSorted());
 
-  // A command sells and delivers nothing.
+  // A command sells without delivering.
   const settings = Object.assign(new Settings(), theApp().get(Settings), { DATABASE_URL: databaseUrl() });
   const logger = createLogger('silent');
   const command = await NestFactory.createApplicationContext(
@@ -523,7 +523,7 @@ test('several processes deliver each message once, also what a process wrote tha
   await command.close();
   expect((await receiver.heard(41)).at(-1)!.data.reference).toBe('in the terminal');
 
-  // The one that has claimed it ends before it is answered.
+  // The process that claimed it ends before the response.
   receiver.response = () => undefined;
   await sold();
   await receiver.heard(42);
@@ -531,7 +531,7 @@ test('several processes deliver each message once, also what a process wrote tha
   expect(await receiver.waiting).toMatchObject([{ attempts: 1 }]);
 });
 
-test('an erasure finds nothing in what waits, and a reference that names the person is not sent', async () => {
+test('an erasure leaves no personal data in pending messages, and a reference with it is not sent', async () => {
   const receiver = await added(status(503));
   const email = 'Quillon.Marr@example.com';
   const user = await make.user({ emails: [{ email, verified: true }] });
@@ -549,7 +549,7 @@ test('an erasure finds nothing in what waits, and a reference that names the per
   expect(after!.data).toEqual({ ...before!.data, reference: null });
 });
 
-test('a secret that was sealed under a previous pepper is sealed anew; under another one it is of no use', async () => {
+test('a secret under the previous pepper is encrypted again, and under an unknown one unusable', async () => {
   const receiver = await added();
   const sealed = async () => (await sql<{ secret: Buffer }>('SELECT secret FROM webhooks'))[0]!.secret;
   const [API_KEY_PEPPER, before] = ['another pepper, also long enough to pass', await sealed()];
@@ -570,7 +570,7 @@ describe('docs/guides/webhooks.md', () => {
     /^js/.test(language),
   );
 
-  test('its receiver takes what is genuine, once', async () => {
+  test('its receiver accepts genuine messages once', async () => {
     const RECEIVER_PORT = String(await freePort());
     const url = `http://127.0.0.1:${RECEIVER_PORT}/sales`;
     const WEBHOOK_SECRET = (await webhooks('add', url))[0]!;
@@ -583,7 +583,7 @@ describe('docs/guides/webhooks.md', () => {
     const ofPage = receiving!.prints!.split('\n');
     const prints = (count: number) =>
       until(async () => {
-        // Before it listens the connection is rejected.
+        // Until the receiver listens, the connection is rejected.
         await again();
         return printed.split('\n').length > count;
       }, 9000);
@@ -617,7 +617,7 @@ describe('docs/guides/webhooks.md', () => {
     ]);
   }, 20_000);
 
-  test('a message is as it says', async () => {
+  test('documents the message as it is sent', async () => {
     const receiver = await added();
     await sold({ reference: 'order-10046' });
     const [{ type, timestamp, data }] = (await receiver.heard(1)) as [Message];
@@ -637,8 +637,8 @@ describe('docs/guides/webhooks.md', () => {
   });
 });
 
-test('a name that leads to an address that is not public is rejected', async () => {
-  // A DNS server for which every name is this machine.
+test('rejects a name that resolves to a private IP address', async () => {
+  // A DNS server that resolves every name to this machine.
   const dns = createSocket('udp4', (query, { port }) => {
     const end = query.indexOf(0, 12) + 5;
     const isA = query.readUInt16BE(end - 4) === 1;
