@@ -160,7 +160,6 @@ export class CreatedKeysService {
     }
   }
 
-  /** Records the event only if the write ran, and not when a retry gets the stored response. */
   private async once<Response extends object>(
     event: 'download_key.created' | 'download_key.revoked',
     request: { game_id: number },
@@ -169,16 +168,8 @@ export class CreatedKeysService {
     retry: RetryKey | undefined,
     write: Write<Response>,
   ): Promise<Response> {
-    let ran = false;
-    const response = await this.idempotency.once(retry, request, {
-      ...write,
-      result: (rowsOf) => {
-        const result = write.result(rowsOf);
-        ran = true;
-        return result;
-      },
-    });
-    if (ran) this.audit.record({ event, ...actor, game_id: request.game_id, count });
+    const { response, isRepeated } = await this.idempotency.run(retry, request, write);
+    if (!isRepeated) this.audit.record({ event, ...actor, game_id: request.game_id, count });
     return response;
   }
 }

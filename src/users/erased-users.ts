@@ -4,3 +4,9 @@ export const PSEUDONYM = (id: string) => `'erased-' || ${id}`;
 /** In SQL: whether `user` has no name but that of an erased user. */
 export const isErased = (user: string) =>
   `${user}.username ~ ('^' || ${PSEUDONYM(`${user}.id`)} || '(-[0-9a-f]{8})?$')`;
+
+/** The same of a username as it is stored. */
+export const isPseudonym = (username: string, user_id: number) => username.startsWith(`erased-${user_id}`);
+
+/** Replaces the address of an erased buyer; no email reaches it, and it can't be verified. */
+export const ERASED_ADDRESS = 'nobody@erased.invalid';

@@ -416,7 +416,7 @@ describe('a person with rows in every table', () => {
             collection_admins: 2,
             profile_collections: 1,
             collection_games: 4,
-            idempotency_keys: 4,
+            idempotency_keys: 3,
             purchases: 5,
             download_keys: 7,
           },

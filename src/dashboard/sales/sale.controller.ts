@@ -2,7 +2,7 @@ import { Controller, Get, Param, Post, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
-import { ERASED_ADDRESS } from '../../operator/people/person';
+import { ERASED_ADDRESS } from '../../users/erased-users';
 import { SalesService } from '../../operator/sales/sales.service';
 import { WebhookAttempts } from '../../operator/webhooks/webhook-attempts.service';
 import { Settings } from '../../platform/config/settings';

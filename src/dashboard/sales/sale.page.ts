@@ -5,7 +5,7 @@ import {
   SHOWN_OF_SALE,
   SHOWN_SALES,
 } from '../../purchases/seller-sales.service';
-import { ERASED_ADDRESS } from '../../operator/people/person';
+import { ERASED_ADDRESS } from '../../users/erased-users';
 import type { PurchaseAttempt } from '../../operator/webhooks/webhook-attempts.service';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';

@@ -1,6 +1,5 @@
 import { longRead, statement } from '../../platform/database/statement';
-import { ERASED_ADDRESS } from './person';
-import { isErased, PSEUDONYM } from '../../users/erased-users';
+import { ERASED_ADDRESS, isErased, PSEUDONYM } from '../../users/erased-users';
 import { PERSON } from './scan';
 
 /** Rows that one statement changes at most. It is run until none is left. */
@@ -167,25 +166,6 @@ export const DELETE_RESPONSES = statement(
   `DELETE FROM idempotency_keys WHERE (credential, key_hash) IN (SELECT * FROM unnest($1::text[], $2::bytea[]))
    RETURNING 1`,
 );
-const JSON_STRING = String.raw`"(?:[^"\\]|\\.)*"`;
-/** Replaces the buyer in stored responses of sales. The response stays: without it, a retry would sell again. */
-export const BUYERS_IN_RESPONSES = statement(
-  'erase_buyers_in_responses',
-  `UPDATE idempotency_keys k SET answer = regexp_replace(
-     CASE WHEN EXISTS (SELECT FROM purchases WHERE id = sale.purchase_id AND email <> '${ERASED_ADDRESS}') THEN k.answer
-     ELSE regexp_replace(k.answer, '"email":${JSON_STRING}', '"email":"${ERASED_ADDRESS}"') END,
-     CASE WHEN EXISTS (SELECT FROM purchase_references WHERE purchase_id = sale.purchase_id) THEN '$^'
-     ELSE '"reference":${JSON_STRING}' END, '"reference":null')
-   FROM (
-     SELECT credential, key_hash, (answer::json #>> '{purchase,id}')::bigint AS purchase_id FROM idempotency_keys
-     WHERE (credential, key_hash) IN (SELECT * FROM unnest($1::text[], $2::bytea[]))) sale
-   WHERE (k.credential, k.key_hash) = (sale.credential, sale.key_hash) RETURNING 1`,
-);
-export const REPLACE_IN_RESPONSES = statement(
-  'erase_text_in_responses',
-  `UPDATE idempotency_keys SET answer = regexp_replace(answer, $1, $2, 'gi')
-   WHERE (credential, key_hash) IN (SELECT * FROM unnest($3::text[], $4::bytea[])) RETURNING 1`,
-);
 
 export const DELETE_CLAIMS = statement(
   'erase_claims',
@@ -208,8 +188,4 @@ export const ERASE_ACCOUNT = statement(
        ELSE ${PSEUDONYM('u.id')} END
    WHERE u.id = $1 AND (NOT ${isErased('u')} OR NOT u.gamer OR u.press_user
      OR num_nonnulls(u.display_name, u.cover_url, u.password_hash) > 0) RETURNING 1`,
-);
-export const USERNAME = statement<{ username: string }>(
-  'erase_new_name',
-  'SELECT username FROM users WHERE id = $1',
 );

@@ -7,19 +7,11 @@ import { LOCK_COLLECTIONS } from '../../collections/collection-lock';
 import { StoreLinks } from '../../platform/config/store-links';
 import { Database } from '../../platform/database/database';
 import { bind, type BoundStatement, type Statement } from '../../platform/database/statement';
+import { isPseudonym } from '../../users/erased-users';
 import { CLAIMS, type Person } from './person';
 import * as sql from './erasure-statements';
 import { columnsOf, type Scan, slicesOf } from './scan';
-import {
-  RESPONSES,
-  RESPONSES_ABOUT_SALES,
-  RESPONSES_WITH,
-  DOWNLOAD_KEYS,
-  ENTRIES,
-  type Entry,
-  ON_PROFILE,
-  PURCHASES,
-} from './scans';
+import { RESPONSES, DOWNLOAD_KEYS, ENTRIES, type Entry, ON_PROFILE, PURCHASES } from './scans';
 
 // Milliseconds until every replica rejects the revoked credentials.
 const REVOCATION_DELAY = 1000;
@@ -162,26 +154,16 @@ export class ErasureService {
     });
   }
 
-  /** After the account has its new name, so that no response is stored with the old one. */
-  private async eraseResponses(person: Person, erased: Erased): Promise<void> {
-    const { user_id, username } = person;
-    await this.eachSlice(RESPONSES_ABOUT_SALES, person, async (slice) => {
-      const values = columnsOf(RESPONSES_ABOUT_SALES, slice);
-      erased.idempotency_keys += await this.repeat(sql.BUYERS_IN_RESPONSES, values);
-    });
+  /**
+   * After the account has its new name, so that no response is stored with the old one. A response to another user that
+   * contains the person is deleted: repeating that write to a collection changes nothing.
+   */
+  private async eraseResponses({ user_id, username }: Person, erased: Erased): Promise<void> {
     if (user_id === null) return;
-    await this.eachSlice(RESPONSES, { user_id, addresses: [] }, async (slice) => {
+    const addresses = [`"user_id":${user_id},`];
+    if (!isPseudonym(username!, user_id)) addresses.push(`"${this.links.user(username!)}/`);
+    await this.eachSlice(RESPONSES, { user_id, addresses }, async (slice) => {
       erased.idempotency_keys += await this.repeat(sql.DELETE_RESPONSES, columnsOf(RESPONSES, slice));
-    });
-    const renamed = (await this.database.row(sql.USERNAME, [user_id]))!;
-    if (username === null || username === renamed.username) return;
-    const [from, to] = [username, renamed.username].map((name) => `"${this.links.user(name)}/`) as [
-      string,
-      string,
-    ];
-    await this.eachSlice(RESPONSES_WITH, { user_id, addresses: [from] }, async (slice) => {
-      const values = [from.replace(/[^\w"/]/g, '\\$&'), to, ...columnsOf(RESPONSES_WITH, slice)];
-      erased.idempotency_keys += await this.repeat(sql.REPLACE_IN_RESPONSES, values);
     });
   }
 

@@ -110,7 +110,7 @@ export const PARTS: (Owned | Scanned)[] = [
   scanned('profile_collection', ProfileCollection, ON_PROFILE),
   scanned('collection_game', CollectionGame, ENTRIES, { at_once: LONG_TEXTS }),
   scanned('idempotency_key', IdempotencyKey, RESPONSES, {
-    where: `(t.user_id = person.user_id OR t.credential = 'user ' || person.user_id)`,
+    where: 't.user_id = person.user_id',
     at_once: LONG_TEXTS,
   }),
   // Without other people who have to do with the purchase or the key.

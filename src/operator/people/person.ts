@@ -5,15 +5,13 @@ import { Database } from '../../platform/database/database';
 import { ignoringCase } from '../../platform/database/ignoring-case';
 import { read } from '../../platform/database/statement';
 import { User } from '../../auth/accounts/user.entity';
+import { ERASED_ADDRESS } from '../../users/erased-users';
 import { type PersonKeys, scanOf } from './scan';
 
 /** The person whose data are exported or erased. */
 export interface Person extends PersonKeys {
   username: string | null;
 }
-
-/** Replaces the address of an erased buyer; no email reaches it, and it can't be verified. */
-export const ERASED_ADDRESS = 'nobody@erased.invalid';
 
 interface Account {
   user_id: number;

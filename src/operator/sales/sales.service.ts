@@ -6,6 +6,7 @@ import { Database } from '../../platform/database/database';
 import { bind, type Write } from '../../platform/database/statement';
 import { invalidGame } from '../../games/errors';
 import { badRequest, ApiError, apiError, serviceUnavailable } from '../../platform/http/api-error';
+import { ERASED_ADDRESS } from '../../users/erased-users';
 import { newDownloadKey } from '../../purchases/new-download-key';
 import { WebhookDeliveries } from '../webhooks/webhook-deliveries.service';
 import {
@@ -20,6 +21,8 @@ import { ORDER, PURCHASE_GAMES, REFUND, refund, SALE, type Sale, sell } from './
 import { differences, gamesOf, purchaseTypeOf, withKey } from './same-sale';
 
 const ATTEMPTS = 5;
+/** Fields of a response that are not stored for retries. */
+const OF_BUYER = ['email', 'reference'];
 // A concurrent write used this reference or this ID, or deleted a game. Or a deadlock.
 const MEANWHILE = /^(23503|23505|40P01)$/;
 
@@ -43,7 +46,7 @@ export class SalesService {
   }
 
   /** A sale that was recorded gets its response again, even if it would be rejected now. */
-  private async asBefore<Result extends object>(
+  private async asBefore<Result extends RefundResponse>(
     request: object,
     retry: RetryKey | undefined,
     attempt: () => Promise<Result>,
@@ -55,7 +58,7 @@ export class SalesService {
         error instanceof ApiError && error.status < 500
           ? await this.idempotency.storedResult<Result>(retry, request)
           : undefined;
-      if (response) return response;
+      if (response) return this.withBuyer(response);
       throw error;
     }
   }
@@ -86,18 +89,15 @@ export class SalesService {
       purchase_type: purchaseTypeOf(request),
       created_at: request.created_at ?? null,
     };
-    let done = false;
     const selling: Write<SaleResponse> = {
       statements: [...sell(sale), bind(SALE, [id])],
-      result: (rowsOf) => {
-        done = true;
-        return saleResponse(rowsOf(SALE)[0]!);
-      },
+      result: (rowsOf) => saleResponse(rowsOf(SALE)[0]!),
       lock: { of: 'games', id: game_ids[0]! },
     };
-    const response = await this.idempotency.once(retry, request, selling);
-    if (done) this.events.sold(by, request.currency, { games: game_ids.length, keys: keys.length });
-    if (done && has_webhooks) this.webhooks.wake();
+    const { response, isRepeated } = await this.idempotency.run(retry, request, selling, OF_BUYER);
+    if (isRepeated) return this.withBuyer(response);
+    this.events.sold(by, request.currency, { games: game_ids.length, keys: keys.length });
+    if (has_webhooks) this.webhooks.wake();
     return response;
   }
 
@@ -130,12 +130,20 @@ export class SalesService {
       },
       lock: { of: 'games', id: game_ids[0] ?? 0 },
     };
-    const response = await this.idempotency.once(retry, request, refunding);
+    const { response, isRepeated } = await this.idempotency.run(retry, request, refunding, OF_BUYER);
+    if (isRepeated) return this.withBuyer(response);
     if (currency !== undefined) {
       this.events.refunded(by, currency, { games: game_ids.length });
       if (has_webhooks) this.webhooks.wake();
     }
     return response;
+  }
+
+  /** Completes a stored response with the fields of the buyer, which an erasure deletes from the purchase alone. */
+  private async withBuyer<Result extends RefundResponse>(response: Result): Promise<Result> {
+    const [row] = await this.database.rows(SALE, [response.purchase.id]);
+    const buyer = row ? refundResponse(row).purchase : { email: ERASED_ADDRESS, reference: null };
+    return { ...response, purchase: { ...buyer, ...response.purchase } };
   }
 }
 

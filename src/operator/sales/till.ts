@@ -12,6 +12,7 @@ import type { Game } from '../../games/game.entity';
 import { gameNamed } from '../../games/game-named';
 import { OwnAddress } from '../../platform/http/own-address';
 import { User } from '../../auth/accounts/user.entity';
+import { isPseudonym } from '../../users/erased-users';
 
 /** Finds the game and the buyer that a command names. */
 export class Till {
@@ -32,8 +33,7 @@ export class Till {
       throw new OperatorError(`${to} isn't a valid email address.`);
     }
     const user = await this.entities.findOneBy(User, { username: ignoringCase(to) });
-    if (!user || user.username.startsWith(`erased-${user.id}`))
-      throw new OperatorError(`User ${to} doesn't exist.`);
+    if (!user || isPseudonym(user.username, user.id)) throw new OperatorError(`User ${to} doesn't exist.`);
     return { user_id: user.id };
   }
 

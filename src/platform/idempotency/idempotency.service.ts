@@ -88,12 +88,22 @@ export class IdempotencyService {
       : undefined;
   }
 
-  once<Result extends object>(
+  async once<Result extends object>(
     key: RetryKey | undefined,
     request: object,
     write: Write<Result>,
   ): Promise<Result> {
-    if (!key) return this.database.write(write);
+    return (await this.run(key, request, write)).response;
+  }
+
+  /** `unstored`: names of fields that are left out of the stored response, because they name a person. */
+  async run<Result extends object>(
+    key: RetryKey | undefined,
+    request: object,
+    write: Write<Result>,
+    unstored: readonly string[] = [],
+  ): Promise<{ response: Result; isRepeated: boolean }> {
+    if (!key) return { response: await this.database.write(write), isRepeated: false };
     const { credential, user_id, key_hash } = key;
     const fingerprint = fingerprintOf(key, request);
     return this.database.transaction(async (db) => {
@@ -101,13 +111,15 @@ export class IdempotencyService {
       const claimed = (await this.database.run(db, [claim]))(CLAIM);
       if (claimed.length === 0) {
         const rowsOf = await this.database.run(db, [bind(STORED_RESPONSE, [credential, key_hash])]);
-        return responseOf(rowsOf(STORED_RESPONSE)[0], fingerprint);
+        return { response: responseOf(rowsOf(STORED_RESPONSE)[0], fingerprint), isRepeated: true };
       }
       const response = write.result(await this.database.run(db, write.statements));
-      const text = JSON.stringify(response);
+      const text = JSON.stringify(response, (name, value: unknown) =>
+        unstored.includes(name) ? undefined : value,
+      );
       if (user_id !== null) this.quota.take(user_id, Buffer.byteLength(text));
       await this.database.run(db, [bind(STORE_RESPONSE, [credential, key_hash, text])]);
-      return response;
+      return { response, isRepeated: false };
     });
   }
 }
