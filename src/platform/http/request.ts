@@ -53,6 +53,8 @@ declare module 'node:http' {
     /** Default headers, which the response may override. */
     fixed: readonly FixedHeader[];
     setRequestId(id: string): void;
+    /** Ends the response together with the others of this tick of the event loop. */
+    endSoon(body: string | Buffer): void;
     /** The response to a lookup has only empty lists. */
     found_nothing?: boolean;
     /** As the rate limit headers say. */

@@ -1,11 +1,5 @@
 import { hash } from 'node:crypto';
-import {
-  type IncomingMessage,
-  OutgoingMessage,
-  ServerResponse,
-  validateHeaderName,
-  validateHeaderValue,
-} from 'node:http';
+import { type IncomingMessage, ServerResponse, validateHeaderName, validateHeaderValue } from 'node:http';
 import type { Response } from 'express';
 import { faultOf } from '../database/sqlstates';
 import { badRequest, ApiError, serviceUnavailable } from './api-error';
@@ -41,7 +35,7 @@ export function sendJson(res: ServerResponse, status: number, text: string): voi
   res.statusCode = status;
   res.setHeader('Content-Type', 'application/json');
   res.setHeader('Content-Length', Buffer.byteLength(body));
-  res.end(body);
+  res.endSoon(body);
 }
 
 /** Sends an error response. `send` writes it in the format of the route. */
@@ -139,18 +133,19 @@ export class FixedHeader {
 export const fixedHeaders = (headers: Readonly<Record<string, string>>): FixedHeader[] =>
   Object.entries(headers).map(([name, value]) => new FixedHeader(name, value));
 
-/** Private in Node, as `_contentLength` is: test/platform/outgoing-response.test.ts has the versions. It writes the head. */
+/** Private in Node: test/platform/outgoing-response.test.ts has the versions. It writes the head. */
 interface HeadWriter {
   _storeHeader(this: ServerResponse, firstLine: string, headers: unknown): void;
 }
 const { _storeHeader: storeHeader } = ServerResponse.prototype as ServerResponse & HeadWriter;
 
-const { get: hasEnded } = Object.getOwnPropertyDescriptor(OutgoingMessage.prototype, 'writableEnded')!;
-
-/** The arguments of `end`. */
-type Ending = [body?: unknown, encoding?: unknown, done?: unknown];
-
 let ended: OutgoingResponse[] = [];
+
+function sendEnded(): void {
+  const responses = ended;
+  ended = [];
+  for (const response of responses) response.end(response.body);
+}
 
 /** Sends the responses of one tick of the event loop together: docs/contributing/decisions/fast-requests.md. */
 export class OutgoingResponse<
@@ -158,25 +153,16 @@ export class OutgoingResponse<
 > extends ServerResponse<Request> {
   override fixed: readonly FixedHeader[] = [];
   override requests_left = Infinity;
+  /** Of a response that is sent at the end of the tick. */
+  body: string | Buffer | undefined;
   private request_id = '';
   private rate_limit = '';
-  private ending: Ending | undefined;
-  /** Private in Node: the length of a body that `end` gets as a whole. */
-  declare _contentLength: number | null;
 
-  static {
-    // True from `end` on, although the response is sent later.
-    Object.defineProperty(this.prototype, 'writableEnded', {
-      get(this: OutgoingResponse) {
-        return this.ending !== undefined || (hasEnded!.call(this) as boolean);
-      },
-    });
-  }
-
-  private static sendAll(): void {
-    const responses = ended;
-    ended = [];
-    for (const response of responses) response.sendEnding();
+  // @ts-expect-error Node's types declare a property.
+  override get writableEnded(): boolean {
+    return (
+      this.body !== undefined || (Reflect.get(ServerResponse.prototype, 'writableEnded', this) as boolean)
+    );
   }
 
   override setRequestId(id: string): void {
@@ -193,26 +179,18 @@ export class OutgoingResponse<
       headerLine('X-RateLimit-Reset', reset_seconds);
   }
 
-  override end(...ending: Ending): this {
-    if (this.ending) return this;
-    const [body = '', encoding] = ending;
-    const canWait = typeof body === 'string' || body instanceof Uint8Array;
-    if (this.headersSent || !canWait) return super.end(...(ending as []));
-    // The rest of the body isn't needed, and its length is unknown.
-    if (!this.req.complete && 'transfer-encoding' in this.req.headers)
-      this.req.exchange.connection.closeAfter(this);
-    this._contentLength = Buffer.byteLength(body, encoding as BufferEncoding);
-    // Writes the head, so that Node rejects further headers, as after its own `end`.
+  override endSoon(body: string | Buffer): void {
+    // Node rejects further headers from here on.
     this.writeHead(this.statusCode);
-    this.ending = ending;
-    if (ended.length === 0) setImmediate(OutgoingResponse.sendAll);
-    ended.push(this);
-    return this;
+    this.body = body;
+    if (ended.push(this) === 1) setImmediate(sendEnded);
   }
 
-  override write(...part: Ending): boolean {
-    this.sendEnding();
-    return super.write(...(part as [string]));
+  override writeHead(...head: [status: number, ...unknown[]]): this {
+    // The rest of a chunked body isn't needed, and its length is unknown.
+    if (!this.req.complete && 'transfer-encoding' in this.req.headers)
+      this.req.exchange.connection.closeAfter(this);
+    return super.writeHead(...(head as [number]));
   }
 
   override removeHeader(name: string): void {
@@ -226,11 +204,5 @@ export class OutgoingResponse<
     let head = firstLine + this.request_id + this.rate_limit;
     for (const { name, line } of this.fixed) if (!this.hasHeader(name)) head += line;
     storeHeader.call(this, head, headers);
-  }
-
-  private sendEnding(): void {
-    const { ending } = this;
-    this.ending = undefined;
-    if (ending) super.end(...(ending as []));
   }
 }
