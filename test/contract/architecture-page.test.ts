@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-test('what the page about the architecture says where things are is there', () => {
+test('names and files in “Where things are” of the architecture page exist', () => {
   const section = readFileSync('docs/contributing/architecture.md', 'utf8')
     .split(/^## /m)
     .find((one) => one.startsWith('Where things are\n'))!;

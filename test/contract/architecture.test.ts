@@ -17,10 +17,10 @@ const ORDER = [
   ['commands'],
 ];
 
-// Who may view a restricted game depends on who owns a key of it. The file is SQL alone and imports nothing.
+// Whether a restricted game is visible depends on its key owners. The file contains only SQL and imports nothing.
 const KEY_OWNERS = 'games/visibility.ts -> purchases/key-owners';
 
-// These enter, correct and erase records of every kind; all other folders write to their own tables alone.
+// These create, correct and erase records of all types; every other folder writes only to its own tables.
 const WRITE_EVERY_TABLE = ['operator/import', 'operator/people', 'operator/sales', 'dev/demo'];
 
 const src = resolve('src');
@@ -42,14 +42,14 @@ function allowed(from: string, to: string): boolean {
   return a !== undefined && b !== undefined && b < a;
 }
 
-test.each(files.filter((file) => file.includes(sep)))('%s imports only from its left', (file) => {
+test.each(files.filter((file) => file.includes(sep)))('%s imports only from folders before it', (file) => {
   const wrong = importsOf(file).filter(
     (to) => to.includes(sep) && !allowed(top(file), top(to)) && `${file} -> ${to}` !== KEY_OWNERS,
   );
   expect(wrong).toEqual([]);
 });
 
-/** The files that import each other, directly or not, as one list for each cycle. */
+/** The files that import each other, directly or not, as one list per cycle. */
 function cyclesOf(graph: Map<string, string[]>): string[][] {
   const order = new Map<string, number>();
   const lowest = new Map<string, number>();
@@ -71,7 +71,7 @@ function cyclesOf(graph: Map<string, string[]>): string[][] {
   return cycles;
 }
 
-test('no files import each other, type-only imports included', () => {
+test('no files import each other, including type-only imports', () => {
   const graph = new Map(
     files.map((file) => [
       file,
@@ -86,7 +86,7 @@ test('no files import each other, type-only imports included', () => {
   ]);
 });
 
-test('the SQL of a folder writes to its own tables alone', () => {
+test('the SQL of a folder writes only to its own tables', () => {
   const text = (file: string) => readFileSync(join(src, file), 'utf8');
   const owners = new Map(
     files.flatMap((file) => {
@@ -126,19 +126,19 @@ test('no two classes share a name', () => {
   expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([]);
 });
 
-test('every folder has its place', () => {
+test('every folder has a position', () => {
   const folders = new Set(files.filter((file) => file.includes(sep)).map(top));
   expect([...folders].filter((folder) => !rank.has(folder))).toEqual([]);
 });
 
-test('the page about the architecture has the folders in their order', () => {
+test('the architecture page lists the folders in their order', () => {
   const page = readFileSync(join('docs', 'contributing', 'architecture.md'), 'utf8');
   const lines = [...page.matchAll(/^src\/((?:\w+\/(?:, )?)+) /gm)].map(([, folders]) => folders!);
   expect(lines.map((folders) => folders.match(/\w+/g))).toEqual(ORDER);
 });
 
-// The embedded server hands its own environment on to PostgreSQL's programs; it takes no setting from there.
-test('nobody but the composition root reads the environment', () => {
+// The embedded server passes its environment to PostgreSQL's programs; it reads no settings from it.
+test('only the composition root reads the environment', () => {
   const candidates = files.filter((file) => !file.startsWith(join('dev', 'embedded')));
   const readers = candidates.filter((file) => /process\.env\b/.test(readFileSync(join(src, file), 'utf8')));
   expect(readers.toSorted()).toEqual([
@@ -147,7 +147,7 @@ test('nobody but the composition root reads the environment', () => {
   ]);
 });
 
-test('legacy owns no SQL, and nothing needs forwardRef', () => {
+test('legacy contains no SQL, and nothing needs forwardRef', () => {
   const text = (file: string) => readFileSync(join(src, file), 'utf8');
   expect(
     files.filter((file) => top(file) === 'legacy' && /\b(SELECT|INSERT|UPDATE|DELETE)\b/.test(text(file))),
@@ -163,7 +163,7 @@ test('migrations import nothing from the service', () => {
   expect(wrong).toEqual([]);
 });
 
-test('what hangs on a request or a response is declared in one place', () => {
+test('properties added to requests and responses are declared in one place', () => {
   const declaring = files.filter((file) => /^declare module/m.test(readFileSync(join(src, file), 'utf8')));
   expect(declaring).toEqual([join('platform', 'http', 'request.ts')]);
 });

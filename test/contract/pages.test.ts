@@ -21,33 +21,30 @@ test('every page can be reached from the README', () => {
   expect(pages.filter((page) => !reached.has(page))).toEqual([]);
 });
 
-test.each(pages)(
-  'the examples of %s name users and games that the demo store or the page itself has',
-  (page) => {
-    const text = readFileSync(page, 'utf8');
-    const ofPage = [...text.matchAll(/^ *(\{"type":"(?:user|game)",.*\})$/gm)].map(
-      ([, line]) => JSON.parse(line!) as Record<string, unknown>,
-    );
-    const known = new Set<unknown>();
-    for (const { type, id, username, slug } of [...demoRecords({}), ...ofPage] as Record<string, unknown>[])
-      if (type === 'user') known.add(username);
-      else if (type === 'game') known.add(`game ${String(id)}`).add(slug);
-    for (const [, name] of text.matchAll(/users create ([a-z][\w-]*)/g)) known.add(name);
-    for (const [, title] of text.matchAll(/games create .*--title "([^"]+)"/g))
-      known.add(title!.toLowerCase().replaceAll(' ', '-'));
-    const named = [
-      ...[...text.matchAll(/(?<!runuser )--user ([a-z][\w-]*)/g)].map(([, user]) => user!),
-      ...[...text.matchAll(/(?:--game |game_id=)(\d+)/g)].map(([, id]) => `game ${id!}`),
-      ...[...text.matchAll(/(?:--game |target=)([a-z][\w-]*)\/([\w-]+)/g)].flatMap(([, user, game]) => [
-        user!,
-        game!,
-      ]),
-    ];
-    expect(named.filter((name) => !known.has(name))).toEqual([]);
-  },
-);
+test.each(pages)('the examples of %s use users and games of the demo store or of the page itself', (page) => {
+  const text = readFileSync(page, 'utf8');
+  const ofPage = [...text.matchAll(/^ *(\{"type":"(?:user|game)",.*\})$/gm)].map(
+    ([, line]) => JSON.parse(line!) as Record<string, unknown>,
+  );
+  const known = new Set<unknown>();
+  for (const { type, id, username, slug } of [...demoRecords({}), ...ofPage] as Record<string, unknown>[])
+    if (type === 'user') known.add(username);
+    else if (type === 'game') known.add(`game ${String(id)}`).add(slug);
+  for (const [, name] of text.matchAll(/users create ([a-z][\w-]*)/g)) known.add(name);
+  for (const [, title] of text.matchAll(/games create .*--title "([^"]+)"/g))
+    known.add(title!.toLowerCase().replaceAll(' ', '-'));
+  const named = [
+    ...[...text.matchAll(/(?<!runuser )--user ([a-z][\w-]*)/g)].map(([, user]) => user!),
+    ...[...text.matchAll(/(?:--game |game_id=)(\d+)/g)].map(([, id]) => `game ${id!}`),
+    ...[...text.matchAll(/(?:--game |target=)([a-z][\w-]*)\/([\w-]+)/g)].flatMap(([, user, game]) => [
+      user!,
+      game!,
+    ]),
+  ];
+  expect(named.filter((name) => !known.has(name))).toEqual([]);
+});
 
-test('the pages that `npm run docs:reference` writes are as it writes them', () => {
+test('the generated reference pages are up to date', () => {
   const run = (...words: string[]) => execFileSync(process.execPath, words, { stdio: 'pipe' });
   run('tools/scripts/compile.mjs');
   run('tools/scripts/docs-reference.mjs', '--check');

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { serialize } from 'pg-protocol';
 
-// What src/platform/database/pool/pipeline.ts was written for.
+// The versions for which src/platform/database/pool/pipeline.ts was written.
 const WRITTEN_FOR = { pg: '8.23.1', 'pg-pool': '3.14.0', 'pg-protocol': '1.16.1' };
 
 const WHAT_TO_DO = `
@@ -20,7 +20,7 @@ const versionOf = (name: string) =>
   (JSON.parse(readFileSync(join('node_modules', name, 'package.json'), 'utf8')) as { version: string })
     .version;
 
-test('pg is the version whose inside pipeline.ts was written for', () => {
+test('pg is the version for which pipeline.ts was written', () => {
   const installed = Object.fromEntries(Object.keys(WRITTEN_FOR).map((name) => [name, versionOf(name)]));
   const changed = Object.entries(WRITTEN_FOR).filter(([name, version]) => installed[name] !== version);
   if (changed.length > 0)
@@ -29,7 +29,7 @@ test('pg is the version whose inside pipeline.ts was written for', () => {
     );
 });
 
-test('every part of pg that pipeline.ts uses is there', () => {
+test('pg has every internal that pipeline.ts uses', () => {
   const connection: object = new pg.Connection();
   const parts: Record<string, unknown> = {
     'Connection._send': (connection as { _send?: unknown })._send,

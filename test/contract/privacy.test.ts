@@ -34,7 +34,7 @@ const stored = () =>
      WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND table_name <> 'migrations'`,
   );
 
-test(`${PAGE} says of every column, once, whether it is about people, why, and for how long`, async () => {
+test(`${PAGE} documents every column once: personal data or not, purpose and retention`, async () => {
   const [page, database] = [onPage(), await stored()];
   expect({
     'are on the page, and not in the database': page.filter((place) => !database.includes(place)),
@@ -47,7 +47,7 @@ test(`${PAGE} says of every column, once, whether it is about people, why, and f
   });
 });
 
-/** Tables of people that no part of an export and no statement of an erasure names, and why. */
+/** Tables with personal data that no part of an export and no statement of an erasure names, and why. */
 const ELSEWHERE = {
   exported: { purchase_games: 'copies of the purchase, whose line has the games' },
   erased: {
@@ -56,7 +56,7 @@ const ELSEWHERE = {
   },
 };
 
-test('every table that refers to an account is in the export and in the erasure of a person', async () => {
+test('every table that references an account is in the export and in the erasure', async () => {
   const ofPeople = await asked(
     `SELECT conrelid::regclass::text AS name FROM pg_constraint WHERE contype = 'f' AND confrelid = 'users'::regclass
      UNION SELECT table_name FROM information_schema.columns

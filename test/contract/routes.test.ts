@@ -8,7 +8,7 @@ useStore();
 const routes = () => routesOf(theApp().get(ModulesContainer));
 const line = ({ method, path, access }: Route) => `${method} ${path} -> ${access}`;
 
-test('who may enter where: every change of access is a line in this snapshot', () => {
+test('access by route: every change is a line in this snapshot', () => {
   expect(
     routes()
       .map(line)
@@ -16,7 +16,7 @@ test('who may enter where: every change of access is a line in this snapshot', (
   ).toMatchSnapshot();
 });
 
-test('every route says who may enter', () => {
+test('every route declares its access', () => {
   expect(routes().filter(({ access }) => access === undefined)).toEqual([]);
 });
 
@@ -31,7 +31,7 @@ test('the page of the legacy API lists its routes', () => {
   expect(listed.toSorted()).toEqual(served.toSorted());
 });
 
-test('every described operation names its response', () => {
+test('every documented operation has a response schema', () => {
   const silent = Object.entries(theContract().document.paths).flatMap(([path, item]) =>
     Object.entries(item as Record<string, { responses: Record<string, { content?: object }> }>)
       .filter(([, { responses }]) => !responses['200']?.content && !responses['302'])

@@ -7,7 +7,7 @@ const PAGES = ['SECURITY.md', 'docs/explanation/security.md', 'docs/explanation/
 const read = (file: string) => readFileSync(file, 'utf8');
 const found = (page: string, pattern: RegExp) => [...read(page).matchAll(pattern)].map(([, ...rest]) => rest);
 
-/** As the platforms that show Markdown make the name of a heading. */
+/** The anchor of a heading on platforms that render Markdown. */
 const anchor = (heading: string) =>
   heading
     .toLowerCase()
@@ -18,24 +18,24 @@ const hasAnchor = (page: string, name: string) =>
   found(page, /^#+ (.+)$/gm).some(([heading]) => anchor(heading!) === name);
 
 describe.each(PAGES)('%s', (page) => {
-  test('names files and folders that there are', () => {
+  test('names existing files and folders', () => {
     const paths = found(page, /`((?:src|test|docs|deploy|migrations|scripts)\/[\w./-]*)`/g);
     expect(paths.filter(([path]) => !existsSync(path!))).toEqual([]);
   });
 
-  test('names settings that there are', () => {
+  test('names existing settings', () => {
     const known = new Set([...SETTING_NAMES, ...SECRET_NAMES.map((name) => `${name}_FILE`)]);
     const settings = found(page, /`([A-Z]+(?:_[A-Z]+)+)(?:=[^`]*)?`/g);
     expect(settings.filter(([name]) => !known.has(name!))).toEqual([]);
   });
 
-  test('names scripts that there are', () => {
+  test('names existing scripts', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
     const named = found(page, /npm run (?:--silent )?([\w:-]+)/g);
     expect(named.filter(([name]) => !(name! in scripts))).toEqual([]);
   });
 
-  test('links to pages and headings that there are', () => {
+  test('links to existing pages and headings', () => {
     const links = found(page, /\]\((?!https:)([^)#]*)(?:#([^)]+))?\)/g);
     const wrong = links.filter(([to, name]) => {
       const target = to ? join(dirname(page), to) : page;
@@ -44,13 +44,13 @@ describe.each(PAGES)('%s', (page) => {
     expect(wrong).toEqual([]);
   });
 
-  test('quotes sections that other pages have', () => {
+  test('quotes existing sections of other pages', () => {
     const quoted = found(page, /`(docs\/[\w-]+\.md)`, “([^”]+)”/g);
     expect(quoted.filter(([file, section]) => !read(file!).includes(section!))).toEqual([]);
   });
 });
 
-test('the ASVS page assesses all 253 requirements of levels 1 and 2 once, and counts them', () => {
+test('the ASVS page assesses each of the 253 requirements of levels 1 and 2 once and counts them', () => {
   const page = read('docs/explanation/security-asvs.md');
   const [summary = '', ...sections] = page.split(/^## /m);
   const states = ['not met', 'documented', 'met', 'not applicable'];

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Tests of processes, load and faults take real time; the support files implement the waiting for events. */
+/** Tests of processes, load and faults need real time; the support files implement waiting for events. */
 const MAY_WAIT = /^(system|deploy|support)\//;
 
 const FORBIDDEN: [string, RegExp][] = [
@@ -21,7 +21,7 @@ const violationsOf = (text: string) =>
       FORBIDDEN.filter(([, pattern]) => pattern.test(line)).map(([name]) => `${index + 1}: ${name}`),
     );
 
-test('no test waits for time to pass, compares times or is tried again: tests stop and advance theClock()', () => {
+test('no test waits for time to pass, compares times or is retried: tests stop and advance theClock()', () => {
   const found = files.map((file) => [file, violationsOf(readFileSync(join('test', file), 'utf8'))] as const);
   expect(found.filter(([, violations]) => violations.length > 0)).toEqual([]);
 });

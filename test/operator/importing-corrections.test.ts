@@ -182,11 +182,11 @@ bothWays('partial records', () => {
 bothWays('deleted records', () => {
   test.each<[what: string, line: object, problem: string]>([
     [
-      'a string that is not true',
+      'a number',
       { type: 'user', id: 1, deleted: 1 },
       'user 1: deleted must be true or false',
     ],
-    ['a text', { type: 'user', id: 1, deleted: 'true' }, 'user 1: deleted must be true or false'],
+    ['a string', { type: 'user', id: 1, deleted: 'true' }, 'user 1: deleted must be true or false'],
     ['no ID', { type: 'user', deleted: true }, 'user: id is required'],
     ['an invalid ID', { type: 'user', id: 'x', deleted: true }, 'user: id must be an integer'],
     ['a key by its ID', { type: 'api_key', id: 1, deleted: true }, 'api_key: key is required'],

@@ -9,7 +9,7 @@ import {
 import { hasFormOfJwt } from '../../src/auth/credential';
 import type { Settings } from '../../src/platform/config/settings';
 
-test('a new key is in our form, and no two are the same', () => {
+test('creates unique keys in the documented format', () => {
   const keys = Array.from({ length: 1000 }, newApiKey);
   for (const key of keys) {
     expect(key).toMatch(/^gw_[0-9A-Za-z]{38}$/);
@@ -21,12 +21,12 @@ test('a new key is in our form, and no two are the same', () => {
   expect(letters.size).toBe(62);
 });
 
-test('so is a new token of an operator, which is no key', () => {
+test('creates unique operator tokens, which are not keys', () => {
   expect(newOperatorToken()).toMatch(/^gwo_[0-9A-Za-z]{38}$/);
   expect(newOperatorToken()).not.toBe(newOperatorToken());
 });
 
-test('one wrong letter anywhere is noticed', () => {
+test('detects one wrong letter anywhere', () => {
   const key = newApiKey();
   for (let i = 3; i < key.length; i++) {
     const wrong = key.slice(0, i) + (key[i] === 'a' ? 'b' : 'a') + key.slice(i + 1);
@@ -34,19 +34,19 @@ test('one wrong letter anywhere is noticed', () => {
   }
 });
 
-// By another implementation of CRC-32 and base 62: with another checksum every key that is in use would be rejected.
+// Computed by another implementation of CRC-32 and base 62: a different checksum would reject every existing key.
 test.each([
   'gw_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA001VaSD',
   'gw_AAAAAAAAAAAAAAAAAAAAAAAAAAAAA14400ZK9X',
   'gw_AAAAAAAAAAAAAAAAAAAAAAAAAAAAA28710zWrQ',
-])('the checksum of %s is right', (key) => {
+])('accepts the checksum of %s', (key) => {
   expect(mayBeApiKey(key)).toBe(true);
   expect(mayBeApiKey(key.slice(0, -1))).toBe(true);
   expect(mayBeApiKey(`${key.slice(0, -1)}_`)).toBe(true);
   expect(mayBeApiKey(key.replace('A', 'B'))).toBe(false);
 });
 
-test('a key in another form may be one that was imported', () => {
+test('accepts keys in other formats, which may be imported', () => {
   const ours = newApiKey();
   for (const key of [
     'my-test-key',
@@ -73,7 +73,7 @@ test.each([
   ['a.b.c=', false],
   ['a b.c.d', false],
   ['a.b.c\n', false],
-])('%p has the form of a JWT: %p', (text, expected) => expect(hasFormOfJwt(text)).toBe(expected));
+])('%p has the format of a JWT: %p', (text, expected) => expect(hasFormOfJwt(text)).toBe(expected));
 
 test.each([
   ['gw_ABCDEFGHIJKLMNOP', 'gw_ABC'],
@@ -81,16 +81,16 @@ test.each([
   ['my-test-key', 'my-'],
   ['ab', ''],
   ['😀😀😀', '😀'],
-])('the hint of %s is %s', (key, hint) => expect(hintOf(key)).toBe(hint));
+])('shows %s with the hint %s', (key, hint) => expect(hintOf(key)).toBe(hint));
 
-// From another implementation of HMAC: a stored key has to be found after every upgrade.
-test('the hash of a key is that which is stored', () => {
+// Computed by another implementation of HMAC: a stored key must be found after every upgrade.
+test('hashes a key as stored', () => {
   expect(hashApiKey('gw_key', 'a pepper').toString('hex')).toBe(
     'c61da714dd949e501c70a51e74d3f7adb7f693ab4a5e1bfd33cd14835d970aad',
   );
 });
 
-test('the current pepper comes first, and without any it is empty', () => {
+test('orders the current pepper first, and defaults to an empty one', () => {
   const peppers = (current: string | undefined, ...previous: string[]) =>
     peppersOf({ API_KEY_PEPPER: current, API_KEY_PEPPER_PREVIOUS: previous } as Settings);
   expect(peppers('new', 'old', 'oldest')).toEqual(['new', 'old', 'oldest']);

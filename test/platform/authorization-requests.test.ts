@@ -13,9 +13,9 @@ test.each<[Asked['fields']]>([
   [asksForToken],
   [{ ...asksForCode, state: 'x'.repeat(4000) }],
   [{ ...asksForToken, state: 'x' }],
-])('%j is right', (fields) => expect(rejection(fields)).toBeUndefined());
+])('accepts %j', (fields) => expect(rejection(fields)).toBeUndefined());
 
-test('a code may be asked for by an application that takes no tokens in an address', () =>
+test('accepts a code request of an app that does not allow the implicit flow', () =>
   expect(rejection(asksForCode, false)).toBeUndefined());
 
 test.each<[Asked['fields'], string, string]>([
@@ -41,11 +41,11 @@ test.each<[Asked['fields'], string, string]>([
       'code_challenge must be 43 characters',
     ],
   ),
-])('%j: %s, %s', (fields, error, error_description) =>
+])('rejects %j: %s, %s', (fields, error, error_description) =>
   expect(rejection(fields)).toEqual({ error, error_description }),
 );
 
-test('an application may have said that it takes no tokens in an address', () =>
+test('rejects a token request of an app that does not allow the implicit flow', () =>
   expect(rejection(asksForToken, false)).toEqual({
     error: 'unauthorized_client',
     error_description: 'this app does not allow tokens in the redirect URI',
@@ -54,7 +54,7 @@ test('an application may have said that it takes no tokens in an address', () =>
 test.each([
   [[], 'scope is missing'],
   [['game'], 'a requested scope is not registered for the app'],
-])('scopes %j: %s', (scopes, error_description) => {
+])('validates the scopes %j: %s', (scopes, error_description) => {
   for (const fields of [asksForCode, asksForToken])
     expect(rejection(fields, true, scopes)).toEqual({ error: 'invalid_scope', error_description });
 });

@@ -1,6 +1,6 @@
 import { BackgroundWriter } from '../../src/platform/database/background-writer';
 
-test('writes items in order and in batches, and drops those that would take unlimited memory', async () => {
+test('writes items in order and in batches, and drops items beyond its memory limit', async () => {
   const batches: number[][] = [];
   const writer = new BackgroundWriter<number>(
     60_000,
@@ -16,7 +16,7 @@ test('writes items in order and in batches, and drops those that would take unli
   expect(batches.flat().at(-1)).toBe(9999);
 });
 
-test('goes on after a batch that could not be written', async () => {
+test('continues after a batch that could not be written', async () => {
   const failures: unknown[] = [];
   const writer = new BackgroundWriter<number>(
     60_000,

@@ -1,20 +1,20 @@
 import * as fc from 'fast-check';
 import { Client, Quota } from '../../src/platform/http/client-limits';
 
-/** How much of a quota a client gets until it is rejected. */
+/** The share of a quota that a client gets before it is rejected. */
 function fill(quota: Quota, client: Client): number {
   let taken = 0;
   while (quota.take(client)) taken++;
   return taken;
 }
 
-test('one address alone gets three quarters', () => {
+test('grants three quarters to a single IP address', () => {
   const quota = new Quota('connections', 100);
   expect(fill(quota, new Client('192.0.2.1'))).toBe(75);
   expect(quota.rejected).toBe(1);
 });
 
-test('the rest is for others, an equal part for each and one more', () => {
+test('divides the rest equally among other clients and one more', () => {
   const quota = new Quota('connections', 100);
   fill(quota, new Client('192.0.2.1'));
   expect(fill(quota, new Client('192.0.2.1'))).toBe(25);
@@ -22,21 +22,21 @@ test('the rest is for others, an equal part for each and one more', () => {
   fill(crowded, new Client('192.0.2.1'));
   const others = Array.from({ length: 9 }, () => new Client('192.0.2.1'));
   for (const other of others) expect(crowded.take(other)).toBe(true);
-  // One hundred in parts for eleven.
+  // One hundred divided by eleven.
   expect(others.map((other) => fill(crowded, other))).toEqual([8, 8, 0, 0, 0, 0, 0, 0, 0]);
 });
 
-test('what many addresses want is given until nothing is left', () => {
+test('grants many IP addresses what they request until nothing is left', () => {
   const quota = new Quota('connections', 40);
   for (let i = 0; i < 40; i++) expect(quota.take(new Client('192.0.2.1'))).toBe(true);
   expect(quota.take(new Client('192.0.2.1'))).toBe(false);
 });
 
-test.each([1, 2, 3])('a quota of %i serves somebody', (total) => {
+test.each([1, 2, 3])('a quota of %i accepts a client', (total) => {
   expect(new Quota('connections', total).take(new Client('192.0.2.1'))).toBe(true);
 });
 
-test('whatever is taken and given back: nobody has more than there is, and one address leaves room for another', () => {
+test('never exceeds the total, and one IP address leaves a share for another, in any sequence', () => {
   const step = fc.record({ who: fc.nat(3), amount: fc.integer({ min: 1, max: 9 }), back: fc.boolean() });
   fc.assert(
     fc.property(fc.integer({ min: 20, max: 60 }), fc.array(step, { maxLength: 200 }), (total, steps) => {

@@ -6,7 +6,7 @@ type Client = Work['client'];
 
 const client = (): Client => ({ lanes: new Map() });
 
-/** Work that records what happens to it. */
+/** A job that records its state. */
 class Job implements Work {
   state: 'new' | 'running' | 'rejected' | 'ended' = 'new';
 
@@ -36,7 +36,7 @@ const jobs = (count: number, of: Client, limit: ConcurrencyLimit) =>
 const running = (all: Job[]) => all.filter(({ state }) => state === 'running').length;
 const limitOf = (limits: Partial<Limits> = {}) => new ConcurrencyLimit({ accepted: 100, each: 2, ...limits });
 
-test("the rest of a client's work waits, first in, first out", async () => {
+test("queues the rest of a client's work, first in, first out", async () => {
   const limit = limitOf();
   const all = jobs(4, client(), limit);
   expect(all.map(({ state }) => state)).toEqual(['running', 'running', 'new', 'new']);
@@ -46,13 +46,13 @@ test("the rest of a client's work waits, first in, first out", async () => {
   expect(limit.accepted).toBe(3);
 });
 
-test('another client is not affected by work that waits', () => {
+test('does not delay another client by queued work', () => {
   const limit = limitOf();
   jobs(50, client(), limit);
   expect(running(jobs(3, client(), limit))).toBe(2);
 });
 
-test('clients take turns', async () => {
+test('alternates between clients', async () => {
   const limit = limitOf({ running: 1 });
   const [first, other] = [client(), client()];
   const all = [...jobs(3, first, limit), ...jobs(2, other, limit)];
@@ -66,7 +66,7 @@ test('clients take turns', async () => {
   expect(order).toEqual([0, 1, 3, 2, 4]);
 });
 
-test('a client may run more while it is alone', async () => {
+test('allows more work for a client while it is alone', async () => {
   const limit = limitOf({ alone: 5 });
   const alone = jobs(9, client(), limit);
   expect(running(alone)).toBe(5);
@@ -76,7 +76,7 @@ test('a client may run more while it is alone', async () => {
   expect(running(alone)).toBe(4);
 });
 
-test('work that ends at once does not begin more in the same tick', async () => {
+test('starts no more work in the tick in which other work ends', async () => {
   const limit = limitOf();
   const owner = client();
   const all = jobs(2, owner, limit);
@@ -87,7 +87,7 @@ test('work that ends at once does not begin more in the same tick', async () => 
   expect(running(more)).toBe(2);
 });
 
-test('beyond what is accepted, the newest work of the client with the most is rejected', () => {
+test('rejects the newest work of the busiest client when the queue is full', () => {
   const limit = limitOf({ accepted: 10 });
   const flood = jobs(12, client(), limit);
   expect(flood.map(({ state }) => state).slice(9)).toEqual(['new', 'rejected', 'rejected']);
@@ -101,7 +101,7 @@ test('beyond what is accepted, the newest work of the client with the most is re
   expect(limit.accepted).toBe(10);
 });
 
-test('a wait can be canceled', async () => {
+test('cancels a wait', async () => {
   const limit = limitOf({ each: 1 });
   const owner = client();
   const [first] = jobs(1, owner, limit);
@@ -116,7 +116,7 @@ test('a wait can be canceled', async () => {
   expect(limit.accepted).toBe(0);
 });
 
-test('whatever begins and ends, the limits hold and all accepted work gets its turn', async () => {
+test('holds its limits and runs all accepted work in any sequence', async () => {
   const step = fc.record({ who: fc.nat(3), ends: fc.boolean() });
   await fc.assert(
     fc.asyncProperty(

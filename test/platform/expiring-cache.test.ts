@@ -1,6 +1,6 @@
 import { ExpiringCache, maxAge, SingleFlight } from '../../src/platform/cache/expiring-cache';
 
-test('a value expires, counted from when it was asked for', () => {
+test('expires a value counted from when it was requested', () => {
   const cache = new ExpiringCache<string>(maxAge(500), 10);
   cache.set('a', 'one', 1000);
   expect(cache.get('a', 1499)).toBe('one');
@@ -10,7 +10,7 @@ test('a value expires, counted from when it was asked for', () => {
   expect(cache.get('a', 1999)).toBe('two');
 });
 
-test('it holds no more than its size, and deletes the oldest', () => {
+test('evicts the oldest entries beyond its size', () => {
   const cache = new ExpiringCache<number>(maxAge(500), 3);
   for (let i = 0; i < 5; i++) cache.set(`n${i}`, i, 1000 + i);
   cache.set('n2', 22, 1010);
@@ -25,7 +25,7 @@ test('it holds no more than its size, and deletes the oldest', () => {
   ]);
 });
 
-test('each new entry deletes a few stale ones', () => {
+test('deletes a few expired entries for each new one', () => {
   const cache = new ExpiringCache<number>(maxAge(500), 1000);
   for (let i = 0; i < 100; i++) cache.set(`n${i}`, i, 1000);
   cache.set('new', 1, 1500);
@@ -34,7 +34,7 @@ test('each new entry deletes a few stale ones', () => {
   expect(cache.size).toBe(16);
 });
 
-test('its size may be counted by entry, also when an entry changes', () => {
+test('can measure its size per entry, including updated entries', () => {
   const cache = new ExpiringCache<string>(maxAge(500), 10, (name, value) => name.length + value.length);
   const known = () => ['a', 'b', 'c', 'd'].filter((name) => cache.get(name, 1004) !== undefined).join('');
   cache.set('a', '12', 1000);
@@ -50,7 +50,7 @@ test('its size may be counted by entry, also when an entry changes', () => {
   expect(cache.size).toBe(1);
 });
 
-test('what is larger than all of it is not kept, and what comes later is', () => {
+test('does not store a value larger than the whole cache, but later ones', () => {
   const cache = new ExpiringCache<string>(maxAge(500), 5, (_, value) => value.length);
   cache.set('large', '123456', 1000);
   expect(cache.size).toBe(0);
@@ -58,7 +58,7 @@ test('what is larger than all of it is not kept, and what comes later is', () =>
   expect(['a', 'b', 'c'].map((key) => cache.get(key, 1002))).toEqual([undefined, '12', '12']);
 });
 
-test('clearing it also rejects values that were asked for before', () => {
+test('rejects values requested before it was cleared', () => {
   const cache = new ExpiringCache<string>(maxAge(500), 10);
   cache.set('known', 'one', 1000);
   cache.clear(1001);
@@ -71,7 +71,7 @@ test('clearing it also rejects values that were asked for before', () => {
   expect(cache.get('new', 1002)).toBe('three');
 });
 
-test('work for a key runs once at a time, for another key beside it, and is not shared once it is forgotten', async () => {
+test('single flight: runs once per key at a time, in parallel for other keys, and unshared after it is forgotten', async () => {
   const flight = new SingleFlight<number>();
   let started = 0;
   const run = (key: string) =>

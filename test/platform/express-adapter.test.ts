@@ -11,7 +11,7 @@ interface Met {
   born: [object, object];
 }
 
-/** The objects of some requests, and what their prototypes were before Express saw them. */
+/** The objects of some requests, with their prototypes before Express got them. */
 async function meet(count: number): Promise<Met[]> {
   const server = theApp().getHttpServer() as Server;
   const met: Met[] = [];
@@ -23,7 +23,7 @@ async function meet(count: number): Promise<Met[]> {
   return met;
 }
 
-test('Express finds the prototypes that it wants, and changes none', async () => {
+test('gives Express the prototypes that it expects', async () => {
   const app = theApp().getHttpAdapter().getInstance() as Express;
   for (const { req, res, born } of await meet(2)) {
     expect(born[0]).toBe(app.request);
@@ -35,13 +35,13 @@ test('Express finds the prototypes that it wants, and changes none', async () =>
   }
 });
 
-test('to V8 all requests have one shape, and all responses', async () => {
+test('all requests, and all responses, have one V8 shape', async () => {
   setFlagsFromString('--allow-natives-syntax');
   const haveSameMap = new Function('a', 'b', 'return %HaveSameMap(a, b)') as (
     a: object,
     b: object,
   ) => boolean;
-  // Shapes settle as the constructors grow warm.
+  // Shapes settle once the constructors are optimized.
   const [one, other] = (await meet(12)).slice(-2);
   expect(haveSameMap(one!.req, other!.req)).toBe(true);
   expect(haveSameMap(one!.res, other!.res)).toBe(true);

@@ -57,7 +57,7 @@ const operation: Operation = {
 const tried = (changes: Partial<HttpResponse>) => () =>
   check(contract, { method: 'GET', path: '/thing', operation }, response(changes));
 
-test('a right response is none', () => {
+test('accepts a correct response', () => {
   expect(tried({})()).toEqual({ id: 1 });
 });
 
@@ -78,18 +78,18 @@ test.each<[string, Partial<HttpResponse>]>([
   ['headers', { headers: HEADERS.slice(0, 2) }],
   ['headers', { status: 405, body: '{"errors":["method not allowed"]}' }],
   ['body', { status: 304 }],
-])('%s is found', (oracle, changes) => {
+])('reports %s', (oracle, changes) => {
   expect(tried(changes)).toThrow(Finding);
   expect(tried(changes)).toThrow(new RegExp(`^${oracle}: `));
 });
 
-test('a status or header that is not as described is found', () => {
+test('reports an undocumented status or header', () => {
   expect(() => checkDescribed(operation, response(), false)).not.toThrow();
   expect(() => checkDescribed(operation, response({ status: 402 }), false)).toThrow(/does not list 402/);
   expect(() => checkDescribed(operation, response({ status: 401 }), false)).toThrow(/lacks www-authenticate/);
 });
 
-test('a credential may be in the response that makes it', () => {
+test('accepts a credential in the response that creates it', () => {
   expect(leakIn(`gw_${'a'.repeat(38)}`, { made: true })).toBeUndefined();
   expect(leakIn(CANARY, { made: true })).toBe('a planted secret');
 });
@@ -102,17 +102,17 @@ test.each([
   '<img src="http://x.example">',
   '<svg>',
   '<!-- -->',
-])('%s is dangerous', (html) => {
+])('reports %s as dangerous', (html) => {
   expect(danger(html)).toBeDefined();
 });
 
-test('what the list allows is not', () => {
+test('accepts allowed markup', () => {
   expect(
     danger('<p>a &lt; b <a href="https://x.example" rel="nofollow noopener noreferrer ugc">x</a></p>'),
   ).toBeUndefined();
 });
 
-describe('what a webhook was told of a sale', () => {
+describe('webhook messages of a sale', () => {
   const sale = { id: 7, game_ids: [1], amount: 499, reference: 'order-7' };
   const told = (changes: Partial<Told> = {}, data: object = {}): Told => ({
     id: 'msg_1',
@@ -128,22 +128,22 @@ describe('what a webhook was told of a sale', () => {
     ['twice', [told(), told()], false, false],
     ['in another order', [refund, told()], true, false],
     ['after an erasure', [told({}, { reference: null })], false, true],
-  ])('is right %s', (_how, messages, refunded, erased) => {
+  ])('are accepted %s', (_how, messages, refunded, erased) => {
     expect(problemIn(messages, sale, refunded, erased)).toBeUndefined();
   });
 
   test.each<[string, Told[], refunded: boolean]>([
     ['nothing', [], false],
     ['no refund', [told()], true],
-    ['a refund that was none', [told(), refund], false],
-    ['one event under two ids', [told(), told({ id: 'msg_3' })], false],
+    ['a refund that did not happen', [told(), refund], false],
+    ['one event with two IDs', [told(), told({ id: 'msg_3' })], false],
     ['another amount', [told({}, { amount: 1 })], false],
     ['another reference', [told({}, { reference: 'order-8' })], false],
     ['no reference', [told({}, { reference: null })], false],
     ['a buyer', [told({}, { email: 'a@example.com' })], false],
     ['another status', [told({}, { status: 'refunded' })], false],
     ['a wrong signature', [told(), told({ genuine: false })], false],
-  ])('is wrong with %s', (_what, messages, refunded) => {
+  ])('are rejected with %s', (_what, messages, refunded) => {
     expect(problemIn(messages, sale, refunded, false)).toBeDefined();
   });
 });

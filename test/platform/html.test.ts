@@ -20,7 +20,7 @@ const ATTRIBUTES: Record<string, RegExp> = {
   'ol reversed': /^/,
 };
 
-/** Reads what came out with a grammar so small that nothing hides in it, and names what should not be there. */
+/** Parses the result with a minimal grammar in which nothing can hide, and lists what isn't allowed. */
 function intruders(html: string): string[] {
   const found: string[] = [];
   const rest = html.replace(
@@ -81,23 +81,23 @@ test.each([
   '<!-- x -->',
   '<style>p{}</style>',
   '<svg><p>x</p></svg>',
-])('nothing is left of %p', (html) => {
+])('removes all of %p', (html) => {
   expect(sanitiseHtml(html)).toBeNull();
 });
 
-test.each(ATTACKS)('only what is allowed is left of %s', (html) => {
+test.each(ATTACKS)('keeps only allowed markup of %s', (html) => {
   const clean = sanitiseHtml(html);
   expect(intruders(clean ?? '')).toEqual([]);
   expect(clean === null ? null : sanitiseHtml(clean)).toBe(clean);
 });
 
-test('the check of these tests sees an intruder', () => {
+test("control: the test's parser reports disallowed markup", () => {
   expect(intruders('<b>x</b><script>y</script>')).toEqual(['script', 'script']);
   expect(intruders('<img src="http://x" />')).toEqual(['img src=http://x']);
   expect(intruders('<b onclick="x">')).toEqual(['b onclick=x']);
 });
 
-test('twice is the same as once, for any soup of markup', () => {
+test('is idempotent for any mixture of markup', () => {
   const scrap = fc.constantFrom(
     ...ATTACKS.flatMap((attack) => attack.match(/<[^>]*>?|[^<]+/g)!),
     ...[
@@ -129,11 +129,11 @@ test('twice is the same as once, for any soup of markup', () => {
   );
 });
 
-test('the words of what is nested too deep are kept', () => {
+test('keeps the text of markup nested too deep', () => {
   expect(sanitiseHtml(`${'<b>'.repeat(1000)}deep &amp; <i>low</i>`)).toBe('deep &amp; low');
 });
 
-test('the limit counts code points', () => {
+test('limits code points', () => {
   expect(fitsHtmlLimit('😀'.repeat(20_000))).toBe(true);
   expect(fitsHtmlLimit('😀'.repeat(20_001))).toBe(false);
   expect(fitsHtmlLimit(null)).toBe(true);

@@ -26,7 +26,7 @@ const valueOf = async (series: string) => {
 };
 const DURATION = 'gamewharf_http_request_duration_seconds';
 
-test('a request is counted under its route template, its method and the class of its status', async () => {
+test('counts a request by route template, method and status class', async () => {
   const user = await make.user();
   const game = await make.game({ owner: user });
   const get = (path: string) => fetch(url + path, { headers: { authorization: `Bearer ${user.key}` } });
@@ -45,7 +45,7 @@ test('a request is counted under its route template, its method and the class of
   expect(await scrape()).not.toMatch(/someone|another@|7777777/);
 });
 
-test('docs/reference/metrics.md lists every metric, its type and what it says', async () => {
+test('docs/reference/metrics.md lists every metric with its type and help text', async () => {
   const page = readFileSync('docs/reference/metrics.md', 'utf8');
   const listed = [...page.matchAll(/^\| `(\w+)` +\| (\w+) +\| .* \| (\S.*?) +\|$/gm)].map(([, ...row]) =>
     row.join(' '),
@@ -58,7 +58,7 @@ test('docs/reference/metrics.md lists every metric, its type and what it says', 
   expect(served.length).toBeGreaterThan(20);
 });
 
-test('whatever callers send, there are no more series than routes', async () => {
+test('has no more series than routes, whatever clients send', async () => {
   const before = (await lines(DURATION)).length;
   for (let i = 0; i < 50; i++) {
     await fetch(`${url}/nowhere/${i}`, { method: ['GET', 'POST', 'PUT', 'DELETE'][i % 4] });
@@ -75,7 +75,7 @@ test('whatever callers send, there are no more series than routes', async () => 
   expect(await scrape()).not.toContain('made-up');
 });
 
-test('pool, limits and the process itself are there', async () => {
+test('exposes the pool, limits and process metrics', async () => {
   expect(await valueOf('gamewharf_database_pool_size')).toBe(10);
   expect(await valueOf('gamewharf_database_connections{state="idle"}')).toBeGreaterThan(0);
   expect(await valueOf('gamewharf_database_waiting')).toBe(0);
@@ -83,18 +83,18 @@ test('pool, limits and the process itself are there', async () => {
     await valueOf('gamewharf_rate_limit_decisions_total{limit="address",decision="allowed"}'),
   ).toBeGreaterThan(0);
   expect(await valueOf('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
-  // Only those that are being answered now.
+  // Only the requests in flight.
   await until(async () => (await valueOf('gamewharf_http_in_flight')) === 0);
 });
 
-test('the port of the metrics serves nothing else, and the public one does not serve them', async () => {
+test('serves metrics only on the metrics port, and nothing else there', async () => {
   const port = app.get(MetricsService).port;
   expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(404);
   expect((await fetch(`http://127.0.0.1:${port}/metrics`, { method: 'POST' })).status).toBe(404);
   expect((await fetch(`${url}/metrics`)).status).toBe(404);
 });
 
-test('GET /operator/metrics returns the same to a token with the right, with and without a port', async () => {
+test('GET /operator/metrics returns the same with the permission, with and without a port', async () => {
   const tokens = app.get(OperatorTokensService);
   const headers = { authorization: `Bearer ${await tokens.create('prometheus', ['metrics'])}` };
   const without = await openApp();
@@ -108,7 +108,7 @@ test('GET /operator/metrics returns the same to a token with the right, with and
   }
 });
 
-test('sales, refunds and imports are counted', async () => {
+test('counts sales, refunds and imports', async () => {
   const events = app.get(OperatorEvents);
   const by = { operator: 'checkout', request_id: 'a-request' };
   for (const currency of ['EUR', 'USD', 'EUR']) events.sold(by, currency, { purchases: 1 });
@@ -130,7 +130,7 @@ test('sales, refunds and imports are counted', async () => {
   }
 });
 
-describe('where another process has the port', () => {
+describe('if another process uses the port', () => {
   const second = (environment: Environment = {}) =>
     openApp({
       DATABASE_URL: databaseUrl(),
@@ -138,7 +138,7 @@ describe('where another process has the port', () => {
       ...environment,
     });
 
-  test('a process serves without metrics, and says so', async () => {
+  test('serves without metrics and logs it', async () => {
     const replica = await second();
     expect((await fetch(`${await replica.getUrl()}/health/ready`)).status).toBe(200);
     expect(replica.get(MetricsService).port).toBeUndefined();
@@ -149,7 +149,7 @@ describe('where another process has the port', () => {
     await replica.close();
   });
 
-  test('in production it does not start', async () => {
+  test('does not start in production', async () => {
     const production = { NODE_ENV: 'production', PUBLIC_URL: 'https://games.example', DRAIN_SECONDS: '0' };
     await expect(second(production)).rejects.toThrow(
       /\(EADDRINUSE\): set METRICS_PORT to another, or to off/,
@@ -157,7 +157,7 @@ describe('where another process has the port', () => {
   });
 });
 
-test('the caller’s trace is named in the log, and nothing else of the header', async () => {
+test('logs the trace ID of the client and nothing else of the header', async () => {
   const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
   const ask = (traceparent: string) => fetch(`${url}/openapi.json`, { headers: { traceparent } });
   await ask(`00-${trace}-00f067aa0ba902b7-01`);
@@ -170,13 +170,13 @@ test('the caller’s trace is named in the log, and nothing else of the header',
   expect(traces.slice(-3)).toEqual([trace, undefined, undefined]);
 });
 
-test('a counter costs no more than an addition', () => {
+test('increments a counter with a single addition', () => {
   const counter = new Measurements().counter('a', 'b');
   counter.value++;
   expect(counter.value).toBe(1);
 });
 
-describe('what the dashboard and the alerts ask for exists', () => {
+describe('metrics in the dashboard and the alerts exist', () => {
   interface Dashboard {
     panels: { title: string; targets: { expr: string }[] }[];
     templating: { list: { query: string | { query: string } }[] };
@@ -220,11 +220,11 @@ describe('what the dashboard and the alerts ask for exists', () => {
         expect(names.some((name) => labels.get(name)?.has(label))).toBe(true);
   });
 
-  test('control: a metric that does not exist is noticed', () => {
+  test('control: reports a missing metric', () => {
     expect(exposed.has('gamewharf_http_requests_total')).toBe(false);
   });
 
-  test('every metric of our own is watched', async () => {
+  test('every metric of the service is used by the dashboard or an alert', async () => {
     const ours = (await lines('# TYPE gamewharf_')).map((line) => line.split(' ')[2]!);
     const asked = queries.flatMap(([, query]) => query.match(METRIC) ?? []);
     expect(ours.filter((name) => !asked.some((one) => one.startsWith(name)))).toEqual([

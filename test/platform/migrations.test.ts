@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 
 afterEach(() => void jest.restoreAllMocks());
-/** What TypeORM prints of migrations that fail, where a test makes them fail. */
+/** What TypeORM prints for migrations that a test makes fail. */
 function failures() {
   const { calls } = jest.spyOn(console, 'log').mockImplementation().mock;
   return () => [...new Set(calls.map(([line]) => String(line)))];
@@ -37,12 +37,12 @@ const relationsAndFunctions = async () =>
     .map(({ name }) => name)
     .filter((name) => !name.startsWith('migrations'));
 
-test('the entities are the schema', async () => {
+test('the entities match the schema', async () => {
   const { upQueries } = await source.driver.createSchemaBuilder().log();
   expect(upQueries.map(({ query }) => query)).toEqual([]);
 });
 
-// A deletion looks for what refers to a row, one query for each row and foreign key.
+// A deletion looks up referencing rows with one query per row and foreign key.
 const KEYS_WITHOUT_INDEX = `
   SELECT f.conname AS name FROM pg_constraint f
   JOIN pg_attribute first ON first.attrelid = f.conrelid AND first.attnum = f.conkey[1]
@@ -53,7 +53,7 @@ const KEYS_WITHOUT_INDEX = `
       AND (i.indpred IS NULL OR pg_get_expr(i.indpred, i.indrelid) = format('(%I IS NOT NULL)', first.attname)))
   ORDER BY 1`;
 
-test('every foreign key has an index that begins with its columns and leaves out no row', async () => {
+test('every foreign key has an index that starts with its columns and covers all rows', async () => {
   expect(await source.query(KEYS_WITHOUT_INDEX)).toEqual([]);
   await source.query(`
     CREATE TABLE of_users (a bigint CONSTRAINT scanned REFERENCES users, b bigint CONSTRAINT partly REFERENCES users,
@@ -65,7 +65,7 @@ test('every foreign key has an index that begins with its columns and leaves out
   expect(found.map(({ name }) => name)).toEqual(['partly', 'scanned', 'second']);
 });
 
-test('up, down, up', async () => {
+test('migrates up, down and up', async () => {
   const before = await relationsAndFunctions();
   for (const _ of source.migrations) await source.undoLastMigration({ transaction: 'each' });
   expect(await relationsAndFunctions()).toEqual([]);
@@ -77,7 +77,7 @@ test('up, down, up', async () => {
 const MIGRATION_NAMES = 'SELECT name FROM migrations ORDER BY id';
 const LAST_OF_0_1 = 'ForeignKeysByIndex20261124700000';
 
-/** Makes the database what 0.1 left behind, with `names` as its record of migrations. */
+/** Restores the state that 0.1 left behind, with `names` in the migrations table. */
 async function backTo01(...names: string[]) {
   const later = await source.query<object[]>(`SELECT FROM migrations WHERE right(name, 14) > '20261125'`);
   for (const _ of later) await source.undoLastMigration({ transaction: 'each' });
@@ -86,7 +86,7 @@ async function backTo01(...names: string[]) {
     await source.query('INSERT INTO migrations (timestamp, name) VALUES ($1, $2)', [name.slice(-13), name]);
 }
 
-test('a store of 0.1 keeps its rows, and the baseline is recorded as applied', async () => {
+test('keeps the rows of a 0.1 store and records the baseline as applied', async () => {
   const old = ['Users20260101000100', LAST_OF_0_1];
   await backTo01(...old);
   await source.query(`INSERT INTO users (username) VALUES ('early')`);
@@ -101,7 +101,7 @@ test('a store of 0.1 keeps its rows, and the baseline is recorded as applied', a
   await source.query(`DELETE FROM migrations WHERE name = ANY($1)`, [old]);
 });
 
-test('an older store is rejected and left as it was', async () => {
+test('rejects an older store and leaves it unchanged', async () => {
   await backTo01('Users20260101000100');
   const before = await source.query<object[]>(MIGRATION_NAMES);
   await expect(migrate({ DATABASE_URL: url }, () => undefined)).rejects.toThrow(
@@ -113,7 +113,7 @@ test('an older store is rejected and left as it was', async () => {
   await source.query(`DELETE FROM migrations WHERE name = $1`, [LAST_OF_0_1]);
 });
 
-test('an index that an interrupted migration left invalid is rebuilt', async () => {
+test('rebuilds an index left invalid by an interrupted migration', async () => {
   await source.query('CREATE TABLE twice AS SELECT 1 AS id UNION ALL SELECT 1');
   await expect(source.query('CREATE UNIQUE INDEX CONCURRENTLY twice_idx ON twice (id)')).rejects.toThrow(
     'could not create unique index',
@@ -127,13 +127,13 @@ test('an index that an interrupted migration left invalid is rebuilt', async () 
   await source.query('DROP TABLE twice');
 });
 
-test('two migrators at once: one runs, the other finds it done', async () => {
+test('runs one of two concurrent migrators, and the other finds nothing to do', async () => {
   for (const _ of source.migrations) await source.undoLastMigration({ transaction: 'each' });
   const done = await Promise.all([1, 2].map(() => migrate({ DATABASE_URL: url }, () => undefined)));
   expect(done.map((names) => names.length).toSorted((a, b) => a - b)).toEqual([0, source.migrations.length]);
 });
 
-test('control: TypeORM alone lets both run, and one of them fails', async () => {
+test('control: without the lock, both run and one fails', async () => {
   for (const _ of source.migrations) await source.undoLastMigration({ transaction: 'each' });
   const options = dataSourceOptions({ DATABASE_URL: url, DATABASE_POOL_SIZE: 1 });
   const both = await Promise.all([1, 2].map(() => new DataSource(options).initialize()));
@@ -145,7 +145,7 @@ test('control: TypeORM alone lets both run, and one of them fails', async () => 
   await migrate({ DATABASE_URL: url }, () => undefined);
 });
 
-/** Undoes the migration whose name begins so, and all later ones; returns their names, oldest first. */
+/** Reverts the migration with this name prefix and all later ones; returns their names, oldest first. */
 async function undoFrom(beginning: string): Promise<string[]> {
   const names = source.migrations
     .map(({ name }) => name!)
@@ -159,7 +159,7 @@ const WAITING = `SELECT waitstart::text AS since FROM pg_locks
   WHERE NOT granted AND waitstart IS NOT NULL
     AND pid IN (SELECT pid FROM pg_stat_activity WHERE datname = current_database())`;
 
-test('a table in use is waited for in short tries, and readers pass meanwhile', async () => {
+test('waits for a table in short attempts that let readers through', async () => {
   const undone = await undoFrom('ApiKeys');
   const holder = new Client({ connectionString: url });
   await holder.connect();
@@ -174,7 +174,7 @@ test('a table in use is waited for in short tries, and readers pass meanwhile', 
     for (const { since } of rows) waits.add(since);
     return waits.size > 1;
   });
-  // A reader is served although the table is still in use.
+  // A reader is served although the table is still locked.
   await source.query('SELECT count(*) FROM users');
   await holder.query('COMMIT');
   await holder.end();
@@ -185,7 +185,7 @@ test('a table in use is waited for in short tries, and readers pass meanwhile', 
   ]);
 });
 
-test('control: one that waits as long as it takes holds up every reader', async () => {
+test('control: an unlimited wait blocks every reader', async () => {
   const [holder, migrator, reader] = await Promise.all(
     [1, 2, 3].map(async () => {
       const client = new Client({ connectionString: url });

@@ -15,23 +15,23 @@ test.each([
   [12345, 'CLF', 'CLF 1.2345'],
   [500, 'CHF', 'CHF 5.00'],
   [500, 'CAD', 'CA$5.00'],
-  // Where Node's own tables show no fraction, ISO 4217 counts two digits of it.
+  // Node's tables have no fraction for them, but ISO 4217 has two digits.
   [500, 'HUF', 'HUF 5.00'],
   [500, 'IDR', 'IDR 5.00'],
   [500, 'ZZZ', 'ZZZ 5.00'],
   [123456789, 'USD', '$1,234,567.89'],
-  // Not a digit is lost where a division would round.
+  // No digit is lost where a division would round.
   [9007199254740991, 'USD', '$90,071,992,547,409.91'],
   [9007199254740990, 'USD', '$90,071,992,547,409.90'],
   [9007199254740991, 'KWD', 'KWD 9,007,199,254,740.991'],
   [9007199254740991, 'JPY', '¥9,007,199,254,740,991'],
-])('%p in %s is %s', (amount, currency, text) => {
+])('formats %p in %s as %s', (amount, currency, text) => {
   // English puts a no-break space between a code and a number.
   expect(formatMoney(amount, currency)).toBe(text.replace(' ', '\u00a0'));
   expect(plainMoney(amount, currency)).toBe(text.replace(/[^\d.]/g, ''));
 });
 
-test('currencies are those of ISO 4217, each once and in order', () => {
+test('lists the currencies of ISO 4217, once and in order', () => {
   const codes = CURRENCIES.filter((code) => /^[A-Z]{3}$/.test(code));
   expect(CURRENCIES).toEqual([...new Set(codes)].toSorted());
   expect(CURRENCIES).toHaveLength(160);
@@ -47,7 +47,7 @@ test.each([
   ['USD', 2, '$'],
   ['JPY', 0, '¥'],
   ['KWD', 3, 'KWD\u00a0'],
-])('no digit of any amount of %s is lost', (currency, digits, sign) => {
+])('keeps every digit of any amount in %s', (currency, digits, sign) => {
   const amounts = fc.oneof(
     fc.nat(),
     fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }),
@@ -64,7 +64,7 @@ test.each([
   );
 });
 
-test('it is what Intl writes, digit by digit', () => {
+test('formats like Intl, digit by digit', () => {
   const currencies = ['USD', 'EUR', 'BRL', 'CHF', 'INR', 'XAF', 'TWD', 'QQQ'];
   fc.assert(
     fc.property(fc.constantFrom(...currencies), fc.maxSafeNat(), (currency, amount) => {
@@ -90,13 +90,13 @@ describe('formats', () => {
   beforeEach(() => (made = jest.spyOn(Intl, 'NumberFormat')));
   afterEach(() => made.mockRestore());
 
-  test('are made once, for as many currencies as there are', () => {
+  test('are created once per currency, up to their limit', () => {
     const currencies = 'ABCDEFGHIJKLMNOP'.split('').map((letter) => `QA${letter}`);
     for (const currency of [...currencies, ...currencies]) formatMoney(1, currency);
     expect(made).toHaveBeenCalledTimes(currencies.length);
   });
 
-  test('of more currencies than there are do not fill the memory', () => {
+  test('are evicted beyond their limit', () => {
     const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
     const currencies = letters.flatMap((a) => letters.map((b) => `R${a}${b}`));
     for (const currency of currencies) formatMoney(1, currency);

@@ -12,14 +12,14 @@ test.each<[string | undefined, string[]]>([
   [undefined, []],
   ['', []],
   ['  ', []],
-])('%p asks for %j', (list, expected) => expect(listOfScopes(list)).toEqual(expected));
+])('parses %p as %j', (list, expected) => expect(listOfScopes(list)).toEqual(expected));
 
 test.each<[string | undefined, string[]]>([
   ['game nonsense toString', ['game']],
   ['game', ['game']],
   ['nonsense', ['nonsense']],
   ['', []],
-])('%p asks a lenient service for %j', (list, expected) =>
+])('parses %p leniently as %j', (list, expected) =>
   expect(listOfScopes(list, { lenient: true })).toEqual(expected),
 );
 
@@ -36,7 +36,7 @@ test.each<[string, string[], string | undefined]>([
   ['profile', ['profile:me'], UNREGISTERED],
   ['game profile', ['profile'], UNREGISTERED],
   ['profile', [], UNREGISTERED],
-])('%p of %p: %p', (list, registered, expected) =>
+])('validates %p for %p: %p', (list, registered, expected) =>
   expect(problemOfScopes(listOfScopes(list), registered)).toBe(expected),
 );
 
@@ -52,12 +52,12 @@ test.each([
   [['profile', 'profile:me'], ['profile'], ['profile', 'profile:me']],
   [['game'], ['profile'], []],
   [[], ALL, []],
-])('%j and %j have %j in common', (some, others, expected) => {
+])('intersects %j and %j as %j', (some, others, expected) => {
   expect(commonScopes(some, others)).toEqual(expected);
   expect(commonScopes(others, some)).toEqual(expected);
 });
 
-test('a scope is put in words, and one of an older release stands for itself', () => {
+test('describes a scope, and prints one of an older release as it is', () => {
   expect(meaningOf('profile:me')).toBe('See who you are');
   expect(meaningOf('profile:you')).toBe('profile:you');
 });

@@ -3,11 +3,11 @@ import { actors, anonymous, baseUrl, failure, ok, send, theApp, useStore } from 
 
 useStore();
 
-test('an unknown path', async () => {
+test('returns 404 for an unknown path', async () => {
   expect(await anonymous.get('/nowhere')).toEqual(failure(404, 'invalid api endpoint'));
 });
 
-test('a known path with another method names the methods it takes', async () => {
+test('returns 405 with the allowed methods for a known path', async () => {
   const { status, body, headers } = await send('POST', '/health/live');
   expect({ status, body }).toEqual(failure(405, 'method not allowed'));
   expect(headers.get('allow')).toBe('GET, HEAD, OPTIONS');
@@ -33,7 +33,7 @@ describe('OPTIONS', () => {
     }
   });
 
-  test('on no path', async () => {
+  test('returns 404 for an unknown path', async () => {
     for (const headers of [{}, preflight])
       expect(await send('OPTIONS', '/nowhere', { headers })).toMatchObject(
         failure(404, 'invalid api endpoint'),
@@ -42,23 +42,23 @@ describe('OPTIONS', () => {
 });
 
 test.each(['/collections', '/collections/1/order', '/oauth/token'])(
-  'HEAD %s is no other than the rest',
+  'HEAD %s is not allowed',
   async (path) => {
     const { status, headers } = await fetch(baseUrl() + path, { method: 'HEAD' });
     expect([status, headers.get('allow')]).toEqual([405, 'OPTIONS, POST']);
   },
 );
 
-test('GET / says what this is', async () => {
+test('GET / describes the service', async () => {
   expect(await anonymous.get('/')).toEqual(ok({ name: 'gamewharf', openapi: '/openapi.json' }));
 });
 
-test('health', async () => {
+test('health checks', async () => {
   expect(await anonymous.get('/health/live')).toEqual(ok({ status: 'ok' }));
   expect(await anonymous.get('/health/ready')).toEqual(ok({ status: 'ok' }));
 });
 
-test('the service is not ready until what it prints at the start works', async () => {
+test('is not ready until startup is complete', async () => {
   const startup = theApp().get(Startup);
   startup.complete = false;
   try {
@@ -69,7 +69,7 @@ test('the service is not ready until what it prints at the start works', async (
   }
 });
 
-test('people with keys', async () => {
+test('the shared actors exist', async () => {
   const { owner } = await actors();
   expect(owner.id).toBeGreaterThan(0);
 });

@@ -12,7 +12,7 @@ its constructor and setters call setHeader: slower, and correct on any version.`
 
 type Work<HttpResponse> = (res: HttpResponse) => Promise<void> | void;
 
-/** What one request is answered with, byte for byte but for the date. */
+/** The bytes sent for one request, without the date. */
 async function sentBy<HttpResponse extends ServerResponse>(
   Response: new (req: IncomingMessage) => HttpResponse,
   work: Work<HttpResponse>,
@@ -40,7 +40,7 @@ async function sentBy<HttpResponse extends ServerResponse>(
 const bodyOf = async (work: Work<OutgoingResponse>) =>
   (await sentBy(OutgoingResponse, work)).split('\r\n\r\n')[1];
 
-describe(`a head is written as by ${WRITTEN_FOR}`, () => {
+describe(`writes headers like ${WRITTEN_FOR}`, () => {
   const responses: [string, Work<ServerResponse>, string?][] = [
     ['a text', (res) => void res.setHeader('Content-Type', 'text/plain').end('héllo')],
     ['a text in Latin-1', (res) => void res.setHeader('Content-Type', 'text/plain').end('héllo', 'latin1')],
@@ -83,11 +83,11 @@ describe(`a head is written as by ${WRITTEN_FOR}`, () => {
   });
 });
 
-describe('no value begins a line of its own', () => {
+describe('rejects line breaks in values', () => {
   const ATTACK = 'a\r\nSet-Cookie: b=c';
 
   test.each<[string, (res: OutgoingResponse) => void]>([
-    ['a request id', (res) => res.setRequestId(ATTACK)],
+    ['a request ID', (res) => res.setRequestId(ATTACK)],
     ['a rate limit', (res) => res.setRateLimit(ATTACK as never, 2, 1)],
     ['a line feed alone', (res) => res.setRequestId('a\nb')],
     ['a NUL', (res) => res.setRequestId('a\0b')],

@@ -8,7 +8,8 @@ import { dataSourceOptions } from '../../src/platform/database/data-source';
 import { cloneDatabase } from '../support/database';
 import { until } from '../support/time';
 
-// deploy/postgresql is run as docs/explanation/scaling.md says, step by step, while another connection goes on reading and writing.
+// Runs deploy/postgresql step by step as docs/explanation/scaling.md says, while another connection keeps reading and
+// writing.
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
 let operator: Client;
 let service: Client;
@@ -36,7 +37,7 @@ const steps = (file: string) =>
 
 const rowsOf = async (query: string) => (await operator.query<Record<string, unknown>>(query)).rows;
 
-/** What the drift of a schema would show in: columns, constraints, indexes and triggers by name and definition. */
+/** Everything in which a schema could differ: columns, constraints, indexes and triggers by name and definition. */
 const shape = (table: string) =>
   rowsOf(`
     SELECT 'column' AS what, column_name AS name, concat_ws(' ', data_type, is_nullable, column_default, is_identity) AS definition
@@ -51,7 +52,7 @@ const shape = (table: string) =>
 
 const reads = { name: 'newest', text: `SELECT max(id)::int AS newest FROM builds WHERE game_id = 1` };
 
-test('builds become partitions: same columns, constraints and indexes, same rows, ids go on', async () => {
+test('partitions builds with the same columns, constraints, indexes and rows, and continues IDs', async () => {
   const addBuild = `INSERT INTO builds (game_id, channel_name, user_version) VALUES (1, 'win', '1') RETURNING id::int`;
   const before = await shape('builds');
   const added = async () => ((await service.query<{ id: number }>(addBuild)).rows[0] as { id: number }).id;
@@ -69,7 +70,7 @@ test('builds become partitions: same columns, constraints and indexes, same rows
   expect(await rowsOf('SELECT count(*)::int AS rows FROM builds_0')).toEqual([{ rows: 5 }]);
 });
 
-test('the newest build of a channel is looked for in the newest partition first, by index alone', async () => {
+test('finds the newest build of a channel in the newest partition first, using only the index', async () => {
   for (const step of steps('partition-builds.sql')) await operator.query(step);
   await operator.query('SET enable_seqscan = off');
   const plan = await rowsOf(`
@@ -80,7 +81,7 @@ test('the newest build of a channel is looked for in the newest partition first,
   for (const scan of scans) expect(scan).toContain('Index Only Scan');
 });
 
-test('purchases become partitions: shares, foreign keys, columns and indexes as before, ids go on', async () => {
+test('partitions purchases with the same shares, foreign keys, columns and indexes, and continues IDs', async () => {
   const before = await shape('purchases');
   const around = async () => [
     await shape('purchase_games'),
@@ -130,7 +131,7 @@ test('purchases become partitions: shares, foreign keys, columns and indexes as 
   expect(await rowsOf('SELECT max(purchase_id)::int FROM purchase_games')).toEqual([{ max: last - 1 }]);
 });
 
-test('audit events become partitions, which reject changes as the table did', async () => {
+test('partitions audit events, which still reject changes', async () => {
   const record = `INSERT INTO audit_events (event, user_id) VALUES ('user.signed_in', 1) RETURNING id::int`;
   const before = await shape('audit_events');
   let last = 0;
@@ -152,13 +153,13 @@ test('audit events become partitions, which reject changes as the table did', as
     for (const change of [`UPDATE ${table} SET user_id = 2`, `DELETE FROM ${table}`])
       await expect(service.query(change)).rejects.toThrow('audit events are not changed');
   }
-  // How old events leave, when newer ones are elsewhere.
+  // Deleting old events after newer ones went to another partition.
   await operator.query(`SELECT setval(pg_get_serial_sequence('audit_events', 'id'), 1000000000)`);
   await operator.query('DROP TABLE audit_events_0');
   await added();
 });
 
-test('a step that cannot have its lock gives up soon, changes nothing, and works the next time', async () => {
+test('a step that cannot get its lock fails quickly, changes nothing, and succeeds the next time', async () => {
   const [first, second, third, fourth] = steps('partition-builds.sql') as [string, string, string, string];
   await operator.query(first);
   await operator.query(second);
@@ -173,7 +174,7 @@ test('a step that cannot have its lock gives up soon, changes nothing, and works
   await operator.query(fourth);
 });
 
-describe('an index that a migration builds on a table of partitions', () => {
+describe('an index that a migration builds on a partitioned table', () => {
   const NAME = 'purchases_source_idx';
   let source: DataSource;
   let runner: QueryRunner;
@@ -209,7 +210,7 @@ describe('an index that a migration builds on a table of partitions', () => {
     await source.destroy();
   });
 
-  test('stands on each of them, and on those that come later', async () => {
+  test('exists on each partition, including later ones', async () => {
     await build();
     expect(await indexes()).toEqual(whole);
     await build();
@@ -227,7 +228,7 @@ describe('an index that a migration builds on a table of partitions', () => {
     expect(await indexes()).toEqual([]);
   });
 
-  test('is finished where a try was given up half way', async () => {
+  test('is completed after an attempt that failed half way', async () => {
     await operator.query(`CREATE INDEX ${NAME} ON ONLY purchases (source)`);
     await expect(
       operator.query('CREATE UNIQUE INDEX CONCURRENTLY purchases_0_source_idx ON purchases_0 (source)'),
@@ -237,7 +238,7 @@ describe('an index that a migration builds on a table of partitions', () => {
     expect(await indexes()).toEqual(whole);
   });
 
-  test('waits for a long write to a partition, which others do not', async () => {
+  test('waits for a long write to a partition, and other writes do not', async () => {
     await build();
     await dropIndex(runner, NAME);
     await operator.query(`CREATE INDEX ${NAME} ON ONLY purchases (source)`);
@@ -248,7 +249,7 @@ describe('an index that a migration builds on a table of partitions', () => {
       const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
       return (await operator.query(waiting)).rows.length > 0;
     });
-    // While the build still waits.
+    // While the build is still waiting.
     await buy();
     await operator.query('COMMIT');
     await building;

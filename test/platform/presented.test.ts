@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express';
 import { authorizationOf, trackersOf, presentCredential } from '../../src/auth/credential';
 
-/** What a request presents, and the header that passport reads. */
+/** The credential of a request, and the header that Passport reads. */
 function normalized(authorization: string | undefined, KEY?: string, rawHeaders: string[] = []) {
   const url = KEY === undefined ? '/profile' : `/api/1/${KEY}/me`;
   const req = { url, headers: { authorization }, rawHeaders } as unknown as Request;
@@ -38,13 +38,13 @@ test.each([
   ['Bearer a.b.', jwt('a.b.')],
   [inUtf8('ключ🔑'), key('ключ🔑')],
   [inUtf8('ü'), key('ü')],
-  // Latin-1 that is no UTF-8, and what no header can hold.
+  // Latin-1 that isn't valid UTF-8, and characters that no header can contain.
   ['schlüssel', key('schlüssel')],
   ['ключ', key('ключ')],
   [`${inUtf8('ü')}ю`, key(`${inUtf8('ü')}ю`)],
-])('%j presents %j', (header, expected) => expect(presented(header)).toEqual(expected));
+])('reads %j as %j', (header, expected) => expect(presented(header)).toEqual(expected));
 
-test('a KEY in the path is the credential, unless it says which kind the header holds', () => {
+test("a KEY in the path is the credential, unless it names the type of the header's credential", () => {
   expect(presented('a.b.c', 'of-the-path')).toEqual(key('of-the-path'));
   expect(presented(undefined, 'a.b.c')).toEqual(key('a.b.c'));
   expect(presented('abc', 'key')).toEqual(key('abc'));
@@ -55,7 +55,7 @@ test('a KEY in the path is the credential, unless it says which kind the header 
   expect(presented('abc', 'jwt')).toMatchObject({ errors: ['invalid token'] });
 });
 
-test('two headers contradict each other, unless the KEY in the path is the credential', () => {
+test('rejects two different headers, unless the KEY in the path is the credential', () => {
   const two = ['Host', 'h', 'Authorization', 'a', 'X-Other', 'authorization', 'authorization', 'b'];
   const given = { status: 400, errors: ['Authorization must be given once'] };
   expect(presented('a', undefined, two)).toMatchObject(given);
@@ -66,7 +66,7 @@ test('two headers contradict each other, unless the KEY in the path is the crede
   expect(presented('a', undefined, others)).toEqual(key('a'));
 });
 
-test('the header has the form that passport reads; other schemes are left alone', () => {
+test('normalizes the header for Passport and leaves other schemes unchanged', () => {
   expect(normalized('abc').headers.authorization).toBe('Bearer abc');
   expect(normalized(undefined, 'of-the-path').headers.authorization).toBe('Bearer of-the-path');
   expect(normalized('Basic dXNlcjpwYXNz').headers.authorization).toBe('Basic dXNlcjpwYXNz');
@@ -74,7 +74,7 @@ test('the header has the form that passport reads; other schemes are left alone'
   expect(authorizationOf(normalized(undefined))).toBe('');
 });
 
-test('a JWT counts for the key that it was made from, and for its user', () => {
+test('counts a JWT for its key and its user', () => {
   const of = (api_key_id: number | null) => trackersOf({ type: 'jwt', user_id: 3, api_key_id, scopes: [] });
   expect(of(7)).toEqual({ credential: 'key 7', user: 'user 3', default: 'user 3' });
   expect(of(null)).toEqual({ credential: 'user 3', user: 'user 3', default: 'user 3' });

@@ -1,6 +1,6 @@
 import { printTable } from '../../src/commands/print-table';
 
-test('a table shows control characters of the store as escapes, in columns', () => {
+test('a table escapes control characters and aligns its columns', () => {
   const log = jest.spyOn(console, 'log').mockImplementation();
   printTable([
     ['a\u001b[2Jb\u009bc\r\n', 'x'],

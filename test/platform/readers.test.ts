@@ -26,7 +26,7 @@ describe('integer', () => {
     [number('0'), 0],
     [number('0.00e9'), 0],
     [number('9007199254740991.0'), 9007199254740991],
-  ])('%p is %p', (given, value) => expect(readInteger(given)).toBe(value));
+  ])('reads %p as %p', (given, value) => expect(readInteger(given)).toBe(value));
 
   test.each([
     '9007199254740992',
@@ -35,7 +35,7 @@ describe('integer', () => {
     number('9007199254740993'),
     number('9223372036854775807'),
     number('9.223372036854775807e18'),
-  ])('%p is well-formed, and the id of nothing', (given) => expect(readInteger(given)).toBe(0));
+  ])('reads %p as an ID that matches nothing', (given) => expect(readInteger(given)).toBe(0));
 
   test.each([
     'abc',
@@ -68,33 +68,31 @@ describe('integer', () => {
     {},
     [1],
     ['1'],
-  ])('%p is none', (given) => expect(readInteger(given)).toEqual(new InvalidValue('must be an integer')));
+  ])('rejects %p', (given) => expect(readInteger(given)).toEqual(new InvalidValue('must be an integer')));
 });
 
-test.each(['true', 'TRUE', '1', 'on', 'Yes', true, number('1')])('%p is true', (given) =>
+test.each(['true', 'TRUE', '1', 'on', 'Yes', true, number('1')])('reads %p as true', (given) =>
   expect(readBoolean(given)).toBe(true),
 );
-test.each(['false', '0', 'OFF', 'no', false, number('0')])('%p is false', (given) =>
+test.each(['false', '0', 'OFF', 'no', false, number('0')])('reads %p as false', (given) =>
   expect(readBoolean(given)).toBe(false),
 );
-test.each(['', 'y', 'truee', number('2'), null, [], {}, 'constructor'])('%p is no boolean', (given) =>
+test.each(['', 'y', 'truee', number('2'), null, [], {}, 'constructor'])('rejects %p', (given) =>
   expect(readBoolean(given)).toEqual(new InvalidValue('must be a boolean')),
 );
 
 describe('text', () => {
-  test.each(['', 'plain', 'ünï', '😀', '\ufffd'])('%p stays as it is', (given) =>
-    expect(readText(given)).toBe(given),
-  );
-  test.each(['a\0b', '\ud800', 'x\udc00', '\ude00\ud83d', 1, null, [], {}, true])('%p is rejected', (given) =>
+  test.each(['', 'plain', 'ünï', '😀', '\ufffd'])('keeps %p', (given) => expect(readText(given)).toBe(given));
+  test.each(['a\0b', '\ud800', 'x\udc00', '\ude00\ud83d', 1, null, [], {}, true])('rejects %p', (given) =>
     expect(readText(given)).toEqual(rejected),
   );
-  test('a selector is not empty', () =>
+  test('rejects an empty selector', () =>
     expect(readNonEmptyText('')).toEqual(new InvalidValue('must not be empty')));
-  test('a space in an address was a plus', () =>
+  test('reads a space in an email address as a plus sign', () =>
     expect(readEmail('a b@example.com')).toBe('a+b@example.com'));
 });
 
-describe('list of ids', () => {
+describe('list of IDs', () => {
   test.each<[unknown, number[]]>([
     ['[]', []],
     [' [ ] ', []],
@@ -109,7 +107,7 @@ describe('list of ids', () => {
       [0, 0],
     ],
     ['[9007199254740992,9007199254740993]', [0, 0]],
-  ])('%j is %j', (given, ids) => expect(readIdList(given)).toEqual(ids));
+  ])('reads %j as %j', (given, ids) => expect(readIdList(given)).toEqual(ids));
 
   test.each([
     '',
@@ -132,7 +130,7 @@ describe('list of ids', () => {
     [null],
     [[1]],
     [1.5],
-  ])('%j is none', (given) =>
+  ])('rejects %j', (given) =>
     expect(readIdList(given)).toEqual(new InvalidValue('must be a JSON array of integers')),
   );
 
@@ -140,10 +138,10 @@ describe('list of ids', () => {
     ['[1,2,1]'],
     [[number('1'), number('1.0')]],
     [[number('9007199254740993'), number('9007199254740993')]],
-  ])('an id twice: %j', (given) =>
+  ])('rejects a repeated ID: %j', (given) =>
     expect(readIdList(given)).toEqual(new InvalidValue('must not contain an id twice')),
   );
-  test('500 ids are allowed, 501 are not', () => {
+  test('accepts 500 IDs and rejects 501', () => {
     const ids = Array.from({ length: 501 }, (_, i) => i + 1);
     expect(readIdList(JSON.stringify(ids.slice(1)))).toHaveLength(500);
     expect(readIdList(ids)).toEqual(new InvalidValue('must have at most 500 ids'));

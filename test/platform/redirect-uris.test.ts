@@ -29,7 +29,7 @@ test.each([
   'com.example.game:/callback?next=data:x',
   OUT_OF_BAND,
   LONGEST,
-])('%s can be registered, and gone to', (uri) => {
+])('%s can be registered and redirected to', (uri) => {
   expect(problemOf(uri)).toBeUndefined();
   expect(isSafe(uri)).toBe(true);
 });
@@ -81,7 +81,7 @@ test.each([
   'tel:1',
   'intent:x',
   'urn:x',
-])('%j can neither be registered nor gone to', (uri) => {
+])('%j can neither be registered nor redirected to', (uri) => {
   expect(problemOf(uri)).toContain('must begin with https://');
   expect(isSafe(uri)).toBe(false);
 });
@@ -94,10 +94,9 @@ test.each([
   '-a.example:/callback',
   'com_example.game:/callback',
   'game:com.example.game:/callback',
-])('%s cannot be registered today', (uri) => expect(problemOf(uri)).toContain('must begin with https://'));
+])('%s can no longer be registered', (uri) => expect(problemOf(uri)).toContain('must begin with https://'));
 
-test('an application that was imported may have a scheme without a dot', () =>
-  expect(isSafe('game:/callback')).toBe(true));
+test('an imported app may have a scheme without a dot', () => expect(isSafe('game:/callback')).toBe(true));
 
 test.each([
   ['https://game.example/', true, false],
@@ -131,7 +130,7 @@ test.each([
   ['http://127.0.0.1/callback', 'http://localhost/callback', false],
   ['http://[::1]/callback', 'http://[::1]:1/callback', true],
   ['http://localhost/callback', 'http://localhost:65535/callback', true],
-])('%s registered, %s asked for: %p', (registered, asked, same) =>
+])('%s registered, %s requested: %p', (registered, asked, same) =>
   expect(isSameRedirect(registered, asked)).toBe(same),
 );
 
@@ -141,7 +140,7 @@ test.each([
   ['https://game.example/?lang=en', 'query', 'https://game.example/?lang=en&code=a+b%26c'],
   ['https://game.example/?lang=en&', 'query', 'https://game.example/?lang=en&code=a+b%26c'],
   ['https://game.example/?lang=en', 'fragment', 'https://game.example/?lang=en#code=a+b%26c'],
-] as const)('%s with a code in its %s', (uri, part, expected) =>
+] as const)('adds a code to %s in its %s', (uri, part, expected) =>
   expect(redirectWith(uri, part, { code: 'a b&c', state: undefined })).toBe(expected),
 );
 
@@ -152,7 +151,7 @@ test.each([
   ['http://[::1]:1/callback', 'http:', 'the program on this computer'],
   ['com.example.game:/callback', 'com.example.game:', 'the application for com.example.game:'],
   [OUT_OF_BAND, undefined, 'this page'],
-])('%s is %s in a policy, and %s for people', (uri, source, place) => {
+])('%s is %s in a policy, and %s for users', (uri, source, place) => {
   expect(policySource(uri)).toBe(source);
   expect(placeOf(uri)).toBe(place);
 });

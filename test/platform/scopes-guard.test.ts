@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { ScopesGuard } from '../../src/auth/scopes.guard';
 
-test('a handler that declares no access is closed', async () => {
+test('rejects a handler that declares no access', async () => {
   const context = { getHandler: () => () => undefined } as unknown as ExecutionContext;
   await expect(new ScopesGuard().canActivate(context)).rejects.toMatchObject({
     status: 404,

@@ -1,7 +1,7 @@
 import { covers } from '../../src/auth/credential';
 import { ROOT_SCOPES, SCOPES, SCOPES_OF_OTHERS } from '../../src/auth/scopes';
 
-test('what people grant, in the words that they read', () => {
+test('describes scopes to users who grant them', () => {
   expect(SCOPES).toEqual({
     profile: 'See everything on your profile',
     'profile:me': 'See who you are',
@@ -20,7 +20,7 @@ test('what people grant, in the words that they read', () => {
   });
 });
 
-test('what applications are registered for, in the words of whoever registers them', () => {
+test('describes scopes to developers who register apps', () => {
   expect(SCOPES_OF_OTHERS).toEqual({
     profile: 'See everything on a person’s profile',
     'profile:me': 'See who a person is',
@@ -39,7 +39,7 @@ test('what applications are registered for, in the words of whoever registers th
   });
 });
 
-test('the roots cover all', () => {
+test('the root scopes include all others', () => {
   const reached = (granted: readonly string[]) =>
     Object.keys(SCOPES).filter((scope) => covers(granted, scope));
   expect(ROOT_SCOPES).toEqual(['collection', 'game', 'profile']);
@@ -61,4 +61,4 @@ test.each([
   [[':'], ':x', false],
   [[], 'profile:me', false],
   [['PROFILE'], 'profile:me', false],
-])('%p covers %s: %p', (granted, needed, expected) => expect(covers(granted, needed)).toBe(expected));
+])('%p includes %s: %p', (granted, needed, expected) => expect(covers(granted, needed)).toBe(expected));

@@ -3,14 +3,14 @@ import { seal, unseal } from '../../src/auth/sealed';
 const text = Buffer.from('what is sealed');
 const secret = 'a secret that is long enough';
 
-test('opens under its name and its secret alone', () => {
+test('decrypts only with its name and its secret', () => {
   const sealed = seal(text, 'name', secret);
   expect(unseal(sealed, 'name', [secret])).toEqual(text);
   expect(unseal(sealed, 'other', [secret])).toBeUndefined();
   expect(unseal(sealed, 'name', [`${secret}.`])).toBeUndefined();
 });
 
-test('opens under a previous pepper, and is sealed under the current one', () => {
+test('decrypts with a previous pepper, and encrypts with the current one', () => {
   let resealed: Buffer = Buffer.alloc(0);
   expect(unseal(seal(text, 'name', secret), 'name', ['current', secret])).toEqual(text);
   const keep = (sealed: Buffer) => void (resealed = sealed);
@@ -21,14 +21,14 @@ test('opens under a previous pepper, and is sealed under the current one', () =>
   );
 });
 
-test('no two are the same, and none shows what is in it', () => {
+test('encrypts differently each time without revealing its content', () => {
   const [one, two] = [seal(text, 'name', secret), seal(text, 'name', secret)];
   expect(one).toHaveLength(12 + 16 + text.length);
   expect(one).not.toEqual(two);
   expect(one.includes(text)).toBe(false);
 });
 
-test('with any bit changed, or cut off anywhere, it stays closed', () => {
+test('rejects data with any bit changed or any part missing', () => {
   const sealed = seal(text, 'name', secret);
   for (let i = 0; i < sealed.length; i++) {
     const changed = Buffer.from(sealed);
@@ -38,8 +38,8 @@ test('with any bit changed, or cut off anywhere, it stays closed', () => {
   }
 });
 
-// Sealed by another implementation of HKDF and AES-256-GCM: what is stored has to open after every upgrade.
-test('opens what is stored', () => {
+// Encrypted by another implementation of HKDF and AES-256-GCM: stored data must be readable after every upgrade.
+test('decrypts stored data', () => {
   const stored = Buffer.from('AAECAwQFBgcICQoLNSh2Yx41PNQ2dd7tM9bmD7HgLM0OtwTKFko0FUfF', 'base64');
   expect(unseal(stored, 'name', [secret])).toEqual(text);
 });

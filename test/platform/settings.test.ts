@@ -15,7 +15,7 @@ const problemsOf = (env: NodeJS.ProcessEnv): string[] => {
   }
 };
 
-test('every problem is listed at once', () => {
+test('lists all problems at once', () => {
   expect(
     problemsOf({ PORT: 'http', STORE_URL: 'somewhere', LENIENT_CLIENTS: 'perhaps', OPERATOR_TOKEN: 'short' }),
   ).toEqual([
@@ -26,13 +26,13 @@ test('every problem is listed at once', () => {
   ]);
 });
 
-test('a token that may do little is not made one that may do everything', () => {
+test('rejects a created operator token as OPERATOR_TOKEN, which has all permissions', () => {
   expect(problemsOf({ OPERATOR_TOKEN: `gwo_${'a'.repeat(38)}` })).toEqual([
     'OPERATOR_TOKEN must not begin with gwo_: use the tokens of `operator-tokens create` directly in your programs',
   ]);
 });
 
-test('production insists on its own database and secrets', () => {
+test('requires a database and secrets in production', () => {
   expect(problemsOf({ NODE_ENV: 'production' })).toEqual([
     'DATABASE_URL is required in production',
     'API_KEY_PEPPER is required in production: at least 32 random characters',
@@ -47,7 +47,7 @@ const production = {
   PUBLIC_URL: 'https://api.store.example',
 };
 
-test('in production an issuer of JWTs can say where the service is, if it is an address', () => {
+test("accepts a URL as JWT_ISSUER for the service's URL in production", () => {
   const { PUBLIC_URL: _, ...unaddressed } = production;
   const issuedBy = (JWT_ISSUER: string) => ({ ...unaddressed, JWT_ISSUER });
   expect(problemsOf(production)).toEqual([]);
@@ -58,13 +58,13 @@ test('in production an issuer of JWTs can say where the service is, if it is an 
   );
 });
 
-test('an address has no slash at its end', () => {
+test('removes a trailing slash from URLs', () => {
   expect(loadSettings({ PUBLIC_URL: 'https://api.store.example//' }).PUBLIC_URL).toBe(
     'https://api.store.example',
   );
 });
 
-test('origins of covers are origins, which end no directive of the Content-Security-Policy', () => {
+test('rejects cover origins that are not origins or would end a Content-Security-Policy directive', () => {
   const origins = (COVER_ORIGINS: string) => loadSettings({ COVER_ORIGINS }).COVER_ORIGINS;
   expect(origins('')).toEqual([]);
   expect(origins('https://cdn.example.com, http://127.0.0.1:8080')).toEqual([
@@ -77,12 +77,12 @@ test('origins of covers are origins, which end no directive of the Content-Secur
     ]);
 });
 
-test('booleans take the words that people use', () => {
+test('accepts common words for booleans', () => {
   expect(loadSettings({ LENIENT_CLIENTS: 'YES' }).LENIENT_CLIENTS).toBe(true);
   expect(loadSettings({ LENIENT_CLIENTS: '0' }).LENIENT_CLIENTS).toBe(false);
 });
 
-test('demo data comes by itself, but not in production', () => {
+test('loads demo data by default, except in production', () => {
   expect(loadSettings({}).DEMO_DATA).toBe(true);
   expect(loadSettings({ DEMO_DATA: 'false' }).DEMO_DATA).toBe(false);
   expect(loadSettings(production).DEMO_DATA).toBe(false);
@@ -96,13 +96,13 @@ describe('a secret in a file', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  test('is read without its last line break', () => {
+  test('is read without its final line break', () => {
     expect(loadSettings({ OPERATOR_TOKEN_FILE: join(folder, 'token') }).OPERATOR_TOKEN).toBe(
       'a secret from a file',
     );
   });
 
-  test('twice is one too many, and a missing file is named by its setting', () => {
+  test('is rejected if it is also set directly, and a missing file is reported with its setting', () => {
     expect(
       problemsOf({ OPERATOR_TOKEN: 'x'.repeat(16), OPERATOR_TOKEN_FILE: join(folder, 'token') }),
     ).toEqual(['OPERATOR_TOKEN and OPERATOR_TOKEN_FILE are both set: keep one']);
@@ -112,14 +112,14 @@ describe('a secret in a file', () => {
   });
 });
 
-test('.env.example names every setting and no other', () => {
+test('.env.example lists exactly the settings', () => {
   const named = [...readFileSync('.env.example', 'utf8').matchAll(/^([A-Z0-9_]+)=/gm)].map(
     ([, name]) => name,
   );
   expect(named.toSorted()).toEqual(SETTING_NAMES.toSorted());
 });
 
-test('.env.example can be used as it stands', () => {
+test('.env.example is valid as it is', () => {
   const values = [...readFileSync('.env.example', 'utf8').matchAll(/^([A-Z0-9_]+)=(.*)$/gm)];
   expect(problemsOf(Object.fromEntries(values.map(([, name, value]) => [name, value])))).toEqual([]);
 });

@@ -15,7 +15,7 @@ const NOTED = statement('batcher_noted', `INSERT INTO audit_events (event) VALUE
 const NAP = read('batcher_nap', 'SELECT pg_sleep($1) IS NULL AS null');
 const ASLEEP = read('batcher_asleep', 'SELECT pg_sleep(30)');
 
-/** As long as another transaction holds the lock. */
+/** Waits while another transaction holds the lock. */
 const LOCKED = longRead('batcher_locked', 'SELECT pg_advisory_xact_lock_shared(1) IS NULL AS null');
 const LOCKED_SMALL = read('batcher_locked_small', 'SELECT pg_advisory_xact_lock_shared(1) IS NULL AS null');
 const LONG_DIVIDED = longRead('batcher_long_divided', 'SELECT 1 / $1::int AS part');
@@ -24,7 +24,7 @@ const database = () => theApp().get(Database);
 const number = (asked: number) => database().row(NUMBER, [asked]);
 const pool = () => poolOf(theApp());
 
-/** The connections that the work was sent on: ours, whatever a pooler behind them does. */
+/** The connections on which the work was sent: ours, whatever a pooler does behind them. */
 async function connectionsOf(work: () => Promise<unknown>): Promise<Set<PoolClient>> {
   const taken = new Set<PoolClient>();
   const take = (client: PoolClient) => void taken.add(client);
@@ -34,9 +34,9 @@ async function connectionsOf(work: () => Promise<unknown>): Promise<Set<PoolClie
   return taken;
 }
 
-test('statements of one turn are sent in batches of eight', async () => {
+test('sends the statements of one tick in batches of eight', async () => {
   const numbers = Array.from({ length: 20 }, (_, i) => i);
-  // A busy machine takes its time to open them.
+  // A busy machine takes a while to open them.
   await Promise.allSettled(numbers.map(number));
   let rows: ({ asked: number } | undefined)[] = [];
   const taken = await connectionsOf(async () => (rows = await Promise.all(numbers.map(number))));
@@ -44,7 +44,7 @@ test('statements of one turn are sent in batches of eight', async () => {
   expect(taken.size).toBe(3);
 });
 
-test('one that fails fails alone, and its connection serves on', async () => {
+test('a failed statement does not affect others or its connection', async () => {
   let responses: PromiseSettledResult<unknown>[] = [];
   const taken = await connectionsOf(async () => {
     responses = await Promise.allSettled([number(1), database().row(DIVIDED, [0]), number(2)]);
@@ -56,7 +56,7 @@ test('one that fails fails alone, and its connection serves on', async () => {
   for (const connection of await connectionsOf(() => number(3))) expect(taken).toContain(connection);
 });
 
-test('what writes is not run again for the sake of a lookup that failed beside it', async () => {
+test('does not repeat a write because of a failed lookup in its batch', async () => {
   const outcomes = await Promise.allSettled([
     number(1),
     database().row(DIVIDED, [0]),
@@ -67,16 +67,16 @@ test('what writes is not run again for the sake of a lookup that failed beside i
   expect(await sql(`SELECT FROM audit_events WHERE event = 'batcher'`)).toHaveLength(1);
 });
 
-test('a value that cannot be written fails its statement, and the connection serves on', async () => {
+test('fails only the statement of an unserializable value, and keeps the connection', async () => {
   const circular: unknown[] = [];
   circular.push({ circular });
   await expect(database().row(NUMBER, [circular[0]])).rejects.toThrow(/circular/);
   expect(await number(4)).toMatchObject({ asked: 4 });
 });
 
-// The pooler of these tests does not know which statements were prepared.
+// The pooler of these tests doesn't track prepared statements.
 test.each(process.env.TEST_POOLER_URL ? [false] : [true, false])(
-  'columns are those of the statement; prepared: %s',
+  'returns the columns of each statement; prepared: %s',
   async (prepared) => {
     const wide = read('batcher_wide', `SELECT 1 AS one, NULL AS none, ARRAY['a', 'b'] AS letters`);
     const app = await openApp({ DATABASE_PREPARED_STATEMENTS: String(prepared) });
@@ -109,7 +109,7 @@ test('a lost connection fails its batch, is removed from the pool, and replaced'
   expect(pool().totalCount - pool().idleCount).toBe(0);
 });
 
-test('small statements wait in batches while two fifths of the connections are busy with others', async () => {
+test('batches small statements while two fifths of the connections are busy with others', async () => {
   const naps: Promise<unknown>[] = [];
   const most = { busy: 0, waiting: 0 };
   const watch = () => {
@@ -133,18 +133,18 @@ test('small statements wait in batches while two fifths of the connections are b
   expect(taken).toHaveLength(6);
 });
 
-test('long statements take half of the connections, and a short one waits for none of them', async () => {
+test('limits long statements to half of the connections, so that a short one never waits for them', async () => {
   const { commit } = await hold('SELECT pg_advisory_xact_lock(1)');
   const long = Promise.all(Array.from({ length: 12 }, () => database().row(LOCKED, [])));
   await blocked(5);
-  // All of the long ones still wait for the lock.
+  // All long statements still wait for the lock.
   expect(await number(1)).toEqual({ asked: 1 });
   expect(database().connections).toMatchObject({ busy: 5, waiting: 7 });
   await commit();
   expect(await long).toHaveLength(12);
 });
 
-test('a long one that fails releases the semaphore', async () => {
+test('releases the semaphore when a long statement fails', async () => {
   const failing = Array.from({ length: 12 }, () => database().row(LONG_DIVIDED, [0]));
   expect((await Promise.allSettled(failing)).every(({ status }) => status === 'rejected')).toBe(true);
   expect(await database().row(LONG_DIVIDED, [1])).toEqual({ part: 1 });
@@ -153,7 +153,7 @@ test('a long one that fails releases the semaphore', async () => {
 test.each([
   ['a long', LOCKED, 5],
   ['a small', LOCKED_SMALL, 4],
-])('%s one that waits too long is rejected, and later ones are not', async (_, locked, most) => {
+])('rejects %s statement that waits too long, but not later ones', async (_, locked, most) => {
   const { commit } = await hold('SELECT pg_advisory_xact_lock(1)');
   const busy: Promise<unknown>[] = [];
   for (let one = 0; one < most; one++) {

@@ -8,7 +8,7 @@ const connected = async (url: string) => {
   return client;
 };
 
-test('each clone is a database of its own, gone after drop', async () => {
+test('creates separate databases and drops them', async () => {
   const [first, second] = await Promise.all([cloneDatabase(), cloneDatabase()]);
   const [one, other] = [await connected(first.url), await connected(second.url)];
   await one.query('CREATE TABLE only_here ()');
@@ -20,7 +20,7 @@ test('each clone is a database of its own, gone after drop', async () => {
   await expect(connected(first.url)).rejects.toMatchObject({ code: '3D000' });
 });
 
-test('a clone waits until the template is free', async () => {
+test('waits to clone until the template is unused', async () => {
   const busy = await connected(
     withDatabase(process.env.TEST_SERVER_URL ?? '', process.env.TEST_TEMPLATE ?? ''),
   );

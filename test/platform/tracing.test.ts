@@ -51,13 +51,13 @@ beforeEach(async () => {
   });
 });
 afterEach(async () => {
-  // Most tests have closed it, to have all spans sent.
+  // Most tests have closed it to flush all spans.
   if (app.getHttpServer().listening) await app.close();
   collector.closeAllConnections();
   collector.close();
 });
 
-// What is not sent yet is sent when the service stops.
+// Pending spans are sent when the service stops.
 async function spansOf(work: (url: string) => Promise<unknown>): Promise<SentSpan[]> {
   await work(await app.getUrl());
   await app.close();
@@ -71,7 +71,7 @@ async function spansOf(work: (url: string) => Promise<unknown>): Promise<SentSpa
 const attributesOf = ({ attributes }: SentSpan) =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue ?? value.intValue]));
 
-test('a request and its statements are spans of the caller’s trace', async () => {
+test('a request and its statements are spans of the client’s trace', async () => {
   const { key } = await make.user();
   const spans = await spansOf((url) =>
     fetch(`${url}/profile`, {
@@ -99,7 +99,7 @@ test('a request and its statements are spans of the caller’s trace', async () 
   expect(logged.some((line) => line.includes('"traced"') && line.includes(TRACE))).toBe(true);
 });
 
-test('so is a write, with the statements of its transaction inside', async () => {
+test('a write is a span that contains the statements of its transaction', async () => {
   const owner = await make.user();
   const game = await make.game({ owner });
   const collection = await make.collection({ owner });
@@ -125,7 +125,7 @@ test('so is a write, with the statements of its transaction inside', async () =>
   ]);
 });
 
-test('a transaction that fails is a failed span, and fails alone', async () => {
+test('a failed transaction is a failed span and affects no other', async () => {
   const owner = await make.user();
   const collection = await make.collection({ owner });
   const spans = await spansOf(async (url) => {
@@ -142,7 +142,7 @@ test('a transaction that fails is a failed span, and fails alone', async () => {
   expect(spans.find(({ name }) => name === 'collection_games_add')!.status.code).toBe(2);
 });
 
-test('no key, address or value of a caller is in a trace', async () => {
+test('a trace contains no key, email address or value of a client', async () => {
   const user = await make.user();
   const game = await make.game({ owner: user });
   await spansOf(async (url) => {
@@ -158,14 +158,14 @@ test('no key, address or value of a caller is in a trace', async () => {
   expect(all).not.toContain('secret');
 });
 
-test('a caller who is not sampled is not traced', async () => {
+test('a client that is not sampled is not traced', async () => {
   const spans = await spansOf((url) =>
     fetch(`${url}/health/live`, { headers: { traceparent: `00-${TRACE}-${CALLER}-00` } }),
   );
   expect(spans).toEqual([]);
 });
 
-test('a collector that is gone disturbs nobody', async () => {
+test('a missing collector affects nothing', async () => {
   collector.closeAllConnections();
   collector.close();
   const url = await app.getUrl();
@@ -173,7 +173,7 @@ test('a collector that is gone disturbs nobody', async () => {
   await app.close();
 });
 
-test('the standard names say where to, and whether', () => {
+test('the standard variables set the URL and enable tracing', () => {
   const url = (env: Record<string, string>) => tracesUrl(loadSettings(env));
   expect(url({})).toBeUndefined();
   expect(url({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318/' })).toBe(
@@ -185,7 +185,7 @@ test('the standard names say where to, and whether', () => {
   ).toBeUndefined();
 });
 
-test('without a collector no library of it is loaded', () => {
+test('no tracing library is loaded without a collector', () => {
   const source = readFileSync('src/platform/observability/tracing.service.ts', 'utf8');
   const loaded = [...source.matchAll(/^import (?!type)[^;]*from '(@opentelemetry[^']*)'/gms)].map(
     ([, name]) => name,

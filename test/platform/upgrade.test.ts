@@ -9,8 +9,8 @@ import { OPERATOR_TOKEN } from '../support/importing';
 import { anonymous, make, PEPPER, send, useStore } from '../support/store';
 import { until } from '../support/time';
 
-// The baseline, which is the schema of the last release, and the statements that its replicas send. They keep sending them
-// while this version's migrations run and afterwards, until the last replica is replaced.
+// The baseline, which is the schema of the last release, and the statements that its replicas send. They keep sending
+// them during and after this version's migrations, until the last replica is replaced.
 const LAST = '0.1.0';
 const { migrations, statements } = JSON.parse(
   readFileSync(join(__dirname, 'upgrade', `${LAST}.json`), 'utf8'),
@@ -70,7 +70,10 @@ async function old<Row extends object>(statement: RegExp, ...values: unknown[]):
 
 let lastWrite: Promise<unknown> = Promise.resolve();
 
-/** A write to a collection: like this version, the last release locks the collection first. The connection takes one at a time. */
+/**
+ * A write to a collection: like this version, the last release locks the collection first. The connection runs one at a
+ * time.
+ */
 function oldWrite(change: RegExp, collection_id: number, user_id: number, ...values: unknown[]) {
   const LOCK = /^SELECT c\.id FROM collections c WHERE c\.id = \$1 AND .+ FOR NO KEY UPDATE$/s;
   const write = lastWrite.then(async () => {
@@ -83,7 +86,7 @@ function oldWrite(change: RegExp, collection_id: number, user_id: number, ...val
   return write;
 }
 
-test(`the statements that replicas of ${LAST} have prepared go on to work`, async () => {
+test(`statements prepared by replicas of ${LAST} keep working`, async () => {
   const failed: string[] = [];
   for (const [i, text] of statements.entries()) {
     const nulls = Array.from({ length: parametersOf(text) }, () => 'NULL').join(', ');
@@ -95,14 +98,14 @@ test(`the statements that replicas of ${LAST} have prepared go on to work`, asyn
   expect(statements.length).toBeGreaterThan(100);
 });
 
-test(`a replica of ${LAST} that starts now can prepare them`, async () => {
+test(`a starting replica of ${LAST} can prepare them`, async () => {
   const fresh = new Client({ connectionString: url });
   await fresh.connect();
   for (const [i, text] of statements.entries()) await fresh.query(`PREPARE s${i} AS ${text}`);
   await fresh.end();
 });
 
-test(`no column that ${LAST} knows has changed, and none that it does not know must be written`, async () => {
+test(`columns of ${LAST} are unchanged, and new ones are optional`, async () => {
   const after = new Map((await columns()).map((one) => [one.column, one]));
   expect(before.map(({ column }) => after.get(column))).toEqual(before);
   const tables = new Set(before.map(({ column }) => column.split('.')[0]));
@@ -113,8 +116,8 @@ test(`no column that ${LAST} knows has changed, and none that it does not know m
   expect(required).toEqual([]);
 });
 
-describe(`replicas of ${LAST} and of this version serve at once`, () => {
-  test('a key that one makes opens the other, until one of them revokes it', async () => {
+describe(`replicas of ${LAST} and of this version at the same time`, () => {
+  test("accept each other's keys until one of them revokes them", async () => {
     const { id: user_id } = await make.user();
     const made = 'made-by-the-last-release-0123456789';
     const hash = `\\x${hashApiKey(made, Buffer.from(PEPPER)).toString('hex')}`;
@@ -130,7 +133,7 @@ describe(`replicas of ${LAST} and of this version serve at once`, () => {
     expect(await old(LIVE_KEYS, `{"\\${hash}"}`)).toEqual([]);
   });
 
-  test('both change one collection, and both return what it then is', async () => {
+  test('update the same collection and return its current state', async () => {
     const owner = await make.user();
     const { id } = await make.collection({ owner });
     const games = await Promise.all(Array.from({ length: 20 }, () => make.game({ owner })));
@@ -162,7 +165,7 @@ describe(`replicas of ${LAST} and of this version serve at once`, () => {
     });
   });
 
-  test('what this version sells, the other finds', async () => {
+  test("see each other's sales", async () => {
     const owner = await make.user();
     const buyer = await make.user();
     const game = await make.game({ owner });

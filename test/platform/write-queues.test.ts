@@ -17,7 +17,7 @@ const HELD = statement('write_queues_held', 'SELECT FROM things WHERE id = $1 FO
 const database = () => theApp().get(Database);
 const noted = async () => (await sql<{ n: number }>('SELECT n FROM notes ORDER BY id')).map(({ n }) => n);
 
-/** Locks a thing, notes a number, and then divides by another. */
+/** Locks an object, records a number, and then divides by another. */
 const change = (n: number, { lock = 1, divisor = 1 } = {}) =>
   database().write({
     statements: [bind(HELD, [lock]), bind(NOTED, [n]), bind(DIVIDED, [divisor])],
@@ -43,28 +43,28 @@ beforeAll(async () => {
 });
 afterEach(() => sql('DELETE FROM notes'));
 
-test('writes that wait for a transaction share the next, in their order', async () => {
+test('writes that wait for a transaction share the next one in order', async () => {
   const [first, ...others] = await Promise.all([1, 2, 3, 4, 5].map((n) => change(n)));
   expect(new Set(others).size).toBe(1);
   expect(others[0]).not.toBe(first);
   expect(await noted()).toEqual([1, 2, 3, 4, 5]);
 });
 
-test('writes with different locks share a transaction while others are under way, in the order of the locks', async () => {
+test('writes with different locks share a transaction while others are running, in the order of the locks', async () => {
   const transactions = await Promise.all([9, 8, 7, 6, 5, 4].map((n) => change(n, { lock: n })));
   expect(new Set(transactions).size).toBe(3);
   expect(new Set(transactions.slice(2)).size).toBe(1);
   expect((await noted()).filter((n) => n < 8)).toEqual([4, 5, 6, 7]);
 });
 
-test('one that fails is undone as a whole, and fails alone', async () => {
+test('a failed write is rolled back completely and affects no other', async () => {
   const outcomes = await Promise.allSettled([1, 2, 3, 4].map((n) => change(n, { divisor: n === 3 ? 0 : 1 })));
   expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
   expect(outcomes[2]).toMatchObject({ reason: { code: '22012' } });
   expect(await noted()).toEqual([1, 2, 4]);
 });
 
-test('nor do writes with other locks fail with it', async () => {
+test('a failed write does not affect writes with other locks', async () => {
   const outcomes = await Promise.allSettled(
     [1, 2, 3, 4, 5, 4].map((lock, n) => change(n, { lock, divisor: n === 3 ? 0 : 1 })),
   );
@@ -74,7 +74,7 @@ test('nor do writes with other locks fail with it', async () => {
   expect((await noted()).sort()).toEqual([0, 1, 2, 4, 5]);
 });
 
-test('a lock that somebody else holds delays no other', async () => {
+test('a lock held elsewhere delays no other write', async () => {
   const holder = theApp().get(DataSource).createQueryRunner();
   await holder.startTransaction();
   await holder.query('SELECT FROM things WHERE id = 4 FOR UPDATE');
@@ -83,7 +83,7 @@ test('a lock that somebody else holds delays no other', async () => {
     const changes = [1, 2, 3, 4, 5].map((lock) => change(lock, { lock }).then(() => void done.push(lock)));
     await Promise.all(changes.filter((_, i) => i !== 3));
     expect(done.sort()).toEqual([1, 2, 3, 5]);
-    // Neither those that come while it is held.
+    // Nor those that arrive while it is held.
     await change(6, { lock: 6 });
     await holder.commitTransaction();
     await changes[3];
@@ -93,19 +93,19 @@ test('a lock that somebody else holds delays no other', async () => {
   expect((await noted()).sort()).toEqual([1, 2, 3, 4, 5, 6]);
 });
 
-test('transactions that do not end delay no others', async () => {
+test('transactions that hang delay no others', async () => {
   const slow = [11, 12].map(slowChange);
   expect(await change(1)).toMatch(/^\d+$/);
   await Promise.all(slow.map(ended));
 });
 
-test('behind a slow write, the next with the same lock follows', async () => {
+test('a write follows a slow one with the same lock', async () => {
   const long = writeOf(LONG, 1);
   await Promise.all([long, change(1), change(2)]);
   expect(await noted()).toEqual([1, 2]);
 });
 
-test('writes behind a lost connection are rejected, and the queue goes on', async () => {
+test('a lost connection rejects the writes behind it, and the queue continues', async () => {
   const slow = slowChange(1);
   const behind = change(1);
   const lost = Promise.allSettled([slow, behind]);

@@ -5,7 +5,7 @@ export interface Page {
   status: number;
   text: string;
   headers: Headers;
-  /** Where a redirect leads; a path where it stays here. */
+  /** The target of a redirect; a path if it is on the same host. */
   location: string | undefined;
 }
 
@@ -20,10 +20,12 @@ const unescape = (text: string) =>
     .replaceAll('&#39;', "'")
     .replaceAll('&amp;', '&');
 
-/** A browser as far as a server can tell: keeps cookies, sends forms with all their fields, and says where they come from. */
+/**
+ * A browser from the server's point of view: keeps cookies, and sends forms with all their fields and the right origin.
+ */
 export class Browser {
   readonly cookies = new Map<string, string>();
-  /** The last page that was shown. */
+  /** The last page displayed. */
   page: Page = { status: 0, text: '', headers: new Headers(), location: undefined };
 
   constructor(
@@ -35,7 +37,7 @@ export class Browser {
     return this.request('GET', path, { 'sec-fetch-site': 'none', ...headers });
   }
 
-  /** Without following redirects. */
+  /** Does not follow redirects. */
   async post(
     path: string,
     fields: Record<string, string>,
@@ -49,7 +51,9 @@ export class Browser {
     );
   }
 
-  /** Fills in and sends the form of the last page whose action begins so; `button` is the one that is pressed. */
+  /**
+   * Fills in and sends the form of the last page whose action starts with this; `button` is the one that is clicked.
+   */
   async submit(action: string, fields: Record<string, string> = {}, button?: string): Promise<Page> {
     return this.post(action, { ...this.fieldsOf(action, button), ...fields });
   }
@@ -93,7 +97,7 @@ export class Browser {
     return this.submit('/login', { username, password });
   }
 
-  /** What a reader sees of the last page. */
+  /** The visible text of the last page. */
   get words(): string {
     const main = /<main[^>]*>(.*)<\/main>/s.exec(this.page.text)?.[1] ?? this.page.text;
     return unescape(main.replace(/<[^>]*>/g, ' '))
@@ -131,7 +135,7 @@ export class Browser {
   }
 }
 
-/** Gives somebody a password. */
+/** Sets a user's password. */
 export async function withPassword(actor: Actor): Promise<Actor> {
   passwordHash ??= hashPassword(PASSWORD, LOW_COST);
   await sql('UPDATE users SET password_hash = $2 WHERE id = $1', [actor.id, await passwordHash]);
@@ -144,7 +148,7 @@ export const cookieOf = (browser: Browser) => ({
   cookie: [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
 });
 
-/** A browser with which somebody is signed in. */
+/** A browser in which the user is signed in. */
 export async function browserOf(actor: Actor, base?: () => string): Promise<Browser> {
   await withPassword(actor);
   const browser = new Browser({}, base);

@@ -20,7 +20,7 @@ const PLACES = [
   'C:\\Program Files (x86)\\Microsoft\\Edge\\Application\\msedge.exe',
 ];
 
-/** A browser on this machine; undefined: there is none. */
+/** A browser on this machine, or undefined if there is none. */
 export const chromiumPath = PLACES.find((place) => place && existsSync(place));
 export const inChromium = runIf(
   chromiumPath !== undefined,
@@ -33,7 +33,7 @@ export const openChromium = (): Promise<Browser> =>
     args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-dev-shm-usage'],
   });
 
-/** A window that notices what no page may do: complain on the console, or ask another host for something. */
+/** A window that reports what pages must not do: log to the console, or send requests to another host. */
 export class Window {
   readonly complaints: string[] = [];
 
@@ -50,7 +50,7 @@ export class Window {
     const context = await browser.newContext({ baseURL: base, ...options });
     const window = new Window(context, await context.newPage());
     const own = [base, ...allowed];
-    // A page that was rejected on purpose is no fault of the page.
+    // A page that was rejected on purpose is not an error.
     window.page.on('console', (message) => {
       if (message.type() === 'error' && !/status of 4\d\d/.test(message.text()))
         window.complaints.push(message.text());
@@ -72,7 +72,7 @@ export class Window {
     await this.page.goto('/user/settings/api-keys');
   }
 
-  /** What has the focus, as a reader would call it. */
+  /** The accessible name of the focused element. */
   focused(): Promise<string> {
     return this.page.evaluate(
       `((one) => (one.labels?.[0] ?? one).textContent.trim().replace(/\\s+/g, ' ') || one.getAttribute('aria-label') || one.name || one.id)(document.activeElement)`,
@@ -92,7 +92,7 @@ export class Window {
   }
 }
 
-/** A small application: what its redirect address was asked for, and what its page found in the fragment. */
+/** A small app: the URLs that its redirect URI received, and what its page found in the fragment. */
 export class ClientApplication {
   readonly received: URL[] = [];
   private constructor(private readonly server: Server) {}

@@ -1,6 +1,6 @@
 import { Clock } from '../../src/platform/config/clock';
 
-/** A clock that tests stop and advance. It runs with the real one until it is stopped. */
+/** A clock that tests stop and advance. It follows the real one until it is stopped. */
 export class TestClock extends Clock {
   private nowOffset = 0;
   private monotonicOffset = 0;
@@ -14,7 +14,7 @@ export class TestClock extends Clock {
     return this.stopped?.monotonic ?? super.monotonic() + this.monotonicOffset;
   }
 
-  /** Only the application's time: PostgreSQL keeps its own. */
+  /** Only the time of the app: PostgreSQL keeps its own. */
   advance(milliseconds: number): void {
     if (this.stopped) {
       this.stopped.now += milliseconds;
@@ -31,13 +31,13 @@ export class TestClock extends Clock {
     this.stopped ??= { now: this.now(), monotonic: Math.ceil(this.monotonic()) };
   }
 
-  /** Sets the time of day alone, as an operator or NTP does. */
+  /** Sets only the time of day, like an operator or NTP. */
   setTimeOfDay(now: number): void {
     if (this.stopped) this.stopped.now = now;
     else this.nowOffset += now - this.now();
   }
 
-  /** Runs with the real clock again. Ages don't decrease. */
+  /** Follows the real clock again. Ages don't decrease. */
   reset(): void {
     if (this.stopped) this.monotonicOffset = this.stopped.monotonic - super.monotonic();
     this.stopped = undefined;

@@ -1,4 +1,6 @@
-/** Ends a run with one line of totals, after a list of the skipped tests and their reasons (test/support/run-if.ts). */
+/**
+ * Prints one line of totals at the end of a run, after the skipped tests and their reasons (test/support/run-if.ts).
+ */
 module.exports = class ClosingLine {
   constructor({ rootDir, testNamePattern }) {
     this.rootDir = rootDir;
@@ -10,7 +12,7 @@ module.exports = class ClosingLine {
   onRunComplete(_contexts, results) {
     const failed = results.numFailedTests + results.numRuntimeErrorTestSuites;
     const skipped = results.numPendingTests + results.numTodoTests;
-    // With -t, nearly all tests are skipped, and the reason is known.
+    // With -t, nearly all tests are skipped, for a known reason.
     const lines = this.testNamePattern || skipped === 0 ? [] : ['Skipped:', ...this.reasons(results), ''];
     lines.push(`${results.numPassedTests} passed, ${failed} failed, ${skipped} skipped`);
     this.text = `\n${lines.join('\n')}\n`;

@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 
 const root = path.join(__dirname, '..', '..');
-// That of Node 24.11. It installs entries of a lock file that nothing asks for, and the image must not depend on that.
+// The version of Node 24.11. It installs optional lock file entries, on which the image must not depend.
 const NPM = '11.6.2';
 const PROCESSES = '--ulimit=nproc=1024:1024';
 const LIMITS = ['--ulimit=nofile=1024:1024', PROCESSES];
@@ -24,7 +24,7 @@ const PODMAN = ['--cgroup-manager=cgroupfs', '--runtime=runc', '--events-backend
 
 const isThere = (program: string) => spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
 
-/** What building and running images needs and this machine lacks. */
+/** Programs that building and running images needs and this machine lacks. */
 export const missingForContainers = [
   ...(process.platform === 'linux' && process.arch === 'x64' ? [] : ['Linux on x64']),
   ...(process.getuid?.() === 0 ? [] : ['root']),
@@ -36,7 +36,7 @@ interface Image {
   OCIv1: { config: Record<string, unknown> & { Labels: Record<string, string> } };
 }
 
-/** In memory, which is several times quicker, where there is room and where devices and programs may be. */
+/** In memory, which is several times faster, if it has enough space and allows devices and programs. */
 function newFolder(): string {
   const [, options = ''] = /^\S+ \/dev\/shm \S+ (\S+)/m.exec(readFileSync('/proc/mounts', 'utf8')) ?? [];
   const { bavail, bsize } = statfsSync('/dev/shm');
@@ -46,7 +46,7 @@ function newFolder(): string {
   return folder;
 }
 
-/** Images and containers in a folder of their own, without any registry. */
+/** Images and containers in a separate folder, without a registry. */
 export class Containers {
   readonly folder = newFolder();
   private readonly environment: NodeJS.ProcessEnv;
@@ -67,7 +67,7 @@ export class Containers {
     };
   }
 
-  /** An image of this name made here: Debian's smallest system, with Node and an npm from their packages. */
+  /** An image with this name, built here: minimal Debian with its packages of Node and npm. */
   async makeNodeImage(name: string): Promise<void> {
     const [, version, suite] = /:(\d+\.\d+\.\d+)-(\w+)-slim$/.exec(name)!;
     const system = path.join(this.folder, 'base');
@@ -87,19 +87,19 @@ export class Containers {
     execFileSync('cp', ['-r', installed('npm'), path.join(local, 'lib', 'node_modules')]);
     for (const program of ['npm', 'npx'])
       symlinkSync(`../lib/node_modules/npm/bin/${program}-cli.js`, path.join(local, 'bin', program));
-    // As published images have it; a build makes it otherwise.
+    // Empty as in published images; a build would fill it.
     writeFileSync(path.join(system, 'etc', 'hosts'), '');
     const container = this.buildah('from', 'scratch');
-    // `buildah add` of a folder takes the time of copying each file twice.
+    // `buildah add` of a folder takes as long as copying each file twice.
     execFileSync('cp', ['-a', `${system}/.`, this.buildah('mount', container)]);
     this.buildah('commit', '--rm', container, `docker.io/library/${name}`);
     rmSync(system, { recursive: true });
   }
 
-  /** The Dockerfile as it stands; what was printed. */
+  /** Builds the Dockerfile unchanged; returns the output. */
   build(tag: string, seconds: number): Promise<string> {
     const options = ['--format=oci', '--no-cache', '--pull-never', `--timestamp=${seconds}`];
-    // npm opens more than a thousand files at a time, and a build may not have more than this machine allows.
+    // npm opens more than a thousand files at a time, and the limit of a build may be lower than that of this machine.
     const [, files = '1024'] =
       /^Max open files +\d+ +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
     const limits = [`--ulimit=nofile=${files}:${files}`, PROCESSES];
@@ -111,7 +111,7 @@ export class Containers {
     });
   }
 
-  /** Where the files of an image can be looked at. */
+  /** A folder in which the files of an image can be read. */
   filesOf(image: string): string {
     return this.buildah('mount', this.buildah('from', '--pull-never', image));
   }
@@ -132,7 +132,7 @@ export class Containers {
     return { status, output: `${stdout}${stderr}`.trim() };
   }
 
-  /** The exit code of a container that runs, once it has ended. */
+  /** The exit code of a running container, once it has ended. */
   async ended(container: string): Promise<number> {
     return Number(await finished('podman', [...PODMAN, 'wait', container], { env: this.environment }));
   }
@@ -148,7 +148,7 @@ export class Containers {
   }
 }
 
-/** Of this machine, for as long as npm runs in the build: where its registry is, and whose certificates it trusts. */
+/** Registry and trusted certificates of this machine, for the npm in the build. */
 function npmConfiguration(): string[] {
   const configured = (name: string) =>
     execFileSync('npm', ['config', 'get', name], {
@@ -164,7 +164,7 @@ function npmConfiguration(): string[] {
   ];
 }
 
-/** What a program printed; throws what it printed when it failed. */
+/** The output of a program; throws the output if it failed. */
 async function finished(program: string, args: string[], options: SpawnOptions = {}): Promise<string> {
   const child = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
   let printed = '';
@@ -174,7 +174,7 @@ async function finished(program: string, args: string[], options: SpawnOptions =
   return printed;
 }
 
-/** A certificate for these names, and the authority that made it, as PEM files in the folder. */
+/** A certificate for these names and the authority that issued it, as PEM files in the folder. */
 export function makeCertificate(folder: string, names: string[]) {
   const at = (name: string) => path.join(folder, name);
   const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: 'ignore' });
@@ -201,6 +201,6 @@ export function makeCertificate(folder: string, names: string[]) {
 
 export const digestOf = (printed: string) => /sha256:[0-9a-f]{64}/.exec(printed)?.[0];
 
-/** The base image that the Dockerfile names. */
+/** The base image in the Dockerfile. */
 export const baseImage = () =>
   /^ARG NODE_IMAGE=(.*)$/m.exec(readFileSync(path.join(root, 'Dockerfile'), 'utf8'))![1]!;

@@ -27,14 +27,14 @@ const MULTIPART = 'multipart/form-data';
 const escaped = (part: string) =>
   part.replaceAll('~', '~0').replaceAll('/', '~1').replaceAll('{', '%7B').replaceAll('}', '%7D');
 
-/** Holds every request and response of every test, and of the fuzzer, against the API's own description. */
+/** Validates every request and response of all tests and of the fuzzer against the API description. */
 export class Contract {
   private readonly ajv: Ajv2020;
   private readonly validators = new Map<string, ValidateFunction>();
   private readonly templates: [RegExp, string, number][];
   private readonly documents: OpenAPIObject[];
 
-  /** The description for everybody, and others. */
+  /** The public description, and others. */
   constructor(...documents: [OpenAPIObject, ...OpenAPIObject[]]) {
     this.documents = documents;
     this.ajv = new Ajv2020({ strict: false, allErrors: true });
@@ -56,7 +56,7 @@ export class Contract {
     return this.documents[0]!;
   }
 
-  /** The response is one that the description has. */
+  /** Checks that the response is documented. */
   check(method: string, path: string, status: number, type: string, body: unknown): void {
     if (!type.startsWith('application/json')) return;
     const found = this.find(method, path);
@@ -86,7 +86,7 @@ export class Contract {
     if (response?.content) this.validate(schema, body, `${name} ${status}`);
   }
 
-  /** The request is one that the description allows; `body` as fetch takes it. */
+  /** Checks that the request is documented; `body` as passed to fetch. */
   checkRequest(method: string, path: string, type: string, body: Body): void {
     const found = this.find(method, path);
     if (!found) return;
@@ -107,7 +107,7 @@ export class Contract {
       else if (required) throw new Error(`${name}: ${parameter} is missing`);
     }
     if (!operation.requestBody) return;
-    // As its description says: parameters may stand in the query string too.
+    // As documented, parameters may also be in the query string.
     const given = fieldsOf(type, body);
     const { content } = operation.requestBody;
     const sent = type.split(';')[0]!.trim();

@@ -1,7 +1,7 @@
 // The parts of other projects' resource definitions that deploy/kubernetes uses, as those projects document them:
-// CloudNativePG 1.28 to 1.30, its Barman Cloud plugin, and the Prometheus operator. A field that stands here is checked
-// for its type and for being required; one that does not is rejected, so a new field starts with a line here. Pod
-// templates inside them, relabelling and the rules that their webhooks apply are not covered.
+// CloudNativePG 1.28 to 1.30, its Barman Cloud plugin, and the Prometheus operator. A field listed here is checked for
+// its type and for being required; others are rejected, so a new field starts with a line here. Pod templates inside
+// them, relabeling and the rules that their webhooks enforce are not covered.
 type Schema = Record<string, unknown>;
 
 const string: Schema = { type: 'string', minLength: 1 };

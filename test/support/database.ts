@@ -7,12 +7,15 @@ const INSUFFICIENT_PRIVILEGE = '42501';
 
 export interface TestDatabase {
   url: string;
-  /** The same, past the pooler where there is one. */
+  /** The same, bypassing the pooler if there is one. */
   direct_url?: string;
   drop(): Promise<void>;
 }
 
-/** A fresh copy of the migrated template. Copying files took half the time of writing them to the log, the default. */
+/**
+ * A fresh copy of the migrated template. Copying files takes half the time of the default, which writes them to the
+ * WAL.
+ */
 export async function cloneDatabase(): Promise<TestDatabase> {
   const name = `gamewharf_test_${randomBytes(6).toString('hex')}`;
   await insist(
@@ -26,7 +29,10 @@ export async function cloneDatabase(): Promise<TestDatabase> {
   };
 }
 
-/** Tries again while autovacuum has a connection to the database: nobody may copy it then, and only a superuser may end that. */
+/**
+ * Retries while autovacuum is connected to the database: it can't be copied then, and only a superuser may end that
+ * connection.
+ */
 const insist = (sql: string, code: string): Promise<void> =>
   administer(async (client) => {
     for (let attempt = 1; ; attempt += 1) {

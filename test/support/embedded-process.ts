@@ -26,7 +26,7 @@ export interface Failure {
   message: string;
 }
 
-// What main.ts does with the embedded server, and no more.
+// What main.ts does with the embedded server, and nothing else.
 const program = `
 const { openEmbeddedPostgres } = require('./dev/embedded/embedded-postgres.js');
 const { OperatorError } = require('./platform/config/operator-error.js');
@@ -62,7 +62,7 @@ openEmbeddedPostgres({
 );
 `;
 
-/** The embedded server's code as plain JavaScript, for processes of their own that can be killed. */
+/** The embedded server's code as plain JavaScript, for separate processes that can be killed. */
 export async function compileEmbedded(target: string): Promise<string> {
   const folder = 'dev/embedded';
   const files = [
@@ -85,7 +85,7 @@ export async function compileEmbedded(target: string): Promise<string> {
   return main;
 }
 
-/** The packages that this code uses, where every account can read them. Returns PostgreSQL's folder among them. */
+/** The packages that this code uses, readable for every account. Returns PostgreSQL's folder among them. */
 export async function copyPackages(target: string): Promise<string> {
   const binaries = relative(PACKAGES, packagedBinaries());
   const names = new Set(['embedded-postgres', 'pg', dirname(binaries)]);
@@ -99,7 +99,7 @@ export async function copyPackages(target: string): Promise<string> {
   return join(target, binaries);
 }
 
-/** A process that uses the embedded server as the service or a command does. */
+/** A process that uses the embedded server like the service or a command. */
 export class EmbeddedProcess {
   readonly logs: string[] = [];
   private readonly messages: Message[] = [];
@@ -149,7 +149,7 @@ export class EmbeddedProcess {
     return message.failed;
   }
 
-  /** Whichever comes first. */
+  /** The first of the two events. */
   async outcome(): Promise<Ready | Failure> {
     const message = await this.next<'ready' | 'failed'>('ready', 'failed');
     return 'ready' in message ? message.ready : message.failed;

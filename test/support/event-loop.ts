@@ -11,14 +11,17 @@ function openSchedule(): number | undefined {
   }
 }
 
-/** Milliseconds of processor time of this thread, which other programs do not disturb; elsewhere than on Linux, of the clock. */
+/**
+ * CPU time of this thread in milliseconds, which other programs don't affect; on systems other than Linux, elapsed
+ * time.
+ */
 function now(): number {
   if (schedule === undefined) return performance.now();
   const length = readSync(schedule, text, 0, text.length, 0);
   return Number(text.toString('latin1', 0, length).split(' ')[0]) / 1e6;
 }
 
-/** The most milliseconds that one turn of the event loop took while `work` was done. */
+/** The longest tick of the event loop, in milliseconds, during `work`. */
 export async function longestBlock(work: () => Promise<unknown>): Promise<number> {
   let longest = 0;
   let last = now();
@@ -33,11 +36,11 @@ export async function longestBlock(work: () => Promise<unknown>): Promise<number
     if (!done) setImmediate(turn);
   };
   setImmediate(turn);
-  // Timers are a part of the turn of their own.
+  // Timers run in their own ticks.
   const timer = setInterval(look, 1);
   try {
     await work();
-    // What it left behind for the next turns counts too.
+    // Includes what it scheduled for the following ticks.
     await new Promise((resolve) => setTimeout(resolve, 5));
   } finally {
     done = true;
@@ -46,7 +49,7 @@ export async function longestBlock(work: () => Promise<unknown>): Promise<number
   return longest;
 }
 
-/** The same, the best of so many tries: the first may compile, and any may collect garbage. */
+/** The minimum over several attempts: the first may compile, and any may collect garbage. */
 export async function shortestBlock(work: () => Promise<unknown>, tries = 3, enough = 0): Promise<number> {
   let best = Infinity;
   for (let i = 0; i < tries && best > enough; i++) best = Math.min(best, await longestBlock(work));

@@ -3,7 +3,7 @@ export interface Schema {
   properties?: Record<string, Schema>;
 }
 
-/** A body as fetch takes it. */
+/** A body as passed to fetch. */
 export type Body = RequestInit['body'];
 
 const WORDS: Record<string, boolean> = {
@@ -17,7 +17,7 @@ const WORDS: Record<string, boolean> = {
   no: false,
 };
 
-/** What a text means where the schema wants something else than a text; the text itself where it means nothing. */
+/** Converts text to the type of the schema; returns the text itself if it can't be converted. */
 export function read({ type }: Schema, text: string, isJson = false): unknown {
   if (isJson) return JSON.parse(text);
   if (type === 'integer' && /^\d+$/.test(text)) return Number(text);
@@ -26,7 +26,7 @@ export function read({ type }: Schema, text: string, isJson = false): unknown {
   return text;
 }
 
-/** The fields of a body; undefined: it has none. */
+/** The fields of a body, or undefined without a body. */
 export function fieldsOf(type: string, body: Body): [string, unknown][] | undefined {
   if (body instanceof FormData) return [...body.entries()];
   const text = Buffer.isBuffer(body) ? body.toString() : typeof body === 'string' ? body : '';

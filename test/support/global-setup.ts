@@ -15,7 +15,7 @@ const fast = {
   max_wal_senders: '0',
   max_wal_size: '256MB',
   max_connections: '200',
-  // In the folder, with which it goes, and not beside it, where a killed server leaves it.
+  // Inside the folder, to be deleted with it, and not next to it, where a killed server would leave it.
   dynamic_shared_memory_type: 'mmap',
 };
 
@@ -48,7 +48,8 @@ export default async function globalSetup(): Promise<void> {
   try {
     await administer((client) => client.query(`CREATE DATABASE ${template}`));
     await migrateTemplate(withDatabase(url, template));
-    // Jest copies the globals of this process to each test file that it runs in band, where TypeORM would collect the entities of all.
+    // Jest copies the globals of this process to each test file that it runs in band, where TypeORM would collect the
+    // entities of all of them.
     Reflect.deleteProperty(globalThis, 'typeormMetadataArgsStorage');
   } catch (error) {
     await stop();
@@ -84,7 +85,7 @@ async function remove(folder: string, server?: EmbeddedPostgres): Promise<void> 
   await rm(folder, { recursive: true, force: true });
 }
 
-/** Servers of test runs that were killed: whoever can take one over is the only one who knows of it. */
+/** Removes servers of killed test runs: if one can be taken over, no other run uses it. */
 async function removeAbandoned(): Promise<void> {
   const base = await temporaryBase();
   for (const name of (await readdir(base)).filter((entry) => entry.startsWith(PREFIX))) {
@@ -95,7 +96,7 @@ async function removeAbandoned(): Promise<void> {
       await server.stop();
       await remove(folder, server);
     } catch {
-      // In use by another run, or another account's.
+      // In use by another run, or owned by another account.
     }
   }
 }

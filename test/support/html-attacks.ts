@@ -1,4 +1,4 @@
-/** Markup that runs a script where it is not sanitised, or where what was sanitised changes its meaning when it is read again. */
+/** Markup that runs a script if it isn't sanitized, or if the sanitized text is parsed differently again. */
 export const ATTACKS = [
   '<svg onload=alert(1)>',
   '<svg><script>alert(1)</script></svg>',

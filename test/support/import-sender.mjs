@@ -1,5 +1,5 @@
-// Imports one record on each of many connections, all at once. Prints a line when all are sent, and the statuses at the end.
-// A process of its own, so that its work takes no time from the service:
+// Imports one record on each of many connections concurrently. Prints a line when all are sent, and the statuses at the
+// end. In its own process, so that its work takes no CPU time from the service:
 //   node import-sender.mjs '{"port": 3000, "connections": 1000, "key": "...", "record": {...}}'
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';

@@ -13,7 +13,7 @@ export type Line = object | string;
 export const ndjson = (lines: Line[]) =>
   lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n');
 
-/** Records, with the least that they must say. */
+/** Records with the required fields only. */
 export const user = (id: number, fields: object = {}) => ({
   type: 'user',
   id,
@@ -42,7 +42,7 @@ export const purchase = (id: number, fields: object = {}) => ({
 type Way = 'small' | 'large';
 let way: Way = 'small';
 
-/** Tests of what holds for small and for large imports. */
+/** Runs the tests for small and for large imports. */
 export const bothWays = (name: string, tests: () => void) =>
   describe.each<Way>(['small', 'large'])(`${name}, in a %s import`, (which) => {
     beforeAll(() => void (way = which));
@@ -50,11 +50,11 @@ export const bothWays = (name: string, tests: () => void) =>
     tests();
   });
 
-/** The response to a large import of a few records, which HTTP would make a small one. */
+/** The response to a large import of a few records, which over HTTP would be a small one. */
 async function sendLarge(lines: Line[]): Promise<HttpResponse> {
   try {
     const types = await importDirectly(lines);
-    // Replicas notice by themselves; the one that imports does so at once.
+    // Replicas notice by polling; the importing one does immediately.
     theApp().get(ApiKeysService).forget();
     return { status: 200, body: { summary: summaryLines(types), types } };
   } catch (error) {
@@ -63,13 +63,13 @@ async function sendLarge(lines: Line[]): Promise<HttpResponse> {
   }
 }
 
-/** Sends records as the operator does; the response is cut down to status and body. */
+/** Sends records as the operator; returns only the status and body of the response. */
 export const sendImport = (lines: Line[], token = OPERATOR_TOKEN): Promise<HttpResponse> =>
   way === 'large' && token === OPERATOR_TOKEN
     ? sendLarge(lines)
     : sendSmall(lines, { authorization: `Bearer ${token}` });
 
-/** The same by HTTP, in tests of both ways too. */
+/** The same over HTTP, even in tests of both ways. */
 export async function sendSmall(lines: Line[], headers: Record<string, string> = {}): Promise<HttpResponse> {
   const { status, body } = await send('POST', '/operator/import', {
     headers: {
@@ -82,14 +82,14 @@ export async function sendSmall(lines: Line[], headers: Record<string, string> =
   return { status, body };
 }
 
-/** Imports what must be fit to be imported, and responses the summary. */
+/** Imports valid records and returns the summary. */
 export async function imported(...lines: Line[]): Promise<string[]> {
   const { status, body } = await sendImport(lines);
   if (status !== 200) throw new Error(JSON.stringify(body));
   return (body as { summary: string[] }).summary;
 }
 
-/** Imports what must be rejected, and responses the problems. */
+/** Imports invalid records and returns the problems. */
 export async function problemsOf(...lines: Line[]): Promise<string[]> {
   const before = await everything();
   const { status, body } = await sendImport(lines);
@@ -105,7 +105,7 @@ export const databaseUrl = async () => {
   return url.href;
 };
 
-/** The import past HTTP, for what HTTP cannot show; `prepare` sees its connection first. */
+/** Imports without HTTP, for what HTTP can't cover; `prepare` gets its connection first. */
 export async function importDirectly(
   source: Line[] | AsyncIterable<Buffer>,
   { prepare, ...options }: Partial<ImportOptions> & { prepare?: (client: Client) => Promise<unknown> } = {},
@@ -140,7 +140,7 @@ const TABLES = [
   'oauth_applications',
 ];
 
-/** Every row of the store with the transaction that wrote it: equal only where nothing was written. */
+/** Every row of the store with the transaction that wrote it: equal only if nothing was written. */
 export async function everything(): Promise<Record<string, string[]>> {
   const rows = await sql<{ name: string; rows: string[] }>(
     TABLES.map(
@@ -152,23 +152,23 @@ export async function everything(): Promise<Record<string, string[]>> {
   return Object.fromEntries(rows.map((table) => [table.name, table.rows]));
 }
 
-/** Games of purchases whose copies of buyer and time are not what the purchase says. */
+/** Games of purchases whose copies of buyer and time differ from the purchase. */
 export const wrongBuyers = () =>
   sql(`SELECT pg.* FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id
        WHERE (pg.user_id, pg.email, pg.sold_at) IS DISTINCT FROM (p.user_id, lower_ascii(p.email),
          CASE WHEN p.status IN ('complete', 'refunded') THEN p.created_at END)`);
 
-/** Download keys whose copies of account and address are not what the key and its purchase say. */
+/** Download keys whose copies of account and email address differ from the key and its purchase. */
 export const wrongAccounts = () =>
   sql(`SELECT k.* FROM download_keys k LEFT JOIN purchases p ON p.id = k.purchase_id
        WHERE (k.account_id, k.purchase_email) IS DISTINCT FROM (coalesce(k.user_id, p.user_id), lower_ascii(p.email))`);
 
-/** Games whose copy of the owner's name is not the owner's name. */
+/** Games whose copy of the owner's name differs from the owner's name. */
 export const wrongOwners = () =>
   sql(`SELECT g.id, g.owner_name, u.username FROM games g JOIN users u ON u.id = g.user_id
        WHERE g.owner_name <> u.username`);
 
-/** What the purchases of each game come to, by the view that defines it. */
+/** The totals of each game's purchases, computed by the view that defines them. */
 export const salesByDefinition = () =>
   sql(`WITH shares AS MATERIALIZED (
          SELECT v.game_id, v.currency, v.amount, p.created_at AT TIME ZONE 'UTC' AS sold_at

@@ -6,8 +6,8 @@ export const PURCHASES = 1_000_000;
 export const KEYS = 500_000;
 export const COLLECTIONS = 2000;
 export const APPLICATIONS = 10_000;
-// Not everybody is like everybody else: these have a hundred thousand of what others have ten of.
-// Restricted, so that its keys decide who sees it.
+// Skewed data: these have a hundred thousand of what others have ten of. The game is restricted, so that its keys
+// decide who can view it.
 export const POPULAR_GAME = 1000;
 /** Sixty uploads, each of a channel. */
 export const GAME_OF_CHANNELS = 3003;
@@ -19,7 +19,7 @@ export const LONG_COLLECTION = COLLECTIONS + 1;
 export const RESELLER = 9;
 export const RESELLER_ADDRESS = 'Mail8@example.com';
 
-// Every user has 3 addresses, 10 purchases and 5 keys of each kind; a tenth of the users make 20 games each.
+// Every user has 3 email addresses, 10 purchases and 5 keys of each type; a tenth of the users have 20 games each.
 const FILL = [
   `INSERT INTO users (id, username) SELECT n, 'user' || n FROM generate_series(1, ${USERS}) n`,
   `INSERT INTO user_emails (user_id, email, verified)
@@ -36,7 +36,7 @@ const FILL = [
    SELECT n, timestamptz '2024-01-01' + n * interval '1 second',
           'Mail' || n % ${3 * USERS} || '@example.com', CASE WHEN n % 2 = 0 THEN n % ${USERS} + 1 END, 'card', 'USD', n,
           CASE WHEN n % 10 = 0 THEN 'bundle' ELSE 'game' END FROM generate_series(1, ${PURCHASES}) n`,
-  // Three of them of the popular game.
+  // Three of them for the popular game.
   `UPDATE purchases SET user_id = ${COLLECTOR}, email = '${ADDRESS_OF_COLLECTOR}'
    WHERE id % ${PURCHASES / COLLECTED} = 3 OR id % 400000 = 11`,
   `INSERT INTO purchase_games (purchase_id, game_id, user_id, email, sold_at)
@@ -51,7 +51,7 @@ const FILL = [
   `INSERT INTO download_keys (key, game_id, purchase_id, account_id, purchase_email)
    SELECT 'bought-' || pg.purchase_id || '-' || pg.game_id, pg.game_id, pg.purchase_id, pg.user_id, pg.email
    FROM purchase_games pg WHERE pg.purchase_id % 2 = 1`,
-  // One address and one account with thousands of keys of one game.
+  // One email address and one account with thousands of keys of one game.
   `INSERT INTO download_keys (key, game_id, email, account_id, user_id)
    SELECT 'many-' || n, ${POPULAR_GAME}, '${RESELLER_ADDRESS}', ${RESELLER}, ${RESELLER} FROM generate_series(1, 20000) n`,
   `INSERT INTO collections (id, user_id, title)
@@ -62,7 +62,7 @@ const FILL = [
    SELECT 'app-' || n, n, 'Application ' || n, '{}', '{}' FROM generate_series(1, ${APPLICATIONS}) n`,
   `INSERT INTO oauth_grants (id, user_id, client_id, scopes)
    SELECT n, n, 'app-' || n % ${APPLICATIONS} + 1, '{}' FROM generate_series(1, ${USERS}) n`,
-  // The first of each user's keys is an application's.
+  // The first of each user's keys belongs to an app.
   `INSERT INTO api_keys (id, key_hash, hint, user_id, grant_id)
    SELECT n, sha256(n::text::bytea), 'gw_', n % ${USERS} + 1, CASE WHEN n < ${USERS} THEN n + 1 END
    FROM generate_series(1, ${KEYS}) n`,
@@ -92,7 +92,7 @@ export async function fillLargeStore(client: Client): Promise<void> {
   await client.query('VACUUM ANALYZE');
 }
 
-/** Rows are written several times as fast where indexes and foreign keys are made afterwards. */
+/** Inserting is several times faster if indexes and foreign keys are created afterwards. */
 async function withoutIndexes(client: Client, work: () => Promise<void>): Promise<void> {
   const { rows } = await client.query<{ remove: string; restore: string }>(`
     SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname) AS remove,

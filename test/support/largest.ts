@@ -21,7 +21,7 @@ const MULTIPART = { 'content-type': 'multipart/form-data; boundary=x' };
 export const filled = (piece: string, length: number) =>
   piece.repeat(Math.max(1, Math.floor(length / Buffer.byteLength(piece))));
 
-/** What costs most to look at, each in its own way. */
+/** Characters that are expensive to parse, each in its own way. */
 const PIECES = [' ', 'e\u0301', '<', '<li>', '<a href=//x>x</a>', '1,'];
 
 const post = (name: string, path: string, headers: Record<string, string>, body: string | Buffer): Input => ({
@@ -32,7 +32,7 @@ const post = (name: string, path: string, headers: Record<string, string>, body:
   body: Buffer.from(body).subarray(0, MAX_BODY),
 });
 
-/** As it is, and percent-encoded; blanks as the form has them. */
+/** Unchanged and percent-encoded; spaces as in a form. */
 export const formOf = (path: string, field: string, piece: string, length = MAX_BODY): Input[] =>
   [piece.replaceAll(' ', '+'), encodeURIComponent(piece)].map((text) =>
     post(`form ${field} ${text}`, path, FORM, `${field}=${filled(text, length - 200)}`),
@@ -69,7 +69,7 @@ const queryOf = (path: string, field: string, piece: string): Input => ({
 
 type Controller = { prototype: Record<string, object> };
 
-/** Every declared parameter of every route, with each of these texts in each way to send it. */
+/** Every declared parameter of every route, with each of these texts sent in each way. */
 export function everyParameter(app: INestApplicationContext): Input[] {
   const inputs: Input[] = [];
   for (const module of app.get(ModulesContainer).values())
@@ -102,7 +102,7 @@ export function everyParameter(app: INestApplicationContext): Input[] {
 
 const many = (count: number, one: (i: number) => string) => Array.from({ length: count }, (_, i) => one(i));
 
-/** Bodies of many small parts. */
+/** Bodies with many small parts. */
 export function everyBody(path: string): Input[] {
   const json = (name: string, body: string) => post(`JSON ${name}`, path, JSON_TYPE, body);
   const form = (name: string, body: string) => post(`form ${name}`, path, FORM, body);
@@ -178,7 +178,7 @@ const HEADERS = [
 ];
 const WORDS = ['a', '"a",', 'W/', ';a=b', 'a.', '"', '1.1.1.1,', '1::1,', ', '];
 
-/** Every header that anybody reads, as long as it may be. */
+/** Every header that is read, at its maximum length. */
 export const everyHeader = (path: string): Input[] =>
   HEADERS.flatMap((header) =>
     WORDS.map((word) => ({
@@ -190,7 +190,7 @@ export const everyHeader = (path: string): Input[] =>
     })),
   );
 
-/** Lines of an import, each almost as long as it may be. */
+/** Lines of an import, each almost at its maximum length. */
 export function everyRecord(): Input[] {
   const most = 15 * 1024 * 1024;
   const line = (name: string, text: string): Input => ({

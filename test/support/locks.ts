@@ -5,7 +5,7 @@ import { until } from './time';
 const holders: Client[] = [];
 afterEach(async () => void (await Promise.all(holders.splice(0).map((holder) => holder.end()))));
 
-/** Holds what the statements lock, until it is released or the test ends. */
+/** Holds the locks of the statements until released or until the test ends. */
 export async function hold(statements: string) {
   const holder = new Client({ connectionString: databaseUrl() });
   holders.push(holder);
@@ -18,7 +18,7 @@ export async function hold(statements: string) {
   };
 }
 
-/** Until so many transactions wait for a lock. */
+/** Waits until this many transactions are blocked. */
 export const blocked = (count = 1) =>
   until(async () => {
     const waiting = await sql(

@@ -8,13 +8,16 @@ Connection: close\r
 \r
 <h1>502 Bad Gateway</h1>`;
 
-/** Breaks connections when their first response begins, as a process does that is killed when it has done the work. */
+/** Breaks connections when their first response begins, like a process killed after it has done the work. */
 export class LossyNetwork {
   lost = 0;
 
   private constructor(private readonly server: Server) {}
 
-  /** The first connections to this service break, as many as `losses`. Of the last `proxied` of them a proxy tells the client. */
+  /**
+   * Breaks the first `losses` connections to this service. For the last `proxied` of them, a proxy reports it to the
+   * client.
+   */
   static async before(url: string, losses: number, proxied = 0): Promise<LossyNetwork> {
     const { hostname, port } = new URL(url);
     const server = createServer((near) => {
@@ -34,7 +37,7 @@ export class LossyNetwork {
         near.end(BAD_GATEWAY, () => near.destroySoon());
       });
     }).listen(0, '127.0.0.1');
-    // A test that fails does not close it.
+    // A failed test doesn't close it.
     server.unref();
     const network = new LossyNetwork(server);
     await once(server, 'listening');

@@ -152,7 +152,7 @@ export function render(folder: string): Manifest[] {
   return parseAllDocuments(stdout).map((document) => document.toJS() as Manifest);
 }
 
-/** Whether pods with these labels are meant; an empty selector means every pod. */
+/** Whether the selector matches pods with these labels; an empty one matches every pod. */
 export function selects(selector: Selector, labels: Record<string, string>): boolean {
   const exact = Object.entries(selector.matchLabels ?? {}).every(([key, value]) => labels[key] === value);
   const expressions = (selector.matchExpressions ?? []).every(({ key, operator, values }) => {
@@ -164,8 +164,8 @@ export function selects(selector: Selector, labels: Record<string, string>): boo
 }
 
 /**
- * What the API server would reject: an unknown kind or version, a field that the kind does not have, and a missing or
- * wrong one. Two packages share the work on built-in kinds: one knows every field, the other which are required.
+ * What the API server would reject: an unknown kind or version, an unknown field, and a missing or wrong one. Built-in
+ * kinds take two packages: one knows every field, the other which are required.
  */
 export async function problemsOf(manifest: Manifest): Promise<string[]> {
   const { apiVersion, kind } = manifest;

@@ -1,7 +1,7 @@
 import { Measurements } from '../../src/platform/observability/measurements';
 import { theApp } from './store';
 
-/** The values of a metric of the service under test that have these labels. */
+/** The values of a metric of the tested service with these labels. */
 export async function metric(name: string, labels: Record<string, string> = {}) {
   const { values } = await theApp().get(Measurements).registry.getSingleMetric(name)!.get();
   return values.filter((one) =>

@@ -1,12 +1,12 @@
 import { BlockList, isIPv6 } from 'node:net';
 import { type Manifest, type NetworkPeer, type NetworkRule, selects } from './manifests';
 
-/** A pod, by the labels of its own and of its namespace, or an address outside the cluster. */
+/** A pod, by its own labels and those of its namespace, or an IP address outside the cluster. */
 export interface Endpoint {
   namespace?: string;
   labels?: Record<string, string>;
   address?: string;
-  /** Policies may name a port as the pod's container does. */
+  /** Policies may refer to a container port by name. */
   portNames?: Record<number, string>;
 }
 export interface Port {
@@ -14,7 +14,9 @@ export interface Port {
   protocol?: 'TCP' | 'UDP';
 }
 
-/** Which side rejects a connection; neither, if it may pass. Only sides whose namespace has policies here can reject. */
+/**
+ * The sides that reject a connection; empty if it is allowed. Only sides whose namespace has policies here can reject.
+ */
 export function rejections(manifests: Manifest[], from: Endpoint, to: Endpoint, port: Port): string[] {
   const policies = manifests.filter(({ kind }) => kind === 'NetworkPolicy');
   return [

@@ -1,3 +1,3 @@
-// Tests read what programs print. Where jest's own output is in colour, it tells its workers to print in colour too.
+// Tests read the output of programs. If jest's own output is in color, it tells its workers to print in color too.
 delete process.env.FORCE_COLOR;
 process.env.NO_COLOR = '1';

@@ -10,7 +10,7 @@ export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 export const OOB = 'urn:ietf:wg:oauth:2.0:oob';
 
 export let user: Actor;
-/** In which `user` is signed in. */
+/** A browser in which `user` is signed in. */
 export let browser: Browser;
 let serial = 0;
 
@@ -24,7 +24,7 @@ export interface Tokens {
   key: { id: number; user_id: number; key: string; created_at: string };
 }
 
-/** A running service, and somebody who is signed in there. */
+/** A running service with a signed-in user. */
 export function useOauth(environment: Environment = {}): void {
   useStore({ RATE_LIMIT: 'off', ...environment });
   beforeAll(async () => {
@@ -33,7 +33,7 @@ export function useOauth(environment: Environment = {}): void {
   });
 }
 
-/** A registered application; every test has its own, so that no consent is remembered from another. */
+/** A registered app; every test has its own, so that no consent is stored from another. */
 export async function application(
   fields: Partial<
     Pick<OauthApplication, 'redirect_uris' | 'scopes' | 'implicit_allowed' | 'may_start_games'>
@@ -57,7 +57,7 @@ export async function application(
   return client_id;
 }
 
-/** One that `user` has allowed something already: it is told of errors, others are not. */
+/** An app with an existing grant from `user`: only such apps are notified of errors. */
 export async function knownApplication(fields: Parameters<typeof application>[0] = {}): Promise<string> {
   const client_id = await application(fields);
   await codeFor(client_id);
@@ -97,7 +97,7 @@ export const asksForToken = (client_id: string, more: Fields = {}): Fields => ({
   ...more,
 });
 
-/** Asks and says yes; where the browser is sent then. */
+/** Requests authorization and allows it; returns the redirect URI with its parameters. */
 export async function allowed(fields: Fields, by = browser): Promise<string> {
   await by.get(addressOf(fields));
   if (by.page.status === 200) await by.submit('/user/oauth', {}, 'Allow');
@@ -166,7 +166,7 @@ export const decide = async (user_code: string, button: 'Allow' | 'Cancel') => {
   return browser.submit('/user/oauth/device', {}, button);
 };
 
-/** What a browser sends whose user has the question about a device open, for a yes and for a no. */
+/** The fields that a browser on the consent page of a device would send, for Allow and for Cancel. */
 export async function undecided(by: Browser, user_code: string): Promise<Fields[]> {
   await by.get(`/user/oauth/device?code=${user_code}`);
   return ['Allow', 'Cancel'].map((button) => by.fieldsOf('/user/oauth/device', button));

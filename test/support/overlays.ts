@@ -13,7 +13,7 @@ export interface Pod {
   spec: PodSpec;
 }
 
-/** All that the overlays of one environment make. */
+/** Everything that the overlays of one environment produce. */
 export interface Environment {
   service: Manifest[];
   migration: Manifest[];
@@ -52,7 +52,7 @@ const podOf = ({ spec }: Manifest): Pod => ({
   spec: spec.template.spec,
 });
 
-/** What `work` makes of the manifests after a change of them, such as docs/guides/kubernetes.md asks for. */
+/** What `work` returns for the manifests after a change to them, such as one described in docs/guides/kubernetes.md. */
 export function changed<T>(change: (folder: string) => void, work: (folder: string) => T): T {
   const copy = mkdtempSync(path.join(tmpdir(), 'gamewharf-deploy-'));
   try {
@@ -101,7 +101,7 @@ export function only<T>(list: T[]): T {
 export const variable = (container: Container, name: string) =>
   container.env.find((entry) => entry.name === name);
 
-/** The environment as Kubernetes makes it: with $(NAME) replaced by what stands before, and something for each secret. */
+/** The environment as Kubernetes builds it: $(NAME) expanded from earlier variables, and a value for each secret. */
 export function environmentVariables(
   container: Container,
   settings: Manifest,
@@ -126,7 +126,7 @@ export const databaseUrl = (container: Container, name = 'DATABASE_URL') => {
   return new URL(environmentVariables(container, settings)[name] ?? '');
 };
 
-/** What the service makes of these settings, with something likely in place of each secret. */
+/** How the service parses these settings, with a plausible value for each secret. */
 export function settingsOf(container: Container, settings: Manifest) {
   const given = environmentVariables(container, settings);
   for (const name of Object.keys(given).filter((one) => one.endsWith('_FILE'))) {

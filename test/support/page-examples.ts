@@ -8,7 +8,7 @@ import { runIf } from './run-if';
 export interface Example {
   language: string;
   code: string;
-  /** What the page says that it prints. */
+  /** The output documented on the page. */
   prints: string | undefined;
   /** The section of the page. */
   heading: string;
@@ -16,7 +16,7 @@ export interface Example {
 
 type Command = [string, ...string[]];
 
-// How the examples of a language are run. The code comes as the last argument, or as the name of a file that holds it.
+// How to run the examples of a language. The code is the last argument, or in a file named by it.
 const PROGRAMS: Record<string, { needs: Command; run: Command; file?: string }> = {
   sh: { needs: ['curl', '--version'], run: ['sh', '-c'] },
   python: { needs: ['python3', '--version'], run: ['python3', '-c'] },
@@ -24,7 +24,7 @@ const PROGRAMS: Record<string, { needs: Command; run: Command; file?: string }> 
   go: { needs: ['go', 'version'], run: ['go', 'run'], file: 'main.go' },
 };
 
-/** The examples of a page in docs/, in their order. */
+/** The examples of a page in docs/, in order. */
 export function examplesOf(page: string): Example[] {
   const text = readFileSync(join(__dirname, '..', '..', 'docs', page), 'utf8');
   return text.split(/^## /m).flatMap((section) =>
@@ -43,7 +43,7 @@ export const isHere = ([program, ...args]: Command) => spawnSync(program, args).
 
 export const withCurl = runIf(isHere(['curl', '--version']), 'curl is not installed');
 
-/** Whether the language is on this machine. */
+/** Whether the language is installed. */
 export const isRunnable = (language: string) => isHere(PROGRAMS[language]!.needs);
 
 /** The examples whose output the page states, with a runner that skips those whose language isn't installed. */
@@ -74,7 +74,7 @@ export async function run(
   }
 }
 
-/** Holds what the example prints against what the page says. */
+/** Compares the output of the example with that on the page. */
 export async function expectAsPrinted(example: Example, env: Record<string, string>): Promise<void> {
   const { stdout, stderr } = await run(example, env);
   expect(stderr).toBe('');

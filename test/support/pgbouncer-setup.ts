@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import globalSetup from './global-setup';
 import { startPooler } from './pgbouncer';
 
-/** The usual database server, and before it a real PgBouncer. */
+/** The usual database server, with a real PgBouncer in front of it. */
 export default async function pgbouncerSetup(): Promise<void> {
   const { error } = spawnSync('pgbouncer', ['--version']);
   if (error) throw new Error('This machine has no pgbouncer: on Debian, apt-get install pgbouncer');

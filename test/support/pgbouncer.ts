@@ -11,12 +11,12 @@ export const hasPgBouncer = spawnSync('pgbouncer', ['--version']).status === 0;
 
 export interface Pooler {
   pid: number;
-  /** The server by way of the pooler: any of its databases. */
+  /** The server through the pooler, for any of its databases. */
   through(url: string): string;
   stop(): Promise<void>;
 }
 
-/** A real PgBouncer before the server, which lends its connections for one transaction each. */
+/** A real PgBouncer in front of the server, in transaction pooling mode. */
 export async function startPooler(
   server_url: string,
   parameters: Record<string, string> = { server_idle_timeout: '1' },
@@ -45,7 +45,7 @@ ${Object.entries(parameters)
   .join('')}`,
     { mode: 0o644 },
   );
-  // It rejects to be root.
+  // It refuses to run as root.
   const account = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
   const pooler = spawn('pgbouncer', ['-q', ...account, file], { stdio: 'ignore' });
   const through = (url: string) =>

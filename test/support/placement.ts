@@ -3,13 +3,13 @@ import { type PodSpec, type SpreadConstraint } from './manifests';
 export interface Machine {
   name: string;
   zone: string;
-  /** A control-plane machine, or one that is being drained: it takes no pod that does not tolerate that. */
+  /** A control-plane node or one that is being drained: it accepts no pod without a toleration. */
   tainted?: boolean;
 }
 
 /**
- * How many replicas of one release each machine gets from the scheduler, and how many find no place. Replicas have no
- * tolerations; affinities and resources are not looked at.
+ * How many replicas of one release the scheduler places on each machine, and how many remain pending. Replicas have no
+ * tolerations; affinities and resources are ignored.
  */
 export function placement({ topologySpreadConstraints }: PodSpec, machines: Machine[], replicas: number) {
   const placed = new Map(machines.map(({ name }) => [name, 0]));
@@ -26,9 +26,9 @@ export function placement({ topologySpreadConstraints }: PodSpec, machines: Mach
   }
   return { placed: Object.fromEntries(placed), pending };
 
-  /** How far the machine's domain would be ahead of the emptiest, with one replica more. */
+  /** The skew of the machine's domain with one more replica. */
   function skew(constraint: SpreadConstraint, machine: Machine): number {
-    // Kubernetes ignores taints unless it is told to honour them.
+    // Kubernetes ignores taints unless it is told to honor them.
     const counted = machines.filter((one) => constraint.nodeTaintsPolicy !== 'Honor' || !one.tainted);
     const counts = new Map<string, number>();
     for (const one of counted) {

@@ -10,14 +10,14 @@ interface Node {
 }
 
 export interface Plan {
-  /** Tables that are read from end to end. */
+  /** Tables with sequential scans. */
   scanned: string[];
-  /** Tables whose rows are read, which an index alone would not have told. */
+  /** Tables whose rows are read, in addition to their indexes. */
   rowsOf: string[];
   sorted: boolean;
-  /** Keeps what it found, for the next row that asks the same. */
+  /** Whether it uses memoization: caches results for repeated lookups. */
   remembers: boolean;
-  /** Pages of 8 kB that were looked at: an index probe costs three or four. */
+  /** Pages of 8 kB read: an index probe needs three or four. */
   pages: number;
 }
 
@@ -26,7 +26,7 @@ interface Explained {
   'Execution Time': number;
 }
 
-/** How PostgreSQL runs a prepared statement with these values, for whichever values it is planned. */
+/** The plan of a prepared statement with these values, whichever values it was planned for. */
 export async function planOf(client: Client, statement: Statement, values: unknown[]): Promise<Plan> {
   const [{ Plan: root }] = await explained(client, statement, values, 1);
   const nodes = nodesOf(root);
@@ -45,7 +45,7 @@ const READS_ROWS = /Seq Scan$|^Index Scan$|^Bitmap Heap Scan$/;
 
 const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
 
-/** In milliseconds, the shortest of several executions: other work on the machine makes them longer. */
+/** The shortest of several executions in milliseconds, because other work on the machine delays some. */
 export async function timeOf(client: Client, statement: Statement, values: unknown[]): Promise<number> {
   const all = await explained(client, statement, values, 9);
   return Math.min(...all.map((one) => one['Execution Time']));

@@ -1,15 +1,15 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** Stands between the service and something that it needs, and can make that slow, hang, vanish, return and move. */
+/** A proxy between the service and a dependency that can be slowed, frozen, cut, restored and moved. */
 export class FaultyProxy {
-  /** Milliseconds that everything takes longer. */
+  /** Additional latency in milliseconds. */
   delay = 0;
-  /** What passes in one direction of one connection. */
+  /** Bandwidth in each direction of a connection. */
   bytes_per_second = Infinity;
   /** How often a client sent something after the server had: with a delay, what is sent together arrives together. */
   roundTrips = 0;
-  /** Whether a round trip that begins with these bytes counts. */
+  /** Whether to count a round trip that begins with these bytes. */
   counts: (sent: Buffer) => boolean = () => true;
   private readonly sockets = new Set<Socket>();
   private server: Server | undefined;
@@ -28,7 +28,7 @@ export class FaultyProxy {
     return proxy;
   }
 
-  /** The same address, by way of here. */
+  /** The same URL through the proxy. */
   through(url: string): string {
     const address = new URL(url);
     address.hostname = '127.0.0.1';
@@ -40,7 +40,7 @@ export class FaultyProxy {
     return this.sockets.size / 2;
   }
 
-  /** Leads to another server from now on; who is connected to the old one is cut off. */
+  /** Forwards to another server from now on; clients of the old one are disconnected. */
   turnTo(url: string): void {
     const { hostname, port } = new URL(url);
     this.to_host = hostname;
@@ -48,7 +48,7 @@ export class FaultyProxy {
     this.cut();
   }
 
-  /** Connections stay and new ones are accepted, but nothing moves. */
+  /** Keeps connections and accepts new ones, but forwards nothing. */
   freeze(): void {
     this.frozen = true;
     for (const socket of this.sockets) socket.pause();
@@ -59,7 +59,7 @@ export class FaultyProxy {
     for (const socket of this.sockets) socket.resume();
   }
 
-  /** Every connection breaks, and no new one is accepted. */
+  /** Breaks every connection and accepts no new one. */
   async vanish(): Promise<void> {
     const { server } = this;
     this.server = undefined;
@@ -68,12 +68,12 @@ export class FaultyProxy {
     if (server?.listening) await once(server, 'close');
   }
 
-  /** Every connection breaks. */
+  /** Breaks every connection. */
   cut(): void {
     for (const socket of this.sockets) socket.destroy();
   }
 
-  /** Every connection breaks with a RST, as one does whose other end has forgotten it. */
+  /** Resets every connection with a RST, as if the other end had lost its state. */
   reset(): void {
     for (const socket of this.sockets) socket.resetAndDestroy();
   }

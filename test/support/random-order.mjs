@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import Sequencer from '@jest/test-sequencer';
 
-/** Files in an order drawn from the seed of the run, which `--seed` repeats. */
+/** Orders files randomly by the seed of the run, which `--seed` repeats. */
 export default class RandomOrder extends Sequencer {
   constructor(options) {
     super(options);

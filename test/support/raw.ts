@@ -8,7 +8,10 @@ export interface RawResponse {
   ms: number;
 }
 
-/** Sends bytes that no HTTP client would, several pieces a moment apart, and reads what comes back until the server closes or has said all. */
+/**
+ * Sends bytes that no HTTP client would, in several chunks, and reads the response until the server closes or has sent
+ * everything.
+ */
 export function sendRaw(
   bytes: string | Buffer | string[],
   { timeout = 12_000, base = baseUrl() }: { timeout?: number; base?: string } = {},

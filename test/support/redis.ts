@@ -7,7 +7,7 @@ import { runIf } from './run-if';
 export const hasRedis = spawnSync('redis-server', ['--version']).status === 0;
 export const withRedis = runIf(hasRedis, 'redis-server is not installed');
 
-/** A Redis server of the test's own, which it may hang, kill and start again on the same port. */
+/** A Redis server of the test that can be frozen, killed and restarted on the same port. */
 export class TestRedis {
   private process: ChildProcess | undefined;
 
@@ -37,7 +37,7 @@ export class TestRedis {
     return this.asked((client) => client.keys('*'));
   }
 
-  /** In milliseconds; -1: for ever. */
+  /** In milliseconds; -1: no expiry. */
   lifetime(key: string): Promise<number> {
     return this.asked((client) => client.pttl(key));
   }

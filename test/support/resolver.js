@@ -1,4 +1,4 @@
-/** A thread cannot load TypeScript by itself: for `x.worker` a file that compiles it first. */
+/** A thread cannot load TypeScript by itself, so `x.worker` resolves to a file that compiles it first. */
 module.exports = (request, options) => {
   const [, name] = /\/([\w-]+\.worker)$/.exec(request) ?? [];
   return name

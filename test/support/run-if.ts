@@ -5,7 +5,7 @@ interface Runners {
 
 /** `describe` and `test` that skip unless the condition holds. The closing line of a run lists the reason. */
 export const runIf = (condition: boolean, reason: string): Runners => ({
-  // Read late, because tools use the programs that this folder detects without running under jest.
+  // Evaluated late, because tools use the programs that this folder detects without running under jest.
   get describe() {
     return condition ? describe : withReason(describe.skip, reason);
   },

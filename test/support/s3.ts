@@ -10,8 +10,8 @@ const CREDENTIALS = { accessKeyId: 'AKIATEST', secretAccessKey: 'a secret + of/t
 const BUCKET = 'games';
 
 /**
- * A bucket in memory. Signatures are checked by AWS's own implementation, which the service doesn't use: each request is
- * signed again from what arrived, for the region of the bucket, and compared.
+ * An in-memory bucket. Signatures are checked with AWS's own implementation, which the service doesn't use: each
+ * request is signed again as received, for the region of the bucket, and compared.
  */
 export class S3Double {
   readonly objects = new Map<string, Buffer>();
@@ -61,7 +61,7 @@ export class S3Double {
 
   private async response(req: IncomingMessage, res: ServerResponse): Promise<void> {
     const url = new URL(req.url!, `http://${req.headers.host}`);
-    // As S3: a client that follows a redirect must not send the credential of the store.
+    // Like S3: a client that follows a redirect must not send the credential of the store.
     if (url.searchParams.has('X-Amz-Signature') && req.headers.authorization)
       return end(res, 400, 'InvalidArgument');
     const problem = url.searchParams.has('X-Amz-Signature')
@@ -142,7 +142,7 @@ export class S3Double {
   }
 }
 
-// S3 signs the path as it is sent.
+// S3 signs the path as sent.
 const addressOf = (req: IncomingMessage, url: URL) => ({
   protocol: 'http:',
   hostname: req.headers.host!,

@@ -1,6 +1,6 @@
 import Sequencer from '@jest/test-sequencer';
 
-// Files whose time their size does not show. Begun last, one of them would keep a single worker busy at the end.
+// Files that are slow for their size. Started last, one of them would keep a single worker busy at the end.
 const SLOW =
   /\/(importing|importing-races|importing-corrections|webhooks|people|sales-pages|migrations)\.test\.ts$/;
 

@@ -5,7 +5,7 @@ import { Database } from '../../src/platform/database/database';
 import type { Statement } from '../../src/platform/database/statement';
 import { theApp } from './store';
 
-// Sent by timers, for all requests of some time.
+// Sent by timers, for all requests of a period.
 const BESIDE_REQUESTS = /^(write_api_key_uses|store_audit_events|poll_\w+|delete_old_\w+|sweep_\w+)$/;
 
 const OF_TRANSACTIONS = /^(START TRANSACTION|COMMIT|ROLLBACK)/;
@@ -15,7 +15,7 @@ const nameOf = (text: string) =>
     .join(' ')
     .toLowerCase();
 
-/** The names of the statements that the service sends for the work; for TypeORM's, what is done to which table. */
+/** The names of the statements that the service sends during the work; for TypeORM's, the command and table. */
 export async function statementsOf(
   work: () => Promise<unknown>,
   app: INestApplication = theApp(),
@@ -43,6 +43,6 @@ export async function statementsOf(
   }
 }
 
-/** Without the one about the credential, which depends on how long ago it was last used. */
+/** Without the credential lookup, which depends on the time of its last use. */
 export const statementsAfterCredential = async (work: () => Promise<unknown>): Promise<string[]> =>
   (await statementsOf(work)).filter((name) => name !== 'live_api_keys');

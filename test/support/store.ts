@@ -21,25 +21,27 @@ import { Contract } from './contract';
 import { TestClock } from './clock';
 import { cloneDatabase } from './database';
 
-/** The lowest cost of argon2. Hashing at the service's own cost would take a second of CPU time for every 25 sign-ins. */
+/**
+ * The lowest cost of argon2. Hashing at the service's own cost would take a second of CPU time for every 25 sign-ins.
+ */
 export const LOW_COST: PasswordCost = { memoryCost: 8, timeCost: 1, parallelism: 1 };
 
 export const PEPPER = 'a pepper for tests, long enough to pass';
 
 let app: NestExpressApplication;
-/** All replicas of this file share it. */
+/** Shared by all replicas of this file. */
 const clock = new TestClock();
 const opened: NestExpressApplication[] = [];
 let pool: Pool;
 let contract: Contract | undefined;
 let url = '';
 let database_url = '';
-/** What the service logged so far in this file. */
+/** What the service has logged in this file so far. */
 export const logged: string[] = [];
 
 export type Environment = Partial<Record<keyof Settings, string>>;
 
-/** A running service with a database of its own for this file. */
+/** A running service with its own database for this file. */
 export function useStore(environment: Environment = {}, openDatabase = cloneDatabase): void {
   let drop: () => Promise<void>;
   afterEach(() => clock.reset());
@@ -48,14 +50,14 @@ export function useStore(environment: Environment = {}, openDatabase = cloneData
     drop = database.drop;
     database_url = database.url;
     pool = new Pool({ connectionString: database.direct_url ?? database.url, types: pgTypes, max: 4 });
-    // The database may be dropped before each of its connections has said goodbye.
+    // The database may be dropped before all of its connections are closed.
     pool.on('error', () => undefined);
     app = await openApp({ DATABASE_URL: database.url, ...environment });
     url = await app.getUrl();
     contract = undefined;
   });
   afterAll(async () => {
-    // One that served on would fail whatever file comes next, with an error that names that file.
+    // A replica left running would fail the next file with an error that names that file.
     for (const one of opened) if ((one.getHttpServer() as Server).listening) await gracefulStop(one);
     await pool?.end();
     await drop?.();
@@ -63,13 +65,13 @@ export function useStore(environment: Environment = {}, openDatabase = cloneData
 }
 
 interface Extension {
-  /** Modules beside those of the service. */
+  /** Modules in addition to those of the service. */
   imports?: ModuleMetadata['imports'];
-  /** Replaces providers, as `Test.createTestingModule` does. */
+  /** Replaces providers, like `Test.createTestingModule`. */
   override?: (builder: TestingModuleBuilder) => TestingModuleBuilder;
 }
 
-/** One more replica, on this file's database or another one; it stops with the file, or before. */
+/** Another replica, on this file's database or another one; it stops with the file, or before. */
 export async function openApp(
   environment: Environment = {},
   { imports = [], override = (builder) => builder }: Extension = {},
@@ -78,7 +80,7 @@ export async function openApp(
     NODE_ENV: 'test',
     PORT: '0',
     API_KEY_PEPPER: PEPPER,
-    // Tests ask more often than any client; those of the limits set their own.
+    // Tests send more requests than any client; those of the limits set their own.
     RATE_LIMIT: 'off',
     ...(process.env.TEST_POOLER_URL ? { DATABASE_PREPARED_STATEMENTS: 'false' } : {}),
     DATABASE_URL: database_url,
@@ -109,10 +111,10 @@ export const baseUrl = () => url;
 export const databaseUrl = () => database_url;
 export const theApp = () => app;
 export const theClock = () => clock;
-/** Built when it is first needed: many files send nothing that it describes. */
+/** Built on first use: many files send nothing that it describes. */
 export const theContract = () => (contract ??= new Contract(describeApi(app), describeApi(app, 'operator')));
 
-/** Straight to the database, past the service. */
+/** Queries the database directly, without the service. */
 export async function sql<Row extends object = Record<string, unknown>>(
   text: string,
   values: unknown[] = [],
@@ -140,7 +142,7 @@ const encoded = (fields: Fields) =>
       ]),
   ).toString();
 
-/** Sends one request, holds the response against the API's description, and returns all of it. */
+/** Sends one request, validates the response against the API description, and returns all of it. */
 export async function send(
   method: string,
   path: string,
@@ -151,13 +153,13 @@ export async function send(
   const type = response.headers.get('content-type') ?? '';
   const body: unknown = type.startsWith('application/json') ? JSON.parse(text) : text;
   theContract().check(method, path, response.status, type, body);
-  // What is rejected is wrong on purpose.
+  // Rejected requests are invalid on purpose.
   if (response.status < 300)
     theContract().checkRequest(method, path, options.headers?.['content-type'] ?? '', options.body);
   return { status: response.status, body, headers: response.headers, text };
 }
 
-/** Somebody who speaks to the service: responses are cut down to status and body, which is what tests compare. */
+/** A client of the service: returns only the status and body of responses, which tests compare. */
 export class Actor {
   constructor(
     readonly id: number,
@@ -215,7 +217,7 @@ async function insert<Row extends { id: number }>(table: string, fields: Fields)
 
 type Owner = { id: number };
 
-/** Rows, with the least that a test has to say. */
+/** Rows with the required fields only. */
 export const make = {
   async user(fields: Fields & { emails?: { email: string; verified: boolean }[] } = {}): Promise<Actor> {
     const { emails = [], ...columns } = fields;
@@ -230,7 +232,7 @@ export const make = {
     return new Actor(id, username, await make.key({ owner: { id } }));
   },
 
-  /** An API key as text; scopes absent: unscoped. */
+  /** An API key as text; unscoped without `scopes`. */
   async key({
     owner,
     scopes = null,
@@ -313,7 +315,7 @@ export const make = {
     return insert('builds', { game_id: game.id, channel_name: 'windows', ...fields });
   },
 
-  /** A hosted file, if the fields name no other source. */
+  /** A hosted file, if the fields contain no other source. */
   async upload({ game, ...fields }: Fields & { game: Owner }) {
     const hosted = { file_key: 'moon/moon.zip', size: 42 };
     const source = 'channel_name' in fields || 'external_url' in fields || 'size' in fields ? {} : hosted;
@@ -321,7 +323,7 @@ export const make = {
   },
 };
 
-/** The people of most tests: who owns things, who helps, who makes other games, and who has nothing to do with it. */
+/** The users of most tests: an owner, an admin, a developer of other games, and a stranger. */
 export async function actors() {
   return {
     owner: await make.user({ developer: true }),

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { migrate } from '../../src/platform/database/migrate';
 
-/** Brings an empty database to the schema that every test file starts from. */
+/** Migrates an empty database to the schema that every test file starts from. */
 export async function migrateTemplate(url: string): Promise<void> {
   await migrate({ DATABASE_URL: url }, () => undefined);
 }

@@ -4,7 +4,10 @@ import { join } from 'node:path';
 
 const ROOM = 2 * 1024 ** 3;
 
-/** TMPDIR, or where throw-away databases are fastest: in memory, if enough is free (cloning one took 14 ms there, on a disk 300). */
+/**
+ * TMPDIR, or the fastest place for temporary databases: in memory, if enough is free (cloning one takes 14 ms there,
+ * and 300 on a disk).
+ */
 export async function temporaryBase(): Promise<string> {
   if (process.platform !== 'linux' || process.env.TMPDIR) return tmpdir();
   const memory = await statfs('/dev/shm').catch(() => undefined);
@@ -13,7 +16,7 @@ export async function temporaryBase(): Promise<string> {
 
 export async function temporaryFolder(prefix: string): Promise<string> {
   const folder = await mkdtemp(join(await temporaryBase(), prefix));
-  // Root runs the server as another account, which has to pass here.
+  // Root runs the server as another account, which needs access here.
   await chmod(folder, 0o755);
   return folder;
 }

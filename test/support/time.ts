@@ -1,9 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
 
-/** Waits for time itself to pass, where that is what is tested. */
+/** Waits for time to pass, in tests of time itself. */
 export const moment = (milliseconds: number) => setTimeout(milliseconds);
 
-/** Waits for something that happens by itself. */
+/** Waits for an asynchronous event. */
 export async function until(condition: () => Promise<boolean> | boolean, within = 15_000): Promise<void> {
   const deadline = performance.now() + within;
   while (!(await condition())) {

@@ -11,12 +11,12 @@ export interface Forgery {
   aud?: unknown;
   iss?: unknown;
   expires_in?: number;
-  /** Put over the claims; undefined takes a claim away. */
+  /** Merged over the claims; undefined removes a claim. */
   claims?: Record<string, unknown>;
   header?: Record<string, unknown>;
 }
 
-/** A JWT signed with the service's own key, whatever it claims. */
+/** A JWT signed with the service's own key, with any claims. */
 export async function forge(forgery: Forgery = {}): Promise<string> {
   const { kid, privateKey } = await theApp().get(SigningKeysService).signer(3600);
   return new SignJWT(claimsOf(forgery) as JWTPayload)

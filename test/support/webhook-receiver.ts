@@ -21,7 +21,10 @@ export const status =
   (res) =>
     res.writeHead(code, headers).end(body);
 
-/** Milliseconds: on a busy machine a claim may time out, and its deliveries are due again when their lease of 20 s ends. */
+/**
+ * Milliseconds: on a busy machine a claim may time out, and its deliveries become due again when their lease of 20 s
+ * ends.
+ */
 export const PATIENCE = 30_000;
 
 const receivers: Receiver[] = [];
@@ -30,7 +33,7 @@ export function closeReceivers(): void {
   for (const receiver of receivers.splice(0)) receiver.close();
 }
 
-/** A server that is notified of sales. */
+/** A server that receives webhook messages. */
 export class Receiver {
   readonly messages: Message[] = [];
   /** The secret and the ID of its webhook. */

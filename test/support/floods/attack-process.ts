@@ -13,5 +13,5 @@ process.once('message', async ({ base, database, shape, seconds, seed }: AttackO
   await sql.end();
   process.disconnect();
 });
-// An attack whose test ended ends too.
+// Stops the attack when its test has ended.
 process.on('disconnect', () => process.exit());

@@ -6,7 +6,10 @@ import { importMessage } from '../world/world';
 import type { JsonObject } from '../world/json';
 import { ndjsonOf } from '../world/world';
 
-/** What a flood is made of: connections from one address, for so long, with choices that its seed makes. */
+/**
+ * The building blocks of a flood: connections from one IP address, for a limited time, with choices determined by its
+ * seed.
+ */
 export class Attack {
   /** Responses by status. */
   readonly seen = new Map<number, number>();
@@ -22,7 +25,7 @@ export class Attack {
     private state: number,
   ) {}
 
-  /** Its time runs from now on. */
+  /** Starts the timer. */
   begin(): void {
     this.deadline = performance.now() + this.seconds * 1000;
   }
@@ -31,13 +34,13 @@ export class Attack {
     return performance.now() >= this.deadline;
   }
 
-  /** One after the other, each for an equal part of the time. */
+  /** Runs one after the other, each for an equal part of the time. */
   inTurn<Item>(items: readonly Item[]): Item {
     const left = Math.max(0, this.deadline - performance.now()) / (this.seconds * 1000);
     return items[Math.min(items.length - 1, Math.floor((1 - left) * items.length))]!;
   }
 
-  /** From 0 up to, and without, `below`. */
+  /** From 0 up to but not including `below`. */
   random(below: number): number {
     // A linear congruential generator, whose upper bits are good enough for choices.
     this.state = (Math.imul(this.state, 1_664_525) + 1_013_904_223) >>> 0;
@@ -48,7 +51,7 @@ export class Attack {
     return items[this.random(items.length)]!;
   }
 
-  /** A connection that has sent these bytes, and is there until it is closed by one of both. */
+  /** A connection that has sent these bytes and stays open until either side closes it. */
   open(bytes: Buffer | string): Socket {
     const socket = connect({
       port: Number(new URL(this.base).port),
@@ -65,10 +68,10 @@ export class Attack {
     return socket;
   }
 
-  /** So many clients, each asking again as soon as it was answered; `pause`: milliseconds in between. */
+  /** This many clients, each sending a request after each response; `pause`: milliseconds in between. */
   async clientsThat(count: number, next: (client: number) => Message, pause = 0): Promise<void> {
     const client = new Client(this.base, count);
-    // Whoever still waits then is not answered.
+    // Requests still waiting then get no response.
     const timer = setTimeout(() => client.end(), this.deadline - performance.now());
     await Promise.all(
       Array.from({ length: count }, async (_, number) => {
@@ -77,7 +80,7 @@ export class Attack {
           this.count(bytes.length);
           const { status } = await client.exchange(bytes).catch(() => ({ status: 0 }));
           this.seen.set(status, (this.seen.get(status) ?? 0) + 1);
-          // Whoever got nothing does not hammer.
+          // Without a response, a client pauses before its next request.
           if (pause || status === 0) await sleep(pause || 50);
         }
       }),
@@ -94,7 +97,7 @@ export class Attack {
     }
   }
 
-  /** Rows that no request of the API makes. */
+  /** Rows that no API request can create. */
   async import(records: JsonObject[]): Promise<void> {
     const client = new Client(this.base, 1);
     const { status, body } = await client.exchange(bytesOf(importMessage(ndjsonOf(records))));
@@ -107,7 +110,7 @@ export class Attack {
     this.bytes += bytes;
   }
 
-  /** All that it opened is closed at once. */
+  /** Closes everything that it opened. */
   end(): void {
     for (const socket of this.sockets) socket.destroy();
   }

@@ -1,14 +1,14 @@
 import { Agent, request } from 'node:http';
 import { ALICE, type Tenant } from '../world/world';
 
-/** An address that no other client of the fuzzer has. */
+/** An IP address that no other client of the fuzzer has. */
 const ADDRESS = '127.0.0.2';
 const EVERY = 50;
 const PATIENCE = 15_000;
 
-/** What became of the requests of a bystander. */
+/** Results of the control client's requests. */
 export interface Seen {
-  /** By result: right, late, wrong, a status, or an error of the connection. */
+  /** By result: right, late, wrong, a status, or a connection error. */
   results: Record<string, number>;
   slowest_ms: number;
   /** The first wrong response, if any. */
@@ -20,17 +20,17 @@ interface Reply {
   body: string;
 }
 
-/** An ordinary client: 20 small requests a second, whatever became of those before, each with one right response. */
+/** An ordinary client: 20 small requests per second, independent of earlier results, each with one right response. */
 export class BystanderClient {
   private readonly seen: Seen = { results: {}, slowest_ms: 0, wrong: '' };
   private readonly agent = new Agent({ keepAlive: true, localAddress: ADDRESS });
   private readonly pending = new Set<Promise<void>>();
   private readonly timer: NodeJS.Timeout;
   private readonly key: string;
-  /** No other bystander gives the same titles. */
+  /** No other control client sends the same titles. */
   private readonly name = `Bystander ${Date.now().toString(36)}`;
   private turn = 0;
-  /** Titles are numbered. The one that is read lies between the last that must be there and the last that was sent. */
+  /** Titles are numbered. The current one is between the last confirmed write and the last one sent. */
   private titles = { certain: 0, sent: 0, pending: false, failed: -Infinity };
 
   constructor(
@@ -113,7 +113,7 @@ export class BystanderClient {
       const title = encodeURIComponent(`${this.name} ${number}`);
       const { status } = await this.exchange('POST', `/collections/${collection}?title=${title}`);
       if (status !== 200) titles.failed = performance.now();
-      // A write that was lost on its way may still overtake this one.
+      // A write that failed in transit may still overtake this one.
       else if (performance.now() - titles.failed > PATIENCE) titles.certain = number;
       return status === 200 ? 'right' : String(status);
     } catch (error) {
@@ -124,7 +124,10 @@ export class BystanderClient {
     }
   }
 
-  /** Every tenth on a connection of its own. As any client does, it asks again where a kept connection was just closed. */
+  /**
+   * Every tenth request uses a new connection. Like any client, it retries when a kept-alive connection was just
+   * closed.
+   */
   private exchange(method: string, path: string, again = false): Promise<Reply> {
     return new Promise((resolve, reject) => {
       const kept = again || this.turn % 10 > 0;

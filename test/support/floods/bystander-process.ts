@@ -15,5 +15,5 @@ process.on('message', async (message: ToBystander) => {
     process.disconnect();
   }
 });
-// A fuzzer that was killed leaves nobody behind.
+// Ends with the fuzzer, even if that was killed.
 process.on('disconnect', () => process.exit());

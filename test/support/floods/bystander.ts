@@ -3,13 +3,13 @@ import type { Seen } from './bystander-client';
 import { Child } from './child';
 
 export const LEAST_SHARE = 0.95;
-/** Connections that are terminated once a second have to be made again. */
+/** Connections that are terminated once a second must be reopened. */
 const MOST_UNAVAILABLE = 0.2;
 
 export type ToBystander = { type: 'start'; base: string; tenant: number; in_time: number } | { type: 'stop' };
 export type FromBystander = { type: 'started' } | { type: 'stopped'; seen: Seen };
 
-/** Whoever asks beside the fuzzer, in a process of its own: what it waits for is the service, and not the fuzzer's event loop. */
+/** Runs the control client in its own process, so that it measures the service and not the event loop of the fuzzer. */
 export class Bystander {
   private seen: Seen = { results: {}, slowest_ms: 0, wrong: '' };
 
@@ -28,7 +28,10 @@ export class Bystander {
     return this;
   }
 
-  /** Whether nearly all were answered rightly and on time. Some may be late on a busy machine, or 503 when the database was lost. */
+  /**
+   * Whether nearly all responses were right and on time. Some may be late on a busy machine, or 503 when the database
+   * was lost.
+   */
   isServed({ busy = false, kills = false } = {}): boolean {
     const { right = 0, late = 0, '503': unavailable = 0 } = this.seen.results;
     const { total } = this;

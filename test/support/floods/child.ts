@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { extname, join } from 'node:path';
 
-/** A file of this folder in a process of its own, so that its work takes no time from the service. */
+/** A file of this folder in its own process, so that its work takes no CPU time from the service. */
 export class Child<Order extends object, Report> {
   private readonly process: ChildProcess;
 

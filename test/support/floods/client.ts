@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 
 export interface HttpResponse {
   status: number;
-  /** Names in lower case, in the order in which they came. */
+  /** Lowercase names, in the order received. */
   headers: [name: string, value: string][];
   body: string;
 }
@@ -12,18 +12,18 @@ export const headerOf = (response: HttpResponse, name: string) =>
 
 // Imports wait for one another, and a machine may be busy.
 const LONGEST = 60_000;
-// Sooner than the server closes it.
+// Before the server closes it.
 const IDLE = 30_000;
 const HEAD_END = Buffer.from('\r\n\r\n');
 
 interface Head {
   response: HttpResponse;
-  /** What follows the head: so many bytes, chunks, or all until the connection is closed. */
+  /** The length of the body: a number of bytes, chunked, or until the connection is closed. */
   length: number | 'chunks' | 'rest';
   bodyAt: number;
 }
 
-/** The head of the first response in what has come; undefined: it is not complete. */
+/** The head of the first response received, or undefined while it is incomplete. */
 function headOf(bytes: Buffer, toHead: boolean): Head | undefined {
   const end = bytes.indexOf(HEAD_END);
   if (end < 0) return undefined;
@@ -59,7 +59,7 @@ function unchunked(bytes: Buffer): { body: string; end: number } | undefined {
   }
 }
 
-/** Takes one response off the front of what has come; `closed`: nothing more will. */
+/** Takes one response from the start of the received bytes; `closed`: no more will arrive. */
 export function takeResponse(
   bytes: Buffer,
   { toHead = false, closed = false } = {},
@@ -107,7 +107,7 @@ class Connection {
     this.socket.on('error', () => undefined);
     this.socket.setTimeout(IDLE, () => {
       if (this.current) return;
-      // Before it is closed, which takes a turn of the event loop: nobody must be given it meanwhile.
+      // Before the close event, which takes a tick: nothing must use the connection in the meantime.
       this.lost(this);
       this.socket.destroy();
     });
@@ -163,7 +163,7 @@ class Connection {
   }
 }
 
-/** HTTP without the good manners of a client: what it is given is what is sent, over a few kept-alive connections. */
+/** HTTP without a client's validation: sends exactly what it gets, over a few kept-alive connections. */
 export class Client {
   readonly port: number;
   sent = 0;

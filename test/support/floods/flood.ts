@@ -4,14 +4,14 @@ import type { Tenant } from '../world/world';
 import { Child } from './child';
 import type { ShapeName } from './shapes';
 
-/** One sender who does one thing to a replica for so long, while a bystander must be served. */
+/** Floods a replica with one type of traffic for a while, during which a control client must be served. */
 export interface Flood {
   shape: ShapeName;
   seconds: number;
   seed: number;
 }
 
-/** What a process floods with. `database`: the URL of the replica's database. */
+/** The parameters of a flooding process. `database`: the URL of the replica's database. */
 export interface AttackOrder extends Flood {
   base: string;
   database: string;
@@ -21,21 +21,21 @@ export interface AttackReport {
   sent: string;
   /** Responses with status 500. */
   failed: number;
-  /** What the shape itself was promised. */
+  /** Violated expectations of the traffic pattern itself. */
   broken: string[];
 }
 
 export const attack = (order: AttackOrder) =>
   new Child<AttackOrder, AttackReport>('attack-process').exchange(order);
 
-/** Around the flood the bystander is alone, as in better times. */
+/** Before and after the flood the control client runs alone. */
 const BEFORE = 300;
 const SETTLED_WITHIN = 5000;
-/** By how much the service may grow in one flood. */
+/** The memory, in MB, by which the service may grow in one flood. */
 const MOST_MEMORY = 400;
 const MOST_DELAY = 500;
 
-/** A replica, and a bystander whose rows are in its database. */
+/** A replica, and a control client whose rows are in its database. */
 export interface Flooded {
   base: string;
   metrics: Metrics;
@@ -46,7 +46,7 @@ export interface Flooded {
 
 export interface Outcome {
   seen: string;
-  /** What was promised and not kept. */
+  /** The violated expectations. */
   broken: string[];
 }
 

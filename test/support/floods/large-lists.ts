@@ -3,7 +3,7 @@ import type { Attack } from './attack';
 
 const CLIENTS = 10;
 
-/** An account with as many collections as no user makes by hand, and clients that ask for all of them. */
+/** An account with more collections than a user would create by hand, and clients that request all of them. */
 async function collections(attack: Attack, count: number, description: string): Promise<void> {
   const { sql } = attack;
   const user = ATTACKER.user(CAROL);

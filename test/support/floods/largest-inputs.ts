@@ -5,7 +5,7 @@ import type { Attack } from './attack';
 const COLLECTION = ATTACKER.base + 1;
 const [GAME] = [ATTACKER.base + 1];
 const KEY: [string, string] = ['Authorization', `Bearer ${ATTACKER.key(ALICE)}`];
-/** What fits into a body. */
+/** The largest that fits into a body. */
 const LARGEST = 500_000;
 const fill = (text: string, length = LARGEST) => text.repeat(Math.floor(length / text.length));
 const ids = (count: number) => `[${Array.from({ length: count }, (_, i) => i + 1).join(',')}]`;
@@ -24,7 +24,7 @@ const form = (path: string, body: string): Message => ({
 });
 const described = (html: string) => json(`/collections/${COLLECTION}`, JSON.stringify({ description: html }));
 
-/** Each parameter at its largest, in the form that costs most. */
+/** Each parameter at its maximum, in the most expensive form. */
 const INPUTS: Message[] = [
   described(fill('<a href="https://example.com/x">x</a>')),
   described(fill('<b>')),
@@ -55,5 +55,5 @@ const INPUTS: Message[] = [
   formMessage('/login', { username: fill('İ', 100_000), password: fill('x') }),
 ];
 
-/** All clients send the same one, so that what costs much is not hidden among others. */
+/** All clients send the same request, so that an expensive one isn't hidden among others. */
 export const largestInputs = (attack: Attack) => attack.clientsThat(10, () => attack.inTurn(INPUTS));

@@ -1,18 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { get } from 'node:http';
 
-/** What a replica says of itself on its metrics port. */
+/** What a replica reports on its metrics port. */
 export interface Sample {
   in_flight: number;
   resident_mb: number;
-  /** The longest event-loop delay since the sample before. */
+  /** The longest event-loop delay since the previous sample. */
   delay_ms: number;
 }
 
 const MEGABYTE = 1024 ** 2;
 const PATIENCE = 15_000;
 const EVERY = 500;
-/** Beyond this the machine has too much else to do for any judgement of times. */
+/** Above this limit the machine is too busy to judge times. */
 const MOST_WAITING = 0.25;
 
 export class Metrics {
@@ -21,7 +21,7 @@ export class Metrics {
     private readonly pid: number,
   ) {}
 
-  /** For how long its main thread has waited for a processor until now; 0 where the system does not tell (only Linux does). */
+  /** How long its main thread has waited for a CPU so far; 0 on systems that don't report it (only Linux does). */
   get waited_ms(): number {
     try {
       const [, waited_ns] = readFileSync(`/proc/${this.pid}/schedstat`, 'utf8').split(' ');
@@ -41,7 +41,7 @@ export class Metrics {
     };
   }
 
-  /** The lowest number of requests in flight that is seen in that time; returns at once when it is as low as `enough`. */
+  /** The lowest number of requests in flight during that time; returns as soon as it is down to `enough`. */
   async lowest(within: number, enough = 0): Promise<number> {
     const begun = performance.now();
     for (let lowest = Infinity; ;) {
@@ -52,7 +52,7 @@ export class Metrics {
   }
 }
 
-/** Watches the metrics of a replica until it is stopped. */
+/** Samples the metrics of a replica until stopped. */
 export class Watch {
   most: Sample = { in_flight: 0, resident_mb: 0, delay_ms: 0 };
   first: Sample | undefined;
@@ -60,7 +60,7 @@ export class Watch {
   private last: Promise<void> = Promise.resolve();
   private readonly begun = performance.now();
   private readonly waited_before: number;
-  /** The part of the time in which the process waited for a processor. */
+  /** The share of the time in which the process waited for a CPU. */
   private waiting = 0;
 
   constructor(private readonly metrics: Metrics) {
@@ -93,7 +93,7 @@ export class Watch {
   private async look(): Promise<void> {
     const sample = await this.metrics.sample().catch(() => undefined);
     if (!sample) return;
-    // What came before the first look is nobody's doing.
+    // Values from before the first sample don't count.
     if (!this.first) {
       this.first = sample;
       return;

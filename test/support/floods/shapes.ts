@@ -6,7 +6,7 @@ import { longCollections, manyCollections } from './large-lists';
 import { largestInputs } from './largest-inputs';
 import { manyTokens } from './tokens';
 
-/** Runs until the attack's time is over; what it returns was promised and not kept, beside what holds for all floods. */
+/** Runs until the attack's time is over; returns violated expectations beyond those for all floods. */
 export type Shape = (attack: Attack) => Promise<string[] | void>;
 
 const authorization = (user: number): [string, string] => ['Authorization', `Bearer ${ATTACKER.key(user)}`];
@@ -49,7 +49,7 @@ const pipelining: Shape = async (attack) => {
   });
 };
 
-/** As many as 90 a second come to, from the first second on. */
+/** The limit at 90 per second, from the first second on. */
 const promisedBodies: Shape = async (attack) => {
   const promise = () => attack.open(headOf(100 + attack.random(1000))).resume();
   for (let i = 0; i < 700; i++) promise();
@@ -59,14 +59,14 @@ const promisedBodies: Shape = async (attack) => {
 const health: Shape = (attack) =>
   attack.clientsThat(900 + attack.random(600), () => get(attack.pick(['/health/ready', '/health/live'])));
 
-/** They ask for much, and read nothing. */
+/** Requests large responses and reads nothing. */
 const slowReaders: Shape = async (attack) => {
   const nine = bytesOf(get('/openapi.json')).toString().repeat(9);
   for (let i = 0; i < 100; i++) attack.open(nine).pause();
   await attack.every(TICK, () => attack.open(nine).pause());
 };
 
-/** A byte at a time. */
+/** One byte at a time. */
 const slowBodies: Shape = async (attack) => {
   const sockets = Array.from({ length: 700 }, () => attack.open(headOf(1000)).resume());
   await attack.every(TICK * 4, () => {
@@ -74,7 +74,7 @@ const slowBodies: Shape = async (attack) => {
   });
 };
 
-/** As many pieces as there are bytes, with a key and without one. */
+/** As many parts as bytes, with and without a key. */
 const tinyChunks: Shape = async (attack) => {
   const chunks = '1\r\nx\r\n'.repeat(10_000);
   const head = headOf(0).replace('Content-Length: 0', 'Transfer-Encoding: chunked');
@@ -102,7 +102,7 @@ const largeBodies: Shape = (attack) =>
     body: Buffer.alloc(attack.pick([524_288, 524_289, 2_000_000]), 'x'),
   }));
 
-/** The client says that it sends no more: behind a request, or in the middle of one. */
+/** Clients that half-close their connection: after a request, or in the middle of one. */
 const halfCloses: Shape = async (attack) => {
   const whole = bytesOf(get('/profile', BOB)).toString();
   await attack.every(TICK, () => {
@@ -114,7 +114,7 @@ const halfCloses: Shape = async (attack) => {
   });
 };
 
-/** They hang up while they are answered, or while they send. */
+/** Clients that disconnect during the response or while sending. */
 const aborts: Shape = async (attack) => {
   const requests = [
     get('/profile/collections', CAROL),
@@ -132,7 +132,7 @@ const aborts: Shape = async (attack) => {
   });
 };
 
-/** The reference, the file of its endpoints and the document, nine at a time and without a credential. */
+/** The reference, its endpoints file and the API description, nine at a time and without a credential. */
 const docs: Shape = async (attack) => {
   const page = await (await fetch(`${attack.base}/docs`)).text();
   const [, source] = /data-source="([^"]+)"/.exec(page)!;

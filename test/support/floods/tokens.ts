@@ -2,12 +2,12 @@ import { ATTACKER, BOB } from '../world/world';
 import type { Attack } from './attack';
 
 const TOKENS = 30;
-/** Of RATE_LIMIT as it comes: so many requests at once, which come back evenly over so long. */
+/** Parsed from RATE_LIMIT: the number of requests, and the period over which they are restored evenly. */
 const LIMIT = { count: 1800, seconds: 10 };
 
 const keyOf = (token: number) => `${ATTACKER.key(BOB)}Token${token}`;
 
-/** Many keys of one account, all in use: the account has one limit, and not each key its own. */
+/** Many keys of one account in use: the account has one limit, not each key. */
 export async function manyTokens(attack: Attack): Promise<string[]> {
   await attack.import(
     Array.from({ length: TOKENS }, (_, token) => ({

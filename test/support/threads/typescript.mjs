@@ -6,5 +6,5 @@ const options = JSON.parse(readFileSync(new URL('../swc.json', import.meta.url),
 Module._extensions['.ts'] = (module, file) =>
   module._compile(transformFileSync(file, { ...options, swcrc: false }).code, file);
 
-/** Loads TypeScript on a thread that a test started: jest compiles only what it loads itself. */
+/** Loads TypeScript on a thread started by a test: jest compiles only what it loads itself. */
 export const load = createRequire(import.meta.url);

@@ -1,6 +1,6 @@
 import type { Json } from './json';
 
-/** A parameter as it is sent. `raw`: the value stands in the address or form as it is, not percent-encoded. */
+/** A parameter as it is sent. `raw`: the value is already encoded for the URL or form. */
 export interface Field {
   name: string;
   value: Json;
@@ -10,13 +10,13 @@ export interface Field {
 
 export type Encoding = 'form' | 'json' | 'multipart';
 
-/** One request, by what it means and not by its bytes: what is generated, shrunk, kept and sent again. */
+/** One request by its meaning, not its bytes: it can be generated, shrunk, stored and sent again. */
 export interface Ask {
   /** `POST /collections/{collection_id}` */
   operation: string;
   /** Of tenant 0, by name: see credentials.ts. */
   credential: string;
-  /** How the credential stands in its header. */
+  /** The header's format of the credential. */
   scheme: string;
   path: Record<string, string>;
   fields: Field[];
@@ -24,13 +24,13 @@ export interface Ask {
   headers: [name: string, value: string][];
   /** Another method than the operation's. */
   method?: string;
-  /** Another body than the fields, of another type. */
+  /** A body of another type instead of the fields. */
   body?: { type: string; text: string; repeat?: number };
 }
 
 const textOf = (value: Json) => (typeof value === 'string' ? value : JSON.stringify(value));
 
-// encodeURIComponent throws on a lone surrogate: its three bytes stand as a careless encoder writes them.
+// encodeURIComponent throws for a lone surrogate, so its three bytes are encoded as a careless client would.
 const percent = (text: string) =>
   [...text]
     .map((character) => {
@@ -46,7 +46,7 @@ export const pairsOf = (fields: Field[]) =>
     .map(({ name, value, raw }) => `${percent(name)}=${raw ? textOf(value) : percent(textOf(value))}`)
     .join('&');
 
-/** Good ones, as a client writes them. */
+/** Valid ones, as a client sends them. */
 export const queryOf = (fields: Record<string, string>) =>
   pairsOf(Object.entries(fields).map(([name, value]): Field => ({ name, value, place: 'query' })));
 
@@ -60,7 +60,7 @@ const multipartOf = (fields: Field[]) =>
     )
     .join('') + `--${BOUNDARY}--\r\n`;
 
-// By hand, so that a name can stand there twice.
+// By hand, so that a name can be repeated.
 const jsonOf = (fields: Field[]) =>
   `{${fields.map(({ name, value }) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')}}`;
 
@@ -104,14 +104,14 @@ export function bytesOf({ method, path, headers, body }: Message): Buffer {
   return body ? Buffer.concat([head, body]) : head;
 }
 
-/** The ask as a message; `credential` is the text behind its name. */
+/** The request as a message; `credential` is the text behind its name. */
 export function messageOf(ask: Ask, credential: string): Message {
   const [method = '', template = ''] = ask.operation.split(' ');
   const path = template.replace(/\{(\w+)\}/g, (_, name: string) => percent(ask.path[name] ?? ''));
   const inQuery = ask.fields.filter(({ place }) => place === 'query');
   const inBody = ask.fields.filter(({ place }) => place === 'body');
   const headers = [...ask.headers];
-  // Node reads headers byte by byte; so they are written.
+  // Node reads headers as Latin-1, so they are written that way.
   if (credential !== '') headers.push(['Authorization', ask.scheme.replace('CREDENTIAL', credential)]);
   let body: Buffer | undefined;
   if (ask.body) {

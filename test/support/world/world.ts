@@ -1,14 +1,14 @@
 import type { JsonObject } from './json';
 import type { Message } from './message';
 
-/** In every secret that is planted: no output may hold it. Letters and digits alone, so that no encoding hides it. */
+/** Part of every planted secret: no output may contain it. Only letters and digits, so that no encoding hides it. */
 export const CANARY = 'c4n4ry';
 export const PEPPER = `${CANARY}Pepper0123456789012345678901234`;
 export const OPERATOR_TOKEN = `${CANARY}OperatorToken`;
 export const UNKNOWN_KEY = `${CANARY}UnknownKey00000000001`;
 const MAIL = 'mail.fuzz.example';
 
-/** Users of a tenant by number; the ids of all its rows are `base` and a small number. */
+/** Users of a tenant by number; the IDs of all its rows are `base` plus a small number. */
 export const ALICE = 1;
 export const BOB = 2;
 export const CAROL = 3;
@@ -20,11 +20,14 @@ export interface Game {
   admins: number[];
   visibility: 'public' | 'restricted' | 'private';
   published_at: string | null;
-  /** Who holds a key to it that is not revoked. */
+  /** Users with a key to it that isn't revoked. */
   holders: number[];
 }
 
-/** A store within the store: three users and what they have. Tenants share nothing, so that many sequences can run at once. */
+/**
+ * A store within the store: three users and their data. Tenants share nothing, so that many sequences can run
+ * concurrently.
+ */
 export class Tenant {
   readonly base: number;
   readonly games: Game[];
@@ -94,9 +97,9 @@ export class Tenant {
   }
 }
 
-/** Tenants before this one belong to kinds of cases; each lane has one of its own from here on. */
+/** Tenants before this one are reserved for special cases; later ones belong to one lane each. */
 export const FIRST_LANE = 9;
-/** Who floods, and those who are beside it, one for each replica. */
+/** The user of the floods, and the control clients, one per replica. */
 export const ATTACKER = new Tenant(5);
 export const BYSTANDERS = [6, 7, 8].map((number) => new Tenant(number));
 
@@ -115,13 +118,13 @@ export const canView = (game: Game, user: number) =>
   (game.visibility === 'public' && game.published_at !== null) ||
   (game.visibility === 'restricted' && game.holders.includes(user));
 
-/** Where the applications of all tenants take their responses. */
+/** The redirect URI of the apps of all tenants. */
 export const CALLBACK = 'https://application.fuzz.example/callback';
 
 const CREATED = '2024-01-02T03:04:05Z';
 const at = (n: number) => `2024-02-03T04:05:${String(n).padStart(2, '0')}Z`;
 
-/** What of a game no test of visibility needs. */
+/** Details of a game that don't affect its visibility. */
 export const detailsOf = (game: Game, { base }: Tenant) => {
   const n = game.id - base;
   return {
@@ -139,7 +142,7 @@ export const detailsOf = (game: Game, { base }: Tenant) => {
   };
 };
 
-/** A game as an entry of a collection embeds it: written from the specification alone. */
+/** A game as an entry of a collection embeds it, written from the specification only. */
 export function embeddedGame(game: Game, tenant: Tenant): JsonObject {
   const { slug, game_type: type, created_at, ...details } = detailsOf(game, tenant);
   const { title, short_text, cover_url, classification, traits, min_price } = details;
@@ -172,7 +175,7 @@ export interface Purchase {
   created_at: string;
 }
 
-/** In currencies of 0, 2 and 3 digits. */
+/** In currencies with 0, 2 and 3 digits. */
 export function purchasesOf(tenant: Tenant): Purchase[] {
   const id = (n: number) => tenant.base + n;
   return [
@@ -238,7 +241,7 @@ export const spareKeysOf = (tenant: Tenant) =>
     game_id: tenant.base + 1,
   }));
 
-/** All verified but the last, which is nobody's then. */
+/** All verified except the last, which then belongs to nobody. */
 export const addressesOf = (tenant: Tenant, user: number) => [
   { email: tenant.email(user), verified: true },
   { email: tenant.email(user, 1), verified: true },
@@ -276,7 +279,7 @@ export interface BaseCollection {
   games: number[];
 }
 
-/** Those that are there before a sequence begins: only they have admins, whom no request makes. */
+/** Collections that exist before a sequence begins: only they have admins, because no request creates admins. */
 export const baseCollectionsOf = (tenant: Tenant): BaseCollection[] => [
   {
     id: tenant.base + 1,
