@@ -181,11 +181,7 @@ bothWays('partial records', () => {
 
 bothWays('deleted records', () => {
   test.each<[what: string, line: object, problem: string]>([
-    [
-      'a number',
-      { type: 'user', id: 1, deleted: 1 },
-      'user 1: deleted must be true or false',
-    ],
+    ['a number', { type: 'user', id: 1, deleted: 1 }, 'user 1: deleted must be true or false'],
     ['a string', { type: 'user', id: 1, deleted: 'true' }, 'user 1: deleted must be true or false'],
     ['no ID', { type: 'user', deleted: true }, 'user: id is required'],
     ['an invalid ID', { type: 'user', id: 'x', deleted: true }, 'user: id must be an integer'],
