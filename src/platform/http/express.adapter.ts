@@ -83,6 +83,11 @@ export class GamewharfAdapter extends ExpressAdapter {
     return super.status(res, status === 201 ? 200 : status) as unknown;
   }
 
+  /** Without the body that Express negotiates, which would also repeat a signed URL. */
+  override redirect(res: express.Response, status: number, url: string): void {
+    res.location(url).status(status).end();
+  }
+
   override reply(
     res: ServerResponse & express.Response,
     body: unknown,

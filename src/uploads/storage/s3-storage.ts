@@ -30,6 +30,8 @@ export class S3Storage extends FileStorage {
   private readonly endpoint: URL;
   private readonly folder: string;
   private readonly credentials: { accessKeyId: string; secretAccessKey: string };
+  // The time in a signature has seconds, so clients that request a file on several connections get the same URL.
+  private signed = { date: '', urls: new Map<string, string>() };
 
   constructor(
     private readonly settings: S3Settings,
@@ -45,8 +47,17 @@ export class S3Storage extends FileStorage {
   }
 
   override urlOf(key: string, filename: string): string {
+    const { date } = this;
+    if (this.signed.date !== date) this.signed = { date, urls: new Map() };
+    const file = `${key}\n${filename}`;
+    let url = this.signed.urls.get(file);
+    if (url === undefined) this.signed.urls.set(file, (url = this.sign(key, filename, date)));
+    return url;
+  }
+
+  private sign(key: string, filename: string, date: string): string {
     const query =
-      `?X-Amz-Expires=${this.settings.FILES_URL_SECONDS}&X-Amz-Date=${this.date}` +
+      `?X-Amz-Expires=${this.settings.FILES_URL_SECONDS}&X-Amz-Date=${date}` +
       `&response-content-disposition=${encoded(attachment(filename))}`;
     const { path } = sign({ ...this.to(key, query), signQuery: true }, this.credentials);
     return this.endpoint.origin + path!;

@@ -102,14 +102,30 @@ const uploadOf = (row: Row) => ({
   ...sourceOf(row),
 });
 
-/** `owns`: SQL for whether the user $2 owns the game `g`. */
+const ADD = (table: string, column: string) => `
+  UPDATE ${table} t SET ${column} = t.${column} + added.n FROM unnest($1::bigint[], $2::bigint[]) AS added (id, n)
+  WHERE t.id = added.id`;
+const ADD_TO_GAMES = ADD('games', 'downloads_count');
+const ADD_TO_KEYS = ADD('download_keys', 'downloads');
+
+/** `owns`: SQL for whether the user $2 owns the game `g`; `heldKey`: for the newest key of it that they have. */
 export function uploadResponses(
   many: (name: string, text: string, values: unknown[]) => Promise<Row[]>,
-  owns: string,
+  { owns, heldKey }: { owns: string; heldKey: string },
 ) {
-  const access = (game: string) => `
+  let games = new Map<unknown, number>();
+  let keys = new Map<unknown, number>();
+  setInterval(async () => {
+    const [addedGames, addedKeys] = [games, keys];
+    games = new Map();
+    keys = new Map();
+    const values = (added: Map<unknown, number>) => [[...added.keys()], [...added.values()]];
+    if (addedGames.size > 0) await many('add_to_games', ADD_TO_GAMES, values(addedGames));
+    if (addedKeys.size > 0) await many('add_to_keys', ADD_TO_KEYS, values(addedKeys));
+  }, 2000).unref();
+  const access = (game: string, more = '') => `
     SELECT * FROM (
-      SELECT g.visibility = 'public' AND g.published_at IS NOT NULL AS public, g.min_price = 0 AS free, ${owns} AS owns
+      SELECT g.visibility = 'public' AND g.published_at IS NOT NULL AS public, g.min_price = 0 AS free, ${owns} AS owns${more}
       FROM games g WHERE g.id = ${game} OFFSET 0) asked
     WHERE owns OR public`;
   const LIST = `
@@ -117,7 +133,8 @@ export function uploadResponses(
     LEFT JOIN LATERAL (SELECT * FROM (${FILES} AND f.game_id = $1) f WHERE ${MAY_DOWNLOAD}) f ON true
     ORDER BY f.position, f.id`;
   const ONE = `
-    SELECT f.filename, f.file_key FROM (${FILE}) f CROSS JOIN LATERAL (${access('f.game_id')}) access
+    SELECT f.game_id, held_key, f.filename, f.file_key
+    FROM (${FILE}) f CROSS JOIN LATERAL (${access('f.game_id', `, (${heldKey}) AS held_key`)}) access
     WHERE ${MAY_DOWNLOAD}`;
   return {
     async list(user: number, game_id: number) {
@@ -127,7 +144,10 @@ export function uploadResponses(
     },
     async download(user: number, id: number) {
       const [row] = await many('upload', ONE, [id, user]);
-      return row && { location: presigned(String(row.file_key), String(row.filename)) };
+      if (!row) return undefined;
+      games.set(row.game_id, (games.get(row.game_id) ?? 0) + 1);
+      if (row.held_key !== null) keys.set(row.held_key, (keys.get(row.held_key) ?? 0) + 1);
+      return { location: presigned(String(row.file_key), String(row.filename)) };
     },
   };
 }

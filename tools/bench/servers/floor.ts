@@ -181,7 +181,10 @@ const LATEST = `
     WHERE game_id = g.id AND channel_name = $2 AND state = 'completed' ORDER BY id DESC LIMIT 1) b ON true
   WHERE g.id = $1 AND g.visibility <> 'private'`;
 
-const uploads = uploadResponses(many, OWNS);
+const uploads = uploadResponses(many, {
+  owns: OWNS,
+  heldKey: `SELECT id FROM (${keysOf('$2')}) held ${NEWEST}`,
+});
 
 const modern = (text: string) => `${text.slice(0, 10)}T${text.slice(11, 19)}Z`;
 const legacy = (text: string) => text.slice(0, 19);
