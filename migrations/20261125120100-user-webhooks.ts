@@ -27,11 +27,13 @@ export class UserWebhooks20261125120100 implements MigrationInterface {
       );
       CREATE INDEX webhook_attempts_webhook_id_idx ON webhook_attempts (webhook_id, id);
       CREATE INDEX webhook_attempts_purchase_id_idx ON webhook_attempts (purchase_id);
+      CREATE INDEX webhook_deliveries_purchase_id_idx ON webhook_deliveries (purchase_id);
     `);
   }
 
   async down(db: QueryRunner) {
     await db.query(`
+      DROP INDEX webhook_deliveries_purchase_id_idx;
       DROP TABLE webhook_attempts;
       -- Without an owner they would be notified of every sale of the store.
       DELETE FROM webhooks WHERE user_id IS NOT NULL;

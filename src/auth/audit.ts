@@ -41,7 +41,10 @@ type AuditEvent = {
       count: number;
     }
   | { event: 'webhook.created'; webhook_id: number; host: string }
-  | { event: 'webhook.deleted' | 'webhook.disabled' | 'webhook.secret_rotated'; webhook_id: number }
+  | {
+      event: 'webhook.deleted' | 'webhook.disabled' | 'webhook.enabled' | 'webhook.secret_rotated';
+      webhook_id: number;
+    }
   | { event: 'signing_key.created' | 'signing_key.revoked'; kid: string }
   | { event: 'app.created' | 'app.updated' | 'app.deleted'; user_id: number; client_id: string }
   | { event: 'grant.created' | 'grant.reused'; user_id: number; client_id: string; scopes: string[] }
@@ -80,6 +83,7 @@ export const EVENTS: Record<AuditEvent['event'], string> = {
   'webhook.deleted': 'A user or a command deleted a webhook.',
   'webhook.secret_rotated': 'A user replaced the signing secret of a webhook.',
   'webhook.disabled': 'The receiver of a webhook responded 410 Gone. It receives no more messages.',
+  'webhook.enabled': 'A page or a command enabled a webhook again that was disabled.',
   'signing_key.created': 'A command created a signing key.',
   'signing_key.revoked': 'A command revoked a signing key and, with it, all JWTs that it signed.',
   'operator_token.created': 'A command created an operator token.',

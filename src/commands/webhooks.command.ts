@@ -75,6 +75,17 @@ function registerWebhooks(webhooks: Command, run: CommandRunner): void {
       }),
     );
   webhooks
+    .command('enable')
+    .description('Enable a webhook again that was disabled because its receiver responded 410 Gone.')
+    .argument('<id>', 'ID of the webhook, from `webhooks list`', idIn)
+    .action((id: number) =>
+      run(async (app) => {
+        if (!(await app.get(WebhooksService).enable(id)))
+          throw new OperatorError(`Webhook ${id} doesn't exist or isn't disabled.`);
+        console.log(`Enabled webhook ${id}.`);
+      }),
+    );
+  webhooks
     .command('test')
     .description('Send a webhook.test message and print the status of the response.')
     .argument('<id>', 'ID of the webhook, from `webhooks list`', idIn)

@@ -228,6 +228,9 @@ describe('a local folder', () => {
     expect(await open(url)).toBe(200);
     theClock().advance(2000);
     expect(await open(url)).toEqual(expired);
+    const page = await fetch(url, { headers: { accept: 'text/html,*/*;q=0.8' } });
+    expect([page.status, page.headers.get('content-type')]).toEqual([403, 'text/html; charset=utf-8']);
+    expect(await page.text()).toMatch(/This download link has expired/);
   });
 
   test('serves nothing outside of the folder, including through symbolic links', async () => {

@@ -56,7 +56,7 @@ describe('the Games page', () => {
     expect(page.words).not.toContain('Of another seller');
     for (const link of [
       `/user/settings/sales?game=${game.id}`,
-      `/user/settings/sales/${game.id}/buyers`,
+      `${GAMES}/${game.id}/buyers`,
       `${GAMES}/${game.id}/keys`,
     ]) {
       expect(page.page.text).toContain(`href="${link}"`);
@@ -112,6 +112,33 @@ describe('the Games page', () => {
     expect(page.page.headers.get('content-security-policy')).toContain(
       `img-src 'self' https://images.example.com;`,
     );
+  });
+});
+
+describe('the page of all keys', () => {
+  test('lists the games of the seller with the numbers of their keys', async () => {
+    const seller = await make.user();
+    const game = await make.game({
+      owner: seller,
+      title: 'Tin <Anchor>',
+      created_at: '2024-01-01T00:00:00Z',
+    });
+    await make.game({ owner: seller, title: 'Draft' });
+    await make.game({ owner, title: 'Of another seller' });
+    await make.downloadKey({ game });
+    await make.downloadKey({ game, user_id: owner.id });
+    await make.downloadKey({ game, revoked_at: '2024-02-05T00:00:00Z' });
+    const { id: purchase_id } = await make.purchase({ games: [game], email: 'a@example.com' });
+    await make.downloadKey({ game, purchase_id });
+    const page = await browserOf(seller);
+    await page.get(GAMES);
+    expect(page.page.text).toContain('<a href="/user/settings/download-keys" >Keys</a>');
+    await page.get('/user/settings/download-keys');
+    expect(page.words).toMatch(/Draft 0 0 .*Tin <Anchor> 3 1 /);
+    expect(page.words).not.toContain('Of another seller');
+    expect(page.page.text).toContain(`href="${GAMES}/${game.id}/keys"`);
+    await page.get('/user/settings/download-keys?page=2');
+    expect(page.words).toContain('There are no more games.');
   });
 });
 

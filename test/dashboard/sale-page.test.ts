@@ -86,8 +86,16 @@ describe('a sale', () => {
          SELECT id, 'msg_1', 'purchase.completed', $4, '{}', now(), '500', 12 FROM w`,
         [`https://${host}.example/sales?token=secret`, user_id, game.id, id],
       );
+    await sql(
+      `INSERT INTO webhook_deliveries (id, webhook_id, event, purchase_id, data, due_at)
+       SELECT gen_random_uuid(), id, 'purchase.completed', $1, '{}', '2030-01-01T00:00:00Z' FROM webhooks`,
+      [id],
+    );
     await browser.get(path);
-    expect(browser.words).toMatch(/Result [-\d\w :,]+UTC mine\.example\/sales purchase\.completed 500/);
+    expect(browser.words).toMatch(
+      /Next attempt 1 Jan 2030 , 00:00:00 UTC mine\.example\/sales purchase\.completed pending /,
+    );
+    expect(browser.words).toMatch(/pending [-\d\w :,]+UTC mine\.example\/sales purchase\.completed 500/);
     expect(browser.page.text).not.toMatch(/theirs|secret/);
     await sql('DELETE FROM webhooks');
   });

@@ -11,6 +11,7 @@ import { statementsOf } from '../support/statements';
 useStore({ RATE_LIMIT: 'off', OPERATOR_TOKEN });
 
 const SALES = '/user/settings/sales';
+const GAMES = '/user/settings/games';
 const DAY = 86_400_000;
 const dayAgo = (days: number) => new Date(theClock().now() - days * DAY).toISOString();
 
@@ -55,11 +56,11 @@ describe('the Sales page', () => {
     for (const path of [
       `${SALES}?game=${game.id}`,
       `${SALES}/figures.csv?of=time&game=${game.id}`,
-      `${SALES}/${game.id}/buyers`,
-      `${SALES}/${game.id}/buyers.csv`,
+      `${GAMES}/${game.id}/buyers`,
+      `${GAMES}/${game.id}/buyers.csv`,
       `${SALES}?game=x`,
-      `${SALES}/x/buyers`,
-      `${SALES}/4000000/buyers.csv`,
+      `${GAMES}/x/buyers`,
+      `${GAMES}/4000000/buyers.csv`,
     ])
       expect({ path, status: (await other.get(path)).status }).toEqual({ path, status: 404 });
   });
@@ -340,7 +341,7 @@ describe('the Sales page', () => {
 });
 
 describe('the Buyers page', () => {
-  const path = () => `${SALES}/${game.id}/buyers`;
+  const path = () => `${GAMES}/${game.id}/buyers`;
   let mara: Actor;
   let purchase: { id: number };
 
@@ -386,7 +387,7 @@ describe('the Buyers page', () => {
       [many.id],
     );
     const seen: string[] = [];
-    let next: string | undefined = `${SALES}/${many.id}/buyers`;
+    let next: string | undefined = `${GAMES}/${many.id}/buyers`;
     for (let i = 0; next && i < 5; i++) {
       await browser.get(next);
       seen.push(...[...browser.page.text.matchAll(/many\d+@/g)].map(([text]) => text));
@@ -395,7 +396,7 @@ describe('the Buyers page', () => {
     expect(seen).toEqual(Array.from({ length: 120 }, (_, i) => `many${120 - i}@`));
     for (const after of ['x', '2024-13-01 00:00:00+00,1', "2024-01-01 00:00:00+00,1'", ''])
       expect(
-        (await browser.get(`${SALES}/${many.id}/buyers?after=${encodeURIComponent(after)}`)).status,
+        (await browser.get(`${GAMES}/${many.id}/buyers?after=${encodeURIComponent(after)}`)).status,
       ).toBe(200);
   });
 
@@ -412,7 +413,7 @@ describe('the Buyers page', () => {
        INSERT INTO purchase_games (purchase_id, game_id) SELECT id, $1 FROM made`,
       [shop.id],
     );
-    const { status, headers } = await browser.get(`${SALES}/${shop.id}/buyers.csv`);
+    const { status, headers } = await browser.get(`${GAMES}/${shop.id}/buyers.csv`);
     expect(status).toBe(200);
     expect(headers.get('content-type')).toBe('text/csv; charset=utf-8; header=present');
     expect(headers.get('content-disposition')).toBe(`attachment; filename="buyers-tin-shop.csv"`);

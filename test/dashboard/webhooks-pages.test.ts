@@ -240,6 +240,49 @@ test(`keeps the last ${MAX_ATTEMPTS} attempts`, async () => {
   expect(browser.words.match(/ Test \d/g)).toHaveLength(MAX_ATTEMPTS);
 });
 
+test('a receiver that responds 410 is disabled, until its owner enables it again', async () => {
+  const receiver = await added(await Receiver.open(status(410)));
+  await sold(game.id);
+  await recorded(receiver, 1);
+  await until(
+    async () => (await sql('SELECT FROM webhooks WHERE ended_at IS NOT NULL')).length === 1,
+    PATIENCE,
+  );
+  await sold(game.id);
+  expect(await sql('SELECT FROM webhook_deliveries')).toEqual([]);
+  await browser.get(pathOf(receiver));
+  expect(browser.words).toContain(
+    'Your receiver responded 410 Gone, so it gets no more messages. Enable again',
+  );
+  const enable = `${pathOf(receiver)}/enable`;
+  const fields = browser.fieldsOf(enable);
+  const other = await browserOf(await make.user());
+  await other.get('/user/games');
+  const { form_token } = other.fieldsOf('/logout');
+  expect((await other.post(enable, { form_token: form_token! })).status).toBe(404);
+  receiver.response = status(204);
+  await browser.submit(enable);
+  await browser.follow();
+  expect(browser.words).toContain('The webhook is enabled.');
+  expect(browser.words).not.toContain('Enable again');
+  const id = await sold(game.id);
+  expect((await receiver.heard(2))[1]!.data.id).toBe(id);
+  // Nothing is left to do for a second click.
+  await browser.post(enable, fields);
+  await browser.follow();
+  expect(browser.words).not.toContain('The webhook is enabled.');
+  const events = () =>
+    sql(`SELECT event FROM audit_events WHERE details->>'webhook_id' = $1 ORDER BY id`, [
+      String(receiver.id),
+    ]);
+  await until(async () => (await events()).length === 3);
+  expect(await events()).toEqual([
+    { event: 'webhook.created' },
+    { event: 'webhook.disabled' },
+    { event: 'webhook.enabled' },
+  ]);
+});
+
 test('signs with a rotated secret at once, and deletes a webhook', async () => {
   const receiver = await added(await Receiver.open());
   const before = receiver.secret;

@@ -248,11 +248,11 @@ test('no response that grows with data', async () => {
     'sales?range=12m&by=day',
     'sales?range=5y&by=week',
     'sales?range=all&page=2',
-    `sales/${game.id}/buyers`,
+    `games/${game.id}/buyers`,
     'sales/figures.csv?range=12m&by=day&of=game',
     `sales/${sale}`,
     `sales/${sale}/buyer`,
-    `sales/${game.id}/buyers.csv`,
+    `games/${game.id}/buyers.csv`,
   ];
   expect(
     await slow(

@@ -8,7 +8,7 @@ import type { Settings } from '../../src/platform/config/settings';
 import type * as Statements from '../../src/platform/database/statement';
 import { read, type Statement } from '../../src/platform/database/statement';
 import { EDITABLE_GAMES, GAME as ONE_GAME, VIEWABLE_GAME } from '../../src/games/games.service';
-import { GAMES_PAGE } from '../../src/dashboard/games/games-report.service';
+import { GAMES_PAGE, KEYS_PAGE } from '../../src/dashboard/games/games-report.service';
 import { connectTo, importRecords } from '../../src/operator/import/import-records';
 import { readSmall } from '../../src/operator/import/small-import';
 import { SmallImports } from '../../src/operator/import/small-imports.service';
@@ -137,6 +137,7 @@ const LOOKUPS: [Statement, unknown[], number][] = [
   [CREATED_KEYS, [GAME, ownerOf(GAME), 0, Number.MAX_SAFE_INTEGER, 51], 500],
   [CREATED_KEYS, [POPULAR_GAME, ADMIN_OF_ALL, 0, Number.MAX_SAFE_INTEGER, 51], 500],
   [GAMES_PAGE, [ownerOf(GAME), 0], 700],
+  [KEYS_PAGE, [ownerOf(GAME), 0], 700],
 ];
 
 test.each(LOOKUPS.map(([statement, values, most]) => [statement.name, values, most, statement] as const))(

@@ -174,7 +174,7 @@ inChromium.describe('in Chromium', () => {
     const { page } = window;
     await window.signIn(seller.username, PASSWORD);
     await page.emulateMedia({ media: 'print' });
-    for (const path of [`${SALES}?range=12m`, `${SALES}?range=5y&by=week`, `${SALES}/${mine.id}/buyers`]) {
+    for (const path of [`${SALES}?range=12m`, `${SALES}?range=5y&by=week`, `${GAMES}/${mine.id}/buyers`]) {
       await page.goto(path);
       const found = await page.evaluate(`(() => {
         const visible = (one) => one.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: true });
@@ -237,8 +237,8 @@ inChromium.describe('in Chromium', () => {
         `${SALES}?range=30d&page=2`,
         `${SALES}?range=custom&from=2026-02-30&to=2026-03-01`,
         `${SALES}?range=custom&from=2020-02-01&to=2020-03-01`,
-        `${SALES}/${mine.id}/buyers`,
-        `${SALES}/${mine.id}/buyers?after=2013-01-01 00:00:00+00,1`,
+        `${GAMES}/${mine.id}/buyers`,
+        `${GAMES}/${mine.id}/buyers?after=2013-01-01 00:00:00+00,1`,
         `${SALES}/${purchase_id}`,
         `${SALES}/${purchase_id}/buyer`,
         `${SALES}/${purchase_id}/refund`,

@@ -7,6 +7,7 @@ import type { Build } from '../../wharf/build.entity';
 export const GAMES_ON_A_PAGE = 20;
 export const MAX_CHANNELS = 6;
 export const MAX_UPLOADS = 1000;
+export const MAX_COUNTED_KEYS = 1000;
 
 const COLUMNS = [
   'id',
@@ -38,16 +39,19 @@ const CHANNELS = `
     FROM channels c WHERE c.name IS NOT NULL)
   SELECT name FROM channels WHERE name IS NOT NULL LIMIT ${MAX_CHANNELS + 1}`;
 
+/** The games that $1 can edit, newest first, from the page that begins at $2. */
+const PAGE = `(
+  SELECT id FROM (
+    SELECT id, created_at FROM games WHERE user_id = $1
+    UNION SELECT g.id, g.created_at FROM game_admins ga JOIN games g ON g.id = ga.game_id WHERE ga.user_id = $1) own
+  ORDER BY created_at DESC, id DESC LIMIT ${GAMES_ON_A_PAGE + 1} OFFSET $2) page
+  JOIN games g ON g.id = page.id`;
+
 export const GAMES_PAGE = longRead<GameReport>(
   'games_page',
   `SELECT ${columnsOf('g', COLUMNS)}, b.builds,
      (SELECT count(*) FROM (SELECT FROM uploads WHERE game_id = g.id LIMIT ${MAX_UPLOADS}) counted) AS uploads
-   FROM (
-     SELECT id FROM (
-       SELECT id, created_at FROM games WHERE user_id = $1
-       UNION SELECT g.id, g.created_at FROM game_admins ga JOIN games g ON g.id = ga.game_id WHERE ga.user_id = $1) own
-     ORDER BY created_at DESC, id DESC LIMIT ${GAMES_ON_A_PAGE + 1} OFFSET $2) page
-   JOIN games g ON g.id = page.id
+   FROM ${PAGE}
    CROSS JOIN LATERAL (
      SELECT json_agg(json_build_object('channel_name', c.name, 'user_version', newest.user_version,
               'created_at', newest.created_at::text) ORDER BY c.name) AS builds
@@ -55,6 +59,24 @@ export const GAMES_PAGE = longRead<GameReport>(
        SELECT user_version, created_at FROM builds
        WHERE game_id = g.id AND channel_name = c.name AND state = 'completed' ORDER BY id DESC LIMIT 1) newest) b
    ORDER BY g.created_at DESC, g.id DESC`,
+);
+
+export interface KeysReport extends Pick<Game, 'id' | 'title'> {
+  /** Keys without a purchase, at most MAX_COUNTED_KEYS. */
+  created: number;
+  /** Those of them that belong to no account, so that any player can redeem them, at most MAX_COUNTED_KEYS. */
+  unclaimed: number;
+}
+
+const KEYS_OF_GAME = 'FROM download_keys WHERE game_id = g.id AND purchase_id IS NULL';
+
+export const KEYS_PAGE = longRead<KeysReport>(
+  'games_with_keys_page',
+  `SELECT g.id, g.title,
+     (SELECT count(*) FROM (SELECT ${KEYS_OF_GAME} LIMIT ${MAX_COUNTED_KEYS}) counted) AS created,
+     (SELECT count(*) FROM (SELECT ${KEYS_OF_GAME} AND email IS NULL AND user_id IS NULL AND revoked_at IS NULL
+                            LIMIT ${MAX_COUNTED_KEYS}) counted) AS unclaimed
+   FROM ${PAGE} ORDER BY g.created_at DESC, g.id DESC`,
 );
 
 /** What a seller sees of their games. */
@@ -65,5 +87,9 @@ export class GamesReportService {
   /** Newest first, one game more than fits on the page if there is a next page. */
   page(user_id: number, page: number): Promise<GameReport[]> {
     return this.database.rows(GAMES_PAGE, [user_id, (page - 1) * GAMES_ON_A_PAGE]);
+  }
+
+  keysPage(user_id: number, page: number): Promise<KeysReport[]> {
+    return this.database.rows(KEYS_PAGE, [user_id, (page - 1) * GAMES_ON_A_PAGE]);
   }
 }

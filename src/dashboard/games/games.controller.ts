@@ -8,10 +8,11 @@ import { pageOf } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { GamesReportService } from './games-report.service';
 import { GamesPage } from './games.page';
+import { gamesWithKeysPage } from './keys.page';
 
-/** The games that a seller owns or administers. */
+/** The games that a seller owns or administers, and those with their download keys. */
 @Pages()
-@Controller('user/settings/games')
+@Controller('user/settings')
 export class SellerGamesController {
   constructor(
     private readonly games: GamesReportService,
@@ -19,10 +20,20 @@ export class SellerGamesController {
     private readonly layout: Layout,
   ) {}
 
-  @Get()
+  @Get('games')
   @SignedIn()
   async list(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
     const page = pageOf(queryOf(req).text('page'));
     return this.layout.show(visitor, this.page.list(await this.games.page(visitor.user.id, page), page));
+  }
+
+  @Get('download-keys')
+  @SignedIn()
+  async keys(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
+    const page = pageOf(queryOf(req).text('page'));
+    return this.layout.show(
+      visitor,
+      gamesWithKeysPage(await this.games.keysPage(visitor.user.id, page), page),
+    );
   }
 }

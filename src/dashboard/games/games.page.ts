@@ -5,8 +5,8 @@ import { withQuery } from '../../platform/http/form';
 import { Covers } from '../layout/covers';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
-import { day, pageLinks } from '../layout/parts';
-import { SALES_PATH } from '../sales/sales.page';
+import { countOf, day, numberedPages } from '../layout/parts';
+import { buyersPath, SALES_PATH } from '../sales/sales.page';
 import { type GameReport, GAMES_ON_A_PAGE, MAX_CHANNELS, MAX_UPLOADS } from './games-report.service';
 
 export const GAMES_PATH = '/user/settings/games';
@@ -31,10 +31,7 @@ export class GamesPage {
                 ${games.map((game) => this.game(game))}
               </ul>`
         }
-        ${pageLinks({
-          Newer: page > 1 && withQuery(GAMES_PATH, { page: String(page - 1) }),
-          Older: rows.length > GAMES_ON_A_PAGE && withQuery(GAMES_PATH, { page: String(page + 1) }),
-        })}`,
+        ${numberedPages(GAMES_PATH, page, rows.length > GAMES_ON_A_PAGE)}`,
     };
   }
 
@@ -52,13 +49,12 @@ export class GamesPage {
         </div>
         <dl class="counts">
           ${count('Views', game.views_count)} ${count('Downloads', game.downloads_count)}
-          ${count('Purchases', game.purchases_count)}
-          ${count('Files', uploads, uploads === MAX_UPLOADS ? '+' : '')}
+          ${count('Purchases', game.purchases_count)} ${count('Files', uploads, MAX_UPLOADS)}
         </dl>
         ${buildsOf(game)}
         <div class="buttons">
           <a class="button quiet" href="${withQuery(SALES_PATH, { game: String(id) })}">Sales${of}</a>
-          <a class="button quiet" href="${SALES_PATH}/${id}/buyers">Buyers${of}</a>
+          <a class="button quiet" href="${buyersPath(id)}">Buyers${of}</a>
           <a class="button quiet" href="${GAMES_PATH}/${id}/keys">Download keys${of}</a>
         </div>
       </div>
@@ -72,10 +68,10 @@ const stateOf = ({ visibility, published_at }: GameReport) =>
   html`${STATES[visibility]},
   ${published_at === null ? 'not published' : html`published ${day(published_at)}`}`;
 
-const count = (name: string, value: number, more = ''): Html =>
+const count = (name: string, value: number, most?: number): Html =>
   html`<div>
     <dt>${name}</dt>
-    <dd>${value.toLocaleString('en-US')}${more}</dd>
+    <dd>${countOf(value, most)}</dd>
   </div>`;
 
 function buildsOf({ builds, title }: GameReport): Html {

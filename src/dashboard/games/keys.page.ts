@@ -6,20 +6,25 @@ import { formToken, type Page } from '../layout/layout';
 import {
   confirmation,
   copyable,
+  countOf,
   day,
   described,
   done,
   isWrong,
+  numberedPages,
   pageLinks,
   problemAt,
   type Problems,
   table,
 } from '../layout/parts';
-import { SALES_PATH } from '../sales/sales.page';
+import { buyersPath } from '../sales/sales.page';
 import type { SignedInVisitor } from '../layout/visitor';
+import { GAMES_ON_A_PAGE, type KeysReport, MAX_COUNTED_KEYS } from './games-report.service';
 import { GAMES_PATH } from './games.page';
 
 export const KEYS_ON_A_PAGE = 50;
+
+const KEYS_PATH = '/user/settings/download-keys';
 
 export const keysPath = (game_id: number) => `${GAMES_PATH}/${game_id}/keys`;
 
@@ -41,25 +46,59 @@ interface Listed {
   notice?: string;
 }
 
+/** The games of a seller with the numbers of their keys. */
+export function gamesWithKeysPage(rows: KeysReport[], page: number): Page {
+  const games = rows.slice(0, GAMES_ON_A_PAGE);
+  return {
+    section: KEYS_PATH,
+    title: 'Download keys',
+    main: html`<h1>Download keys</h1>
+      <p class="lead">
+        Keys that you create for reviewers, friends or other stores. Keys that come with a purchase are on the
+        Buyers page of each game.
+      </p>
+      ${
+        games.length === 0
+          ? html`<p class="empty">${page === 1 ? 'You have no games yet.' : 'There are no more games.'}</p>`
+          : table(
+              'Games with their download keys',
+              ['Game', { numbers: 'Created' }, { numbers: 'Unclaimed' }, { buttons: 'More' }],
+              games.map(gameRow),
+            )
+      }
+      ${numberedPages(KEYS_PATH, page, rows.length > GAMES_ON_A_PAGE)}`,
+  };
+}
+
+const gameRow = ({ id, title, created, unclaimed }: KeysReport): Html =>
+  html`<tr>
+    <th scope="row"><a href="${keysPath(id)}">${title}</a></th>
+    <td class="number" data-label="Created">${countOf(created, MAX_COUNTED_KEYS)}</td>
+    <td class="number" data-label="Unclaimed">${countOf(unclaimed, MAX_COUNTED_KEYS)}</td>
+    <td class="actions">
+      <a class="button quiet" href="${keysPath(id)}">Keys<span class="hidden"> of ${title}</span></a>
+    </td>
+  </tr>`;
+
 export function keysPage(visitor: SignedInVisitor, listed: Listed, draft = NO_KEYS): Page {
   const { game_id, title, keys, from, to, notice } = listed;
   const path = keysPath(game_id);
   const shown = keys.slice(0, KEYS_ON_A_PAGE);
   return {
-    section: GAMES_PATH,
+    section: KEYS_PATH,
     title: `Download keys of ${title}`,
     status: isWrong(draft.problems) ? 400 : 200,
     main: html`<div class="head">
         <h1>Download keys of ${title}</h1>
         <div class="buttons">
-          <a class="button quiet" href="${GAMES_PATH}">Games</a>
+          <a class="button quiet" href="${KEYS_PATH}">All games</a>
           <a class="button quiet" href="${withQuery(`${path}.csv`, { from, to })}">Download as CSV</a>
         </div>
       </div>
       <p class="lead">
         Give keys to reviewers and friends, or sell them elsewhere. The first player who redeems a key gets
         the game. Keys that came with a purchase are on the
-        <a href="${SALES_PATH}/${game_id}/buyers">Buyers</a> page.
+        <a href="${buyersPath(game_id)}">Buyers</a> page.
       </p>
       ${done(notice)} ${from !== undefined && shown.length > 0 && batchOf(keys)} ${form(visitor, path, draft)}
       ${
@@ -82,7 +121,7 @@ export function keysPage(visitor: SignedInVisitor, listed: Listed, draft = NO_KE
 
 export const revokePage = (visitor: SignedInVisitor, game_id: number, title: string, key: ListedKey): Page =>
   confirmation(visitor, {
-    section: GAMES_PATH,
+    section: KEYS_PATH,
     title: 'Revoke download key',
     question: 'Revoke this download key?',
     facts: html`<dl class="facts">

@@ -60,6 +60,7 @@ type Section = readonly [path: string, label: string];
 const SELLER: readonly Section[] = [
   ['/user/settings/games', 'Games'],
   ['/user/settings/sales', 'Sales'],
+  ['/user/settings/download-keys', 'Keys'],
   ['/user/settings/webhooks', 'Webhooks'],
 ];
 const PLAYER: readonly Section[] = [['/user/games', 'My games']];

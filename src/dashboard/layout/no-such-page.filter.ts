@@ -9,11 +9,12 @@ import { Visitors } from './visitors';
 import { wantsPage } from './wants-page';
 
 const LEGACY = /^\/api(\/|$)/i;
+const FILES = /^\/files\//i;
 // Without a second slash at the start, which browsers would take for another host.
 const WITH_SLASH = /^(\/[\w-]+)+\/$/;
 
-/** Shows browsers an HTML page for an unknown path. Other clients get JSON, and so does the legacy API. */
-@Catch(NotFoundException)
+/** Shows browsers an HTML page for an unknown path or an expired download link. Other clients get JSON, and so does the legacy API. */
+@Catch(NotFoundException, ApiError)
 export class NoSuchPageFilter implements ExceptionFilter {
   private readonly pages: PageErrorFilter;
   private readonly others: ErrorFilter;
@@ -27,15 +28,17 @@ export class NoSuchPageFilter implements ExceptionFilter {
     this.others = new ErrorFilter(log);
   }
 
-  async catch(error: NotFoundException, host: ArgumentsHost): Promise<void> {
+  async catch(error: NotFoundException | ApiError, host: ArgumentsHost): Promise<void> {
     const [req, res] = [
       host.switchToHttp().getRequest<Request>(),
       host.switchToHttp().getResponse<Response>(),
     ];
-    const isForPeople = !isRouted(req) && !LEGACY.test(req.path) && wantsPage(req);
-    const failure = isForPeople ? notFound(req, error) : undefined;
-    if (!(failure instanceof ApiError) || failure.status !== 404) return this.others.catch(error, host);
-    if (req.method === 'GET' && WITH_SLASH.test(req.path)) {
+    const isPath = !isRouted(req);
+    const isForPeople = wantsPage(req) && (isPath ? !LEGACY.test(req.path) : FILES.test(req.path));
+    const failure = !isForPeople ? undefined : isPath ? notFound(req, error) : error;
+    if (!(failure instanceof ApiError) || (isPath && failure.status !== 404))
+      return this.others.catch(error, host);
+    if (isPath && req.method === 'GET' && WITH_SLASH.test(req.path)) {
       seeOther(req.path.slice(0, -1)).sendTo(res);
       return;
     }

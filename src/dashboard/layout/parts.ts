@@ -1,6 +1,7 @@
 import { covers } from '../../auth/credential';
 import { SCOPES, type Scope } from '../../auth/scopes';
 import { apiError } from '../../platform/http/api-error';
+import { withQuery } from '../../platform/http/form';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import { InvalidValue } from '../../platform/http/given-values';
 import { readInteger } from '../../platform/http/readers';
@@ -162,6 +163,17 @@ export function pageLinks(links: Record<string, string | false>): Html {
   </nav>`;
   return given.length > 0 ? nav : html``;
 }
+
+/** Links between the numbered pages of a list. */
+export const numberedPages = (path: string, page: number, isMore: boolean): Html =>
+  pageLinks({
+    Newer: page > 1 && withQuery(path, { page: String(page - 1) }),
+    Older: isMore && withQuery(path, { page: String(page + 1) }),
+  });
+
+/** `1,000+` at the number at which counting stops. */
+export const countOf = (value: number, most?: number): string =>
+  `${value.toLocaleString('en-US')}${value === most ? '+' : ''}`;
 
 /** A page that asks for confirmation; `back` is the address of its other choice. */
 export const confirmation = (

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { StoreLinks } from '../../platform/config/store-links';
 import { formatMoney } from '../../platform/formats/money';
-import { withQuery } from '../../platform/http/form';
 import { GAMES_ON_A_PAGE, type LibraryRow } from '../../purchases/library.service';
 import { sizeOf } from '../../platform/formats/sizes';
 import type { UploadRow } from '../../uploads/upload.row';
@@ -9,7 +8,7 @@ import { MAX_SHOWN } from '../../uploads/uploads.service';
 import { Covers } from '../layout/covers';
 import { html, type Html } from '../layout/html';
 import { formToken, type Page } from '../layout/layout';
-import { alert, copyable, day, done, pageLinks } from '../layout/parts';
+import { alert, copyable, day, done, numberedPages } from '../layout/parts';
 import type { SignedInVisitor } from '../layout/visitor';
 
 export const LIBRARY_PATH = '/user/games';
@@ -56,10 +55,7 @@ export class LibraryPage {
                 )}
               </ul>`
         }
-        ${pageLinks({
-          Newer: page > 1 && withQuery(LIBRARY_PATH, { page: String(page - 1) }),
-          Older: rows.length > GAMES_ON_A_PAGE && withQuery(LIBRARY_PATH, { page: String(page + 1) }),
-        })}`,
+        ${numberedPages(LIBRARY_PATH, page, rows.length > GAMES_ON_A_PAGE)}`,
     };
   }
 

@@ -20,7 +20,7 @@ const ON_A_PAGE = 50;
 
 /** Who bought a game, for those who can edit it. */
 @Pages()
-@Controller('user/settings/sales/:game_id')
+@Controller('user/settings/games/:game_id')
 export class BuyersController {
   constructor(
     private readonly titles: SalesReportService,

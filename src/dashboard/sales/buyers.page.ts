@@ -4,7 +4,7 @@ import type { ListedSale } from '../../purchases/game-sales.service';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
 import { day, pageLinks, table } from '../layout/parts';
-import { SALES_PATH } from './sales.page';
+import { buyersPath, SALES_PATH } from './sales.page';
 
 interface Buyers {
   game_id: number;
@@ -16,7 +16,7 @@ interface Buyers {
 }
 
 export function buyersPage({ game_id, title, sales, isFirstPage, next }: Buyers): Page {
-  const path = `${SALES_PATH}/${game_id}/buyers`;
+  const path = buyersPath(game_id);
   return {
     section: SALES_PATH,
     title: `Buyers of ${title}`,

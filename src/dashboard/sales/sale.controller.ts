@@ -52,12 +52,12 @@ export class SaleController {
   @SignedIn()
   async show(@Param('purchase_id') text: string, @CurrentVisitor() visitor: SignedInVisitor) {
     const sale = await this.sale(text, visitor);
-    const attempts = await this.attempts.ofPurchase(visitor.user.id, sale.id);
+    const deliveries = await this.attempts.ofPurchase(visitor.user.id, sale.id);
     const { done } = await this.sessions.takeNotice(visitor.token);
     const store = this.settings.STORE_NAME;
     return this.layout.show(
       visitor,
-      salePage({ sale, attempts, refunder: this.refunderOf(sale), store, notice: done }),
+      salePage({ sale, deliveries, refunder: this.refunderOf(sale), store, notice: done }),
     );
   }
 

@@ -6,7 +6,7 @@ import {
   SHOWN_SALES,
 } from '../../purchases/seller-sales.service';
 import { ERASED_ADDRESS } from '../../users/erased-users';
-import type { PurchaseAttempt } from '../../operator/webhooks/webhook-attempts.service';
+import type { PurchaseDelivery } from '../../operator/webhooks/webhook-attempts.service';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
 import { checkbox, confirmation, day, done, table, timeOf } from '../layout/parts';
@@ -22,14 +22,14 @@ const pathOf = ({ id }: Pick<SellerSale, 'id'>) => `${SALES_PATH}/${id}`;
 
 interface SaleView {
   sale: SellerSale;
-  /** To notify the seller's own webhooks. */
-  attempts: PurchaseAttempt[];
+  /** To the seller's own webhooks. */
+  deliveries: PurchaseDelivery[];
   refunder: Refunder;
   store: string;
   notice: string | undefined;
 }
 
-export function salePage({ sale, attempts, refunder, store, notice }: SaleView): Page {
+export function salePage({ sale, deliveries, refunder, store, notice }: SaleView): Page {
   const {
     id,
     created_at,
@@ -85,7 +85,7 @@ export function salePage({ sale, attempts, refunder, store, notice }: SaleView):
       <h2>Keys</h2>
       ${keyList(sale.keys, 'No keys came with this sale.')}
       <h2>Webhook deliveries</h2>
-      ${deliveryList(attempts)}
+      ${deliveryList(deliveries)}
       ${status === 'complete' && refunder !== 'seller' && html`<p class="muted">${REFUNDERS[refunder](store)}</p>`}`,
   };
 }
@@ -127,23 +127,25 @@ const keyList = (keys: KeyState[], none: string): Html =>
       )}
       ${keys.length >= SHOWN_OF_SALE && html`<p class="muted">Only the first ${SHOWN_OF_SALE} keys are listed.</p>`}`;
 
-const deliveryList = (attempts: PurchaseAttempt[]): Html =>
-  attempts.length === 0
+const deliveryList = (deliveries: PurchaseDelivery[]): Html =>
+  deliveries.length === 0
     ? html`<p class="muted">
         None of <a href="${WEBHOOKS_PATH}">your webhooks</a> has been notified of this sale.
       </p>`
     : table(
-        'Webhook deliveries, newest first',
+        'Webhook deliveries, pending ones first',
         ['Time', 'Webhook', 'Event', 'Result'],
-        attempts.map(
-          ({ attempted_at, webhook_id, url, event, outcome }) =>
+        deliveries.map(
+          ({ at, webhook_id, url, event, outcome }) =>
             html`<tr>
-              <th scope="row">${timeOf(attempted_at)}</th>
+              <th scope="row">${outcome === null && 'Next attempt '}${timeOf(at)}</th>
               <td data-label="Webhook" class="long">
                 <a href="${webhookPath(webhook_id)}">${nameOf({ url })}</a>
               </td>
               <td data-label="Event"><code>${event}</code></td>
-              <td data-label="Result">${result(outcome)}</td>
+              <td data-label="Result">
+                ${outcome === null ? html`<span class="tag">pending</span>` : result(outcome)}
+              </td>
             </tr>`,
         ),
       );

@@ -15,6 +15,7 @@ import {
 } from './sales-report.service';
 
 export const SALES_PATH = '/user/settings/sales';
+export const buyersPath = (game_id: number | string) => `/user/settings/games/${game_id}/buyers`;
 export const FIGURES_PATH = `${SALES_PATH}/figures.csv`;
 const SOURCES_SHOWN = 10;
 
@@ -47,7 +48,7 @@ export function salesPage(view: SalesView): Page {
           title !== undefined &&
           html`<div class="buttons">
             <a class="button quiet" href="${urlWith(query, { game: undefined })}">All games</a>
-            <a class="button quiet" href="${SALES_PATH}/${query.game}/buyers">Buyers</a>
+            <a class="button quiet" href="${buyersPath(query.game!)}">Buyers</a>
           </div>`
         }
       </div>
@@ -235,7 +236,7 @@ function gameList({ query, report, games, page, period }: SalesView): Html {
             ({ id, title }) =>
               html`<li>
                 <a href="${urlWith(query, { game: String(id) })}">${title}</a>
-                <a href="${SALES_PATH}/${id}/buyers">Buyers<span class="hidden"> of ${title}</span></a>
+                <a href="${buyersPath(id)}">Buyers<span class="hidden"> of ${title}</span></a>
               </li>`,
           )}
         </ul>
@@ -271,10 +272,8 @@ function gameRow(
       }
     </td>
     <td class="actions">
-      <a class="button quiet" href="${SALES_PATH}/${id}/buyers"
-        >Buyers<span class="hidden"> of ${title}</span></a
-      >
-      <a class="button quiet" href="${withQuery(`${SALES_PATH}/${id}/buyers.csv`, { from, to })}"
+      <a class="button quiet" href="${buyersPath(id)}">Buyers<span class="hidden"> of ${title}</span></a>
+      <a class="button quiet" href="${withQuery(`${buyersPath(id)}.csv`, { from, to })}"
         >CSV<span class="hidden"> of the sales of ${title}</span></a
       >
     </td>

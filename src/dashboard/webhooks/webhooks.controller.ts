@@ -138,6 +138,15 @@ export class WebhooksController {
     return seeOther(webhookPath(id));
   }
 
+  @Post(':webhook_id/enable')
+  @SignedIn()
+  async enable(@Param('webhook_id') webhook_id: string, @CurrentVisitor() visitor: SignedInVisitor) {
+    const { id } = await this.find(visitor, webhook_id);
+    if (await this.webhooks.enable(id, visitor.user.id, visitor.by))
+      await this.sessions.setNotice(visitor.token, { done: 'The webhook is enabled.' });
+    return seeOther(webhookPath(id));
+  }
+
   @Get(':webhook_id/delete')
   @SignedIn()
   async confirmDeletion(@Param('webhook_id') webhook_id: string, @CurrentVisitor() visitor: SignedInVisitor) {

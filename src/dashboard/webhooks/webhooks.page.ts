@@ -168,10 +168,11 @@ export const onePage = (
         </dl>
         ${
           webhook.ended_at &&
-          html`<p>
-            Your receiver responded 410 Gone, so it gets no more messages. To receive them again, delete this
-            webhook and add a new one.
-          </p>`
+          html`<form method="post" action="${path}/enable" class="stack">
+            ${formToken(visitor)}
+            <p>Your receiver responded 410 Gone, so it gets no more messages.</p>
+            <div class="buttons"><button>Enable again</button></div>
+          </form>`
         }
         <form method="post" action="${path}/test" class="buttons">
           ${formToken(visitor)}

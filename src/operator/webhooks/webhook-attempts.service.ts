@@ -46,17 +46,23 @@ const NEWEST = longRead<Omit<WebhookAttempt, 'webhook' | 'data'>>(
    FROM webhook_attempts WHERE webhook_id = $1 ORDER BY id DESC LIMIT ${MAX_ATTEMPTS}`,
 );
 
-export type PurchaseAttempt = Pick<
-  WebhookAttempt,
-  'id' | 'webhook_id' | 'event' | 'attempted_at' | 'outcome'
-> &
-  Pick<Webhook, 'url'>;
+/** An attempt to deliver a message about a purchase, or the next attempt of a pending message. */
+export interface PurchaseDelivery extends Pick<WebhookAttempt, 'webhook_id' | 'event'>, Pick<Webhook, 'url'> {
+  /** Of a pending message, the earliest time of its next attempt. */
+  at: string;
+  /** Null: the message is pending. */
+  outcome: string | null;
+}
 
-export const OF_PURCHASE = longRead<PurchaseAttempt>(
-  'webhook_attempts_of_purchase',
-  `SELECT a.id, a.webhook_id, w.url, a.event, a.attempted_at, a.outcome
-   FROM webhook_attempts a JOIN webhooks w ON w.id = a.webhook_id
-   WHERE a.purchase_id = $2 AND w.user_id = $1 ORDER BY a.id DESC LIMIT ${MAX_ATTEMPTS}`,
+const OF_PURCHASE = longRead<PurchaseDelivery>(
+  'webhook_deliveries_of_purchase',
+  `(SELECT d.webhook_id, w.url, d.event, greatest(d.due_at, w.paused_until) AS at, NULL AS outcome
+    FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
+    WHERE d.purchase_id = $2 AND w.user_id = $1 ORDER BY at LIMIT ${MAX_ATTEMPTS})
+   UNION ALL
+   (SELECT a.webhook_id, w.url, a.event, a.attempted_at, a.outcome
+    FROM webhook_attempts a JOIN webhooks w ON w.id = a.webhook_id
+    WHERE a.purchase_id = $2 AND w.user_id = $1 ORDER BY a.id DESC LIMIT ${MAX_ATTEMPTS})`,
 );
 
 /** Sends messages, and records what came of those of users. */
@@ -98,8 +104,8 @@ export class WebhookAttempts {
     await this.database.rows(RECORD, [webhook.id, ...values]);
   }
 
-  /** The newest attempts to notify a user's webhooks of a purchase. */
-  ofPurchase(user_id: number, purchase_id: number): Promise<PurchaseAttempt[]> {
+  /** The messages to a user's webhooks about a purchase: pending ones, then the newest attempts. */
+  ofPurchase(user_id: number, purchase_id: number): Promise<PurchaseDelivery[]> {
     return this.database.rows(OF_PURCHASE, [user_id, purchase_id]);
   }
 

@@ -20,6 +20,7 @@ export class WebhookDelivery {
   @Column('text')
   event: WebhookEvent;
 
+  @Index('webhook_deliveries_purchase_id_idx')
   @Column('bigint')
   purchase_id: number;
 

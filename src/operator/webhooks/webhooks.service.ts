@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { isIP } from 'node:net';
 import { Injectable, Logger } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { IsNull, type Repository } from 'typeorm';
+import { IsNull, Not, type Repository } from 'typeorm';
 import { lockUser } from '../../auth/accounts/lock-user';
 import { Audit } from '../../auth/audit';
 import { peppersOf } from '../../auth/api-key';
@@ -166,6 +166,16 @@ export class WebhooksService {
   async end(id: number): Promise<void> {
     if ((await this.database.rows(END, [id])).length === 0) return;
     this.audit.record({ event: 'webhook.disabled', webhook_id: id });
+  }
+
+  /** Notifies a disabled webhook again; false: no such webhook of the user, or it isn't disabled. */
+  async enable(id: number, user_id?: number, by: Actor = {}): Promise<boolean> {
+    const { affected } = await this.webhooks.update(
+      { id, ended_at: Not(IsNull()), ...(user_id !== undefined && { user_id }) },
+      { ended_at: null, paused_until: null },
+    );
+    if (affected) this.audit.record({ event: 'webhook.enabled', ...by, webhook_id: id });
+    return affected === 1;
   }
 
   private opened({ id, url, secret }: Pick<Webhook, 'id' | 'url' | 'secret'>): Buffer {

@@ -23,7 +23,7 @@ const fields = [
   optional('visibility', oneOf(GAME_VISIBILITIES), 'public'),
   time('published_at', 'without it the game is not published'),
   timeOrNow('created_at'),
-  optional('min_price', minorUnits, '0', { meaning: 'minimum price in minor units' }),
+  optional('min_price', minorUnits, '0', { meaning: 'minimum price in US cents' }),
   optional('cover_url', url),
   optional('views_count', count, '0'),
   optional('downloads_count', count, '0'),
