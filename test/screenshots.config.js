@@ -1,4 +1,4 @@
-/** For `npx jest --config test/screenshots.config.js`: one run that makes pictures instead of claims. */
+/** Configuration for `npx jest --config test/screenshots.config.js`, a run that takes screenshots. */
 module.exports = {
   ...require('../jest.config'),
   rootDir: '..',

@@ -102,7 +102,7 @@ beforeAll(async () => {
 afterAll(() => browser?.close());
 
 test.each(Object.entries(LOOKS))(
-  'pictures: %s',
+  'takes screenshots: %s',
   async (name, look) => {
     const window = await Window.open(browser, baseUrl(), look);
     const { page } = window;

@@ -16,7 +16,7 @@ import {
 type Change = (folder: string) => void;
 const collector = 'OTEL_EXPORTER_OTLP_ENDPOINT=http://collector.monitoring:4318';
 
-/** Each way in which docs/guides/kubernetes.md and docs/explanation/scaling.md have the manifests used. */
+/** Each way in which docs/guides/kubernetes.md and docs/explanation/scaling.md use the manifests. */
 const WAYS: [environment: string, how: string, changes: Change[]][] = [
   ['staging', 'as it is', []],
   ['production', 'as it is', []],
@@ -62,7 +62,7 @@ withKubectl.describe.each(WAYS)('%s, %s', (environment, how, changes) => {
   });
   const dns: Endpoint = { namespace: 'kube-system', labels: { 'k8s-app': 'kube-dns' } };
 
-  /** The pods behind a name: a pooler of these manifests, a database of them, or what is in another namespace. */
+  /** The pods behind a host name: a pooler of these manifests, a database, or something in another namespace. */
   function behind(host: string): Endpoint {
     const [name = '', elsewhere] = host.split('.');
     if (elsewhere) return { namespace: elsewhere };
@@ -76,18 +76,18 @@ withKubectl.describe.each(WAYS)('%s, %s', (environment, how, changes) => {
   const PORTS: Record<string, number> = { 'postgresql:': 5432, 'redis:': 6379, 'http:': 80, 'https:': 443 };
   const addresses = (name: 'api' | 'migrate') =>
     Object.entries(environmentVariables(rendered[name], one(rendered.service, 'ConfigMap')))
-      // The service doesn't call its own address, and signs URLs of the bucket without calling it.
+      // The service doesn't call its own URL, and signs URLs of the bucket without calling it.
       .filter(
         ([setting, value]) =>
           !/^(PUBLIC_URL|STORE_URL|FILES_S3_ENDPOINT)$/.test(setting) && value.includes('://'),
       )
       .map(([setting, value]) => [setting, new URL(value)] as const);
 
-  it.each(['api', 'migrate'] as const)('%s may reach every address of its settings, and DNS', (name) => {
+  it.each(['api', 'migrate'] as const)('%s may reach every URL of its settings, and DNS', (name) => {
     const found = addresses(name);
     expect(found.map(([setting]) => setting)).toContain('DATABASE_URL');
     for (const [setting, url] of found) {
-      // The migration is given all settings of the service and uses the database alone.
+      // The migration gets all settings of the service but uses only the database.
       if (name === 'migrate' && setting !== 'DATABASE_URL') continue;
       const port = { port: Number(url.port) || PORTS[url.protocol]! };
       expect([setting, rejections(manifests, pod(name), behind(url.hostname), port)]).toEqual([setting, []]);
@@ -95,12 +95,12 @@ withKubectl.describe.each(WAYS)('%s, %s', (environment, how, changes) => {
     for (const protocol of ['UDP', 'TCP'] as const)
       expect(rejections(manifests, pod(name), dns, { port: 53, protocol })).toEqual([]);
   });
-  it('names what was chosen', () => {
+  it('contains the chosen variant', () => {
     const names = addresses('api').map(([setting]) => setting);
     expect(names.includes('OTEL_EXPORTER_OTLP_ENDPOINT')).toBe(how === 'with traces');
     expect(names).toContain('REDIS_URL');
   });
-  it('has all settings of a bucket where it is in use', () => {
+  it('has all settings of a bucket if one is used', () => {
     const settings = settingsOf(rendered.api, one(rendered.service, 'ConfigMap'));
     expect(settings).toMatchObject(
       /bucket/.test(how)
@@ -116,7 +116,7 @@ withKubectl.describe.each(WAYS)('%s, %s', (environment, how, changes) => {
       if (name.startsWith('FILES_S3_') && name.endsWith('_FILE'))
         expect(mounted).toContain(value!.replace(/\/[^/]+$/, ''));
   });
-  it('reads and writes one database, the restored one where that is in use', () => {
+  it('uses one database, the restored one if that is used', () => {
     const clusters = (['api', 'migrate'] as const)
       .flatMap(addresses)
       .filter(([, { protocol }]) => protocol === 'postgresql:')
@@ -124,7 +124,7 @@ withKubectl.describe.each(WAYS)('%s, %s', (environment, how, changes) => {
     const expected = /restored/.test(how) ? 'gamewharf-db-restored' : 'gamewharf-db';
     expect(new Set(clusters)).toEqual(new Set([expected]));
   });
-  it('calls each database by a name that its certificate has', () => {
+  it('calls each database by a name in its certificate', () => {
     for (const [, { protocol, hostname, searchParams }] of addresses('api')) {
       if (protocol !== 'postgresql:') continue;
       expect(searchParams.get('sslmode')).toBe('verify-full');
@@ -143,7 +143,7 @@ withKubectl.describe.each(WAYS)('%s, %s', (environment, how, changes) => {
       expect(rejections(manifests, from, dns, { port: 53, protocol: 'UDP' })).toEqual([]);
     }
   });
-  it('lets the Ingress controller in, and Prometheus to the metrics of all', () => {
+  it('lets the Ingress controller in, and Prometheus to all metrics', () => {
     const monitoring = { namespace: 'monitoring' };
     const cases: [Endpoint, Endpoint, Port][] = [
       [{ namespace: 'ingress-nginx' }, pod('api'), { port: 8080 }],
@@ -158,7 +158,7 @@ withKubectl.describe.each(WAYS)('%s, %s', (environment, how, changes) => {
     for (const [from, to, port] of cases)
       expect([port, rejections(manifests, from, to, port)]).toEqual([port, []]);
   });
-  it('lets the service out to the internet for webhooks and files put, and not without', () => {
+  it('lets the service reach the internet only for webhooks and files put', () => {
     for (const address of ['203.0.113.7', '2001:db8::7'])
       expect(rejections(manifests, pod('api'), { address }, { port: 443 })).toEqual(
         /webhooks|write/.test(how) ? [] : ['egress'],
@@ -175,7 +175,7 @@ withKubectl.describe.each(WAYS)('%s, %s', (environment, how, changes) => {
     ['webhooks to a private IPv6 address', () => [pod('api'), { address: 'fd00::1' }, { port: 443 }]],
     ['webhooks to another port', () => [pod('api'), { address: '203.0.113.7' }, { port: 25 }]],
     ['the migration to the internet', () => [pod('migrate'), { address: '203.0.113.7' }, { port: 443 }]],
-    ['anybody to the migration', () => [pod('api'), pod('migrate'), { port: 8080 }]],
+    ['anyone to the migration', () => [pod('api'), pod('migrate'), { port: 8080 }]],
     [
       'the Ingress controller to the metrics',
       () => [{ namespace: 'ingress-nginx' }, pod('api'), { port: 9464 }],

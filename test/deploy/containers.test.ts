@@ -20,7 +20,7 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
   });
 
   describe('containers', () => {
-    it('run as a user that is not root', () => {
+    it('run as a non-root user', () => {
       for (const { spec } of rendered.pods) {
         expect(spec.securityContext.runAsNonRoot).toBe(true);
         expect(spec.securityContext.runAsUser).toBeGreaterThan(0);
@@ -34,7 +34,7 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
       for (const { spec } of rendered.pods)
         expect(spec.securityContext.seccompProfile.type).toBe('RuntimeDefault');
     });
-    it('hold no Linux capability', () => {
+    it('have no Linux capabilities', () => {
       for (const { securityContext } of rendered.containers)
         expect(securityContext.capabilities).toEqual({ drop: ['ALL'] });
     });
@@ -48,7 +48,7 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
       for (const { spec } of rendered.pods) expect(spec.automountServiceAccountToken).toBe(false);
       expect(one(rendered.service, 'ServiceAccount').automountServiceAccountToken).toBe(false);
     });
-    it('get no environment variables made of the Services around them', () => {
+    it('get no environment variables generated from Services', () => {
       for (const { spec } of rendered.pods) expect(spec.enableServiceLinks).toBe(false);
     });
     it('share nothing with their host', () => {
@@ -59,7 +59,7 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
       for (const { ports } of rendered.containers)
         for (const port of ports ?? []) expect(port.hostPort).toBeUndefined();
     });
-    it('run an image of an exact version', () => {
+    it('run an image with an exact version', () => {
       for (const { image } of rendered.containers)
         expect(image).toMatch(/^[\w.-]+\.[\w./-]+(:\d+\.\d+\.\d+[\w.-]*|@sha256:[0-9a-f]{64})$/);
     });
@@ -68,7 +68,7 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
       expect(rendered.migrate.envFrom).toEqual(rendered.api.envFrom);
       expect(one(rendered.migration, 'ConfigMap')).toEqual(one(rendered.service, 'ConfigMap'));
     });
-    it('ask for CPU and memory, and have a ceiling of memory', () => {
+    it('request CPU and memory, and limit memory', () => {
       for (const { resources } of rendered.containers) {
         expect(resources.requests).toMatchObject({ cpu: expect.any(String), memory: expect.any(String) });
         expect(mebibytes(resources.limits.memory ?? '')).toBeGreaterThanOrEqual(
@@ -79,7 +79,7 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
     it('are never throttled while their machine has idle cores', () => {
       for (const { resources } of rendered.containers) expect(resources.limits.cpu).toBeUndefined();
     });
-    it('mount everything read-only but a bounded /tmp', () => {
+    it('mount everything read-only except a bounded /tmp', () => {
       for (const { spec } of rendered.pods) {
         const writable = spec.containers
           .flatMap(({ volumeMounts }) => volumeMounts)
@@ -109,7 +109,7 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
         expect(value).not.toContain('@');
       }
     });
-    it('named by a _FILE setting are mounted where it says', () => {
+    it('named by a _FILE setting are mounted at its path', () => {
       for (const { spec } of rendered.pods) {
         for (const { env, volumeMounts } of spec.containers) {
           for (const { name, value } of env.filter((entry) => entry.name.endsWith('_FILE'))) {
@@ -123,13 +123,13 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
         }
       }
     });
-    it('of the database authority stay out of the pods: the certificate only, not its key', () => {
+    it('of the database authority stay out of the pods: only the certificate, not its key', () => {
       for (const { spec } of rendered.pods) {
         const authority = spec.volumes.find(({ secret }) => secret?.secretName.endsWith('-ca'));
         expect(authority?.secret?.items).toEqual([{ key: 'ca.crt', path: 'ca.crt' }]);
       }
     });
-    it('are all named in docs/guides/kubernetes.md', () => {
+    it('are all listed in docs/guides/kubernetes.md', () => {
       const page = readFileSync(path.join(kubernetes, '..', '..', 'docs', 'guides', 'kubernetes.md'), 'utf8');
       const names = [
         ...rendered.containers.flatMap(({ env }) =>
@@ -153,7 +153,7 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
     it('never load demo data', () => {
       expect(one(rendered.service, 'ConfigMap').data).toMatchObject({ DEMO_DATA: 'false' });
     });
-    it('have a name made of their content, so that a change rolls out', () => {
+    it('are named by their content, so that a change rolls out', () => {
       const { name } = one(rendered.service, 'ConfigMap').metadata;
       expect(name).toMatch(/^gamewharf-settings-[a-z0-9]{10}$/);
       expect(rendered.api.envFrom).toEqual([{ configMapRef: { name } }]);
@@ -167,7 +167,7 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
         });
       }
     });
-    it('are ones that the service has', () => {
+    it('exist in the service', () => {
       const settings = [...SETTING_NAMES, ...SECRET_NAMES.map((name) => `${name}_FILE`)];
       expect(
         Object.keys(one(rendered.service, 'ConfigMap').data ?? {}).filter((name) => !settings.includes(name)),
@@ -185,14 +185,14 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
       for (const container of rendered.containers)
         expect(() => settingsOf(container, settings)).not.toThrow();
     });
-    it('listen on the ports that the container declares', () => {
+    it('match the ports that the container declares', () => {
       const ports = new Map(
         rendered.api.ports?.map(({ name, containerPort }) => [name, String(containerPort)]),
       );
       expect(variable(rendered.api, 'PORT')?.value).toBe(ports.get('http'));
       expect(variable(rendered.api, 'METRICS_PORT')?.value).toBe(ports.get('metrics'));
     });
-    it('give the public address of the API the host of the Ingress', () => {
+    it('use the host of the Ingress as the public URL of the API', () => {
       const hosts = one(rendered.service, 'Ingress').spec.rules.map(({ host }) => `https://${host}`);
       const { PUBLIC_URL, STORE_URL } = one(rendered.service, 'ConfigMap').data ?? {};
       expect([PUBLIC_URL, STORE_URL]).toEqual(hosts);

@@ -27,7 +27,7 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
       topologyKey: 'kubernetes.io/hostname',
     });
   });
-  it('acknowledges nothing that only one machine has, and promotes no machine that misses any of it', () => {
+  it('acknowledges only writes on two machines, and promotes only a machine with all of them', () => {
     expect(cluster().postgresql.synchronous).toEqual({
       method: 'any',
       number: 1,
@@ -41,13 +41,13 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
   it('keeps the parameters of statements out of its log', () => {
     expect(cluster().postgresql.parameters.log_parameter_max_length).toBe('0');
   });
-  it('gives PostgreSQL no more shared memory than half of what its pod has', () => {
+  it("limits shared memory to half of the pod's memory", () => {
     const { requests } = cluster().resources as { requests: { memory: string } };
     expect(mebibytes(cluster().postgresql.parameters.shared_buffers ?? '')).toBeLessThanOrEqual(
       mebibytes(requests.memory) / 2,
     );
   });
-  it('archives every change and is backed up every day, into a store that is there', () => {
+  it('archives every change and is backed up daily to an existing store', () => {
     const store = one(rendered.database, 'ObjectStore');
     expect(only(cluster().plugins)).toMatchObject({
       isWALArchiver: true,
@@ -61,7 +61,7 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
     });
     expect(backup.schedule).toMatch(/^\d+ \d+ \d+ \* \* \*$/);
   });
-  it('is reached through a pooler in transaction mode that follows prepared statements', () => {
+  it('uses a pooler in transaction mode that supports prepared statements', () => {
     expect(pooler().cluster.name).toBe(one(rendered.database, 'Cluster').metadata.name);
     expect(pooler().pgbouncer.poolMode).toBe('transaction');
     expect(Number(pooler().pgbouncer.parameters.max_prepared_statements)).toBeGreaterThan(0);
@@ -70,7 +70,7 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
   it('is migrated without the pooler, which would lose the lock', () => {
     expect(databaseUrl(rendered.migrate).hostname).toBe('gamewharf-db-rw');
   });
-  it('proves its name to its clients, with a certificate that has that name', () => {
+  it('has a certificate with its name, which clients verify', () => {
     for (const container of rendered.containers) {
       const url = databaseUrl(container);
       expect(url.searchParams.get('sslmode')).toBe('verify-full');
@@ -79,23 +79,23 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
       expect(['gamewharf-db-rw', ...cluster().certificates.serverAltDNSNames]).toContain(url.hostname);
     }
   });
-  it('has room for all connections of its poolers, with some left for migrations and people', () => {
+  it('allows all connections of its poolers, with a reserve for migrations and people', () => {
     const connections = pooler().instances * Number(pooler().pgbouncer.parameters.default_pool_size);
     expect(connections).toBeLessThanOrEqual(Number(cluster().postgresql.parameters.max_connections) - 20);
   });
-  it('has poolers with room for all replicas, one pooler away', () => {
+  it('has poolers for the connections of all replicas, even without one pooler', () => {
     const clients = (pooler().instances - 1) * Number(pooler().pgbouncer.parameters.max_client_conn);
     const perReplica = settingsOf(rendered.api, one(rendered.service, 'ConfigMap')).DATABASE_POOL_SIZE;
     expect(
       one(rendered.service, 'HorizontalPodAutoscaler').spec.maxReplicas * perReplica,
     ).toBeLessThanOrEqual(clients);
   });
-  it('lives in a namespace where only restricted pods may run', () => {
+  it('is in a namespace that allows only restricted pods', () => {
     expect(one(rendered.database, 'Namespace').metadata.labels).toMatchObject({
       'pod-security.kubernetes.io/enforce': 'restricted',
     });
   });
-  it('shares that namespace with the service and with nothing else', () => {
+  it('shares that namespace only with the service', () => {
     const { name } = one(rendered.database, 'Namespace').metadata;
     for (const { kind, metadata } of rendered.everything)
       if (kind !== 'Namespace') expect(metadata.namespace).toBe(name);

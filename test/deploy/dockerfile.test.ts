@@ -3,7 +3,7 @@ import path from 'node:path';
 import { SECRET_NAMES, SETTING_NAMES } from '../../src/platform/config/settings';
 import { kubernetes } from '../support/manifests';
 
-/** Each name in capitals and underscores that a file holds. */
+/** Each uppercase name with underscores in a file. */
 const namesIn = (file: string) =>
   readFileSync(file, 'utf8').match(/\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b/g) ?? [];
 
@@ -20,10 +20,10 @@ describe('Dockerfile', () => {
       'FROM ${NODE_IMAGE} AS runtime',
     ]);
   });
-  it('builds by the script that the tests run', () => {
+  it('builds with the script that the tests run', () => {
     expect(lines).toContain('RUN node tools/scripts/build-image-tree.mjs /image');
   });
-  it('runs as a numbered user that does not own the code', () => {
+  it('runs as a numeric user that does not own the code', () => {
     expect(runtime).toMatch(/^COPY --from=build --chown=0:0 \/image \/app$/m);
     expect(runtime.match(/^USER .*$/gm)).toEqual(['USER 1000:1000']);
   });
@@ -31,7 +31,7 @@ describe('Dockerfile', () => {
     expect(lines.at(-1) === '' ? lines.at(-2) : lines.at(-1)).toMatch(/^CMD \["node", /);
     expect(text).not.toContain('--max-old-space-size');
   });
-  it('says what it is: name, licence, version and base', () => {
+  it('has labels with its name, license, version and base', () => {
     const { version, license } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {
       version: string;
       license: string;
@@ -47,13 +47,13 @@ describe('Dockerfile', () => {
       'docker.io/library/${NODE_IMAGE}',
     ]);
   });
-  it('has no health check, which images in the OCI format lose', () => {
+  it('has no health check, which OCI images do not support', () => {
     expect(text).not.toMatch(/^HEALTHCHECK/m);
   });
-  it('holds no secret and takes none while it is built', () => {
+  it('contains no secret and uses none during the build', () => {
     expect(text).not.toMatch(/^(ARG|ENV).*(TOKEN|PASSWORD|PEPPER|SECRET)/m);
   });
-  it('copies only what .dockerignore lets in', () => {
+  it('copies only what .dockerignore allows', () => {
     const allowed = readFileSync(path.join(root, '.dockerignore'), 'utf8')
       .split('\n')
       .filter((line) => line.startsWith('!'))
@@ -75,7 +75,7 @@ describe('names of settings', () => {
       .map((entry) => path.join(entry.parentPath, entry.name)),
   ];
   const settings = [...SETTING_NAMES, ...SECRET_NAMES.map((name) => `${name}_FILE`)];
-  // Of builders, of the object store's Secret, of other images and systemd, and parts of a DATABASE_URL.
+  // Variables of builders, of the object store's Secret, of other images and systemd, and parts of a DATABASE_URL.
   const others = [
     'NODE_IMAGE',
     'SOURCE_DATE_EPOCH',
@@ -93,13 +93,13 @@ describe('names of settings', () => {
     'AF_UNIX',
   ];
 
-  it('in deploy/ and the Dockerfile, also in comments and alerts, are of settings that there are', () => {
+  it('in deploy/ and the Dockerfile exist, including in comments and alerts', () => {
     const named = new Set(files.flatMap(namesIn));
     expect([...named].filter((name) => !settings.includes(name) && !others.includes(name))).toEqual([]);
     expect(named).toContain('DATABASE_POOL_SIZE');
   });
 
-  it('that the image presets are of settings that there are', () => {
+  it('that the image presets exist', () => {
     const [, line = ''] = /^ENV (.*)$/m.exec(readFileSync(path.join(root, 'Dockerfile'), 'utf8')) ?? [];
     const preset = [...line.matchAll(/(\w+)=/g)].map(([, name]) => name);
     expect(preset).toContain('PORT');

@@ -26,7 +26,7 @@ let folder: string;
 let containers: Containers;
 let printed: string[];
 
-/** Of the script on this machine, with this machine's npm. */
+/** The result of the script on this machine, with this machine's npm. */
 function digestHere(): string | undefined {
   const tree = path.join(folder, 'tree');
   const script = path.join(root, 'tools', 'scripts', 'build-image-tree.mjs');
@@ -51,13 +51,13 @@ withContainers.describe('the image', () => {
 
   afterAll(() => containers?.remove(), 60_000);
 
-  it('is the same each time that it is built, and holds what the script makes on this machine', () => {
+  it('is reproducible, and contains what the script creates on this machine', () => {
     expect(containers.inspect('one').FromImageID).toBe(containers.inspect('two').FromImageID);
     const here = digestHere();
     expect(here).toMatch(/^sha256:/);
     expect(printed.map(digestOf)).toEqual([here, here]);
   });
-  it('says what it is and how it is run', () => {
+  it('has labels and a start command', () => {
     const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {
       version: string;
       scripts: Record<string, string>;
@@ -72,7 +72,7 @@ withContainers.describe('the image', () => {
       'org.opencontainers.image.base.name': `docker.io/library/${baseImage()}`,
     });
   });
-  it('adds to its base the service and the command, and nothing of the build', () => {
+  it('adds only the service and the command to its base, and nothing of the build', () => {
     const base = new Set(listOf(containers.filesOf(baseImage())));
     const added = listOf(containers.filesOf('one')).filter((name) => !base.has(name));
     expect(added.filter((name) => !name.startsWith('/app/'))).toEqual(['/usr/local/bin/gamewharf', '/app']);
@@ -88,7 +88,7 @@ withContainers.describe('the image', () => {
     );
     expect(files.filter((name) => /\.([cm]?ts|map)$/.test(name))).toEqual([]);
   });
-  it('has no program that runs with the rights of another user', () => {
+  it('has no setuid or setgid program', () => {
     const { stdout } = spawnSync(
       'find',
       [containers.filesOf('one'), '-xdev', '-perm', '/6000', '-type', 'f'],
@@ -99,14 +99,14 @@ withContainers.describe('the image', () => {
     expect(stdout).toBe('');
   });
 
-  describe('run as the production overlay has it', () => {
+  describe('run like in the production overlay', () => {
     let rendered: Environment;
     let database: EmbeddedPostgres;
     let redis: TestRedis | undefined;
     let service: string;
     let port: number;
 
-    /** What Kubernetes makes of the container's manifest, as podman is told; ports and addresses are those of this machine. */
+    /** The container of the Kubernetes manifest as podman options; ports and addresses are those of this machine. */
     function optionsOf(container: Container, pod: Environment['pods'][0]): string[] {
       const { username, password, port: databasePort } = new URL(database.url);
       const variables: Record<string, string> = {
@@ -162,7 +162,7 @@ withContainers.describe('the image', () => {
       mkdirSync(certificates);
       const made = makeCertificate(certificates, ['gamewharf-db-pooler-rw', 'gamewharf-db-rw']);
       execFileSync('cp', [made.authority, path.join(folder, 'gamewharf-db-ca', 'ca.crt')]);
-      // PostgreSQL takes a key of root's that its own group may read; whose group that is, is not known here.
+      // PostgreSQL accepts a root-owned key that its own group can read; the owner of that group isn't known here.
       const group = spawnSync('id', ['-g', 'postgres'], { encoding: 'utf8' }).stdout.trim() || 'nogroup';
       execFileSync('chgrp', [group, made.key]);
       chmodSync(made.key, 0o640);
@@ -181,11 +181,11 @@ withContainers.describe('the image', () => {
       if (database) rmSync(database.dataDir, { recursive: true, force: true });
     });
 
-    it('rejects a database that was not migrated, with a command that is there', () => {
+    it('rejects a database that is not migrated, and names an existing command', () => {
       const { status, output } = containers.run('--rm', ...optionsOf(rendered.api, rendered.pods[0]), 'one');
       expect([status, output]).toEqual([1, expect.stringContaining('gamewharf migrate')]);
     }, 30_000);
-    it('migrates, and finds nothing to do the second time', () => {
+    it('migrates, and does nothing the second time', () => {
       for (let time = 0; time < 2; time++) expect(migrate()).toMatchObject({ status: 0 });
     }, 60_000);
     it('serves', async () => {
@@ -207,7 +207,7 @@ withContainers.describe('the image', () => {
       expect(limit).toBeGreaterThan(memory / 4);
       expect(limit).toBeLessThan((memory * 3) / 4);
     }, 30_000);
-    it('is the user, without rights, and on files that cannot be written', () => {
+    it('runs as the user, without capabilities, on read-only files', () => {
       expect(inside('id', '-u')).toBe('1000');
       const status = inside('cat', '/proc/1/status');
       expect(status).toMatch(/^CapEff:\s+0+$/m);
@@ -226,13 +226,13 @@ withContainers.describe('the image', () => {
       );
       expect(limit).toContain(String(512 * 2 ** 20));
     }, 30_000);
-    it('serves all requests while it drains, and ends with 0', async () => {
+    it('serves all requests while it drains, and exits with 0', async () => {
       const responses: unknown[] = [];
       let draining = true;
       const asking = (async () => {
         while (draining) {
           const response = await get('/wharf/latest?game_id=1&channel_name=windows').catch(() => undefined);
-          // Rejected: it has drained.
+          // The connection was refused: it has drained.
           if (!response) return;
           responses.push(response.status, response.headers.get('connection'));
           await moment(50);

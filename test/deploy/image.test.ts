@@ -24,7 +24,7 @@ const root = path.join(__dirname, '..', '..');
 const isRoot = process.getuid?.() === 0;
 const nobody = { uid: 65534, gid: 65534 };
 const asNobody = isRoot ? nobody : {};
-// Node may live where only root can go, in root's own home for one.
+// Node may be installed where only root has access, such as root's home.
 const reachable = !isRoot || spawnSync(process.execPath, ['--version'], asNobody).status === 0;
 if (!isRoot)
   console.warn('Not root: the image tree runs as this user, with its files read-only, and not as nobody.');
@@ -61,7 +61,7 @@ beforeAll(() => {
   }
   tree = path.join(work, 'app');
   printed = build(tree);
-  // As a container's read-only root is: neither files nor folders can be written, whoever owns them.
+  // Like a container's read-only root: files and folders can't be written, whoever owns them.
   for (const name of [...entries(tree), tree]) chmodSync(name, statSync(name).mode & 0o555);
 });
 
@@ -72,7 +72,7 @@ afterAll(() => {
 });
 
 describe('the image tree', () => {
-  it('has the service, the command, the migrations, production packages, and nothing else', () => {
+  it('contains only the service, the command, the migrations and production packages', () => {
     expect(readdirSync(tree).sort()).toEqual(['dist', 'node_modules', 'package.json', 'sbom.cdx.json']);
     expect(readdirSync(path.join(tree, 'dist')).sort()).toEqual(['migrations', 'src']);
     expect(existsSync(path.join(tree, 'dist', 'src', 'main.js'))).toBe(true);
@@ -84,18 +84,18 @@ describe('the image tree', () => {
     );
     expect(names).toEqual([]);
   });
-  it('has the native part of argon2, an optional package that is needed', () => {
+  it('has the native part of argon2, a required optional package', () => {
     expect(readdirSync(path.join(tree, 'node_modules', '@node-rs')).length).toBe(2);
   });
   it('has a bcrypt that loads', () => {
     execFileSync(process.execPath, ['-e', 'require("bcrypt")'], { cwd: tree });
   });
-  it('has what traces are written with, which is optional elsewhere', () => {
+  it('has the tracing packages, which are optional elsewhere', () => {
     const installed = readdirSync(path.join(tree, 'node_modules', '@opentelemetry'));
     for (const name of ['exporter-trace-otlp-http', 'resources', 'sdk-trace-base'])
       expect(installed).toContain(name);
   });
-  it('has every file of src/ that is no source', () => {
+  it('has every file of src/ that is not TypeScript', () => {
     const src = path.join(root, 'src');
     const others = entries(src)
       .filter((name) => statSync(name).isFile() && !name.endsWith('.ts'))
@@ -103,7 +103,7 @@ describe('the image tree', () => {
     expect(others.length).toBeGreaterThan(0);
     for (const name of others) expect(existsSync(path.join(tree, 'dist', 'src', name))).toBe(true);
   });
-  it('has no package of development', () => {
+  it('has no development packages', () => {
     const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {
       dependencies: Record<string, string>;
       devDependencies: Record<string, string>;
@@ -122,12 +122,12 @@ describe('the image tree', () => {
       entries(path.join(tree, 'dist')).filter((name) => /\.(test\.js|map|tsbuildinfo)$/.test(name)),
     ).toEqual([]);
   });
-  it('has the licences of its packages, and none of their pages', () => {
+  it('has the licenses of its packages, but not their documentation', () => {
     const names = entries(path.join(tree, 'node_modules')).map((name) => path.basename(name));
     expect(names.filter((name) => /^(readme|changelog)(\.(md|txt))?$/i.test(name))).toEqual([]);
     expect(names.filter((name) => /^licen[cs]e/i.test(name)).length).toBeGreaterThan(180);
   });
-  it('has a bill of materials that lists exactly the packages that are there', () => {
+  it('has a bill of materials that lists exactly its packages', () => {
     const { components, metadata } = JSON.parse(readFileSync(path.join(tree, 'sbom.cdx.json'), 'utf8')) as {
       components: { name: string; version: string; purl: string; hashes: unknown[] }[];
       metadata: { component: { name: string } };
@@ -140,14 +140,14 @@ describe('the image tree', () => {
     expect(components.map(({ name, version }) => `${name}@${version}`)).toEqual([...new Set(there)].sort());
     for (const { hashes } of components) expect(hashes).toHaveLength(1);
   });
-  it('is the same each time that it is built', () => {
+  it('is reproducible', () => {
     const again = path.join(work, 'again');
     const second = build(again);
     expect(digestOf(second)).toMatch(/^sha256:/);
     expect(digestOf(second)).toBe(digestOf(printed));
     expect([...new Set(entries(again).map((name) => statSync(name).mtimeMs))]).toEqual([1_700_000_000_000]);
   });
-  it('is not built into a folder that holds something', () => {
+  it('is not built into a folder that is not empty', () => {
     expect(() => build(tree)).toThrow('is not empty');
   });
 });
@@ -200,12 +200,12 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
     const attempt = node('-e', "require('node:fs').writeFileSync('written', '')");
     expect(attempt.stderr).toContain('EACCES');
   });
-  it('rejects a database that was not migrated, and says what to do', () => {
+  it('rejects a database that is not migrated with instructions', () => {
     const { status, stdout, stderr } = node('dist/src/main.js');
     expect(`${stdout}${stderr}`).toContain('gamewharf migrate');
     expect(status).toBe(1);
   });
-  it('migrates an empty database, and finds nothing to do the second time', () => {
+  it('migrates an empty database, and does nothing the second time', () => {
     for (let time = 0; time < 2; time++) {
       const { status, stdout, stderr } = node('dist/src/cli.js', 'migrate');
       expect([status, `${stdout}${stderr}`]).toEqual([0, expect.any(String)]);
@@ -234,16 +234,16 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
     const response = await get(environment.PORT, '/wharf/latest?game_id=1&channel_name=windows');
     expect([response.status, await response.json()]).toEqual([404, { errors: ['invalid game'] }]);
   });
-  test('really is that user', () => {
+  test('runs as that user', () => {
     const status = readFileSync(`/proc/${running.pid}/status`, 'utf8');
     expect(/^Uid:\s+(\d+)/m.exec(status)?.[1]).toBe(String(isRoot ? nobody.uid : process.getuid?.()));
   });
-  it('shows its metrics on their own port', async () => {
+  it('serves its metrics on their own port', async () => {
     const response = await get(environment.METRICS_PORT, '/metrics');
     expect(response.status).toBe(200);
     expect(await response.text()).toMatch(/^# TYPE \w+ (counter|gauge|histogram)$/m);
   });
-  test('ends by itself, without an error, when it is told to', async () => {
+  test('exits without an error on SIGTERM', async () => {
     expect(running.exitCode).toBeNull();
     const ended = once(running, 'exit');
     running.kill('SIGTERM');
@@ -251,7 +251,7 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
     expect(output).not.toContain('EACCES');
   });
 
-  /** What the Dockerfile has node run. */
+  /** The node command in the Dockerfile. */
   function argumentsAfter(instruction: string): string[] {
     const text = readFileSync(path.join(root, 'Dockerfile'), 'utf8').replaceAll('\\\n', ' ');
     const command = new RegExp(`${instruction}(\\[.*\\])$`, 'm').exec(text)?.[1];
@@ -267,7 +267,7 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
   }
 });
 
-/** Below the ports that the system gives to outgoing connections. */
+/** Below the ephemeral ports of the system. */
 async function freePort(): Promise<number> {
   for (;;) {
     const port = 20_000 + Math.floor(Math.random() * 12_000);

@@ -11,10 +11,10 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
   const poolerPod = { 'cnpg.io/poolerName': 'gamewharf-db-pooler-rw' };
   const databasePod = { 'cnpg.io/cluster': 'gamewharf-db' };
 
-  it('is closed to everything that no policy opens', () => {
+  it('denies everything that no policy allows', () => {
     expect(policy('default-deny')).toEqual({ podSelector: {}, policyTypes: ['Ingress', 'Egress'] });
   });
-  it('has a policy of its own for every pod, in both directions', () => {
+  it('has a policy for every pod in both directions', () => {
     for (const labels of [...rendered.pods.map((pod) => pod.labels), poolerPod, databasePod]) {
       const own = rendered.everything.filter(
         ({ kind, metadata, spec }) =>
@@ -23,7 +23,7 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
       expect(only(own).spec.policyTypes).toEqual(['Ingress', 'Egress']);
     }
   });
-  it('reaches the DNS of the cluster, by exactly its labels', () => {
+  it('allows the DNS of the cluster, by exactly its labels', () => {
     for (const { metadata, spec } of rendered.everything.filter(({ kind }) => kind === 'NetworkPolicy')) {
       if (metadata.name === 'default-deny') continue;
       const dns = only((spec.egress ?? []).filter(({ ports }) => ports.some(({ port }) => port === 53)));
@@ -36,7 +36,7 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
       expect(dns.ports.map(({ protocol }) => protocol).sort()).toEqual(['TCP', 'UDP']);
     }
   });
-  it('opens the metrics to the monitoring namespace alone', () => {
+  it('opens the metrics to the monitoring namespace only', () => {
     const open = (policy('gamewharf').ingress ?? []).filter(({ ports }) =>
       ports.some(({ port }) => port === 'metrics'),
     );
@@ -44,7 +44,7 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
       { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } } },
     ]);
   });
-  it('names no port that the container does not have', () => {
+  it('names only ports that the container has', () => {
     const names = rendered.api.ports?.map(({ name }) => name);
     for (const { ports } of policy('gamewharf').ingress ?? [])
       for (const { port } of ports) expect(names).toContain(port);
@@ -59,11 +59,11 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
       ]);
     }
   });
-  it('is entered by TLS on every host', () => {
+  it('requires TLS on every host', () => {
     const { tls, rules } = one(rendered.service, 'Ingress').spec;
     expect(tls.flatMap(({ hosts }) => hosts).sort()).toEqual(rules.map(({ host }) => host).sort());
   });
-  it('leads from outside to the public port alone', () => {
+  it('routes external requests only to the public port', () => {
     for (const { http } of one(rendered.service, 'Ingress').spec.rules) {
       for (const { backend } of http.paths)
         expect(backend.service).toEqual({ name: 'gamewharf', port: { name: 'http' } });
@@ -72,11 +72,11 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
       one(rendered.service, 'Service', 'gamewharf').spec.ports.map(({ targetPort }) => targetPort),
     ).toEqual(['http']);
   });
-  it('takes over nothing of the host of the store but the legacy API', () => {
+  it("takes over nothing of the store's host except the legacy API", () => {
     const legacy = one(rendered.service, 'Ingress').spec.rules[1];
     expect(legacy?.http.paths.map(({ path: prefix }) => prefix)).toEqual(['/api/1']);
   });
-  it('has its metrics scraped from the Service that carries them', () => {
+  it('has its metrics scraped from the Service that exposes them', () => {
     const { selector, endpoints } = one(rendered.service, 'ServiceMonitor').spec;
     const scraped = rendered.service.filter(
       ({ kind, metadata }) => kind === 'Service' && selects(selector, metadata.labels ?? {}),

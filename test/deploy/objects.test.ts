@@ -17,7 +17,7 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
     rendered = environmentOf(environment);
   });
 
-  it('every object is of a kind and version that exists, with known fields, and none missing', async () => {
+  it('every object has an existing kind and version, known fields, and all required ones', async () => {
     for (const manifest of rendered.everything)
       expect([manifest.metadata.name, await problemsOf(manifest)]).toEqual([manifest.metadata.name, []]);
   });
@@ -31,7 +31,7 @@ withKubectl.describe('both environments', () => {
     production = environmentOf('production').everything;
   });
 
-  it('share no namespace, no host and no place for backups', () => {
+  it('share no namespace, host or backup location', () => {
     const places = (all: Manifest[]) => [
       one(all, 'Namespace').metadata.name,
       ...one(all, 'Ingress').spec.rules.map(({ host }) => host),
@@ -39,7 +39,7 @@ withKubectl.describe('both environments', () => {
     ];
     expect(places(staging).filter((place) => places(production).includes(place))).toEqual([]);
   });
-  it('consist of the same objects, so that staging tries what production runs', () => {
+  it('consist of the same objects, so that staging tests what production runs', () => {
     const names = (all: Manifest[]) =>
       all
         .map(({ kind, metadata }) =>
@@ -48,7 +48,7 @@ withKubectl.describe('both environments', () => {
         .sort();
     expect(names(staging)).toEqual(names(production));
   });
-  it('differ where it counts: production has three replicas at least, on machines of their own, with shared limits', () => {
+  it('differ where it counts: production has at least three replicas on separate machines with shared limits', () => {
     expect(one(production, 'HorizontalPodAutoscaler').spec.minReplicas).toBeGreaterThanOrEqual(3);
     const { spec } = one(production, 'Deployment').spec.template;
     expect(spec.topologySpreadConstraints[1]?.whenUnsatisfiable).toBe('DoNotSchedule');
@@ -73,24 +73,21 @@ describe('the schema check itself', () => {
       spec,
     }) as unknown as Manifest;
 
-  it('accepts what is right', async () => {
+  it('accepts valid objects', async () => {
     expect(await problemsOf(service({}))).toEqual([]);
     expect(
       await problemsOf(pooler({ cluster: { name: 'db' }, pgbouncer: { poolMode: 'transaction' } })),
     ).toEqual([]);
   });
   it.each([
-    ['a misspelt field', service({ spec: { ports: [{ port: 80, targetport: 8080 }] } })],
+    ['a misspelled field', service({ spec: { ports: [{ port: 80, targetport: 8080 }] } })],
     ['a missing field', service({ spec: { ports: [{ name: 'http' }] } })],
     ['a wrong type', service({ spec: { ports: 80 } })],
-    [
-      'a version that was removed',
-      service({ apiVersion: 'policy/v1beta1', kind: 'PodDisruptionBudget', spec: {} }),
-    ],
-    ['a kind that nobody knows', service({ kind: 'Servise' })],
+    ['a removed version', service({ apiVersion: 'policy/v1beta1', kind: 'PodDisruptionBudget', spec: {} })],
+    ['an unknown kind', service({ kind: 'Servise' })],
     ['a custom resource without a required field', pooler({ cluster: { name: 'db' } })],
     [
-      'a custom resource with a misspelt field',
+      'a custom resource with a misspelled field',
       pooler({ cluster: { name: 'db' }, pgbouncer: { poolmode: 'transaction' } }),
     ],
     [
@@ -102,7 +99,7 @@ describe('the schema check itself', () => {
   });
 });
 
-it('deploy/kubernetes has no kustomization that these tests do not render', () => {
+it('these tests render every kustomization in deploy/kubernetes', () => {
   const found = readdirSync(kubernetes, { recursive: true, encoding: 'utf8' })
     .filter((file) => path.basename(file) === 'kustomization.yaml')
     .map((file) => path.dirname(file).split(path.sep).join('/'))

@@ -18,7 +18,7 @@ const settingNames = [...SETTING_NAMES, ...SECRET_NAMES.map((name) => `${name}_F
 const variablesOf = (text: string) =>
   Object.fromEntries([...text.matchAll(/^(\w+)=(.*)$/gm)].map(([, name, value]) => [name!, value!]));
 const SECRETS: Record<string, string> = { DATABASE_URL: 'postgresql://gamewharf:x@127.0.0.1:5432/gamewharf' };
-/** What the service makes of them, with something likely in each file. */
+/** The settings that the service reads from them, with a plausible value for each file. */
 function settingsOf(variables: Record<string, string>) {
   const given = Object.entries(variables).map(([name, value]) => {
     const secret = name.replace(/_FILE$/, '');
@@ -57,23 +57,23 @@ describe('deploy/compose', () => {
   const file = variablesOf(read('deploy', 'compose', 'gamewharf.env'));
   const ours = [migrate, service];
 
-  it('runs the version that this is', () => {
+  it('runs the current version', () => {
     for (const { image } of ours) expect(image).toBe(`gamewharf:${manifest.version}`);
     expect(page).toContain(`--tag gamewharf:${manifest.version}`);
   });
-  it('gives both the settings that they need, and none that nobody knows', () => {
+  it('gives both the settings that they need, and no unknown ones', () => {
     for (const { environment } of ours) {
       expect(() => settingsOf({ NODE_ENV: 'production', ...file, ...environment })).not.toThrow();
       for (const name of Object.keys({ ...file, ...environment })) expect(settingNames).toContain(name);
     }
     expect(file).toMatchObject({ PUBLIC_URL: expect.any(String), STORE_URL: expect.any(String) });
   });
-  it('reads its settings from a copy that git does not know', () => {
+  it('reads its settings from a copy that git ignores', () => {
     for (const { env_file } of ours) expect(env_file).toBe('settings.env');
     expect(page).toContain('cp gamewharf.env settings.env');
     expect(read('.gitignore').split('\n')).toContain('deploy/compose/settings.env');
   });
-  it('reads each secret from a file that the page has made', () => {
+  it('reads each secret from a file that the page creates', () => {
     for (const { environment, secrets } of [database, ...ours]) {
       for (const [name, value] of Object.entries(environment ?? {}))
         if (/PASSWORD|PEPPER|TOKEN|DATABASE_URL/.test(name))
@@ -90,7 +90,7 @@ describe('deploy/compose', () => {
     }
     expect(read('.gitignore').split('\n')).toContain('deploy/compose/secrets/');
   });
-  it('confines the service as the cluster does', () => {
+  it('confines the service like the cluster does', () => {
     for (const one of ours)
       expect(one).toMatchObject({
         user: '1000:1000',
@@ -100,27 +100,27 @@ describe('deploy/compose', () => {
         mem_limit: '512m',
       });
   });
-  it('lets only this machine in, and the database nobody', () => {
+  it('is reachable only from this machine, and the database from nowhere', () => {
     expect(service.ports).toEqual(['127.0.0.1:8080:8080']);
     expect([database.ports, migrate.ports]).toEqual([undefined, undefined]);
   });
-  it('leaves time to drain', () => {
+  it('allows enough time to drain', () => {
     const { DRAIN_SECONDS } = settingsOf({ NODE_ENV: 'production', ...file, ...service.environment });
     expect(parseInt(service.stop_grace_period!, 10)).toBeGreaterThanOrEqual(DRAIN_SECONDS! + 10);
   });
-  it('starts again what ends, but for a migration that is done', () => {
+  it('restarts what exits, except a completed migration', () => {
     expect([database, service, migrate].map(({ restart }) => restart)).toEqual([
       'unless-stopped',
       'unless-stopped',
       'on-failure',
     ]);
   });
-  it('adds Redis by a second file', () => {
+  it('adds Redis with a second file', () => {
     const { services } = parse(read('deploy', 'compose', 'compose.redis.yaml')) as Compose;
     const url = services.service!.environment!.REDIS_URL!;
     expect(Object.keys(services)).toContain(new URL(url).hostname);
   });
-  it('adds a bucket by a second file and the settings that gamewharf.env shows', () => {
+  it('adds a bucket with a second file and the settings shown in gamewharf.env', () => {
     const { services, secrets } = parse(read('deploy', 'compose', 'compose.bucket.yaml')) as Compose;
     const shown = variablesOf(
       read('deploy', 'compose', 'gamewharf.env').replaceAll('#FILES_S3_', 'FILES_S3_'),
@@ -139,7 +139,7 @@ describe('deploy/compose', () => {
   });
 });
 
-// Clients of the first API version have their key in the path, and nginx writes paths into both logs.
+// Clients of the first API version have their key in the path, and nginx logs paths in both logs.
 it('keeps paths out of the logs of nginx', () => {
   const [, server] = /\n((?: {4}.*\n)+? {4}location \/ \{)/.exec(page) ?? [];
   expect(server).toContain('access_log off;');
@@ -158,11 +158,11 @@ describe('deploy/systemd', () => {
   const hasAnalyze = spawnSync('systemd-analyze', ['--version']).status === 0;
   const withAnalyze = runIf(hasAnalyze, 'systemd-analyze is not installed');
 
-  it('gives the settings that are needed, and none that nobody knows', () => {
+  it('gives the required settings, and no unknown ones', () => {
     expect(settingsOf(variables)).toMatchObject({ NODE_ENV: 'production', PUBLIC_URL: expect.any(String) });
     for (const name of Object.keys(variables)) expect(settingNames).toContain(name);
   });
-  it('reads each secret from a credential that the page has made', () => {
+  it('reads each secret from a credential that the page creates', () => {
     const files = Object.values(variables).filter((value) => value.startsWith('%d/'));
     const credentials = valuesOf('LoadCredential').map((value) => value.split(':') as [string, string]);
     expect(files.map((value) => value.slice(3)).sort()).toEqual(credentials.map(([name]) => name).sort());
@@ -172,7 +172,7 @@ describe('deploy/systemd', () => {
     expect(`/usr/bin/${manifest.scripts['start:prod']}`).toBe(valuesOf('ExecStart')[0]);
     expect(valuesOf('ExecStartPre')).toEqual(['/usr/bin/node dist/src/cli.js migrate']);
   });
-  it('gives the command of the operator the same, and starts it from the same folder', () => {
+  it("runs the operator's command with the same settings from the same folder", () => {
     const command = read('deploy', 'systemd', 'gamewharf');
     const given = variablesOf(command);
     expect(settingsOf({ ...given, PUBLIC_URL: variables.PUBLIC_URL! }).NODE_ENV).toBe('production');
@@ -183,12 +183,13 @@ describe('deploy/systemd', () => {
     expect(command).toContain(`${valuesOf('WorkingDirectory')[0]}/dist/src/cli.js "$@"`);
     expect(page).toContain('install --mode=755 deploy/systemd/gamewharf /usr/local/bin/');
   });
-  it('leaves time to drain', () => {
+  it('allows enough time to drain', () => {
     const { DRAIN_SECONDS } = settingsOf(variables);
     expect(Number(valuesOf('TimeoutStopSec')[0])).toBeGreaterThanOrEqual(DRAIN_SECONDS! + 10);
   });
-  // systemd would delete all shared memory of `postgres` when the backup ends: the server's own, which then takes no connection.
-  it('leaves alone what the database server has in memory', () => {
+  // systemd would delete all shared memory of `postgres` when the backup ends, including that of the server, which then
+  // accepts no connection.
+  it('keeps the shared memory of the database server', () => {
     const backup = read('deploy', 'systemd', 'gamewharf-backup.service');
     expect(backup).toMatch(/^User=postgres$/m);
     expect(backup).not.toMatch(/^RemoveIPC=/m);
@@ -197,13 +198,13 @@ describe('deploy/systemd', () => {
     for (const name of readdirSync(folder).filter((one) => /\.(service|timer)$/.test(one)))
       expect(page).toContain(path.parse(name).name);
   });
-  withAnalyze.test('is what systemd understands', () => {
+  withAnalyze.test('is valid for systemd', () => {
     const copy = mkdtempSync(path.join(tmpdir(), 'gamewharf-units-'));
     try {
       cpSync(folder, copy, { recursive: true });
       const names = readdirSync(copy).filter((name) => /\.(service|timer)$/.test(name));
       for (const name of names) {
-        // Which programs this machine has is not what is asked.
+        // The test doesn't depend on the programs of this machine.
         const text = readFileSync(path.join(copy, name), 'utf8').replace(/^(Exec\w+=)\S+/gm, '$1/bin/true');
         writeFileSync(path.join(copy, name), text);
       }
@@ -217,7 +218,7 @@ describe('deploy/systemd', () => {
     }
   });
   withAnalyze.test.each(['gamewharf.service', 'gamewharf-backup.service'])(
-    '%s is rated under 2.0',
+    '%s has an exposure level under 2.0',
     (name) => {
       const args = ['security', '--offline=true', '--no-pager', '--threshold=20', path.join(folder, name)];
       const { status, stdout } = spawnSync('systemd-analyze', args, { encoding: 'utf8' });

@@ -18,7 +18,7 @@ import { delimiter, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-// `npm run package` as it stands, and then an empty folder with the tarball and what it depends on, and nothing of this project.
+// Runs `npm run package` unchanged, and creates a folder with only the tarball and its dependencies.
 jest.setTimeout(180_000);
 
 const OPERATOR_TOKEN = 'operator-token-of-the-package-test';
@@ -45,7 +45,7 @@ function run(program: string, args: string[], cwd: string, env: NodeJS.ProcessEn
   return stdout;
 }
 
-/** Links, which take no time, where both are on one disk. */
+/** Hard links, which are fast, if both are on one disk. */
 function copyTree(from: string, to: string): void {
   mkdirSync(to, { recursive: true });
   for (const name of readdirSync(from)) {
@@ -61,7 +61,7 @@ function copyTree(from: string, to: string): void {
   }
 }
 
-/** The packages of production, at the versions of the lock file; those of other platforms are not there. */
+/** The production packages at the versions of the lock file, without those of other platforms. */
 async function addDependencies(): Promise<void> {
   const script = pathToFileURL(join(root, 'tools', 'scripts', 'production-packages.mjs')).href;
   // jest cannot import() it.
@@ -74,7 +74,7 @@ async function addDependencies(): Promise<void> {
 
 beforeAll(async () => {
   work = mkdtempSync(join(tmpdir(), 'gamewharf-package-'));
-  // Root runs PostgreSQL as another account, which has to pass here.
+  // Root runs PostgreSQL as another account, which needs access here.
   chmodSync(work, 0o755);
   folder = join(work, 'empty');
   environment = {
@@ -96,7 +96,7 @@ beforeAll(async () => {
     JSON.stringify({ private: true, dependencies: { gamewharf: version } }),
   );
   await addDependencies();
-  // Makes the programs of packages, as an install does.
+  // Creates the programs of packages like an install does.
   run('npm', ['rebuild', '--ignore-scripts', 'gamewharf'], folder);
 });
 
@@ -109,7 +109,7 @@ afterAll(async () => {
   rmSync(work, { recursive: true, force: true });
 });
 
-test('the tarball has the compiled service, the migrations and the clients, and nothing else', () => {
+test('the tarball contains only the compiled service, the migrations and the clients', () => {
   const others = contents.filter(
     (name) =>
       !/^package\/(package\.json|README\.md|LICENSE|client\/((index|operator)\.(js|d\.ts)|(operator-)?api\.d\.ts))$/.test(
@@ -133,7 +133,7 @@ test('every compiled file has its source in this project', () => {
   expect(stale).toEqual([]);
 });
 
-test('it stays private, and needs no package of development', () => {
+test('the package is private and needs no development packages', () => {
   const manifest = readJson<Manifest>(folder, 'node_modules', 'gamewharf', 'package.json');
   const { devDependencies } = readJson<Manifest>(root, 'package.json');
   expect(manifest.private).toBe(true);
@@ -142,7 +142,7 @@ test('it stays private, and needs no package of development', () => {
   expect(Object.keys(manifest.dependencies).filter((name) => !has(name))).toEqual([]);
 });
 
-test('`npx gamewharf --help` shows the command, and a mistyped one is not the service', () => {
+test('`npx gamewharf --help` prints the help, and a mistyped command does not start the service', () => {
   expect(run('npx', ['gamewharf', '--help'], folder)).toMatch(/Usage: gamewharf[^]*migrate[^]*import/);
   expect(() => run('npx', ['gamewharf', 'migrte'], folder)).toThrow("unknown command 'migrte'");
 });
@@ -163,13 +163,13 @@ test('`npx gamewharf` in an empty folder starts the demo store on its own Postgr
   expect(existsSync(join(folder, 'node_modules', 'gamewharf', '.data'))).toBe(false);
 });
 
-test('its README is about the package, and not about a clone', () => {
+test('the README is about the package, not about a clone', () => {
   const readme = readFileSync(join(folder, 'node_modules', 'gamewharf', 'README.md'), 'utf8');
   expect(readme).toContain('npm install --ignore-scripts ./gamewharf-');
   expect(readme).not.toMatch(/npm (ci|test|start)|\]\((?!https:)/);
 });
 
-test('TypeScript files that use gamewharf/client and gamewharf/operator are checked, and work', () => {
+test('TypeScript files that use gamewharf/client and gamewharf/operator compile and work', () => {
   const [, address, key] = /listens on (\S+)[^]*?(gw_\w+)/.exec(printed)!;
   const files = ['shop.ts', 'checkout.ts'];
   for (const file of files) copyFileSync(join(__dirname, 'package-client', file), join(folder, file));
@@ -205,7 +205,7 @@ test('a signal to npx ends the service and its PostgreSQL', async () => {
   expect(existsSync(pid)).toBe(false);
 });
 
-test('no page says `npx gamewharf` before it has said what to install', () => {
+test('no page mentions `npx gamewharf` before the installation', () => {
   const pages = [
     'README.md',
     'CONTRIBUTING.md',

@@ -19,11 +19,11 @@ withKubectl.describe('restoring production', () => {
     restored = render(overlay('restore'));
   });
 
-  it('is made of valid objects', async () => {
+  it('consists of valid objects', async () => {
     for (const manifest of restored)
       expect([manifest.metadata.name, await problemsOf(manifest)]).toEqual([manifest.metadata.name, []]);
   });
-  it('reads the archive of the first database and writes one of its own', () => {
+  it('reads the archive of the first database and writes its own', () => {
     const { spec } = one(restored, 'Cluster');
     const source = only(spec.externalClusters).plugin.parameters;
     const written = only(spec.plugins).parameters.barmanObjectName;
@@ -32,7 +32,7 @@ withKubectl.describe('restoring production', () => {
     const first = one(render(overlay('database')), 'ObjectStore').spec.configuration.destinationPath;
     expect(one(restored, 'ObjectStore').spec.configuration.destinationPath).not.toBe(first);
   });
-  it('is configured as the first database is', () => {
+  it('is configured like the first database', () => {
     const first = one(render(overlay('database')), 'Cluster').spec;
     const second = one(restored, 'Cluster').spec;
     for (const field of [
@@ -46,11 +46,11 @@ withKubectl.describe('restoring production', () => {
     ])
       expect([field, second[field]]).toEqual([field, first[field]]);
   });
-  it('stands beside it under names of its own', () => {
+  it('uses names that the first database does not use', () => {
     const names = render(overlay('database')).map(({ kind, metadata }) => `${kind} ${metadata.name}`);
     for (const { kind, metadata } of restored) expect(names).not.toContain(`${kind} ${metadata.name}`);
   });
-  it('is put in use by one line, with its own credentials, for the service and the migration', () => {
+  it('is switched to with one line, with its own credentials, for the service and the migration', () => {
     const { pods } = changed(useRestored('production'), (folder) => environmentOf('production', folder));
     for (const { spec } of pods) {
       const container = only(spec.containers);
@@ -65,7 +65,7 @@ withKubectl.describe('restoring production', () => {
 });
 
 withKubectl.describe('all poolers', () => {
-  it('have the same parameters, and try a database that is back within a second', () => {
+  it('have the same parameters, and retry a database within a second', () => {
     const poolers = [...environmentOf('production').everything, ...render(overlay('restore'))].filter(
       ({ kind }) => kind === 'Pooler',
     );

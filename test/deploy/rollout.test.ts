@@ -15,30 +15,30 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
     rendered = environmentOf(environment);
   });
 
-  it('never has fewer replicas than before it began', () => {
+  it('never has fewer replicas than before', () => {
     expect(rendered.deployment.spec.strategy).toMatchObject({
       type: 'RollingUpdate',
       rollingUpdate: { maxUnavailable: 0 },
     });
     expect(rendered.deployment.spec.strategy.rollingUpdate.maxSurge).not.toBe(0);
   });
-  it('lets load balancers forget a pod before it starts to drain, and leaves time to drain', () => {
+  it('gives load balancers time to remove a pod before it drains, and enough time to drain', () => {
     const sleep = rendered.api.lifecycle?.preStop.sleep.seconds ?? 0;
     expect(sleep).toBeGreaterThanOrEqual(3);
-    // Five seconds more for the last responses, and as much again to close connections.
+    // Five seconds more for the last responses, and five to close connections.
     const needed = sleep + settingsOf(rendered.api, one(rendered.service, 'ConfigMap')).DRAIN_SECONDS! + 10;
     expect(rendered.deployment.spec.template.spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(
       needed,
     );
   });
-  it('sends requests only to a pod that is ready', () => {
+  it('sends requests only to a ready pod', () => {
     expect(rendered.api.readinessProbe?.httpGet).toEqual({ path: '/health/ready', port: 'http' });
   });
-  it('does not restart a pod because the database is away', () => {
+  it('does not restart a pod because the database is down', () => {
     expect(rendered.api.livenessProbe?.httpGet).toEqual({ path: '/health/live', port: 'http' });
     expect(rendered.api.startupProbe?.httpGet).toEqual({ path: '/health/live', port: 'http' });
   });
-  it('spreads replicas over zones and machines, each release by itself', () => {
+  it('spreads the replicas of each release over zones and machines', () => {
     const constraints = rendered.deployment.spec.template.spec.topologySpreadConstraints;
     expect(constraints.map(({ topologyKey }) => topologyKey)).toEqual([
       'topology.kubernetes.io/zone',
@@ -63,7 +63,7 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
     expect(minReplicas).toBeGreaterThanOrEqual(2);
     expect(maxReplicas).toBeGreaterThan(minReplicas);
   });
-  it('keeps a replica through the draining of machines, and lets machines drain', () => {
+  it('keeps a replica while machines are drained, and does not block draining', () => {
     const budget = one(rendered.service, 'PodDisruptionBudget').spec;
     expect(selects(budget.selector, rendered.deployment.spec.template.metadata.labels)).toBe(true);
     expect(budget.maxUnavailable).toBeGreaterThanOrEqual(1);
@@ -71,14 +71,14 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
       one(rendered.service, 'HorizontalPodAutoscaler').spec.minReplicas,
     );
   });
-  it('has its migration run before, a bounded number of times and no longer than a bound', () => {
+  it('runs its migration before, with limited retries and duration', () => {
     expect(rendered.migrate.command).toEqual(['gamewharf', 'migrate']);
     expect(rendered.job.spec.template.spec.restartPolicy).toBe('Never');
     expect(rendered.job.spec.backoffLimit).toBeLessThanOrEqual(5);
     expect(rendered.job.spec.activeDeadlineSeconds).toBeLessThanOrEqual(3600);
     expect(rendered.job.metadata.annotations).toMatchObject({ 'argocd.argoproj.io/hook': 'PreSync' });
   });
-  it('can be deleted without the data: neither namespace nor database is part of it', () => {
+  it('can be deleted without the data: neither the namespace nor the database is part of it', () => {
     const kinds = [...rendered.service, ...rendered.migration].map(({ kind }) => kind);
     for (const kind of ['Namespace', 'Cluster', 'PersistentVolumeClaim', 'ObjectStore'])
       expect(kinds).not.toContain(kind);
@@ -101,20 +101,20 @@ withKubectl.describe('the placement of production', () => {
       pending: 0,
     });
   });
-  it('goes on with two workers while the third is drained', () => {
+  it('continues on two workers while the third is drained', () => {
     expect(placement(pod.spec, [control, ...drained('worker-b')], 6)).toEqual({
       placed: { control: 0, 'worker-a': 3, 'worker-b': 0, 'worker-c': 3 },
       pending: 0,
     });
   });
-  it('puts no two replicas on one worker while another is free', () => {
+  it('never puts two replicas on one worker while another is free', () => {
     expect(placement(pod.spec, [control, ...workers], 3).placed).toMatchObject({
       'worker-a': 1,
       'worker-b': 1,
       'worker-c': 1,
     });
   });
-  it('finds no place for most of them where tainted machines count: the control', () => {
+  it('control: most remain pending if tainted machines count', () => {
     const counting = structuredClone(pod.spec);
     for (const constraint of counting.topologySpreadConstraints) delete constraint.nodeTaintsPolicy;
     expect(placement(counting, [control, ...workers], 6).pending).toBe(3);

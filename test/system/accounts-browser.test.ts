@@ -13,7 +13,7 @@ const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 const TABS_OUT_OF_VIEW = `[...document.querySelectorAll('.tabs [aria-current]')]
   .filter((tab) => tab.getBoundingClientRect().right > tab.closest('ul').getBoundingClientRect().right + 1)
   .map((tab) => tab.textContent)`;
-/** Texts that are cut off (tabs scroll), and borders of what one presses or fills in that lack 3:1 against what is around them. */
+/** Texts that are cut off (except scrolling tabs), and borders of controls with a contrast below 3:1. */
 const UNSEEN = `(() => {
   const shown = [...document.querySelectorAll('main *, header *')].filter((one) => one.checkVisibility());
   const cut = shown.filter((one) => !/^(INPUT|SELECT)$/.test(one.tagName) && !one.closest('.hidden') &&
@@ -87,7 +87,7 @@ inChromium.describe('in Chromium', () => {
     return (await response.json()) as Record<string, string>;
   }
 
-  /** A window that is signed in; whatever it complained about fails the test. */
+  /** A signed-in window; everything it reports fails the test. */
   async function within(
     work: (page: Page, window: Window) => Promise<void>,
     options: Parameters<typeof Window.open>[2] & { signedIn?: boolean } = {},
@@ -103,7 +103,7 @@ inChromium.describe('in Chromium', () => {
     }
   }
 
-  test('a key is made, copied, seen once, and revoked', () =>
+  test('creates a key, copies it, displays it once, and revokes it', () =>
     within(
       async (page) => {
         await page.getByRole('link', { name: 'Developers' }).click();
@@ -128,7 +128,7 @@ inChromium.describe('in Chromium', () => {
       { permissions: ['clipboard-read', 'clipboard-write'] },
     ));
 
-  test('a key that may only look, for a while: made, renamed, and rejected where it may not', () =>
+  test('creates a limited key that expires, renames it, and rejects it beyond its permissions', () =>
     within(async (page) => {
       await page.getByRole('link', { name: 'Developers' }).click();
       await page.getByRole('link', { name: 'New key' }).click();
@@ -140,7 +140,7 @@ inChromium.describe('in Chromium', () => {
       await page.getByRole('button', { name: 'Create key' }).click();
       await page.getByRole('alert').getByText('Select at least one permission').waitFor();
       await box.check();
-      // Permissions are only visible while they count.
+      // Permissions are only visible while they apply.
       await page.getByLabel('Everything that you can do over the API').check();
       expect(await box.isVisible()).toBe(false);
       await page.getByLabel('Only the selected permissions').check();
@@ -158,7 +158,7 @@ inChromium.describe('in Chromium', () => {
     }));
 
   test(
-    'the reference: found by typing, code with the reader’s key, which runs, and a request that is sent',
+    'finds an endpoint in the reference, runs its code with the reader’s key, and sends a request',
     () =>
       within(async (page) => {
         await page.goto('/docs');
@@ -169,7 +169,7 @@ inChromium.describe('in Chromium', () => {
         expect(await sql('SELECT scopes FROM api_keys WHERE label = $1', ['API reference'])).toEqual([
           { scopes: ['profile:me'] },
         ]);
-        // Other requests need a key of the reader's own.
+        // Other requests need the reader's own key.
         await page.getByLabel('An API key or a JWT').fill(user.key!);
         await page.getByLabel('Find an endpoint').fill('create collection');
         await page.getByText(/^1 of \d\d$/).waitFor();
@@ -193,7 +193,7 @@ inChromium.describe('in Chromium', () => {
         await create.getByRole('button', { name: 'Send request' }).click();
         await create.getByRole('region', { name: 'Your response' }).getByText('"collection"').waitFor();
         await page.getByLabel('Find an endpoint').fill('');
-        // The language is the same everywhere, and what is needed is filled in with examples.
+        // The chosen language applies to all endpoints, and required parameters contain examples.
         await page.locator('#purchasesPurchasesOf > summary').click();
         const purchases = page.locator('#purchasesPurchasesOf').getByRole('region', { name: 'Code' });
         expect(await purchases.innerText()).toMatch(/GetAsync\(".*\/games\/\d+\/purchases\?email=/);
@@ -204,7 +204,7 @@ inChromium.describe('in Chromium', () => {
     60_000,
   );
 
-  test('keyboard only: a webhook is added, tested, sent again, gets a new secret, and is deleted', async () => {
+  test('keyboard only: adds a webhook, tests it, resends a message, rotates its secret, and deletes it', async () => {
     const receiver = await Receiver.open(status(500, {}, 'not yet'));
     await within(async (page, window) => {
       const { keyboard } = page;
@@ -256,7 +256,7 @@ inChromium.describe('in Chromium', () => {
     closeReceivers();
   });
 
-  test('an application is registered, changed and deleted', () =>
+  test('registers an app, changes it and deletes it', () =>
     within(async (page) => {
       await page.getByRole('link', { name: 'Developers' }).click();
       await page.getByRole('link', { name: 'Your apps', exact: true }).click();
@@ -279,7 +279,7 @@ inChromium.describe('in Chromium', () => {
       await page.getByText('You haven’t registered any apps yet.').waitFor();
     }));
 
-  test('a collection is shown on the profile and hidden again', () =>
+  test('shows a collection on the profile and hides it again', () =>
     within(async (page) => {
       await page.locator('.account > summary').click();
       await page.getByRole('link', { name: 'Collections' }).click();
@@ -289,7 +289,7 @@ inChromium.describe('in Chromium', () => {
       await page.getByRole('status').getByText('is no longer on your profile').waitFor();
     }));
 
-  test('response_type=token: signing in on the way, consent, the token, remembered, taken back', () =>
+  test('response_type=token: signs in, asks for consent, returns the token, stores the consent, revokes it', () =>
     within(
       async (page) => {
         const client_id = await application();
@@ -325,7 +325,7 @@ inChromium.describe('in Chromium', () => {
       { signedIn: false },
     ));
 
-  test('signing in leads on to a remembered application: the browser lets the redirect pass', () =>
+  test('signs in and continues to an app with consent: the browser allows the redirect', () =>
     within(
       async (page, window) => {
         const client_id = await application();
@@ -390,7 +390,7 @@ inChromium.describe('in Chromium', () => {
       expect(response.status).toBe(200);
     }));
 
-  test('an application on this machine over IPv6 gets its response', () =>
+  test('redirects to an app on this machine over IPv6', () =>
     within(
       async (page) => {
         const client_id = await application(['http://[::1]/callback']);
@@ -402,7 +402,7 @@ inChromium.describe('in Chromium', () => {
             redirect_uri: 'http://[::1]:9/callback',
           }),
         );
-        // Nothing listens there: that the browser tries is what counts.
+        // Nothing listens there: the browser only has to try.
         const tried = page.waitForRequest((request) => request.url().startsWith('http://[::1]:9/callback'));
         await page.getByRole('button', { name: 'Allow' }).click();
         await tried;
@@ -412,7 +412,7 @@ inChromium.describe('in Chromium', () => {
       if (!/ERR_(CONNECTION_REFUSED|ADDRESS_UNREACHABLE|UNSAFE_PORT)/.test(error.message)) throw error;
     }));
 
-  test('out of band: the token is shown to be copied', () =>
+  test('out of band: displays the token to be copied', () =>
     within(async (page) => {
       const client_id = await application([OOB]);
       await page.goto(asked({ response_type: 'token', client_id, scope: 'profile:me', redirect_uri: OOB }));
@@ -422,7 +422,7 @@ inChromium.describe('in Chromium', () => {
       expect(response.status).toBe(200);
     }));
 
-  test('the device grant: the code is entered, confirmed, and the device goes on', () =>
+  test('device grant: enters and confirms the code, and the device continues', () =>
     within(async (page) => {
       const client_id = await application();
       const { device_code, user_code } = await post('/oauth/device', { client_id, scope: 'profile:me' });
@@ -440,7 +440,7 @@ inChromium.describe('in Chromium', () => {
       expect(tokens.access_token).toMatch(/^gw_/);
     }));
 
-  test('keyboard only: from the start page to a key and its end', () =>
+  test('keyboard only: from the start page to a key and its revocation', () =>
     within(
       async (page, window) => {
         const tabTo = (name: RegExp) => window.tabTo(name);
@@ -477,7 +477,7 @@ inChromium.describe('in Chromium', () => {
       { signedIn: false },
     ));
 
-  test('keyboard only: a key with limits, and its new name', () =>
+  test('keyboard only: creates a limited key and renames it', () =>
     within(async (page, window) => {
       const { keyboard } = page;
       await window.tabTo(/^New key$/);
@@ -516,7 +516,7 @@ inChromium.describe('in Chromium', () => {
       await page.getByRole('status').getByText('The key is now called “Renamed by keyboard”.').waitFor();
     }));
 
-  test('keyboard only: the reference is searched, unfolded, scrolled, and its code copied', () =>
+  test('keyboard only: searches, unfolds and scrolls the reference, and copies its code', () =>
     within(
       async (page, window) => {
         const { keyboard } = page;
@@ -526,7 +526,7 @@ inChromium.describe('in Chromium', () => {
         await page.getByText(/^1 of \d\d$/).waitFor();
         await keyboard.press('Enter');
         await page.locator('#purchasesPurchasesOf[open]').waitFor();
-        // The focus has gone along: folded and unfolded where one stands.
+        // The focus has moved, so Enter folds and unfolds the endpoint.
         await keyboard.press('Enter');
         expect(await page.locator('#purchasesPurchasesOf[open]').count()).toBe(0);
         await keyboard.press('Enter');
@@ -547,7 +547,7 @@ inChromium.describe('in Chromium', () => {
       },
     ));
 
-  test('the reference for operators: an operator token shows the endpoints, and sends their requests', () =>
+  test('operator reference: shows the endpoints with an operator token and sends their requests', () =>
     within(
       async (page) => {
         await page.goto('/docs/operator#operationsReadMetrics');
@@ -567,7 +567,7 @@ inChromium.describe('in Chromium', () => {
       { signedIn: false },
     ));
 
-  test('without JavaScript a key is made all the same', () =>
+  test('creates a key without JavaScript', () =>
     within(
       async (page) => {
         await page.goto('/user/settings/api-keys/new');
@@ -587,7 +587,7 @@ inChromium.describe('in Chromium', () => {
   ] as const;
 
   test.each(looks)(
-    'everybody can use every page: %s',
+    'every page is accessible: %s',
     async (_, look) => {
       const client_id = await application();
       const { user_code } = await post('/oauth/device', { client_id, scope: 'profile:me' });
@@ -700,7 +700,7 @@ inChromium.describe('in Chromium', () => {
          .then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map((node) => node.html).join(' | ')))`,
     );
     expect({ path, violations }).toEqual({ path, violations: [] });
-    // Nothing sticks out, so nobody scrolls sideways.
+    // Nothing overflows horizontally.
     const width = await page.evaluate(
       'document.documentElement.scrollWidth - document.documentElement.clientWidth',
     );

@@ -61,7 +61,7 @@ async function rowsOf<T extends object>(url: string, sql: string): Promise<T[]> 
   return rows;
 }
 
-/** The rows of each table in one number, whatever their order. */
+/** The digest of each table's rows, in any order. */
 async function digestOf(url: string): Promise<Record<string, string>> {
   const tables = await rowsOf<{ name: string }>(
     url,
@@ -79,7 +79,7 @@ async function digestOf(url: string): Promise<Record<string, string>> {
   return digests;
 }
 
-describe('a store of 100,000 records under writes', () => {
+describe('a store of 100,000 records during writes', () => {
   const acknowledged: number[] = [];
   const later: number[] = [];
   let owner: Actor;
@@ -91,7 +91,7 @@ describe('a store of 100,000 records under writes', () => {
     ({ owner } = await actors());
   });
 
-  test('is backed up as it was at one moment', async () => {
+  test('is backed up as of one moment', async () => {
     const game = await make.game({ owner });
     let target = acknowledged;
     let over = false;
@@ -114,7 +114,7 @@ describe('a store of 100,000 records under writes', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  test('is restored with all that was acknowledged before, and nothing by half', async () => {
+  test('is restored with everything acknowledged before and nothing incomplete', async () => {
     const header = await restore(there(), new BackupReader(createReadStream(file)), quiet);
     expect(header.secrets).toEqual({ 'api-key-pepper': 'kept' });
     const found = await rowsOf<{ id: number; games_count: string; entries: string }>(
@@ -129,7 +129,7 @@ describe('a store of 100,000 records under writes', () => {
     expect(found.filter(({ games_count, entries }) => games_count !== entries)).toEqual([]);
   });
 
-  test('serves: keys work, and new ids are new', async () => {
+  test('works: keys are accepted, and new IDs are unused', async () => {
     const restored = await openApp({ DATABASE_URL: other.url });
     const get = (path: string, init?: RequestInit) =>
       restored
@@ -142,7 +142,7 @@ describe('a store of 100,000 records under writes', () => {
     await gracefulStop(restored);
   });
 
-  test('a second time gives the same rows', async () => {
+  test('has the same rows when it is restored again', async () => {
     const again = join(folder, 'again.gz');
     await backUp(there(), {}, createWriteStream(again));
     const before = await digestOf(other.url);
@@ -152,7 +152,7 @@ describe('a store of 100,000 records under writes', () => {
   });
 });
 
-test('a backup of 0.1 is brought to this version', async () => {
+test('a backup of 0.1 is migrated to this version', async () => {
   const name = `gamewharf_old_${process.pid}`;
   await administer((client) => client.query(`CREATE DATABASE ${name}`));
   const url = withDatabase(other.url, name);
@@ -171,7 +171,7 @@ test('a backup of 0.1 is brought to this version', async () => {
   const bytes: Buffer[] = [];
   const target = new PassThrough().on('data', (chunk: Buffer) => bytes.push(chunk));
   await backUp({ DATABASE_URL: url, API_KEY_PEPPER: PEPPER }, {}, target);
-  // What an operator has put into template1 is no part of the store.
+  // What an operator has added to template1 isn't part of the store.
   const template1 = withDatabase(process.env.TEST_SUPERUSER_URL!, 'template1');
   await rowsOf(template1, 'CREATE TABLE of_the_operator (id bigint)');
   try {
@@ -193,18 +193,18 @@ test('a backup of 0.1 is brought to this version', async () => {
   await writeFile(file, Buffer.concat(bytes));
 });
 
-// With the small backup of the test before.
-describe('a restore that is rejected changes nothing', () => {
+// With the small backup of the previous test.
+describe('changes nothing when a restore is rejected', () => {
   let untouched: Record<string, string>;
   beforeAll(async () => (untouched = await digestOf(other.url)));
   afterEach(async () => expect(await digestOf(other.url)).toEqual(untouched));
 
-  test('a store that is not empty', () =>
+  test('for a store that is not empty', () =>
     expect(restore(there(), new BackupReader(createReadStream(file)), quiet)).rejects.toThrow(
       'There is a store already: add --replace to put the backup in its place.',
     ));
 
-  test('a store in use', async () => {
+  test('for a store in use', async () => {
     const client = new Client({ connectionString: other.url });
     await client.connect();
     await expect(
@@ -213,7 +213,7 @@ describe('a restore that is rejected changes nothing', () => {
     await client.end();
   });
 
-  test.each(['NOCREATEDB', 'CREATEDB'])('a role with too few rights (%s)', async (right) => {
+  test.each(['NOCREATEDB', 'CREATEDB'])('for a role without permissions (%s)', async (right) => {
     const role = `gamewharf_owner_${process.pid}`;
     const superuser = process.env.TEST_SUPERUSER_URL!;
     await rowsOf(superuser, `CREATE ROLE ${role} LOGIN PASSWORD 'x' ${right}`);
@@ -230,7 +230,7 @@ describe('a restore that is rejected changes nothing', () => {
     }
   });
 
-  test('another pepper', () =>
+  test('for another pepper', () =>
     expect(
       restore({ ...there(), API_KEY_PEPPER: 'another one' }, new BackupReader(createReadStream(file)), {
         ...quiet,
@@ -247,10 +247,10 @@ describe('a restore that is rejected changes nothing', () => {
         return Buffer.concat([bytes.subarray(0, middle), Buffer.alloc(50), bytes.subarray(middle + 50)]);
       },
     ],
-    ['no backup', () => gzipSync('{"type":"user","id":1}\n')],
-    ['no gzip', () => Buffer.from('PGDMP')],
+    ['not a backup', () => gzipSync('{"type":"user","id":1}\n')],
+    ['not gzip', () => Buffer.from('PGDMP')],
     [
-      'a row short',
+      'missing a row',
       (bytes: Buffer) =>
         gzipSync(
           gunzipSync(bytes)
@@ -260,7 +260,7 @@ describe('a restore that is rejected changes nothing', () => {
         ),
     ],
     [
-      'made by a newer version',
+      'from a newer version',
       (bytes: Buffer) =>
         gzipSync(gunzipSync(bytes).toString('latin1').replace('"migrations":[', '"migrations":["Newer1",')),
     ],
@@ -269,7 +269,7 @@ describe('a restore that is rejected changes nothing', () => {
       (bytes: Buffer) =>
         gzipSync(gunzipSync(bytes).toString('latin1').replace('ForeignKeysByIndex20261124700000', 'Early1')),
     ],
-  ])('a file that is %s', async (_, change) => {
+  ])('for a file that is %s', async (_, change) => {
     await expect(
       restore(there(), read(change(readFileSync(file))), { ...quiet, replace: true }),
     ).rejects.toThrow(
@@ -282,7 +282,7 @@ describe('a restore that is rejected changes nothing', () => {
   });
 });
 
-describe('the command', () => {
+describe('the backup and restore commands', () => {
   const before = process.env.DATABASE_URL;
   beforeAll(() => void (process.env.DATABASE_URL = other.url));
   afterAll(() => {
@@ -302,7 +302,7 @@ describe('the command', () => {
     }
   }
 
-  test('writes a file that only its owner can read, and reads it', async () => {
+  test('write a file that only its owner can read, and read it', async () => {
     const mine = join(folder, 'mine.gz');
     const before = await digestOf(other.url);
     const listeners = process.listenerCount('SIGTERM');
@@ -313,7 +313,7 @@ describe('the command', () => {
     expect(process.listenerCount('SIGTERM')).toBe(listeners);
   });
 
-  test('says that a copy has the webhooks of its store', async () => {
+  test('warn that a copy contains the webhooks of its store', async () => {
     const mine = join(folder, 'with-webhooks.gz');
     const restored = async () => {
       await run('backup', mine);
@@ -331,7 +331,7 @@ describe('the command', () => {
     await rowsOf(other.url, 'DELETE FROM webhooks');
   });
 
-  test('goes through standard output and input', async () => {
+  test('work over standard output and input', async () => {
     const { stdin, stdout } = process;
     const bytes: Buffer[] = [];
     const said = jest.spyOn(console, 'error').mockImplementation();
@@ -357,7 +357,7 @@ describe('the command', () => {
     expect(await digestOf(other.url)).toEqual(before);
   });
 
-  test('says what is wrong with a file', async () => {
+  test('report errors in a file', async () => {
     const missing = join(folder, 'missing', 'x');
     await expect(run('restore', missing)).rejects.toThrow(`File ${missing} doesn't exist.`);
     await expect(run('backup', missing)).rejects.toThrow(`${missing} cannot be used (ENOENT).`);

@@ -14,7 +14,7 @@ useStore({ OPERATOR_TOKEN });
 
 const [CONTROL_CLIENT] = BYSTANDERS;
 const SECONDS = 2;
-/** How much slower than without a flood a response may be, and so many milliseconds in any case. */
+/** The factor by which a response may be slower than without a flood, and the milliseconds it may take in any case. */
 const SLOWER = 50;
 const SOON = 1000;
 
@@ -26,7 +26,7 @@ beforeEach(async () => {
 });
 afterEach(() => gracefulStop(app));
 
-/** The slowest response that the control client gets when it is alone. */
+/** The control client's slowest response without a flood. */
 async function slowestAlone(base: string): Promise<number> {
   const alone = await Bystander.start(base, CONTROL_CLIENT!);
   await moment(500);
@@ -46,7 +46,7 @@ async function servedDuring(shape: ShapeName): Promise<Bystander> {
 const NAMES = (Object.keys(SHAPES) as ShapeName[]).filter((name) => name !== 'many-tokens');
 
 test.each(NAMES)(
-  'a control client is served during a flood of %s',
+  'serves a control client during a flood of %s',
   async (shape) => {
     const bystander = await servedDuring(shape);
     if (!bystander.isServed()) throw new Error(String(bystander));
@@ -58,10 +58,10 @@ test.each(NAMES)(
 
 afterEach(() => jest.restoreAllMocks());
 
-test('control: without a limit for each client, promised bodies take everything', async () => {
+test('control: without limits per client, unfinished bodies use up the concurrency limit', async () => {
   const all = { accepted: 60, running: 60, each: 60, alone: 60 };
   Object.assign(app.get(RequestGate).inFlight.requests, { limits: all });
-  // A request counts as running while its body is read.
+  // Counts a request as running while its body is read.
   jest.spyOn(Exchange.prototype, 'receive').mockImplementation((read) => read());
   expect((await servedDuring('promised-bodies')).isServed()).toBe(false);
 }, 60_000);

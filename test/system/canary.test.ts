@@ -20,7 +20,7 @@ import { baseUrl, type Environment, logged, make, openApp, sql, theApp, useStore
 import { migrateTemplate } from '../support/template';
 import { moment, until } from '../support/time';
 
-// Letters and digits alone, so that no encoding of an address or a JSON text hides them.
+// Only letters and digits, so that no URL or JSON encoding hides them.
 const CANARIES = {
   unknown: 'c4n4ryUnknownKey0000000000000001',
   good: 'c4n4ryGoodKey0000000000000000002',
@@ -28,7 +28,7 @@ const CANARIES = {
   revoked: 'c4n4ryRevokedKey0000000000000004',
   jwt: 'c4n4ryHead0005.c4n4ryClaims0005.c4n4rySignature0005',
 };
-/** Credentials as the service makes them, which have no letters of our choice. */
+/** Credentials that the service creates, which can't contain chosen letters. */
 const made: string[] = [];
 
 const traceOf = (text: string) =>
@@ -39,10 +39,10 @@ const traceOf = (text: string) =>
 
 let databaseLog = '';
 
-/** A server of our own that logs every statement with its parameters. */
+/** A separate server that logs every statement with its parameters. */
 async function talkativeDatabase(): Promise<TestDatabase> {
   const folder = await mkdtemp(join(tmpdir(), 'gamewharf-canary-'));
-  // Root runs the server as another account, which has to pass here.
+  // Root runs the server as another account, which needs access here.
   await chmod(folder, 0o755);
   const server = await openEmbeddedPostgres({
     dataDir: folder,
@@ -55,7 +55,8 @@ async function talkativeDatabase(): Promise<TestDatabase> {
       log_connections: 'on',
     },
   });
-  // Our server keeps values out of its log, another operator's may not: what it would log it tells its client too.
+  // Our server omits values from its log, but another operator's may not: this sends what it would log to its client
+  // too.
   const client = new Client({ connectionString: server.url });
   await client.connect();
   await client.query(`ALTER ROLE CURRENT_USER SET client_min_messages = 'log'`);
@@ -76,7 +77,7 @@ const environment: Environment = { LOG_LEVEL: 'trace', METRICS_PORT: '0' };
 const traces: string[] = [];
 let collector: Server;
 
-/** Takes every trace, as soon as there is one. */
+/** Receives every trace immediately. */
 async function collectTraces(): Promise<void> {
   collector = createServer((req, res) => {
     const chunks: Buffer[] = [];
@@ -131,7 +132,7 @@ afterAll(async () => {
   collector.close();
 });
 
-/** Every statement of the service, with its parameters, as a database that logs all would log it. */
+/** Captures every statement of the service with its parameters, as a database that logs everything would. */
 function overhear(app: NestExpressApplication): void {
   const pool = poolOf(app) as Pool & { _clients: Client[] };
   const listen = (client: Pick<Client, 'on'>) =>
@@ -152,7 +153,7 @@ async function ask(method: string, path: string, headers: Record<string, string>
   }
 }
 
-// The pages for people read no credential from an address. Who is sent to sign in comes back to where they were.
+// Pages read no credential from a URL. A redirect to the sign-in page contains the original path.
 const isPage = (path: string) => /^\/((user|login|logout|docs)\b|\?|$)/.test(path);
 const returnTo = (path: string) => (isPage(path) ? encodeURIComponent(path) : '');
 
@@ -163,7 +164,7 @@ async function askRaw(bytes: string) {
   }
 }
 
-/** Every route that there is, described or not, with `KEY` where the path holds a credential. */
+/** Every route, documented or not, with `KEY` where the path contains a credential. */
 function routes(): { method: string; path: string }[] {
   const { stack } = (theApp().getHttpAdapter().getInstance() as { router: { stack: Layer[] } }).router;
   return stack.flatMap(({ route }) =>
@@ -182,7 +183,7 @@ const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 
 type Asking = Parameters<typeof ask>;
 
-/** Every way in which a credential comes, rightly or wrongly. */
+/** Sends a credential in every valid and invalid way. */
 async function exercise(method: string, path: string, credential: string) {
   const at = (key: string) => path.replace('KEY', key);
   const authorization = `Bearer ${credential}`;
@@ -212,7 +213,7 @@ async function exercise(method: string, path: string, credential: string) {
 let searchedUpTo = 0;
 
 async function search(): Promise<string[]> {
-  // The database writes its log after it has answered.
+  // The database writes its log after its response.
   await moment(300);
   const found: string[] = [];
   const look = (where: string, what: string) => {
@@ -237,7 +238,7 @@ async function search(): Promise<string[]> {
 const metricsOf = async (app: NestExpressApplication) =>
   (await fetch(`http://127.0.0.1:${app.get(MetricsService).port}/metrics`)).text();
 
-/** Until nothing more has come for longer than traces are kept waiting. */
+/** Waits until the list hasn't grown for longer than traces are buffered. */
 async function untilQuiet(list: unknown[]): Promise<void> {
   let seen = -1;
   await until(async () => {
@@ -248,7 +249,7 @@ async function untilQuiet(list: unknown[]): Promise<void> {
   }, 60_000);
 }
 
-test('the search finds what is there', async () => {
+test('control: the search finds a credential', async () => {
   responses.push({ what: 'the control', text: `x ${CANARIES.good}` });
   logged.push(`{"url":"/api/1/${CANARIES.unknown}/me"}`);
   console.log(CANARIES.jwt);
@@ -272,7 +273,7 @@ test('the search finds what is there', async () => {
   theApp().get(Measurements).registry.removeSingleMetric('canary_total');
 });
 
-test('no route shows a credential, rightly or wrongly given', async () => {
+test('no route reveals a credential, whether it is valid or not', async () => {
   const all = routes();
   expect(all).toContainEqual({ method: 'GET', path: '/api/1/KEY/me' });
   for (const { method, path } of all)
@@ -289,7 +290,7 @@ test('no route shows a credential, rightly or wrongly given', async () => {
   expect(await search()).toEqual([]);
 }, 300_000);
 
-test('nor does what is no HTTP, too long or malformed', async () => {
+test('invalid HTTP and overlong or malformed requests reveal none', async () => {
   const key = CANARIES.good;
   const long = 'x'.repeat(17_000);
   for (const bytes of [
@@ -316,7 +317,7 @@ test('nor does what is no HTTP, too long or malformed', async () => {
   expect(await search()).toEqual([]);
 });
 
-test('nor does a failure of ours or of the database', async () => {
+test('errors of the service or the database reveal none', async () => {
   await sql('ALTER TABLE api_keys RENAME TO elsewhere');
   for (const { method, path } of routes())
     if (path.includes('KEY') || path.startsWith('/profile')) await exercise(method, path, CANARIES.unknown);

@@ -10,10 +10,10 @@ import { baseUrl, sql, theApp, useStore } from '../support/store';
 useStore();
 
 const LOSSES = 2;
-// One connection breaks, of the other a proxy tells.
+// One connection breaks, and a proxy returns an error for the other.
 const PROXIED = 1;
 const examples = ['guides/clients.md', 'guides/retries.md'].flatMap(examplesOf);
-/** Run on a network that breaks. */
+/** Runs on a network that breaks connections. */
 const isLossy = ({ heading }: Example) => heading === 'When a connection is lost';
 const numbered = runnable(examples).map((one, i) => ({ ...one, i }));
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-clients-'));
@@ -38,7 +38,7 @@ for (const { example, when, i } of numbered.filter(({ example }) => !isLossy(exa
   when.test(`${example.language}, example ${i}`, () => expectAsPrinted(example, env(baseUrl())));
 
 for (const { example, when } of numbered.filter(({ example }) => isLossy(example)))
-  when.describe(`${example.language}, on a network that loses responses`, () => {
+  when.describe(`${example.language}, on a network that drops responses`, () => {
     test('writes once', async () => {
       const network = await LossyNetwork.before(baseUrl(), LOSSES, PROXIED);
       await expectAsPrinted(example, env(network.url));
@@ -46,7 +46,7 @@ for (const { example, when } of numbered.filter(({ example }) => isLossy(example
       network.close();
     });
 
-    test('without the key writes once for each attempt: the control', async () => {
+    test('control: writes once per attempt without the key', async () => {
       const network = await LossyNetwork.before(baseUrl(), LOSSES, PROXIED);
       const { language, code } = example;
       const [title] = /Made with \w+/.exec(code)!;

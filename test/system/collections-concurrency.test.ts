@@ -8,21 +8,21 @@ jest.setTimeout(300_000);
 const GAMES = 6;
 const WRITERS = 4;
 
-// One process has its writers of one collection wait for one another; those of several have nothing but the lock.
+// One process queues its writers of a collection, so separate processes are needed to test the lock.
 let replicas: string[];
 beforeAll(async () => {
   const others = await Promise.all(Array.from({ length: WRITERS - 1 }, () => openApp()));
   replicas = [baseUrl(), ...(await Promise.all(others.map((app) => app.getUrl())))];
 });
 
-/** What a client asks for; games by their number, from 0. */
+/** A client's action; games by number, from 0. */
 type Action =
   | { do: 'add'; game: number }
   | { do: 'remove'; game: number }
   | { do: 'order'; games: number[]; removed: number[] }
   | { do: 'read' };
 
-/** What it saw, between the moment before it asked and the moment after it was answered. */
+/** The response, with times just before the request and just after the response. */
 interface Event {
   action: Action;
   response: string;
@@ -32,7 +32,7 @@ interface Event {
 
 type State = readonly number[];
 
-/** The whole of the rules: what an action makes of a collection, and what it returns. */
+/** The complete rules: the new state of a collection after an action, and its response. */
 function model(state: State, action: Action): { next: State; response: string } {
   switch (action.do) {
     case 'add': {
@@ -53,7 +53,7 @@ function model(state: State, action: Action): { next: State; response: string } 
   }
 }
 
-/** Whether some order of the events, in which none comes before one that was answered before it was asked, obeys the model. */
+/** Whether the events are linearizable: some order that respects real time obeys the model. */
 function explained(events: Event[], start: State): boolean {
   const tried = new Set<string>();
   const from = (done: bigint, state: State): boolean => {
@@ -112,7 +112,7 @@ async function play(
     while (writing) await perform({ do: 'read' });
   };
   const reading = [reader(), reader()];
-  // All of them end before the next history, also where one has failed.
+  // All of them end before the next history, even if one has failed.
   const written = await Promise.allSettled(
     writers.map(async (actions, i) => {
       for (const action of actions) await perform(action, replicas[i % replicas.length]);
@@ -135,7 +135,7 @@ async function post(at: string, owner: Actor, path: string, body: object) {
   const headers = { Authorization: owner.key!, 'Content-Type': 'application/json' };
   for (;;) {
     const response = await fetch(at + path, { method: 'POST', headers, body: JSON.stringify(body) });
-    // On a busy machine a request may run out of time, and has done nothing then.
+    // On a busy machine a request may time out, in which case it has done nothing.
     if (response.status !== 503) return { status: response.status, body: await response.json() };
     await response.text();
   }
@@ -182,18 +182,18 @@ async function playAll(numRuns: number): Promise<void> {
   );
 }
 
-test('whatever is done at the same time happens in some order, and every read shows a moment of it', async () => {
+test('concurrent changes are linearizable, and every read returns a state between them', async () => {
   await playAll(20);
 });
 
-test('control: without the lock it does not', async () => {
+test('control: they are not without the lock', async () => {
   jest.replaceProperty(LOCK, 'name', 'no_lock');
   jest.replaceProperty(LOCK, 'text', 'SELECT $1::bigint, $2::bigint');
   await expect(playAll(200)).rejects.toMatchObject({ cause: expect.any(Wrong) });
   jest.restoreAllMocks();
 });
 
-test('the model tells a wrong history from a right one', () => {
+test('control: the model rejects an incorrect history', () => {
   const event = (action: Action, response: string, asked: number): Event => ({
     action,
     response,

@@ -8,7 +8,7 @@ import { cloneDatabase } from '../support/database';
 import { isHere } from '../support/page-examples';
 import { runIf } from '../support/run-if';
 
-// A checkout of its own, since this compiles into dist.
+// A separate clone, because this compiles into dist.
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-command-'));
 const at = (...path: string[]) => join(folder, ...path);
 
@@ -34,14 +34,14 @@ const compile = () => node('tools/scripts/compile.mjs');
 const nothing = { status: 0, stdout: '', stderr: '' };
 const compiled = { status: 0, stdout: '', stderr: expect.stringMatching(/^Compiling.*: \d+\.\d s\.\n$/) };
 
-describe('what npm start and npm run gamewharf do first', () => {
-  test('the first time it compiles, and says so; the next time it has nothing to do', () => {
+describe('compilation by npm start and npm run gamewharf', () => {
+  test('compiles the first time and says so, and does nothing the next time', () => {
     expect(compile()).toEqual(compiled);
     expect(existsSync(at('dist/src/dashboard/layout/assets/pages.css'))).toBe(true);
     expect(compile()).toEqual(nothing);
   });
 
-  test('a changed file is compiled, and one that is gone leaves nothing behind', () => {
+  test('compiles a changed file and removes the output of a deleted one', () => {
     writeFileSync(at('migrations/20990101000100-later.ts'), 'export const later = 1;\n');
     expect(compile()).toEqual(compiled);
     appendFileSync(at('migrations/20990101000100-later.ts'), 'export const more = 2;\n');
@@ -52,13 +52,13 @@ describe('what npm start and npm run gamewharf do first', () => {
     expect(readdirSync(at('dist/migrations')).filter((name) => name.includes('later'))).toEqual([]);
   });
 
-  test('a stale migration is removed, even if no source changed', () => {
+  test('removes a stale migration, even if no source changed', () => {
     writeFileSync(at('dist/migrations/20990101000200-stale.js'), '');
     expect(compile()).toEqual(compiled);
     expect(existsSync(at('dist/migrations/20990101000200-stale.js'))).toBe(false);
   });
 
-  test('a file that cannot be compiled is named, and tried again', () => {
+  test('names a file that cannot be compiled, and tries again', () => {
     const before = readFileSync(at('src/main.ts'), 'utf8');
     appendFileSync(at('src/main.ts'), 'const = 1;\n');
     for (let i = 0; i < 2; i++)
@@ -67,7 +67,7 @@ describe('what npm start and npm run gamewharf do first', () => {
     expect(compile()).toEqual(compiled);
   });
 
-  test('dist, or a part of it, may be removed', () => {
+  test('restores dist or a part of it after it was deleted', () => {
     for (const path of ['dist', 'dist/src/cli.js']) {
       rmSync(at(path), { recursive: true });
       expect(compile()).toEqual(compiled);
@@ -75,7 +75,7 @@ describe('what npm start and npm run gamewharf do first', () => {
     }
   });
 
-  test('what `nest build` left is compiled anew, and `nest build` will not take it for its own', () => {
+  test('replaces the output of `nest build`, which then does not take it for its own', () => {
     mkdirSync(at('dist'), { recursive: true });
     writeFileSync(at('dist/tsconfig.build.tsbuildinfo'), '{}');
     expect(compile()).toEqual(compiled);
@@ -96,13 +96,13 @@ describe('gamewharf', () => {
     [['--version'], false],
     [['--help'], false],
     [['keys', '--help'], true],
-  ])('%j loads the services behind a command: %s', (words, loads) => {
+  ])('%j loads the services only if needed: %s', (words, loads) => {
     const script = `process.on('exit', () => console.error(Object.keys(require.cache).some((file) => file.includes('typeorm'))));
       process.argv.splice(1, Infinity, 'gamewharf', ...${JSON.stringify(words)}); require('./dist/src/cli.js')`;
     expect(node('-e', script)).toMatchObject({ status: 0, stderr: `${loads}\n` });
   });
 
-  test('help and suggestions know all commands', () => {
+  test('help and suggestions include all commands', () => {
     expect(gamewharf('help', 'keys').stdout).toContain('create [options]');
     expect(gamewharf('--help').stdout).toMatch(/^ +games +Create and list games\.$/m);
     expect(gamewharf('kyes')).toMatchObject({
@@ -115,7 +115,7 @@ describe('gamewharf', () => {
     ['keys', 'list', '--user', 'leaf'],
     ['backup', 'store.gz'],
     ['users', 'list'],
-  ])('%s %s makes no store where there is none', (...words) => {
+  ])('%s %s does not create a missing store', (...words) => {
     expect(gamewharf(...words)).toEqual({
       status: 1,
       stdout: '',
@@ -124,7 +124,7 @@ describe('gamewharf', () => {
     expect(existsSync(at('.data'))).toBe(false);
   });
 
-  test('completion of an unknown shell', () => {
+  test('completion rejects an unknown shell', () => {
     expect(gamewharf('completion', 'csh')).toMatchObject({
       status: 1,
       stderr: expect.stringContaining('Allowed choices are bash, zsh, fish.'),
@@ -177,7 +177,10 @@ describe('the service that npm starts', () => {
   });
   afterAll(() => database.drop());
 
-  /** Runs a line as npm does; what is printed until nobody can print any more. `onReady`: the service responses. */
+  /**
+   * Runs a line as npm does; returns the output once no process can write any longer. `onReady`: called when the
+   * service responds.
+   */
   const underShell = (line: string, onReady: (shell: ChildProcess) => void) =>
     new Promise<string>((resolve) => {
       const shell = spawn('sh', ['-c', line], {
@@ -207,12 +210,12 @@ describe('the service that npm starts', () => {
   }, 30_000);
 });
 
-describe('what nobody reads to its end', () => {
+describe('output that is not read to its end', () => {
   let database: Awaited<ReturnType<typeof cloneDatabase>>;
   let client: Client;
   beforeAll(async () => {
     compile();
-    // `sell` looks whose key it is, and prints more after it.
+    // `sell` looks up the owner of the key and prints more after it.
     mkdirSync(at('data'));
     writeFileSync(at('data/demo-api-key'), 'a key of the demo store');
     database = await cloneDatabase();
@@ -234,7 +237,7 @@ describe('what nobody reads to its end', () => {
     ['refund 99 --yes 2>&1 | true', 1],
     ['backup - | true', 1],
   ])(
-    'gamewharf %s ends as it would',
+    'does not change the exit status of gamewharf %s',
     async (line, status) => {
       const { stdout, stderr } = spawnSync(
         'bash',
@@ -255,9 +258,9 @@ describe('what nobody reads to its end', () => {
   );
 });
 
-// `script` of util-linux gives a program a terminal; elsewhere it takes other options.
+// `script` of util-linux provides a terminal; other versions take other options.
 const atTerminal = runIf(isHere(['script', '--version']), 'script (util-linux) is not installed');
-atTerminal.describe('gamewharf delete at a terminal', () => {
+atTerminal.describe('gamewharf delete in a terminal', () => {
   let database: Awaited<ReturnType<typeof cloneDatabase>>;
   let client: Client;
   beforeAll(async () => {
@@ -278,7 +281,7 @@ atTerminal.describe('gamewharf delete at a terminal', () => {
   const isThere = async (build: number) =>
     (await client.query('SELECT FROM builds WHERE id = $1', [build])).rowCount === 1;
 
-  /** Responses the question when it is asked, key by key; what the terminal shows, and the command's status. */
+  /** Types the response to the prompt key by key; returns the terminal output and the exit status. */
   const ask = (build: number, keys: string) =>
     new Promise<{ shown: string; status: number | null }>((resolve) => {
       const command = `${process.execPath} dist/src/cli.js delete build ${build}`;
@@ -335,7 +338,7 @@ atTerminal.describe('gamewharf delete at a terminal', () => {
     20_000,
   );
 
-  test('nobody is asked where there is no terminal', async () => {
+  test('fails without a prompt if there is no terminal', async () => {
     const { status, stderr } = spawnSync(process.execPath, ['dist/src/cli.js', 'delete', 'build', '9'], {
       cwd: folder,
       env: { ...process.env, DATABASE_URL: database.url },

@@ -34,7 +34,7 @@ async function run(code: string, token: string, more: Record<string, string> = {
   return stdout.trim();
 }
 
-test('the page has the programs that it should', () => {
+test('the page has the expected programs', () => {
   expect(programs).toHaveLength(2);
   expect(programs[0]).toContain(`from 'jose'`);
   expect(programs.map((code) => /^const game_id = (\d+);$/m.exec(code)![1])).toEqual(['1', '1']);
@@ -42,15 +42,15 @@ test('the page has the programs that it should', () => {
 
 describe.each([
   ['with jose', 0],
-  ['with Node alone', 1],
+  ['with Node only', 1],
 ])('%s', (_, index) => {
   const code = programs[index]!;
 
-  test('the player of a JWT is known, by what the page shows as it stands', async () => {
+  test("identifies the player of a JWT with the page's code unchanged", async () => {
     expect(await run(code, await launch(game_id!))).toBe(String(player.id));
   });
 
-  test('a JWT of another game, or one that was changed, is none', async () => {
+  test('rejects a JWT of another game and a modified one', async () => {
     const other = await make.game({ owner: player, id: 1000 + index });
     await expect(run(code, await launch(other.id))).rejects.toThrow('another game');
     const [header, claims, signature] = (await launch(game_id!)).split('.');
@@ -58,7 +58,7 @@ describe.each([
     await expect(run(code, `${header}.${claims}.${changed}`)).rejects.toThrow();
   });
 
-  test('a JWT of another issuer is none, at whatever address the keys are', async () => {
+  test('rejects a JWT of another issuer, whatever the URL of its keys', async () => {
     const GAMEWHARF_ISSUER = 'https://api.your-store.example';
     await expect(run(code, await launch(game_id!), { GAMEWHARF_ISSUER })).rejects.toThrow(
       /another store|unexpected "iss"/,
@@ -66,7 +66,7 @@ describe.each([
   });
 });
 
-test('with Node alone the keys are fetched once', async () => {
+test('fetches the keys once with Node only', async () => {
   const counted = `let asked = 0;
     const real = fetch;
     globalThis.fetch = (...call) => (asked++, real(...call));

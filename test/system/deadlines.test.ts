@@ -21,7 +21,7 @@ async function ask(url: string, key: string) {
   return { status: response.status, ms: performance.now() - started };
 }
 
-/** Keeps everybody from a table for so long. */
+/** Locks a table for this long. */
 async function holds(
   table: string,
   milliseconds: number,
@@ -33,7 +33,7 @@ async function holds(
   return { over: moment(milliseconds).then(() => holder.end()) };
 }
 
-/** A request that waits twice, each time for less than a statement may take, and in all for more than a request may. */
+/** A request that waits twice, each time below the statement timeout but in total beyond the request deadline. */
 async function waitTwice(prepare: (app: NestExpressApplication) => void) {
   const { key } = await make.user();
   app = await openApp();
@@ -44,19 +44,19 @@ async function waitTwice(prepare: (app: NestExpressApplication) => void) {
   return response;
 }
 
-describe('a request has 2.5 seconds in all, however often it waits', () => {
-  test('then it gets a 503', async () => {
+describe('limits a request to 2.5 seconds in total, however often it waits', () => {
+  test('returns 503 after the deadline', async () => {
     const { status, ms } = await waitTwice(() => undefined);
     expect(status).toBe(503);
     expect(ms).toBeGreaterThan(2200);
   });
 
-  test('control: without the deadline it is served once it has the second lock', async () => {
+  test('control: without the deadline it succeeds after the second lock', async () => {
     expect(await waitTwice((app) => app.get(RequestGate).inFlight.stop())).toMatchObject({ status: 200 });
   });
 });
 
-test('a page that fails keeps what it shows once for the next time', async () => {
+test('keeps one-time messages for the next page if a page fails', async () => {
   const path = '/user/settings/api-keys';
   app = await openApp();
   const url = await app.getUrl();
@@ -69,7 +69,7 @@ test('a page that fails keeps what it shows once for the next time', async () =>
   expect((await browser.get(path)).text).toMatch(/gw_[0-9A-Za-z]{38}/);
 });
 
-test('a sign-in that comes too late leaves no session, and no error in the log', async () => {
+test('leaves no session and logs no error for a sign-in past the deadline', async () => {
   const user = await withPassword(await make.user());
   app = await openApp();
   const url = await app.getUrl();
@@ -81,7 +81,7 @@ test('a sign-in that comes too late leaves no session, and no error in the log',
     status: 503,
   });
   for (const { over } of held) await over;
-  // The handler goes on behind the response.
+  // The handler continues after the response.
   await gracefulStop(app);
   app = undefined;
   expect(await sql('SELECT FROM sessions WHERE user_id = $1', [user.id])).toEqual([]);

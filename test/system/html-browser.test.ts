@@ -3,7 +3,7 @@ import { sanitiseHtml } from '../../src/collections/html';
 import { inChromium, openChromium } from '../support/chromium';
 import { ATTACKS } from '../support/html-attacks';
 
-// Shows markup as a client would, reads back what became of it and shows that too: where a mutation would strike.
+// Renders markup as a client would, reads the resulting HTML and renders that too, where mutation XSS would occur.
 const SHOW = `async (markup) => {
   const alarms = [];
   window.alert = () => void alarms.push('a script ran');
@@ -39,11 +39,11 @@ inChromium.describe('in Chromium', () => {
   }, 60_000);
   afterAll(async () => browser?.close());
 
-  test.each(ATTACKS)('nothing runs of %s', async (attack) => {
+  test.each(ATTACKS)('runs no script from %s', async (attack) => {
     expect(await alarmsOf(page, sanitiseHtml(attack) ?? '')).toEqual([]);
   });
 
-  test('control: what is not sanitised is noticed', async () => {
+  test('control: detects unsanitized markup', async () => {
     expect(await alarmsOf(page, '<img src=x onerror=alert(1)>')).toEqual(
       expect.arrayContaining(['onerror=alert(1)', 'a script ran']),
     );

@@ -16,14 +16,14 @@ beforeAll(async () => {
 const LONG = `${'<p>One of many paragraphs.</p>'.repeat(100)}<script>alert(1)</script>`;
 const describedAs = (description: string | null) => ({ status: 200, body: { collection: { description } } });
 
-test('a long text is sanitised as a short one is', async () => {
+test('sanitizes a long text like a short one', async () => {
   for (const attack of ATTACKS) {
     const html = LONG + attack;
     expect(await owner.post(path, { description: html })).toMatchObject(describedAs(sanitiseHtml(html)));
   }
 });
 
-test('whatever else is wrong is said as well', async () => {
+test('reports other problems as well', async () => {
   const html = '<p>x</p>'.repeat(5000);
   expect(await owner.post(path, { title: 'x'.repeat(61), description: html, private: 'perhaps' })).toEqual({
     status: 400,
@@ -37,7 +37,7 @@ test('whatever else is wrong is said as well', async () => {
   });
 });
 
-describe('a thread', () => {
+describe('the thread', () => {
   let thread: HtmlThread;
   // Starting one takes seconds on a busy machine.
   beforeEach(() => (thread = new HtmlThread(theClock(), 10_000)));
@@ -46,38 +46,38 @@ describe('a thread', () => {
   const unavailable = { status: 503, headers: { 'Retry-After': '1' } };
   const clean = sanitiseHtml(LONG);
 
-  test('returns each text with what is left of it', async () => {
+  test('returns each sanitized text', async () => {
     const texts = Array.from({ length: 50 }, (_, i) => `${LONG}<b>${i}`);
     expect(await Promise.all(texts.map((text) => thread.sanitise(text)))).toEqual(texts.map(sanitiseHtml));
   });
 
-  test('that crashes fails one text; the others get another thread', async () => {
+  test('fails only one text when it crashes; others get a new thread', async () => {
     const [first, second] = [thread.sanitise(LONG), thread.sanitise(LONG)];
     void thread['worker']!.terminate();
     await expect(first).rejects.toMatchObject(unavailable);
     expect(await second).toBe(clean);
   });
 
-  test('that hangs is given up', async () => {
+  test('is terminated when it hangs', async () => {
     thread = new HtmlThread(theClock(), 3000);
     await expect(thread.sanitise('<'.repeat(20_000_000))).rejects.toMatchObject(unavailable);
     expect(await thread.sanitise(LONG)).toBe(clean);
   });
 
-  test('with too much to do rejects more', async () => {
+  test('rejects more work when its queue is full', async () => {
     const texts = Array.from({ length: 200 }, () => thread.sanitise(LONG));
     const outcomes = await Promise.allSettled(texts);
     expect(outcomes.filter(({ status }) => status === 'fulfilled').length).toBe(101);
     expect(outcomes.filter(({ status }) => status === 'rejected').length).toBe(99);
   });
 
-  test('that waits for the next text keeps no process alive', async () => {
+  test('keeps no process alive while it is idle', async () => {
     await thread.sanitise(LONG);
     await until(() => !process.getActiveResourcesInfo().includes('MessagePort'));
     expect(await thread.sanitise(LONG)).toBe(clean);
   });
 
-  test('that ended begins again', async () => {
+  test('starts again after it ended', async () => {
     expect(await thread.sanitise(LONG)).toBe(clean);
     thread.end();
     expect(await thread.sanitise(LONG)).toBe(clean);

@@ -37,7 +37,7 @@ import { moment, until } from '../support/time';
 
 useStore({ OPERATOR_TOKEN });
 
-/** What is longer than a MiB is imported on a thread: a blank line makes it so. */
+/** An import larger than 1 MiB runs on a thread: a blank line makes it so. */
 async function sendLong(lines: object[]): Promise<HttpResponse> {
   const { status, body } = await send('POST', '/operator/import', {
     headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/x-ndjson' },
@@ -46,7 +46,7 @@ async function sendLong(lines: object[]): Promise<HttpResponse> {
   return { status, body };
 }
 
-test('a thread imports what this one would', async () => {
+test('imports on a thread like on the main thread', async () => {
   const lines = [...demoRecords({ users: 50, games: 100, purchases: 300, password: 'a password' })];
   expect((await sendLong(lines)).status).toBe(200);
   const stored = await everything();
@@ -55,7 +55,7 @@ test('a thread imports what this one would', async () => {
   expect(await everything()).toEqual(stored);
 });
 
-test('problems are told, and change nothing', async () => {
+test('reports problems and changes nothing', async () => {
   const before = await everything();
   expect(await sendLong([user(9001), game(9001, { user_id: 9002 }), { type: 'user' }])).toEqual(
     failure(
@@ -68,7 +68,7 @@ test('problems are told, and change nothing', async () => {
   expect(await everything()).toEqual(before);
 });
 
-test('a connection that is lost is 503', async () => {
+test('returns 503 for a lost connection', async () => {
   const importing = () =>
     sql<{ pid: number }>(`SELECT pid FROM pg_stat_activity WHERE application_name = 'gamewharf import'
                           AND datname = current_database() AND wait_event_type = 'Lock'`);
@@ -86,7 +86,7 @@ test('a connection that is lost is 503', async () => {
   );
 });
 
-test('a thread that crashes fails its import', async () => {
+test('fails its import when a thread crashes', async () => {
   const settings = { DATABASE_URL: databaseUrl(), pepper: undefined as unknown as Buffer };
   const source = (async function* () {
     yield Buffer.from(ndjson([user(9002)]));
@@ -97,7 +97,7 @@ test('a thread that crashes fails its import', async () => {
   expect(logged.join('')).toContain('An import crashed');
 });
 
-test('an import that is interrupted undoes everything', async () => {
+test('rolls back an interrupted import', async () => {
   const interruption = new AbortController();
   const source = (async function* () {
     yield Buffer.from(`${ndjson([user(9003)])}\n`);
@@ -111,7 +111,7 @@ test('an import that is interrupted undoes everything', async () => {
   expect(await sql('SELECT FROM users WHERE id = 9003')).toEqual([]);
 });
 
-describe('large imports while one is at work', () => {
+describe('large imports while one is running', () => {
   const MiB = 1024 * 1024;
   const sending: ClientRequest[] = [];
   let holder: Client;
@@ -145,7 +145,7 @@ describe('large imports while one is at work', () => {
     return rows.length;
   };
 
-  /** Begins an import of so many bytes, a user and then blanks. Without a length it comes in chunks. */
+  /** Starts an import of this many bytes: a user, then spaces. Without a length it is chunked. */
   function begin(
     id: number,
     { bytes = 1.5 * MiB, from = '127.0.0.1', chunked = false, url = baseUrl() } = {},
@@ -182,7 +182,7 @@ describe('large imports while one is at work', () => {
   };
   const added = expect.objectContaining({ status: 200 });
 
-  test('wait without a thread, in order; of too many each gets 503, and everybody else is served', async () => {
+  test('wait without a thread, in order; excess ones get a 503, and other requests are served', async () => {
     const waiting = [0, 1, 2, 3, 4, 5].map((i) => begun(9110 + i, { chunked: i % 2 === 1 }));
     await until(() => room().taken === 6);
     const newest: ReturnType<typeof begun>[] = [];
@@ -192,7 +192,7 @@ describe('large imports while one is at work', () => {
     }
     const rejected = { ...failure(503, 'service unavailable'), retry: '10' };
     expect(await begun(9118, { chunked: true }).response).toEqual(rejected);
-    // Another client's imports replace the newest of the client with the most.
+    // Another client's imports replace the newest ones of the busiest client.
     const others = [9120, 9121].map((id) => begun(id, { from: '127.0.0.2' }));
     expect(await Promise.all(newest.map(({ response }) => response))).toEqual([rejected, rejected]);
     expect(room().taken).toBe(8);
@@ -217,20 +217,20 @@ describe('large imports while one is at work', () => {
     expect((await sql('SELECT FROM users WHERE id BETWEEN 9110 AND 9121')).length).toBe(8);
   }, 60_000);
 
-  test('a body is not read while it waits', async () => {
+  test('do not read the body while waiting', async () => {
     begun(9130);
     await until(() => room().taken === 1);
     const long = begin(9131, { bytes: 64 * MiB });
     const piped = begin(9132, { bytes: 64 * MiB, chunked: true });
     await until(() => room().taken === 3);
     await moment(300);
-    // What the sender's and the service's machine hold of a connection is a few MiB.
+    // The kernels of both ends buffer a few MiB of a connection.
     expect(long.one.socket!.writableLength).toBeGreaterThan(40 * MiB);
     expect(piped.one.socket!.writableLength).toBeGreaterThan(40 * MiB);
     expect(room().held).toBeLessThan(1.5 * MiB);
   });
 
-  test('who hangs up makes room, or at the latest when it is their turn', async () => {
+  test('release their place on disconnect, at the latest when it is their turn', async () => {
     begun(9140);
     await until(() => room().taken === 1);
     const gone = begun(9141, { bytes: MiB + 1024, chunked: true });
@@ -238,7 +238,7 @@ describe('large imports while one is at work', () => {
     const half = begin(9144, { bytes: MiB + 1024, chunked: true });
     const last = begun(9143);
     await until(() => room().taken === 5);
-    // All that these two sent was read, so that their end is noticed. The end of the other is behind its body.
+    // Everything that these two sent was read, so their close is noticed. The close of the other is behind its body.
     gone.one.socket!.resetAndDestroy();
     half.one.destroy();
     unread.one.destroy();
@@ -251,7 +251,7 @@ describe('large imports while one is at work', () => {
     ]);
   });
 
-  test('a service that stops waits for none of them', async () => {
+  test('do not delay a shutdown', async () => {
     const app = await openApp({ OPERATOR_TOKEN });
     const url = (await app.getUrl()).replace('[::1]', '127.0.0.1');
     const waiting = [0, 1, 2].map((i) => begun(9150 + i, { url }));
@@ -266,7 +266,7 @@ describe('large imports while one is at work', () => {
     expect(await sql('SELECT FROM users WHERE id BETWEEN 9150 AND 9152')).toEqual([]);
   }, 30_000);
 
-  test('bytes of bodies that may be small are bounded, and an address has its share of them', async () => {
+  test('bound the bytes of small bodies in total and per IP address', async () => {
     const full = new Quota('importBytes', 2 * MiB);
     Object.assign(theApp().get(ImportLimits), { bytes: full });
     const slow = [0, 1].map((i) => begin(9160 + i, { bytes: 700 * 1024, chunked: true }));

@@ -8,7 +8,7 @@ import { inChromium, openChromium, Window } from '../support/chromium';
 import { OPERATOR_TOKEN } from '../support/importing';
 import { type Actor, baseUrl, databaseUrl, make, PEPPER, sql, useStore } from '../support/store';
 
-// From an empty store to a game on a player's disk: each step the way that its guide describes.
+// From an empty store to a game on a player's disk: each step as its guide describes.
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-journey-'));
 const FILES_DIR = join(folder, 'files');
 useStore({ OPERATOR_TOKEN, FILES_DIR, SELLERS_MAY_REFUND: 'true' });
@@ -18,7 +18,7 @@ const CONTENT = Buffer.from('PK a game of some bytes');
 const SALES = '/user/settings/sales';
 const MY_GAMES = '/user/games';
 
-/** Runs the command beside the service. */
+/** Runs the command next to the service. */
 const gamewharf = (...words: string[]): string =>
   execFileSync(process.execPath, ['dist/src/cli.js', ...words], {
     encoding: 'utf8',
@@ -37,7 +37,7 @@ inChromium.describe('in Chromium', () => {
   }, 120_000);
   afterAll(() => chromium?.close());
 
-  test('a game is created, uploaded, sold, refunded, a key redeemed and downloaded', async () => {
+  test('a game is created, uploaded, sold and refunded, and a key redeemed and downloaded', async () => {
     // The seller's game, with a file.
     gamewharf('games', 'create', '--user', 'seller', '--title', 'Tin Comet', '--price', '4.99');
     const [game] = await sql<{ id: number }>('SELECT id FROM games');
@@ -79,7 +79,7 @@ inChromium.describe('in Chromium', () => {
     expect(await findBuyer()).toContain('refunded');
     expect(await sql('SELECT id FROM download_keys WHERE revoked_at IS NULL')).toEqual([]);
 
-    // The seller creates a key. A player redeems it, and downloads the game.
+    // The seller creates a key. A player redeems it and downloads the game.
     await selling.page.getByRole('link', { name: 'Games', exact: true }).click();
     await selling.page.getByRole('link', { name: 'Download keys of Tin Comet' }).click();
     await selling.page.getByLabel('Number of keys').fill('1');

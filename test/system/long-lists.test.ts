@@ -27,7 +27,7 @@ const idsOf = (body: unknown, list: string) =>
 const ids = async (text: string, values: unknown[]) =>
   (await sql<{ id: number }>(text, values)).map(({ id }) => id);
 
-/** So many collections, of which many were updated at the same moment. */
+/** This many collections, many of which were updated at the same moment. */
 async function collections(owner: { id: number }, count: number, description = `'<p>Words</p>'`) {
   await sql(
     `INSERT INTO collections (user_id, title, description, updated_at)
@@ -67,7 +67,7 @@ describe('a list of more than 500', () => {
     expect(idsOf(body, 'collections')).toHaveLength(1230);
   });
 
-  test('has what a short one has', async () => {
+  test('has the same entries as a short one', async () => {
     const { body } = await owner.get(LIST);
     for (const collection of (body as { collections: { id: number; user_id: number }[] }).collections.filter(
       (_, i) => i % 50 === 0,
@@ -75,7 +75,7 @@ describe('a list of more than 500', () => {
       expect(await owner.get(`/collections/${collection.id}`)).toEqual({ status: 200, body: { collection } });
   });
 
-  test('says of each collection whether it holds a game', async () => {
+  test('includes whether each collection contains a game', async () => {
     const game = await make.game({ owner });
     const [held] = await inOrder();
     await owner.post(`/collections/${held}/add-game`, { game_id: game.id });
@@ -90,7 +90,7 @@ describe('a list of more than 500', () => {
     expect([status, headers.get('content-type')]).toEqual([200, 'application/json']);
   });
 
-  test('a short one with long descriptions is read a few at a time too', async () => {
+  test('of fewer entries is also streamed if their descriptions are long', async () => {
     const user = await make.user();
     await collections(user, 20, LONG);
     const { body, headers } = await send('GET', LIST, { headers: user.headers });
@@ -98,7 +98,7 @@ describe('a list of more than 500', () => {
     expect(idsOf(body, 'collections')).toHaveLength(20);
   });
 
-  test('a short one is sent in one piece', async () => {
+  test('of fewer entries is sent at once', async () => {
     const user = await make.user();
     await collections(user, 500);
     const { body, headers, text } = await send('GET', LIST, { headers: user.headers });
@@ -108,7 +108,7 @@ describe('a list of more than 500', () => {
 });
 
 test.each(['/profile/games', '/api/1/key/my-games'])(
-  '%s: a list of more than 500 is complete and in order',
+  '%s: returns a list of more than 500 completely and in order',
   async (path) => {
     const [owner, other] = [await make.user(), await make.user()];
     await sql(
@@ -128,7 +128,7 @@ test.each(['/profile/games', '/api/1/key/my-games'])(
 );
 
 test.each(['/games/ID/purchases', '/api/1/key/game/ID/purchases'])(
-  '%s: a list of more than 100 is complete and in order',
+  '%s: returns a list of more than 100 completely and in order',
   async (path) => {
     const [owner, buyer] = [
       await make.user(),
@@ -164,7 +164,7 @@ test.each(['/games/ID/purchases', '/api/1/key/game/ID/purchases'])(
   },
 );
 
-test('a page with long notes is complete and in order', async () => {
+test('returns a page with long blurbs completely and in order', async () => {
   const owner = await make.user();
   const collection = await make.collection({ owner });
   await sql(
@@ -187,7 +187,7 @@ test('a page with long notes is complete and in order', async () => {
     'SELECT game_id, blurb FROM collection_games WHERE collection_id = $1 ORDER BY sort_key',
     [collection.id],
   );
-  // Many long notes, few of them, one and none.
+  // Many long blurbs, few, one and none.
   for (const [page, per_page] of [
     [1, 40],
     [2, 40],
@@ -210,18 +210,18 @@ test('a page with long notes is complete and in order', async () => {
   }
 });
 
-describe('whoever asks for a long list', () => {
+describe('a client that requests a long list', () => {
   let owner: Actor;
   beforeAll(async () => {
     owner = await make.user();
-    // 40 MB, far more than a connection holds.
+    // 40 MB, far more than a connection buffers.
     await collections(owner, 650, LONG);
   });
 
   const open: Socket[] = [];
   afterEach(() => open.splice(0).forEach((socket) => socket.destroy()));
 
-  /** Asks, and does not read on after the first bytes. */
+  /** Sends the request, and stops reading after the first bytes. */
   async function asks({ headers }: Actor, localAddress = '127.0.0.1'): Promise<Socket> {
     const { port } = new URL(baseUrl());
     const socket = connect({ port: Number(port), host: '127.0.0.1', localAddress });
@@ -232,7 +232,7 @@ describe('whoever asks for a long list', () => {
     return socket;
   }
 
-  /** Reads to the end, and says whether it came. */
+  /** Reads to the end; returns whether it arrived. */
   async function isWhole(socket: Socket): Promise<boolean> {
     let last = '';
     socket.on('data', (chunk: Buffer) => {
@@ -243,7 +243,7 @@ describe('whoever asks for a long list', () => {
     return last.endsWith(']}\r\n0\r\n\r\n');
   }
 
-  test('four times, has a fifth rejected; other requests and other clients are served', async () => {
+  test('is rejected the fifth time while other requests and clients are served', async () => {
     const address = '127.0.0.2';
     const slow = await Promise.all([1, 2, 3, 4].map(() => asks(owner, address)));
     expect(String((await asks(owner, address)).read())).toMatch(/^HTTP\/1.1 503 /);
@@ -252,7 +252,7 @@ describe('whoever asks for a long list', () => {
     expect(String((await asks(owner, address)).read(12))).toBe('HTTP/1.1 200');
   });
 
-  test('and goes away lets others have its place', async () => {
+  test('releases its place when it disconnects', async () => {
     for (let i = 0; i < 5; i++) {
       const [first, second, ...others] = await Promise.all([1, 2, 3, 4].map(() => asks(owner)));
       first!.destroy();
@@ -263,7 +263,7 @@ describe('whoever asks for a long list', () => {
     expect((await owner.get(LIST)).status).toBe(200);
   });
 
-  test('has the connection broken when the rest cannot be read', async () => {
+  test('has its connection closed if the rest cannot be read', async () => {
     const socket = await asks(owner);
     const holder = new Client({ connectionString: databaseUrl() });
     await holder.connect();
@@ -273,7 +273,7 @@ describe('whoever asks for a long list', () => {
     expect((await owner.get(LIST)).status).toBe(200);
   });
 
-  test('and does not read it is hung up on', async () => {
+  test('is disconnected if it does not read', async () => {
     const socket = await asks(owner);
     const started = performance.now();
     await moment(9000);
@@ -283,7 +283,7 @@ describe('whoever asks for a long list', () => {
     expect(performance.now() - started).toBeLessThan(20_000);
   }, 30_000);
 
-  test('and reads a little now and then is hung up on', async () => {
+  test('is disconnected if it reads only a little now and then', async () => {
     const socket = await asks(owner);
     const trickle = setInterval(() => socket.read(1000), 300);
     const { inFlight } = theApp().get(RequestGate);
@@ -291,7 +291,7 @@ describe('whoever asks for a long list', () => {
     clearInterval(trickle);
   }, 30_000);
 
-  test('and reads slowly has all of it', async () => {
+  test('gets everything if it reads slowly', async () => {
     const socket = await asks(owner);
     const slow = setInterval(() => (socket.isPaused() ? socket.resume() : socket.pause()), 50);
     const whole = isWhole(socket);
@@ -300,10 +300,10 @@ describe('whoever asks for a long list', () => {
   }, 30_000);
 });
 
-describe(`a user has at most ${MAX_COLLECTIONS} collections`, () => {
+describe(`at most ${MAX_COLLECTIONS} collections per user`, () => {
   const tooMany = failure(400, 'too many collections');
 
-  test('however many are made at once, on two replicas, with and without a key', async () => {
+  test('with any number of concurrent requests, on two replicas, with and without a key', async () => {
     const owner = await make.user();
     await collections(owner, MAX_COLLECTIONS - 10);
     const second = await (await openApp()).getUrl();
@@ -318,7 +318,7 @@ describe(`a user has at most ${MAX_COLLECTIONS} collections`, () => {
     expect(await owner.post('/collections')).toEqual(tooMany);
   });
 
-  test('made by an import too, and what others made does not count', async () => {
+  test('including imported ones, but not those of other users', async () => {
     const [owner, other] = [await make.user(), await make.user()];
     await collections(owner, MAX_COLLECTIONS + 50);
     await sql('INSERT INTO collection_admins SELECT id, $1 FROM collections WHERE user_id = $2', [
@@ -329,7 +329,7 @@ describe(`a user has at most ${MAX_COLLECTIONS} collections`, () => {
     expect((await other.post('/collections')).status).toBe(200);
   });
 
-  test('one that is deleted makes room', async () => {
+  test('and another one after one is deleted', async () => {
     const owner = await make.user();
     await collections(owner, MAX_COLLECTIONS);
     expect(await owner.post('/collections')).toEqual(tooMany);
@@ -339,7 +339,7 @@ describe(`a user has at most ${MAX_COLLECTIONS} collections`, () => {
     expect(await owner.post('/collections')).toEqual(tooMany);
   });
 
-  test('whose game is not visible is told that first where there is room', async () => {
+  test('and a missing game is reported first below the limit', async () => {
     const owner = await make.user();
     expect(await owner.post('/collections', { game_id: 999_999 })).toEqual(failure(404, 'invalid game'));
   });

@@ -24,11 +24,11 @@ import { moment, until } from '../support/time';
 useStore({ OPERATOR_TOKEN, DATABASE_POOL_SIZE: '6', TRUSTED_PROXIES: '127.0.0.1' });
 jest.setTimeout(120_000);
 
-// What commands and TypeORM print.
+// Output of commands and TypeORM.
 beforeAll(() => void jest.spyOn(console, 'log').mockImplementation());
 afterAll(() => jest.restoreAllMocks());
 
-// A pooler keeps connections of its own, which these faults do not reach.
+// A pooler has its own connections, which these faults do not affect.
 
 const UNAVAILABLE = { status: 503, body: { errors: ['service unavailable'] } };
 
@@ -40,7 +40,7 @@ const WAITING_FOR_ATTEMPTS = `
   SELECT pid FROM pg_stat_activity
   WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%attempts%'`;
 
-/** Terminates all connections of the service again and again, until 25 were lost; at most `pause` ms in between. */
+/** Terminates all connections of the service repeatedly until 25 were lost, at most `pause` ms apart. */
 async function whileConnectionsAreLost(
   pause: number,
   work: (done: () => boolean) => Promise<unknown>,
@@ -60,14 +60,14 @@ async function whileConnectionsAreLost(
     over = true;
     await terminating;
   }
-  // Whoever comes next is served, and nothing has leaked.
+  // The next request succeeds, and nothing has leaked.
   await until(async () => (await send('GET', '/health/ready')).status === 200, 2000);
   await until(() => pool().totalCount === pool().idleCount && pool().waitingCount === 0, 2000);
 }
 
 const pool = () => poolOf(theApp());
 
-/** Loops that write until enough connections were lost; what the service answered, by status. */
+/** Loops that write until enough connections were lost; returns the responses by status. */
 async function writeMeanwhile(loops: number, write: (loop: number) => Promise<number>, pause = 40) {
   const statuses: Record<number, number> = {};
   await whileConnectionsAreLost(pause, (done) =>
@@ -85,7 +85,7 @@ async function writeMeanwhile(loops: number, write: (loop: number) => Promise<nu
 
 const onlyResponsesOr503 = { 200: expect.any(Number) as number, 503: expect.any(Number) as number };
 
-/** What a connection that is lost in the moment of its checkout does to the process. */
+/** The effect on the process of a connection that is lost at the moment of its checkout. */
 const loseAtCheckout = (from: Pool) =>
   new Promise<unknown>((resolve, reject) =>
     from.connect((rejected, client, release) => {
@@ -101,28 +101,28 @@ const loseAtCheckout = (from: Pool) =>
     }),
   );
 
-describe('a connection that is lost before anybody listens', () => {
-  test('of the pool, or of an import, does nothing to the process', async () => {
+describe('a connection lost before an error listener is attached', () => {
+  test('has no effect if it belongs to the pool or an import', async () => {
     expect(await loseAtCheckout(pool())).toBe('nothing');
     const client = await connectTo({ DATABASE_URL: databaseUrl() });
     client.emit('error', new Error('terminated'));
     await client.end();
   });
 
-  test('control: of a pool as it comes, it would end the process', async () => {
+  test('control: ends the process with a default pool', async () => {
     const plain = new Pool({ connectionString: databaseUrl() });
     expect(await loseAtCheckout(plain)).not.toBe('nothing');
     await plain.end();
   });
 });
 
-test("TypeORM's words for a transaction whose connection was lost are known", () => {
+test("TypeORM's errors for a transaction with a lost connection are recognized", () => {
   for (const error of [new QueryRunnerAlreadyReleasedError(), new QueryRunnerProviderAlreadyReleasedError()])
     expect(apiErrorFor(error)).toMatchObject({ status: 503, errors: ['service unavailable'] });
 });
 
 withoutPooler.test(
-  'a right password is not counted as a guess, although its connection was lost',
+  'a right password does not count as a failed attempt if its connection is lost',
   async () => {
     const { username } = await withPassword(await make.user());
     const holder = await connectTo({ DATABASE_URL: databaseUrl() });
@@ -143,8 +143,8 @@ withoutPooler.test(
   },
 );
 
-describe('connections are terminated all the time under', () => {
-  withoutPooler.test('transactions: both statements happen or none', async () => {
+describe('while connections are terminated continuously', () => {
+  withoutPooler.test('transactions: apply both statements or none', async () => {
     const pairs = await Promise.all(
       Array.from({ length: 4 }, async () => [(await make.user()).id, (await make.user()).id]),
     );
@@ -173,7 +173,7 @@ describe('connections are terminated all the time under', () => {
     ['plain writes to collections', () => undefined],
     ['writes with an Idempotency-Key', (serial: number) => `key ${serial}`],
   ])('%s:', (_, keyOf) => {
-    withoutPooler.test('what was acknowledged is there, and counts are right', async () => {
+    withoutPooler.test('keep what was acknowledged, with correct counts', async () => {
       const owner = await make.user();
       const games = await Promise.all(Array.from({ length: 300 }, () => make.game({ owner })));
       const collections = await Promise.all([1, 2, 3].map(() => make.collection({ owner })));
@@ -212,7 +212,7 @@ describe('connections are terminated all the time under', () => {
     });
   });
 
-  withoutPooler.test('OAuth: a device that was given a code can be allowed', async () => {
+  withoutPooler.test('OAuth: a device that got a code can be approved', async () => {
     const { id } = await make.user();
     await sql(
       `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes, implicit_allowed)
@@ -239,14 +239,14 @@ describe('connections are terminated all the time under', () => {
     expect(kept).toHaveLength(codes.length);
   });
 
-  withoutPooler.test('sign-in: whoever was signed in has a session', async () => {
+  withoutPooler.test('sign-in: every signed-in user has a session', async () => {
     const visitor = new Browser();
     await visitor.get('/login');
     const fields = visitor.fieldsOf('/login');
     const signedIn: number[] = [];
     let network = 0;
     const statuses = await writeMeanwhile(4, async () => {
-      // An attempt whose end is lost stays counted for a while: everybody tries once, from elsewhere.
+      // An attempt whose end is lost counts for a while, so every user tries once, from another network.
       const { id, username } = await withPassword(await make.user());
       const browser = new Browser({ 'x-forwarded-for': `10.${++network}.0.1` });
       for (const [name, value] of visitor.cookies) browser.cookies.set(name, value);
@@ -260,7 +260,7 @@ describe('connections are terminated all the time under', () => {
     expect(sessions).toHaveLength(signedIn.length);
   });
 
-  withoutPooler.test('imports by HTTP: all of one or nothing', async () => {
+  withoutPooler.test('imports over HTTP: apply all records or none', async () => {
     let serial = 50_000;
     const acknowledged: number[] = [];
     const statuses = await writeMeanwhile(
@@ -285,7 +285,7 @@ describe('connections are terminated all the time under', () => {
     expect(acknowledged.filter((id) => !ids.has(id))).toEqual([]);
   });
 
-  withoutPooler.test("the operator's commands: they do what they say or fail", async () => {
+  withoutPooler.test('operator commands: succeed or fail completely', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'gamewharf-lost-'));
     const file = join(folder, 'records.ndjson');
     const owner = await make.user();
@@ -316,7 +316,7 @@ describe('connections are terminated all the time under', () => {
     expect(await sql(`SELECT FROM collections WHERE description LIKE '%script%'`)).toEqual([]);
   });
 
-  withoutPooler.test('starts: a replica waits until it has its connections', async () => {
+  withoutPooler.test('starts: a replica waits for its connections', async () => {
     let starts = 0;
     await whileConnectionsAreLost(200, async (done) => {
       for (; !done() || starts < 3; starts++) await gracefulStop(await openApp());
@@ -324,7 +324,7 @@ describe('connections are terminated all the time under', () => {
     expect(starts).toBeGreaterThanOrEqual(3);
   });
 
-  withoutPooler.test('migrations: an empty database gets the whole schema in the end', async () => {
+  withoutPooler.test('migrations: an empty database eventually gets the whole schema', async () => {
     const name = `gamewharf_migrated_${process.pid}`;
     const url = withDatabase(databaseUrl(), name);
     await administer((client) => client.query(`CREATE DATABASE ${name}`));
@@ -334,7 +334,7 @@ describe('connections are terminated all the time under', () => {
         await moment(Math.random() * most);
         await administer((client) =>
           client.query(
-            // Not those of the server's own, such as autovacuum's.
+            // Except the server's own, such as autovacuum's.
             `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
              WHERE datname = $1 AND backend_type = 'client backend'`,
             [name],
@@ -370,7 +370,7 @@ describe('connections are terminated all the time under', () => {
   });
 });
 
-/** What a command failed with. */
+/** The error of a failed command. */
 async function command(...words: string[]): Promise<unknown> {
   const program = new Command().exitOverride();
   addCommands(program, (work) => work(theApp(), new AbortController().signal), words);

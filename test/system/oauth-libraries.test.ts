@@ -4,14 +4,14 @@ import { AuthorizationCode } from 'simple-oauth2';
 import { application, browser, CALLBACK, decide, type Fields, useOauth, works } from '../support/oauth';
 import { baseUrl } from '../support/store';
 
-// Each library as its own documentation uses it. What they are told apart from that is that http is fine here.
+// Each library as its own documentation uses it, except that http is allowed here.
 useOauth();
 
 const scope = 'profile:me collection:view';
 const granted = 'collection:view profile:me';
 const notKnown = expect.objectContaining({ error: 'invalid_grant' }) as unknown;
 
-/** Opens the address, signs in where that is needed, and says yes; where the application is sent back to. */
+/** Opens the URL, signs in if necessary, and allows; returns the redirect to the app. */
 async function consent(url: URL | string): Promise<URL> {
   const { href } = new URL(url);
   expect(href.startsWith(`${baseUrl()}/user/oauth?`)).toBe(true);
@@ -34,7 +34,7 @@ describe('openid-client', () => {
       execute: [openid.allowInsecureRequests],
     });
 
-  test('code with PKCE, refresh, revocation', async () => {
+  test('exchanges a code with PKCE, refreshes, revokes', async () => {
     const config = await discover(await application());
     const pkceCodeVerifier = openid.randomPKCECodeVerifier();
     const expectedState = openid.randomState();
@@ -60,7 +60,7 @@ describe('openid-client', () => {
     expect(await errorOf(openid.refreshTokenGrant(config, refreshed.refresh_token!))).toEqual(notKnown);
   });
 
-  test('a device', async () => {
+  test('authorizes a device', async () => {
     const config = await discover(await application());
     const device = await openid.initiateDeviceAuthorization(config, { scope });
     expect(device.verification_uri).toBe(`${baseUrl()}/user/oauth/device`);
@@ -71,7 +71,7 @@ describe('openid-client', () => {
     expect(await works(tokens.access_token)).toBe(true);
   });
 
-  test('a user who says no', async () => {
+  test('reports a user who cancels', async () => {
     const config = await discover(await application());
     const device = await openid.initiateDeviceAuthorization(config, { scope });
     await decide(device.user_code, 'Cancel');
@@ -89,7 +89,7 @@ describe('oauth4webapi', () => {
     return oauth.processDiscoveryResponse(issuer, response);
   };
 
-  test('code with PKCE, refresh, revocation', async () => {
+  test('exchanges a code with PKCE, refreshes, revokes', async () => {
     const server = await discover();
     const client: oauth.Client = { client_id: await application() };
     const verifier = oauth.generateRandomCodeVerifier();
@@ -140,7 +140,7 @@ describe('oauth4webapi', () => {
     expect(await errorOf(refresh(refreshed.refresh_token!))).toEqual(notKnown);
   });
 
-  test('a device', async () => {
+  test('authorizes a device', async () => {
     const server = await discover();
     const client: oauth.Client = { client_id: await application() };
     const device = await oauth.processDeviceAuthorizationResponse(
@@ -161,9 +161,9 @@ describe('oauth4webapi', () => {
   });
 });
 
-// It finds nothing by itself, and sends the client id as the user of HTTP Basic.
+// It supports no discovery, and sends the client ID as the user of HTTP Basic.
 describe('simple-oauth2', () => {
-  test('code with PKCE, refresh, revocation', async () => {
+  test('exchanges a code with PKCE, refreshes, revokes', async () => {
     const client = new AuthorizationCode({
       client: { id: await application(), secret: '' },
       auth: {

@@ -43,7 +43,7 @@ async function start(environment: Environment): Promise<void> {
   await responseTo(ask('/profile'));
 }
 
-/** Asks from an address, and waits for nothing. */
+/** Sends a request from an IP address without waiting for the response. */
 function ask(
   path: string,
   { from = ONE, headers = {} }: { from?: string; headers?: object } = {},
@@ -83,7 +83,7 @@ async function open(from = ONE): Promise<Socket> {
   return socket;
 }
 
-/** The head of a request whose body does not come. */
+/** The head of a request whose body does not arrive. */
 const promise = (length: number, method = 'POST') =>
   `${method} /collections HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${user.key}\r\n` +
   `Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${length}\r\n\r\n`;
@@ -96,7 +96,7 @@ async function promised(length: number, { from = ONE, method = 'POST' } = {}): P
 
 const many = <T>(n: number, work: (i: number) => T): T[] => Array.from({ length: n }, (_, i) => work(i));
 
-describe('requests, with a database that hangs', () => {
+describe('requests with a database that hangs', () => {
   const answered: number[] = [];
   const askedBy = (count: number, options: (i: number) => { from?: string; headers?: object }) =>
     many(
@@ -109,7 +109,7 @@ describe('requests, with a database that hangs', () => {
     );
   beforeEach(() => answered.splice(0));
 
-  test('one address does not get all, whatever it claims to be, and its waiting requests make place for another', async () => {
+  test('one IP address cannot use all capacity, whatever it claims, and its waiting requests give way to another', async () => {
     await start({ MAX_IN_FLIGHT: '40' });
     proxy!.freeze();
     askedBy(60, (i) => ({ headers: { 'x-forwarded-for': `203.0.113.${i}` } }));
@@ -122,7 +122,7 @@ describe('requests, with a database that hangs', () => {
     expect(inFlight().requests.accepted).toBe(40);
   });
 
-  test('behind a trusted proxy, the address that it forwards counts', async () => {
+  test('uses the forwarded IP address behind a trusted proxy', async () => {
     await start({ MAX_IN_FLIGHT: '40', TRUSTED_PROXIES: 'loopback' });
     proxy!.freeze();
     const headers = (address: string) => ({ headers: { 'x-forwarded-for': `198.51.100.1, ${address}` } });
@@ -133,7 +133,7 @@ describe('requests, with a database that hangs', () => {
     expect(inFlight().requests.accepted).toBe(40);
   });
 
-  test('a client that disconnects uses its limit for as long as the work goes on, and no longer', async () => {
+  test('a disconnected client keeps its concurrency slots until the work ends, and no longer', async () => {
     await start({ MAX_IN_FLIGHT: '40' });
     proxy!.freeze();
     const gone = many(20, () => ask('/profile'));
@@ -145,7 +145,7 @@ describe('requests, with a database that hangs', () => {
   });
 });
 
-test('a request that waits for a second is rejected before those that run', async () => {
+test('rejects a request that waits for a second before running ones', async () => {
   await start({ MAX_IN_FLIGHT: '4' });
   const holder = new Client({ connectionString: databaseUrl() });
   await holder.connect();
@@ -157,8 +157,8 @@ test('a request that waits for a second is rejected before those that run', asyn
   await holder.end();
 });
 
-describe('bodies that are promised', () => {
-  test('do not count as running, and are told after eight seconds that they took too long', async () => {
+describe('bodies that have not arrived', () => {
+  test('do not count as running, and return 408 after eight seconds', async () => {
     await start({});
     const waiting = await Promise.all(many(50, () => promised(1000)));
     await until(() => inFlight().count === 50);
@@ -177,7 +177,7 @@ describe('bodies that are promised', () => {
     await until(() => inFlight().uploads.used === 0);
   }, 30_000);
 
-  test('one address may promise three quarters of what all may, and another may still upload', async () => {
+  test('may fill three quarters of the limit from one IP address, while another can still upload', async () => {
     await start({});
     const { uploads } = inFlight();
     const most = (uploads.total * 3) / 4 / MAX_BODY;
@@ -191,7 +191,7 @@ describe('bodies that are promised', () => {
     expect(String(await once(socket, 'data'))).toMatch(/^HTTP\/1.1 200 /);
   });
 
-  test('wait for their turn when they are here', async () => {
+  test('wait for their turn once they have arrived', async () => {
     await start({ MAX_IN_FLIGHT: '4' });
     const socket = await promised('title=x'.length);
     await until(() => inFlight().uploads.used > 0);
@@ -204,7 +204,7 @@ describe('bodies that are promised', () => {
   });
 
   test.each(['GET', 'POST'])(
-    'of %s, answered before they came, count until they are here',
+    'of %s requests with an early response count until they have arrived',
     async (method) => {
       await start({});
       user = user.with('no key') as Actor;
@@ -218,7 +218,7 @@ describe('bodies that are promised', () => {
     },
   );
 
-  test('and are broken off count no more', async () => {
+  test('do not count after the connection is closed', async () => {
     await start({});
     const begun = await Promise.all(many(20, () => promised(400_000)));
     for (const socket of begun) socket.write('x'.repeat(100_000));
@@ -232,7 +232,7 @@ describe('bodies in tiny chunks', () => {
   const head = () => promise(0).replace('Content-Length: 0', 'Transfer-Encoding: chunked');
   const chunks = (n: number) => '1\r\nx\r\n'.repeat(n);
 
-  test('are rejected when the chunks are too many for their bytes, and not read on', async () => {
+  test('are rejected and no longer read if there are too many chunks for their bytes', async () => {
     await start({});
     const socket = await open();
     const arrived = jest.spyOn(Exchange.prototype, 'pieceArrived');
@@ -245,7 +245,7 @@ describe('bodies in tiny chunks', () => {
     expect(arrived.mock.calls.length).toBeLessThanOrEqual(10_000);
   });
 
-  test('are read where there are few, or the body is large', async () => {
+  test('are read if there are few, or the body is large', async () => {
     await start({});
     const socket = await open();
     socket.write(`${head()}${'6\r\ntitle=\r\n'}${chunks(60)}0\r\n\r\n`);
@@ -254,7 +254,7 @@ describe('bodies in tiny chunks', () => {
     expect(String(await once(socket, 'data'))).toMatch(/^HTTP\/1.1 200 /);
   });
 
-  test('are not read after a response that did not wait for them', async () => {
+  test('are not read after an early response', async () => {
     await start({});
     user = user.with('no key') as Actor;
     const server = app!.getHttpServer() as HttpServer;
@@ -283,7 +283,7 @@ test('a client with one request does not wait for all requests of another', asyn
   expect(answered.indexOf('/health/live')).toBeLessThan(200);
 });
 
-test('a flood beyond what may wait is rejected, and other clients are served', async () => {
+test('rejects a flood beyond the queue and serves other clients', async () => {
   await start({ MAX_IN_FLIGHT: '50' });
   const quiet = await open(OTHER);
   const noisy = await Promise.all(many(250, () => open()));
@@ -298,7 +298,7 @@ test('a flood beyond what may wait is rejected, and other clients are served', a
   expect(statuses).toEqual(new Set([200, 503]));
 });
 
-test('connections: one address gets three quarters, and another is let in', async () => {
+test('connections: one IP address gets three quarters, and another can connect', async () => {
   await start({ MAX_CONNECTIONS: '8' });
   await until(() => inFlight().connections.used === 0);
   const opened = await Promise.all(many(8, () => open()));
@@ -307,7 +307,7 @@ test('connections: one address gets three quarters, and another is let in', asyn
   expect(await responseTo(ask('/profile', { from: OTHER }))).toMatchObject({ status: 200 });
 });
 
-test('connections: a thousand of one address at once keep nobody else from connecting', async () => {
+test('connections: a thousand from one IP address do not prevent others from connecting', async () => {
   const printed = jest.spyOn(console, 'log').mockImplementation();
   const exit = jest.spyOn(process, 'exit').mockImplementation();
   const server = new Server();
@@ -323,7 +323,7 @@ test('connections: a thousand of one address at once keep nobody else from conne
   };
   const times: number[] = [];
   for (let i = 0; i < 5; i++) {
-    // All in one turn of the event loop, in which the service accepts none.
+    // All in one tick of the event loop, in which the service accepts none.
     const opened = many(1000, () => from(ONE));
     const begun = performance.now();
     const other = from(OTHER);
@@ -334,14 +334,14 @@ test('connections: a thousand of one address at once keep nobody else from conne
   await server.stop(0);
   printed.mockRestore();
   exit.mockRestore();
-  // Where the queue of connections is full, the kernel tries again after a second at the earliest.
+  // If the queue of connections is full, the kernel tries again after a second at the earliest.
   expect(Math.min(...times)).toBeLessThan(900);
 });
 
-describe('health', () => {
+describe('health checks', () => {
   const health = (path = 'ready') => responseTo(ask(`/health/${path}`));
 
-  test('has a limit of its own', async () => {
+  test('have their own limit', async () => {
     await start({});
     Object.assign(inFlight(), { health: new ConcurrencyLimit({ accepted: 4 }) });
     const socket = await open();
@@ -359,13 +359,13 @@ describe('health', () => {
     expect(inFlight().requests.rejected).toBe(0);
   });
 
-  test('asks nothing of the database', async () => {
+  test('do not query the database', async () => {
     await start({});
     proxy!.freeze();
     expect([await health('ready'), await health('live')]).toMatchObject([{ status: 200 }, { status: 200 }]);
   });
 
-  test('fails when requests have only been rejected for long, and succeeds as soon as one runs', async () => {
+  test('fail after requests were only rejected for a while, and succeed as soon as one runs', async () => {
     await start({ MAX_IN_FLIGHT: '4' });
     proxy!.freeze();
     many(5, () => ask('/profile'));
@@ -382,7 +382,7 @@ describe('health', () => {
     expect([await health('ready'), await health('live')]).toMatchObject([{ status: 200 }, { status: 200 }]);
   });
 
-  test('a probe is a line for debug, and one that fails while the service drains is no error', async () => {
+  test('are logged at debug level, and not as an error while the service drains', async () => {
     await start({ LOG_LEVEL: 'debug' });
     logged.splice(0);
     await health();

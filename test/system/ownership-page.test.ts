@@ -33,7 +33,7 @@ beforeAll(async () => {
   const demo = await loadDemoStore({ ...theApp().get(Settings), DATA_DIR: folder } as Settings);
   const [player] = await sql<{ id: number }>(`SELECT id FROM users WHERE username = 'azure-bison'`);
   player_id = player!.id;
-  // As `gamewharf tokens create` makes it.
+  // As created by `gamewharf tokens create`.
   const { key } = await theApp()
     .get(TokensService)
     .issue({
@@ -56,7 +56,7 @@ const alone = runnable(examples).filter(({ example }) => ![CONSENT, REFUND].incl
 for (const [i, { example, when }] of alone.entries())
   when.test(`${example.language}, example ${i}`, () => expectAsPrinted(example, env));
 
-test('with the consent that the page asks for in between', async () => {
+test('works with the consent in between that the page requires', async () => {
   const [ask, , response] = examples.filter(({ heading }) => heading === CONSENT);
   const asked = JSON.parse((await run(ask!, env)).stdout) as Record<string, string>;
   const browser = await browserOf({ id: player_id, username: 'azure-bison' } as Actor);
@@ -79,7 +79,7 @@ describe('docs/guides/launcher.md', () => {
     browser = await browserOf({ id: player_id, username: 'azure-bison' } as Actor);
   });
 
-  /** Runs the launcher, and responses the page to which it sends the player. */
+  /** Runs the launcher; returns the page to which it sends the player. */
   async function launch(response: 'Allow' | 'Cancel'): Promise<string[]> {
     const options = { cwd: folder, env: { ...process.env, ...env }, stdio: 'pipe' } as const;
     const running = spawn(process.execPath, ['launcher.mjs'], options);
@@ -107,12 +107,12 @@ describe('docs/guides/launcher.md', () => {
     );
   };
 
-  test('a player who says no is not signed in', async () => {
+  test('does not sign in a player who cancels', async () => {
     expect((await launch('Cancel')).join('\n')).toContain('Error: access_denied');
     expect(existsSync(session)).toBe(false);
   });
 
-  test('a player who agrees is asked once, and is known as the page shows', async () => {
+  test('asks a player once and identifies them as documented', async () => {
     expect(asked).toMatch(/^Sign in: http/);
     const [first, ...rest] = await launch('Allow');
     expect(first).toMatch(/^Sign in: http/);
@@ -123,7 +123,7 @@ describe('docs/guides/launcher.md', () => {
     if (process.platform !== 'win32') expect(statSync(session).mode & 0o777).toBe(0o600);
   });
 
-  test('an interrupted download continues, and a damaged one is rejected', async () => {
+  test('continues an interrupted download and rejects a damaged one', async () => {
     const [name] = readdirSync(folder).filter((one) => one.endsWith('.zip'));
     const [zip, part] = [readFileSync(join(folder, name!)), join(folder, `${name}.part`)];
     rmSync(join(folder, name!));
@@ -135,7 +135,7 @@ describe('docs/guides/launcher.md', () => {
     expect(existsSync(part)).toBe(false);
   });
 
-  test('a token that has ended is replaced, and a sign-in that has ended is made anew', async () => {
+  test('replaces an expired token and repeats an expired sign-in', async () => {
     spoil('access_token');
     expect(await launch('Cancel')).toEqual(shown);
     spoil('access_token', 'refresh_token');
@@ -144,7 +144,7 @@ describe('docs/guides/launcher.md', () => {
 });
 
 const withMono = runIf(isHere(['mcs', '--version']), 'mcs (Mono) is not installed');
-withMono.test('C#, with stand-ins for what it uses of Unity', () => {
+withMono.test('C#, with stubs for the parts of Unity that it uses', () => {
   const { code } = examples.find(({ language }) => language === 'csharp')!;
   const [source, program] = [join(folder, 'Ownership.cs'), join(folder, 'game.exe')];
   writeFileSync(source, code);
@@ -165,8 +165,8 @@ async function refund(id: string): Promise<void> {
   out.mockRestore();
 }
 
-// Last, since it takes away what the others ask for.
-withCurl.test('after the refunds of the page', async () => {
+// Last, because it removes what the others request.
+withCurl.test('works after the refunds of the page', async () => {
   const ids = [...page.matchAll(/^ {4}npm run --silent gamewharf -- refund (\d+)$/gm)].map(([, id]) => id!);
   const responses = examples.filter(({ heading }) => heading === REFUND);
   expect([ids.length, responses.length]).toEqual([2, 2]);

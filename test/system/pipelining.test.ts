@@ -32,7 +32,7 @@ async function open(app: NestExpressApplication): Promise<Socket> {
   return socket;
 }
 
-/** The statuses that one connection is answered with until the server closes it. */
+/** The statuses of the responses on one connection until the server closes it. */
 async function responsesTo(
   bytes: string,
   { hangsUp = false, app = theApp() } = {},
@@ -53,7 +53,7 @@ async function responsesTo(
   return closed ? statuses : [...statuses, 'not closed'];
 }
 
-// Responses that wait for the database, that are there at once, and that come from the shortcut.
+// Responses that wait for the database, immediate ones, and ones from the shortcut.
 describe.each(['/profile', '/health/live', '/wharf/latest?game_id=1&channel_name=x'])(
   'nine requests for %s',
   (path) => {
@@ -62,32 +62,32 @@ describe.each(['/profile', '/health/live', '/wharf/latest?game_id=1&channel_name
 
     test.each<[string, string, number]>([
       ['garbage', 'X\0', 405],
-      ['garbage without end', `\0${'x'.repeat(300_000)}`, 405],
-      ['a chunk that is none', post('Transfer-Encoding: chunked', 'zz\r\n'), 400],
+      ['endless garbage', `\0${'x'.repeat(300_000)}`, 405],
+      ['an invalid chunk', post('Transfer-Encoding: chunked', 'zz\r\n'), 400],
       ['a CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n', 405],
-      ['no Host', 'GET / HTTP/1.1\r\n\r\n', 400],
-      ['a broken credential', 'GET / HTTP/1.1\r\nHost: a\r\nAuthorization: a\x01b\r\n\r\n', 401],
+      ['no Host header', 'GET / HTTP/1.1\r\n\r\n', 400],
+      ['an invalid credential', 'GET / HTTP/1.1\r\nHost: a\r\nAuthorization: a\x01b\r\n\r\n', 401],
       ['a body that is too large', post(`Content-Length: ${MAX_BODY + 1}`, 'x'.repeat(100_000)), 413],
-    ])('and then %s: the good ones are answered first', async (_what, bytes, status) => {
+    ])('followed by %s: get their responses first', async (_what, bytes, status) => {
       expect(await responsesTo(requests + bytes)).toEqual([...ahead, status]);
     });
 
-    test('and then the end of what the client sends', async () => {
+    test('followed by the end of the stream', async () => {
       expect(await responsesTo(requests, { hangsUp: true })).toEqual(ahead);
     });
 
-    test('and then half a request', async () => {
+    test('followed by half a request', async () => {
       expect(await responsesTo(`${requests}GET /pro`, { hangsUp: true })).toEqual([...ahead, 400]);
     });
   },
 );
 
-test('a body that breaks after its response was sent has no second one', async () => {
+test('sends no second response for a body that breaks after its response', async () => {
   const broken = 'POST /nowhere HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n';
   expect(await responsesTo(get('/profile') + broken)).toEqual([200, 404]);
 });
 
-test('what comes after a response that closes the connection is not served', async () => {
+test('serves nothing after a response that closes the connection', async () => {
   const app = await openApp();
   app.get(RequestGate).draining = true;
   const write = (title: string) => post(`Content-Length: ${title.length + 6}`, `title=${title}`);
@@ -126,7 +126,7 @@ async function lose(app: NestExpressApplication, loss: (socket: Socket) => unkno
 }
 
 describe.each(LOSSES)('63 connections with nine requests each, and then %s', (_what, loss) => {
-  test('hold nothing when they are over, and each request is reported once', async () => {
+  test('release everything when they end, and report each request once', async () => {
     const app = theApp();
     const { connections, health, requests, uploads } = inFlight(app);
     // Connections of earlier tests, which may still close.
@@ -150,24 +150,21 @@ describe.each(LOSSES)('63 connections with nine requests each, and then %s', (_w
   });
 });
 
-// Node 24 tells each response of the end by itself.
+// Node 24 reports the end of each response by itself.
 const beforeNode24 = runIf(
   parseInt(process.versions.node, 10) < 24,
   'Node 24 reports the end of each response',
 );
-beforeNode24.test(
-  'control: where nobody listens to the socket, what was pipelined on it is never over',
-  async () => {
-    const app = await openApp();
-    Object.assign(inFlight(app), { disconnect: () => undefined });
-    await lose(app, (socket) => socket.resetAndDestroy(), 12);
-    await moment(500);
-    expect(inFlight(app).count).toBeGreaterThan(12);
-    await app.close();
-  },
-);
+beforeNode24.test('control: without a listener on the socket, pipelined requests never end', async () => {
+  const app = await openApp();
+  Object.assign(inFlight(app), { disconnect: () => undefined });
+  await lose(app, (socket) => socket.resetAndDestroy(), 12);
+  await moment(500);
+  expect(inFlight(app).count).toBeGreaterThan(12);
+  await app.close();
+});
 
-test('a listener to the end of a response hears it behind others too', async () => {
+test('a listener for the end of a response is called for pipelined ones', async () => {
   const app = await openApp();
   const server = app.getHttpServer() as Server;
   let [closed, begun] = [0, 0];
@@ -183,7 +180,7 @@ test('a listener to the end of a response hears it behind others too', async () 
   await gracefulStop(app);
 });
 
-test('the attack that ended the service', async () => {
+test('the attack that used to end the service', async () => {
   await lose(theApp(), (socket) => socket.write('X\0'), 63);
   expect(await user.get('/health/live')).toEqual(ok({ status: 'ok' }));
   expect(await user.get('/profile')).toMatchObject({ status: 200 });

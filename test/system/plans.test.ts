@@ -78,7 +78,7 @@ const NEWEST = ['infinity', Number.MAX_SAFE_INTEGER];
 const hashes = (...keys: string[]) =>
   client.query<{ hash: string }>('SELECT sha256(k::bytea)::text AS hash FROM unnest($1::text[]) k', [keys]);
 
-// How many pages each may look at, where the rows that it can return are few.
+// The number of pages that each may read if it can return only a few rows.
 const LOOKUPS: [Statement, unknown[], number][] = [
   [USER, [17], 5],
   [LIVE_USER, [17, 16, 0], 10],
@@ -121,7 +121,7 @@ const LOOKUPS: [Statement, unknown[], number][] = [
   [PURCHASES_BY_EMAIL, [POPULAR_GAME, ADMIN_OF_ALL, 'MAIL1000@example.com'], 60],
   [PURCHASES_BY_EMAIL, [POPULAR_GAME, ADMIN_OF_ALL, ADDRESS_OF_COLLECTOR], 90],
   [SALES, [GAME, ownerOf(GAME), '-infinity', ...NEWEST, 20, 0], 500],
-  // 100,000 sales: a page of them costs what a page costs, wherever it is.
+  // 100,000 sales: any page of them costs the same.
   [SALES, [POPULAR_GAME, ADMIN_OF_ALL, '-infinity', ...NEWEST, 20, 0], 500],
   [SALES, [POPULAR_GAME, ADMIN_OF_ALL, '-infinity', '2024-01-05 00:00:00+00', 345600, 20, 0], 500],
   [SALES, [POPULAR_GAME, ADMIN_OF_ALL, '2024-01-05T00:00:00Z', ...NEWEST, 20, 100], 500],
@@ -141,7 +141,7 @@ const LOOKUPS: [Statement, unknown[], number][] = [
 ];
 
 test.each(LOOKUPS.map(([statement, values, most]) => [statement.name, values, most, statement] as const))(
-  '%s %j is index probes only',
+  '%s %j uses index probes only',
   async (_, values, most, statement) => {
     const { scanned, pages } = await planOf(client, statement, values);
     expect(scanned).toEqual([]);
@@ -149,7 +149,7 @@ test.each(LOOKUPS.map(([statement, values, most]) => [statement.name, values, mo
   },
 );
 
-test('purchases are, too, where most people have twenty addresses', async () => {
+test('purchases use index probes too if most users have twenty email addresses', async () => {
   await client.query('ALTER TABLE user_emails ALTER user_id SET (n_distinct = -0.05)');
   await client.query('ANALYZE user_emails (user_id)');
   const { pages } = await planOf(client, PURCHASES_BY_USER, [POPULAR_GAME, ADMIN_OF_ALL, COLLECTOR]);
@@ -158,9 +158,9 @@ test('purchases are, too, where most people have twenty addresses', async () => 
   expect(pages).toBeLessThanOrEqual(60);
 });
 
-// The values for which each small read has the most to do.
+// The most expensive values for each small read.
 const COSTLIEST: Record<string, unknown[][]> = {
-  // It has a test of its own below.
+  // Tested separately below.
   live_api_keys: [],
   live_user_of_token: [[17, 16, 0]],
   edited_game: [[POPULAR_GAME, ADMIN_OF_ALL]],
@@ -207,11 +207,11 @@ const COSTLIEST: Record<string, unknown[][]> = {
   sold_games: [[10]],
 };
 
-describe('a small read takes about a millisecond at most, as it shares its connection', () => {
-  // About a millisecond's work on a quiet machine, and as much longer as everything on a busy one.
+describe('small reads take at most about a millisecond, because they share a connection', () => {
+  // Takes about a millisecond on a quiet machine, and longer on a busy one like everything else.
   const CONTROL = read('about_a_millisecond', 'SELECT sum(n) FROM generate_series(1, 8000) AS n');
 
-  test('every one of them is measured', () => {
+  test('includes every small read', () => {
     const names = small.map(({ name }) => name).filter((name) => name !== CONTROL.name);
     expect(Object.keys(COSTLIEST).toSorted()).toEqual([...new Set(names)].toSorted());
   });
@@ -227,7 +227,7 @@ describe('a small read takes about a millisecond at most, as it shares its conne
   );
 });
 
-test('so is the lookup of keys, for one and for many', async () => {
+test('key lookups use index probes, for one and for many', async () => {
   for (const count of [1, 30]) {
     const { rows } = await hashes(...Array.from({ length: count }, (_, i) => String(i + 1)));
     const { scanned, pages } = await planOf(client, LIVE_KEYS, [
@@ -240,9 +240,9 @@ test('so is the lookup of keys, for one and for many', async () => {
 
 test.each([
   { name: 'by user', lookup: PURCHASES_BY_USER, values: [GAME, ownerOf(GAME), 1002] },
-  { name: 'by e-mail', lookup: PURCHASES_BY_EMAIL, values: [GAME, ownerOf(GAME), 'MAIL1000@example.com'] },
+  { name: 'by email', lookup: PURCHASES_BY_EMAIL, values: [GAME, ownerOf(GAME), 'MAIL1000@example.com'] },
 ])(
-  'purchases $name: rows of games and of purchases are read, and indexes of all else',
+  'purchases $name: reads rows of games and purchases, and only indexes of other tables',
   async ({ lookup, values }) => {
     const { rowsOf } = await planOf(client, lookup, values);
     expect(rowsOf).toEqual(['games', 'purchases']);
@@ -251,9 +251,9 @@ test.each([
 
 test.each([
   { name: 'by user', lookup: KEY_BY_USER, values: [POPULAR_GAME, ADMIN_OF_ALL, 1001] },
-  { name: 'by e-mail', lookup: KEY_BY_EMAIL, values: [POPULAR_GAME, ADMIN_OF_ALL, 'MAIL1000@example.com'] },
+  { name: 'by email', lookup: KEY_BY_EMAIL, values: [POPULAR_GAME, ADMIN_OF_ALL, 'MAIL1000@example.com'] },
 ])(
-  'keys $name: rows of the game, the key and its owner are read, and indexes of all else',
+  'keys $name: reads rows of the game, the key and its owner, and only indexes of other tables',
   async ({ lookup, values }) => {
     const { rowsOf } = await planOf(client, lookup, values);
     expect(rowsOf).toEqual(['games', 'download_keys', 'users']);
@@ -262,11 +262,11 @@ test.each([
 
 const PAGE = [5, 17, 50];
 
-test('a page of a collection keeps no game in mind, since none comes twice', async () => {
+test('a page of a collection does not memoize games, because none is repeated', async () => {
   expect(await planOf(client, FIRST_PAGE, PAGE)).toMatchObject({ remembers: false });
 });
 
-test('it finds its games by index, too, before anything is known of the sums', async () => {
+test('a page of a collection finds its games by index even without statistics on the expression', async () => {
   await client.query('BEGIN');
   const { rows } = await client.query<{ made: string }>(
     `SELECT pg_get_indexdef('games_hash_idx'::regclass) AS made`,
@@ -279,7 +279,7 @@ test('it finds its games by index, too, before anything is known of the sums', a
   expect(remembers).toBe(false);
 });
 
-describe('a deletion reads no table from end to end', () => {
+describe('deletions scan no table', () => {
   const settings = { DATABASE_URL: '' };
   beforeAll(() => void (settings.DATABASE_URL = url));
 
@@ -298,9 +298,9 @@ describe('a deletion reads no table from end to end', () => {
     return imports.run(read!, signal);
   };
 
-  /** Rows that were read by scans of whole tables. */
+  /** Rows read by scans of whole tables. */
   const scanned = async () => {
-    // What this connection scanned itself would otherwise be counted up to a second later.
+    // Otherwise this connection's own scans would be counted up to a second later.
     await client.query('SELECT pg_stat_force_next_flush()');
     await client.query('SELECT pg_stat_clear_snapshot()');
     const { rows } = await client.query<{ table: string; rows: string }>(
@@ -336,7 +336,7 @@ describe('a deletion reads no table from end to end', () => {
   });
 });
 
-test('the test sees a table that is read from end to end', async () => {
+test('control: detects a table scan', async () => {
   const everybody = read('by_display_name', 'SELECT id FROM users WHERE display_name = $1');
   const { scanned, pages } = await planOf(client, everybody, ['nobody']);
   expect(scanned).toEqual(['users']);

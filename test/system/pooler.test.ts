@@ -14,10 +14,10 @@ const withPoolerAndKubectl = runIf(
   'pgbouncer and kubectl are not both installed',
 );
 
-/** PgBouncer's own settings wait for 15 seconds after a failed login. */
+/** PgBouncer's default settings wait for 15 seconds after a failed login. */
 const SOON = 8000;
 
-withPoolerAndKubectl.describe('PostgreSQL, back after an outage behind PgBouncer', () => {
+withPoolerAndKubectl.describe('PostgreSQL after an outage behind PgBouncer', () => {
   let folder: string;
   beforeAll(() => {
     folder = mkdtempSync(path.join(tmpdir(), 'gamewharf-pooler-'));
@@ -32,7 +32,7 @@ withPoolerAndKubectl.describe('PostgreSQL, back after an outage behind PgBouncer
       log: () => undefined,
     });
 
-  /** Milliseconds until it responds again, or the time for which that was waited. */
+  /** Milliseconds until it responds again, at most the time limit. */
   async function recovery(name: string, parameters: Record<string, string>): Promise<number> {
     let server = await start(name);
     const pooler = await startPooler(server.url, parameters);
@@ -40,7 +40,7 @@ withPoolerAndKubectl.describe('PostgreSQL, back after an outage behind PgBouncer
     try {
       await server.stop();
       await until(async () => !(await responses()), 10_000);
-      // PgBouncer notices by a login that fails.
+      // PgBouncer notices with a failed login.
       await moment(1500);
       server = await start(name);
       const back = performance.now();
@@ -53,13 +53,13 @@ withPoolerAndKubectl.describe('PostgreSQL, back after an outage behind PgBouncer
     }
   }
 
-  it('is used soon, with the parameters of the manifests', async () => {
+  it('is used soon with the parameters of the manifests', async () => {
     const { max_prepared_statements, ...parameters } = one(environmentOf('production').database, 'Pooler')
       .spec.pgbouncer.parameters;
     expect(Number(max_prepared_statements)).toBeGreaterThan(0);
     expect(await recovery('ours', parameters)).toBeLessThan(SOON);
   }, 60_000);
-  it('is not, with those that PgBouncer has by itself: the control', async () => {
+  it("control: is not used with PgBouncer's defaults", async () => {
     expect(await recovery('default', {})).toBeGreaterThanOrEqual(SOON);
   }, 60_000);
 });

@@ -18,7 +18,7 @@ withRedis.describe('a Redis that hangs', () => {
     return performance.now() - started;
   };
 
-  test('adds at most 60 ms to a request, which asks for three limits', async () => {
+  test('adds at most 60 ms to a request with three limits', async () => {
     const storage = await RedisStorage.open(redis.url, new Clock(), new Measurements());
     await until(() => storage.isShared);
     const request = async () => {
@@ -28,7 +28,7 @@ withRedis.describe('a Redis that hangs', () => {
     await request();
     redis.hang();
     for (let i = 0; i < 10; i++) {
-      // A timer of the same time is late on a busy machine too.
+      // A timer of the same duration is late on a busy machine too.
       const [took, expected] = await Promise.all([timed(request), timed(() => moment(60))]);
       expect(took).toBeLessThan(expected + 20);
     }

@@ -30,7 +30,7 @@ inChromium.describe('in Chromium', () => {
   }, 60_000);
   afterAll(() => chromium?.close());
 
-  test('a seller sees a sale, finds the buyer, downloads the CSV, refunds, makes a key that may only look, and revokes it', async () => {
+  test('a seller finds a sale and its buyer, downloads the CSV, refunds, creates a read-only key, and revokes it', async () => {
     const seller = await withPassword(await make.user());
     const mine = await make.game({ owner: seller, title: 'Night Ferry' });
     await make.user({
@@ -60,7 +60,7 @@ inChromium.describe('in Chromium', () => {
     await page.reload();
     const today = page.locator('.column').last();
     expect(await today.getAttribute('aria-label')).toMatch(/: €12\.34, 1 sale$/);
-    // Of thirty columns one is a stop of the Tab key; the arrow keys reach the others.
+    // One of thirty columns is in the Tab order; the arrow keys reach the others.
     await today.focus();
     expect(await today.locator('.tip').isVisible()).toBe(true);
     await page.keyboard.press('ArrowLeft');
@@ -113,7 +113,7 @@ inChromium.describe('in Chromium', () => {
     await window.close();
   }, 60_000);
 
-  test('keyboard only: a period is chosen, the figures are read, a sale is found, the CSV downloaded', async () => {
+  test('keyboard only: selects a period, reads the chart, finds a sale and downloads the CSV', async () => {
     const seller = await withPassword(await make.user());
     const mine = await make.game({ owner: seller, title: 'Tidal Clock' });
     await sold(mine.id, dayAgo(1), 'EUR', 3, 1497);
@@ -158,7 +158,7 @@ inChromium.describe('in Chromium', () => {
     await window.close();
   }, 60_000);
 
-  test('in print nothing is cut off, the figures are there, and what one clicks on is not', async () => {
+  test('prints the numbers without cut-off text or controls', async () => {
     const seller = await withPassword(await make.user());
     const mine = await make.game({
       owner: seller,
@@ -166,7 +166,7 @@ inChromium.describe('in Chromium', () => {
     });
     for (let i = 0; i < 40; i++) await sold(mine.id, dayAgo(i * 7), 'USD', 1 + (i % 5), 49_900 * i);
     await make.purchase({ games: [mine], email: `${'long'.repeat(20)}@example.com` });
-    // A page of A4 without its margins, at 96 dots an inch.
+    // An A4 page without its margins at 96 dpi.
     const window = await Window.open(chromium, baseUrl(), {
       colorScheme: 'dark',
       viewport: { width: 718, height: 1047 },
@@ -204,7 +204,7 @@ inChromium.describe('in Chromium', () => {
   ] as const;
 
   test.each(looks)(
-    'everybody can use the pages: %s',
+    'every page is accessible: %s',
     async (_, look) => {
       const seller = await withPassword(await make.user());
       const mine = await make.game({

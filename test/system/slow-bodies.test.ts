@@ -18,13 +18,13 @@ beforeAll(async () => {
 const headOf = (line: string, authorization = `Authorization: Bearer ${owner.key}\r\n`) =>
   `${line} HTTP/1.1\r\nHost: a\r\n${authorization}Content-Type: ${FORM}\r\nContent-Length: 1000\r\n\r\n`;
 
-/** Sends a body that never ends; everything that came back when the server closed the connection. */
+/** Sends a body that never ends; returns everything received until the server closed the connection. */
 async function sendSlowly(url: string, head: string, { drips }: { drips: boolean }) {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
   const began = performance.now();
   let text = '';
-  // A drip after the connection was closed is an error.
+  // Writing after the connection was closed is an error.
   socket.on('error', () => undefined).on('data', (chunk) => (text += chunk.toString()));
   socket.write(`${head}title=Sent`);
   const timer = drips ? setInterval(() => socket.write('x'), 200) : undefined;
@@ -33,7 +33,7 @@ async function sendSlowly(url: string, head: string, { drips }: { drips: boolean
   return { text, ms: performance.now() - began };
 }
 
-test('a body that does not arrive is rejected within ten seconds, and other clients are served meanwhile', async () => {
+test('rejects a body that does not arrive within ten seconds, and serves other clients in the meantime', async () => {
   const strictUrl = baseUrl();
   const lenientUrl = await lenient.getUrl();
   const slow = Promise.all([
@@ -52,7 +52,7 @@ test('a body that does not arrive is rejected within ten seconds, and other clie
   }
 }, 60_000);
 
-test('the connection is closed within ten seconds if the body goes on after the response', async () => {
+test('closes the connection within ten seconds if the body continues after the response', async () => {
   const { text, ms } = await sendSlowly(baseUrl(), headOf('POST /collections', ''), { drips: true });
   expect(text).toMatch(/^HTTP\/1\.1 401 /);
   expect(ms).toBeLessThan(WITHIN);

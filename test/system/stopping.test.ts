@@ -24,7 +24,7 @@ const ask = (url: string, headers: Record<string, string>, agent?: Agent) =>
     }).on('error', reject);
   });
 
-/** Clients on kept connections, and before them somebody who asks who is ready, as a load balancer does. */
+/** Clients on kept-alive connections, and a load balancer that checks readiness. */
 async function serveThroughStop(stop: (app: NestExpressApplication) => Promise<void>) {
   const [first, second] = [await open(), await open()];
   const [a, b] = [await first.getUrl(), await second.getUrl()];
@@ -73,7 +73,7 @@ test('no request fails when a replica stops under load', async () => {
   expect(served).toBeGreaterThan(10);
 });
 
-test('control: closing at once fails some', async () => {
+test('control: closing immediately fails some', async () => {
   const { failed } = await serveThroughStop(async (app) => {
     const server = app.getHttpServer() as Server;
     server.close();
@@ -83,7 +83,7 @@ test('control: closing at once fails some', async () => {
   expect(failed.length).toBeGreaterThan(0);
 });
 
-test('while it drains it reports that it is not ready, serves on, and asks for new connections elsewhere', async () => {
+test('reports that it is not ready while draining, keeps serving, and closes kept-alive connections', async () => {
   const app = await open();
   const url = await app.getUrl();
   const user = { authorization: `Bearer ${(await make.user()).key}` };
@@ -97,7 +97,7 @@ test('while it drains it reports that it is not ready, serves on, and asks for n
   await expect(ask(`${url}/health/live`, {})).rejects.toThrow('ECONNREFUSED');
 });
 
-test('somebody who does not read the response is hung up on', async () => {
+test('disconnects a client that does not read the response', async () => {
   const app = await open();
   const { hostname, port } = new URL(await app.getUrl());
   const server = app.getHttpServer() as Server;
@@ -107,14 +107,14 @@ test('somebody who does not read the response is hung up on', async () => {
      SELECT $1, 'long-' || n, 'Long', repeat('x', 100000), now() FROM generate_series(1, 100) n`,
     [owner.id],
   );
-  // Control: a server of Node as it comes keeps the responses for as long as the other side likes.
+  // Control: a default Node server keeps the responses indefinitely.
   const patient = createServer((_req, res) => res.end('x'.repeat(10_000_000))).listen(0, hostname);
   await once(patient, 'listening');
   const [socket, other] = [Number(port), (patient.address() as AddressInfo).port].map((to) =>
     connect(to, hostname),
   );
   for (const one of [socket!, other!]) one.on('error', () => undefined);
-  // Requests on one connection whose responses are more than any socket buffers.
+  // Requests on one connection whose responses exceed all socket buffers.
   const request = `GET /profile/games HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${owner.key}\r\n\r\n`;
   for (const one of [socket!, other!]) {
     one.write(request.repeat(8));

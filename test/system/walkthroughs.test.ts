@@ -24,7 +24,7 @@ afterAll(async () => {
 }, 60_000);
 
 interface Step {
-  /** The file that the text before the block names. */
+  /** The file named in the text before the block. */
   file: string;
   language: string;
   text: string;
@@ -32,7 +32,7 @@ interface Step {
 
 const pageOf = (name: string) => readFileSync(join(ROOT, 'docs', 'contributing', name), 'utf8');
 
-/** The blocks of a walkthrough: whole files (ts), changes of files (diff) and commands (sh). */
+/** The blocks of a walkthrough: whole files (ts), changes to files (diff) and commands (sh). */
 function stepsIn(section: string): Step[] {
   let file = '';
   return [...section.matchAll(/`([^`\n]+)`(?: \(new\))?:\n|^```(\w+)\n([^]*?)^```$/gm)].flatMap(
@@ -43,7 +43,7 @@ function stepsIn(section: string): Step[] {
   );
 }
 
-/** Lines without a sign must stand in the file once, in this order, with those that go; those that come take their place. */
+/** Context and removed lines must occur in the file exactly once, in this order; added lines replace them. */
 function change({ file, text }: Step): void {
   const lines = text.split('\n').slice(0, -1);
   const side = (sign: string) =>
@@ -59,7 +59,7 @@ function change({ file, text }: Step): void {
 
 let running: ChildProcess | undefined;
 
-/** Runs a command as a developer would, outside of this run of jest, and in a process group that a timeout can end. */
+/** Runs a command as a developer would, outside this jest run, in a process group that a timeout can end. */
 async function run(command: string): Promise<void> {
   const outer = /^(TEST_|JEST_|NODE_ENV$|npm_)/;
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !outer.test(name)));
@@ -102,7 +102,7 @@ async function follow(steps: Step[]): Promise<void> {
 
 const FIELD = pageOf('add-a-field.md');
 
-test('a new field takes as many edits as the page says', () => {
+test('a new field needs the number of edits that the page states', () => {
   const edits = stepsIn(FIELD).filter(
     ({ file, language }) => language !== 'sh' && /^(src|migrations)\//.test(file),
   );
@@ -117,7 +117,7 @@ test('a new field works after the edits of its walkthrough', async () => {
 test('a resource of the Nest CLI compiles, passes the linter and works after the edits of its page', async () => {
   const steps = stepsIn(pageOf('add-a-resource.md'));
   expect(steps.length).toBeGreaterThan(8);
-  // Its types are checked with those of the page.
+  // Checks its types together with those of the page.
   await run('npx nest g resource notes --type rest --crud false && npx prettier --check src/notes');
   await follow(steps);
   await run('npx eslint src/notes src/app.module.ts');

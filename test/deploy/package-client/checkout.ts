@@ -1,6 +1,6 @@
 /**
- * A checkout in TypeScript. The test beside this folder checks this file against the types of the packed package, and runs it:
- * `node checkout.js ADDRESS OPERATOR_TOKEN`.
+ * A checkout in TypeScript. The test next to this folder checks this file against the types of the packed package, and
+ * runs it: `node checkout.js ADDRESS OPERATOR_TOKEN`.
  */
 import { createOperatorClient, type components } from 'gamewharf/operator';
 

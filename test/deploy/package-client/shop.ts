@@ -1,6 +1,6 @@
 /**
- * What a TypeScript user writes. The test beside this folder packs the package, unpacks it in an empty folder, checks this
- * file against its types there, and runs it: `node shop.js ADDRESS KEY`.
+ * A client as a TypeScript developer writes it. The test next to this folder packs the package, unpacks it in an empty
+ * folder, checks this file against its types there, and runs it: `node shop.js ADDRESS KEY`.
  */
 import { createClient, type components } from 'gamewharf/client';
 

@@ -1,6 +1,6 @@
 /**
- * Every call of the API through a client that openapi-typescript made of its description. The test beside this folder makes
- * the types (`gamewharf-api`), checks this file against them, and runs it.
+ * Every API call through a client that openapi-typescript generates from the description. The test next to this folder
+ * generates the types (`gamewharf-api`), checks this file against them, and runs it.
  */
 import createClient, { type Middleware } from 'openapi-fetch';
 import type { paths } from 'gamewharf-api';
@@ -18,11 +18,11 @@ export interface Store {
   download_key: string;
   target: string;
   client_id: string;
-  /** Of the description: how the fields of a form are written. */
+  /** From the description: how the fields of a form are encoded. */
   encodings: Record<string, Record<string, { contentType?: string }>>;
 }
 
-/** As a generator for forms reads `encoding`: a field whose content type is JSON is one JSON text. */
+/** Reads `encoding` as a generator for forms does: a field whose content type is JSON is one JSON text. */
 const formOf =
   (encoding: Record<string, { contentType?: string }> = {}) =>
   (fields: object = {}) =>
@@ -48,7 +48,7 @@ function redirected({ response }: { response: Response }): void {
   if (response.status !== 302) throw new Error(`${response.url} ${response.status}`);
 }
 
-/** Makes every call; the response names each as `GET /profile`. */
+/** Makes every call; returns each response under a name such as `GET /profile`. */
 export async function callEverything(store: Store): Promise<string[]> {
   const { game_id, other_game_id, upload_id, build_id, user_id, email, download_key } = store;
   const called = new Set<string>();
@@ -217,7 +217,7 @@ export async function callEverything(store: Store): Promise<string[]> {
     }),
   );
 
-  // The key in the path, and no header.
+  // The key is in the path, without a header.
   const legacy = { KEY: store.key };
   dataOf(await open.GET('/api/1/{KEY}/credentials/info', { params: { path: legacy } }));
   dataOf(await open.GET('/api/1/{KEY}/me', { params: { path: legacy } }));
@@ -250,7 +250,7 @@ export async function callEverything(store: Store): Promise<string[]> {
     ...asForm,
     body: { grant_type: 'urn:ietf:params:oauth:grant-type:device_code', client_id, device_code },
   });
-  // Nobody has said yes.
+  // The user has not consented.
   if (
     token.error === undefined ||
     !('error' in token.error) ||
