@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { buildIndex } from './steps/build-index';
 
-/** Sellers create download keys that nobody holds, and list them by game. */
+/** Sellers create download keys that nobody holds, and list them by game; launchers list those of an account, newest first. */
 export class DownloadKeyLabels20261125130000 implements MigrationInterface {
   name = 'DownloadKeyLabels20261125130000';
   // CONCURRENTLY, because keys are read and written meanwhile.
@@ -20,9 +20,15 @@ export class DownloadKeyLabels20261125130000 implements MigrationInterface {
       `download_keys (game_id)
        WHERE purchase_id IS NULL AND email IS NULL AND user_id IS NULL AND revoked_at IS NULL`,
     );
+    await buildIndex(
+      db,
+      'download_keys_newest_of_account_idx',
+      `download_keys (account_id, created_at, id) WHERE account_id IS NOT NULL AND revoked_at IS NULL`,
+    );
   }
 
   async down(db: QueryRunner) {
+    await db.query(`DROP INDEX download_keys_newest_of_account_idx`);
     await db.query(`DROP INDEX download_keys_unclaimed_idx`);
     await db.query(`DROP INDEX download_keys_without_purchase_idx`);
     await db.query(`ALTER TABLE download_keys DROP label`);

@@ -17,6 +17,9 @@ import { TimestampColumn } from '../platform/database/timestamp.column';
 @Index('download_keys_account_id_idx', ['account_id', 'game_id', 'created_at', 'id'], {
   where: 'account_id IS NOT NULL AND revoked_at IS NULL',
 })
+@Index('download_keys_newest_of_account_idx', ['account_id', 'created_at', 'id'], {
+  where: 'account_id IS NOT NULL AND revoked_at IS NULL',
+})
 @Index('download_keys_sold_idx', { synchronize: false })
 @Index('download_keys_address_idx', { synchronize: false })
 @Index('download_keys_purchase_email_idx', ['purchase_email', 'game_id', 'created_at', 'id'], {

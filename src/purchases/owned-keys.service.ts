@@ -6,13 +6,15 @@ import { keysOf } from './key-owners';
 import type { OwnedKeysRequest } from './owned-key.dto';
 import { OWNED_KEY_ROW, type OwnedKeyRow } from './owned-key.row';
 
-const liveKeys = (condition: string) =>
-  `SELECT dk.id, dk.created_at FROM download_keys dk WHERE ${condition} AND dk.revoked_at IS NULL`;
+// LIMIT in each part: a page of thousands of keys of an account reads only the newest entries of an index.
+const newestKeys = (condition: string) => `
+  (SELECT dk.id, dk.created_at FROM download_keys dk WHERE ${condition} AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT $2::bigint + $3::bigint)`;
 
 export const OWNED_KEYS = longRead<Packed>(
   'owned_keys',
   `SELECT ${OWNED_KEY_ROW.sql}
-   FROM (SELECT id FROM (${keysOf('$1', liveKeys)}) owned
+   FROM (SELECT id FROM (${keysOf('$1', newestKeys)}) owned
          ORDER BY created_at DESC, id DESC LIMIT $2 OFFSET $3) page
    JOIN download_keys k ON k.id = page.id
    JOIN games g ON g.id = k.game_id
