@@ -67,6 +67,7 @@ export async function compileEmbedded(target: string): Promise<string> {
   const folder = 'dev/embedded';
   const files = [
     'platform/config/operator-error.ts',
+    'platform/config/stored-secrets.ts',
     'platform/database/client.ts',
     ...(await readdir(join(SRC, folder))).map((name) => `${folder}/${name}`),
   ];

@@ -179,7 +179,7 @@ export class Lab {
       ),
       cluster: server.dataDir,
       url: server.url,
-      password: await readFile(join(home, 'postgres-password'), 'utf8'),
+      password: await readFile(join(home, 'postgres-password'), 'utf8').then((text) => text.trim()),
     };
   }
 }

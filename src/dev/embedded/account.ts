@@ -1,8 +1,12 @@
 import { execFile } from 'node:child_process';
-import { chmod, chown, readdir, realpath, stat } from 'node:fs/promises';
-import { dirname, join, relative, sep } from 'node:path';
+import { createHash } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { chmod, lstat, mkdir, realpath, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { OperatorError } from '../../platform/config/operator-error';
+
+const execute = promisify(execFile);
 
 export interface Account {
   name: string;
@@ -10,14 +14,15 @@ export interface Account {
   gid: number;
 }
 
-export const isRoot = () => process.geteuid?.() === 0;
+const isRoot = () => process.geteuid?.() === 0;
 
 /** The account that runs PostgreSQL, which doesn't run as root; undefined: our own. */
 export async function serverAccount(names: string[]): Promise<Account | undefined> {
   if (!isRoot()) return undefined;
+  const id = async (flag: string, name: string) => Number((await execute('id', [flag, name])).stdout);
   for (const name of names) {
-    const account = await lookUp(name);
-    if (account && account.uid !== 0) return account;
+    const account = await Promise.all([id('-u', name), id('-g', name)]).catch(() => undefined);
+    if (account?.[0]) return { name, uid: account[0], gid: account[1] };
   }
   throw new OperatorError(
     `PostgreSQL does not run as root, and this machine has no account named ${names.join(' or ')} to run it as: ` +
@@ -25,12 +30,24 @@ export async function serverAccount(names: string[]): Promise<Account | undefine
   );
 }
 
-async function lookUp(name: string): Promise<Account | undefined> {
-  const id = async (flag: string) => Number((await promisify(execFile)('id', [flag, name])).stdout.trim());
+/** The owner of an existing cluster runs its server. A cluster that root copied gets an owner again. */
+export async function clusterAccount(cluster: string, names: string[]): Promise<Account | undefined> {
+  if (!isRoot()) return undefined;
+  const { uid, gid } = await stat(cluster);
+  if (uid !== 0) return { name: `with uid ${uid}`, uid, gid };
+  const account = (await serverAccount(names))!;
+  await execute('chown', ['-R', `${account.uid}:${account.gid}`, cluster]);
+  return account;
+}
+
+/** Makes a folder. What root makes can be entered by other accounts, whatever the umask. */
+export function makeFolder(path: string): void {
+  const umask = process.umask();
+  if (isRoot()) process.umask(0o022);
   try {
-    return { name, uid: await id('-u'), gid: await id('-g') };
-  } catch {
-    return undefined;
+    mkdirSync(path, { recursive: true });
+  } finally {
+    process.umask(umask);
   }
 }
 
@@ -44,34 +61,34 @@ export async function canReach(account: Account, folder: string): Promise<boolea
   }
 }
 
-/** The owner of an existing cluster runs its server. A cluster that root restored gets an owner again. */
-export async function clusterAccount(cluster: string, names: string[]): Promise<Account | undefined> {
-  if (!isRoot()) return undefined;
-  const { uid, gid } = await stat(cluster);
-  if (uid === 0) {
-    const account = await serverAccount(names);
-    if (account) await chownTree(cluster, account);
-    return account;
-  }
-  const usual = await serverAccount(names).catch(() => undefined);
-  return usual?.uid === uid ? usual : { name: `with uid ${uid}`, uid, gid };
+/** A folder for the data that the account can reach: the data folder, or one named after it in a shelter. */
+export async function reachableHome(
+  dataDir: string,
+  account: Account | undefined,
+  shelters: string[],
+): Promise<string> {
+  if (!account || (await canReach(account, dataDir))) return dataDir;
+  const name = createHash('sha256').update(dataDir).digest('hex').slice(0, 12);
+  const home = join(await shelter(account, shelters), name);
+  await mkdir(home, { recursive: true });
+  await chmod(home, 0o755);
+  await writeFile(join(home, 'belongs-to'), `${dataDir}\n`);
+  return home;
 }
 
-async function chownTree(path: string, account: Account): Promise<void> {
-  await chown(path, account.uid, account.gid);
-  for (const entry of await readdir(path, { withFileTypes: true })) {
-    const inside = join(path, entry.name);
-    if (entry.isDirectory()) await chownTree(inside, account);
-    else if (entry.isFile()) await chown(inside, account.uid, account.gid);
+/** For root only: a folder outside the data folder that no other user can have created. */
+export async function shelter(account: Account, shelters: string[]): Promise<string> {
+  for (const path of shelters) {
+    try {
+      makeFolder(path);
+      const { uid, mode } = await lstat(path);
+      if (uid === 0 && !(mode & 0o022) && (await canReach(account, path))) return path;
+    } catch {
+      continue;
+    }
   }
-}
-
-/** Lets others enter folders that we created, whatever the umask. Their files have their own modes. */
-export async function letPass(first: string, last: string): Promise<void> {
-  let path = first;
-  await chmod(path, 0o755);
-  for (const name of relative(first, last).split(sep).filter(Boolean)) {
-    path = join(path, name);
-    await chmod(path, 0o755);
-  }
+  throw new OperatorError(
+    `PostgreSQL runs as account ${account.name}, which cannot reach the data folder, and no other place for the data ` +
+      `was found (tried ${shelters.join(', ')}): set DATA_DIR to a folder that every account can reach.`,
+  );
 }

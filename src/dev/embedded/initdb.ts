@@ -3,7 +3,7 @@ import { readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { OperatorError } from '../../platform/config/operator-error';
-import { Account } from './account';
+import type { Account } from './account';
 import { program } from './binaries';
 
 export const INIT_PREFIX = 'postgres.init-';
@@ -16,36 +16,40 @@ export interface InitPlan {
   signal: AbortSignal;
 }
 
-export async function initdb(data: string, passwordFile: string, plan: InitPlan): Promise<void> {
-  const { native, account, settings, signal } = plan;
-  const options = [
-    ['--pgdata', data],
-    ['--username', 'postgres'],
-    ['--pwfile', passwordFile],
-    ['--auth', 'scram-sha-256'],
+export async function initdb(
+  data: string,
+  passwordFile: string,
+  { native, account, settings, signal }: InitPlan,
+): Promise<void> {
+  const options = {
+    pgdata: data,
+    username: 'postgres',
+    pwfile: passwordFile,
+    auth: 'scram-sha-256',
     // Sort order and case must not depend on the locales of the machine.
-    ['--encoding', 'UTF8'],
-    ['--locale', 'C'],
-    ['--locale-provider', 'builtin'],
-    ['--builtin-locale', 'C.UTF-8'],
-    ...Object.entries(settings).map(([name, value]) => ['--set', `${name}=${value}`]),
-  ].map(([name, value]) => `${name}=${value}`);
+    encoding: 'UTF8',
+    locale: 'C',
+    'locale-provider': 'builtin',
+    'builtin-locale': 'C.UTF-8',
+  };
+  const given = [
+    ...Object.entries(options).map(([name, value]) => `--${name}=${value}`),
+    ...Object.entries(settings).map(([name, value]) => `--set=${name}=${value}`),
+    '--no-instructions',
+    ...(settings.fsync === 'off' ? ['--no-sync'] : []),
+  ];
   try {
-    await promisify(execFile)(
-      program(native, 'initdb'),
-      [...options, '--no-instructions', ...(settings.fsync === 'off' ? ['--no-sync'] : [])],
-      {
-        ...(account && { uid: account.uid, gid: account.gid }),
-        cwd: '/',
-        env: serverEnvironment(),
-        signal,
-      },
-    );
+    await promisify(execFile)(program(native, 'initdb'), given, {
+      uid: account?.uid,
+      gid: account?.gid,
+      cwd: '/',
+      env: serverEnvironment(),
+      signal,
+    });
   } catch (error) {
     if (signal.aborted) throw error;
-    const { stderr, message } = error as Error & { stderr?: string };
-    const said = stderr?.split('\n').filter((line) => line.trim()) ?? [];
-    const reason = said.find((line) => /error:/i.test(line)) ?? said.at(-1) ?? message.split('\n')[0];
+    const { stderr = '', message } = error as Error & { stderr?: string };
+    const reason = stderr.split('\n').find((line) => /error:/i.test(line)) ?? message.split('\n')[0];
     throw new OperatorError(
       `PostgreSQL could not create its data in ${dirname(dirname(data))} (${reason}): ` +
         'set DATA_DIR to another folder, or DATABASE_URL to a PostgreSQL server.',
@@ -54,9 +58,7 @@ export async function initdb(data: string, passwordFile: string, plan: InitPlan)
 }
 
 /** The environment of the server: no secrets, and no variables that change its settings. */
-export function serverEnvironment(): NodeJS.ProcessEnv {
-  return { PATH: process.env.PATH, LC_ALL: 'C' };
-}
+export const serverEnvironment = (): NodeJS.ProcessEnv => ({ PATH: process.env.PATH, LC_ALL: 'C' });
 
 /** Removes the files of a start that was killed. */
 export async function removeLeftovers(home: string): Promise<void> {

@@ -1,7 +1,7 @@
-import { realpath } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Client, DatabaseError } from 'pg';
+import { DatabaseError } from 'pg';
 import { DatabaseClient } from '../../platform/database/client';
+import { OperatorError } from '../../platform/config/operator-error';
 import { signalled } from './server';
 
 // Advisory locks, which the server releases when their process ends. Each user of the server holds USER (shared), and stops
@@ -16,7 +16,7 @@ export class ServerSession {
   lost = false;
 
   private constructor(
-    private readonly client: Client,
+    private readonly client: DatabaseClient,
     readonly port: number,
   ) {
     const lose = () => {
@@ -27,14 +27,8 @@ export class ServerSession {
     client.on('error', lose).on('end', lose);
   }
 
-  /** A session on this cluster, or why there is none: another server, starting, stopping, or not responding. */
-  static async connect(
-    cluster: string,
-    port: number,
-    password: string,
-    name: string,
-  ): Promise<ServerSession | 'another' | 'busy' | 'rejected' | 'silent'> {
-    if (!port) return 'silent';
+  /** Undefined: the server does not accept connections at the moment. */
+  static async connect(port: number, password: string, name: string): Promise<ServerSession | undefined> {
     const client = new DatabaseClient({
       host: '127.0.0.1',
       port,
@@ -51,16 +45,14 @@ export class ServerSession {
     const session = new ServerSession(client, port);
     try {
       await client.connect();
-      const [row] = await session.rows<{ data_directory: string }>('SHOW data_directory');
-      const directory = await realpath(row?.data_directory ?? '').catch(() => undefined);
-      if (directory === cluster) return session;
-      await session.close();
-      return 'another';
+      return session;
     } catch (error) {
       await session.close();
-      const code = error instanceof DatabaseError ? error.code : undefined;
-      if (code === '57P03' || code === '53300') return 'busy';
-      return code === '28P01' || code === '28000' ? 'rejected' : 'silent';
+      if (error instanceof DatabaseError && error.code?.startsWith('28'))
+        throw new OperatorError(
+          `The PostgreSQL on port ${port} rejects the stored password. Restore postgres-password from a backup.`,
+        );
+      return undefined;
     }
   }
 
@@ -98,9 +90,8 @@ export class ServerSession {
               EXISTS (SELECT FROM pg_database WHERE datname = $1) AS database`,
       [role],
     );
-    if (!found?.role) {
+    if (!found?.role)
       await this.rows(`CREATE ROLE ${role} LOGIN CREATEDB PASSWORD ${this.client.escapeLiteral(password)}`);
-    }
     // For large imports, which are twice as fast with it: importing/foreign-keys.ts.
     await this.rows(`GRANT SET ON PARAMETER session_replication_role TO ${role}`);
     if (!found?.database) await this.rows(`CREATE DATABASE ${role} OWNER ${role}`);

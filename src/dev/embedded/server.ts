@@ -1,16 +1,14 @@
-import { ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
-import { chmod, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { chmod, readFile, rename, rm, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { Account } from './account';
+import type { Account } from './account';
 import { program } from './binaries';
 import { unlessMissing } from './data-folder';
 import { serverEnvironment } from './initdb';
-
-const LOG_LIMIT = 10 * 1024 * 1024;
 
 interface ServerPlan {
   native: string;
@@ -23,67 +21,7 @@ interface ServerPlan {
   strangerPid?: number;
 }
 
-interface PostmasterPid {
-  /** 0: the file is incomplete. */
-  pid: number;
-  port: number;
-  /** The status of a running server. */
-  ready: boolean;
-}
-
-/** A server process that this process started. It keeps running unless it is stopped. */
-export class ServerProcess {
-  private exited = false;
-
-  private constructor(
-    private readonly child: ChildProcess,
-    private readonly plan: ServerPlan,
-    private readonly logStart: number,
-  ) {
-    const ended = () => (this.exited = true);
-    child.once('exit', ended).once('error', ended).unref();
-  }
-
-  static async start(plan: ServerPlan): Promise<ServerProcess> {
-    const { native, cluster, account } = plan;
-    // PostgreSQL rejects the permissions that a copy or a backup may have.
-    await chmod(cluster, 0o700);
-    const logStart = await rotateLog(plan.log);
-    const log = openSync(plan.log, 'a', 0o600);
-    try {
-      const child = spawn(program(native, 'postgres'), ['-D', cluster, ...serverOptions(plan)], {
-        ...(account && { uid: account.uid, gid: account.gid }),
-        cwd: '/',
-        // Ctrl-C signals the whole process group, but the application must drain before the server stops.
-        detached: true,
-        stdio: ['ignore', log, log],
-        env: {
-          ...serverEnvironment(),
-          ...(plan.strangerPid && { PG_GRANDPARENT_PID: String(plan.strangerPid) }),
-        },
-      });
-      return new ServerProcess(child, plan, logStart);
-    } finally {
-      closeSync(log);
-    }
-  }
-
-  /** Why it ended, from its log; undefined: it runs. */
-  async failure(): Promise<string | undefined> {
-    if (!this.exited) return undefined;
-    const lines = (await readFrom(this.plan.log, this.logStart)).trim().split('\n');
-    const causes = lines.filter(
-      (line) => /FATAL|PANIC/.test(line) && !/the database system is|terminating/.test(line),
-    );
-    return causes[0] ?? lines.at(-1) ?? 'no reason given';
-  }
-
-  abandon(): void {
-    if (!this.exited) this.child.kill('SIGINT');
-  }
-}
-
-const fixedSettings = {
+const FIXED_SETTINGS = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
   password_encryption: 'scram-sha-256',
@@ -95,14 +33,66 @@ const fixedSettings = {
   log_min_error_statement: 'panic',
 };
 
-function serverOptions({ port, settings }: ServerPlan): string[] {
-  const all = Object.entries({ ...settings, ...fixedSettings, port: String(port) });
-  return all.flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+/** A server process that this process started. It keeps running unless it is stopped. */
+export class ServerProcess {
+  private exited = false;
+
+  private constructor(
+    private readonly child: ChildProcess,
+    private readonly log: string,
+  ) {
+    const ended = () => (this.exited = true);
+    child.once('exit', ended).once('error', ended).unref();
+  }
+
+  static async start({ native, cluster, account, ...plan }: ServerPlan): Promise<ServerProcess> {
+    // PostgreSQL rejects the permissions that a copy or a backup may have.
+    await chmod(cluster, 0o700);
+    await rename(plan.log, `${plan.log}.1`).catch(unlessMissing);
+    const log = openSync(plan.log, 'a', 0o600);
+    const settings = { ...plan.settings, ...FIXED_SETTINGS, port: String(plan.port) };
+    const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+    try {
+      const child = spawn(program(native, 'postgres'), ['-D', cluster, ...options], {
+        uid: account?.uid,
+        gid: account?.gid,
+        cwd: '/',
+        // Ctrl-C signals the whole process group, but the application must drain before the server stops.
+        detached: true,
+        stdio: ['ignore', log, log],
+        env: {
+          ...serverEnvironment(),
+          ...(plan.strangerPid && { PG_GRANDPARENT_PID: String(plan.strangerPid) }),
+        },
+      });
+      return new ServerProcess(child, plan.log);
+    } finally {
+      closeSync(log);
+    }
+  }
+
+  /** Why it ended, from its log; undefined: it runs. */
+  async failure(): Promise<string | undefined> {
+    if (!this.exited) return undefined;
+    const lines = (await readFile(this.log, 'utf8')).trim().split('\n');
+    return lines.find((line) => /FATAL|PANIC/.test(line)) ?? lines.at(-1);
+  }
+
+  abandon(): void {
+    if (!this.exited) this.child.kill('SIGINT');
+  }
+}
+
+interface PostmasterPid {
+  /** 0: the file is incomplete. */
+  pid: number;
+  port: number;
+  /** Whether it accepts connections. */
+  ready: boolean;
 }
 
 export async function readPostmasterPid(cluster: string): Promise<PostmasterPid | undefined> {
-  const file = join(cluster, 'postmaster.pid');
-  const text = await readFile(file, 'utf8').catch(unlessMissing);
+  const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(unlessMissing);
   if (text === undefined) return undefined;
   const lines = text.split('\n');
   return { pid: Number(lines[0]) || 0, port: Number(lines[3]) || 0, ready: lines[7]?.trim() === 'ready' };
@@ -131,24 +121,19 @@ export async function isServerOf(cluster: string, pid: number): Promise<boolean>
 
 /** A fast shutdown, then an immediate one, then SIGKILL. Committed data is safe in each case. */
 export async function stopServer(cluster: string, pid: number): Promise<void> {
-  for (const [signal, timeout] of [
+  const steps: [NodeJS.Signals, number][] = [
     ['SIGINT', 2_200],
     ['SIGQUIT', 900],
     ['SIGKILL', 300],
-  ] as const) {
-    if (!signalled(pid, signal) || (await isGone(cluster, pid, timeout))) return;
+  ];
+  for (const [signal, timeout] of steps) {
+    if (!signalled(pid, signal)) return;
+    for (const deadline = Date.now() + timeout; Date.now() < deadline; await sleep(10)) {
+      if (!signalled(pid, 0)) return;
+      // A zombie keeps its pid: then the missing file shows that it has ended.
+      if (!(await readPostmasterPid(cluster))) return sleep(50);
+    }
   }
-}
-
-async function isGone(cluster: string, pid: number, timeout: number): Promise<boolean> {
-  const deadline = Date.now() + timeout;
-  while (Date.now() < deadline) {
-    if (!signalled(pid, 0)) return true;
-    // A zombie keeps its pid: then the missing file shows that it has ended.
-    if (!(await readPostmasterPid(cluster))) return sleep(50, true);
-    await sleep(10);
-  }
-  return false;
 }
 
 /** False if the process doesn't exist. */
@@ -162,9 +147,8 @@ export function signalled(pid: number, signal: NodeJS.Signals | 0): boolean {
 
 /** Below the ports of outgoing connections, one of which could use the port at the next start. */
 export async function freePort(preferred?: number): Promise<number> {
-  if (preferred && (await isFree(preferred))) return preferred;
-  for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 12_000);
+  for (let port = preferred; ; port = undefined) {
+    port ??= 20_000 + Math.floor(Math.random() * 12_000);
     if (await isFree(port)) return port;
   }
 }
@@ -175,22 +159,4 @@ function isFree(port: number): Promise<boolean> {
     probe.once('error', () => resolve(false));
     probe.listen({ port, host: '127.0.0.1', exclusive: true }, () => probe.close(() => resolve(true)));
   });
-}
-
-async function rotateLog(path: string): Promise<number> {
-  const size = (await stat(path).catch(unlessMissing))?.size ?? 0;
-  if (size < LOG_LIMIT) return size;
-  await rename(path, `${path}.1`);
-  return 0;
-}
-
-async function readFrom(path: string, start: number): Promise<string> {
-  const handle = await open(path, 'r');
-  try {
-    const buffer = Buffer.alloc(16_384);
-    const { bytesRead } = await handle.read(buffer, 0, buffer.length, start);
-    return buffer.toString('utf8', 0, bytesRead);
-  } finally {
-    await handle.close();
-  }
 }
