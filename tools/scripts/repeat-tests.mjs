@@ -19,8 +19,10 @@ const folder = mkdtempSync(path.join(tmpdir(), 'gamewharf-repeat-'));
 const loops = Array.from({ length: Number(values.busy) }, () =>
   spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }),
 );
+let jest;
 const stop = () => {
   for (const loop of loops) loop.kill('SIGKILL');
+  jest?.kill('SIGTERM');
   rmSync(folder, { recursive: true, force: true });
 };
 process.once('exit', stop);
@@ -30,7 +32,7 @@ async function run() {
   const output = path.join(folder, 'results.json');
   rmSync(output, { force: true });
   const args = ['--testSequencer=./test/support/random-order.mjs', '--json', `--outputFile=${output}`];
-  const jest = spawn(process.execPath, ['node_modules/jest/bin/jest.js', ...args, ...positionals], {
+  jest = spawn(process.execPath, ['node_modules/jest/bin/jest.js', ...args, ...positionals], {
     stdio: 'ignore',
   });
   await once(jest, 'exit');
