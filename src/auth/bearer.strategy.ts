@@ -3,9 +3,10 @@ import { AuthModuleOptions, PassportStrategy } from '@nestjs/passport';
 import type { Request } from 'express';
 import passport from 'passport';
 import { Strategy } from 'passport-http-bearer';
+import type { Counter } from 'prom-client';
 import { ExpiringCache, SingleFlight } from '../platform/cache/expiring-cache';
 import { Clock } from '../platform/config/clock';
-import { type Counter, Measurements } from '../platform/observability/measurements';
+import { Measurements } from '../platform/observability/measurements';
 import { ApiKeyLookup, type KnownKey } from './api-key-lookup';
 import { type Credential, hasFormOfJwt, trackersOf, type Trackers, type Presented } from './credential';
 import { KeyChanges } from './key-changes';
@@ -40,7 +41,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   );
   /** When users revoked all their JWTs, the oldest first; kept while those may be cached. */
   private readonly tokensEnded = new Map<number, number>();
-  private readonly counters: Record<'cached' | 'verified' | 'rejected', Counter>;
+  private readonly lookups: Counter<'result'>;
   private readonly verifying = new SingleFlight<Credential>();
 
   constructor(
@@ -55,11 +56,12 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     // Passport keeps strategies by name for the whole process, which may have several applications, as tests do.
     passport.use(defaultStrategy as string, this as passport.Strategy);
     this.keys = new ExpiringCache(changes, MAX_KEYS);
-    this.counters = measurements.counters(
+    this.lookups = measurements.counter(
       'gamewharf_credential_lookups_total',
       'Credential lookups by result',
-      'result',
-      ['cached', 'verified', 'rejected'],
+      {
+        result: ['cached', 'verified', 'rejected'],
+      },
     );
   }
 
@@ -75,7 +77,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   remembered({ text, type }: Presented, req?: Request): Credential | undefined {
     const now = this.clock.monotonic();
     const credential = type === 'key' ? this.rememberedKey(text, now, req) : this.rememberedToken(text, now);
-    if (credential) this.counters.cached.value++;
+    if (credential) this.lookups.inc({ result: 'cached' });
     return credential;
   }
 
@@ -137,10 +139,10 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   private async learn({ type, text }: Presented, req?: Request): Promise<Credential> {
     try {
       const credential = type === 'key' ? await this.learnKey(text, req) : await this.learnToken(text);
-      this.counters.verified.value++;
+      this.lookups.inc({ result: 'verified' });
       return credential;
     } catch (error) {
-      this.counters.rejected.value++;
+      this.lookups.inc({ result: 'rejected' });
       throw error;
     }
   }

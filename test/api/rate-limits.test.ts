@@ -429,11 +429,12 @@ describe('counters of a process', () => {
   test('are bounded in number and keep the most recent ones', async () => {
     const storage = new MemoryStorage(clock, measurements, [], 100);
     for (let i = 0; i < 10_000; i++) await remaining(storage, `address ${i}`);
-    expect(await size()).toBe(100);
+    expect(await size()).toBeLessThanOrEqual(100);
     expect(await remaining(storage, 'address 9999')).toBe(8);
+    expect(await remaining(storage, 'address 9951')).toBe(8);
   });
 
-  test('are deleted after two minutes without use, but not while in use', async () => {
+  test('are deleted after four minutes without use, but not while in use', async () => {
     const storage = new MemoryStorage(clock, measurements);
     for (let i = 0; i < 50; i++) await remaining(storage, `idle ${i}`);
     for (let i = 0; i <= 1200; i++) {

@@ -3,7 +3,6 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { parse } from 'yaml';
 import { OperatorEvents } from '../../src/operator/tokens/operator-events';
 import { OperatorTokensService } from '../../src/operator/tokens/operator-tokens.service';
-import { Measurements } from '../../src/platform/observability/measurements';
 import { MetricsService } from '../../src/platform/observability/metrics.service';
 import { databaseUrl, type Environment, logged, make, openApp, useStore } from '../support/store';
 import { until } from '../support/time';
@@ -37,9 +36,9 @@ test('counts a request by route template, method and status class', async () => 
   expect(await valueOf(`${DURATION}_count${series('2xx')}`)).toBe(2);
   expect(await valueOf(`${DURATION}_count${series('4xx')}`)).toBe(1);
   expect(await valueOf(`${DURATION}_sum${series('2xx')}`)).toBeGreaterThan(0);
-  const buckets = (
-    await lines(`${DURATION}_bucket{method="GET",route="/games/:game_id/purchases",status="2xx"`)
-  ).map((line) => Number(line.split(' ').at(-1)));
+  const buckets = (await lines(`${DURATION}_bucket`))
+    .filter((line) => line.includes('method="GET",route="/games/:game_id/purchases",status="2xx"'))
+    .map((line) => Number(line.split(' ').at(-1)));
   expect(buckets).toEqual(buckets.toSorted((a, b) => a - b));
   expect(buckets.at(-1)).toBe(2);
   expect(await scrape()).not.toMatch(/someone|another@|7777777/);
@@ -168,12 +167,6 @@ test('logs the trace ID of the client and nothing else of the header', async () 
     .filter((line) => line.includes('/openapi.json'))
     .map((line) => (JSON.parse(line) as { trace_id?: string }).trace_id);
   expect(traces.slice(-3)).toEqual([trace, undefined, undefined]);
-});
-
-test('increments a counter with a single addition', () => {
-  const counter = new Measurements().counter('a', 'b');
-  counter.value++;
-  expect(counter.value).toBe(1);
 });
 
 describe('metrics in the dashboard and the alerts exist', () => {

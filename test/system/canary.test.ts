@@ -260,7 +260,7 @@ test('control: the search finds a credential', async () => {
     method: 'POST',
     body: CANARIES.good,
   });
-  theApp().get(Measurements).counter('canary_total', 'A control', { key: CANARIES.good });
+  theApp().get(Measurements).counter('canary_total', 'A control', { key: [CANARIES.good] });
   expect([...new Set((await search()).map((line) => line.split(':')[0]))]).toEqual([
     'log',
     'output',

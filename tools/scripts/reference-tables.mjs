@@ -27,15 +27,10 @@ function labelsOf(series, labels) {
 export async function metricsPage() {
   const { Settings } = of('platform/config/settings');
   const { Measurements } = of('platform/observability/measurements');
-  const { RequestDurations } = of('platform/observability/request-log');
   const { createLogger } = of('platform/observability/logger');
   const settings = Object.assign(new Settings(), { API_KEY_PEPPER: 'nothing is hashed with it' });
   // Providers register their metrics in their constructors, so nothing has to start.
   const app = await of('create-app').createApp(settings, createLogger('silent'));
-  const measured = new RequestDurations();
-  measured.observe({}, { statusCode: 200 }, 1);
-  const durations = measured.get();
-  const labels = Object.keys(durations.values[0].labels).filter((label) => label !== 'le');
   const { registry } = app.get(Measurements);
   const metrics = await registry.getMetricsAsJSON();
   const families = metrics.map(({ name, type, help, values }) => [
@@ -44,7 +39,6 @@ export async function metricsPage() {
     labelsOf(values, registry.getSingleMetric(name).labelNames),
     help,
   ]);
-  families.push([code(durations.name), durations.type, labelsOf([], labels), durations.help]);
   families.sort(([a], [b]) => (a < b ? -1 : 1));
   return `# Metrics
 

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
+import type { Counter } from 'prom-client';
 import { ApiKeysService } from '../../auth/api-keys.service';
 import { type By, type Counts, type ImportSize, may, OperatorEvents } from '../tokens/operator-events';
 import type { RetryKey } from '../../platform/idempotency/idempotency.service';
 import { Settings } from '../../platform/config/settings';
 import { ApiError } from '../../platform/http/api-error';
-import { type Counter, Measurements } from '../../platform/observability/measurements';
+import { Measurements } from '../../platform/observability/measurements';
 import type { Client } from '../../platform/http/client-limits';
 import { connectTo, type ImportOptions, importRecords } from './import-records';
 import { importOnThread } from './import-thread';
@@ -119,7 +120,7 @@ export class ImportService implements OnModuleDestroy {
       // This replica must not use cached keys that the import revoked; others notice within a second.
       if (endsKeys(types)) this.keys.forget();
       for (const { new: made, changed, unchanged, deleted = 0 } of Object.values(types))
-        this.records.value += made + changed + unchanged + deleted;
+        this.records.inc(made + changed + unchanged + deleted);
       return types;
     } catch (error) {
       ended('failed');

@@ -1,6 +1,7 @@
 import { createParamDecorator, type ExecutionContext, Injectable } from '@nestjs/common';
 import type { Request } from 'express';
-import { type Counter, Measurements } from '../../platform/observability/measurements';
+import type { Counter } from 'prom-client';
+import { Measurements } from '../../platform/observability/measurements';
 import { Audit, type OperatorEvent } from '../../auth/audit';
 import type { OperatorRight } from './operator-rights';
 
@@ -20,7 +21,6 @@ export const may = ({ rights }: By, right: OperatorRight): boolean => rights?.in
 export type Counts = Record<string, number | Record<string, number>>;
 
 export type ImportSize = 'small' | 'large';
-type ImportOutcome = 'done' | 'failed';
 
 /** The operator token of the request, which the guard has admitted. */
 export const CurrentOperator = createParamDecorator((_: unknown, context: ExecutionContext) => {
@@ -31,50 +31,46 @@ export const CurrentOperator = createParamDecorator((_: unknown, context: Execut
 /** Records the actions of operators and their programs as audit events and metrics. Call it after the commit. */
 @Injectable()
 export class OperatorEvents {
-  private readonly sales: (currency: string) => Counter;
-  private readonly refunds: (currency: string) => Counter;
-  private readonly imports: Record<`${ImportSize} ${ImportOutcome}`, { total: Counter; seconds: Counter }>;
+  private readonly sales: Counter<'currency'>;
+  private readonly refunds: Counter<'currency'>;
+  private readonly imports: Counter<'size' | 'outcome'>;
+  private readonly importSeconds: Counter<'size' | 'outcome'>;
 
   constructor(
     private readonly audit: Audit,
     measurements: Measurements,
   ) {
-    this.sales = measurements.countersBy(
-      'currency',
+    const byCurrency = { currency: [] };
+    this.sales = measurements.counter(
       'gamewharf_sales_total',
       'Sales through requests and commands',
+      byCurrency,
     );
-    this.refunds = measurements.countersBy('currency', 'gamewharf_refunds_total', 'Refunded purchases');
-    const measure = (size: ImportSize, outcome: ImportOutcome) => ({
-      total: measurements.counter('gamewharf_imports_total', 'Finished imports', { size, outcome }),
-      seconds: measurements.counter('gamewharf_import_seconds_total', 'Total duration of finished imports', {
-        size,
-        outcome,
-      }),
-    });
-    this.imports = {
-      'small done': measure('small', 'done'),
-      'small failed': measure('small', 'failed'),
-      'large done': measure('large', 'done'),
-      'large failed': measure('large', 'failed'),
-    };
+    this.refunds = measurements.counter('gamewharf_refunds_total', 'Refunded purchases', byCurrency);
+    const ofImports = { size: ['small', 'large'], outcome: ['done', 'failed'] };
+    this.imports = measurements.counter('gamewharf_imports_total', 'Finished imports', ofImports);
+    this.importSeconds = measurements.counter(
+      'gamewharf_import_seconds_total',
+      'Total duration of finished imports',
+      ofImports,
+    );
   }
 
   sold(by: By, currency: string, counts: Counts): void {
-    this.sales(currency).value++;
+    this.sales.inc({ currency });
     this.record('purchase.created', by, { counts, currency });
   }
 
   refunded(by: By, currency: string, counts: Counts): void {
-    this.refunds(currency).value++;
+    this.refunds.inc({ currency });
     this.record('purchase.refunded', by, { counts, currency });
   }
 
   /** `counts`: by type of record, where the import was done. */
   imported(by: By, size: ImportSize, milliseconds: number, counts: Counts | 'failed'): void {
-    const { total, seconds } = this.imports[`${size} ${counts === 'failed' ? 'failed' : 'done'}`];
-    total.value++;
-    seconds.value += milliseconds / 1000;
+    const labels = { size, outcome: counts === 'failed' ? 'failed' : 'done' };
+    this.imports.inc(labels);
+    this.importSeconds.inc(labels, milliseconds / 1000);
     if (counts !== 'failed') this.record('import.completed', by, { counts });
   }
 

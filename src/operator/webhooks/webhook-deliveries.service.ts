@@ -4,6 +4,7 @@ import {
   type BeforeApplicationShutdown,
   type OnApplicationBootstrap,
 } from '@nestjs/common';
+import type { Counter } from 'prom-client';
 import { HttpAdapterHost } from '@nestjs/core';
 import { Clock } from '../../platform/config/clock';
 import { Database } from '../../platform/database/database';
@@ -125,7 +126,7 @@ const DROP = statement(
 @Injectable()
 export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly log = new Logger(WebhookDeliveries.name);
-  private readonly results;
+  private readonly results: Counter<'result'>;
   private readonly running = new Map<AbortController, number>();
   private waiting = 0;
   private oldest = 0;
@@ -142,11 +143,10 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     private readonly clock: Clock,
     measurements: Measurements,
   ) {
-    this.results = measurements.counters(
+    this.results = measurements.counter(
       'gamewharf_webhook_deliveries_total',
       'Webhook deliveries by result. dropped: expired before the first attempt, or the queue was full',
-      'result',
-      ['delivered', 'failed', 'given_up', 'dropped'],
+      { result: ['delivered', 'failed', 'given_up', 'dropped'] },
     );
     measurements.gauge(
       'gamewharf_webhook_waiting',
@@ -242,11 +242,11 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     { status, retryAfter }: Outcome,
   ): Promise<void> {
     if (isSuccess({ status })) {
-      this.results.delivered.value++;
+      this.results.inc({ result: 'delivered' });
       await this.database.rows(FINISH, [id, status, webhook_id]);
       return;
     }
-    this.results.failed.value++;
+    this.results.inc({ result: 'failed' });
     if (status === 410) await this.webhooks.end(webhook_id);
     if (age < MAX_AGE) {
       const pause = (DELAYS[attempts - 1] ?? MAX_DELAY) * (0.9 + Math.random() / 5);
@@ -254,14 +254,14 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
       await this.database.rows(POSTPONE, [id, status, webhook_id, Math.max(pause, asked), asked]);
       return;
     }
-    this.results.given_up.value++;
+    this.results.inc({ result: 'given_up' });
     this.log.warn(`Message ${id} to webhook ${webhook_id} is given up; the last attempt: ${status}`);
     await this.database.rows(GIVE_UP, [id, status, webhook_id]);
   }
 
   private async drop(): Promise<void> {
     const { length } = await this.database.rows(DROP, []);
-    this.results.dropped.value += length;
+    this.results.inc({ result: 'dropped' }, length);
     if (length > 0) this.log.warn(`${length} deliveries are dropped: they waited too long, or were too many`);
   }
 }

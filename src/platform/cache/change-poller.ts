@@ -2,7 +2,8 @@ import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/comm
 import type { Clock } from '../config/clock';
 import type { Database } from '../database/database';
 import { read, statement, type Statement } from '../database/statement';
-import type { Counter, Measurements } from '../observability/measurements';
+import type { Counter } from 'prom-client';
+import type { Measurements } from '../observability/measurements';
 import type { Expiry } from './expiring-cache';
 
 // In milliseconds. With the time of one statement, a change takes effect within less than a second.
@@ -67,7 +68,7 @@ const deletionOf = ({ table }: ChangeTable) =>
 export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, OnApplicationShutdown {
   private readonly pollStatement: Statement<Poll>;
   private readonly deletion: Statement;
-  private readonly counters: Record<'unchanged' | 'changed' | 'failed', Counter>;
+  private readonly polls: Counter<'result'>;
   private timer: NodeJS.Timeout | undefined;
   private polling: Promise<void> | undefined;
   private lastRead = -Infinity;
@@ -87,11 +88,7 @@ export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, On
     measurements: Measurements,
     private readonly changeTable: ChangeTable,
   ) {
-    this.counters = measurements.counters(...changeTable.metric, 'result', [
-      'unchanged',
-      'changed',
-      'failed',
-    ]);
+    this.polls = measurements.counter(...changeTable.metric, { result: ['unchanged', 'changed', 'failed'] });
     this.pollStatement = pollOf(changeTable);
     this.deletion = deletionOf(changeTable);
   }
@@ -166,11 +163,11 @@ export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, On
       const result = this.compare(poll, at);
       this.confirmedAt = sent;
       this.last = poll.standby ? undefined : { ...poll, at };
-      this.counters[result].value++;
+      this.polls.inc({ result });
       void this.deleteOld({ ...poll, sent });
     } catch {
       // Not confirmed: requests read from the database until then, and get its errors.
-      this.counters.failed.value++;
+      this.polls.inc({ result: 'failed' });
     }
   }
 

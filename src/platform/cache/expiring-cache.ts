@@ -11,22 +11,23 @@ export const maxAge = (milliseconds: number): Expiry => ({
   staleUntil: (now) => now - milliseconds,
 });
 
-// For each entry that is added: deleting many thousands at once would take noticeable time.
-const DELETED_AT_ONCE = 8;
-
 interface Entry<Value> {
   value: Value;
   readAt: number;
 }
 
-/** A cache of bounded size whose entries expire. The oldest are deleted first; a stale one counts as missing. */
+/**
+ * A cache of bounded size whose entries expire; a stale one counts as missing. There are two generations of entries. The older
+ * one is dropped as a whole, when all of it is stale or the recent one has half of the size.
+ */
 export class ExpiringCache<Value> {
-  private readonly entries = new Map<string, Entry<Value>>();
-  // Kept between calls: a Map has holes where entries were deleted, and a new iterator would pass all of them again.
-  private iterator = this.entries.entries();
-  private oldest: [string, Entry<Value>] | undefined;
-  private clearedAt = -Infinity;
+  private recent = new Map<string, Entry<Value>>();
+  private older = new Map<string, Entry<Value>>();
+  /** Of the recent entries. */
   private used = 0;
+  /** When the older entries were no longer recent. */
+  private closedAt = -Infinity;
+  private clearedAt = -Infinity;
 
   /** `maxSize`: of entries, or of the sizes that `sizeOf` gives them. */
   constructor(
@@ -36,64 +37,46 @@ export class ExpiringCache<Value> {
   ) {}
 
   get size(): number {
-    return this.entries.size;
+    return this.recent.size + this.older.size;
   }
 
   get(key: string, now: number): Value | undefined {
-    const entry = this.entries.get(key);
+    const entry = this.entry(key);
     return entry && entry.readAt > this.expiry.freshAfter(now) ? entry.value : undefined;
   }
 
   /** Also a stale value. */
   peek(key: string): Value | undefined {
-    return this.entries.get(key)?.value;
+    return this.entry(key)?.value;
   }
 
   /** `readAt`: when the value was asked for, not when it came. It may be as old as that. */
   set(key: string, value: Value, readAt: number): void {
-    if (readAt <= this.clearedAt) return;
-    const old = this.entries.get(key);
-    if (old) this.delete(key, old.value);
-    this.entries.set(key, { value, readAt });
-    this.used += this.sizeOf(key, value);
-    this.deleteOldest(this.expiry.staleUntil(readAt));
+    const [size, half] = [this.sizeOf(key, value), this.maxSize / 2];
+    if (readAt <= this.clearedAt || size > half) return;
+    const old = this.recent.get(key);
+    if (old) this.used -= this.sizeOf(key, old.value);
+    if (this.used + size > half || this.closedAt <= this.expiry.staleUntil(readAt)) {
+      this.older = this.recent;
+      this.recent = new Map();
+      this.used = 0;
+      this.closedAt = readAt;
+    }
+    this.older.delete(key);
+    this.recent.set(key, { value, readAt });
+    this.used += size;
   }
 
   /** Values that were requested before are not accepted afterwards either. */
   clear(now: number): void {
-    this.entries.clear();
-    this.oldest = undefined;
+    this.recent = new Map();
+    this.older = new Map();
     this.used = 0;
     this.clearedAt = now;
   }
 
-  /** The map keeps entries in the order of `set`: stale ones come first. */
-  private deleteOldest(staleUntil: number): void {
-    let deleted = 0;
-    while ((this.oldest ??= this.next())) {
-      const [key, entry] = this.oldest;
-      // Unless it was set again, and is further back.
-      if (this.entries.get(key) === entry) {
-        const isNeedless =
-          this.used > this.maxSize || (entry.readAt <= staleUntil && deleted < DELETED_AT_ONCE);
-        if (!isNeedless) return;
-        this.delete(key, entry.value);
-        deleted++;
-      }
-      this.oldest = undefined;
-    }
-  }
-
-  private next(): [string, Entry<Value>] | undefined {
-    const next = this.iterator.next();
-    if (!next.done) return next.value;
-    this.iterator = this.entries.entries();
-    return this.iterator.next().value;
-  }
-
-  private delete(key: string, value: Value): void {
-    this.entries.delete(key);
-    this.used -= this.sizeOf(key, value);
+  private entry(key: string): Entry<Value> | undefined {
+    return this.recent.get(key) ?? this.older.get(key);
   }
 }
 

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import { type FixedHeader, headerLine, sendApiError } from './response';
 import { ApiError, apiError } from './api-error';
-import type { Counter, Measurements } from '../observability/measurements';
+import type { Counter } from 'prom-client';
+import type { Measurements } from '../observability/measurements';
 import type { ClientSocket } from './connection';
 
 interface ParserError extends Error {
@@ -25,17 +26,16 @@ const invalidKey = new ApiError(401, ['invalid key'], {
 
 /** Responds to requests that the HTTP parser rejects, after the responses to earlier requests of the connection. */
 export class BrokenRequests {
-  private readonly counters: Record<string, Counter>;
+  private readonly rejected: Counter<'status'>;
 
   constructor(
     private readonly fixed: readonly FixedHeader[],
     measurements: Measurements,
   ) {
-    this.counters = measurements.counters(
+    this.rejected = measurements.counter(
       'gamewharf_http_broken_requests_total',
       'Requests rejected by the HTTP parser',
-      'status',
-      ['400', '401', '405', '408', '431'],
+      { status: ['400', '401', '405', '408', '431'] },
     );
   }
 
@@ -57,7 +57,7 @@ export class BrokenRequests {
   }
 
   private reject({ connection }: ClientSocket, error: ApiError): void {
-    this.counters[error.status]!.value++;
+    this.rejected.inc({ status: error.status });
     const { newest } = connection;
     if (!newest || newest.req.complete) connection.closeWith(this.text(error));
     // The error is in the body of a request that already has its response.

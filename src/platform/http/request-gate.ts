@@ -7,7 +7,8 @@ import { BrokenRequests } from './broken-requests';
 import { ApiError, apiError, serviceUnavailable } from './api-error';
 import { allowAnyOrigin, isPreflight, SECURITY_HEADERS } from './fixed-headers';
 import { InFlight } from './in-flight';
-import { type Counter, Measurements } from '../observability/measurements';
+import { Counter } from 'prom-client';
+import { Measurements } from '../observability/measurements';
 import type { ClientSocket } from './connection';
 import type { Handler, Observer, RequestHooks } from './hooks';
 import { RequestLog } from '../observability/request-log';
@@ -28,7 +29,7 @@ export class RequestGate implements RequestHooks {
   readonly brokenRequests: BrokenRequests;
   readonly log: RequestLog;
   private readonly fixed: FixedHeader[];
-  private readonly pipelined: Counter;
+  private readonly pipelined = { rejected: 0 };
 
   constructor(settings: Settings, logger: Logger) {
     this.log = new RequestLog(logger);
@@ -41,7 +42,7 @@ export class RequestGate implements RequestHooks {
       }),
     });
     this.brokenRequests = new BrokenRequests(this.fixed, this.measurements);
-    this.pipelined = this.measure();
+    this.measure();
   }
 
   before(route: Handler): Handler {
@@ -56,7 +57,7 @@ export class RequestGate implements RequestHooks {
       // An earlier response had `Connection: close`.
       if (connection.isClosing) return connection.ignoreRequest();
       const isCrowded = connection.pending >= MAX_PIPELINED;
-      if (isCrowded) this.pipelined.value++;
+      if (isCrowded) this.pipelined.rejected++;
       const error = isCrowded ? serviceUnavailable() : (headerErrorOf(req) ?? toOriginForm(req));
       const exchange = this.inFlight.open(req, res, connection, at);
       const given = req.headers['x-request-id'];
@@ -73,15 +74,21 @@ export class RequestGate implements RequestHooks {
     };
   }
 
-  private measure(): Counter {
+  private measure(): void {
     const { requests, uploads, health, connections } = this.inFlight;
     this.measurements.gauge('gamewharf_http_in_flight', 'Requests in flight', () => this.inFlight.count);
     this.measurements.gauge('gamewharf_http_connections', 'Open client connections', () => connections.used);
-    const name = 'gamewharf_http_overloads_total';
-    const help = 'Requests and connections rejected because the process is at capacity';
-    for (const [limit, of] of Object.entries({ requests, uploads, health, connections }))
-      this.measurements.total(name, help, () => of.rejected, { limit });
-    return this.measurements.counter(name, help, { limit: 'pipelined' });
+    const limits = { requests, uploads, health, connections, pipelined: this.pipelined };
+    new Counter({
+      name: 'gamewharf_http_overloads_total',
+      help: 'Requests and connections rejected because the process is at capacity',
+      labelNames: ['limit'],
+      registers: [this.measurements.registry],
+      collect() {
+        this.reset();
+        for (const [limit, { rejected }] of Object.entries(limits)) this.inc({ limit }, rejected);
+      },
+    });
   }
 }
 

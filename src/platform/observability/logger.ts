@@ -1,6 +1,5 @@
 import type { LoggerService } from '@nestjs/common';
 import pino, { type DestinationStream, type Logger } from 'pino';
-import { Batches } from './request-log';
 
 /** JSON lines on standard output, in batches. Fields that could hold secrets are redacted. */
 export function createLogger(level: string, destination?: DestinationStream): Logger {
@@ -23,7 +22,7 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
         ],
       },
     },
-    destination ?? new Batches(),
+    destination ?? pino.destination({ sync: false, minLength: 4096, periodicFlush: 1000 }),
   );
 }
 

@@ -2,19 +2,21 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import { collectDefaultMetrics, type Metric, Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { Settings } from '../config/settings';
 import { Database } from '../database/database';
 import { RequestGate } from '../http/request-gate';
 import { Measurements } from './measurements';
 import { OperatorError } from '../config/operator-error';
-import { RequestDurations } from './request-log';
+import type { Observer } from '../http/hooks';
+
+const UNMATCHED_ROUTE = { method: 'other', route: 'other' };
 
 /** The metrics, which it serves on a separate port that is not public. */
 @Injectable()
 export class MetricsService implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly log = new Logger(MetricsService.name);
-  private readonly durations = new RequestDurations();
+  private readonly durations: Histogram<'method' | 'route' | 'status'>;
   private isCollecting = false;
   private server: Server | undefined;
 
@@ -25,13 +27,23 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
     private readonly measurements: Measurements,
     database: Database,
   ) {
-    for (const state of ['busy', 'idle'] as const)
-      measurements.gauge(
-        'gamewharf_database_connections',
-        'Database connections of this process',
-        () => database.connections[state],
-        { state },
-      );
+    const registers = [measurements.registry];
+    this.durations = new Histogram({
+      name: 'gamewharf_http_request_duration_seconds',
+      help: 'Response time by route',
+      labelNames: ['method', 'route', 'status'],
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+      registers,
+    });
+    new Gauge({
+      name: 'gamewharf_database_connections',
+      help: 'Database connections of this process',
+      labelNames: ['state'],
+      registers,
+      collect() {
+        for (const state of ['busy', 'idle'] as const) this.set({ state }, database.connections[state]);
+      },
+    });
     measurements.gauge(
       'gamewharf_database_pool_size',
       'Maximum number of database connections of this process',
@@ -53,7 +65,7 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
     const { METRICS_PORT, METRICS_HOST = this.settings.HOST, NODE_ENV } = this.settings;
     // Without an adapter this is an operator's command.
     if (!this.host.httpAdapter) return;
-    this.gate.observers.push(this.durations.observe);
+    this.gate.observers.push(this.observe);
     if (METRICS_PORT === 'off' || METRICS_PORT === undefined) return;
     this.collect();
     try {
@@ -77,11 +89,15 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
   private collect(): void {
     if (this.isCollecting) return;
     this.isCollecting = true;
-    const { registry } = this.measurements;
-    collectDefaultMetrics({ register: registry });
-    // prom-client's types know only its own classes.
-    registry.registerMetric(this.durations as unknown as Metric);
+    collectDefaultMetrics({ register: this.measurements.registry });
   }
+
+  private readonly observe: Observer = ({ route: { path, methods = {} } = {} }, { statusCode }, ms) => {
+    const [method] = Object.keys(methods);
+    const of =
+      method && typeof path === 'string' ? { method: method.toUpperCase(), route: path } : UNMATCHED_ROUTE;
+    this.durations.observe({ ...of, status: `${Math.floor(statusCode / 100)}xx` }, ms / 1000);
+  };
 
   onApplicationShutdown(): void {
     this.server?.close();

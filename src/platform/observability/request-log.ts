@@ -1,38 +1,8 @@
-import type { IncomingMessage } from 'node:http';
 import { types } from 'node:util';
-import pino, { type DestinationStream, type Logger, symbols } from 'pino';
+import { type DestinationStream, type Logger, symbols } from 'pino';
 import type { Observer } from '../http/hooks';
 
-const BATCH_LENGTH = 15 * 1024;
 const FLUSH_INTERVAL = 1000;
-
-/** Writes to standard output in batches. pino's own buffer computes its whole length at each line. */
-export class Batches implements DestinationStream {
-  private readonly output = pino.destination({ sync: false });
-  private lines = '';
-
-  constructor() {
-    setInterval(() => this.flush(), FLUSH_INTERVAL).unref();
-    process.on('exit', () => this.flushSync());
-  }
-
-  write(line: string): void {
-    this.lines += line;
-    if (this.lines.length >= BATCH_LENGTH) this.flush();
-  }
-
-  /** Also called by pino when the process ends. */
-  flushSync(): void {
-    this.flush();
-    this.output.flushSync();
-  }
-
-  private flush(): void {
-    if (this.lines === '') return;
-    this.output.write(this.lines);
-    this.lines = '';
-  }
-}
 
 // Logged as debug: probes send requests every few seconds.
 const HEALTH_PATH = '/health/';
@@ -135,67 +105,4 @@ export function traceParentOf(header: unknown): TraceParent | undefined {
   const [, trace_id, span_id, flags] = (typeof header === 'string' && TRACEPARENT.exec(header)) || [];
   if (!trace_id || !span_id || !flags) return undefined;
   return { trace_id, span_id, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
-}
-
-// In seconds.
-const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
-
-interface Series {
-  method: string;
-  route: string;
-  status: string;
-  /** Requests in each bucket (not cumulated); the last number is those above all buckets. */
-  counts: number[];
-  sum: number;
-}
-
-const UNMATCHED_ROUTE = { method: 'other', route: 'other' };
-
-/** A histogram of response times, whose series are found by the route object: nothing is hashed. */
-export class RequestDurations {
-  private readonly routes = new Map<object, (Series | undefined)[]>();
-
-  readonly observe: Observer = ({ route }, { statusCode }, ms) => {
-    const key = route ?? UNMATCHED_ROUTE;
-    let series = this.routes.get(key);
-    if (!series) this.routes.set(key, (series = []));
-    const status = Math.floor(statusCode / 100);
-    const one = (series[status] ??= seriesOf(route, status));
-    const seconds = ms / 1000;
-    let bucket = 0;
-    while (bucket < BUCKETS.length && seconds > BUCKETS[bucket]!) bucket++;
-    one.counts[bucket]!++;
-    one.sum += seconds;
-  };
-
-  /** In prom-client's format of a histogram. */
-  get() {
-    const name = 'gamewharf_http_request_duration_seconds';
-    const values = [...this.routes.values()].flat().flatMap((series) => {
-      if (!series) return [];
-      const { counts, sum, ...labels } = series;
-      let total = 0;
-      const buckets = [...BUCKETS, '+Inf'].map((le, i) => {
-        total += counts[i]!;
-        return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: total };
-      });
-      return [
-        ...buckets,
-        { metricName: `${name}_sum`, labels, value: sum },
-        { metricName: `${name}_count`, labels, value: total },
-      ];
-    });
-    return { name, help: 'Response time by route', type: 'histogram', values, aggregator: 'sum' };
-  }
-}
-
-function seriesOf(route: IncomingMessage['route'], status: number): Series {
-  const { methods, path } = route ?? {};
-  const [method] = Object.keys(methods ?? {});
-  return {
-    ...(method && typeof path === 'string' ? { method: method.toUpperCase(), route: path } : UNMATCHED_ROUTE),
-    status: `${status}xx`,
-    counts: new Array<number>(BUCKETS.length + 1).fill(0),
-    sum: 0,
-  };
 }

@@ -2,7 +2,8 @@ import type { ThrottlerStorage } from '@nestjs/throttler';
 import { ExpiringCache } from '../cache/expiring-cache';
 import type { Clock } from '../config/clock';
 import type { RateLimit } from '../config/rate-limits';
-import type { Counter as Total, Measurements } from '../observability/measurements';
+import type { Counter as Total } from 'prom-client';
+import type { Measurements } from '../observability/measurements';
 
 export type LimitRecord = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 
@@ -40,10 +41,7 @@ class Counters {
   maxAge = MINUTE;
   readonly cache: ExpiringCache<Counter>;
 
-  constructor(
-    readonly decisions: Record<'allowed' | 'limited', Total>,
-    maxCounters: number,
-  ) {
+  constructor(maxCounters: number) {
     // A counter moves to the end of the cache only once a period, because that costs as much as several uses.
     this.cache = new ExpiringCache(
       { freshAfter: (now) => now - this.maxAge, staleUntil: (now) => now - 2 * this.maxAge },
@@ -67,15 +65,19 @@ class Counters {
  */
 export class MemoryStorage implements ThrottlerStorage {
   protected readonly fallbacks: Total;
+  private readonly decisions: Total<'limit' | 'decision'>;
   private readonly limits = new Map<string, Counters>();
 
   constructor(
     protected readonly clock: Clock,
-    private readonly measurements: Measurements,
+    measurements: Measurements,
     names: readonly string[] = [],
     private readonly maxCounters = MAX_COUNTERS,
   ) {
-    for (const name of names) this.of(name);
+    this.decisions = measurements.counter('gamewharf_rate_limit_decisions_total', 'Rate limit decisions', {
+      limit: names,
+      decision: ['allowed', 'limited'],
+    });
     this.fallbacks = measurements.counter(
       'gamewharf_rate_limit_fallbacks_total',
       'Rate limit decisions made without Redis while it was unavailable',
@@ -99,10 +101,9 @@ export class MemoryStorage implements ThrottlerStorage {
   /** Counts a request unless the limit is used up. */
   increment(key: string, ttl: number, limit: number, _: number, name: string): Promise<LimitRecord> {
     const now = this.clock.monotonic();
-    const counters = this.of(name);
-    const counter = counters.of({ name, key, limit, ttl }, now);
+    const counter = this.of(name).of({ name, key, limit, ttl }, now);
     const before = recordOf(counter.full_at - now, { limit, ttl });
-    counters.decisions[before.isBlocked ? 'limited' : 'allowed'].value++;
+    this.decisions.inc({ limit: name, decision: before.isBlocked ? 'limited' : 'allowed' });
     if (before.isBlocked) return Promise.resolve(before);
     counter.full_at = Math.max(now, counter.full_at) + ttl / limit;
     return Promise.resolve({ ...recordOf(counter.full_at - now, { limit, ttl }), isBlocked: false });
@@ -118,10 +119,10 @@ export class MemoryStorage implements ThrottlerStorage {
 
   /** The record of a limit that is used up, otherwise undefined. Counts no request and doesn't query Redis. */
   blocked(spending: Spending): LimitRecord | undefined {
-    const { cache, decisions } = this.of(spending.name);
+    const { cache } = this.of(spending.name);
     const record = recordOf((cache.peek(spending.key)?.full_at ?? 0) - this.clock.monotonic(), spending);
     if (!record.isBlocked) return undefined;
-    decisions.limited.value++;
+    this.decisions.inc({ limit: spending.name, decision: 'limited' });
     return record;
   }
 
@@ -133,15 +134,7 @@ export class MemoryStorage implements ThrottlerStorage {
 
   private of(name: string): Counters {
     let counters = this.limits.get(name);
-    if (!counters) {
-      const total = (decision: string) =>
-        this.measurements.counter('gamewharf_rate_limit_decisions_total', 'Rate limit decisions', {
-          limit: name,
-          decision,
-        });
-      counters = new Counters({ allowed: total('allowed'), limited: total('limited') }, this.maxCounters);
-      this.limits.set(name, counters);
-    }
+    if (!counters) this.limits.set(name, (counters = new Counters(this.maxCounters)));
     return counters;
   }
 }

@@ -89,7 +89,7 @@ export class RedisStorage extends MemoryStorage implements OnApplicationShutdown
     when: 'always' | 'unless limited',
   ): Promise<number | undefined> {
     if (!this.isShared) {
-      this.fallbacks.value++;
+      this.fallbacks.inc();
       return undefined;
     }
     try {
@@ -97,7 +97,7 @@ export class RedisStorage extends MemoryStorage implements OnApplicationShutdown
       this.failures = 0;
       return Number(spent);
     } catch (error) {
-      this.fallbacks.value++;
+      this.fallbacks.inc();
       this.failed(error as Error);
       return undefined;
     }
