@@ -1,19 +1,19 @@
 /**
- * The load generator, a process of its own: raw sockets, requests made beforehand, and of the responses only the status and
- * the length are read. On two cores that leaves the servers more of the machine than a general HTTP client does.
+ * The load generator, a separate process: raw sockets, prebuilt requests, and only the status and length of responses
+ * are parsed. On two cores this leaves more CPU time to the servers than a general HTTP client does.
  */
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 
 export interface Order {
   port: number;
-  /** JSON: the requests as they are sent. */
+  /** A JSON file with the requests as bytes. */
   file: string;
   connections: number;
   seconds: number;
-  /** Where in the file to begin, as a share of it. */
+  /** The position in the file at which to start, as a share of its length. */
   from: number;
-  /** Seconds of other requests on the same connections before it, of which nothing is told. */
+  /** Seconds of unmeasured requests before it, on the same connections. */
   leadIn?: number;
 }
 
@@ -28,7 +28,7 @@ export interface Outcome {
   cpu: number;
 }
 
-/** What the generator says: that the lead-in is over, then what came of it. */
+/** Messages of the generator: the lead-in is over, then the result. */
 export type Told = 'begun' | Outcome;
 
 const HEAD_END = Buffer.from('\r\n\r\n');
@@ -64,7 +64,7 @@ async function run({ port, file, connections, seconds, from, leadIn = 0 }: Order
     new Promise<void>((resolve) => {
       let socket: Socket;
       let sent = 0;
-      // What is still to come of a response; -1: its head is not complete.
+      // Remaining bytes of a response; -1: its head is incomplete.
       let missing = -1;
       let head: Buffer | undefined;
 

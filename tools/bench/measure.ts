@@ -9,12 +9,12 @@ export const CONNECTIONS = 32;
 
 export interface Stretch {
   seconds: number;
-  /** Where among the requests it begins, as a share of them. */
+  /** The position among the requests at which it starts, as a share of their number. */
   from: number;
   /**
-   * Seconds of load before it that are not measured: while the others took their turns the server was idle, and V8 gave
-   * memory back that the first requests have it take again. They come on the same connections: opened all at once, of a long
-   * list each would wait for all the others, which is no part of how long a response takes in the middle of the load.
+   * Seconds of unmeasured load before it. While the others were measured, the server was idle, and V8 released memory
+   * that the first requests allocate again. It uses the same connections: if all were opened at once, each request of a
+   * long list would wait for all the others, which doesn't happen under steady load.
    */
   leadIn: number;
 }
@@ -32,7 +32,7 @@ export async function measure(
   if (Object.keys(outcome.failures).length > 0)
     console.error(`${server.name} failed at ${endpoint}: ${JSON.stringify(outcome.failures)}`);
   return {
-    // None at all is told apart from a division by nothing.
+    // At least one, so that no response differs from a division by zero.
     rate: Math.max(1, outcome.responses) / outcome.seconds,
     p50: outcome.p50,
     p99: outcome.p99,
@@ -43,8 +43,8 @@ export async function measure(
 }
 
 /**
- * Lets several be measured in turns, each at the same place among the requests in the same round. Whoever goes first meets
- * another machine than whoever goes last, so the order changes.
+ * Measures several servers alternately, each at the same position of the requests in the same round. The machine
+ * differs between the first and the last one, so the order changes.
  */
 export async function inTurns<One>(
   all: One[],
@@ -58,12 +58,12 @@ export async function inTurns<One>(
 }
 
 const LOOK = 25;
-// Of a look in which nothing is answered; a collection of garbage or a timer may fall into it.
+// CPU use of a poll without requests; a garbage collection or a timer may occur during it.
 const IDLE = 0.2;
 
 /**
- * Waits until a server has ended what it was still doing when its time was over, and ends what it was still asking the
- * database: one that needs seconds for a response would go on with it while the next one is measured.
+ * Waits until a server has finished its remaining work, and cancels its running statements: a server that needs seconds
+ * for a response would otherwise disturb the next measurement.
  */
 export async function settle(server: MeasuredServer, client: Client): Promise<void> {
   for (let quiet = 0; quiet < 2; quiet++) {

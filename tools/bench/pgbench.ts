@@ -6,11 +6,11 @@ import type { Statement } from '../../src/platform/database/statement';
 import { findPgbench } from './servers';
 import type { Store } from './store';
 
-/** Statements as pgbench runs them: $1 and so on replaced by what stands for them here, a variable or a literal. */
+/** Statements for pgbench: $1 and so on replaced by a variable or a literal. */
 export const lineOf = ({ text }: Pick<Statement, 'text'>, values: string[]): string =>
   `${text.replace(/\$(\d+)/g, (_, n: string) => values[Number(n) - 1]!).replace(/\s+/g, ' ')};`;
 
-/** One transaction, or one statement, with its variables before it. */
+/** One transaction, or one statement, preceded by its variables. */
 export interface Script {
   variables: string[];
   lines: string[];
@@ -21,7 +21,7 @@ export const transaction = (variables: string[], statements: string[]): Script =
   lines: ['BEGIN;', ...statements, 'COMMIT;'],
 });
 
-/** How often a second pgbench runs the scripts, each as often as the others; undefined: there is no pgbench here. */
+/** Executions per second of the scripts by pgbench, each with the same weight; undefined without pgbench. */
 export async function pgbenchRate(
   { folder, url }: Pick<Store, 'folder' | 'url'>,
   scripts: Script[],
@@ -42,7 +42,7 @@ export async function pgbenchRate(
       ...files,
       url,
     ],
-    // Planned once a connection, as those are that the servers send.
+    // Planned once per connection, like the statements of the servers.
     { env: { ...process.env, PGOPTIONS: '-c plan_cache_mode=force_generic_plan' } },
   );
   return Number(/tps = ([\d.]+)/.exec(stdout)?.[1]);

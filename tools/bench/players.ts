@@ -8,13 +8,13 @@ export const PLAYERS = 10;
 export const GAMES_OF_PLAYER = 2000;
 const START = Date.UTC(2014, 0, 1);
 const HOUR = 60 * 60 * 1000;
-// A prime, so that no game comes twice.
+// A prime, so that no game is repeated.
 const STEP = 7919;
 const WAYS = ['bought', 'claimed', 'sent'] as const;
 
 type Sizes = Pick<DemoOptions, 'seed' | 'users' | 'games' | 'purchases' | 'download_keys' | 'api_keys'>;
 
-/** Of the players' API keys, which come after the demo's; from 1. */
+/** IDs of the players' API keys, from 1, after those of the demo. */
 export const keyOfPlayer = ({ api_keys }: Pick<Sizes, 'api_keys'>, player: number) => api_keys + player;
 
 const nameOf = (player: number) => `player-${player}`;
@@ -69,7 +69,7 @@ function* ownedGame({ users, games, purchases, download_keys }: Sizes, player: n
   };
 }
 
-/** Adds the players to a store that has none yet. */
+/** Adds the players to a store without players. */
 export async function addPlayers(
   url: string,
   sizes: Sizes,
@@ -80,7 +80,7 @@ export async function addPlayers(
   try {
     const { rows } = await client.query('SELECT FROM users WHERE username = $1', [nameOf(1)]);
     if (rows.length > 0) return;
-    say(`adding ${PLAYERS} players with ${GAMES_OF_PLAYER} games each: this happens once`);
+    say(`adding ${PLAYERS} players with ${GAMES_OF_PLAYER} games each (once)`);
     const records = Readable.from(ndjsonOf(playerRecords(sizes)));
     await importRecords(() => connectTo({ DATABASE_URL: url }), records, { pepper: Buffer.from(pepper) });
     await client.query('VACUUM (ANALYZE)');

@@ -1,6 +1,6 @@
 /**
- * Loaded into every measured server (`node -r`) before its own code. Reports memory and CPU time on request, and is the same
- * in all servers.
+ * Loaded into every measured server (`node -r`) before its own code. Reports memory and CPU time on request, and is the
+ * same in all servers.
  */
 export interface Usage {
   /** Microseconds of CPU time since the start. */
@@ -12,6 +12,6 @@ process.on('message', () => {
   const { user, system } = process.cpuUsage();
   process.send!({ cpu: user + system, rss: process.memoryUsage.rss() } satisfies Usage);
 });
-// No server outlives an interrupted run.
+// No server survives an interrupted run.
 process.once('disconnect', () => process.exit());
 process.channel?.unref();

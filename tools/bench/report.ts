@@ -5,12 +5,12 @@ import type { Store } from './store';
 
 /** One server in one round. */
 export interface Measured {
-  /** Responses a second. */
+  /** Responses per second. */
   rate: number;
   /** Milliseconds. */
   p50: number;
   p99: number;
-  /** Microseconds of the server's processor time a response. */
+  /** CPU time of the server per response, in microseconds. */
   cpu: number;
   rss: number;
   /** Responses that were not 200, by status. */
@@ -21,11 +21,11 @@ export type Figure = Exclude<keyof Measured, 'failures'>;
 
 export interface EndpointResult {
   endpoint: string;
-  /** By server: one for each round. */
+  /** By server, one per round. */
   measured: Record<string, Measured[]>;
 }
 
-/** Changes a second, ours and the same transactions by pgbench, one for each round. */
+/** Changes per second, ours and the same transactions by pgbench, one per round. */
 export interface WriteResult {
   write: string;
   ours: number[];
@@ -35,7 +35,7 @@ export interface WriteResult {
 export interface Results {
   machine: Record<string, string>;
   scale: number;
-  /** Of each server, one after the other. */
+  /** Processes of each server, one after the other. */
   processes: number;
   /** With each of them. */
   rounds: number;
@@ -43,10 +43,10 @@ export interface Results {
   connections: number;
   /** Milliseconds from the start of our process to ready, on existing data. */
   starts: number[];
-  /** Resident memory before the first request, by server; of a short run, none. */
+  /** Resident memory before the first request, by server; empty for a short run. */
   idle: Record<string, number>;
   endpoints: EndpointResult[];
-  /** None where there is no pgbench. */
+  /** Empty without pgbench. */
   writes: WriteResult[];
 }
 
@@ -77,7 +77,7 @@ export interface Ratio {
   max: number;
 }
 
-/** Ours to the other server, round by round: what disturbed one of a pair disturbed the other too. */
+/** Ours divided by the other server's, round by round: a disturbance affects both of a pair. */
 export function ratio(result: EndpointResult, other: string, what: 'rate' | 'p99'): Ratio | undefined {
   const [ours, theirs] = [result.measured.ours, result.measured[other]];
   if (!ours || !theirs) return undefined;
@@ -142,7 +142,7 @@ function figures({ endpoints }: Results): string {
     }),
   );
   return table(
-    ['endpoint', 'server', 'requests/s', 'p50 ms', 'p99 ms', 'CPU µs a request', 'memory MB', 'failed'],
+    ['endpoint', 'server', 'requests/s', 'p50 ms', 'p99 ms', 'CPU µs per request', 'memory MB', 'failed'],
     rows,
   );
 }
@@ -155,10 +155,10 @@ function markdown(results: Results): string {
     `${connections} connections; ${processes} processes of each server, one after the other, ${rounds} paired rounds of ${seconds} s with each for every endpoint; store of scale ${scale}.`,
     table(['machine', ''], Object.entries(machine)),
     '## Throughput',
-    'Requests a second of ours divided by those of the other server in the same round: median (lowest–highest).',
+    'Our requests per second divided by those of the other server in the same round: median (lowest–highest).',
     ratios(results),
     '## Writes',
-    'Changes a second divided by the same transactions a second, run by pgbench on as many connections in the same round.',
+    'Changes per second divided by the same transactions per second, run by pgbench on as many connections in the same round.',
     writeTable(results),
     '## Figures',
     'Medians over the rounds.',
@@ -170,7 +170,7 @@ function markdown(results: Results): string {
   ].join('\n\n');
 }
 
-/** Writes the reports beside this benchmark's sources; responses the table for the terminal. */
+/** Writes the reports next to this benchmark's sources; returns the table for the terminal. */
 export function writeReports(results: Results, keep: boolean): string {
   const text = markdown(results);
   if (keep) {

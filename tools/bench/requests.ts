@@ -24,7 +24,7 @@ function textOf({ path, key }: Ask): string {
   return `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${credential ? `Authorization: ${credential}\r\n` : ''}\r\n`;
 }
 
-/** The requests of an endpoint on this store; made once, so that every run sends the same. */
+/** The requests of an endpoint on this store; generated once, so that every run sends the same. */
 export async function workloadOf(endpoint: Endpoint, store: Store): Promise<Workload> {
   const slug = endpoint.name.replace(/[^a-z0-9]+/g, '-');
   const count = endpoint.requests ?? REQUESTS;
@@ -42,7 +42,7 @@ export async function workloadOf(endpoint: Endpoint, store: Store): Promise<Work
   return { endpoint: endpoint.name, file: file!, count, sample };
 }
 
-/** Without what depends on the second in which a URL was signed, and in any order of its parameters. */
+/** Without the parts that depend on the time of signing, and with sorted parameters. */
 function unsigned(location: string): string {
   const url = new URL(location);
   for (const name of ['X-Amz-Date', 'X-Amz-Signature']) url.searchParams.delete(name);
@@ -82,7 +82,7 @@ export async function compareResponses(
       if ([200, 302].includes(response.status) && isDeepStrictEqual(response, responses[0])) return;
       const [first, other] = [servers[0]!, servers[i]!];
       throw new Error(
-        `${endpoint}: ${ask.path} as key ${ask.key}: ${first.name} responses ${excerpt(responses[0])}, ` +
+        `${endpoint}: ${ask.path} as key ${ask.key}: ${first.name} returns ${excerpt(responses[0])}, ` +
           `${other.name} ${excerpt(response)}`,
       );
     });

@@ -25,17 +25,17 @@ const { values } = parseArgs({
   },
 });
 const quick = values.quick;
-// Seconds until a process that was started just now runs as it will: V8 compiles while it runs.
+// Seconds until a new process has reached its final speed: V8 compiles while it runs.
 const COMPILED = quick ? 1 : 5;
-// The same for what one endpoint needs: of a page of a hundred games only some hundred are answered in a second.
+// The same for the code of one endpoint: a page of a hundred games allows only some hundred requests per second.
 const WARMED_UP = quick ? 0.2 : 4;
 const LEAD_IN = quick ? 0.05 : 0.5;
-// Ours gives back what starting took when nobody has asked for anything for a while.
+// Our server releases its startup memory after a while without requests.
 const SETTLED = 13_000;
 // The slowest server takes a second for a response.
 const SAMPLED = quick ? 10 : 60;
 const scale = Number(values.scale ?? (quick ? QUICK_SCALE : 1));
-// Two processes of one program differ for as long as they live, by a quarter at times: docs/explanation/performance.md.
+// Two processes of the same program differ permanently, sometimes by a quarter: docs/explanation/performance.md.
 const processes = Number(values.processes ?? (quick ? 1 : 3));
 const rounds = Number(values.rounds ?? 2);
 const seconds = Number(values.seconds ?? (quick ? 0.25 : 2));
@@ -102,7 +102,7 @@ async function idleMemory(store: Store): Promise<Results['idle']> {
   }
 }
 
-/** All endpoints with one process of each server, beside what was measured with others. */
+/** Measures all endpoints with one process of each server, and adds the results to those of other processes. */
 async function measureProcesses(
   store: Store,
   load: LoadGenerator,
@@ -141,7 +141,7 @@ async function measureAll(store: Store): Promise<Results> {
   const client = await connectTo({ DATABASE_URL: store.url });
   try {
     const starts = await startsOf(store);
-    // What starting took is given back some seconds later, and the short run does not wait for that.
+    // Startup memory is released some seconds later, and a short run doesn't wait for that.
     const idle = quick ? {} : await idleMemory(store);
     const workloads: Workload[] = [];
     for (const endpoint of chosen) workloads.push(await workloadOf(endpoint, store));

@@ -1,7 +1,7 @@
 /**
- * How many sales a second one process stores, from 64 senders at once and from one that waits for each response: by imports of
- * one record and by POST /operator/purchases. In turns with them, pgbench makes the same rows, each sale in a transaction of
- * its own, on as many connections as there are senders.
+ * Measures how many sales per second one process stores, from 64 concurrent clients and from one that waits for each
+ * response: by imports of one record and by POST /operator/purchases. Alternately, pgbench writes the same rows, each
+ * sale in its own transaction, on as many connections as there are clients.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ const servers = values.servers.split(',') as ServerName[];
 
 const TOKEN = 'an operator token of the benchmark';
 const SENDERS = [64, 1];
-/** More than are sent in all rounds: the same record again would change nothing. */
+/** More than are sent in all rounds: repeating a record would change nothing. */
 const REQUESTS = 12_000 * seconds * (rounds + 1) * servers.length;
 const IDS_OF_ONE = 10_000_000;
 const DATABASE = 'selling_bench';
@@ -39,7 +39,7 @@ const say = (line: string) => console.error(line);
 interface Way {
   name: string;
   request: (place: number, game: number) => string;
-  /** The statements that make the rows of one sale. */
+  /** The statements that write the rows of one sale. */
   statements: string[];
 }
 
@@ -106,7 +106,7 @@ interface Measured {
   rate: number;
   p50: number;
   p99: number;
-  /** Milliseconds of the server's processor time for a sale. */
+  /** CPU time of the server per sale, in milliseconds. */
   cpu: number;
 }
 
@@ -132,11 +132,11 @@ async function sell(
   const after = await server.usage();
   if (Object.keys(failures).length > 0) throw new Error(JSON.stringify(failures));
   const made = (await sold()) - soldBefore;
-  if (made < responses) throw new Error(`${responses} requests made ${made} sales`);
+  if (made < responses) throw new Error(`${responses} requests created ${made} sales`);
   return { ...outcome, rate: responses / outcome.seconds, cpu: (after.cpu - before.cpu) / 1000 / responses };
 }
 
-/** Each server's sales and those of pgbench, in turns. */
+/** The sales of each server and of pgbench, alternately. */
 async function compare(
   client: Client,
   store: Pick<Store, 'folder' | 'url'>,
@@ -152,7 +152,7 @@ async function compare(
     for (const [i, server] of running.entries()) {
       const from = (round * running.length + i) / ((rounds + 1) * running.length);
       const one = await sell(client, server, load, file, connections, from);
-      // The first round warms up.
+      // The first round is a warm-up.
       if (round > 0) measured[i]!.push(one);
     }
     if (round > 0) pgbench.push((await pgbenchRate(store, [script], connections, seconds)) ?? NaN);
@@ -171,7 +171,7 @@ async function measureWays(store: Pick<Store, 'folder' | 'url' | 'pepper'>): Pro
       'SELECT (SELECT max(id) FROM games) AS games, (SELECT max(id) FROM purchases) AS id',
     );
     const lastId = Number(rows[0]!.id);
-    // So imports have the ids below, and all others those above.
+    // Imports use the IDs below, and all others those above.
     await client.query('SELECT setval($1, $2)', ['purchases_id_seq', lastId + 100 * IDS_OF_ONE]);
     const games = Number(rows[0]!.games);
     const random = randomFrom(7);
@@ -212,7 +212,7 @@ async function measureWays(store: Pick<Store, 'folder' | 'url' | 'pepper'>): Pro
         'pgbench, sales/s',
         'p50 ms',
         'p99 ms',
-        'CPU ms a sale',
+        'CPU ms per sale',
       ],
       lines,
     );
@@ -223,14 +223,14 @@ async function measureWays(store: Pick<Store, 'folder' | 'url' | 'pepper'>): Pro
   }
 }
 
-/** What is kept of days and months is what the purchases come to. */
+/** Checks that the totals of days and months match the purchases. */
 async function checkSums(client: Client): Promise<void> {
   const columns = 'game_id, unit, first_day, currency, purchases, amount';
   const { rowCount } = await client.query(
     `SELECT ${columns} FROM ${periodsOf('(SELECT game_id, currency, day, 1 AS purchases, amount FROM purchase_shares)')} p
      EXCEPT SELECT ${columns} FROM sales_periods`,
   );
-  if (rowCount) throw new Error(`${rowCount} days and months are not what their purchases come to`);
+  if (rowCount) throw new Error(`${rowCount} totals of days and months do not match their purchases`);
 }
 
 async function run(): Promise<void> {
@@ -240,7 +240,7 @@ async function run(): Promise<void> {
   const admin = await connectTo({ DATABASE_URL: new URL('/postgres', store.url).href });
   try {
     await admin.query(`DROP DATABASE IF EXISTS ${DATABASE} WITH (FORCE)`);
-    // A copy, as others measure what the store holds.
+    // A copy, because other benchmarks measure the contents of the store.
     await admin.query(`CREATE DATABASE ${DATABASE} TEMPLATE ${new URL(store.url).pathname.slice(1)}`);
     const text = [
       '# Results of `npm --prefix tools run bench:selling`',
@@ -250,7 +250,7 @@ async function run(): Promise<void> {
       '',
     ].join('\n\n');
     console.log(text);
-    // A comparison of builds is not a result to publish.
+    // A comparison of builds isn't published.
     if (servers.length === 1) writeFileSync(join('tools', 'bench', 'RESULTS-selling.md'), text);
   } finally {
     await admin.query(`DROP DATABASE IF EXISTS ${DATABASE} WITH (FORCE)`);

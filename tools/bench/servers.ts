@@ -15,7 +15,7 @@ const PROGRAMS: Record<ServerName, string> = {
   ours: join(compiled, 'src', 'main.js'),
   floor: join(__dirname, 'servers', 'floor.js'),
   stock: join(__dirname, 'servers', 'stock', 'main.js'),
-  // Another build of ours, to see what a change did.
+  // Another build of this service, to measure a change.
   before: resolve(process.env.BENCH_BEFORE ?? 'dist', 'src', 'main.js'),
 };
 
@@ -26,10 +26,10 @@ const { scripts } = JSON.parse(readFileSync(join(compiled, '..', 'package.json')
 };
 const PRODUCTION_FLAGS = scripts['start:prod'].match(/--\S+/g)!;
 
-// Every limit is on and counts, at a value that is not reached.
+// Every limit is enabled and counts, with a value that isn't reached.
 const NOT_REACHED = 'credential=9999999/1s,address=9999999/1s,misses=9999999/1s';
 
-/** A server under measurement, in a process of its own, its log in a file. */
+/** A measured server in its own process, with its log in a file. */
 export class MeasuredServer {
   private readonly responses: ((response: never) => void)[] = [];
 
@@ -110,7 +110,7 @@ function responses(port: number, path: string): Promise<boolean> {
   });
 }
 
-/** The process that makes the load. */
+/** The process that generates the load. */
 export class LoadGenerator {
   private readonly child = fork(join(__dirname, 'load.js'));
 

@@ -18,7 +18,7 @@ export const SEED = 1;
 
 const CHUNKS = { highWaterMark: 256 * 1024 };
 
-/** What a store of scale 1 holds; every developer has a key and 20 games. */
+/** The contents of a store of scale 1; every developer has a key and 20 games. */
 const FULL = {
   users: 100_000,
   games: 200_000,
@@ -58,7 +58,7 @@ export interface Store {
   size: StoreSize;
   version: string;
   bytes: number;
-  /** Whether its memory is in huge pages; null: a server that does not tell. */
+  /** Whether it uses huge pages; null if the server doesn't report it. */
   huge_pages: string | null;
   import?: { records: number; seconds: number };
   stop(): Promise<void>;
@@ -66,14 +66,14 @@ export interface Store {
 
 const MEMORY = Math.round(totalmem() / 2 ** 20);
 
-// Room for all of a store's pages, as far as the share of the memory goes that PostgreSQL's manual calls the most.
+// Large enough for all pages of a store, up to the largest share of memory that PostgreSQL's manual recommends.
 const buffersOf = (scale: number) => Math.round(Math.min(MEMORY * 0.4, 2048 * Math.max(1, scale)));
 
-// What an operator sets; durability stays as it is by default.
+// Settings that an operator would change; durability keeps its defaults.
 export const postgresFor = (scale: number) => ({
   shared_buffers: `${buffersOf(scale)}MB`,
   effective_cache_size: `${Math.round((MEMORY * 3) / 4)}MB`,
-  // Else a large import writes most pages of its indexes to the log in whole, again after each checkpoint.
+  // Otherwise a large import writes most index pages to the WAL in full, again after each checkpoint.
   max_wal_size: `${Math.round(4 * Math.min(4, Math.max(1, scale)))}GB`,
   random_page_cost: '1.1',
   max_connections: '200',
@@ -82,12 +82,12 @@ export const postgresFor = (scale: number) => ({
 
 const opened = new Set<EmbeddedPostgres>();
 
-/** No database outlives a run that is ended from outside. */
+/** No database survives a run that is killed. */
 function stopAll(): void {
   void Promise.allSettled([...opened].map((server) => server.stop())).then(() => process.exit(1));
 }
 
-/** The store of that scale on its own PostgreSQL: made by the import at the first run, found at later ones. */
+/** The store of that scale on its own PostgreSQL: imported at the first run, reused later. */
 export async function openStore(scale: number, say: (line: string) => void): Promise<Store> {
   const folder = join('.bench', `store-${scale}`);
   mkdirSync(folder, { recursive: true });
@@ -118,7 +118,10 @@ export async function openStore(scale: number, say: (line: string) => void): Pro
   }
 }
 
-/** All of the store in PostgreSQL's own cache, as after hours of service: it is empty after a start. The indexes last, so that they stay. */
+/**
+ * Loads the whole store into PostgreSQL's cache, as after hours of service: it is empty after a start. The indexes
+ * last, so that they stay cached.
+ */
 async function prewarm(url: string, folder: string): Promise<void> {
   const ofAdmin = new URL(url);
   ofAdmin.username = 'postgres';
@@ -169,8 +172,8 @@ async function importDemo(
         yield record;
       }
     };
-    say('making the store: this happens once');
-    // By way of a file: the import's time is not to be that of making the records too.
+    say('creating the store (once)');
+    // Through a file, so that the import's time excludes generating the records.
     const file = join(folder, 'records.ndjson');
     await pipeline(Readable.from(ndjsonOf(counted())), createWriteStream(file));
     const start = performance.now();

@@ -1,7 +1,7 @@
 import { connectTo } from '../../src/operator/import/import-records';
 import type { StoreSize } from './store';
 
-/** A bucket that exists nowhere: URLs are signed without a request to it. */
+/** A bucket that does not exist: URLs are signed without a request to it. */
 export const BUCKET = {
   FILES_S3_ENDPOINT: 'https://files.gamewharf.example',
   FILES_S3_BUCKET: 'games',
@@ -10,7 +10,7 @@ export const BUCKET = {
   FILES_S3_SECRET_ACCESS_KEY: 'secret-of-the-benchmark',
 };
 
-/** The games that the players own, whose rows follow those of the demo. */
+/** The games that the players own; their rows follow those of the demo. */
 const OWNED = `SELECT DISTINCT game_id FROM download_keys WHERE id > $1`;
 
 /** Adds two files to each game of a player, and one for a channel if the game has builds. */
@@ -19,7 +19,7 @@ export async function addUploads(url: string, { download_keys }: StoreSize, say:
   try {
     const { rows } = await client.query('SELECT FROM uploads LIMIT 1');
     if (rows.length > 0) return;
-    say('adding uploads to the games of the players: this happens once');
+    say('adding uploads to the games of the players (once)');
     const file = (id: string) => `${id} || '/moon.zip', 48211093, md5(${id}::text)`;
     await client.query(
       `UPDATE builds b SET (file_key, size, md5_hash) = (SELECT ${file('b.id')})

@@ -3,7 +3,7 @@ import { demoApiKey } from '../../src/dev/demo/demo';
 import { GAMES_OF_PLAYER, keyOfPlayer, PLAYERS } from './players';
 import { SEED, type Store } from './store';
 
-/** One request of a workload: a path, and the number of the demo key that asks; 0: nobody's. */
+/** One request of a workload: a path, and the number of the demo key that sends it; 0: anonymous. */
 export interface Ask {
   path: string;
   key: number;
@@ -11,13 +11,15 @@ export interface Ask {
 
 export interface Endpoint {
   name: string;
-  /** How many, where it counts for a server that remembers that none of them comes a second time by itself. */
+  /** The number of requests, if repeating one would benefit a server's cache. */
   requests?: number;
-  /** Path by which the comparison servers know it, and its requests in random order, spread over the whole store. */
+  /**
+   * The path of the endpoint on the comparison servers, and its requests in random order, spread over the whole store.
+   */
   asks(client: Client, store: Store, count: number): Promise<Ask[]>;
 }
 
-// One user in ten is a developer, the first one is; the n-th developer has the n-th key.
+// One user in ten is a developer, starting with the first; the n-th developer has the n-th key.
 const USERS_A_DEVELOPER = 10;
 const keyOf = (user: number) => (user - 1) / USERS_A_DEVELOPER + 1;
 
@@ -39,7 +41,7 @@ function drawn(count: number, ask: (below: (limit: number) => number, next: () =
   return Array.from({ length: count }, () => ask((limit) => Math.floor(next() * limit), next));
 }
 
-/** Requests by what is in the store: $1 of its rows, by chance. */
+/** Requests for random rows of the store: $1 of them. */
 async function found(
   client: Client,
   count: number,
@@ -57,7 +59,7 @@ const keyed = (name: string, path: string): Endpoint => ({
     Promise.resolve(drawn(count, (below) => ({ path, key: 1 + below(size.api_keys) }))),
 });
 
-// Without what the players own.
+// Without the players' keys.
 const KEYS_OF_GAMES = ({ download_keys }: Store['size']) =>
   `SELECT g.user_id AS owner, g.id AS game, dk.key, dk.user_id, dk.email
    FROM download_keys dk JOIN games g ON g.id = dk.game_id
@@ -71,11 +73,11 @@ const OWNED_BY_DEVELOPERS = ({ download_keys }: Store['size']) =>
   `SELECT account_id AS owner, game_id AS game FROM download_keys
    WHERE revoked_at IS NULL AND account_id % ${USERS_A_DEVELOPER} = 1 AND id <= ${download_keys}`;
 
-/** Rank r, from 0, is asked for 1/(r + 1) as often as the first. */
+/** Rank r, from 0, is requested 1/(r + 1) as often as the first. */
 const zipf = (size: number, next: () => number) =>
   Math.min(size, Math.floor(Math.exp(next() * Math.log(size + 1)))) - 1;
 
-/** Each of so many keys once. */
+/** Each of this many keys once. */
 export const everyKey = (count: number): Endpoint => ({
   name: 'every key',
   requests: count,

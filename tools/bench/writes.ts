@@ -33,7 +33,7 @@ interface Write {
   scripts: Script[];
 }
 
-/** Every write is also what pgbench does with nothing in between: the statements of the service, in one transaction. */
+/** Each write and its pgbench equivalent: the same statements in one transaction. */
 function writesOf({ owner, ids, games }: WrittenCollections, { api_keys, users }: Store['size']): Write[] {
   const collection = (random: (below: number) => number) => ids[random(ids.length)]!;
   const anyCollection = `collection random(${ids[0]}, ${ids.at(-1)})`;
@@ -70,7 +70,7 @@ function writesOf({ owner, ids, games }: WrittenCollections, { api_keys, users }
     },
     {
       name: 'POST /collections',
-      // Nobody has room for many more, and the owner of those above for none.
+      // No user can create many more, and the owner of those above none.
       request: (random) => post('/collections', titleField, OWNER + 1 + random(api_keys - OWNER)),
       scripts: [
         transaction(
@@ -102,7 +102,7 @@ function shuffled(list: number[], random: (below: number) => number): number[] {
   return result;
 }
 
-/** Writes through the service and the same transactions through pgbench, in turns; none where there is no pgbench. */
+/** Writes through the service and the same transactions through pgbench, alternately; empty without pgbench. */
 export async function measureWrites(
   store: Store,
   server: MeasuredServer,
@@ -152,5 +152,5 @@ export async function measureWrites(
 
 async function checkCounts(client: Client): Promise<void> {
   const { rowCount } = await miscounted(client);
-  if (rowCount) throw new Error(`${rowCount} collections count wrongly`);
+  if (rowCount) throw new Error(`${rowCount} collections have a wrong count`);
 }

@@ -10,7 +10,7 @@ export interface WrittenCollections {
   games: number[];
 }
 
-/** Collections of as many games as are asked for, out of twice as many, all of one owner; made anew at every run. */
+/** Collections of the requested number of games, out of twice as many, with the same owner; recreated in every run. */
 export async function makeCollections(
   client: Client,
   collections: number,
@@ -41,14 +41,14 @@ export async function makeCollections(
   };
 }
 
-/** Also those that requests made, which carry the same title. */
+/** Includes those that requests created, which have the same title. */
 export const removeCollections = (client: Client) =>
   client.query('DELETE FROM collections WHERE title = $1', [TITLE]);
 
 export const titleField = `title=${encodeURIComponent(TITLE)}`;
 export const TITLE_LITERAL = `'${TITLE}'`;
 
-/** Collections that do not count what they hold; there must be none. */
+/** Collections whose count does not match their contents; there must be none. */
 export const miscounted = (client: Client) =>
   client.query(
     `SELECT c.id FROM collections c

@@ -18,7 +18,7 @@ export interface HttpResponse {
   ms: number;
 }
 
-/** One request. Rejects where no whole response came in time. */
+/** One request. Rejects if no complete response arrives in time. */
 export function ask(url: string, question: Question = {}): Promise<HttpResponse> {
   const { key, form, agent, timeout = 30_000 } = question;
   const body = form ? new URLSearchParams(form).toString() : question.body;

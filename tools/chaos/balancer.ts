@@ -10,8 +10,8 @@ export interface Backend {
 }
 
 /**
- * What a Kubernetes Service is to its clients: one address, where each new connection goes to the next replica that said it
- * is ready when it was last asked. It knows nothing of HTTP, and a connection stays where it is.
+ * What a Kubernetes Service is to its clients: one address, where each new connection goes to the next replica that was
+ * ready at the last check. It doesn't parse HTTP, and a connection stays with its replica.
  */
 export class Balancer {
   private readonly ready = new Set<Backend>();
@@ -37,7 +37,7 @@ export class Balancer {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
   }
 
-  /** Whether new connections go there. */
+  /** Whether it receives new connections. */
   knows(replica: Backend): boolean {
     return this.ready.has(replica);
   }
@@ -60,7 +60,7 @@ export class Balancer {
     ] as const) {
       this.sockets.add(from);
       from.pipe(to);
-      // What was said last still arrives; what broke breaks at the other end too.
+      // The last bytes are still delivered; a broken connection is broken at the other end too.
       from.on('error', () => to.resetAndDestroy());
       from.on('close', () => this.sockets.delete(from));
     }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type HttpResponse, keptConnections } from './ask';
 import { Tally } from './tally';
 
-/** Clients on kept connections of their own, each asking again as soon as it was answered. */
+/** Clients with their own kept-alive connections, each sending a request after each response. */
 export class Clients {
   readonly tally = new Tally();
   private over = false;
@@ -18,7 +18,7 @@ export class Clients {
       const agent = keptConnections(1);
       while (!this.over) {
         const response = await this.tally.of(work(client, agent));
-        // Whoever got nothing does not hammer.
+        // Without a response, a client pauses before its next request.
         await sleep(response ? pause : Math.max(pause, 20));
       }
       agent.destroy();

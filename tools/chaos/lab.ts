@@ -23,7 +23,7 @@ const CLI = join(__dirname, '..', '..', 'src', 'cli.js');
 
 type Cleanup = () => Promise<unknown> | unknown;
 
-/** Servers of our own to break, all gone when it is closed. */
+/** Servers to break, all of which stop when it is closed. */
 export class Lab {
   readonly operator_token = randomBytes(20).toString('hex');
   private readonly pepper = randomBytes(32).toString('hex');
@@ -61,7 +61,7 @@ export class Lab {
     return postgres;
   }
 
-  /** A replica that serves that database. */
+  /** A replica that uses that database. */
   async service(
     database: string,
     { without, ...settings }: Record<string, string | undefined> & { without?: Protection } = {},
@@ -93,7 +93,7 @@ export class Lab {
     return redis;
   }
 
-  /** The operator's command, beside the services: what it printed as its output, and for its user. */
+  /** Runs the operator's command next to the services; returns its standard output and standard error. */
   async command(database: string, ...args: string[]): Promise<{ output: string; notes: string }> {
     const child = spawn(process.execPath, [CLI, ...args], {
       cwd: this.folder,
@@ -108,16 +108,16 @@ export class Lab {
     return { output, notes };
   }
 
-  /** Ends all that was started for one scenario, last things first. */
+  /** Stops everything started for one scenario, in reverse order. */
   clear(): Promise<void> {
-    // A second call waits for what the first still ends.
+    // A second call waits for the first.
     this.clearing = this.clearing.then(async () => {
       for (const cleanup of this.cleanups.splice(0).toReversed()) await cleanup();
     });
     return this.clearing;
   }
 
-  /** Nothing can be started in it any more. */
+  /** Nothing can be started afterwards. */
   close(): Promise<void> {
     this.closing ??= (async () => {
       await this.clear();
@@ -147,7 +147,7 @@ export class Lab {
       RATE_LIMIT: 'off',
       WEBHOOKS_ALLOW_PRIVATE: 'true',
       LOG_LEVEL: 'warn',
-      // Of all replicas together: tokens name it.
+      // The same for all replicas, because it is part of tokens.
       PUBLIC_URL: 'http://store.test',
       DRAIN_SECONDS: '2',
     };

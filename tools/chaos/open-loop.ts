@@ -2,7 +2,7 @@ import { moment } from '../../test/support/time';
 import { type HttpResponse } from './ask';
 import { Tally } from './tally';
 
-/** So many requests a second, whatever becomes of those before. */
+/** Sends requests at this rate, whatever happens to earlier ones. */
 export async function offer(
   rate: number,
   seconds: number,

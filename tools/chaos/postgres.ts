@@ -8,11 +8,11 @@ import { familyOf, killFamily, signal } from './processes';
 
 export const ACCOUNTS = ['postgres', 'nobody'];
 
-/** A cluster with the store in it, of a server that was stopped: others are copied from it. */
+/** A stopped server's cluster with the store in it, from which others are copied. */
 export interface Template {
   native: string;
   cluster: string;
-  /** Of the application. */
+  /** The role of the app. */
   url: string;
   password: string;
 }
@@ -20,13 +20,13 @@ export interface Template {
 export type PostgresSettings = Record<string, string>;
 
 const SETTINGS: PostgresSettings = {
-  // In the folder, with which it goes, and not beside it, where a killed server leaves it.
+  // Inside the folder, to be deleted with it, and not next to it, where a killed server would leave it.
   dynamic_shared_memory_type: 'mmap',
   shared_buffers: '32MB',
   max_connections: '150',
 };
 
-/** A PostgreSQL server of ours that may be killed, frozen, started again, and followed by another. */
+/** A PostgreSQL server that can be killed, frozen, restarted, and replicated. */
 export class Postgres {
   private discarded = false;
   private starting: Promise<void> | undefined;
@@ -51,12 +51,12 @@ export class Postgres {
     return this.at(this.template.url);
   }
 
-  /** As the superuser: for replication, and to look at the server itself. */
+  /** As the superuser: for replication, and to inspect the server. */
   get administrator(): string {
     return this.at(`postgresql://postgres:${this.template.password}@127.0.0.1/postgres`);
   }
 
-  /** Makes this one, before its first start, follow the server at that address. */
+  /** Makes this one a standby of the server at that URL, before its first start. */
   async follow(primary: string): Promise<void> {
     const { hostname, port, username, password } = new URL(primary);
     const address = `host=${hostname} port=${port} user=${username} password=${password} application_name=standby`;
@@ -65,7 +65,7 @@ export class Postgres {
     await writeFile(file, `${await readFile(file, 'utf8')}\nprimary_conninfo = '${address}'\n`);
   }
 
-  /** Until it lets clients in. */
+  /** Waits until it accepts connections. */
   start(): Promise<void> {
     if (this.discarded) throw new Error('interrupted');
     this.starting = this.begin();
@@ -87,14 +87,14 @@ export class Postgres {
     }, 30_000);
   }
 
-  /** All its processes at once, as a power cut does. */
+  /** Kills all its processes at once, like a power failure. */
   async kill(): Promise<void> {
     const pid = await this.pid();
     if (pid) await killFamily(pid);
     await rm(join(this.cluster, 'postmaster.pid'), { force: true });
   }
 
-  /** It is not started again. */
+  /** Prevents further starts. */
   async discard(): Promise<void> {
     this.discarded = true;
     // A server that has just been started has not written its pid yet.
@@ -112,7 +112,7 @@ export class Postgres {
     signal((await familyOf(await this.pid())).toReversed(), 'SIGCONT');
   }
 
-  /** Ends recovery: from then on it takes writes. */
+  /** Ends recovery: from then on it accepts writes. */
   async promote(): Promise<void> {
     await this.query('SELECT pg_promote(true, 30)');
   }
@@ -122,7 +122,7 @@ export class Postgres {
     if (pid) await stopServer(this.cluster, pid);
   }
 
-  /** Of all clients; responses how many there were. */
+  /** Terminates the connections of all clients; returns their number. */
   async terminateConnections(): Promise<number> {
     const rows = await this.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -146,7 +146,7 @@ export class Postgres {
   }
 }
 
-/** One statement on a connection of its own. */
+/** One statement on its own connection. */
 export async function query<Row extends object>(
   url: string,
   text: string,

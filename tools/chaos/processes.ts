@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { until } from '../../test/support/time';
 
-/** A process and all that it has started, its own children last. */
+/** A process and its descendants, parents first. */
 export async function familyOf(pid: number): Promise<number[]> {
   const children = new Map<number, number[]>();
   for (const name of await readdir('/proc')) {
@@ -14,18 +14,18 @@ export async function familyOf(pid: number): Promise<number[]> {
   return family;
 }
 
-/** To a parent first, so that it does not notice what happens to its children. */
+/** Parents first, so that they don't notice the signals to their children. */
 export function signal(pids: number[], name: NodeJS.Signals): void {
   for (const pid of pids) {
     try {
       process.kill(pid, name);
     } catch {
-      // It is gone already.
+      // It has already ended.
     }
   }
 }
 
-/** Ends all of a family at one blow: none of them has time to save anything for another. */
+/** Kills a process and its descendants at once, so that none has time to save anything for another. */
 export async function killFamily(pid: number): Promise<void> {
   signal([pid], 'SIGSTOP');
   const family = await familyOf(pid);
@@ -44,13 +44,13 @@ export const openFilesOf = async (pid: number) => (await readdir(`/proc/${pid}/f
 
 async function isRunning(pid: number): Promise<boolean> {
   const status = await statusOf(pid);
-  // Nobody may have collected it yet.
+  // It may be a zombie whose parent hasn't waited for it.
   return status !== undefined && status.state !== 'Z' && status.state !== 'X';
 }
 
 async function statusOf(pid: number): Promise<{ state: string; parent: number } | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  // The name before it may hold anything.
+  // The name before it may contain anything.
   const [state, parent] = text.slice(text.lastIndexOf(')') + 2).split(' ');
   return state && parent ? { state, parent: Number(parent) } : undefined;
 }

@@ -6,7 +6,7 @@ import { SCENARIOS } from './scenarios';
 
 const { values } = parseArgs({
   options: {
-    /** Names with commas between them. */
+    /** Comma-separated names. */
     only: { type: 'string' },
     quick: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
@@ -17,7 +17,7 @@ const names = values.only?.split(',');
 const INTERRUPTED = 130;
 const say = (line: string) => console.error(line);
 
-/** `broken` undefined: it could not be run, which proves nothing either way. */
+/** `broken` is undefined if it couldn't be run, which proves nothing either way. */
 type Attempt = Pick<Outcome, 'happened'> & Partial<Outcome>;
 
 interface Verdict {
@@ -49,7 +49,7 @@ const keptOf = ({ happened, broken }: Attempt) =>
 const failureOf = ({ happened, broken }: Attempt) =>
   broken && broken.length > 0 ? broken.join('; ') : `PASSED: ${happened}`;
 
-/** A promise was broken, or a control proved nothing. */
+/** A broken guarantee, or a control that didn't break it. */
 function problemsOf({ scenario: { name }, kept, control }: Verdict): string[] {
   return [
     ...(kept.broken?.length === 0 ? [] : [`${name}: ${keptOf(kept)}`]),

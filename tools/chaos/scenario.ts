@@ -2,7 +2,7 @@ import type { Lab } from './lab';
 
 export interface Conditions {
   lab: Lab;
-  /** With the protection, or as the control without it. */
+  /** With the protection, or without it as the control. */
   guarded: boolean;
   /** Fewer repetitions. */
   quick: boolean;
@@ -10,7 +10,7 @@ export interface Conditions {
 
 export interface Outcome {
   happened: string;
-  /** What was promised and not kept. */
+  /** The violated guarantees. */
   broken: string[];
 }
 
@@ -18,13 +18,13 @@ export interface Scenario {
   name: string;
   fault: string;
   promise: string;
-  /** What the control lacks; it must break the promise. */
+  /** What the control lacks; its run must violate the guarantee. */
   control: string;
-  /** Left out of `--quick`. */
+  /** Excluded from `--quick`. */
   long?: true;
   run(conditions: Conditions): Promise<Outcome>;
 }
 
-/** Those of the statements that are true. */
+/** The statements whose condition is true. */
 export const which = (...statements: [boolean, string][]): string[] =>
   statements.filter(([holds]) => holds).map(([, statement]) => statement);

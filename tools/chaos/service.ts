@@ -17,7 +17,7 @@ export interface ServiceOptions {
   without?: Protection;
 }
 
-/** One replica: the production build in a process of its own, always on the same port. */
+/** One replica: the production build in its own process, always on the same port. */
 export class Service {
   private child: ChildProcess | undefined;
   private discarded = false;
@@ -44,7 +44,7 @@ export class Service {
     return this.child !== undefined && this.child.exitCode === null && this.child.signalCode === null;
   }
 
-  /** Until it is ready. */
+  /** Waits until it is ready. */
   async start(): Promise<void> {
     this.spawn();
     await until(() => {
@@ -81,13 +81,13 @@ export class Service {
     return this.end('SIGKILL');
   }
 
-  /** As a deployment stops it. */
+  /** Stops it like a deployment. */
   async stop(): Promise<number | null> {
     await this.end('SIGTERM');
     return this.child?.exitCode ?? null;
   }
 
-  /** It is not started again. */
+  /** Prevents further starts. */
   discard(): Promise<void> {
     this.discarded = true;
     return this.kill();

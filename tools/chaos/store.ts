@@ -5,14 +5,17 @@ const PUBLISHED = '2024-05-06T07:08:09Z';
 
 const keyOf = (user: number) => `chaos-${String(user).padStart(36, '0')}`;
 
-/** Keys of as many users. */
+/** API keys of this many users. */
 export const KEYS = Array.from({ length: USERS }, (_, i) => keyOf(i + 1));
-/** Who makes the first games, with a few words for each. */
+/** The developer of the first games, with short texts. */
 export const DEVELOPER = KEYS[0]!;
-/** Who make all others, a thousand each with many words: the list of each is a response of four megabytes. */
+/**
+ * The developers of all others, a thousand games with long texts each: the list of each is a response of four
+ * megabytes.
+ */
 export const NOVELISTS = KEYS.slice(1, 5);
 export const GAME = 1;
-/** Who signs in with a password. */
+/** The user who signs in with a password. */
 export const SIGNED_IN = ['user31', 'user32', 'user33'];
 export const PASSWORD = 'correct horse battery staple';
 export const APPLICATION = 'chaos-application';

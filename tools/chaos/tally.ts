@@ -1,15 +1,15 @@
 import type { HttpResponse } from './ask';
 
-/** What clients saw: responses by status, how long they took, and requests that had none. */
+/** What clients received: responses by status, their times, and requests without a response. */
 export class Tally {
   readonly failures: string[] = [];
   private readonly counts = new Map<number, number>();
   private readonly times = new Map<number, number[]>();
 
-  /** Times are many where it goes on for an hour. */
+  /** Without times for long runs, which would collect too many. */
   constructor(private readonly keep: { times: boolean } = { times: true }) {}
 
-  /** Watches one request; responses undefined where it failed. */
+  /** Records one request; returns undefined if it failed. */
   async of(request: Promise<HttpResponse>): Promise<HttpResponse | undefined> {
     const started = performance.now();
     try {
@@ -30,12 +30,12 @@ export class Tally {
     return [...this.counts.values()].reduce((sum, count) => sum + count, this.failures.length);
   }
 
-  /** Everything but the statuses that were to be expected. */
+  /** The number of responses with other statuses than the expected ones. */
   other(...expected: number[]): number {
     return this.total - expected.reduce((sum, status) => sum + this.count(status), 0);
   }
 
-  /** The time within which this share of the responses came, of all or of one status; 0: there is none. */
+  /** The time within which this share of the responses arrived, of all or of one status; 0 if there are none. */
   within(share: number, status?: number): number {
     const times = status === undefined ? [...this.times.values()].flat() : (this.times.get(status) ?? []);
     return times.toSorted((a, b) => a - b)[Math.ceil(times.length * share) - 1] ?? 0;

@@ -3,7 +3,7 @@ import { type HttpResponse, ask } from './ask';
 import type { Service } from './service';
 import { DEVELOPER, KEYS } from './store';
 
-/** What ordinary clients do: two of three read, and one writes. */
+/** Ordinary clients: two of three read, and one writes. */
 export const readOrWrite =
   (service: Pick<Service, 'url'>, { timeout }: { timeout: number }) =>
   (client: number, agent: Agent): Promise<HttpResponse> => {

@@ -6,17 +6,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const MAX_CLOCK_SKEW = 60;
 
-/** An event, as the database has it: the type without `purchase.`, and some members of the message as JSON. */
+/** An event as stored in the database: the type without `purchase.`, and some members of the message as JSON. */
 export interface StoredEvent {
   event: string;
   data: string;
 }
 
-/** Hears of sales, takes its time, and fails some messages when they first come. */
+/** Receives sales, responds slowly, and fails some messages at first. */
 export class WebhookReceiver {
   secret = '';
   failing = true;
-  /** Messages that are not answered yet. */
+  /** Messages without a response so far. */
   open = 0;
   total = 0;
   failures = 0;
@@ -42,7 +42,7 @@ export class WebhookReceiver {
     this.server.close();
   }
 
-  /** What was answered with success against what happened. */
+  /** Compares the accepted messages with the actual events. */
   reckon(events: StoredEvent[]): { lost: number; wrong: string[] } {
     const happened = new Set(events.map(({ event, data }) => `${event} ${JSON.stringify(JSON.parse(data))}`));
     const invented = [...this.answered.keys()].filter((told) => !happened.has(told));
@@ -73,7 +73,7 @@ export class WebhookReceiver {
       }
       this.heard.add(id);
     } catch {
-      // The sender was killed.
+      // The service was killed.
       res.destroy();
     }
   }

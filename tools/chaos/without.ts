@@ -1,6 +1,6 @@
 /**
- * Loaded before the service (`node -r`), to take one protection out of the very build that is tested: the control that
- * shows what the protection does.
+ * Loaded before the service (`node -r`) to remove one protection from the tested build: the control that shows what the
+ * protection does.
  */
 import 'reflect-metadata';
 import { Redis } from 'ioredis';
@@ -15,7 +15,7 @@ import { WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliverie
 import { RedisStorage } from '../../src/platform/rate-limits/redis-storage';
 
 const PROTECTIONS = {
-  /** Nothing ends a wait for the database. */
+  /** Nothing limits waits for the database. */
   deadlines() {
     withoutSweep();
     const { dataSourceOptions } = dataSource;
@@ -25,22 +25,22 @@ const PROTECTIONS = {
     };
     Object.assign(dataSource, { dataSourceOptions: patient });
   },
-  /** Nobody is hung up on for not reading, or for sending slowly. */
-  'time to read': withoutSweep,
-  /** Nobody listens to what a connection says of itself while it is in use. */
+  /** No client is disconnected for not reading or for sending slowly. */
+  'read timeouts': withoutSweep,
+  /** Nothing handles the errors of a connection while it is in use. */
   'error listeners'() {
     Object.assign(client, { DatabaseClient: Client });
   },
-  /** An error of the database is an error like any other. */
-  'table of faults'() {
+  /** A database error is handled like any other error. */
+  'database error mapping'() {
     Object.assign(sqlstates, { faultOf: () => undefined });
   },
-  /** A connection that is closed takes nothing with it but the request whose turn it was. */
-  'ends of connections'() {
+  /** A closed connection ends only the request being processed, not those behind it. */
+  'connection cleanup'() {
     Object.assign(InFlight.prototype, { disconnect: () => undefined });
   },
-  /** Redis is asked by a client as it comes, and waited for. */
-  'impatience with Redis'() {
+  /** Redis is used with a default client, and waited for. */
+  'Redis timeouts'() {
     let redis: Redis | undefined;
     const count = async (key: string) => {
       redis ??= new Redis(process.env.REDIS_URL!);
@@ -49,7 +49,7 @@ const PROTECTIONS = {
     };
     Object.assign(RedisStorage.prototype, { count });
   },
-  /** A message is forgotten when it is sent, and not when it is answered. */
+  /** A message is deleted when it is sent, not after the response. */
   outbox() {
     const forget = statement('forget_webhook_delivery', 'DELETE FROM webhook_deliveries WHERE id = $1');
     type Deliveries = { database: Database; attempt(due: { id: string }): Promise<void> };

@@ -4,7 +4,7 @@ import { query } from './postgres';
 
 export interface Reckoning {
   acknowledged: number;
-  /** Acknowledged, and not in the database. */
+  /** Acknowledged, but not in the database. */
   lost: number;
   /** Seconds from the start of the writers to the first and the last of these acknowledgements. */
   lostAt: number[];
@@ -18,7 +18,10 @@ export interface Reckoning {
 const PATIENCE = 5000;
 const RETRY_AFTER = 100;
 
-/** Writers who keep a ledger: each makes one collection after another and asks again until it has a response. */
+/**
+ * Writers that record what was acknowledged: each creates one collection after another and retries until it gets a
+ * response.
+ */
 export class Writers {
   private readonly begun = performance.now();
   /** Titles, and when each was acknowledged. */
@@ -40,13 +43,13 @@ export class Writers {
     return this.acknowledged.size;
   }
 
-  /** Lets each finish what it has begun. */
+  /** Lets each finish its current write. */
   async stop(): Promise<void> {
     this.over = true;
     await Promise.all(this.all);
   }
 
-  /** The ledger against the database. */
+  /** Compares the records with the database. */
   async reckon(database: string): Promise<Reckoning> {
     const rows = await query<{ title: string; copies: number }>(
       database,

@@ -41,7 +41,7 @@ const idempotency = fc
   .oneof(fc.uuid(), fc.constantFrom('', ' ', 'x'.repeat(255), 'x'.repeat(256), '\xff', 'a\tb'))
   .map((key): [string, string] => ['Idempotency-Key', key]);
 
-/** Present or not, where it belongs or elsewhere, and now and then twice or with brackets. */
+/** Present or absent, in its documented location or elsewhere, and sometimes repeated or with brackets. */
 function fieldOf(
   parameter: Parameter,
   operation: Operation,
@@ -107,7 +107,7 @@ const strange: Arbitrary<Field> = fc.record({
   place: fc.constantFrom('query' as const, 'body' as const),
 });
 
-/** Every way to ask for one operation. */
+/** Generates every form of request for one operation. */
 export function askFor(operation: Operation, tenant: Tenant): Arbitrary<Ask> {
   const inRequest = operation.parameters.filter((one) => one.in === 'query' || one.in === 'body');
   const inPath = operation.parameters.filter((one) => one.in === 'path');

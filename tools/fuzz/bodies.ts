@@ -1,7 +1,7 @@
 const FORM = 'application/x-www-form-urlencoded';
 const JSON_TYPE = 'application/json';
 
-/** Bodies that no encoder makes, with the status that they must get where parameters are read. */
+/** Bodies that no encoder creates, with the status that they must get where parameters are read. */
 export const BODIES: { type: string; text: string; repeat?: number; status?: number }[] = [
   { type: JSON_TYPE, text: 'null', status: 400 },
   { type: JSON_TYPE, text: '"x"', status: 400 },

@@ -6,12 +6,12 @@ import type { Server } from './server';
 import type { Target } from './target';
 import { FIRST_LANE, Tenant } from '../../test/support/world/world';
 
-/** What runs beside one another: sequences wait for each response, so there are many of them. */
+/** Kinds that run concurrently: sequences wait for each response, so there are many of them. */
 export const LANES: KindName[] = [
   ...Array.from({ length: 6 }, (): KindName => 'sequence'),
   ...(['ask', 'ask', 'import', 'sale'] as KindName[]),
 ];
-/** How many cases of a kind there may be for each request, where waiting for responses does not see to that. */
+/** The maximum number of cases of a kind per request, unless waiting for responses already limits it. */
 const SHARE: Partial<Record<KindName, number>> = {
   import: 0.002,
   sale: 0.01,
@@ -28,12 +28,12 @@ export interface Bounds {
   seconds: number;
 }
 
-/** Cases of many kinds beside one another, until there were so many. */
+/** Runs cases of several kinds concurrently, up to a number of requests. */
 export class Campaign {
   private readonly found = new Map<string, Finding>();
   private readonly sent = new Map<KindName, number>();
   private readonly last: Promise<void>[] = [];
-  /** The case in which it was found, alone or because of what was tried beside it. */
+  /** The case in which it was found, alone or because of concurrent cases. */
   private readonly failing = new WeakMap<object, unknown>();
   private readonly started = performance.now();
 
@@ -81,7 +81,7 @@ export class Campaign {
         await new Promise((resolve) => setTimeout(resolve, 20));
         continue;
       }
-      // Each round can be repeated by itself.
+      // Each round can be repeated on its own.
       await this.round(kind, lane, (this.bounds.seed + lane * 1_000_003 + round * 7919) | 0);
     }
   }
@@ -90,7 +90,7 @@ export class Campaign {
     const tenant = new Tenant(FIRST_LANE + lane);
     const { before, cases, run, together } = kindOf(name);
     await before?.(this.target);
-    // A check that is interrupted leaves its last case running, and cases of one tenant must not meet.
+    // An interrupted check leaves its last case running, and cases of one tenant must not overlap.
     const tryOne = (one: unknown) =>
       together > 1 ? tryNow(one) : (this.last[lane] = after(this.last[lane], one));
     const after = (last: Promise<void> | undefined, one: unknown) =>
@@ -136,12 +136,12 @@ export class Campaign {
     say(`  seed ${roundSeed}, path ${details.counterexamplePath}`);
   }
 
-  /** What was found before is not made small again. */
+  /** Earlier findings are not shrunk again. */
   private isKnown(error: unknown): boolean {
     return error instanceof Finding && this.found.has(error.kind);
   }
 
-  /** Of cases that were tried together, the one that fails alone. */
+  /** Stores the case that fails alone, of cases that ran concurrently. */
   private async keep(
     kind: KindName,
     tenant: Tenant,
@@ -160,6 +160,6 @@ export class Campaign {
       if (failed) failing = one;
     }
     const file = keepRegression({ kind, finding: finding.message.split('\n')[0]!, case: failing });
-    say(`\nFOUND by ${kind}: ${finding.message}\n  kept as ${file}`);
+    say(`\nFOUND by ${kind}: ${finding.message}\n  saved as ${file}`);
   }
 }

@@ -4,7 +4,7 @@ const AFTER_CONSENT = ['POST /oauth/token', 'POST /oauth/device/poll'];
 /** Downloads succeed with a redirect. */
 const SUCCESSES = [200, 302];
 
-/** How often each operation was answered with which status. */
+/** How often each operation returned which status. */
 export class Coverage {
   private readonly counts = new Map<string, Map<number, number>>();
 
@@ -18,7 +18,7 @@ export class Coverage {
     else this.counts.set(operation, new Map([[status, 1]]));
   }
 
-  /** Operations of the description that no request reached with a success. */
+  /** Operations of the description without a successful request. */
   get unreached(): string[] {
     return this.operations.filter(
       (operation) =>

@@ -1,6 +1,6 @@
 import { ALICE, BOB, CAROL, SCOPED, type Tenant, UNKNOWN_KEY } from '../../test/support/world/world';
 
-/** Who a good credential acts for, and what it may do. */
+/** The user of a valid credential, and its permissions. */
 export interface Bearer {
   user: number;
   type: 'key' | 'jwt';
@@ -10,7 +10,7 @@ export interface Bearer {
 const ROOTS = ['collection', 'game', 'profile'];
 const BY_LETTER: Record<string, number> = { a: ALICE, b: BOB, c: CAROL };
 
-/** Names of credentials; `a:profile` is a key of Alice's with that scope, `jwt:a` a JWT that she had made. */
+/** Names of credentials; `a:profile` is a key of Alice's with that scope, `jwt:a` a JWT issued to her. */
 export const GOOD = ['a', 'b', 'c'];
 export const NARROW = [...SCOPED.map((scope) => `a:${scope}`), 'jwt:a', 'jwt:b'];
 export const BAD = [
@@ -25,7 +25,7 @@ export const BAD = [
   'huge',
 ];
 
-/** Written around the credential; the service takes the bare one too. */
+/** Formats of the header; the service accepts the bare credential too. */
 export const SCHEMES = ['Bearer CREDENTIAL', 'CREDENTIAL', 'bearer CREDENTIAL', 'Bearer   CREDENTIAL  '];
 
 const UNSIGNED = `${Buffer.from('{"alg":"none","typ":"JWT"}').toString('base64url')}.${Buffer.from('{"sub":"1","scope":"profile"}').toString('base64url')}.`;
@@ -39,7 +39,7 @@ export function bearerOf(tenant: Tenant, name: string): Bearer | undefined {
   return { user, type: 'key', scopes: rest.length > 0 ? [rest.join(':')] : ROOTS };
 }
 
-/** The text of a credential. JWTs are made by the running service: `jwts` has them by letter. */
+/** The text of a credential. The running service issues the JWTs: `jwts` has them by letter. */
 export function credentialOf(tenant: Tenant, name: string, jwts: Map<string, string>): string {
   const [letter = '', ...rest] = name.split(':');
   if (letter in BY_LETTER)

@@ -3,7 +3,9 @@ import { bearerOf, covers, credentialOf } from './credentials';
 import type { Operation } from './operations';
 import type { Tenant } from '../../test/support/world/world';
 
-/** The error that the credential of a request must get, as its description says; undefined: it is admitted. */
+/**
+ * The error that the credential of a request must get, according to the description, or undefined if it is accepted.
+ */
 export function rejectionOf(ask: Ask, operation: Operation, tenant: Tenant): Rejection | undefined {
   if (!operation.secured) return undefined;
   const { KEY: key } = ask.path;

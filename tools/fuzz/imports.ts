@@ -5,7 +5,7 @@ import type { Target } from './target';
 import { ECHO } from './values';
 import { importMessage, ndjsonOf, recordsOf, Tenant } from '../../test/support/world/world';
 
-/** Changes to a stream of records that is right and changes nothing. */
+/** Changes to a valid stream of records that changes nothing. */
 export interface Import {
   changes: { line: number; what: 'field' | 'unknown' | 'absent' | 'text'; field: number; value: Json }[];
 }
@@ -55,7 +55,7 @@ export const imports: Arbitrary<Import> = fc.record({
 
 function linesOf({ changes }: Import): string[] {
   const records = recordsOf(TENANT).filter(({ type }) => type !== 'collection') as JsonObject[];
-  // A hash takes a core for as long as a hundred requests.
+  // A hash takes as much CPU time as a hundred requests.
   for (const record of records) delete record.password;
   const lines = records.map((record) => JSON.stringify(record));
   for (const { line, what, field, value } of changes) {
@@ -69,7 +69,7 @@ function linesOf({ changes }: Import): string[] {
   return lines;
 }
 
-/** Either the whole stream is taken, or every problem names its line and nothing is. */
+/** Either the whole stream is imported, or every problem names its line and nothing is. */
 export async function runImport(target: Target, given: Import): Promise<void> {
   const operation = target.operation('POST /operator/import');
   const send = (text: string) => target.send(importMessage(text), { operation });
@@ -79,7 +79,7 @@ export async function runImport(target: Target, given: Import): Promise<void> {
     if (!errors.every((text) => /^(line \d+: |and \d+ more|\d+ more|the )/.test(text)))
       throw new Finding('import', 'a problem names no line', excerpt(response));
   } else if (response.status !== 200)
-    throw new Finding('import', `responses ${response.status}`, excerpt(response));
+    throw new Finding('import', `returns ${response.status}`, excerpt(response));
   const restored = await send(
     ndjsonOf(
       recordsOf(TENANT)

@@ -5,7 +5,7 @@ import { danger } from './model/safe-html';
 import { Finding } from './oracles';
 import { CANARY } from '../../test/support/world/world';
 
-/** What the figures of days and months have to be. */
+/** The expected totals of days and months. */
 export const SALES_BY_PERIOD = `
   SELECT game_id, unit, first_day, currency, purchases, amount
   FROM ${periodsOf('(SELECT game_id, currency, day, 1 AS purchases, amount FROM purchase_shares)')} p`;
@@ -15,10 +15,11 @@ const WRONG: Record<string, string> = {
   'games_count is not the number of entries': `
     SELECT id FROM collections c
     WHERE games_count <> (SELECT count(*) FROM collection_games e WHERE e.collection_id = c.id)`,
-  'a title is not as it should be stored': `
+  'a title is not normalized': `
     SELECT id FROM collections WHERE title <> btrim(title) OR length(title) NOT BETWEEN 1 AND 60`,
-  'a collection was updated before it was made': 'SELECT id FROM collections WHERE updated_at < created_at',
-  'somebody shows a collection without being its editor': `
+  'a collection was updated before it was created':
+    'SELECT id FROM collections WHERE updated_at < created_at',
+  'a profile shows a collection that the user cannot edit': `
     SELECT p.* FROM profile_collections p JOIN collections c ON c.id = p.collection_id
     WHERE c.user_id <> p.user_id
       AND NOT EXISTS (SELECT FROM collection_admins a WHERE a.collection_id = c.id AND a.user_id = p.user_id)`,
@@ -28,20 +29,20 @@ const WRONG: Record<string, string> = {
   'earnings are not the sum of the shares': `
     SELECT * FROM (SELECT game_id, currency, sum(amount) AS amount FROM purchase_shares GROUP BY 1, 2 HAVING sum(amount) > 0) s
     FULL JOIN game_earnings e USING (game_id, currency) WHERE s.amount IS DISTINCT FROM e.amount`,
-  'figures of days and months are not the sum of the shares': `
+  'totals of days and months are not the sum of the shares': `
     SELECT * FROM (${SALES_BY_PERIOD}) p
     FULL JOIN sales_periods s USING (game_id, unit, first_day, currency)
     WHERE (p.purchases, p.amount) IS DISTINCT FROM (s.purchases, s.amount)`,
-  'a game of a purchase names another buyer': `
+  'a game of a purchase has another buyer': `
     SELECT pg.* FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id
     WHERE (pg.user_id, pg.email) IS DISTINCT FROM (p.user_id, lower_ascii(p.email))`,
-  'a download key names another buyer': `
+  'a download key has another buyer': `
     SELECT k.id FROM download_keys k LEFT JOIN purchases p ON p.id = k.purchase_id
     WHERE (k.account_id, k.purchase_email) IS DISTINCT FROM (coalesce(k.user_id, p.user_id), lower_ascii(p.email))`,
-  'a game names another owner': `
+  'a game has another owner name': `
     SELECT g.id FROM games g JOIN users u ON u.id = g.user_id WHERE g.owner_name <> u.username`,
-  'an idempotency key has no answer': 'SELECT credential FROM idempotency_keys WHERE answer IS NULL',
-  'a key lives on after its grant': `
+  'an idempotency key has no response': 'SELECT credential FROM idempotency_keys WHERE answer IS NULL',
+  'a key remains valid after its grant': `
     SELECT k.id FROM api_keys k JOIN oauth_grants g ON g.id = k.grant_id
     WHERE g.revoked_at IS NOT NULL AND k.revoked_at IS NULL`,
   'a user has two live grants for one application': `
@@ -52,7 +53,7 @@ const WRONG: Record<string, string> = {
     WHERE datname = current_database() AND state LIKE 'idle in transaction%' AND state_change < now() - interval '5 s'`,
 };
 
-/** Tables whose rows could hold a secret in the clear. */
+/** Tables whose rows could contain a secret in plain text. */
 const KEEP_SECRETS = [
   'api_keys',
   'users',
@@ -63,7 +64,7 @@ const KEEP_SECRETS = [
   'oauth_refresh_tokens',
 ];
 
-/** The tables that a row belongs to are asked of the catalogue, so that a new one is not forgotten. */
+/** Foreign keys are read from the catalog, so that new ones are included. */
 const FOREIGN_KEYS = `
   SELECT conrelid::regclass::text AS child, confrelid::regclass::text AS parent,
     (SELECT string_agg(format('c.%I = p.%I', a.attname, b.attname), ' AND ')
@@ -74,7 +75,7 @@ const FOREIGN_KEYS = `
      FROM unnest(conkey) AS mine JOIN pg_attribute a ON a.attrelid = conrelid AND a.attnum = mine) AS given
   FROM pg_constraint WHERE contype = 'f' AND connamespace = 'public'::regnamespace`;
 
-/** What must hold of the rows, whatever was asked. */
+/** Checks conditions that the rows must meet after any requests. */
 export async function checkInvariants(sql: Pool): Promise<void> {
   const none = async (what: string, text: string) => {
     const { rows } = await sql.query(`${text} LIMIT 5`);
@@ -85,13 +86,13 @@ export async function checkInvariants(sql: Pool): Promise<void> {
     await sql.query<Record<'child' | 'parent' | 'matching' | 'given', string>>(FOREIGN_KEYS);
   for (const { child, parent, matching, given } of references)
     await none(
-      `a row of ${child} has lost its row of ${parent}`,
+      `a row of ${child} references a missing row of ${parent}`,
       `SELECT c.* FROM ${child} c WHERE ${given} AND NOT EXISTS (SELECT FROM ${parent} p WHERE ${matching})`,
     );
   for (const table of KEEP_SECRETS) {
     const withoutHints = table === 'api_keys' ? `to_jsonb(t) - 'hint' - 'label'` : 'to_jsonb(t)';
     await none(
-      `${table} holds a secret in the clear`,
+      `${table} contains a secret in plain text`,
       `SELECT ctid FROM ${table} t WHERE (${withoutHints})::text LIKE '%${CANARY}%'`,
     );
   }
@@ -105,9 +106,8 @@ async function checkHtml(sql: Pool): Promise<void> {
   );
   for (const { html } of rows) {
     const why = danger(html);
-    if (why)
-      throw new Finding('invariant', 'HTML is stored that is not safe', `${why}\n${html.slice(0, 400)}`);
+    if (why) throw new Finding('invariant', 'stored HTML is not safe', `${why}\n${html.slice(0, 400)}`);
     if (sanitiseHtml(html) !== html)
-      throw new Finding('invariant', 'cleaning stored HTML changes it', html.slice(0, 400));
+      throw new Finding('invariant', 'sanitizing stored HTML changes it', html.slice(0, 400));
   }
 }

@@ -10,9 +10,12 @@ import { runAsk } from './stateless';
 import type { Target } from './target';
 import type { Tenant } from '../../test/support/world/world';
 
-/** A kind of case: how cases are generated, and how one is run. A case is JSON and holds all that is needed to run it again. */
+/**
+ * A kind of case: how cases are generated, and how one is run. A case is JSON and contains everything needed to run it
+ * again.
+ */
 export interface Kind<Case> {
-  /** Cases that run at once. */
+  /** Cases that run concurrently. */
   together: number;
   cases: (target: Target) => Arbitrary<Case>;
   /** Prepares a round of cases. */

@@ -26,11 +26,11 @@ export interface Operation {
   parameters: Parameter[];
   exactlyOneOf: string[];
   statuses: Set<number>;
-  /** The media type of its success. */
+  /** The media type of a successful response. */
   type: string;
-  /** Those that the description says are always there, by status. */
+  /** Headers that are always present according to the description, by status. */
   headers: Map<number, string[]>;
-  /** Needs a credential of a user; and this scope. */
+  /** Whether it needs a user's credential, and with which scope. */
   secured: boolean;
   scope: string | undefined;
 }
@@ -56,7 +56,7 @@ export interface Document {
   components: { headers: Record<string, { required?: boolean }> };
 }
 
-/** What there is to ask, as the API describes itself. */
+/** The operations, as the API describes itself. */
 export function operationsOf(document: Document): Map<string, Operation> {
   const found = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, described]) =>

@@ -4,7 +4,7 @@ import type { Operation } from './operations';
 import { ECHO } from './values';
 import { CANARY } from '../../test/support/world/world';
 
-/** Something that must not be. `oracle` and `what` tell one kind of it from another; `seen` is this case of it. */
+/** An error found by the fuzzer. `oracle` and `what` identify its type; `seen` describes this case of it. */
 export class Finding extends Error {
   constructor(
     readonly oracle: string,
@@ -24,7 +24,7 @@ export interface Asked {
   path: string;
   /** undefined: another method than the operation's. */
   operation?: Operation;
-  /** The response may hold a credential that it has just made. */
+  /** The response may contain a credential that it has just created. */
   makesCredential?: boolean;
 }
 
@@ -35,7 +35,7 @@ const OUR_KEY = /gw_[0-9A-Za-z]{38}/;
 const JWT = /eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,}/;
 const HASH = /\$argon2|\$scrypt/;
 
-/** What no output may hold: planted secrets, credentials that the service made, hashes of passwords. */
+/** What no output may contain: planted secrets, credentials created by the service, password hashes. */
 export function leakIn(text: string, { made = false } = {}): string | undefined {
   if (text.includes(CANARY)) return 'a planted secret';
   if (HASH.test(text)) return "a password's hash";
@@ -47,7 +47,7 @@ export function leakIn(text: string, { made = false } = {}): string | undefined 
 const HEADERS = ['x-request-id', 'x-content-type-options', 'cache-control', 'content-security-policy'];
 const BODILESS = [204, 303, 304];
 
-/** What holds for every response, whatever was asked; returns its body where that is JSON. */
+/** Checks that apply to every response; returns the body if it is JSON. */
 export function check(contract: Contract, asked: Asked, response: HttpResponse): unknown {
   const { method, path, operation } = asked;
   const name = operation?.name ?? `${method} ${path.split('?')[0]}`;
@@ -59,7 +59,7 @@ export function check(contract: Contract, asked: Asked, response: HttpResponse):
   const text = headers.map(([header, value]) => `${header}: ${value}`).join('\n');
   const leak = leakIn(`${text}\n${body}`, { made: asked.makesCredential });
   if (leak) fail('secret', `shows ${leak}`);
-  if (text.includes(ECHO)) fail('echo', 'repeats what it was sent in a header');
+  if (text.includes(ECHO)) fail('echo', 'echoes its input in a header');
   for (const header of HEADERS)
     if (headerOf(response, header) === undefined) fail('headers', `lacks ${header}`);
   for (const header of ['server', 'x-powered-by', 'x-injected'])
@@ -72,15 +72,15 @@ export function check(contract: Contract, asked: Asked, response: HttpResponse):
   const type = headerOf(response, 'content-type') ?? '';
   if (!type.startsWith('application/json')) {
     const described = status === 200 && operation && type.startsWith(operation.type);
-    // The text of a redirect names its target, which the description leaves out.
+    // The text of a redirect names its target, which the description omits.
     if (!described && status !== 302 && (operation || status >= 400))
       fail('envelope', `returns ${status} as ${type}`);
     return undefined;
   }
-  const json = parsed(body) ?? fail('envelope', 'responses what is no JSON');
-  // The operator, and nobody else, is told which type of record is unknown.
+  const json = parsed(body) ?? fail('envelope', 'returns a body that is not JSON');
+  // Only the operator gets the name of an unknown record type.
   if (status >= 400 && body.includes(ECHO) && path !== '/operator/import')
-    fail('echo', `repeats what it was sent with ${status}`);
+    fail('echo', `echoes its input with ${status}`);
   try {
     contract.check(method, path, status, type, json);
   } catch (error) {
@@ -89,7 +89,7 @@ export function check(contract: Contract, asked: Asked, response: HttpResponse):
   return json;
 }
 
-/** The status is one that the description lists for the operation, with the headers that it says are there. */
+/** Checks that the description lists the status for the operation, and that its documented headers are present. */
 export function checkDescribed(operation: Operation, response: HttpResponse, unroutable: boolean): void {
   const { status } = response;
   if (unroutable && [400, 404, 405].includes(status)) return;

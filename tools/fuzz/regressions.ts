@@ -5,16 +5,16 @@ import { type KindName, kindOf } from './kinds';
 import type { Target } from './target';
 import { Tenant } from '../../test/support/world/world';
 
-/** A case that failed once, made as small as it goes. */
+/** A case that failed once, shrunk as far as possible. */
 export interface Regression {
   kind: KindName;
-  /** What was found, for whoever reads the file. */
+  /** The finding, for readers of the file. */
   finding: string;
   case: unknown;
 }
 
 export const FOLDER = join('tools', 'fuzz', 'regressions');
-/** Cases that are tried again have a tenant of their own. */
+/** Replayed cases have their own tenant. */
 export const REPLAYING = new Tenant(4);
 
 export const regressions = (): string[] =>

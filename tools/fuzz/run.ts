@@ -57,7 +57,7 @@ async function fuzz(server: Server, target: Target): Promise<boolean> {
   if (values.kind === undefined && coverage.unreached.length > 0)
     problem(`coverage: no request succeeded with ${coverage.unreached.join(', ')}`);
   console.log(
-    `${coverage.table}\n\n${campaign.rate}, ${log.lines} log lines, ${turnedAway.size} sent again after a 503, ` +
+    `${coverage.table}\n\n${campaign.rate}, ${log.lines} log lines, ${turnedAway.size} retried after a 503, ` +
       `seed ${seed}: ${good ? 'nothing found' : 'SEE ABOVE'}`,
   );
   return good;

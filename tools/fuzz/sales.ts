@@ -7,7 +7,7 @@ import type { Received, Target } from './target';
 import { problemIn } from './webhook';
 import { importMessage, operatorAuthorization, type Tenant } from '../../test/support/world/world';
 
-/** What a checkout and its operator ask for, one after the other. `sale` is the place among the sales that were made. */
+/** Steps of a checkout and its operator. `sale` is the index among the sales created. */
 type Step =
   | { step: 'sell'; games: number[]; buyer: Buyer; currency: string; amount: number; more: More }
   | { step: 'sell again'; sale: number; amount: number }
@@ -59,7 +59,7 @@ export const sales: Arbitrary<Sales> = fc.record({
   ),
 });
 
-/** So that a short campaign has tried all of them. */
+/** Ensures that a short campaign runs each of them. */
 const LAST: Step[] = [
   { step: 'import over', sale: 0, what: 'email' },
   { step: 'refund', sale: 0, keep_keys: false },
@@ -86,7 +86,7 @@ const EARNED = `
 
 let buyers = 0;
 
-/** Two buyers whom nobody else knows, one with an account, in a store whose figures are known before and after. */
+/** Two buyers unknown to other cases, one with an account, in a store whose sales are known before and after. */
 class Till {
   private readonly number = ++buyers;
   private readonly user_id = 5_000_000 + this.number;
@@ -116,7 +116,7 @@ class Till {
         if (earned > 0) figures.earnings[currency] = earned;
       });
     if (!isDeepStrictEqual(before, after))
-      throw new Finding('model', 'games earned otherwise', JSON.stringify([[...before], [...after]]));
+      throw new Finding('model', 'games have other earnings', JSON.stringify([[...before], [...after]]));
     await this.ask('GET /operator/metrics', '/operator/metrics', undefined, 200);
     for (const sold of this.sold) await this.wasTold(sold);
   }
@@ -131,7 +131,7 @@ class Till {
     const data = { id, game_ids: games, amount, currency, source: 'store', created_at, reference };
     const problem = problemIn(told, data as JsonObject, refunded, this.gone.has(sold));
     if (problem)
-      throw new Finding('model', 'a webhook was told otherwise', `${problem}; ${JSON.stringify(data)}`);
+      throw new Finding('model', 'a webhook got another message', `${problem}; ${JSON.stringify(data)}`);
   }
 
   private async play(step: Step): Promise<void> {
@@ -140,7 +140,7 @@ class Till {
         return this.sell(step);
       case 'sell again': {
         const sold = this.sold[step.sale];
-        // What was erased is another person's now, and what was refunded has keys that are revoked.
+        // The email address of an erased sale is someone else's now, and the keys of a refunded one are revoked.
         if (!sold?.fields.reference || sold.refunded || this.gone.has(sold)) return;
         const fields = { ...sold.fields, amount: String(sold.amount + step.amount) };
         const again = await this.post('/operator/purchases', fields, step.amount ? 409 : 200);
@@ -168,7 +168,10 @@ class Till {
     }
   }
 
-  /** A source system that keeps counting reaches the ID of a sale. It may correct the sale, but not turn it into another one. */
+  /**
+   * A source system that keeps counting reaches the ID of a sale. It may correct the sale, but not turn it into another
+   * one.
+   */
   private async importOver(sold: Sold | undefined, what: 'email' | 'game_id' | 'amount'): Promise<void> {
     if (!sold || this.gone.has(sold)) return;
     const { id, games, buyer, amount } = sold;
@@ -197,7 +200,7 @@ class Till {
       ...(with_key !== undefined && { with_key: String(with_key) }),
       ...(donation !== undefined && { donation: String(donation) }),
     };
-    // An account that was erased has no address.
+    // An erased account has no email address.
     const rejected = buyer === 'account' && this.erased.has('account');
     if (rejected) return void (await this.post('/operator/purchases', fields, [400, 404]));
     const { json: response } = await this.post('/operator/purchases', fields, 200);
@@ -243,14 +246,14 @@ class Till {
       : this.sold.filter((one) => one.buyer === buyer && !this.gone.has(one)).length;
     this.equal('erased purchases', erased.purchases ?? 0, purchases);
     if (again && Object.values(erased).some((rows) => rows > 0))
-      throw new Finding('model', 'somebody is erased twice', JSON.stringify(erased));
+      throw new Finding('model', 'a buyer is erased twice', JSON.stringify(erased));
     for (const one of this.sold) if (one.buyer === buyer) this.gone.add(one);
     this.erased.add(buyer);
     const { rows } = await this.target.sql.query(
       'SELECT id FROM purchases WHERE lower_ascii(email) = $1 UNION ALL SELECT id FROM download_keys WHERE purchase_email = $1',
       [this.email[buyer]],
     );
-    this.equal('what names who was erased', rows, []);
+    this.equal('data of an erased buyer', rows, []);
   }
 
   private readonly gone = new Set<Sold>();
@@ -290,7 +293,7 @@ class Till {
     const message = fields ? formMessage(path, fields, headers) : { method: 'GET', path, headers };
     const answered = await this.target.send(message, { operation: this.target.operation(name) });
     if (![status].flat().includes(answered.response.status))
-      throw new Finding('model', `${name} is not answered ${String(status)}`, excerpt(answered.response));
+      throw new Finding('model', `${name} does not return ${String(status)}`, excerpt(answered.response));
     return answered;
   }
 

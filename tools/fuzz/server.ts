@@ -13,7 +13,7 @@ import { leakIn } from './oracles';
 import { Webhook } from './webhook';
 import { ndjsonOf, OPERATOR_TOKEN, PEPPER, recordsOf, type Tenant } from '../../test/support/world/world';
 
-/** The service as it is deployed, in processes of its own on one throw-away database with the fuzzer's world in it. */
+/** The service as it is deployed, in separate processes on a temporary database with the fuzzer's world in it. */
 export interface Server {
   /** The URLs of the replicas. */
   bases: string[];
@@ -83,14 +83,14 @@ function startReplica(build: string, url: string, metricsPort: number): ChildPro
       RATE_LIMIT: 'off',
       WEBHOOKS_ALLOW_PRIVATE: 'true',
       PORT: '0',
-      // Of all replicas together: tokens name it.
+      // The same for all replicas, because it is part of tokens.
       PUBLIC_URL: 'http://127.0.0.1',
       METRICS_PORT: String(metricsPort),
       DRAIN_SECONDS: '0',
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  // A run that is interrupted leaves nothing behind.
+  // An interrupted run leaves nothing behind.
   process.once('exit', () => child.kill('SIGKILL'));
   return child;
 }
@@ -101,27 +101,27 @@ async function stopReplica(child: ChildProcess): Promise<void> {
   await once(child, 'exit');
 }
 
-// Audit lines say who did what; they are the only ones that name a person, by number.
+// Audit lines record who did what; they are the only ones that identify a person, by number.
 const ADDRESS = /@(mail\.fuzz|elsewhere)\.example/;
 
-// What is answered 503, to somebody who may have hung up.
+// Logged for requests with a 503, whose client may have disconnected.
 const TURNED_AWAY =
   /connection timeout|timeout exceeded when trying to connect|Query read timeout|no connection was free in time/;
 
-/** What the replicas write. */
+/** The output of the replicas. */
 class Log {
   lines = 0;
-  /** Lines that no log may hold. */
+  /** Lines that no log may contain. */
   readonly leaks: string[] = [];
   private readonly failures: string[] = [];
 
-  /** Errors, those of requests with these ids left out. */
+  /** Errors, except those of requests with these IDs. */
   errors(known: Set<string>): string[] {
     const idOf = (line: string) => /"request_id":"([^"]+)"/.exec(line)?.[1] ?? '';
     return this.failures.filter((line) => !known.has(idOf(line)) && !TURNED_AWAY.test(line));
   }
 
-  /** Where the replica responses, as soon as it does. */
+  /** The URL at which the replica listens, as soon as it does. */
   follow(child: ChildProcess): Promise<string> {
     return new Promise((resolve, reject) => {
       createInterface({ input: child.stdout! }).on('line', (line) => {
@@ -143,7 +143,7 @@ class Log {
 
   private read(line: string): void {
     this.lines++;
-    const leak = leakIn(line) ?? (ADDRESS.test(line) ? 'an address of a person' : undefined);
+    const leak = leakIn(line) ?? (ADDRESS.test(line) ? 'an email address of a person' : undefined);
     if (leak) this.leaks.push(`${leak}: ${line.slice(0, 400)}`);
     if (/^\{"level":"(error|fatal)"/.test(line)) this.failures.push(line.slice(0, 1500));
   }

@@ -6,7 +6,7 @@ import type { Target } from './target';
 
 const isUnroutable = (value: string) => value === '' || /\p{Surrogate}/u.test(value);
 
-/** Sends one request, and compares the response with the description and with what its credential permits. */
+/** Sends one request, and compares the response with the description and with the permissions of its credential. */
 export async function runAsk(target: Target, ask: Ask): Promise<void> {
   const operation = target.operation(ask.operation);
   const { response, json } = await target.ask(ask);
@@ -22,7 +22,7 @@ export async function runAsk(target: Target, ask: Ask): Promise<void> {
   if (!isRight)
     throw new Finding(
       'credential',
-      `${operation.name} responses ${response.status} instead of ${status ?? 'admitting it'}`,
+      `${operation.name} returns ${response.status} instead of ${status ?? 'accepting it'}`,
       `${excerpt(response)}\nexpected: ${error ?? 'no 401'}`,
     );
 }

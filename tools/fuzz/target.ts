@@ -20,14 +20,14 @@ export interface Received {
 
 /** A running service with the fuzzer's world in it. */
 export class Target {
-  /** Tenant 0 is for requests that stand alone. */
+  /** Tenant 0 is for independent requests. */
   readonly tenant = new Tenant(0);
   readonly jwts = new Map<string, string>();
-  /** The ids of requests that were answered 503 and sent again. */
+  /** The IDs of requests that got a 503 and were retried. */
   readonly turnedAway = new Set<string>();
 
   private constructor(
-    /** One for each replica. */
+    /** One per replica. */
     private readonly clients: Client[],
     readonly sql: Pool,
     readonly operations: Map<string, Operation>,
@@ -49,7 +49,7 @@ export class Target {
     ] as const;
     const operations = new Map(documents.flatMap((document) => [...operationsOf(document)]));
     const coverage = new Coverage([...operations.keys()]);
-    // The operator's, with whose token nothing else is asked.
+    // It needs the operator's token, with which no other request is sent.
     coverage.count('GET /operator/openapi.json', 200);
     const contract = new Contract(...documents);
     const target = new Target(clients, sql, operations, contract, coverage, webhook);
@@ -76,7 +76,7 @@ export class Target {
     return credentialOf(this.tenant, name, this.jwts);
   }
 
-  /** Sends, and holds the response against what is true of all responses. */
+  /** Sends a request, and checks the response against the rules for all responses. */
   async send(message: Message, about: Partial<Asked> = {}, replica = 0): Promise<Received> {
     const response = await this.patientExchange(message, this.clients[replica % this.clients.length]!);
     const { method, path } = message;
@@ -85,8 +85,8 @@ export class Target {
   }
 
   /**
-   * A machine that is busy with other things may lose a connection to the database in time: that is answered 503, nothing is
-   * written, and the caller tries again. Only who is told so every time has found something.
+   * A busy machine may time out a database connection: the response is 503, nothing is written, and the client retries.
+   * Only a request that always gets a 503 is a finding.
    */
   private async patientExchange(message: Message, client: Client): Promise<HttpResponse> {
     for (let attempt = 1; ; attempt++) {
@@ -97,7 +97,7 @@ export class Target {
     }
   }
 
-  /** Sends an ask as its own method or another. */
+  /** Sends a request with its own method or another. */
   ask(ask: Ask, replica?: number): Promise<Received> {
     const own = !ask.method || ask.operation.startsWith(`${ask.method} `);
     const operation = own ? this.operation(ask.operation) : undefined;

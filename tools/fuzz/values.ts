@@ -11,7 +11,7 @@ import {
   USERS,
 } from '../../test/support/world/world';
 
-/** In hostile texts, so that an echo of one is recognised. */
+/** In hostile texts, so that an echo of one is recognized. */
 export const ECHO = 'zQ7xEcho';
 
 const words = (text: string) => text.split(' ');
@@ -73,7 +73,7 @@ const HOSTILE_TEXTS = [
   ...['😀'.repeat(61), 'e\u0301'.repeat(40), 'a'.repeat(61), 'a'.repeat(60)],
 ];
 
-/** HTML that sanitisers have stumbled over. */
+/** HTML that has broken sanitizers. */
 export const HOSTILE_HTML = [
   '<p>fine <b>and bold</b></p>',
   '<a href="https://example.com/" onclick="x()">link</a>',
@@ -102,7 +102,7 @@ export const HOSTILE_HTML = [
   '<style>@import "x"</style><link rel=stylesheet href=x><meta http-equiv=refresh content=0>',
 ];
 
-// No row has one of these; others may be rows of other tenants.
+// No row has one of these; other values may be rows of other tenants.
 const integers = fc.integer({ min: 1, max: 900 });
 
 const text = (schema: Schema): Arbitrary<Json> =>
@@ -116,7 +116,7 @@ const text = (schema: Schema): Arbitrary<Json> =>
       )
     : fc.string({ unit: 'grapheme', minLength: Math.max(1, schema.minLength ?? 1), maxLength: 20 });
 
-/** What fits the schema, and where the name says what it names, names something. */
+/** A value that fits the schema and, if possible, identifies an existing object. */
 function goodValue({ name, schema }: Parameter, operation: Operation, tenant: Tenant): Arbitrary<Json> {
   const known = KNOWN[name]?.(tenant, operation);
   if (known)
@@ -148,14 +148,14 @@ function bySchema(schema: Schema): Arbitrary<Json> {
   }
 }
 
-// The first has buyers of every sort.
+// The first has buyers of every type.
 const games = (tenant: Tenant): Json[] =>
   [1, 1, 1, 1, ...tenant.games.map(({ id }) => id - tenant.base)].flatMap((n): Json[] => [
     tenant.base + n,
     String(tenant.base + n),
   ]);
 
-/** Values that stand for something in the tenant's store. */
+/** Values that identify objects in the tenant's store. */
 const KNOWN: Record<string, (tenant: Tenant, operation: Operation) => Json[]> = {
   game_id: games,
   user_id: (tenant) => USERS.flatMap((n): Json[] => [tenant.user(n), String(tenant.user(n))]),
@@ -204,7 +204,7 @@ const hostile: Arbitrary<Json> = fc.oneof(
   fc.constantFrom<Json>(null, true, 0, -1, 1.5, [], {}, [[]], { a: 1 }, ECHO.repeat(50)),
 );
 
-/** Mostly good values; some that just miss, and some that nobody would send without intent. */
+/** Mostly valid values, some that are just outside the limits, and some hostile ones. */
 export const valueOf = (parameter: Parameter, operation: Operation, tenant: Tenant): Arbitrary<Json> =>
   fc.oneof(
     { arbitrary: goodValue(parameter, operation, tenant), weight: 20 },
@@ -212,7 +212,7 @@ export const valueOf = (parameter: Parameter, operation: Operation, tenant: Tena
     { arbitrary: hostile, weight: 1 },
   );
 
-/** Already percent-encoded, rightly or wrongly. */
+/** Already percent-encoded, correctly or not. */
 export const rawValue = fc.constantFrom(
   ...words('%ff % %E0%A4%A %00 %c0%80 %ed%a0%80 a+b %2B + %u0041 %zz 1%20 %31 %F0%9F%98%80'),
 );

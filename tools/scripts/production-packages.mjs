@@ -1,4 +1,4 @@
-/** The lock file with the packages that production needs and no others: what the root needs, and what those need. */
+/** The lock file with production packages only: the dependencies of the root, recursively. */
 export function forProduction(lock, { without = [] } = {}) {
   const packages = { ...lock.packages, '': withoutDependencies(lock.packages[''], without) };
   const needed = new Set(['']);
@@ -9,7 +9,10 @@ export function forProduction(lock, { without = [] } = {}) {
   };
 }
 
-/** The places, such as `node_modules/a/node_modules/b`, where Node finds what the package in this place needs. */
+/**
+ * The locations, such as `node_modules/a/node_modules/b`, where Node finds the dependencies of the package at this
+ * location.
+ */
 export function neededBy(place, packages) {
   const { dependencies, optionalDependencies, peerDependencies, peerDependenciesMeta } = packages[place];
   const peers = Object.keys(peerDependencies ?? {}).filter((name) => !peerDependenciesMeta?.[name]?.optional);

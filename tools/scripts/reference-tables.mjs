@@ -14,7 +14,7 @@ export const code = (text) => (text === '' ? '' : `\`${text}\``);
 
 const number = (value) => value.toLocaleString('en-US');
 
-/** Each label with its values, where they are known before the first request. */
+/** Each label with its values, if they are known before the first request. */
 function labelsOf(series, labels) {
   return labels
     .map((label) => {

@@ -1,4 +1,4 @@
-// Finds flaky tests: runs the suite again and again, with its files in random order and busy loops beside it, and lists what failed.
+// Finds flaky tests: runs the suite repeatedly, with its files in random order and busy loops in parallel, and lists the failures.
 //
 //     node tools/scripts/repeat-tests.mjs --times 10
 //     node tools/scripts/repeat-tests.mjs --times 3 --busy 4 -- test/api/oauth

@@ -1,5 +1,5 @@
 // The bill of materials of what runs in production, as CycloneDX: node tools/scripts/sbom.mjs [FILE]
-// It has the packages of every platform and the embedded database; an image carries its own, of what it holds.
+// It includes the packages of every platform and the embedded database; an image contains its own, of its packages.
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';

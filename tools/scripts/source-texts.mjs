@@ -1,4 +1,5 @@
-// The texts in the code that people read: strings of several words (help, API descriptions, pages, messages) and comments.
+// The texts in the code that people read: strings of several words (help, API descriptions, pages, messages) and
+// comments.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
@@ -11,7 +12,7 @@ const isQuoted = (node) =>
   ts.isTemplateMiddle(node) ||
   ts.isTemplateTail(node);
 
-/** A part of a template is SQL if its beginning is. */
+/** A part of a template is SQL if the template begins with SQL. */
 const isSql = (node) =>
   SQL.test(node.text) || (ts.isTemplateSpan(node.parent) && SQL.test(node.parent.parent.head.text));
 
@@ -38,7 +39,7 @@ export function textsOf(file) {
 
 export const sourceFiles = () =>
   readdirSync('src', { recursive: true, encoding: 'utf8' })
-    // The words of the demo store are data.
+    // The texts of the demo store are data.
     .filter((name) => /\.(ts|js)$/.test(name) && !name.endsWith('demo-words.ts'))
     .map((name) => join('src', name))
     .sort();

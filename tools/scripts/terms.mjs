@@ -1,4 +1,4 @@
-// The words that docs/contributing/style.md replaces: each pattern with what to write instead. Add a line to extend the list.
+// The words that docs/contributing/style.md replaces: each pattern with its replacement. Add a line to extend the list.
 export const TERMS = [
   [
     /\b(whoever|whomever|whatsoever|whence|whereupon|thereupon|anew|alike|likewise|shall)\b/i,
@@ -42,7 +42,7 @@ export const TERMS = [
   [/\bcomes? to pass\b|\bby and by\b/i, 'a common word'],
 ];
 
-/** What of a text people read: without code blocks, code spans, links and HTML comments. */
+/** The prose of a page: without code blocks, code spans, links and HTML comments. */
 export const prose = (markdown) =>
   markdown
     .replace(/^(```+)[^]*?^\1$/gm, (block) => block.replace(/[^\n]/g, ''))

@@ -1,11 +1,14 @@
-/** What the checks were told: where the service is, and who they are there. */
+/** The settings of the checks: the URL of the service and the credentials. */
 export const base = new URL(process.env.STAGING_URL ?? 'http://127.0.0.1:3000').href.replace(/\/$/, '');
 export const apiKey = process.env.STAGING_API_KEY;
 export const operatorToken = process.env.STAGING_OPERATOR_TOKEN;
 
 const PATIENCE = 10_000;
 
-/** One request as any client would send it. A 429 is waited out once: the checks are many, and a limit is no fault. */
+/**
+ * One request as any client would send it. Waits once for a 429, because there are many checks and a limit is no
+ * failure.
+ */
 export async function ask(method, path, { key = apiKey, form, json, headers = {}, body } = {}) {
   const request = {
     method,

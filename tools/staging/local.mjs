@@ -1,4 +1,4 @@
-// Starts the production build on a database of its own, checks it as a deployed service is checked, and stops it.
+// Starts the production build on its own database, checks it like a deployed service, and stops it.
 import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -73,9 +73,9 @@ try {
   const ended = once(server, 'exit');
   server.kill('SIGTERM');
   const [code, signal] = await ended;
-  // Windows has no SIGTERM: there the process just ends.
+  // Windows has no SIGTERM: the process just ends.
   if (code !== 0 && process.platform !== 'win32') {
-    console.error(`After a SIGTERM the service ended with ${code ?? signal} instead of 0.`);
+    console.error(`After a SIGTERM the service exited with ${code ?? signal} instead of 0.`);
     process.exitCode = 1;
   }
 } finally {

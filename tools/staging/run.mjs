@@ -1,4 +1,4 @@
-// npm run test:staging -- --url https://staging.example, or --local for the production build on a database of its own
+// npm run test:staging -- --url https://staging.example, or --local for the production build on its own database
 import { dirname, join } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
@@ -11,7 +11,7 @@ if (values.local) {
   process.exit();
 }
 if (!values.url || !URL.canParse(values.url)) {
-  console.error('Say which service to check: npm run test:staging -- --url https://staging.example');
+  console.error('Specify the service to check: npm run test:staging -- --url https://staging.example');
   console.error(
     'STAGING_API_KEY is the key of an account there; STAGING_OPERATOR_TOKEN, if set, its operator token.',
   );

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { after, describe, test } from 'node:test';
 import { apiKey, ask, base, get, operatorToken, post } from './client.mjs';
 
-// Everything that these checks make bears this name, so that the next run removes what a broken one left.
+// Everything created by these checks has this name, so that the next run deletes what an interrupted one left behind.
 const MARK = 'Staging check';
 const NONE = 9_007_199_254_740_000;
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
@@ -21,14 +21,14 @@ describe('the service', () => {
     assert.deepEqual(ok(await get('/health/ready')), { status: 'ok' });
   });
 
-  test('responds fast when it has nothing to do', async () => {
+  test('responds fast when idle', async () => {
     const times = [];
     for (let i = 0; i < 10; i++) times.push((await get('/health/live')).ms);
     const median = times.sort((a, b) => a - b)[5];
     assert.ok(median < 500, `${Math.round(median)} ms`);
   });
 
-  test('sends what protects its callers with every response', async () => {
+  test('sends security headers with every response', async () => {
     for (const path of ['/health/live', '/nowhere', '/profile']) {
       const { headers } = await get(path, { key: undefined });
       assert.match(headers.get('x-request-id') ?? '', /^[\w.:-]{1,64}$/);
@@ -39,7 +39,7 @@ describe('the service', () => {
     }
   });
 
-  test('describes itself, and shows it to people', async () => {
+  test('serves its description and documentation', async () => {
     const description = ok(await get('/openapi.json'));
     assert.equal(description.openapi, '3.1.0');
     assert.ok(Object.keys(description.paths).length >= 16);
@@ -53,26 +53,26 @@ describe('the service', () => {
       assert.equal((await get(path)).status, 200, path);
   });
 
-  test('does not show its metrics to the world', async () => {
+  test('does not expose its metrics publicly', async () => {
     is(await get('/metrics'), 404, 'invalid api endpoint');
   });
 
-  test('keeps a request id that it is given', async () => {
+  test("keeps the client's request ID", async () => {
     const id = randomUUID();
     const { headers } = await get('/health/live', { headers: { 'x-request-id': id } });
     assert.equal(headers.get('x-request-id'), id);
   });
 });
 
-describe('what is rejected', () => {
-  test('unknown paths and wrong methods', async () => {
+describe('rejected requests', () => {
+  test('get 404 for unknown paths and 405 for wrong methods', async () => {
     is(await get('/nowhere'), 404, 'invalid api endpoint');
     const wrong = await ask('DELETE', '/profile');
     is(wrong, 405, 'method not allowed');
     assert.match(wrong.headers.get('allow'), /GET/);
   });
 
-  test('no credential, and a made-up one', async () => {
+  test('get 401 without a credential and with an invalid one', async () => {
     const without = await get('/profile', { key: '' });
     is(without, 401, 'authentication required');
     assert.match(without.headers.get('www-authenticate'), /^Bearer/);
@@ -81,20 +81,20 @@ describe('what is rejected', () => {
     is(await get('/api/1/made-up/me', { key: '' }), 401, 'invalid key');
   });
 
-  test('parameters that are not what they should be', async () => {
+  test('get 400 for invalid parameters', async () => {
     is(await get('/games/abc/purchases?user_id=1'), 400, 'game_id must be an integer');
     is(await get(`/games/${NONE}/purchases?user_id=1&user_id=2`), 400, 'user_id must be given once');
     is(await get('/wharf/latest?game_id=1'), 400, 'channel_name is required');
   });
 
-  test('what does not exist', async () => {
+  test('get 404 for missing objects', async () => {
     is(await get(`/games/${NONE}/purchases?email=nobody@example.com`), 404, 'invalid game');
     is(await get(`/games/${NONE}/download_keys?download_key=x`), 404, 'invalid game');
     is(await get(`/collections/${NONE}`), 404, 'invalid collection');
     is(await get(`/wharf/latest?game_id=${NONE}&channel_name=windows`), 404, 'invalid game');
   });
 
-  test('a body that is too large', async () => {
+  test('get 413 for a body that is too large', async () => {
     const response = await ask('POST', '/collections', {
       body: `description=${'x'.repeat(600_000)}`,
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
@@ -104,7 +104,7 @@ describe('what is rejected', () => {
 });
 
 describe('the credential', { skip: apiKey ? false : 'STAGING_API_KEY is not set' }, () => {
-  test('is what it was made as, in both versions of the API', async () => {
+  test('has the expected type in both versions of the API', async () => {
     const info = ok(await get('/credentials/info'));
     assert.equal(info.type, 'key');
     assert.ok(Array.isArray(info.scopes) && info.scopes.length > 0);
@@ -137,9 +137,9 @@ describe('the credential', { skip: apiKey ? false : 'STAGING_API_KEY is not set'
     assert.deepEqual(purchases, []);
   });
 
-  test('is told how much is left of its rate limit', async (t) => {
+  test('gets the remaining requests of its rate limit', async (t) => {
     const { headers } = await get('/profile');
-    if (headers.get('x-ratelimit-limit') === null) return t.skip('RATE_LIMIT is off there');
+    if (headers.get('x-ratelimit-limit') === null) return t.skip('RATE_LIMIT is off');
     assert.ok(Number(headers.get('x-ratelimit-limit')) >= Number(headers.get('x-ratelimit-remaining')));
   });
 });
@@ -154,7 +154,7 @@ describe('collections', { skip: apiKey ? false : 'STAGING_API_KEY is not set' },
       if (collection.title.startsWith(MARK)) await post(`/collections/${collection.id}/delete`);
   });
 
-  test('are made, once for each idempotency key', async () => {
+  test('are created once per idempotency key', async () => {
     const headers = { 'idempotency-key': randomUUID() };
     const fields = { title, private: 'true', description: '<p>Kept <script>alert(1)</script></p>' };
     const { collection } = ok(await post('/collections', fields, { headers }));
@@ -166,7 +166,7 @@ describe('collections', { skip: apiKey ? false : 'STAGING_API_KEY is not set' },
     id = collection.id;
   });
 
-  test('are read back as they were written, at once', async () => {
+  test('can be read immediately as they were written', async () => {
     for (let i = 0; i < 5; i++) {
       const changed = `${title} ${i}`;
       ok(await post(`/collections/${id}`, { title: changed }));
@@ -176,7 +176,7 @@ describe('collections', { skip: apiKey ? false : 'STAGING_API_KEY is not set' },
     }
   });
 
-  test('hold games in an order that can be changed', async (t) => {
+  test('contain games in an order that can be changed', async (t) => {
     const games = ok(await get('/profile/games')).games.slice(0, 3);
     if (games.length === 0) return t.skip('the account has no game');
     for (const game of games) ok(await post(`/collections/${id}/add-game`, { game_id: String(game.id) }));
@@ -192,11 +192,11 @@ describe('collections', { skip: apiKey ? false : 'STAGING_API_KEY is not set' },
     assert.equal(ok(await get(`/collections/${id}`)).collection.games_count, games.length - 1);
   });
 
-  test('are nobody else’s business while they are private', async () => {
+  test('are visible only to their owner while private', async () => {
     is(await get(`/collections/${id}`, { key: '' }), 401, 'authentication required');
   });
 
-  test('are gone when they are deleted', async () => {
+  test('return 404 after they are deleted', async () => {
     assert.deepEqual(ok(await post(`/collections/${id}/delete`)), { success: true });
     is(await get(`/collections/${id}`), 404, 'invalid collection');
   });
@@ -210,13 +210,13 @@ describe('the operator', { skip: operatorToken ? false : 'STAGING_OPERATOR_TOKEN
       headers: { 'content-type': 'application/x-ndjson' },
     });
 
-  test('imports nothing where one record is wrong', async () => {
+  test('imports nothing if one record is invalid', async () => {
     const response = await send(operatorToken, '{"type":"game","id":1}\n{"type":"no such type"}\n');
     assert.equal(response.status, 400, response.text);
     assert.ok(response.body.errors.length > 0);
   });
 
-  test('is asked for the right token', async () => {
+  test('needs the right token', async () => {
     is(await send('not the token', ''), 401, 'invalid token');
   });
 });

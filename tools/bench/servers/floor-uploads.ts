@@ -16,7 +16,7 @@ const encoded = (text: string) =>
 
 let signing = { day: '', key: Buffer.alloc(0) };
 
-/** The key of a day, which signs all URLs of that day. */
+/** The signing key of a day, for all URLs of that day. */
 function signingKey(day: string): Buffer {
   if (signing.day === day) return signing.key;
   let key = hmac(`AWS4${FILES_S3_SECRET_ACCESS_KEY}`, day);
@@ -108,7 +108,7 @@ const ADD = (table: string, column: string) => `
 const ADD_TO_GAMES = ADD('games', 'downloads_count');
 const ADD_TO_KEYS = ADD('download_keys', 'downloads');
 
-/** `owns`: SQL for whether the user $2 owns the game `g`; `heldKey`: for the newest key of it that they have. */
+/** `owns`: SQL for whether the user $2 owns the game `g`; `heldKey`: for their newest key of it. */
 export function uploadResponses(
   many: (name: string, text: string, values: unknown[]) => Promise<Row[]>,
   { owns, heldKey }: { owns: string; heldKey: string },

@@ -1,7 +1,7 @@
 /**
- * The floor: what a good engineer writes by hand when nothing counts but speed. Bare node:http and pg, for each request one
- * prepared statement that finds the credential and one that finds the data, then JSON.stringify. No validation, log,
- * metrics, limits or security headers.
+ * The floor: what a good engineer writes by hand for speed only. Bare node:http and pg: one prepared statement per
+ * request for the credential and one for the data, then JSON.stringify. No validation, log, metrics, limits or security
+ * headers.
  */
 import { createHmac } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
@@ -17,7 +17,7 @@ const INT8_ARRAY = 1016 as never;
 types.setTypeParser(INT8_ARRAY, (text: string) =>
   text === '{}' ? [] : text.slice(1, -1).split(',').map(Number),
 );
-// As PostgreSQL writes it: the response's form is a rearrangement of that text.
+// As PostgreSQL formats it: the response rearranges that text.
 types.setTypeParser(TIMESTAMPTZ, (text) => text);
 
 export const pool = new Pool({
@@ -139,7 +139,7 @@ const GAME_WITH_USER = `g.id, g.owner_name, g.slug, g.title, g.short_text, g.cov
 const GAME = `
   SELECT ${GAME_WITH_USER} FROM games g JOIN users u ON u.id = g.user_id WHERE g.id = $1 AND ${CAN_VIEW}`;
 
-// Nobody may view a game that is not public and that they do not own. OFFSET 0: found out once, and not for the condition again.
+// Nobody but owners can view a game that isn't public. OFFSET 0: evaluated once, not again for the condition.
 const OWNS = `(${CAN_EDIT} OR EXISTS (${keysOf('$2')}) OR EXISTS (
   SELECT FROM (${boughtBy('$2')}) bought
   JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete'))`;
@@ -161,7 +161,7 @@ const OWNED_KEYS = `
   JOIN users u ON u.id = g.user_id
   ORDER BY k.created_at DESC, k.id DESC`;
 
-// The place counts entries that the caller may not see too; it is known from the walk that finds the page.
+// The position also counts entries that the caller can't view; it is known from the scan that finds the page.
 const ENTRIES = `
   SELECT page.* FROM collections c
   LEFT JOIN LATERAL (
@@ -356,7 +356,7 @@ export async function credentialOf(authorization: string | undefined): Promise<C
 
 export type Query = Record<string, string | undefined>;
 
-/** The response's object; undefined: there is no such thing. */
+/** The response's object, or undefined if it doesn't exist. */
 export const responses = {
   credentialsInfo: (scopes: string[] | null) => ({
     type: 'key',

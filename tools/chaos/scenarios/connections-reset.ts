@@ -6,7 +6,7 @@ import { promisesBroken, Writers } from '../writers';
 export const connectionsReset: Scenario = {
   name: 'connections-reset',
   fault: 'connections to PostgreSQL reset in the middle of transactions, under 32 writers',
-  promise: 'those requests 503, nothing half-written or doubled, the process lives',
+  promise: 'those requests get 503, no partial or duplicate writes, the process survives',
   control: 'writers without Idempotency-Key',
   async run({ lab, guarded, quick }) {
     const resets = quick ? 20 : 100;

@@ -6,7 +6,7 @@ import { promisesBroken, Writers } from '../writers';
 export const connectionsTerminated: Scenario = {
   name: 'connections-terminated',
   fault: 'all connections to PostgreSQL terminated once a second, under 16 writers',
-  promise: 'the process lives, rejections are 503, no acknowledged write lost or doubled',
+  promise: 'the process survives, rejections are 503, no acknowledged write lost or duplicated',
   control: 'no error listeners: the process ends',
   async run({ lab, guarded, quick }) {
     const kills = quick || !guarded ? 10 : 60;

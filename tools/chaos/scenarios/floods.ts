@@ -17,16 +17,17 @@ const SEED = 24;
 
 export const floods: Scenario = {
   name: 'floods',
-  fault: `one address floods: ${NAMES.join(', ')}`,
-  promise: 'a bystander is served 95 % within a second, nothing stays in flight, the process lives',
+  fault: `one IP address floods: ${NAMES.join(', ')}`,
+  promise:
+    'a control client gets 95% of responses within a second, nothing stays in flight, the process survives',
   control: 'pipelined requests outlive their connection',
   async run({ lab, guarded, quick }) {
     const seconds = quick || !guarded ? 3 : 10;
     const postgres = await lab.postgres();
     await postgres.start();
     const service = await lab.service(postgres.url, {
-      without: guarded ? undefined : 'ends of connections',
-      // The limits as they are by default.
+      without: guarded ? undefined : 'connection cleanup',
+      // The default limits.
       RATE_LIMIT: undefined,
       OPERATOR_TOKEN,
     });

@@ -9,17 +9,20 @@ import { APPLICATION } from '../store';
 
 const AT_ONCE = 200;
 const ALIVE_WITHIN = 200;
-/** What the service may do at one time for one address, which gets three quarters of MAX_IN_FLIGHT. */
+/** What the service may process at a time for one IP address, which gets three quarters of MAX_IN_FLIGHT. */
 const PLACES = 12;
 const MAX_IN_FLIGHT = Math.ceil((PLACES * 4) / 3);
-/** Each way between the service and its database: this is what limits it, and not the processors that make the load. */
+/**
+ * The latency each way between the service and its database: this is the bottleneck, and not the CPUs that generate the
+ * load.
+ */
 const DISTANCE = 50;
 
 export const overload: Scenario = {
   name: 'overload',
-  fault: 'three times the load that the service can carry, with a far database',
-  promise: `goodput at least 85 % of the best, the rest 503 within ${AT_ONCE} ms, liveness within ${ALIVE_WITHIN} ms`,
-  control: 'MAX_IN_FLIGHT out of reach',
+  fault: 'three times the load that the service can handle, with a distant database',
+  promise: `goodput at least 85% of the best, the rest 503 within ${AT_ONCE} ms, liveness within ${ALIVE_WITHIN} ms`,
+  control: 'MAX_IN_FLIGHT effectively unlimited',
   long: true,
   async run({ lab, guarded, quick }) {
     const seconds = quick ? 6 : 20;
@@ -45,7 +48,7 @@ export const overload: Scenario = {
     const rejected = tally.within(0.95, 503);
     const slowest = alive.within(0.95, 200);
     return {
-      happened: `best ${best.toFixed(0)} a second; goodput ${percent(goodput)} of it; 95 % of ${tally.count(503)} rejections within ${rejected.toFixed(0)} ms; liveness within ${slowest.toFixed(0)} ms`,
+      happened: `best ${best.toFixed(0)} per second; goodput ${percent(goodput)} of it; 95% of ${tally.count(503)} rejections within ${rejected.toFixed(0)} ms; liveness within ${slowest.toFixed(0)} ms`,
       broken: which(
         [goodput < 0.85, `goodput ${percent(goodput)}`],
         [rejected > AT_ONCE, `rejections within ${rejected.toFixed(0)} ms`],
@@ -57,7 +60,7 @@ export const overload: Scenario = {
   },
 };
 
-/** A transaction that goes to the database and back several times, on a connection of its own. None waits for another's lock. */
+/** A transaction of several round trips to the database on its own connection. None waits for another's lock. */
 const write = (service: Service, agent: Agent): Promise<HttpResponse> =>
   ask(`${service.url}/oauth/device`, {
     method: 'POST',
@@ -66,7 +69,7 @@ const write = (service: Service, agent: Agent): Promise<HttpResponse> =>
     timeout: 10_000,
   });
 
-/** Responses of 200 a second, with as many clients as there are places. */
+/** Responses with 200 per second, with as many clients as the concurrency limit. */
 async function rateOf(service: Service, seconds: number): Promise<number> {
   const clients = new Clients(PLACES, (_, agent) => write(service, agent));
   await moment(seconds * 1000);

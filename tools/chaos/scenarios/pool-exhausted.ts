@@ -9,8 +9,8 @@ import { read } from '../traffic';
 
 export const poolExhausted: Scenario = {
   name: 'pool-exhausted',
-  fault: 'a table locked for 5 s: 40 writers hold and wait for all connections of the pool',
-  promise: 'whoever waits is told so with 503, readers within 1 s; all served within 1 s of the end',
+  fault: 'a table locked for 5 s: 40 writers use and wait for all connections of the pool',
+  promise: 'waiting writers get 503, readers a response within 1 s; all served within 1 s after the lock',
   control: 'no deadlines',
   long: true,
   async run({ lab, guarded }) {
@@ -25,7 +25,7 @@ export const poolExhausted: Scenario = {
     await holder.connect();
     await holder.query('BEGIN; LOCK TABLE collections');
     const form = { title: 'Waits' };
-    // With a key of its own a write has a connection of its own; without one it would share that of the others.
+    // With its own Idempotency-Key a write uses its own connection; without one it would share that of the others.
     const writers = new Clients(40, (client, agent) =>
       ask(`${service.url}/collections`, {
         method: 'POST',
@@ -55,7 +55,7 @@ export const poolExhausted: Scenario = {
     return {
       happened: `readers: ${seen}, within ${slowest.toFixed(0)} ms; writers: ${told}; served again after ${back.toFixed(0)} ms`,
       broken: which(
-        [slowest > 1000, `readers answered within ${slowest.toFixed(0)} ms`],
+        [slowest > 1000, `readers got a response within ${slowest.toFixed(0)} ms`],
         [seen.other(200, 503) > 0, `readers: ${seen}`],
         [told.other(503) > 0, `writers: ${told}`],
         [back > 1000, `served again after ${back.toFixed(0)} ms`],

@@ -21,7 +21,7 @@ export const postgresFrozen: Scenario = {
       const before = new Clients(20, readOrWrite(service, { timeout: 6000 }));
       await moment(500);
       await postgres.freeze();
-      // What was answered in this moment may have been asked before.
+      // A response in this moment may belong to an earlier request.
       await moment(50);
       const during = new Clients(20, readOrWrite(service, { timeout: 6000 }));
       const liveness = new Clients(1, () => ask(`${service.url}/health/live`, { timeout: 6000 }), {
@@ -39,7 +39,7 @@ export const postgresFrozen: Scenario = {
       alive = Math.max(alive, live.within(1));
       broken.push(
         ...which(
-          [caught.other(200, 503) > 0, `caught in the middle: ${caught}`],
+          [caught.other(200, 503) > 0, `requests in progress: ${caught}`],
           [tally.other(503) > 0, `answered ${tally}`],
           [live.other(200) > 0, `liveness ${live}`],
           [after.some((status) => status !== 200), `afterwards ${after.join(' ')}`],
@@ -48,7 +48,7 @@ export const postgresFrozen: Scenario = {
     }
     broken.push(
       ...which(
-        [slowest > 2500, `answered within ${slowest.toFixed(0)} ms`],
+        [slowest > 2500, `response within ${slowest.toFixed(0)} ms`],
         [alive > 200, `liveness within ${alive.toFixed(0)} ms`],
         [recovery > 1000, `served again after ${recovery.toFixed(0)} ms`],
       ),

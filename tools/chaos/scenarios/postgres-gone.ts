@@ -5,14 +5,17 @@ import { read, readOrWrite } from '../traffic';
 
 export const postgresGone: Scenario = {
   name: 'postgres-gone',
-  fault: 'PostgreSQL killed under 40 clients, and back after two seconds',
-  promise: '503 with Retry-After while it is away, 200 within 1 s of its return, no restart of ours',
-  control: 'no table of faults',
+  fault: 'PostgreSQL killed under 40 clients, and restarted after two seconds',
+  promise:
+    '503 with Retry-After while it is down, 200 within 1 s of its return, without a restart of the service',
+  control: 'no database error mapping',
   async run({ lab, guarded, quick }) {
     const times = quick || !guarded ? 1 : 5;
     const postgres = await lab.postgres();
     await postgres.start();
-    const service = await lab.service(postgres.url, { without: guarded ? undefined : 'table of faults' });
+    const service = await lab.service(postgres.url, {
+      without: guarded ? undefined : 'database error mapping',
+    });
     await service.start();
     const { pid } = service;
     let [rejected, back, unhinted] = [0, 0, 0];

@@ -3,7 +3,7 @@ import type { Scenario } from '../scenario';
 import { KEYS } from '../store';
 import { promisesBroken, Writers } from '../writers';
 
-// The log is written by nobody for ten seconds: what was acknowledged meanwhile is in memory alone.
+// Nothing writes the WAL for ten seconds: what was acknowledged in that time is only in memory.
 const WITHOUT_SYNCHRONOUS_COMMIT = {
   synchronous_commit: 'off',
   wal_writer_delay: '10s',
@@ -15,7 +15,7 @@ const WITHOUT_SYNCHRONOUS_COMMIT = {
 export const postgresKilled: Scenario = {
   name: 'postgres-killed',
   fault: 'PostgreSQL killed (kill -9, all its processes) under 32 writers',
-  promise: 'no acknowledged write lost, none doubled that carries an Idempotency-Key',
+  promise: 'no acknowledged write lost, none with an Idempotency-Key duplicated',
   control: 'synchronous_commit=off',
   async run({ lab, guarded, quick }) {
     const kills = quick ? 3 : guarded ? 20 : 5;

@@ -6,8 +6,8 @@ import { promisesBroken, Writers } from '../writers';
 export const primaryLost: Scenario = {
   name: 'primary-lost',
   fault: 'the primary killed under 32 writers, its synchronous standby promoted',
-  promise: 'no acknowledged write lost or doubled, writes back within 10 s',
-  control: 'an asynchronous standby on a slow line',
+  promise: 'no acknowledged write lost or duplicated, writes work again within 10 s',
+  control: 'an asynchronous standby on a slow network',
   async run({ lab, guarded, quick }) {
     const times = quick || !guarded ? 1 : 5;
     let [acknowledged, lost, doubled, back] = [0, 0, 0, 0];
@@ -23,7 +23,7 @@ export const primaryLost: Scenario = {
         async () =>
           (await primary.query(`SELECT FROM pg_stat_replication WHERE state = 'streaming'`)).length > 0,
       );
-      // The one address that the service knows, whoever is behind it.
+      // The one URL that the service knows, whichever server is behind it.
       const address = await lab.proxy(primary.url);
       const service = await lab.service(address.through(primary.url));
       await service.start();
@@ -50,9 +50,9 @@ export const primaryLost: Scenario = {
       broken.push(...promisesBroken(reckoning));
       await lab.clear();
     }
-    broken.push(...which([back > 10_000, `writes back after ${back.toFixed(0)} ms`]));
+    broken.push(...which([back > 10_000, `writes worked again after ${back.toFixed(0)} ms`]));
     return {
-      happened: `${times} times, ${acknowledged} writes acknowledged: ${lost} lost, ${doubled} doubled; writes back after ${(back / 1000).toFixed(1)} s`,
+      happened: `${times} times, ${acknowledged} writes acknowledged: ${lost} lost, ${doubled} duplicated; writes worked again after ${(back / 1000).toFixed(1)} s`,
       broken,
     };
   },

@@ -5,14 +5,16 @@ import { readOrWrite } from '../traffic';
 
 export const readOnly: Scenario = {
   name: 'read-only',
-  fault: 'the database takes no writes any more, under 30 clients',
-  promise: 'reads 200, writes 503; all 200 when it takes them again',
-  control: 'no table of faults',
+  fault: 'the database becomes read-only, under 30 clients',
+  promise: 'reads 200, writes 503; all 200 when it accepts writes again',
+  control: 'no database error mapping',
   long: true,
   async run({ lab, guarded }) {
     const postgres = await lab.postgres();
     await postgres.start();
-    const service = await lab.service(postgres.url, { without: guarded ? undefined : 'table of faults' });
+    const service = await lab.service(postgres.url, {
+      without: guarded ? undefined : 'database error mapping',
+    });
     await service.start();
     const traffic = async () => {
       const ask = readOrWrite(service, { timeout: 5000 });

@@ -9,9 +9,9 @@ const NOT_REACHED = 'credential=9999999/1s,address=9999999/1s,misses=9999999/1s'
 
 export const redisLost: Scenario = {
   name: 'redis-lost',
-  fault: 'Redis hangs (SIGSTOP), is killed, and comes back',
+  fault: 'Redis hangs (SIGSTOP), is killed, and returns',
   promise: 'no failure, at most 60 ms added (99 of 100 requests)',
-  control: 'a Redis client as it comes',
+  control: 'a default Redis client',
   long: true,
   async run({ lab, guarded }) {
     const postgres = await lab.postgres();
@@ -20,7 +20,7 @@ export const redisLost: Scenario = {
     const service = await lab.service(postgres.url, {
       REDIS_URL: redis.url,
       RATE_LIMIT: NOT_REACHED,
-      without: guarded ? undefined : 'impatience with Redis',
+      without: guarded ? undefined : 'Redis timeouts',
     });
     await service.start();
     await requests(service, 200);
@@ -37,18 +37,18 @@ export const redisLost: Scenario = {
     const added = (tally: Tally) => Math.max(0, tally.within(0.99) - usual);
     const failed = [healthy, hung, killed, back].reduce((sum, tally) => sum + tally.other(200), 0);
     return {
-      happened: `added ${added(hung).toFixed(0)} ms while it hung, ${added(killed).toFixed(0)} ms while it was gone, ${added(back).toFixed(0)} ms afterwards; ${failed} failures`,
+      happened: `added ${added(hung).toFixed(0)} ms while it hung, ${added(killed).toFixed(0)} ms while it was down, ${added(back).toFixed(0)} ms afterwards; ${failed} failures`,
       broken: which(
         [failed > 0, `${failed} failures`],
         [added(hung) > 60, `${added(hung).toFixed(0)} ms added while it hung`],
-        [added(killed) > 60, `${added(killed).toFixed(0)} ms added while it was gone`],
+        [added(killed) > 60, `${added(killed).toFixed(0)} ms added while it was down`],
         [added(back) > 60, `${added(back).toFixed(0)} ms added afterwards`],
       ),
     };
   },
 };
 
-/** One after the other, on one connection. */
+/** Sends requests sequentially on one connection. */
 async function requests(service: Service, count: number): Promise<Tally> {
   const tally = new Tally();
   const agent = keptConnections(1);

@@ -6,9 +6,9 @@ import { KEYS } from '../store';
 
 export const rollingRestart: Scenario = {
   name: 'rolling-restart',
-  fault: 'rolling restarts of two replicas under 40 clients on kept connections',
-  promise: 'no failed request, every replica ends with 0',
-  control: 'replicas ended without draining',
+  fault: 'rolling restarts of two replicas under 40 clients on kept-alive connections',
+  promise: 'no failed request, every replica exits with 0',
+  control: 'replicas exit without draining',
   async run({ lab, guarded, quick }) {
     const rounds = quick || !guarded ? 1 : 10;
     const postgres = await lab.postgres();
@@ -35,7 +35,7 @@ export const rollingRestart: Scenario = {
       happened: `${rounds} rolling restarts: ${tally}`,
       broken: which(
         [tally.other(200) > 0, `${tally.other(200)} failed requests`],
-        [codes.some((code) => code !== 0), `a replica ended with ${codes.find((code) => code !== 0)}`],
+        [codes.some((code) => code !== 0), `a replica exited with ${codes.find((code) => code !== 0)}`],
       ),
     };
   },

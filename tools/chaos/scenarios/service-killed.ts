@@ -6,7 +6,7 @@ import { promisesBroken, Writers } from '../writers';
 export const serviceKilled: Scenario = {
   name: 'service-killed',
   fault: 'the service killed (kill -9) under 32 writers',
-  promise: 'no acknowledged write lost, none doubled that carries an Idempotency-Key',
+  promise: 'no acknowledged write lost, none with an Idempotency-Key duplicated',
   control: 'writers without Idempotency-Key',
   async run({ lab, guarded, quick }) {
     const kills = quick ? 3 : guarded ? 50 : 15;

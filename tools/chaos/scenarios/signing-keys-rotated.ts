@@ -9,8 +9,8 @@ import { GAME, KEYS } from '../store';
 export const signingKeysRotated: Scenario = {
   name: 'signing-keys-rotated',
   fault: 'signing keys rotated every 5 s, two replicas under 20 clients',
-  promise: 'no valid token rejected, whichever replica made it',
-  control: 'the old key retired at once',
+  promise: 'no valid token rejected, whichever replica issued it',
+  control: 'the old key retired immediately',
   long: true,
   async run({ lab, guarded, quick }) {
     const rotations = quick || !guarded ? 2 : 12;
@@ -44,11 +44,11 @@ export const signingKeysRotated: Scenario = {
 
 interface Token {
   text: string;
-  /** Which replica made it. */
+  /** The replica that issued it. */
   maker: number;
 }
 
-/** Every second time another token; in between one of all that were made, shown to the replica that did not make it. */
+/** Alternately issues a token and uses one at the replica that did not issue it. */
 async function makeOrUse(
   replicas: Service[],
   tokens: Token[],

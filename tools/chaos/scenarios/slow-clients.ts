@@ -7,24 +7,24 @@ import { type Scenario, which } from '../scenario';
 import type { Service } from '../service';
 import { DEVELOPER, NOVELISTS } from '../store';
 
-/** Each of a user of its own: one user's long responses are few at once, and the others of it are short rejections. */
-const DEAF = NOVELISTS.length;
-const DRIPPING = 200;
+/** Each belongs to its own user: one user's long responses are limited, and the others would be short rejections. */
+const IDLE_READERS = NOVELISTS.length;
+const SLOW_SENDERS = 200;
 const MEGABYTE = 1024 ** 2;
-/** Ten responses of a megabyte for each who does not read, three times as much while they are made. */
+/** Ten responses of a megabyte per client that doesn't read, and three times as much while they are created. */
 const MOST_MEMORY = 300;
-const HUNG_UP_WITHIN = 20_000;
+const DISCONNECTED_WITHIN = 20_000;
 
 export const slowClients: Scenario = {
   name: 'slow-clients',
-  fault: `${DEAF} clients that do not read megabytes of responses, ${DRIPPING} that send their body a byte at a time`,
-  promise: `all hung up on within 20 s, at most ${MOST_MEMORY} MB more, others served`,
-  control: 'no time to read in',
+  fault: `${IDLE_READERS} clients that do not read megabytes of responses, ${SLOW_SENDERS} that send their body one byte at a time`,
+  promise: `all disconnected within 20 s, at most ${MOST_MEMORY} MB more, others served`,
+  control: 'no read timeouts',
   long: true,
   async run({ lab, guarded }) {
     const postgres = await lab.postgres();
     await postgres.start();
-    const service = await lab.service(postgres.url, { without: guarded ? undefined : 'time to read' });
+    const service = await lab.service(postgres.url, { without: guarded ? undefined : 'read timeouts' });
     await service.start();
     const others = new Clients(
       4,
@@ -35,15 +35,15 @@ export const slowClients: Scenario = {
     );
     await moment(2000);
     const before = await memoryOf(service.pid);
-    const slow = Array.from({ length: DRIPPING }, () => drippingInto(service));
+    const slow = Array.from({ length: SLOW_SENDERS }, () => openSlowSender(service));
     for (const novelist of NOVELISTS) {
-      slow.push(deafTo(service, novelist));
-      // Their many large responses are work: this is not about how much of it there is at once.
+      slow.push(openIdleReader(service, novelist));
+      // Many large responses are work: this scenario isn't about how many are created at a time.
       await moment(200);
     }
     let most = before;
     const begun = performance.now();
-    while (performance.now() - begun < HUNG_UP_WITHIN && slow.some((socket) => !socket.closed)) {
+    while (performance.now() - begun < DISCONNECTED_WITHIN && slow.some((socket) => !socket.closed)) {
       await moment(100);
       most = Math.max(most, await memoryOf(service.pid));
     }
@@ -53,7 +53,7 @@ export const slowClients: Scenario = {
     const tally = await others.stop();
     const more = (most - before) / MEGABYTE;
     return {
-      happened: `${slow.length - left} of ${slow.length} hung up on within ${(took / 1000).toFixed(1)} s, ${more.toFixed(0)} MB more; others: ${tally}`,
+      happened: `${slow.length - left} of ${slow.length} disconnected within ${(took / 1000).toFixed(1)} s, ${more.toFixed(0)} MB more; others: ${tally}`,
       broken: which(
         [left > 0, `${left} still connected`],
         [more > MOST_MEMORY, `${more.toFixed(0)} MB more`],
@@ -63,19 +63,19 @@ export const slowClients: Scenario = {
   },
 };
 
-/** Asks for far more than any socket buffers, and reads nothing. */
-function deafTo(service: Service, key: string): Socket {
+/** Requests far more than any socket buffers, and reads nothing. */
+function openIdleReader(service: Service, key: string): Socket {
   const socket = connect(service.port, '127.0.0.1');
   const request = `GET /profile/games HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n\r\n`;
   socket.on('error', () => undefined).write(request.repeat(9));
   socket.pause();
-  // What is not read hides that the other end has hung up: only writing shows it.
-  const knock = setInterval(() => socket.write('\r\n'), 500);
-  socket.on('close', () => clearInterval(knock));
+  // A socket that isn't read doesn't notice the close by the other end: only writing reveals it.
+  const probe = setInterval(() => socket.write('\r\n'), 500);
+  socket.on('close', () => clearInterval(probe));
   return socket;
 }
 
-function drippingInto(service: Service): Socket {
+function openSlowSender(service: Service): Socket {
   const socket = connect(service.port, '127.0.0.1');
   socket.on('error', () => undefined).resume();
   socket.write(

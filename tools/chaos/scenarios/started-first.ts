@@ -5,12 +5,14 @@ import { type Scenario, which } from '../scenario';
 export const startedFirst: Scenario = {
   name: 'started-first',
   fault: 'the service started 3 s before its database',
-  promise: 'it lives and reports that it is not ready, and serves within 2 s of the database',
-  control: 'no table of faults',
+  promise: 'it survives and reports that it is not ready, and serves within 2 s of the database',
+  control: 'no database error mapping',
   long: true,
   async run({ lab, guarded }) {
     const postgres = await lab.postgres();
-    const service = await lab.service(postgres.url, { without: guarded ? undefined : 'table of faults' });
+    const service = await lab.service(postgres.url, {
+      without: guarded ? undefined : 'database error mapping',
+    });
     const statusOf = (path: string) =>
       ask(`${service.url}${path}`, { timeout: 3000 }).then(
         ({ status }) => status,

@@ -8,14 +8,14 @@ import { WebhookReceiver } from '../webhook-receiver';
 
 const SELLERS = 4;
 const PATIENCE = 5000;
-/** A claim lasts 20 s, and what has failed twice is tried again after a minute. */
+/** A claim lasts 20 s, and a message that failed twice is retried after a minute. */
 const LAST_ATTEMPTS = 150_000;
 
 export const webhooksKilled: Scenario = {
   name: 'webhooks-killed',
-  fault: 'the service killed (kill -9) while it tells a webhook of sales, whose receiver fails at times',
-  promise: 'every sale and refund is told at least once, as it is stored, and signed',
-  control: 'a message is forgotten when it is sent',
+  fault: 'the service killed (kill -9) while it sends sales to a webhook whose receiver sometimes fails',
+  promise: 'every sale and refund is sent at least once, as it is stored, and signed',
+  control: 'a message is deleted when it is sent',
   async run({ lab, guarded, quick }) {
     const kills = quick ? 4 : 20;
     const postgres = await lab.postgres();
@@ -81,7 +81,7 @@ export const webhooksKilled: Scenario = {
       );
       const { lost, wrong } = receiver.reckon(events);
       return {
-        happened: `${kills} kills, ${events.length} events, ${receiver.total} messages, of which ${receiver.failures} were answered with a failure: ${lost} lost, ${wrong.length} wrong`,
+        happened: `${kills} kills, ${events.length} events, ${receiver.total} messages, of which ${receiver.failures} got an error response: ${lost} lost, ${wrong.length} wrong`,
         broken: which(
           [lost > 0, `${lost} of ${events.length} events lost`],
           [wrong.length > 0, `${wrong.length} wrong, such as ${wrong[0]}`],

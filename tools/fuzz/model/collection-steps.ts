@@ -34,7 +34,7 @@ export async function create(play: Play, { user, place, game, blurb, ...step }: 
   if (game_id !== undefined)
     collection.entries.push({ game: game_id, blurb: note, user_id: owner, created_at: [...play.moment] });
   if (play.model.collections.has(collection.id))
-    play.fail(operation, 'gives an id twice', answered, collection.id);
+    play.fail(operation, 'returns an ID twice', answered, collection.id);
   play.compare(operation, answered, given, collection);
   play.model.put(collection);
 }
@@ -54,7 +54,7 @@ export async function update(play: Play, step: Of<'update'>): Promise<void> {
   if (description !== undefined) collection.description = play.stored(description);
   if (layout !== undefined) collection.layout = layout;
   if (on_profile !== undefined) showsOn(collection, me, on_profile);
-  // What becomes of HTML is known from the response, which is compared with the rest below.
+  // The sanitized HTML is taken from the response, and the rest is compared below.
   const after = { ...stateOf(collection), description: given.description };
   if (!isDeepStrictEqual(before, after)) play.model.touch(collection, [...play.moment]);
   play.compare(UPDATE, answered, given, collection);
@@ -72,7 +72,7 @@ function showsOn(collection: Collection, user: number, on: boolean): void {
   else collection.shown_by.delete(user);
 }
 
-/** What is stored is stored again as it is, which changes nothing. */
+/** Sends the stored value again, which must change nothing. */
 export async function resubmit(play: Play, step: Of<'resubmit'>): Promise<void> {
   const stored = play.model.collections.get(play.idOf(step.collection));
   if (!stored || typeof stored.description !== 'string') return;

@@ -63,7 +63,7 @@ export async function note(play: Play, step: Of<'note'>): Promise<void> {
   play.compareEntry(operation, answered, given, collection, entry);
 }
 
-/** What became of HTML, where no response has shown it yet. */
+/** Reads sanitized HTML that no response has contained yet. */
 async function seeBlurbs(play: Play, id: number): Promise<void> {
   const unseen = play.model.collections.get(id)?.entries.filter(({ blurb }) => blurb === UNSEEN) ?? [];
   if (unseen.length === 0) return;
@@ -109,13 +109,13 @@ export async function entries(
   );
 }
 
-/** Writes at the same time: which comes first is the service's business, but what is left must be a collection. */
+/** Concurrent writes: the service decides their order, but the result must be a valid collection. */
 export async function burst(play: Play, { collection: index, writes }: Of<'burst'>): Promise<void> {
   const collection = play.model.collections.get(play.idOf(index));
   if (!collection) return;
   const before = await readCollection(play.target.sql, collection.id);
   const started = Math.floor(Date.now() / 1000);
-  // All of them to the end, also when one was interrupted: none may reach into the next case.
+  // Waits for all of them, even if one was interrupted: none may overlap with the next case.
   const written = await Promise.allSettled(writes.map((write, i) => writeOf(play, collection.id, write, i)));
   for (const one of written) if (one.status === 'rejected') throw one.reason;
   const after = await readCollection(play.target.sql, collection.id);

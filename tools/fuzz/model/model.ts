@@ -5,10 +5,10 @@ import {
   type Tenant,
 } from '../../../test/support/world/world';
 
-/** Seconds since 1970 between which something happened. */
+/** Unix times between which something happened. */
 export type Moment = [earliest: number, latest: number];
 
-/** HTML that the service cleaned, which nobody has seen yet. */
+/** Sanitized HTML that no response has contained yet. */
 export const UNSEEN = Symbol('unseen');
 export type Html = string | null | typeof UNSEEN;
 
@@ -28,7 +28,7 @@ export interface Collection {
   layout: 'grid' | 'list' | undefined;
   created_at: Moment;
   updated_at: Moment;
-  /** Which write of all was its last. */
+  /** The number of its last write among all writes. */
   touched: number;
   admins: number[];
   shown_by: Set<number>;
@@ -39,10 +39,10 @@ export type OAuthError = [status: number, text: string];
 
 export const second = (time: string) => Date.parse(time) / 1000;
 
-/** What is in a tenant's part of the store, as the requests so far should have left it. */
+/** The expected contents of a tenant's part of the store after the requests so far. */
 export class Model {
   readonly collections = new Map<number, Collection>();
-  /** Ids in the order in which they were made, those of deleted ones included. */
+  /** IDs in the order of creation, including deleted ones. */
   readonly made: number[] = [];
   private writes = 0;
 
@@ -89,12 +89,12 @@ export class Model {
     return game !== undefined && canView(game, user);
   }
 
-  /** Why the user may not read it. */
+  /** The error if the user may not read it. */
   hides(collection: Collection | undefined, user: number): OAuthError | undefined {
     return collection && this.canSee(collection, user) ? undefined : [404, 'invalid collection'];
   }
 
-  /** Why the user may not change it. */
+  /** The error if the user may not change it. */
   rejection(collection: Collection | undefined, user: number): OAuthError | undefined {
     return (
       this.hides(collection, user) ??
@@ -102,7 +102,7 @@ export class Model {
     );
   }
 
-  /** Last updated first; of the same write the higher id. */
+  /** Last updated first; within the same write by descending ID. */
   editableBy(user: number): Collection[] {
     return [...this.collections.values()]
       .filter((collection) => this.canEdit(collection, user))

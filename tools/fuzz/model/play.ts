@@ -30,7 +30,7 @@ interface Call {
   replica?: number;
 }
 
-/** What came of a request about a collection that its sender may ask for. */
+/** The result of a request about a collection that its user may access. */
 interface About {
   answered: Received;
   collection: Collection;
@@ -47,14 +47,14 @@ const EMPTY: Ask = {
   headers: [],
 };
 
-/** A tenant's part of the service beside the model of it: what steps ask with and compare by. */
+/** A tenant's part of the service next to its model: steps use it to send requests and to compare. */
 export class Play {
   readonly model: Model;
-  /** Of the request that was sent last. */
+  /** Of the last request. */
   moment: Moment = [0, 0];
-  /** Requests that change something are sent twice with it. */
+  /** The Idempotency-Key with which changes are sent twice. */
   retryKey: string | undefined;
-  /** Which replica is asked; what is sent twice goes to another one the second time. */
+  /** The replica to use; a repeated request goes to another one. */
   replica = 0;
 
   constructor(
@@ -96,7 +96,7 @@ export class Play {
       )
         this.fail(
           operation,
-          'is answered otherwise when it is repeated with its Idempotency-Key',
+          'returns something else when it is repeated with its Idempotency-Key',
           again,
           answered.json,
         );
@@ -104,7 +104,7 @@ export class Play {
     return answered;
   }
 
-  /** Asks about a collection, or for a change of it. undefined: it was rejected, as it had to be. */
+  /** Reads or changes a collection; returns undefined if it was rejected as expected. */
   async about(
     operation: string,
     { user, place, collection: index }: { user: number; place?: Place; collection: number },
@@ -124,13 +124,13 @@ export class Play {
       : { answered, collection: collection!, me };
   }
 
-  /** What a successful response has under this name. */
+  /** The member of a successful response with this name. */
   given(operation: string, answered: Received, name: string, sent: unknown): JsonObject {
     if (answered.response.status !== 200) this.fail(operation, 'is rejected', answered, sent);
     return (answered.json as Record<string, JsonObject>)[name]!;
   }
 
-  /** As a load balancer does between two requests of one browser. */
+  /** Like a load balancer between two requests of one browser. */
   changeReplica(): void {
     this.replica = 1 - this.replica;
   }
@@ -145,10 +145,10 @@ export class Play {
       answered.response.status !== status ||
       !isDeepStrictEqual(answered.json, JSON.parse(JSON.stringify(body)))
     )
-      this.fail(operation, `is not what the model says`, answered, { status, body });
+      this.fail(operation, `differs from the model`, answered, { status, body });
   }
 
-  /** Whether it was rejected, as it had to be. */
+  /** Whether it was rejected as expected. */
   rejected(operation: string, answered: Received, rejection: OAuthError | undefined): boolean {
     if (!rejection) return false;
     this.expect(operation, answered, rejection[0], { errors: [rejection[1]] });
@@ -158,7 +158,7 @@ export class Play {
   private time(operation: string, answered: Received, given: unknown, moment: Moment): void {
     const at = second(String(given));
     if (!(at >= moment[0] - 1 && at <= moment[1] + 1))
-      this.fail(operation, 'tells another time', answered, moment);
+      this.fail(operation, 'has another time', answered, moment);
     moment[0] = moment[1] = at;
   }
 
@@ -170,9 +170,9 @@ export class Play {
   ): string | null {
     const html = given as string | null;
     const why = html === null ? undefined : danger(html);
-    if (why) this.fail(operation, 'responses HTML that is not safe', answered, why);
+    if (why) this.fail(operation, 'returns unsafe HTML', answered, why);
     if (expected !== UNSEEN && html !== expected)
-      this.fail(operation, 'responses other HTML', answered, expected);
+      this.fail(operation, 'returns other HTML', answered, expected);
     return html;
   }
 
@@ -188,7 +188,7 @@ export class Play {
     collection.description = this.html(operation, answered, given.description, collection.description);
     collection.layout ??= given.layout as 'grid' | 'list';
     if (!String(given.url).startsWith(`https://gamewharf.example/c/${collection.id}/`))
-      this.fail(operation, 'has another url', answered, collection.id);
+      this.fail(operation, 'has another URL', answered, collection.id);
     const expected = {
       id: collection.id,
       title: collection.title,
@@ -231,7 +231,7 @@ export class Play {
     return this.model.made[index] ?? NOBODYS;
   }
 
-  /** What a text for HTML becomes, where that can be told without cleaning it. */
+  /** The expected result of sanitizing a text, if it is known without sanitizing. */
   stored(html: string): Html {
     return /[<>&]/.test(html) ? UNSEEN : html.trim() || null;
   }

@@ -10,7 +10,7 @@ const ATTRIBUTES: Record<string, RegExp> = {
 };
 const NONE = /$^/;
 
-/** Why a piece of HTML must not be shown, by a reading of its own; undefined: it may. */
+/** The reason why HTML is unsafe, by an independent parser, or undefined if it is safe. */
 export function danger(html: string): string | undefined {
   for (const [whole, slash, name, rest] of html.matchAll(/<(\/?)([^\s>/]*)([^>]*)>?/g)) {
     const tag = name!.toLowerCase();

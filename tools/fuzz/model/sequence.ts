@@ -27,7 +27,7 @@ const WRITES: Did[] = ['create', 'update', 'resubmit', 'delete', 'add', 'remove'
 
 let serial = 0;
 
-/** Plays steps of three users against the replicas of the service and against the model, and compares. */
+/** Plays steps of three users against the replicas of the service and the model, and compares them. */
 export async function runSequence(target: Target, tenant: Tenant, steps: Step[]): Promise<void> {
   await reset(target.sql, tenant);
   const play = new Play(target, tenant);
@@ -40,7 +40,7 @@ export async function runSequence(target: Target, tenant: Tenant, steps: Step[])
   await lastLook(play);
 }
 
-/** All that is there is read once more by everyone, and the rows that no response shows are compared. */
+/** Reads everything once more as every user, and compares rows that no response contains. */
 async function lastLook(play: Play): Promise<void> {
   play.retryKey = undefined;
   for (const index of play.model.made.keys()) {

@@ -10,14 +10,14 @@ interface Common {
   place: Place;
   /** Sent twice, with an Idempotency-Key. */
   retried: boolean;
-  /** Which replica is asked. */
+  /** The replica to use. */
   replica?: number;
 }
 
 export type Write =
   { do: 'add'; game: number } | { do: 'remove'; game: number } | { do: 'order'; ids: number[] };
 
-/** Collections are named by their place among those created so far; games by their number. */
+/** Collections are numbered in order of creation, and games by their number. */
 export type Step = Common &
   (
     | {
@@ -53,7 +53,7 @@ export type Of<D extends Did> = Step & { do: D };
 
 const user = fc.constantFrom(1, 2, 3);
 const game = fc.integer({ min: 1, max: 8 });
-// Those that are there and were just made are the likely ones; 9 and more are none.
+// Existing, recent collections are the likely ones; 9 and more don't exist.
 const collection = fc.oneof(
   { arbitrary: fc.integer({ min: 0, max: 4 }), weight: 9 },
   fc.integer({ min: 5, max: 12 }),

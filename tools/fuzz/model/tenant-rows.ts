@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { baseCollectionsOf, COLLECTION_CREATED, type Tenant, USERS } from '../../../test/support/world/world';
 
-/** Brings a tenant's rows back to what they were before the first request. */
+/** Restores a tenant's rows to their state before the first request. */
 export async function reset(sql: Pool, tenant: Tenant): Promise<void> {
   const users = USERS.map((n) => tenant.user(n));
   await inTransaction(sql, async (client) => {
@@ -24,7 +24,7 @@ async function inTransaction(sql: Pool, work: (client: PoolClient) => Promise<vo
   }
 }
 
-/** Puts back what requests that stand alone have deleted, and takes away what they made, once nobody looks at it any more. */
+/** Restores what independent requests deleted, and deletes what they created once nothing reads it any longer. */
 export async function tidy(sql: Pool, tenant: Tenant): Promise<void> {
   await sql.query(
     `DELETE FROM collections
@@ -34,7 +34,7 @@ export async function tidy(sql: Pool, tenant: Tenant): Promise<void> {
   await inTransaction(sql, (client) => putBaseCollections(client, tenant));
 }
 
-/** Those that are there stay as they are. */
+/** Existing ones are unchanged. */
 async function putBaseCollections(client: PoolClient, tenant: Tenant): Promise<void> {
   for (const { id, user_id, admins, games, ...collection } of baseCollectionsOf(tenant)) {
     const { rowCount } = await client.query(

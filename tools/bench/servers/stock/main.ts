@@ -1,4 +1,7 @@
-/** NestJS as it is usually written: the default adapter, passport, pipes, repositories with relations, class-transformer. */
+/**
+ * NestJS as it is usually written: the default adapter, passport, pipes, repositories with relations,
+ * class-transformer.
+ */
 import 'reflect-metadata';
 import {
   ClassSerializerInterceptor,

@@ -1,7 +1,7 @@
 import { Exclude, Expose, plainToInstance, Transform, Type } from 'class-transformer';
 
 const HOST = 'gamewharf.example';
-// Made of others, and needed by others.
+// Built from others, and used by others.
 const Shown = () => Expose({ toPlainOnly: true });
 const Used = () => Expose({ toClassOnly: true });
 const Formatted = (format: (iso: string) => string) =>

@@ -13,7 +13,7 @@ import { UserEmail } from '../../../../src/auth/accounts/user-email.entity';
 import { Upload } from '../../../../src/uploads/upload.entity';
 import { Build } from '../../../../src/wharf/build.entity';
 
-/** The ordinary way: a repository for each table, and relations where rows belong together. */
+/** The usual approach: a repository per table, and relations between rows. */
 @Injectable()
 export class StoreService {
   constructor(
@@ -132,7 +132,7 @@ export class StoreService {
       .offset((page - 1) * per_page)
       .limit(per_page)
       .getMany();
-    // By themselves: joined, the games of all keys would be read before the page is cut.
+    // Loaded separately: a join would read the games of all keys before it limits the page.
     const games = await this.games.find({
       where: { id: In(keys.map(({ game_id }) => game_id)) },
       relations: { user: true },
@@ -262,7 +262,7 @@ export class StoreService {
       .limit(per_page)
       .getMany();
     if (entries.length === 0) return [];
-    // Positions count hidden entries too: where the page starts is counted, and what it spans is numbered.
+    // Positions count hidden entries too: those before the page are counted, and its own numbered.
     const [first, last] = [entries[0]!.sort_key, entries.at(-1)!.sort_key];
     const scope = this.entries
       .createQueryBuilder('e')
