@@ -1,5 +1,4 @@
 import { hash as bcryptHash } from 'bcrypt';
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import * as fc from 'fast-check';
@@ -807,14 +806,12 @@ bothWays('problems', () => {
   });
 });
 
-/** A large import with or without triggers, which do the same work as the import, or a small one. */
+/** A large or a small import. */
 const importedBy = (way: string, lines: Line[]) =>
-  way === 'small'
-    ? imported(...lines)
-    : importDirectly(lines, { prepare: (client) => client.query(`SET session_replication_role = ${way}`) });
-const ways = fc.constantFrom('small', 'origin', 'replica');
+  way === 'small' ? imported(...lines) : importDirectly(lines);
+const ways = fc.constantFrom('small', 'large');
 
-test('games match the buyers of any changed purchases, in small imports and in large ones with and without triggers', async () => {
+test('games match the buyers of any changed purchases, in small imports and in large ones', async () => {
   const games = [1, 2, 3];
   const onePurchase = fc.record({
     id: fc.integer({ min: 1, max: 4 }),
@@ -842,7 +839,7 @@ test('games match the buyers of any changed purchases, in small imports and in l
   );
 }, 60_000);
 
-test('keys match the accounts of any changed purchases and keys, in small imports and in large ones with and without triggers', async () => {
+test('keys match the accounts of any changed purchases and keys, in small imports and in large ones', async () => {
   const accounts = fc.constantFrom(1, 2, null, undefined);
   const onePurchase = fc.record({
     id: fc.integer({ min: 1, max: 3 }),
@@ -877,7 +874,7 @@ test('keys match the accounts of any changed purchases and keys, in small import
   );
 }, 60_000);
 
-test('games match the names of their owners after any renames and transfers, in small imports and in large ones with and without triggers', async () => {
+test('games match the names of their owners after any renames and transfers, in small imports and in large ones', async () => {
   const ids = [1, 2, 3];
   const names = fc.shuffledSubarray(['ash', 'birch', 'cedar', 'Ash-2'], { minLength: 3, maxLength: 3 });
   const imports = fc.record({
@@ -1184,59 +1181,12 @@ describe('large imports', () => {
     collections: 200,
   };
   const lines = () => [...demoRecords({ ...options, large_collection: 2000, api_keys: 50 })];
-  const content = async () => {
-    const all = Object.entries(await everything());
-    // Without row versions and generated values (now, the ID of an API key). Digests are quick to compare.
-    return all
-      .filter(([table]) => table !== 'api_keys')
-      .map(([table, rows]) => {
-        const texts = rows.map((text) =>
-          text.replace(/^\S+ \S+ /, '').replace(/"[-\d]{10} [:\d]{8}\.\d+\+00"/g, 'now'),
-        );
-        return [table, texts.length, createHash('sha256').update(texts.sort().join('\n')).digest('hex')];
-      });
-  };
-
-  test('have the same result with and without permission to disable triggers', async () => {
+  test('keep totals, buyers and owners as they are defined', async () => {
     await importDirectly(lines());
-    const having = await content();
     expect(await salesAsKept()).toEqual(await salesByDefinition());
     expect(await wrongBuyers()).toEqual([]);
     expect(await wrongOwners()).toEqual([]);
-    await sql(
-      'TRUNCATE users, games, purchases, download_keys, collections, builds, api_keys RESTART IDENTITY CASCADE',
-    );
-
-    let rejected = 0;
-    const withoutTheRight = (client: Client) => {
-      const query = client.query.bind(client) as (...args: unknown[]) => unknown;
-      client.query = ((...args: unknown[]) => {
-        if (!String(args[0]).includes('session_replication_role')) return query(...args);
-        rejected++;
-        return query('DO $$ BEGIN RAISE insufficient_privilege; END $$');
-      }) as unknown as Client['query'];
-      return Promise.resolve();
-    };
-    await importDirectly(lines(), { prepare: withoutTheRight });
-    expect(rejected).toBe(1);
-    const without = await content();
-    expect(without).toEqual(having);
-  }, 120_000);
-
-  test('are rejected if a referenced record is deleted after it was found', async () => {
-    await importDirectly([user(1), game(1)]);
-    const builds = Array.from({ length: 12_000 }, (_, index) => build(index + 1));
-    const gone = (client: Client) => {
-      const query = client.query.bind(client) as (...args: unknown[]) => unknown;
-      client.query = ((...args: unknown[]) => {
-        const found = String(args[0]).includes('session_replication_role');
-        return found ? sql('DELETE FROM games').then(() => query(...args)) : query(...args);
-      }) as unknown as Client['query'];
-      return Promise.resolve();
-    };
-    await expect(importDirectly(builds, { prepare: gone })).rejects.toThrow('game 1 does not exist');
-    expect(await sql('SELECT FROM builds')).toEqual([]);
-  });
+  }, 60_000);
 
   test('leave no dangling references', async () => {
     await importDirectly(lines());

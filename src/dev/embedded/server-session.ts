@@ -92,7 +92,7 @@ export class ServerSession {
     );
     if (!found?.role)
       await this.rows(`CREATE ROLE ${role} LOGIN CREATEDB PASSWORD ${this.client.escapeLiteral(password)}`);
-    // For large imports, which are twice as fast with it: importing/foreign-keys.ts.
+    // For `gamewharf restore`.
     await this.rows(`GRANT SET ON PARAMETER session_replication_role TO ${role}`);
     if (!found?.database) await this.rows(`CREATE DATABASE ${role} OWNER ${role}`);
   }

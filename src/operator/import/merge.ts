@@ -8,13 +8,12 @@ import { COLLECTION } from './record-types/collection';
 import { GAME } from './record-types/game';
 import { PURCHASE } from './record-types/purchase';
 import { isNew, type RecordType } from './record-types/record-type';
-import { findOutside, type Outside } from './references';
+import { findOutside } from './references';
 import { differentObjects, findChanged, findStored, writeRecords } from './write-records';
 
 interface Steps {
   /** Called with each type that has records of given ids, before any is written. */
   reserveIds(type: RecordType): Promise<void>;
-  beforeWrites?(outside: Outside): Promise<void>;
   onWrite?(type: RecordType): void;
   /** Ends the transaction. Called only where nothing is to be done after the statements that were sent. */
   commit?(): Promise<unknown>;
@@ -26,7 +25,7 @@ export async function merge(
   types: RecordType[],
   partial: ReadonlySet<RecordType>,
   problems: Problems,
-  { reserveIds, beforeWrites, onWrite, commit }: Steps,
+  { reserveIds, onWrite, commit }: Steps,
 ): Promise<void> {
   const given = types.filter(({ records }) => relations.rowsOf(records));
   const hasPurchases = given.includes(PURCHASE);
@@ -71,7 +70,6 @@ export async function merge(
   // IDs treated as new stay new; a concurrent duplicate fails on the unique constraint.
   if (mayLackIds)
     await relations.update(PURCHASE.records, { id: `coalesce(s.id, nextval('purchases_id_seq'))` });
-  await beforeWrites?.(outside);
 
   const writeAll = async () => {
     for (const type of given) {

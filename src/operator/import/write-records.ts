@@ -101,7 +101,6 @@ async function writeChanged(relations: Relations, type: RecordType) {
     .map(
       (column) => `${column.name} = ${valueFor(column, column.name === 'updated_at' ? 'now()' : undefined)}`,
     )
-    .concat(copiesOf(type, columns, valueFor).map(({ name, value }) => `${name} = ${value}`))
     .concat(hasUpdatedAt ? 'updated_at = now()' : []);
   await relations.query(`
     UPDATE ${table} t SET ${assignments.join(', ')}
@@ -120,7 +119,6 @@ function insertsOf(type: RecordType, withSales: boolean): string[] {
   const sold = withSales && type === GAME;
   const all = [
     ...columns.map((column) => ({ name: column.name, value: newValueFor(column) })),
-    ...copiesOf(type, columns, newValueFor),
     ...(type.createdByService ? [{ name: 'imported_id', value: hasOwnId(type) }] : []),
     ...(sold ? [{ name: 'purchases_count', value: 'coalesce(d.purchases, 0)' }] : []),
   ];
@@ -131,9 +129,3 @@ function insertsOf(type: RecordType, withSales: boolean): string[] {
     ...(type.lists?.create ?? []),
   ];
 }
-
-const copiesOf = ({ copies = [] }: RecordType, columns: Column[], valueOf: (column: Column) => string) =>
-  copies.map(({ name, value }) => ({
-    name,
-    value: value((wanted) => valueOf(columns.find((column) => column.name === wanted)!)),
-  }));

@@ -2,9 +2,6 @@ import { amount, email, ownId, idOf, NULL, text } from '../value-types';
 import { optional, required, time, timeOrNow } from './fields';
 import { recordType } from './record-type';
 
-const purchaseOf = (column: string, of: (column: string) => string) =>
-  `(SELECT ${column} FROM purchases p WHERE p.id = ${of('purchase_id')} FOR SHARE)`;
-
 export const DOWNLOAD_KEY = recordType({
   name: 'download_key',
   table: 'download_keys',
@@ -27,8 +24,4 @@ export const DOWNLOAD_KEY = recordType({
     as: 'as another key or for another game',
   },
   swap: { value: 'key', clash: 's.key = t.key' },
-  copies: [
-    { name: 'account_id', value: (of) => `coalesce(${of('user_id')}, ${purchaseOf('p.user_id', of)})` },
-    { name: 'purchase_email', value: (of) => purchaseOf('lower_ascii(p.email)', of) },
-  ],
 });

@@ -46,12 +46,6 @@ export const GAME = recordType({
     tables: ['game_admins', 'game_earnings'],
     ...adminsOf('games', fields, { in: 'game_admins', by: 'game_id' }),
   },
-  copies: [
-    {
-      name: 'owner_name',
-      value: (of) => `(SELECT u.username FROM users u WHERE u.id = ${of('user_id')} FOR SHARE)`,
-    },
-  ],
   deletion: {
     holds: {
       purchase: 'purchase_games p WHERE p.game_id = t.id',

@@ -115,14 +115,6 @@ export const PURCHASE = recordType({
     change: [
       `DELETE FROM purchase_games g USING import_purchases s
        WHERE g.purchase_id = s.id AND ${changed} AND NOT g.game_id = ANY (s.game_ids)`,
-      `UPDATE purchase_games g SET user_id = p.user_id, email = lower_ascii(p.email), sold_at = ${soldAt('p')}
-       FROM changed_purchases s JOIN purchases p ON p.id = s.id
-       WHERE g.purchase_id = s.id
-         AND (g.user_id, g.email, g.sold_at) IS DISTINCT FROM (p.user_id, lower_ascii(p.email), ${soldAt('p')})`,
-      `UPDATE download_keys k SET account_id = coalesce(k.user_id, p.user_id), purchase_email = lower_ascii(p.email)
-       FROM changed_purchases s JOIN purchases p ON p.id = s.id
-       WHERE k.purchase_id = s.id
-         AND (k.account_id, k.purchase_email) IS DISTINCT FROM (coalesce(k.user_id, p.user_id), lower_ascii(p.email))`,
       `${insertGames('p', soldAt('p'))} JOIN purchases p ON p.id = s.id WHERE ${changed} ON CONFLICT DO NOTHING`,
       `DELETE FROM purchase_references r USING import_purchases s
        WHERE r.purchase_id = s.id AND ${changed} AND ${hasReference} AND r.reference IS DISTINCT FROM s.reference`,

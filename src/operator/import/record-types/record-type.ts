@@ -60,8 +60,6 @@ interface Definition {
   /** The unique value that records may swap among each other: when `s` takes that of `t`. */
   swap?: { value: string; clash: string };
   lists?: Lists;
-  /** Columns that are copied from other records; `of` is the expression for a column. The lock excludes concurrent changes. */
-  copies?: { name: string; value: (of: (column: string) => string) => string }[];
   deletion?: Deletion;
   /** The table has `updated_at`, which is set when the import changes a record. */
   hasUpdatedAt?: boolean;

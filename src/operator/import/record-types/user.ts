@@ -108,9 +108,6 @@ export const USER = recordType({
        WHERE t.user_id = s.id AND ${isChanged('users')} AND ${hasEmails}
          AND NOT EXISTS (SELECT FROM ${staged} WHERE lower_ascii(e.email) = t.email AND e.verified = t.verified)`,
       `${insertEmails} WHERE ${isChanged('users')} AND ${hasEmails} ON CONFLICT (user_id, email) DO NOTHING`,
-      `UPDATE games g SET owner_name = u.username
-       FROM changed_users s JOIN users u ON u.id = s.id
-       WHERE g.user_id = s.id AND g.owner_name <> u.username`,
     ],
     create: [`${insertEmails} WHERE ${isNew('users')}`],
   },
