@@ -13,7 +13,7 @@ module.exports = {
     // About nothing that a database has to do with.
     '/test/[a-z]+/(settings|expiring-cache|walkthroughs|openapi|html-[a-z]+|express-adapter|broken-requests|outgoing-answer)\\.test\\.ts$',
     // About the processor time, the memory and the connections of one sender, which no pooler changes.
-    '/test/[a-z]+/(bodies|bystander|event-loop|one-sender|pipelining|standing-headers)\\.test\\.ts$',
+    '/test/[a-z]+/(bodies|control-client|event-loop|one-client|pipelining|standing-headers)\\.test\\.ts$',
     '/test/(system|contract|deploy)/',
   ],
 };

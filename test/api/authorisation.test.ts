@@ -421,7 +421,7 @@ describe('without a valid credential', () => {
       },
       failure(401, 'invalid token'),
     ],
-    ['a JWT of a user that is gone', () => forge({ sub: 4e6 }), failure(401, 'invalid token')],
+    ['a JWT of a deleted user', () => forge({ sub: 4e6 }), failure(401, 'invalid token')],
   ];
 
   test.each(cases)('%s', async (_, credential, expected) => {

@@ -408,11 +408,11 @@ describe('files put and rm', () => {
   test('leaves nothing behind if the file cannot be read', async () => {
     const broken = async function* () {
       yield CONTENT;
-      throw new Error('it is gone');
+      throw new Error('the disk failed');
     };
     const before = await sql('SELECT count(*) FROM uploads');
     await expect(files().put(file({ content: broken() }), signal, () => undefined)).rejects.toThrow(
-      'it is gone',
+      'the disk failed',
     );
     expect(await sql('SELECT count(*) FROM uploads')).toEqual(before);
     const left = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.part'));

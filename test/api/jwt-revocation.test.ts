@@ -25,11 +25,11 @@ useStore();
 const ACCESS = '/user/settings/authorized-apps';
 
 let player: Actor;
-let bystander: Actor;
+let otherUser: Actor;
 let game: { id: number };
 beforeEach(async () => {
   const { owner, stranger } = await actors();
-  [player, bystander] = [stranger, owner];
+  [player, otherUser] = [stranger, owner];
   game = await make.game({ owner });
 });
 
@@ -48,11 +48,11 @@ const revokeAll = () => theApp().get(TokenRevocations).revokeAllOf(player.id);
 
 test('invalidates all JWTs of the user at the next request, and no other credential', async () => {
   const tokens = [await launch(player), await launch(player), await operatorsToken()];
-  const others = await launch(bystander);
+  const others = await launch(otherUser);
   for (const token of [...tokens, others]) expect((await profile(token)).status).toBe(200);
   await revokeAll();
   for (const token of tokens) expect(await profile(token)).toEqual(invalid);
-  for (const good of [others, player.key!, bystander.key!]) expect((await profile(good)).status).toBe(200);
+  for (const good of [others, player.key!, otherUser.key!]) expect((await profile(good)).status).toBe(200);
 });
 
 test('accepts JWTs issued afterwards, immediately and after repeated revocations', async () => {
@@ -115,7 +115,7 @@ test('is available to users under “Connected apps” and recorded as an audit 
 
 test('keeps cached credentials of other users', async () => {
   const verified = theApp().get(BearerStrategy);
-  const [token, key] = [await launch(bystander), bystander.key!];
+  const [token, key] = [await launch(otherUser), otherUser.key!];
   const presented: Presented[] = [
     { type: 'jwt', text: token },
     { type: 'key', text: key },
@@ -124,7 +124,7 @@ test('keeps cached credentials of other users', async () => {
   verified.forgetTokensOf(player.id);
   verified.forget([9007199254740991]);
   for (const one of presented) expect(verified.remembered(one)).toBeDefined();
-  verified.forgetTokensOf(bystander.id);
+  verified.forgetTokensOf(otherUser.id);
   expect(presented.map((one) => verified.remembered(one) !== undefined)).toEqual([false, true]);
 });
 

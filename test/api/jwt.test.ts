@@ -689,7 +689,7 @@ describe('signing keys', () => {
     const requirePepper = (on: NestExpressApplication) => on.get(SigningKeysService).requirePepper();
     await expect(requirePepper(wrong)).rejects.toThrow('were created with another API_KEY_PEPPER');
     const both = await replica({
-      API_KEY_PEPPER: 'a pepper that is not it either, and long',
+      API_KEY_PEPPER: 'a third pepper that is wrong too',
       API_KEY_PEPPER_PREVIOUS: next,
     });
     await requirePepper(both);

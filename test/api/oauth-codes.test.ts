@@ -189,9 +189,9 @@ describe('response_type=code', () => {
     const client_id = await application();
     const { code, code_verifier } = await codeFor(client_id);
     const { access_token } = (await exchange(client_id, code, code_verifier)).body as Tokens;
-    const bystander = await make.user();
+    const otherUser = await make.user();
     const ask = () =>
-      statementsOf(async () => expect((await bystander.get('/credentials/info')).status).toBe(200));
+      statementsOf(async () => expect((await otherUser.get('/credentials/info')).status).toBe(200));
     await ask();
     expect(await works(access_token)).toBe(true);
     expect(await exchange(client_id, code, code_verifier)).toMatchObject(rejected('invalid_grant'));

@@ -108,10 +108,10 @@ test('RFC 7009 2.1: reports invalid requests like the token endpoint', async () 
 test("keeps other users' keys cached", async () => {
   const client_id = await application();
   const { refresh_token } = await tokensFor(client_id);
-  const bystander = await make.user();
-  await bystander.get('/credentials/info');
+  const otherUser = await make.user();
+  await otherUser.get('/credentials/info');
   await revoke(client_id, refresh_token);
-  expect(await statementsOf(() => bystander.get('/credentials/info'))).toEqual([]);
+  expect(await statementsOf(() => otherUser.get('/credentials/info'))).toEqual([]);
 });
 
 test('leaves no valid token after a concurrent refresh', async () => {

@@ -38,12 +38,12 @@ const WAYS: [string, boolean, boolean, (game: Game) => Promise<unknown>][] = [
   ['nothing', false, false, () => Promise.resolve()],
   ['a purchase, signed in', true, false, (game) => make.purchase({ games: [game], user_id: player.id })],
   [
-    'a purchase under a verified address',
+    'a purchase under a verified email address',
     true,
     false,
     (game) => make.purchase({ games: [game], email: 'Player@Example.com' }),
   ],
-  ['a purchase under an address of nobody', false, false, (game) => make.purchase({ games: [game] })],
+  ['a purchase under an unowned email address', false, false, (game) => make.purchase({ games: [game] })],
   [
     'a bundle',
     true,
@@ -56,7 +56,7 @@ const WAYS: [string, boolean, boolean, (game: Game) => Promise<unknown>][] = [
       }),
   ],
   [
-    'a purchase that is pending',
+    'a pending purchase',
     false,
     false,
     (game) => make.purchase({ games: [game], user_id: player.id, status: 'pending' }),
@@ -77,15 +77,15 @@ const WAYS: [string, boolean, boolean, (game: Game) => Promise<unknown>][] = [
     },
   ],
   ['a claimed key', true, true, (game) => make.downloadKey({ game, user_id: player.id })],
-  ['a key given to a verified address', true, true, (game) => make.downloadKey({ game, email: ADDRESS })],
+  ['a key for a verified email address', true, true, (game) => make.downloadKey({ game, email: ADDRESS })],
   [
-    'a key that somebody else claimed',
+    'a key that another user claimed',
     false,
     false,
     async (game) => make.downloadKey({ game, email: ADDRESS, user_id: (await make.user()).id }),
   ],
   [
-    'a key, bought under a verified address, that somebody else claimed',
+    'a key bought under a verified email address that another user claimed',
     true,
     false,
     async (game) => {
@@ -175,8 +175,8 @@ describe.each(['public', 'restricted', 'private'] as const)(
         'a scoped key': await make.key({ owner: player, scopes }),
         "the game's JWT": await launched(game.id),
         'a JWT of another game': await launched(4e6),
-        "the owner's application": await applicationToken(owner, player, scopes),
-        "somebody else's application": await applicationToken(people.developer, player, scopes),
+        "the owner's app": await applicationToken(owner, player, scopes),
+        "another user's app": await applicationToken(people.developer, player, scopes),
       };
       for (const [kind, credential] of Object.entries(credentials)) {
         const actor = player.with(credential);

@@ -7,8 +7,8 @@ import { serialize } from 'pg-protocol';
 const WRITTEN_FOR = { pg: '8.23.1', 'pg-pool': '3.14.0', 'pg-protocol': '1.16.1' };
 
 const WHAT_TO_DO = `
-src/platform/database/pool/pipeline.ts uses parts of pg that are no public interface, and another version of pg is installed than it was
-written for. Before you change the versions in this test:
+src/platform/database/pool/pipeline.ts uses internals of pg, and the installed version differs from the one for which it was
+written. Before you change the versions in this test:
   1. Compare with the version before: lib/query.js (submit and the handle... methods of Query), lib/client.js (query() with its
      timeout, _handleErrorMessage, _handleParseComplete, _pulsePipelinedQueryQueue) and lib/connection.js (_send,
      parsedStatements, submittedNamedStatements) of pg; lib/index.js (connect, release) of pg-pool; the serializer of pg-protocol.

@@ -37,22 +37,22 @@ const stored = () =>
 test(`${PAGE} documents every column once: personal data or not, purpose and retention`, async () => {
   const [page, database] = [onPage(), await stored()];
   expect({
-    'are on the page, and not in the database': page.filter((place) => !database.includes(place)),
+    'are on the page but not in the database': page.filter((place) => !database.includes(place)),
     'have no row on the page': database.filter((place) => !page.includes(place)),
-    'stand on the page twice': page.filter((place, i) => page.indexOf(place) < i),
+    'are on the page twice': page.filter((place, i) => page.indexOf(place) < i),
   }).toEqual({
-    'are on the page, and not in the database': [],
+    'are on the page but not in the database': [],
     'have no row on the page': [],
-    'stand on the page twice': [],
+    'are on the page twice': [],
   });
 });
 
 /** Tables with personal data that no part of an export and no statement of an erasure names, and why. */
 const ELSEWHERE = {
-  exported: { purchase_games: 'copies of the purchase, whose line has the games' },
+  exported: { purchase_games: 'copies of the purchase, whose line contains the games' },
   erased: {
     purchase_games: 'triggers copy the buyer of the purchase',
-    games: 'stay on sale, and a trigger gives them the new name of the account',
+    games: 'stay on sale, and a trigger updates the name of their owner',
   },
 };
 

@@ -137,7 +137,7 @@ describe('sign-in by a proxy', () => {
     expect(await sql('SELECT FROM sessions WHERE user_id = $1', [user.id])).toHaveLength(1);
   });
 
-  test("gives another user's header another session, and signs nobody in without one", async () => {
+  test("gives another user's header another session, and signs no user in without one", async () => {
     const [one, other] = [await make.user(), await make.user({ display_name: 'The other' })];
     const first = new Browser({ 'x-store-user': one.username }, trusting);
     await first.get(KEYS);

@@ -75,13 +75,13 @@ describe('a small file', () => {
     (await metric('gamewharf_imports_total', { size, outcome: 'done' }))[0]!.value;
 
   test('does not wait for large imports and counts as small', async () => {
-    await writeFile(file(), JSON.stringify({ ...build, user_version: 'beside a large import' }));
+    await writeFile(file(), JSON.stringify({ ...build, user_version: 'during a large import' }));
     const before = [await done('small'), await done('large')] as const;
     // The lock of large imports.
     const changed = ['builds 0 new, 1 changed, 0 unchanged'];
     expect(await runBeside('SELECT pg_advisory_xact_lock(7305808)')).toEqual(changed);
     expect(await sql('SELECT user_version FROM builds WHERE id = 1')).toEqual([
-      { user_version: 'beside a large import' },
+      { user_version: 'during a large import' },
     ]);
     expect([await done('small'), await done('large')]).toEqual([before[0] + 1, before[1]]);
   });

@@ -223,7 +223,7 @@ describe('locks', () => {
   });
 
   test('imports that waited too long get no further transaction, and others are processed', async () => {
-    const { headers } = await make.user({ username: 'bystander' });
+    const { headers } = await make.user({ username: 'control-client' });
     const [user, game] = [await holdUser(), await holdGame()];
     const ahead = [otherUser, { type: 'user', id: 1, display_name: 'Leaf' }].map((line) => sendSmall([line]));
     await blocked(2);

@@ -432,32 +432,32 @@ bothWays('problems', () => {
   const parents = [user(1), game(1)];
   const cases: [what: string, line: Line, problem: string][] = [
     ['broken JSON', '{"type":"user"', 'is not valid JSON'],
-    ['two records on a line', `${JSON.stringify(user(5))} ${JSON.stringify(user(6))}`, 'is not valid JSON'],
+    ['two records on one line', `${JSON.stringify(user(5))} ${JSON.stringify(user(6))}`, 'is not valid JSON'],
     ['a list', '[1]', 'is not a JSON object'],
-    ['a text', '"user"', 'is not a JSON object'],
+    ['a string', '"user"', 'is not a JSON object'],
     ['null', 'null', 'is not a JSON object'],
     ['no type', { id: 1 }, 'type is required'],
     ['an unknown type', { type: 'constructor', id: 1 }, 'unknown type constructor'],
     ['a type that is a list', { type: ['user'], id: 1 }, 'type must be a text'],
-    ['a type that is no text', { type: { toString: 1 }, id: 1 }, 'type must be a text'],
-    ['a type that is a deep list', `{"type":${'['.repeat(7000)}${']'.repeat(7000)}}`, 'type must be a text'],
-    ['a type in the plural', { type: 'games', id: 1 }, 'unknown type games: did you mean `game`?'],
+    ['a type that is an object', { type: { toString: 1 }, id: 1 }, 'type must be a text'],
     [
-      'a field in the singular',
-      user(5, { email: 'x' }),
-      'user 5: unknown field email: did you mean `emails`?',
+      'a type that is a deeply nested list',
+      `{"type":${'['.repeat(7000)}${']'.repeat(7000)}}`,
+      'type must be a text',
     ],
+    ['a plural type', { type: 'games', id: 1 }, 'unknown type games: did you mean `game`?'],
+    ['a singular field', user(5, { email: 'x' }), 'user 5: unknown field email: did you mean `emails`?'],
     ['an unknown field', user(5, { nickname: 'x' }), 'user 5: unknown field nickname'],
-    ['a type in capitals', { type: 'Purchase', id: 1 }, 'unknown type Purchase: did you mean `purchase`?'],
+    ['a capitalized type', { type: 'Purchase', id: 1 }, 'unknown type Purchase: did you mean `purchase`?'],
     ['a type with a typo', { type: 'gmae', id: 1 }, 'unknown type gmae: did you mean `game`?'],
     [
       'a field with a typo',
       user(5, { dsplay_name: 'x' }),
       'user 5: unknown field dsplay_name: did you mean `display_name`?',
     ],
-    ['a field like none', user(5, { x: 1 }), 'user 5: unknown field x'],
+    ['a field similar to none', user(5, { x: 1 }), 'user 5: unknown field x'],
     [
-      'a hash of another kind',
+      'a hash of an unsupported type',
       user(5, { password_hash: '5f4dcc3b5aa765d61d8327deb882cf99' }),
       'user 5: password_hash must be a bcrypt or argon2 hash, such as $2b$12$... or $argon2id$v=19$...',
     ],
@@ -471,25 +471,25 @@ bothWays('problems', () => {
       user(5, { password_hash: `$argon2id$v=19$m=4194304,t=1,p=1$${'a'.repeat(22)}$${'b'.repeat(43)}` }),
       'user 5: password_hash must have argon2 parameters of at most m=102400, t=10 and p=16',
     ],
-    ['a hash that is no text', user(5, { password_hash: 5 }), 'user 5: password_hash must be a text'],
+    ['a hash that is a number', user(5, { password_hash: 5 }), 'user 5: password_hash must be a text'],
     [
       'a password and a hash',
       user(5, { password: 'x', password_hash: `$2b$10$${'a'.repeat(53)}` }),
       'user 5: has both password and password_hash',
     ],
     ['__proto__', `{"type":"user","id":5,"username":"x","__proto__":{}}`, 'user 5: unknown field __proto__'],
-    ['no id', { type: 'user', username: 'x' }, 'user: id is required'],
+    ['no ID', { type: 'user', username: 'x' }, 'user: id is required'],
     ['a required field that is null', user(5, { username: null }), 'user 5: username is required'],
-    ['an id of 0', user(0), 'user: id must be between 1 and 9007199254740991'],
+    ['an ID of 0', user(0), 'user: id must be between 1 and 9007199254740991'],
     [
-      'an id beyond 2^53',
+      'an ID beyond 2^53',
       '{"type":"user","id":9007199254740993,"username":"x"}',
       'user: id must be between 1 and 9007199254740991',
     ],
-    ['an id with a fraction', user(5, { id: 1.5 }), 'user: id must be an integer'],
-    ['an id as text', { ...user(5), id: '5' }, 'user: id must be an integer'],
+    ['an ID with a fraction', user(5, { id: 1.5 }), 'user: id must be an integer'],
+    ['an ID as a string', { ...user(5), id: '5' }, 'user: id must be an integer'],
     [
-      'a bad username',
+      'an invalid username',
       user(5, { username: 'a b' }),
       'user 5: username must consist of letters, digits, _ and -',
     ],
@@ -498,34 +498,34 @@ bothWays('problems', () => {
       user(5, { username: 'x'.repeat(64) }),
       'user 5: username must be at most 63 characters',
     ],
-    ['an empty text', user(5, { display_name: '' }), 'user 5: display_name must not be empty'],
-    ['a number for a text', user(5, { display_name: 5 }), 'user 5: display_name must be a text'],
+    ['an empty string', user(5, { display_name: '' }), 'user 5: display_name must not be empty'],
+    ['a number instead of a string', user(5, { display_name: 5 }), 'user 5: display_name must be a text'],
     ['NUL', user(5, { display_name: 'a\0b' }), 'user 5: display_name must not contain NUL'],
     ['a lone surrogate', user(5, { display_name: 'a\ud800' }), 'user 5: display_name must be valid Unicode'],
-    ['a text for a boolean', user(5, { gamer: 'true' }), 'user 5: gamer must be true or false'],
+    ['a string instead of a boolean', user(5, { gamer: 'true' }), 'user 5: gamer must be true or false'],
     [
-      'a script for a URL',
+      'a script instead of a URL',
       user(5, { cover_url: 'javascript:alert(1)' }),
       'user 5: cover_url must be an http or https URL',
     ],
-    ['emails that are no list', user(5, { emails: 'a@example.com' }), 'user 5: emails must be a list'],
+    ['emails that are a string', user(5, { emails: 'a@example.com' }), 'user 5: emails must be a list'],
     [
-      'an e-mail without @',
+      'an email without @',
       user(5, { emails: [{ email: 'a', verified: true }] }),
       'user 5: emails[0].email must be an email address',
     ],
     [
-      'an e-mail without verified',
+      'an email without verified',
       user(5, { emails: [{ email: 'a@example.com' }] }),
       'user 5: emails[0].verified must be true or false',
     ],
     [
-      'an unknown field of an e-mail',
+      'an unknown field of an email',
       user(5, { emails: [{ email: 'a@example.com', verified: true, x: 1 }] }),
       'user 5: emails[0].x is unknown',
     ],
     [
-      'an address twice',
+      'a repeated email address',
       user(5, {
         emails: [
           { email: 'a@example.com', verified: true },
@@ -535,7 +535,7 @@ bothWays('problems', () => {
       'user 5: an address is in emails twice',
     ],
     [
-      'a date that is none',
+      'an invalid date',
       user(5, { created_at: '2013-02-29T00:00:00Z' }),
       'user 5: created_at must be a timestamp such as 2013-03-03T23:02:14Z',
     ],
@@ -554,27 +554,27 @@ bothWays('problems', () => {
       game(5, { traits: ['p_windows', 'p_amiga'] }),
       'game 5: traits[1] must be one of p_windows, p_linux, p_osx, p_android, can_be_bought, has_demo, in_press_system',
     ],
-    ['a trait twice', game(5, { traits: ['p_osx', 'p_osx'] }), 'game 5: traits[1] is in the list twice'],
-    ['a bad slug', game(5, { slug: 'a/b' }), 'game 5: slug must consist of letters, digits, _, . and -'],
+    ['a repeated trait', game(5, { traits: ['p_osx', 'p_osx'] }), 'game 5: traits[1] is in the list twice'],
+    ['an invalid slug', game(5, { slug: 'a/b' }), 'game 5: slug must consist of letters, digits, _, . and -'],
     [
       'a negative price',
       game(5, { min_price: -1 }),
       'game 5: min_price must be between 0 and 9007199254740991',
     ],
-    ['an admin twice', game(5, { admins: [1, 1] }), 'game 5: admins[1] is in the list twice'],
-    ['a bundle of nothing', purchase(7, { game_id: [] }), 'purchase 7: game_id must not be empty'],
+    ['a repeated admin', game(5, { admins: [1, 1] }), 'game 5: admins[1] is in the list twice'],
+    ['an empty bundle', purchase(7, { game_id: [] }), 'purchase 7: game_id must not be empty'],
     [
-      'a bundle that is a game',
+      'a bundle with a single ID',
       purchase(7, { game_id: [1], purchase_type: 'game' }),
       'purchase 7: purchase_type must be bundle when game_id is a list',
     ],
     [
-      'a game twice in a bundle',
+      'a repeated game in a bundle',
       purchase(7, { game_id: [1, 1] }),
       'purchase 7: game_id[1] is in the list twice',
     ],
     [
-      'a currency in small letters',
+      'a lowercase currency',
       purchase(7, { currency: 'usd' }),
       'purchase 7: currency must be an ISO 4217 code such as USD',
     ],
@@ -583,7 +583,11 @@ bothWays('problems', () => {
       purchase(7, { amount: 4.99 }),
       'purchase 7: amount must be an integer in minor units: 499',
     ],
-    ['a sale of 101 %', purchase(7, { sale_rate: 101 }), 'purchase 7: sale_rate must be between 0 and 100'],
+    [
+      'a sale rate of 101',
+      purchase(7, { sale_rate: 101 }),
+      'purchase 7: sale_rate must be between 0 and 100',
+    ],
     ['no copies', purchase(7, { quantity: 0 }), 'purchase 7: quantity must be between 1 and 2147483647'],
     [
       'an unknown status',
@@ -607,7 +611,7 @@ bothWays('problems', () => {
       'collection 3: description must be at most 20000 characters',
     ],
     [
-      'a description that is far too long, whatever is left of it',
+      'a description that is far too long even if sanitizing removes it',
       collection(3, { description: '<b>'.repeat(30_000) }),
       'collection 3: description must be at most 20000 characters',
     ],
@@ -617,13 +621,13 @@ bothWays('problems', () => {
       'purchase 7: game_id must have at most 10000 ids',
     ],
     [
-      'games that are no list',
+      'games that are an object',
       collection(3, { games: { game_id: 1 } }),
       'collection 3: games must be a list',
     ],
     ['an entry that is a number', collection(3, { games: [1] }), 'collection 3: games[0] must be an object'],
     [
-      'a game twice',
+      'a repeated game',
       collection(3, { games: [{ game_id: 1 }, { game_id: 1 }] }),
       'collection 3: games[1].game_id is in the list twice',
     ],
@@ -638,15 +642,15 @@ bothWays('problems', () => {
       build(3, { state: 'done' }),
       'build 3: state must be one of started, processing, completed, failed',
     ],
-    ['a key in the form of a JWT', apiKey('aaa.bbb.ccc'), 'api_key: key must not have the form of a JWT'],
+    ['a key in the format of a JWT', apiKey('aaa.bbb.ccc'), 'api_key: key must not have the form of a JWT'],
     [
       'a key with a wrong checksum',
       apiKey(`gw_${'a'.repeat(38)}`),
       'api_key: key has the form of a key made here, but a wrong checksum',
     ],
-    ['a key with a blank', apiKey('a b'), 'api_key: key must not contain blanks'],
+    ['a key with a space', apiKey('a b'), 'api_key: key must not contain blanks'],
     [
-      'a scope that there is not',
+      'an unknown scope',
       apiKey('abc', { scopes: ['profile:them'] }),
       `api_key: scopes[0] must be one of ${Object.keys(SCOPES).join(', ')}`,
     ],
@@ -656,7 +660,7 @@ bothWays('problems', () => {
       'oauth_application x: redirect_uris[0] must be an absolute URI without a fragment',
     ],
     [
-      'tokens in the redirect, in words',
+      'tokens in the redirect as a string',
       application('x', { implicit_allowed: 'yes' }),
       'oauth_application x: implicit_allowed must be true or false',
     ],
@@ -1164,9 +1168,9 @@ describe('interrupted imports', () => {
   test('change nothing when the source fails', async () => {
     async function* failing() {
       yield Buffer.from(`${JSON.stringify(user(1))}\n`);
-      throw new Error('the disk is gone');
+      throw new Error('the disk failed');
     }
-    await expect(importDirectly(failing())).rejects.toThrow('the disk is gone');
+    await expect(importDirectly(failing())).rejects.toThrow('the disk failed');
     expect(await sql('SELECT id FROM users')).toEqual([]);
   });
 });

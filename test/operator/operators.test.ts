@@ -326,7 +326,7 @@ describe('imported records by permission', () => {
         ...{ authorization: `Bearer ${token}`, 'content-type': 'application/x-ndjson' },
         'x-request-id': 'the-nightly-run',
       },
-      body: JSON.stringify(user(902, { display_name: 'Somebody With A Name' })),
+      body: JSON.stringify(user(902, { display_name: 'Person With A Name' })),
     });
     expect(response.status).toBe(200);
     const events = `SELECT event, user_id, details FROM audit_events WHERE request_id = 'the-nightly-run'`;

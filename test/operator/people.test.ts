@@ -48,7 +48,7 @@ async function searched(texts: string[]): Promise<string[]> {
 
 const tablesOf = (found: string[]) => [...new Set(found.map((place) => place.split('.')[0]!))].toSorted();
 
-interface Somebody {
+interface Person {
   user: Actor;
   addresses: string[];
   /** Texts that only this person has. */
@@ -61,7 +61,7 @@ interface Somebody {
 }
 
 /** A person with rows in every table and every possible relation to another user. */
-async function somebody(name: string, other: Actor): Promise<Somebody> {
+async function createPerson(name: string, other: Actor): Promise<Person> {
   const address = `${name}@harbour.example`;
   const second = `${name}@second.example`;
   const claimed = `${name}@claimed.example`;
@@ -190,7 +190,7 @@ async function somebody(name: string, other: Actor): Promise<Somebody> {
 }
 
 /** Stored responses for retries: to the person, to others, and to a checkout. */
-async function responsesAbout({ user, elsewhere, game, addresses }: Somebody, other: Actor): Promise<void> {
+async function responsesAbout({ user, elsewhere, game, addresses }: Person, other: Actor): Promise<void> {
   const sold = await send('POST', '/operator/purchases', {
     headers: {
       ...operator.headers,
@@ -275,19 +275,19 @@ describe('rejected requests', () => {
 });
 
 describe('a person with rows in every table', () => {
-  let person: Somebody;
-  let bystander: Somebody;
+  let person: Person;
+  let otherPerson: Person;
   let third: Actor;
   let browser: Browser;
 
   beforeAll(async () => {
     third = await make.user({ username: 'third-party' });
-    person = await somebody('quillon-marr', third);
-    bystander = await somebody('odelia-penn', third);
+    person = await createPerson('quillon-marr', third);
+    otherPerson = await createPerson('odelia-penn', third);
     browser = await browserOf(person.user);
     await new Browser().signIn('quillon-marr', 'wrong');
     await new Browser().signIn('odelia-penn', 'wrong');
-    for (const one of [person, bystander]) await responsesAbout(one, third);
+    for (const one of [person, otherPerson]) await responsesAbout(one, third);
     await until(async () => (await sql(`SELECT FROM audit_events WHERE details ? 'address'`)).length === 2);
   });
 
@@ -346,7 +346,7 @@ describe('a person with rows in every table', () => {
     });
     const text = JSON.stringify(lines);
     for (const theirs of person.texts.slice(0, 5)) expect(text).toContain(theirs);
-    for (const others of [...bystander.texts, 'third-party', 'hash', 'argon2'])
+    for (const others of [...otherPerson.texts, 'third-party', 'hash', 'argon2'])
       expect(text).not.toContain(others);
     expect(lines[0]).toEqual({
       type: 'user',
@@ -393,7 +393,7 @@ describe('a person with rows in every table', () => {
       );
 
     beforeAll(async () => {
-      others = await rowsWith(bystander.texts);
+      others = await rowsWith(otherPerson.texts);
       [games, books] = [await money(), await booksOf()];
       purchases = (
         await sql<{ id: number }>('SELECT id FROM purchases WHERE user_id = $1 ORDER BY id', [person.user.id])
@@ -440,7 +440,7 @@ describe('a person with rows in every table', () => {
     });
 
     test('rows of other people are unchanged', async () => {
-      expect(await rowsWith(bystander.texts)).toEqual(others);
+      expect(await rowsWith(otherPerson.texts)).toEqual(others);
     });
 
     test('amounts, dates and games of purchases, counts and earnings are unchanged', async () => {

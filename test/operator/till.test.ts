@@ -396,7 +396,7 @@ test('recounts purchases imported by an older replica and leaves correct games u
 });
 
 withoutPooler.test(
-  'a count anew waits for whoever sells the game, ends when it is interrupted, and leaves no connection',
+  'a recount waits for sales of the game, ends when it is interrupted, and leaves no connection',
   async () => {
     await gamewharf(['sales', 'recount']);
     const states = async () =>

@@ -336,7 +336,7 @@ const FAILURES: [string, string, Responding][] = [
       more();
     },
   ],
-  ['responses half a head', 'HPE_INVALID|ECONNRESET', (res) => res.socket!.end('HTTP/1.1 204 No')],
+  ['sends half a head', 'HPE_INVALID|ECONNRESET', (res) => res.socket!.end('HTTP/1.1 204 No')],
 ];
 
 test.each(FAILURES)(
@@ -552,7 +552,7 @@ test('an erasure leaves no personal data in pending messages, and a reference wi
 test('a secret under the previous pepper is encrypted again, and under an unknown one unusable', async () => {
   const receiver = await added();
   const sealed = async () => (await sql<{ secret: Buffer }>('SELECT secret FROM webhooks'))[0]!.secret;
-  const [API_KEY_PEPPER, before] = ['another pepper, also long enough to pass', await sealed()];
+  const [API_KEY_PEPPER, before] = ['another pepper that is long enough', await sealed()];
   const stranger = await openApp({ API_KEY_PEPPER, DATABASE_URL: databaseUrl() });
   await expect(stranger.get(WebhooksService).test(receiver.id)).rejects.toThrow(
     'No response: secret sealed under another pepper.',

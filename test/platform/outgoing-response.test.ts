@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fixedHeaders, OutgoingResponse } from '../../src/platform/http/response';
 
 const WRITTEN_FOR = 'Node 20.20, 22.23 and 24.21';
-const WHAT_TO_DO = `src/platform/http/response.ts uses a private part of Node as ${WRITTEN_FOR} have it:
+const WHAT_TO_DO = `src/platform/http/response.ts uses a private part of Node as in ${WRITTEN_FOR}:
 _storeHeader(firstLine, headers), which writes a head. This is Node ${process.version}. Read lib/_http_outgoing.js of this
 version and change OutgoingResponse in the same way. If the method no longer exists, remove it from OutgoingResponse and let
 its constructor and setters call setHeader: slower, and correct on any version.`;
@@ -45,7 +45,7 @@ describe(`writes headers like ${WRITTEN_FOR}`, () => {
     ['a text', (res) => void res.setHeader('Content-Type', 'text/plain').end('héllo')],
     ['a text in Latin-1', (res) => void res.setHeader('Content-Type', 'text/plain').end('héllo', 'latin1')],
     ['bytes', (res) => void res.setHeader('Content-Type', 'a/b').end(Buffer.from('hello'))],
-    ['a length of its own', (res) => void res.setHeader('Content-Length', 5).end('hello')],
+    ['an explicit length', (res) => void res.setHeader('Content-Length', 5).end('hello')],
     ['nothing', (res) => void res.setHeader('X-A', 'b').end()],
     ['nothing with 204', (res) => void Object.assign(res.setHeader('X-A', 'b'), { statusCode: 204 }).end()],
     ['nothing with 304', (res) => void Object.assign(res.setHeader('ETag', 'b'), { statusCode: 304 }).end()],
@@ -54,7 +54,7 @@ describe(`writes headers like ${WRITTEN_FOR}`, () => {
     ['several values', (res) => void res.setHeader('Set-Cookie', ['a=1', 'b=2']).end('hello')],
     ['writeHead', (res) => void res.setHeader('X-A', 'b').writeHead(201, { 'X-C': 'd' }).end('hello')],
     ['pieces', (res) => void (res.setHeader('X-A', 'b').write('one, '), res.end('two'))],
-    ['an empty piece', (res) => void (res.setHeader('X-A', 'b').write(''), res.end())],
+    ['an empty chunk', (res) => void (res.setHeader('X-A', 'b').write(''), res.end())],
   ];
   const fixed = fixedHeaders({ 'X-Fixed': 'always', 'X-A': 'unless it is given' });
 

@@ -1,6 +1,6 @@
 import { seal, unseal } from '../../src/auth/sealed';
 
-const text = Buffer.from('what is sealed');
+const text = Buffer.from('the plain text');
 const secret = 'a secret that is long enough';
 
 test('decrypts only with its name and its secret', () => {

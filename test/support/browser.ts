@@ -154,6 +154,6 @@ export async function browserOf(actor: Actor, base?: () => string): Promise<Brow
   const browser = new Browser({}, base);
   await browser.signIn(actor.username);
   if (browser.page.status !== 303)
-    throw new Error(`sign-in answered ${browser.page.status}: ${browser.words}`);
+    throw new Error(`sign-in returned ${browser.page.status}: ${browser.words}`);
   return browser;
 }

@@ -58,7 +58,7 @@ export class Window {
     window.page.on('pageerror', (error) => window.complaints.push(String(error)));
     window.page.on('request', (request) => {
       if (!own.some((origin) => request.url().startsWith(origin)))
-        window.complaints.push(`asked for ${request.url()}`);
+        window.complaints.push(`requested ${request.url()}`);
     });
     return window;
   }

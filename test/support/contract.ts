@@ -65,7 +65,7 @@ export class Contract {
     if (status >= 400 && !response?.content)
       this.validate('api0#/components/schemas/Errors', body, `${name} ${status}`);
     if (!found) {
-      if (status < 400) throw new Error(`${name} returns ${status} and is not described`);
+      if (status < 400) throw new Error(`${name} returns ${status} and is not documented`);
       return;
     }
     if (status === 400 && (body as { errors?: string[] }).errors?.[0] === 'malformed request') return;
@@ -79,7 +79,7 @@ export class Contract {
       text !== 'invalid api endpoint' &&
       !response.description.includes(`\`${text}\``)
     )
-      throw new Error(`${name} responses 404 with "${text}", which its @Fails does not list`);
+      throw new Error(`${name} returns 404 with "${text}", which its @Fails does not list`);
     if (status < 400 && !response?.content?.['application/json']?.schema)
       throw new Error(`${name}: the description has no schema for ${status}`);
     const schema = `${found.pointer}/responses/${status}/content/application~1json/schema`;

@@ -203,9 +203,9 @@ export function everyRecord(): Input[] {
   return [
     line('of another type', `{"type":"${filled('x', most)}"}`),
     line('with many fields', `{"type":"user",${many(900_000, (i) => `"f${i}":1`).join(',')}}`),
-    line('that is no JSON', filled('[', most)),
+    line('that is not JSON', filled('[', most)),
     line('with a long description', collection(`"description":"${filled('<li>', most)}"`)),
-    line('with notes of markup', collection(`"games":[${games('<li>'.repeat(200))}]`)),
+    line('with blurbs of markup', collection(`"games":[${games('<li>'.repeat(200))}]`)),
     line('with many games', collection(`"games":[${games('')}]`)),
     line(
       'with many addresses',
@@ -219,6 +219,6 @@ export function everyRecord(): Input[] {
       'with a long address',
       `{"type":"oauth_application","redirect_uris":["https://${filled('a/', most)}"]}`,
     ),
-    line('s in great number', filled('{"type":"game","id":1}\n', most)),
+    line('s in large numbers', filled('{"type":"game","id":1}\n', most)),
   ];
 }

@@ -94,7 +94,7 @@ export function one(manifests: Manifest[], kind: string, name?: string): Manifes
 }
 
 export function only<T>(list: T[]): T {
-  if (list.length !== 1) throw new Error(`${list.length} where one is expected`);
+  if (list.length !== 1) throw new Error(`${list.length} instead of one`);
   return list[0] as T;
 }
 

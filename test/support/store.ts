@@ -323,7 +323,7 @@ export const make = {
   },
 };
 
-/** The users of most tests: an owner, an admin, a developer of other games, and a stranger. */
+/** The users of most tests: an owner, an admin, a developer of other games, and an unrelated user. */
 export async function actors() {
   return {
     owner: await make.user({ developer: true }),

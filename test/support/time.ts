@@ -7,7 +7,7 @@ export const moment = (milliseconds: number) => setTimeout(milliseconds);
 export async function until(condition: () => Promise<boolean> | boolean, within = 15_000): Promise<void> {
   const deadline = performance.now() + within;
   while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error('it did not come to pass');
+    if (performance.now() > deadline) throw new Error('the condition did not become true in time');
     await moment(20);
   }
 }

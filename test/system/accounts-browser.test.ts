@@ -18,13 +18,13 @@ const UNSEEN = `(() => {
   const shown = [...document.querySelectorAll('main *, header *')].filter((one) => one.checkVisibility());
   const cut = shown.filter((one) => !/^(INPUT|SELECT)$/.test(one.tagName) && !one.closest('.hidden') &&
     one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0 && getComputedStyle(one).overflowX !== 'visible' && one.tabIndex < 0 && !one.matches('.tabs ul'));
-  const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
-  const luminance = (colour) => numbers(colour).slice(0, 3).map((part) => part / 255)
+  const numbers = (color) => color.match(/[\\d.]+/g).map(Number);
+  const luminance = (color) => numbers(color).slice(0, 3).map((part) => part / 255)
     .map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
     .reduce((sum, part, i) => sum + part * [0.2126, 0.7152, 0.0722][i], 0);
   const solid = (one) => {
-    const colour = getComputedStyle(one).backgroundColor;
-    return numbers(colour)[3] === 0 ? solid(one.parentElement) : colour;
+    const color = getComputedStyle(one).backgroundColor;
+    return numbers(color)[3] === 0 ? solid(one.parentElement) : color;
   };
   const contrast = (one, other) => {
     const [light, dark] = [luminance(one), luminance(other)].sort((a, b) => b - a);

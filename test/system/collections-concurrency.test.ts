@@ -128,7 +128,7 @@ async function play(
     [id],
   );
   if (row!.games_count !== row!.entries) throw new Wrong(`counts ${row!.games_count}, holds ${row!.entries}`);
-  if (!explained(events, start)) throw new Wrong('no order of the events explains what was answered');
+  if (!explained(events, start)) throw new Wrong('no order of the events explains the responses');
 }
 
 async function post(at: string, owner: Actor, path: string, body: object) {

@@ -19,15 +19,15 @@ function costOf(work: () => void): number {
 const linear = (size: number) => costOf(() => void Array.from({ length: size }, (_, i) => `n${i}`).join());
 
 const BOMBS: [string, (size: number) => string][] = [
-  ['tags within tags', (size) => '<b>'.repeat(size / 3)],
-  ['lists within lists', (size) => '<ul><li>'.repeat(size / 8)],
-  ['unknown tags within each other', (size) => '<svg>'.repeat(size / 5)],
+  ['nested tags', (size) => '<b>'.repeat(size / 3)],
+  ['nested lists', (size) => '<ul><li>'.repeat(size / 8)],
+  ['nested unknown tags', (size) => '<svg>'.repeat(size / 5)],
   ['angle brackets', (size) => '<'.repeat(size)],
   ['ampersands', (size) => '&'.repeat(size)],
-  ['comments never closed', (size) => '<!--'.repeat(size / 4)],
+  ['unclosed comments', (size) => '<!--'.repeat(size / 4)],
   ['attributes', (size) => `<a ${'x='.repeat(size / 2)}`],
   ['links', (size) => '<a href="https://x.example/">x</a>'.repeat(size / 34)],
-  ['ends without beginnings', (size) => '</b>'.repeat(size / 4)],
+  ['closing tags without opening ones', (size) => '</b>'.repeat(size / 4)],
 ];
 
 test.each(BOMBS)('sanitizes HTML in linear time: %s', (_, html) => {

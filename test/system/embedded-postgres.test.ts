@@ -144,7 +144,7 @@ describe('a data folder', () => {
     await second.stop();
   });
 
-  test('does not depend on the locale of the machine, and the app is no superuser', async () => {
+  test('does not depend on the locale of the machine, and the app is not a superuser', async () => {
     const [, { url }] = await open({ dataDir: await existing() });
     expect(
       await query(

@@ -1,13 +1,13 @@
 import { Pool } from 'pg';
 import { Attack } from './attack';
 import type { AttackOrder, AttackReport } from './flood';
-import { type Shape, SHAPES } from './shapes';
+import { type Pattern, PATTERNS } from './patterns';
 
-process.once('message', async ({ base, database, shape, seconds, seed }: AttackOrder) => {
+process.once('message', async ({ base, database, pattern, seconds, seed }: AttackOrder) => {
   const sql = new Pool({ connectionString: database, max: 1 });
   const attack = new Attack(base, sql, seconds, seed);
   attack.begin();
-  const broken = (await (SHAPES[shape] as Shape)(attack).finally(() => attack.end())) ?? [];
+  const broken = (await (PATTERNS[pattern] as Pattern)(attack).finally(() => attack.end())) ?? [];
   const report: AttackReport = { sent: String(attack), failed: attack.seen.get(500) ?? 0, broken };
   process.send?.(report);
   await sql.end();

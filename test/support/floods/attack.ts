@@ -102,7 +102,7 @@ export class Attack {
     const client = new Client(this.base, 1);
     const { status, body } = await client.exchange(bytesOf(importMessage(ndjsonOf(records))));
     client.end();
-    if (status !== 200) throw new Error(`what a flood needs was not imported: ${status} ${body}`);
+    if (status !== 200) throw new Error(`the flood's data could not be imported: ${status} ${body}`);
   }
 
   private count(bytes: number): void {
@@ -119,7 +119,7 @@ export class Attack {
     const statuses = [...this.seen]
       .sort(([a], [b]) => a - b)
       .map(([status, n]) => `${n} × ${status || 'none'}`);
-    return `${this.sent} sent, ${(this.bytes / 1000 / this.seconds).toFixed(0)} kB a second${statuses.length > 0 ? ` (${statuses.join(', ')})` : ''}`;
+    return `${this.sent} sent, ${(this.bytes / 1000 / this.seconds).toFixed(0)} kB/s${statuses.length > 0 ? ` (${statuses.join(', ')})` : ''}`;
   }
 }
 

@@ -5,7 +5,7 @@ import { extname, join } from 'node:path';
 export class Child<Order extends object, Report> {
   private readonly process: ChildProcess;
 
-  constructor(name: 'attack-process' | 'bystander-process') {
+  constructor(name: 'attack-process' | 'control-client-process') {
     this.process =
       extname(__filename) === '.ts'
         ? fork(join(__dirname, 'processes.mjs'), [name], { execArgv: [] })

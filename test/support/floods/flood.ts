@@ -1,12 +1,12 @@
-import { Bystander, LEAST_SHARE } from './bystander';
+import { ControlClient, LEAST_SHARE } from './control-client';
 import { type Metrics, Watch } from './metrics';
 import type { Tenant } from '../world/world';
 import { Child } from './child';
-import type { ShapeName } from './shapes';
+import type { PatternName } from './patterns';
 
 /** Floods a replica with one type of traffic for a while, during which a control client must be served. */
 export interface Flood {
-  shape: ShapeName;
+  pattern: PatternName;
   seconds: number;
   seed: number;
 }
@@ -39,7 +39,7 @@ const MOST_DELAY = 500;
 export interface Flooded {
   base: string;
   metrics: Metrics;
-  bystander: Tenant;
+  controlClient: Tenant;
   database: string;
   isRunning: () => boolean;
 }
@@ -50,27 +50,27 @@ export interface Outcome {
   broken: string[];
 }
 
-export async function flood(at: Flooded, { shape, seconds, seed }: Flood): Promise<Outcome> {
+export async function flood(at: Flooded, { pattern, seconds, seed }: Flood): Promise<Outcome> {
   const { base, database, metrics, isRunning } = at;
-  const bystander = await Bystander.start(base, at.bystander);
+  const controlClient = await ControlClient.start(base, at.controlClient);
   const watch = new Watch(metrics);
   await sleep(BEFORE);
-  const { sent, failed, broken } = await attack({ base, database, shape, seconds, seed });
-  await bystander.stop();
+  const { sent, failed, broken } = await attack({ base, database, pattern, seconds, seed });
+  await controlClient.stop();
   const left = await metrics.lowest(SETTLED_WITHIN).catch(() => NaN);
   await watch.stop();
   const { resident_mb, delay_ms } = watch.most;
   const grown = resident_mb - (watch.first?.resident_mb ?? 0);
   if (!isRunning()) broken.push('the process has ended');
   if (failed > 0) broken.push(`${failed} responses are 500`);
-  if (!bystander.isServed({ busy: watch.isStarved }))
-    broken.push(`a bystander is served less than ${LEAST_SHARE * 100} %`);
-  if (isRunning() && left !== 0) broken.push('requests stay in flight after their clients have gone');
+  if (!controlClient.isServed({ busy: watch.isStarved }))
+    broken.push(`less than ${LEAST_SHARE * 100}% of the control client's responses were right and on time`);
+  if (isRunning() && left !== 0) broken.push('requests stay in flight after their clients have disconnected');
   if (grown > MOST_MEMORY) broken.push('memory grows without bounds');
   if (!watch.isStarved && delay_ms > MOST_DELAY)
-    broken.push(`the event loop is held up for more than ${MOST_DELAY} ms`);
+    broken.push(`the event loop is blocked for more than ${MOST_DELAY} ms`);
   return {
-    seen: `${sent}; bystander: ${bystander}; service: ${watch}, ${left} in flight afterwards`,
+    seen: `${sent}; control client: ${controlClient}; service: ${watch}, ${left} in flight afterwards`,
     broken,
   };
 }

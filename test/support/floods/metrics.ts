@@ -111,6 +111,6 @@ const textOf = (url: string) =>
       response.on('error', reject);
       response.on('end', () => resolve(Buffer.concat(chunks).toString()));
     });
-    request.on('timeout', () => request.destroy(new Error('the metrics do not come')));
+    request.on('timeout', () => request.destroy(new Error('the metrics are unavailable')));
     request.on('error', reject);
   });

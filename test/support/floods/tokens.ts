@@ -26,7 +26,7 @@ export async function manyTokens(attack: Attack): Promise<string[]> {
   const allowed = Math.ceil(LIMIT.count * (1 + attack.seconds / LIMIT.seconds) * 1.1);
   return answered > allowed
     ? [
-        `${answered} requests of one account were answered in ${attack.seconds} s, where ${allowed} are allowed`,
+        `${answered} requests of one account succeeded in ${attack.seconds} s, but only ${allowed} are allowed`,
       ]
     : [];
 }

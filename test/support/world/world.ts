@@ -101,7 +101,7 @@ export class Tenant {
 export const FIRST_LANE = 9;
 /** The user of the floods, and the control clients, one per replica. */
 export const ATTACKER = new Tenant(5);
-export const BYSTANDERS = [6, 7, 8].map((number) => new Tenant(number));
+export const CONTROL_CLIENTS = [6, 7, 8].map((number) => new Tenant(number));
 
 export const SCOPED = [
   'profile:me',

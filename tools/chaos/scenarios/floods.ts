@@ -1,9 +1,9 @@
 import { flood, type Flooded } from '../../../test/support/floods/flood';
-import { type ShapeName, SHAPES } from '../../../test/support/floods/shapes';
+import { type PatternName, PATTERNS } from '../../../test/support/floods/patterns';
 import { Metrics } from '../../../test/support/floods/metrics';
 import {
   ATTACKER,
-  BYSTANDERS,
+  CONTROL_CLIENTS,
   ndjsonOf,
   OPERATOR_TOKEN,
   operatorAuthorization,
@@ -12,7 +12,7 @@ import {
 import { ask } from '../ask';
 import type { Scenario } from '../scenario';
 
-const NAMES = Object.keys(SHAPES) as ShapeName[];
+const NAMES = Object.keys(PATTERNS) as PatternName[];
 const SEED = 24;
 
 export const floods: Scenario = {
@@ -35,21 +35,21 @@ export const floods: Scenario = {
     await ask(`${service.url}/operator/import`, {
       method: 'POST',
       headers: { authorization: operatorAuthorization, 'content-type': 'application/x-ndjson' },
-      body: ndjsonOf([ATTACKER, ...BYSTANDERS].flatMap(recordsOf)),
+      body: ndjsonOf([ATTACKER, ...CONTROL_CLIENTS].flatMap(recordsOf)),
     });
     const at: Flooded = {
       base: service.url,
       metrics: new Metrics(`http://127.0.0.1:${service.metrics_port}`, service.pid),
-      bystander: BYSTANDERS[0]!,
+      controlClient: CONTROL_CLIENTS[0]!,
       database: postgres.url,
       isRunning: () => service.running,
     };
     const happened: string[] = [];
     const broken: string[] = [];
-    for (const shape of NAMES) {
-      const outcome = await flood(at, { shape, seconds, seed: SEED });
-      happened.push(`${shape}: ${outcome.seen}`);
-      broken.push(...outcome.broken.map((what) => `${shape}: ${what}`));
+    for (const pattern of NAMES) {
+      const outcome = await flood(at, { pattern, seconds, seed: SEED });
+      happened.push(`${pattern}: ${outcome.seen}`);
+      broken.push(...outcome.broken.map((what) => `${pattern}: ${what}`));
       if (outcome.broken.length > 0) break;
     }
     return { happened: happened.join('; '), broken };

@@ -1,25 +1,26 @@
 import type { Tenant } from '../world/world';
-import type { Seen } from './bystander-client';
+import type { Seen } from './request-loop';
 import { Child } from './child';
 
 export const LEAST_SHARE = 0.95;
 /** Connections that are terminated once a second must be reopened. */
 const MOST_UNAVAILABLE = 0.2;
 
-export type ToBystander = { type: 'start'; base: string; tenant: number; in_time: number } | { type: 'stop' };
-export type FromBystander = { type: 'started' } | { type: 'stopped'; seen: Seen };
+export type ToControlClient =
+  { type: 'start'; base: string; tenant: number; in_time: number } | { type: 'stop' };
+export type FromControlClient = { type: 'started' } | { type: 'stopped'; seen: Seen };
 
 /** Runs the control client in its own process, so that it measures the service and not the event loop of the fuzzer. */
-export class Bystander {
+export class ControlClient {
   private seen: Seen = { results: {}, slowest_ms: 0, wrong: '' };
 
-  private readonly child = new Child<ToBystander, FromBystander>('bystander-process');
+  private readonly child = new Child<ToControlClient, FromControlClient>('control-client-process');
 
   /** `in_time`: a response that takes longer, in milliseconds, is late. */
-  static async start(base: string, { number }: Tenant, in_time = 1000): Promise<Bystander> {
-    const bystander = new Bystander();
-    await bystander.child.exchange({ type: 'start', base, tenant: number, in_time });
-    return bystander;
+  static async start(base: string, { number }: Tenant, in_time = 1000): Promise<ControlClient> {
+    const controlClient = new ControlClient();
+    await controlClient.child.exchange({ type: 'start', base, tenant: number, in_time });
+    return controlClient;
   }
 
   async stop(): Promise<this> {

@@ -2,17 +2,17 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Exchange } from '../../src/platform/http/in-flight';
 import { RequestGate } from '../../src/platform/http/request-gate';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
-import { Bystander } from '../support/floods/bystander';
+import { ControlClient } from '../support/floods/control-client';
 import { attack } from '../support/floods/flood';
-import { type ShapeName, SHAPES } from '../support/floods/shapes';
+import { type PatternName, PATTERNS } from '../support/floods/patterns';
 import { imported, OPERATOR_TOKEN } from '../support/importing';
 import { databaseUrl, openApp, useStore } from '../support/store';
 import { moment, until } from '../support/time';
-import { ATTACKER, BYSTANDERS, recordsOf } from '../support/world/world';
+import { ATTACKER, CONTROL_CLIENTS, recordsOf } from '../support/world/world';
 
 useStore({ OPERATOR_TOKEN });
 
-const [CONTROL_CLIENT] = BYSTANDERS;
+const [CONTROL_CLIENT] = CONTROL_CLIENTS;
 const SECONDS = 2;
 /** The factor by which a response may be slower than without a flood, and the milliseconds it may take in any case. */
 const SLOWER = 50;
@@ -28,28 +28,28 @@ afterEach(() => gracefulStop(app));
 
 /** The control client's slowest response without a flood. */
 async function slowestAlone(base: string): Promise<number> {
-  const alone = await Bystander.start(base, CONTROL_CLIENT!);
+  const alone = await ControlClient.start(base, CONTROL_CLIENT!);
   await moment(500);
   return (await alone.stop()).slowest_ms;
 }
 
-async function servedDuring(shape: ShapeName): Promise<Bystander> {
+async function servedDuring(pattern: PatternName): Promise<ControlClient> {
   const base = await app.getUrl();
   const in_time = Math.max(SOON, SLOWER * (await slowestAlone(base)));
-  const bystander = await Bystander.start(base, CONTROL_CLIENT!, in_time);
-  const report = await attack({ base, database: databaseUrl(), shape, seconds: SECONDS, seed: 24 });
+  const controlClient = await ControlClient.start(base, CONTROL_CLIENT!, in_time);
+  const report = await attack({ base, database: databaseUrl(), pattern, seconds: SECONDS, seed: 24 });
   expect(report).toMatchObject({ failed: 0, broken: [] });
-  return bystander.stop();
+  return controlClient.stop();
 }
 
 // Many tokens need rate limits.
-const NAMES = (Object.keys(SHAPES) as ShapeName[]).filter((name) => name !== 'many-tokens');
+const NAMES = (Object.keys(PATTERNS) as PatternName[]).filter((name) => name !== 'many-tokens');
 
 test.each(NAMES)(
   'serves a control client during a flood of %s',
-  async (shape) => {
-    const bystander = await servedDuring(shape);
-    if (!bystander.isServed()) throw new Error(String(bystander));
+  async (pattern) => {
+    const controlClient = await servedDuring(pattern);
+    if (!controlClient.isServed()) throw new Error(String(controlClient));
     const { connections, health, requests, uploads } = app.get(RequestGate).inFlight;
     await until(() => connections.used + health.accepted + requests.accepted + uploads.used === 0, 15_000);
   },

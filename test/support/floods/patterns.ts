@@ -7,7 +7,7 @@ import { largestInputs } from './largest-inputs';
 import { manyTokens } from './tokens';
 
 /** Runs until the attack's time is over; returns violated expectations beyond those for all floods. */
-export type Shape = (attack: Attack) => Promise<string[] | void>;
+export type Pattern = (attack: Attack) => Promise<string[] | void>;
 
 const authorization = (user: number): [string, string] => ['Authorization', `Bearer ${ATTACKER.key(user)}`];
 const get = (path: string, user?: number): Message => ({
@@ -29,7 +29,7 @@ const headOf = (length: number) =>
 const TICK = 50;
 
 /** Nine requests, and then something that ends the connection. */
-const pipelining: Shape = async (attack) => {
+const pipelining: Pattern = async (attack) => {
   const nine = bytesOf(get('/health/live')).toString().repeat(9);
   const connection = () => {
     const ending = attack.pick(['garbage', 'reset', 'close', 'half-close', 'half a request', 'too large']);
@@ -49,25 +49,25 @@ const pipelining: Shape = async (attack) => {
   });
 };
 
-/** The limit at 90 per second, from the first second on. */
-const promisedBodies: Shape = async (attack) => {
+/** 90 per second, starting with a full backlog. */
+const promisedBodies: Pattern = async (attack) => {
   const promise = () => attack.open(headOf(100 + attack.random(1000))).resume();
   for (let i = 0; i < 700; i++) promise();
   await attack.every(1000 / 90, promise);
 };
 
-const health: Shape = (attack) =>
+const health: Pattern = (attack) =>
   attack.clientsThat(900 + attack.random(600), () => get(attack.pick(['/health/ready', '/health/live'])));
 
 /** Requests large responses and reads nothing. */
-const slowReaders: Shape = async (attack) => {
+const slowReaders: Pattern = async (attack) => {
   const nine = bytesOf(get('/openapi.json')).toString().repeat(9);
   for (let i = 0; i < 100; i++) attack.open(nine).pause();
   await attack.every(TICK, () => attack.open(nine).pause());
 };
 
 /** One byte at a time. */
-const slowBodies: Shape = async (attack) => {
+const slowBodies: Pattern = async (attack) => {
   const sockets = Array.from({ length: 700 }, () => attack.open(headOf(1000)).resume());
   await attack.every(TICK * 4, () => {
     for (const socket of sockets) if (socket.writable) socket.write('x');
@@ -75,7 +75,7 @@ const slowBodies: Shape = async (attack) => {
 };
 
 /** As many parts as bytes, with and without a key. */
-const tinyChunks: Shape = async (attack) => {
+const tinyChunks: Pattern = async (attack) => {
   const chunks = '1\r\nx\r\n'.repeat(10_000);
   const head = headOf(0).replace('Content-Length: 0', 'Transfer-Encoding: chunked');
   const withoutKey = head.replace(/Authorization: .*\r\n/, '');
@@ -91,7 +91,7 @@ const tinyChunks: Shape = async (attack) => {
 };
 
 /** Just small enough, too large, and far too large. */
-const largeBodies: Shape = (attack) =>
+const largeBodies: Pattern = (attack) =>
   attack.clientsThat(40, () => ({
     method: 'POST',
     path: `/collections/${ATTACKER.base + 1}`,
@@ -103,7 +103,7 @@ const largeBodies: Shape = (attack) =>
   }));
 
 /** Clients that half-close their connection: after a request, or in the middle of one. */
-const halfCloses: Shape = async (attack) => {
+const halfCloses: Pattern = async (attack) => {
   const whole = bytesOf(get('/profile', BOB)).toString();
   await attack.every(TICK, () => {
     for (let i = 0; i < 10; i++) {
@@ -115,7 +115,7 @@ const halfCloses: Shape = async (attack) => {
 };
 
 /** Clients that disconnect during the response or while sending. */
-const aborts: Shape = async (attack) => {
+const aborts: Pattern = async (attack) => {
   const requests = [
     get('/profile/collections', CAROL),
     get('/profile/games', ALICE),
@@ -133,7 +133,7 @@ const aborts: Shape = async (attack) => {
 };
 
 /** The reference, its endpoints file and the API description, nine at a time and without a credential. */
-const docs: Shape = async (attack) => {
+const docs: Pattern = async (attack) => {
   const page = await (await fetch(`${attack.base}/docs`)).text();
   const [, source] = /data-source="([^"]+)"/.exec(page)!;
   const nine = ['/docs', source!, '/openapi.json'].map((path) => bytesOf(get(path)).toString().repeat(9));
@@ -141,11 +141,11 @@ const docs: Shape = async (attack) => {
   await attack.every(TICK, () => attack.open(attack.pick(nine)).resume());
 };
 
-const sales: Shape = (attack) =>
+const sales: Pattern = (attack) =>
   attack.clientsThat(100, () => get(`/games/${ATTACKER.base + 1}/sales?per_page=100`, ALICE));
 
 /** What a launcher requests before it downloads, and the download. */
-const downloads: Shape = (attack) => {
+const downloads: Pattern = (attack) => {
   const game = ATTACKER.base + 1;
   const paths = [
     `/games/${game}/uploads`,
@@ -156,7 +156,7 @@ const downloads: Shape = (attack) => {
   return attack.clientsThat(200, () => get(attack.pick(paths), ALICE));
 };
 
-export const SHAPES = {
+export const PATTERNS = {
   pipelining,
   aborts,
   'half-closes': halfCloses,
@@ -173,6 +173,6 @@ export const SHAPES = {
   'many-collections': manyCollections,
   'long-collections': longCollections,
   'many-tokens': manyTokens,
-} satisfies Record<string, Shape>;
+} satisfies Record<string, Pattern>;
 
-export type ShapeName = keyof typeof SHAPES;
+export type PatternName = keyof typeof PATTERNS;

@@ -21,14 +21,14 @@ interface Reply {
 }
 
 /** An ordinary client: 20 small requests per second, independent of earlier results, each with one right response. */
-export class BystanderClient {
+export class RequestLoop {
   private readonly seen: Seen = { results: {}, slowest_ms: 0, wrong: '' };
   private readonly agent = new Agent({ keepAlive: true, localAddress: ADDRESS });
   private readonly pending = new Set<Promise<void>>();
   private readonly timer: NodeJS.Timeout;
   private readonly key: string;
   /** No other control client sends the same titles. */
-  private readonly name = `Bystander ${Date.now().toString(36)}`;
+  private readonly name = `ControlClient ${Date.now().toString(36)}`;
   private turn = 0;
   /** Titles are numbered. The current one is between the last confirmed write and the last one sent. */
   private titles = { certain: 0, sent: 0, pending: false, failed: -Infinity };
