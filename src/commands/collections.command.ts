@@ -3,9 +3,7 @@ import { type CommandRunner, type Commands, idIn } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
 import { printTable } from './print-table';
 import { CollectionsService } from '../collections/collections.service';
-import { type ResanitiseProgress, ResanitiseService } from '../collections/resanitise.service';
-
-const SECOND = 1000;
+import { ResanitiseService } from '../collections/resanitise.service';
 
 export const commands: Commands = { collections: registerCollections };
 
@@ -41,19 +39,16 @@ function registerCollections(collections: Command, run: CommandRunner): void {
     .description('Sanitize stored descriptions and blurbs again with the HTML rules of this version.')
     .action(() =>
       run(async (app, signal) => {
-        let shown = Date.now();
-        const done = await app.get(ResanitiseService).run((progress) => {
-          if (Date.now() - shown < 2 * SECOND) return;
-          shown = Date.now();
-          console.error(summary(progress));
-        }, signal);
-        console.log(summary(done));
+        const done = await app.get(ResanitiseService).run(signal);
+        console.log(
+          `${done.checked.toLocaleString('en-US')} texts checked, ${done.changed.toLocaleString('en-US')} changed.`,
+        );
         if (done.too_long.length > 0)
           throw new OperatorError(
             [
               'These texts are unchanged because they would exceed the maximum length:',
               ...done.too_long.map(({ collection_id, game_id }) =>
-                game_id === null
+                game_id === 0
                   ? `  the description of collection ${collection_id}`
                   : `  the blurb of game ${game_id} in collection ${collection_id}`,
               ),
@@ -62,6 +57,3 @@ function registerCollections(collections: Command, run: CommandRunner): void {
       }),
     );
 }
-
-const summary = ({ looked_at, changed }: ResanitiseProgress) =>
-  `${looked_at.toLocaleString('en-US')} texts checked, ${changed.toLocaleString('en-US')} changed.`;
