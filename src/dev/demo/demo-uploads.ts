@@ -3,7 +3,6 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { JsonObject } from '../../operator/import/record-types/fields';
 import { timeAt } from './demo-random';
-import { zipOf } from './zip';
 
 const UPLOADS = [
   { name: 'windows', traits: ['p_windows'] },
@@ -12,6 +11,14 @@ const UPLOADS = [
   { name: 'demo', display_name: 'Demo', traits: ['demo', 'p_windows', 'p_linux', 'p_osx'] },
 ];
 
+/** A zip archive with a README.txt. */
+const ZIP = Buffer.from(
+  'UEsDBBQAAAAAAAAAIQCNpNgINQAAADUAAAAKAAAAUkVBRE1FLnR4dEJyYXZlIEFyY2FkZQoKQSBmaWxlIG9mIHRoZSBkZW1vIHN0b3JlIG9mIE' +
+    'dhbWV3aGFyZi4KUEsBAhQDFAAAAAAAAAAhAI2k2Ag1AAAANQAAAAoAAAAAAAAAAAAAAKQBAAAAAFJFQURNRS50eHRQSwUGAAAAAAEAAQA4AAAA' +
+    'XQAAAAAA',
+  'base64',
+);
+
 /** Writes the files of the first game into the folder, and returns the records of its uploads. */
 export async function writeDemoUploads(folder: string): Promise<JsonObject[]> {
   const records: JsonObject[] = [];
@@ -19,11 +26,10 @@ export async function writeDemoUploads(folder: string): Promise<JsonObject[]> {
     const id = records.length + 1;
     const filename = `brave-arcade-${name}.zip`;
     const key = `1/demo/${filename}`;
-    const zip = zipOf('README.txt', `Brave Arcade (${name})\n\nA file of the demo store of Gamewharf.\n`);
     const path = join(folder, key);
     await mkdir(dirname(path), { recursive: true });
-    await writeFile(path, zip);
-    const md5_hash = createHash('md5').update(zip).digest('hex');
+    await writeFile(path, ZIP);
+    const md5_hash = createHash('md5').update(ZIP).digest('hex');
     records.push({
       type: 'upload',
       id,
@@ -31,7 +37,7 @@ export async function writeDemoUploads(folder: string): Promise<JsonObject[]> {
       filename,
       ...shown,
       position: id - 1,
-      file: { key, size: zip.length, md5_hash },
+      file: { key, size: ZIP.length, md5_hash },
       created_at: timeAt(0),
       updated_at: timeAt(0),
     });
