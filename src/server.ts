@@ -18,7 +18,6 @@ import { OwnAddress } from './platform/http/own-address';
 import { loadDemoStore } from './dev/demo/demo-store';
 import { gracefulStop } from './platform/lifecycle/graceful-stop';
 import { OperatorError } from './platform/config/operator-error';
-import { Startup } from './platform/lifecycle/startup';
 import { releaseStartupMemory } from './platform/lifecycle/startup-memory';
 import { RequestGate } from './platform/http/request-gate';
 
@@ -39,8 +38,8 @@ export class Server {
     if (!production) await migrate(settings, say);
     const logger = createLogger(settings.LOG_LEVEL);
     this.app = await createApp(settings, logger);
-    const startup = this.app.get(Startup);
-    startup.complete = false;
+    const gate = this.app.get(RequestGate);
+    gate.starting = true;
     await listen(this.app, settings);
     await this.app.get(Database).connect();
     await this.app.get(SigningKeysService).requirePepper();
@@ -54,9 +53,8 @@ export class Server {
       const isEmpty = !(await this.app.get(EntityManager).existsBy(User, {}));
       console.log(greeting(own.url, { demo, hasOwnDatabase: !given.DATABASE_URL, isEmpty }));
     }
-    startup.complete = true;
-    const { inFlight } = this.app.get(RequestGate);
-    void releaseStartupMemory(() => inFlight.count > 0);
+    gate.starting = false;
+    void releaseStartupMemory(() => gate.inFlight.count > 0);
   }
 
   get isStopping(): boolean {

@@ -19,15 +19,12 @@ const TOKEN_MAX_AGE = 700;
 // After that only the owner of the token is used, for rate limits.
 const TOKEN_OWNER_MAX_AGE = 10 * 60_000;
 const MAX_TOKENS = 20_000;
-const MAX_REVOKED = 1000;
 // Cached until they change: docs/contributing/decisions/credential-cache.md.
 const MAX_KEYS = 100_000;
 
 interface KnownToken {
   credential: Credential;
   trackers: Trackers;
-  /** When it was verified, by `Clock.monotonic()`. */
-  readAt: number;
 }
 
 /** Verifies API keys and JWTs, and caches valid ones. */
@@ -39,8 +36,6 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     { freshAfter: (now) => now - TOKEN_MAX_AGE, staleUntil: (now) => now - TOKEN_OWNER_MAX_AGE },
     MAX_TOKENS,
   );
-  /** When users revoked all their JWTs, the oldest first; kept while those may be cached. */
-  private readonly tokensEnded = new Map<number, number>();
   private readonly lookups: Counter<'result'>;
   private readonly verifying = new SingleFlight<Credential>();
 
@@ -86,29 +81,16 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     return (type === 'key' ? this.keys : this.tokens).peek(text)?.trackers;
   }
 
-  /** After a revocation: forgets these keys and their JWTs (without ids: all), and ignores lookups that are running. */
+  /** After a revocation: forgets these keys (without ids: all) and all JWTs, and ignores lookups that are running. */
   forget(api_key_ids?: readonly number[]): void {
-    const now = this.clock.monotonic();
-    if (api_key_ids === undefined) {
-      this.keys.clear(now);
-      this.tokens.clear(now);
-    } else {
-      this.changes.note(api_key_ids);
-      // KeyChanges tracks only so many keys; beyond that it does not cover JWTs.
-      if (api_key_ids.length > MAX_REVOKED) this.tokens.clear(now);
-    }
-    this.verifying.forget();
+    if (api_key_ids) this.changes.note(api_key_ids);
+    else this.keys.clear(this.clock.monotonic());
+    this.forgetTokens();
   }
 
-  /** After a user revoked all JWTs. */
-  forgetTokensOf(user_id: number): void {
-    const now = this.clock.monotonic();
-    for (const [oldest, at] of this.tokensEnded) {
-      if (now - at < TOKEN_MAX_AGE) break;
-      this.tokensEnded.delete(oldest);
-    }
-    this.tokensEnded.delete(user_id);
-    this.tokensEnded.set(user_id, now);
+  /** All of them, because they are cached for a moment only. */
+  forgetTokens(): void {
+    this.tokens.clear(this.clock.monotonic());
     this.verifying.forget();
   }
 
@@ -126,14 +108,8 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   }
 
   private rememberedToken(text: string, now: number): Credential | undefined {
-    const token = this.tokens.get(text, now);
-    if (!token) return undefined;
-    const { credential, readAt } = token;
-    const { api_key_id, user_id } = credential;
-    const isRevoked =
-      this.tokensEnded.get(user_id)! >= readAt ||
-      (api_key_id !== null && this.changes.changedSince(api_key_id, readAt));
-    return isRevoked || hasExpired(credential, this.clock.now()) ? undefined : credential;
+    const credential = this.tokens.get(text, now)?.credential;
+    return credential && !hasExpired(credential, this.clock.now()) ? credential : undefined;
   }
 
   private async learn({ type, text }: Presented, req?: Request): Promise<Credential> {
@@ -157,7 +133,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   private async learnToken(text: string): Promise<Credential> {
     const readAt = this.clock.monotonic();
     const credential = await this.issuer.credentialOf(text);
-    this.tokens.set(text, { credential, trackers: trackersOf(credential), readAt }, readAt);
+    this.tokens.set(text, { credential, trackers: trackersOf(credential) }, readAt);
     return credential;
   }
 }

@@ -44,11 +44,11 @@ export class SigningKeysService implements OnModuleDestroy {
   private readonly peppers: string[];
   private readonly configured: Key[] | undefined;
   private keys = new Map<string, Key>();
-  private loading: Promise<void> | undefined;
-  private nextReload: Promise<void> | undefined;
+  /** A reload that has not begun. */
+  private next: Promise<void> | undefined;
+  /** Ends when the last reload does. */
+  private reloads = Promise.resolve();
   private lastReload = -Infinity;
-  private reloads = 0;
-  private newestReload = 0;
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -74,7 +74,7 @@ export class SigningKeysService implements OnModuleDestroy {
 
   async verifier(kid: string): Promise<KeyObject | undefined> {
     await this.ready();
-    if (!this.keys.has(kid) && !this.configured) await this.reloadSoon();
+    if (!this.keys.has(kid) && !this.configured) await this.reload(MIN_RELOAD_INTERVAL);
     const key = this.keys.get(kid);
     return key && key.verifies_until > this.now() ? key.publicKey : undefined;
   }
@@ -176,30 +176,25 @@ export class SigningKeysService implements OnModuleDestroy {
 
   private async ready(): Promise<void> {
     if (this.keys.size > 0) return;
-    this.loading ??= this.reload().finally(() => (this.loading = undefined));
-    await this.loading;
+    await this.reload();
     this.timer ??= setInterval(() => void this.reload().catch(() => undefined), RELOAD_EVERY).unref();
   }
 
-  /** Waits for a reload that begins after the call. Calls at the same time share it. */
-  private reloadSoon(): Promise<void> {
-    this.nextReload ??= (async () => {
-      await sleep(Math.max(0, this.lastReload + MIN_RELOAD_INTERVAL - this.clock.monotonic()));
-      this.nextReload = undefined;
-      await this.reload();
-    })();
-    return this.nextReload;
+  /** Reads the keys of the database again, after the reload that runs now. Calls at the same time share it. */
+  reload(interval = 0): Promise<void> {
+    if (this.configured) return this.reloads;
+    this.next ??= this.reloads.then(async () => {
+      await sleep(Math.max(0, this.lastReload + interval - this.clock.monotonic()));
+      this.next = undefined;
+      this.lastReload = this.clock.monotonic();
+      await this.load();
+    });
+    this.reloads = this.next.catch(() => undefined);
+    return this.next;
   }
 
-  /** Reads the keys of the database again. */
-  async reload(): Promise<void> {
-    if (this.configured) return;
-    this.lastReload = this.clock.monotonic();
-    const number = ++this.reloads;
+  private async load(): Promise<void> {
     const rows = await this.stored();
-    // A reload that began later has already finished, and knows more.
-    if (number < this.newestReload) return;
-    this.newestReload = number;
     this.remember(
       rows
         .filter(({ expired }) => !expired)

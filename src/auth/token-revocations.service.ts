@@ -15,6 +15,6 @@ export class TokenRevocations {
   /** Takes effect on other replicas within a second. */
   async revokeAllOf(user_id: number): Promise<void> {
     await this.db.increment(User, { id: user_id }, 'token_generation', 1);
-    this.verified.forgetTokensOf(user_id);
+    this.verified.forgetTokens();
   }
 }

@@ -1,7 +1,6 @@
 import { Module } from '@nestjs/common';
 import { ApiDescription } from './openapi/api-description';
 import { HealthController } from './lifecycle/health.controller';
-import { Startup } from './lifecycle/startup';
 import { StartupChecks } from './lifecycle/startup-checks';
 import { MetricsService } from './observability/metrics.service';
 import { ReferenceController } from './openapi/reference.controller';
@@ -9,7 +8,7 @@ import { TracingService } from './observability/tracing.service';
 
 @Module({
   controllers: [HealthController, ReferenceController],
-  providers: [ApiDescription, MetricsService, TracingService, Startup, StartupChecks],
+  providers: [ApiDescription, MetricsService, TracingService, StartupChecks],
   exports: [ApiDescription, MetricsService],
 })
 export class OperationsModule {}

@@ -1,4 +1,4 @@
-import { Startup } from '../../src/platform/lifecycle/startup';
+import { RequestGate } from '../../src/platform/http/request-gate';
 import { actors, anonymous, baseUrl, failure, ok, send, theApp, useStore } from '../support/store';
 
 useStore();
@@ -59,13 +59,13 @@ test('health checks', async () => {
 });
 
 test('is not ready until startup is complete', async () => {
-  const startup = theApp().get(Startup);
-  startup.complete = false;
+  const gate = theApp().get(RequestGate);
+  gate.starting = true;
   try {
     expect(await anonymous.get('/health/ready')).toEqual(failure(503, 'service unavailable'));
     expect(await anonymous.get('/health/live')).toEqual(ok({ status: 'ok' }));
   } finally {
-    startup.complete = true;
+    gate.starting = false;
   }
 });
 

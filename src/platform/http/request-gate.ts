@@ -23,6 +23,8 @@ export class RequestGate implements RequestHooks {
   readonly observers: Observer[] = [];
   shortcut: RequestHooks['shortcut'];
   trace: RequestHooks['trace'];
+  /** Not ready yet, because the demo store is being created. */
+  starting = false;
   draining = false;
   readonly measurements = new Measurements();
   readonly inFlight: InFlight;

@@ -4,7 +4,6 @@ import { SkipThrottle } from '@nestjs/throttler';
 import { Public } from '../http/public';
 import { Database } from '../database/database';
 import { serviceUnavailable } from '../http/api-error';
-import { Startup } from './startup';
 import { RequestGate } from '../http/request-gate';
 
 class HealthResponse {
@@ -23,7 +22,6 @@ export class HealthController {
   constructor(
     private readonly database: Database,
     private readonly gate: RequestGate,
-    private readonly startup: Startup,
   ) {}
 
   @Get('live')
@@ -49,7 +47,7 @@ export class HealthController {
   @ApiOkResponse({ type: HealthResponse })
   ready(): HealthResponse {
     // `connected` stays true when the database is lost later.
-    if (this.gate.draining || !this.database.connected || !this.startup.complete) throw serviceUnavailable();
+    if (this.gate.starting || this.gate.draining || !this.database.connected) throw serviceUnavailable();
     return this.okUnlessStuckFor(NOT_READY_AFTER);
   }
 

@@ -7,26 +7,11 @@ const FLUSH_INTERVAL = 1000;
 // Logged as debug: probes send requests every few seconds.
 const HEALTH_PATH = '/health/';
 
-let second = 0;
-let prefix = '';
-
-/** The time in ISO format, cached except for the milliseconds: toISOString takes longer than the rest of a line. */
-function timeNow(): string {
-  const now = Date.now();
-  const milliseconds = now % 1000;
-  if (now - milliseconds !== second) {
-    second = now - milliseconds;
-    prefix = new Date(second).toISOString().slice(0, 20);
-  }
-  return `${prefix}${String(milliseconds).padStart(3, '0')}Z`;
-}
-
 const MAX_REJECTED_CLIENTS = 10_000;
 
 /** Logs requests, by route template and never by URL, and unexpected errors. */
 export class RequestLog {
   private readonly lines: DestinationStream;
-  private readonly routes = new Map<string, string>();
   /** Rejected requests of each client since the last flush, without the first one, which has a line of its own. */
   private readonly rejected = new Map<string, number>();
 
@@ -43,9 +28,9 @@ export class RequestLog {
     if (isRejected && !this.isFirstRejection(req.exchange.client.network)) return;
     const trace_id = req.trace_id ?? traceParentOf(req.headers.traceparent)?.trace_id;
     this.lines.write(
-      `{"level":"${level}","time":"${timeNow()}","request_id":"${req.id}",` +
+      `{"level":"${level}","time":"${new Date().toISOString()}","request_id":"${req.id}",` +
         `${trace_id === undefined ? '' : `"trace_id":"${trace_id}",`}"method":"${req.method}",` +
-        `"route":${typeof path === 'string' ? this.quoted(path) : 'null'},"status":${res.statusCode},` +
+        `"route":${typeof path === 'string' ? JSON.stringify(path) : 'null'},"status":${res.statusCode},` +
         `"ms":${Math.round(ms * 100) / 100},"msg":"request"}\n`,
     );
   };
@@ -56,7 +41,7 @@ export class RequestLog {
     this.rejected.clear();
     for (const count of counts)
       this.lines.write(
-        `{"level":"info","time":"${timeNow()}","count":${count},"msg":"more rejected requests of one client"}\n`,
+        `{"level":"info","time":"${new Date().toISOString()}","count":${count},"msg":"more rejected requests of one client"}\n`,
       );
   }
 
@@ -66,12 +51,6 @@ export class RequestLog {
     const count = this.rejected.get(client);
     this.rejected.set(client, count === undefined ? 0 : count + 1);
     return count === undefined;
-  }
-
-  private quoted(route: string): string {
-    let text = this.routes.get(route);
-    if (text === undefined) this.routes.set(route, (text = JSON.stringify(route)));
-    return text;
   }
 
   audited(event: Record<string, unknown>) {
