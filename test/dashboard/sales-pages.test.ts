@@ -403,7 +403,7 @@ describe('the Buyers page', () => {
   test('exports all buyers as CSV without formulas and with escaped quotes', async () => {
     const shop = await make.game({ owner, title: 'Tin Shop' });
     const attacks = ['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '＝1', '"=1"', 'a,b', 'plain'];
-    attacks.push('a;=1', 'b; \t@c;-1', 'x\u001b[31m\u202ey');
+    attacks.push('a;=1', 'b; \t@c;-1', 'c;"=1;', 'x\u001b[31m\u202ey');
     for (const [i, source] of attacks.entries())
       await make.purchase({ games: [shop], source, email: `e${i}@example.com`, created_at: dayAgo(i) });
     await sql(
@@ -436,11 +436,12 @@ describe('the Buyers page', () => {
       "' =1",
       "' =1",
       "'＝1",
-      '"""=1"""',
+      `"'""=1"""`,
       '"a,b"',
       'plain',
       `"a;'=1"`,
       `"b;'  @c;'-1"`,
+      `"c;'""=1;"`,
       'x [31m y',
     ]);
     expect(headers.get('cross-origin-resource-policy')).toBe('same-origin');

@@ -5,9 +5,9 @@ import type { Dates } from './period';
 
 export type Cell = string | number | boolean | null;
 
-// Spreadsheets read such a text as a formula, some also with the wide forms of the signs. Where a list separator is a semicolon,
-// a cell also begins behind each one.
-const FORMULA = /(^|;)(?=\s*[=+\-@＝＋－＠])/g;
+// Spreadsheets read such a text as a formula, some also with the wide forms of the signs. Where the list separator is a semicolon,
+// a cell also begins after each one, and its leading quotes are not part of its text.
+const FORMULA = /(^|;)(?=[\s"]*[=+\-@＝＋－＠])/g;
 const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
 const NEEDS_QUOTES = /[",;]/;
 
