@@ -11,6 +11,7 @@ import { ask } from './terminal';
 import { Database } from '../platform/database/database';
 import { registerPeopleCommands } from './people.command';
 import { printTable } from './print-table';
+import { ERASED_ADDRESS } from '../users/erased-users';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { OwnAddress } from '../platform/http/own-address';
 import { UserEmail } from '../auth/accounts/user-email.entity';
@@ -100,7 +101,8 @@ function requireValid(name: string, { displayName, email }: CreateOptions): void
     throw new OperatorError('Names such as erased-7 are reserved for erased users.');
   if (displayName === '' || [...(displayName ?? '')].length > 200)
     throw new OperatorError('A display name has up to 200 characters.');
-  if (email !== undefined && (!/^[^\s@]+@[^\s@]+$/.test(email) || email.length > 254))
+  if (email === undefined) return;
+  if (!/^[^\s@]+@[^\s@]+$/.test(email) || email.length > 254 || lowerAscii(email) === ERASED_ADDRESS)
     throw new OperatorError(`${email} isn't a valid email address.`);
 }
 

@@ -6,7 +6,8 @@ export const isErased = (user: string) =>
   `${user}.username ~ ('^' || ${PSEUDONYM(`${user}.id`)} || '(-[0-9a-f]{8})?$')`;
 
 /** The same of a username as it is stored. */
-export const isPseudonym = (username: string, user_id: number) => username.startsWith(`erased-${user_id}`);
+export const isPseudonym = (username: string, user_id: number) =>
+  new RegExp(`^erased-${user_id}(-[0-9a-f]{8})?$`).test(username);
 
 /** Replaces the address of an erased buyer; no email reaches it, and it can't be verified. */
 export const ERASED_ADDRESS = 'nobody@erased.invalid';

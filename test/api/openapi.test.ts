@@ -356,6 +356,16 @@ test('docs/reference/client-rules.md lists exactly the fields that can be null',
   expect(listed.sort()).toEqual([...new Set(nullable)].sort());
 });
 
+test.each([
+  ['/openapi.json', ''],
+  ['/operator/openapi.json', `Bearer ${OPERATOR_TOKEN}`],
+])('%s declares its ETag', async (path, authorization) => {
+  const { body, headers } = await send('GET', path, { headers: authorization ? { authorization } : {} });
+  const { paths } = body as unknown as { paths: Record<string, { get: Json }> };
+  expect(headers.get('etag')).toMatch(/^W\//);
+  expect(paths[path]!.get).toMatchObject({ responses: { 200: { headers: { ETag: {} } } } });
+});
+
 describe('/operator/openapi.json', () => {
   const ask = (authorization?: string) =>
     send('GET', '/operator/openapi.json', { headers: authorization === undefined ? {} : { authorization } });

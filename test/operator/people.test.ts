@@ -552,6 +552,14 @@ test('the names of erased users are reserved', async () => {
   await imported({ type: 'user', id, username: `erased-${id}` });
 });
 
+test('the email address of erased buyers is reserved', async () => {
+  const { id } = await make.user();
+  for (const verified of [true, false])
+    expect(
+      await problemsOf({ type: 'user', id, emails: [{ email: 'Nobody@erased.invalid', verified }] }),
+    ).toEqual([`line 1: user ${id}: emails[0].email is reserved for erased buyers`]);
+});
+
 test('an erased user cannot buy, even with an email address in the request', async () => {
   const { id } = await make.user({ emails: [{ email: 'late@harbour.example', verified: true }] });
   const game = await make.game({ owner: await make.user() });

@@ -159,6 +159,7 @@ describe('rejects', () => {
     [{ currency: '' }, 'currency must not be empty'],
     [{ game_id: 'one' }, 'game_id must be an integer'],
     [{ game_id: [] }, 'game_id must not be empty'],
+    [{ 'game_id[]': '1' }, 'game_id must be one JSON array, such as [3,1,2]'],
     [{ game_id: [1, 1] }, 'game_id must not contain an id twice'],
     [{ game_id: '[1,"2"]' }, 'game_id must be a JSON array of integers'],
     [{ game_id: Array.from({ length: 501 }, (_, i) => i + 1) }, 'game_id must have at most 500 ids'],

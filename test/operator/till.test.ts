@@ -188,6 +188,10 @@ test.each<[string[], string]>([
   [['users', 'create'], 'The username is missing.'],
   [['users', 'create', 'a b'], 'A username has up to 63 letters, digits, _ and -.'],
   [['users', 'create', 'new', '--email', 'nobody'], "nobody isn't a valid email address."],
+  [
+    ['users', 'create', 'new', '--email', 'nobody@ERASED.invalid'],
+    "nobody@ERASED.invalid isn't a valid email address.",
+  ],
   [['reset'], 'Nothing was deleted. Use --yes to reset the demo store without confirmation.'],
 ])('%j', async (words, problem) => {
   expect(await gamewharf(words)).toBe(problem);
@@ -261,6 +265,14 @@ test('creates a key for an email address or an account and prints it', async () 
   const elses = await make.game({ owner: friend });
   expect(await gamewharf(['give', '--game', String(elses.id), '--to', 'friend@example.com'])).toContain(
     `GAMEWHARF_KEY=   # an API key of ${friend.username}\ncurl -H "Authorization: Bearer $GAMEWHARF_KEY"`,
+  );
+});
+
+test('finds a buyer whose name only begins like that of an erased user', async () => {
+  const { id } = await make.user();
+  await sql('UPDATE users SET username = $2 WHERE id = $1', [id, `erased-${id}x`]);
+  expect(await gamewharf(['give', '--game', name, '--to', `erased-${id}x`])).toContain(
+    `for erased-${id}x: gwdl_`,
   );
 });
 

@@ -1,6 +1,8 @@
 import { SCOPES } from '../../auth/scopes';
 import { isWorthSanitising, MAX_HTML_CHARACTERS, sanitiseHtml } from '../../collections/html';
+import { lowerAscii } from '../../platform/formats/lower-ascii';
 import { isTimestamp } from '../../platform/formats/timestamps';
+import { ERASED_ADDRESS } from '../../users/erased-users';
 
 /** Reports the problem of a value; `at` is its index in a list. Returns '' so that an encoder can return it. */
 export type Reject = (why: string, at?: string) => string;
@@ -296,6 +298,8 @@ export const emails: Kind = {
       }
       if (typeof entry.verified !== 'boolean') reject('must be true or false', `${at}.verified`);
       const address = fit(entry.email, email, reject, `${at}.email`);
+      if (address !== undefined && lowerAscii(address) === ERASED_ADDRESS)
+        reject('is reserved for erased buyers', `${at}.email`);
       if (address !== undefined) addresses.push(address);
       verified.push(entry.verified ? 't' : 'f');
     });

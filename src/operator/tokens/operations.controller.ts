@@ -37,7 +37,7 @@ export class OperationsController {
     summary: 'Get the OpenAPI 3.1 document for operators',
     description: 'Contains the routes that need an operator token.',
   })
-  @ApiOkResponse({ schema: DOCUMENT })
+  @ApiOkResponse({ schema: DOCUMENT, headers: { ETag: { schema: { type: 'string' } } } })
   openapi(@Req() req: Request, @Res() res: Response): void {
     sendCacheable(req, res, this.description.asJson('operator'), REVALIDATE);
   }

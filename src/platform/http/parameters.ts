@@ -64,7 +64,7 @@ export const parameter =
       }),
       Reflect.metadata(READER, {
         isNullable,
-        isList: schema.type === 'array',
+        isList: schema.type === 'array' || 'oneOf' in schema,
       } satisfies ReaderFacts) as PropertyDecorator,
       isRequired ? IsDefined({ message: '$property is required' }) : IsOptional(),
       (prototype: object, name: string | symbol) =>
