@@ -1,13 +1,16 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Users have webhooks of their own, and see what came of their last deliveries. */
+/**
+ * Users have webhooks of their own, and see what came of their last deliveries. A receiver that fails gets no other delivery
+ * until the pause ends.
+ */
 export class UserWebhooks20261125120100 implements MigrationInterface {
   name = 'UserWebhooks20261125120100';
 
   async up(db: QueryRunner) {
     await db.query(`
       -- user_id is no foreign key, because TRUNCATE users would then truncate the store's own webhooks too.
-      ALTER TABLE webhooks ADD COLUMN user_id bigint;
+      ALTER TABLE webhooks ADD COLUMN user_id bigint, ADD COLUMN IF NOT EXISTS paused_until timestamptz;
       CREATE INDEX webhooks_user_id_idx ON webhooks (user_id);
 
       CREATE TABLE webhook_attempts (
@@ -37,7 +40,7 @@ export class UserWebhooks20261125120100 implements MigrationInterface {
       DROP TABLE webhook_attempts;
       -- Without an owner they would be notified of every sale of the store.
       DELETE FROM webhooks WHERE user_id IS NOT NULL;
-      ALTER TABLE webhooks DROP COLUMN user_id;
+      ALTER TABLE webhooks DROP COLUMN user_id, DROP COLUMN paused_until;
     `);
   }
 }

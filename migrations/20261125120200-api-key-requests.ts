@@ -1,6 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Users see how many requests a day each of their keys sends. */
+/**
+ * Users see how many requests a day each of their keys sends. 0.1 also counted the writes of each user, for reads from a
+ * standby; the baseline does not create that table.
+ */
 export class ApiKeyRequests20261125120200 implements MigrationInterface {
   name = 'ApiKeyRequests20261125120200';
 
@@ -15,6 +18,7 @@ export class ApiKeyRequests20261125120200 implements MigrationInterface {
         CONSTRAINT api_key_requests_pkey PRIMARY KEY (api_key_id, day)
       ) WITH (fillfactor = 85);
       CREATE INDEX api_key_requests_day_idx ON api_key_requests (day);
+      DROP TABLE IF EXISTS user_writes;
     `);
   }
 
