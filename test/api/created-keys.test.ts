@@ -1,6 +1,6 @@
 import { Audit } from '../../src/auth/audit';
 import { MAX_UNCLAIMED } from '../../src/purchases/created-keys.service';
-import { blocked, hold } from '../support/locks';
+import { untilBlocked, holdLocks } from '../support/locks';
 import {
   type Actor,
   actors,
@@ -118,9 +118,9 @@ test('limits a game to 10,000 unclaimed keys, not counting claimed or revoked on
   const tooMany = failure(400, 'a game can have at most 10000 unclaimed download keys');
   expect(await create({ count: 3 })).toEqual(tooMany);
   // Both wait for the lock on the game's row, as on two replicas, and one of them exceeds the limit.
-  const row = await hold(`SELECT FROM games WHERE id = ${game.id} FOR NO KEY UPDATE`);
+  const row = await holdLocks(`SELECT FROM games WHERE id = ${game.id} FOR NO KEY UPDATE`);
   const waiting = Promise.all(['one', 'other'].map((key) => createOnce(`${key} ${game.id}`)));
-  await blocked(2);
+  await untilBlocked(2);
   await row.release();
   const both = await waiting;
   expect(both.map(({ status }) => status).sort()).toEqual([200, 400]);

@@ -3,7 +3,7 @@ import { TokensService } from '../../src/auth/tokens.service';
 import { Settings } from '../../src/platform/config/settings';
 import { OwnAddress } from '../../src/platform/http/own-address';
 import { Server } from '../../src/server';
-import { allowed, application, asksForCode, pkce, queryOf, useOauth, user } from '../support/oauth';
+import { authorize, application, codeRequest, pkce, queryOf, useOauth, user } from '../support/oauth';
 import { sendRaw } from '../support/raw';
 import { baseUrl, databaseUrl, make, openApp, send, theApp } from '../support/store';
 
@@ -26,7 +26,7 @@ const askEvil = (method: string, path: string, body = '') =>
 
 test('the issuer is the same in metadata, OAuth responses, JWTs and pages', async () => {
   expect(await issuerOf()).toBe(baseUrl());
-  const location = await allowed(asksForCode(await application(), pkce().code_challenge));
+  const location = await authorize(codeRequest(await application(), pkce().code_challenge));
   expect(queryOf(location).iss).toBe(baseUrl());
   expect(decodeJwt((await tokenOf()).key)).toMatchObject({ iss: baseUrl(), aud: baseUrl() });
   const home = await send('GET', '/', { headers: { accept: 'text/html' } });

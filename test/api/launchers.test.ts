@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DownloadCounts } from '../../src/uploads/download-counts.service';
 import { type Browser, browserOf, cookieOf } from '../support/browser';
-import { addressOf, application, asksForCode, pkce, tokensFor } from '../support/oauth';
+import { authorizePath, application, codeRequest, pkce, tokensFor } from '../support/oauth';
 import { S3Double } from '../support/s3';
 import { type Actor, actors, baseUrl, make, openApp, send, sql, theApp, useStore } from '../support/store';
 
@@ -195,7 +195,7 @@ describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
   /** Signs the player in through the consent page, which lists these descriptions of the scope. */
   async function signedIn(client: Client, scope: string, ...meanings: string[]): Promise<Program> {
     const client_id = await application({ scopes: ['profile', 'collection', 'game'] });
-    const path = addressOf(asksForCode(client_id, pkce().code_challenge, { scope }));
+    const path = authorizePath(codeRequest(client_id, pkce().code_challenge, { scope }));
     record(client, { method: 'GET', path, headers: cookieOf(browser) });
     await browser.get(path);
     for (const meaning of meanings) expect(browser.words).toContain(meaning);

@@ -5,11 +5,11 @@ import {
   DEVICE_GRANT,
   type Fields,
   form,
-  rejected,
+  oauthError,
   type Tokens,
   tokensFor,
   useOauth,
-  works,
+  isAccepted,
 } from '../support/oauth';
 import { sql } from '../support/store';
 
@@ -31,9 +31,9 @@ test('RFC 6749 2.3.1: accepts a public client as HTTP Basic user with an empty p
   const { refresh_token } = exchanged.body as Tokens;
   const refreshed = await form('/oauth/token', { grant_type: 'refresh_token', refresh_token }, as);
   const { access_token } = refreshed.body as Tokens;
-  expect(await works(access_token)).toBe(true);
+  expect(await isAccepted(access_token)).toBe(true);
   expect((await form('/oauth/revoke', { token: access_token }, as)).status).toBe(200);
-  expect(await works(access_token)).toBe(false);
+  expect(await isAccepted(access_token)).toBe(false);
 
   const { device_code } = (await form('/oauth/device', { scope: 'profile:me' }, as)).body as Fields;
   expect((await form('/oauth/device/poll', { device_code: device_code! }, as)).body).toMatchObject({
@@ -41,7 +41,7 @@ test('RFC 6749 2.3.1: accepts a public client as HTTP Basic user with an empty p
   });
   await sql('UPDATE oauth_device_requests SET polled_at = NULL');
   const fields = { grant_type: DEVICE_GRANT, device_code: device_code! };
-  expect(await form('/oauth/token', fields, as)).toMatchObject(rejected('authorization_pending'));
+  expect(await form('/oauth/token', fields, as)).toMatchObject(oauthError('authorization_pending'));
 });
 
 test('RFC 6749 2.3.1: accepts the client ID in the body too if it is the same', async () => {
@@ -76,7 +76,7 @@ test.each([
   const { refresh_token } = await tokensFor(await application());
   for (const path of ['/oauth/token', '/oauth/revoke', '/oauth/device', '/oauth/device/poll']) {
     const response = await form(path, { grant_type: 'refresh_token', refresh_token }, headers);
-    expect(response).toMatchObject(rejected('invalid_client', 401));
+    expect(response).toMatchObject(oauthError('invalid_client', 401));
     expect(response.headers.get('www-authenticate')).toBe('Basic realm="gamewharf"');
   }
 });
@@ -84,10 +84,10 @@ test.each([
 test('RFC 6749 5.2: returns 401 for an unknown client here, and 400 if it is in the body', async () => {
   const fields = { grant_type: 'refresh_token', refresh_token: 'x' };
   const response = await form('/oauth/token', fields, basic('nobody'));
-  expect(response).toMatchObject(rejected('invalid_client', 401, 'unknown client_id'));
+  expect(response).toMatchObject(oauthError('invalid_client', 401, 'unknown client_id'));
   expect(response.headers.get('www-authenticate')).toBe('Basic realm="gamewharf"');
   expect(await form('/oauth/token', { ...fields, client_id: 'nobody' })).toMatchObject(
-    rejected('invalid_client', 400, 'unknown client_id'),
+    oauthError('invalid_client', 400, 'unknown client_id'),
   );
 });
 

@@ -1,8 +1,8 @@
 import {
-  addressOf,
-  allowed,
+  authorizePath,
+  authorize,
   application,
-  asksForCode,
+  codeRequest,
   browser,
   CALLBACK,
   challengeOf,
@@ -10,16 +10,16 @@ import {
   DEVICE_GRANT,
   exchange,
   form,
-  knownApplication,
+  appWithGrant,
   pkce,
   queryOf,
   refresh,
-  rejected,
+  oauthError,
   type Tokens,
   tokensFor,
   useOauth,
   user,
-  works,
+  isAccepted,
 } from '../support/oauth';
 import { statementsOf } from '../support/statements';
 import { make, send, sql } from '../support/store';
@@ -42,7 +42,7 @@ describe('response_type=code', () => {
         created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/) as string,
       },
     });
-    expect(await works(tokens.access_token)).toBe(true);
+    expect(await isAccepted(tokens.access_token)).toBe(true);
   });
 
   test('RFC 6749 5.1: forbids caching of the response', async () => {
@@ -55,7 +55,7 @@ describe('response_type=code', () => {
 
   test('RFC 6749 4.1.2: returns the state unchanged', async () => {
     const { code_challenge } = pkce();
-    expect(queryOf(await allowed(asksForCode(await application(), code_challenge))).state).toBe('s t&a=te');
+    expect(queryOf(await authorize(codeRequest(await application(), code_challenge))).state).toBe('s t&a=te');
   });
 
   test('RFC 6749 10.10: creates a code with 256 random bits and stores only its hash', async () => {
@@ -66,8 +66,8 @@ describe('response_type=code', () => {
   });
 
   test('RFC 7636 4.4.1: requires a challenge', async () => {
-    const { code_challenge: _, ...fields } = asksForCode(await knownApplication(), '');
-    const { location } = await browser.get(addressOf(fields));
+    const { code_challenge: _, ...fields } = codeRequest(await appWithGrant(), '');
+    const { location } = await browser.get(authorizePath(fields));
     expect(queryOf(location)).toMatchObject({ error: 'invalid_request', state: 's t&a=te' });
   });
 
@@ -78,27 +78,27 @@ describe('response_type=code', () => {
   ])('RFC 7636 4.4.1, RFC 9700 2.1.1: accepts only S256: %j', async (more) => {
     const { code_challenge } = pkce();
     const { location } = await browser.get(
-      addressOf(asksForCode(await knownApplication(), code_challenge, more)),
+      authorizePath(codeRequest(await appWithGrant(), code_challenge, more)),
     );
     expect(queryOf(location)).toMatchObject({ error: 'invalid_request' });
   });
 
   test('RFC 7636 4.2: rejects a challenge that is not S256', async () => {
-    const { location } = await browser.get(addressOf(asksForCode(await knownApplication(), 'short')));
+    const { location } = await browser.get(authorizePath(codeRequest(await appWithGrant(), 'short')));
     expect(queryOf(location)).toMatchObject({ error: 'invalid_request' });
   });
 
   test('RFC 7636 4.6: rejects another verifier', async () => {
     const client_id = await application();
     const { code } = await codeFor(client_id);
-    expect(await exchange(client_id, code, pkce().code_verifier)).toMatchObject(rejected('invalid_grant'));
+    expect(await exchange(client_id, code, pkce().code_verifier)).toMatchObject(oauthError('invalid_grant'));
   });
 
   test('RFC 7636 4.6: rejects the challenge as verifier', async () => {
     const client_id = await application();
     const { code_challenge } = pkce();
-    const { code } = queryOf(await allowed(asksForCode(client_id, code_challenge)));
-    expect(await exchange(client_id, code!, code_challenge)).toMatchObject(rejected('invalid_grant'));
+    const { code } = queryOf(await authorize(codeRequest(client_id, code_challenge)));
+    expect(await exchange(client_id, code!, code_challenge)).toMatchObject(oauthError('invalid_grant'));
   });
 
   test('RFC 7636 4.5: rejects a request without a verifier', async () => {
@@ -111,7 +111,7 @@ describe('response_type=code', () => {
         code,
         redirect_uri: CALLBACK,
       }),
-    ).toMatchObject(rejected('invalid_request', 400, 'code_verifier is required'));
+    ).toMatchObject(oauthError('invalid_request', 400, 'code_verifier is required'));
   });
 
   test.each([
@@ -121,23 +121,23 @@ describe('response_type=code', () => {
     ['an invalid trailing character', `${'x'.repeat(43)}!`, 'invalid_grant'],
   ])('RFC 7636 4.1: rejects a verifier with %s even if it matches', async (_, verifier, error) => {
     const client_id = await application();
-    const { code } = queryOf(await allowed(asksForCode(client_id, challengeOf(verifier))));
-    expect(await exchange(client_id, code!, verifier)).toMatchObject(rejected(error));
+    const { code } = queryOf(await authorize(codeRequest(client_id, challengeOf(verifier))));
+    expect(await exchange(client_id, code!, verifier)).toMatchObject(oauthError(error));
   });
 
   test.each(['x'.repeat(43), '~.-_'.repeat(32)])(
     'RFC 7636 4.1: accepts the verifier %s',
     async (verifier) => {
       const client_id = await application();
-      const { code } = queryOf(await allowed(asksForCode(client_id, challengeOf(verifier))));
+      const { code } = queryOf(await authorize(codeRequest(client_id, challengeOf(verifier))));
       expect((await exchange(client_id, code!, verifier)).status).toBe(200);
     },
   );
 
   test('RFC 7636 appendix B: accepts the example', async () => {
     const client_id = await application();
-    const fields = asksForCode(client_id, 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM');
-    const { code } = queryOf(await allowed(fields));
+    const fields = codeRequest(client_id, 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM');
+    const { code } = queryOf(await authorize(fields));
     const { status } = await exchange(client_id, code!, 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk');
     expect(status).toBe(200);
   });
@@ -146,9 +146,9 @@ describe('response_type=code', () => {
     const client_id = await application({ redirect_uris: [CALLBACK, 'https://game.example/other'] });
     const { code, code_verifier } = await codeFor(client_id);
     const more = { redirect_uri: 'https://game.example/other' };
-    expect(await exchange(client_id, code, code_verifier, more)).toMatchObject(rejected('invalid_grant'));
+    expect(await exchange(client_id, code, code_verifier, more)).toMatchObject(oauthError('invalid_grant'));
     expect(await exchange(client_id, code, code_verifier, { redirect_uri: '' })).toMatchObject(
-      rejected('invalid_grant'),
+      oauthError('invalid_grant'),
     );
     expect((await exchange(client_id, code, code_verifier)).status).toBe(200);
   });
@@ -156,7 +156,7 @@ describe('response_type=code', () => {
   test('RFC 6749 4.1.3, RFC 9700 4.5: rejects a code that another client stole', async () => {
     const [client_id, thief] = [await application(), await application()];
     const { code, code_verifier } = await codeFor(client_id);
-    expect(await exchange(thief, code, code_verifier)).toMatchObject(rejected('invalid_grant'));
+    expect(await exchange(thief, code, code_verifier)).toMatchObject(oauthError('invalid_grant'));
     expect((await exchange(client_id, code, code_verifier)).status).toBe(200);
   });
 
@@ -169,7 +169,7 @@ describe('response_type=code', () => {
     expect(row!.seconds).toBeGreaterThan(50);
     expect(row!.seconds).toBeLessThanOrEqual(60);
     await sql(`UPDATE oauth_codes SET expires_at = now()`);
-    expect(await exchange(client_id, code, code_verifier)).toMatchObject(rejected('invalid_grant'));
+    expect(await exchange(client_id, code, code_verifier)).toMatchObject(oauthError('invalid_grant'));
   });
 
   test('RFC 6749 4.1.2, 10.5: revokes the tokens of a code that is used twice', async () => {
@@ -178,11 +178,11 @@ describe('response_type=code', () => {
     const { body } = await exchange(client_id, code, code_verifier);
     const { access_token, refresh_token } = body as Tokens;
     const next = (await refresh(client_id, refresh_token)).body as Tokens;
-    expect(await works(access_token)).toBe(true);
-    expect(await exchange(client_id, code, code_verifier)).toMatchObject(rejected('invalid_grant'));
-    expect(await works(access_token)).toBe(false);
-    expect(await works(next.access_token)).toBe(false);
-    expect(await refresh(client_id, next.refresh_token)).toMatchObject(rejected('invalid_grant'));
+    expect(await isAccepted(access_token)).toBe(true);
+    expect(await exchange(client_id, code, code_verifier)).toMatchObject(oauthError('invalid_grant'));
+    expect(await isAccepted(access_token)).toBe(false);
+    expect(await isAccepted(next.access_token)).toBe(false);
+    expect(await refresh(client_id, next.refresh_token)).toMatchObject(oauthError('invalid_grant'));
   });
 
   test('RFC 6749 10.5: keeps keys of other users cached', async () => {
@@ -193,10 +193,10 @@ describe('response_type=code', () => {
     const ask = () =>
       statementsOf(async () => expect((await otherUser.get('/credentials/info')).status).toBe(200));
     await ask();
-    expect(await works(access_token)).toBe(true);
-    expect(await exchange(client_id, code, code_verifier)).toMatchObject(rejected('invalid_grant'));
+    expect(await isAccepted(access_token)).toBe(true);
+    expect(await exchange(client_id, code, code_verifier)).toMatchObject(oauthError('invalid_grant'));
     expect(await ask()).toEqual([]);
-    expect(await works(access_token)).toBe(false);
+    expect(await isAccepted(access_token)).toBe(false);
   });
 
   test('RFC 6749 4.1.2: lets exactly one of several concurrent exchanges succeed', async () => {
@@ -217,7 +217,7 @@ describe('response_type=code', () => {
   test('RFC 6749 4.1.2: rejects an unknown code', async () => {
     const client_id = await application();
     expect(await exchange(client_id, 'made-up', pkce().code_verifier)).toMatchObject(
-      rejected('invalid_grant'),
+      oauthError('invalid_grant'),
     );
   });
 });
@@ -227,7 +227,7 @@ describe('POST /oauth/token', () => {
     const client_id = await application();
     for (const grant_type of ['password', 'client_credentials', 'nonsense'])
       expect(await form('/oauth/token', { grant_type, client_id })).toMatchObject(
-        rejected('unsupported_grant_type', 400, 'unknown grant_type'),
+        oauthError('unsupported_grant_type', 400, 'unknown grant_type'),
       );
   });
 
@@ -249,18 +249,18 @@ describe('POST /oauth/token', () => {
   ])('RFC 6749 5.2: rejects %s without its parameter', async (grant_type, problem) => {
     const client_id = await application();
     expect(await form('/oauth/token', { grant_type, client_id })).toMatchObject(
-      rejected('invalid_request', 400, problem),
+      oauthError('invalid_request', 400, problem),
     );
   });
 
   test('RFC 6749 5.2: rejects an unknown client', async () => {
-    expect(await refresh('nobody', 'x')).toMatchObject(rejected('invalid_client'));
+    expect(await refresh('nobody', 'x')).toMatchObject(oauthError('invalid_client'));
   });
 
   test('RFC 6749 3.2: rejects a repeated parameter', async () => {
     const client_id = await application();
     const body = `grant_type=refresh_token&client_id=${client_id}&refresh_token=a&refresh_token=b`;
-    expect(await form('/oauth/token', body)).toMatchObject(rejected('invalid_request'));
+    expect(await form('/oauth/token', body)).toMatchObject(oauthError('invalid_request'));
   });
 
   test('RFC 6749 2.3.1, RFC 9700 4.3.2: rejects secrets in the URL', async () => {
@@ -269,7 +269,7 @@ describe('POST /oauth/token', () => {
     const query = new URLSearchParams({ code, code_verifier, redirect_uri: CALLBACK }).toString();
     const body = { grant_type: 'authorization_code', client_id };
     expect(await form(`/oauth/token?${query}`, body)).toMatchObject(
-      rejected('invalid_request', 400, 'send the parameters in the body'),
+      oauthError('invalid_request', 400, 'send the parameters in the body'),
     );
   });
 
@@ -295,6 +295,6 @@ describe('POST /oauth/token', () => {
 
   test('RFC 6749 5.2: returns 400 for hostile bodies', async () => {
     for (const body of ['grant_type=%00', 'grant_type[x]=1', 'grant_type=%ff', '&&==&'])
-      expect(await form('/oauth/token', body)).toMatchObject(rejected('invalid_request'));
+      expect(await form('/oauth/token', body)).toMatchObject(oauthError('invalid_request'));
   });
 });

@@ -12,12 +12,12 @@ import {
   pkce,
   poll,
   pollAgainSoon,
-  rejected,
+  oauthError,
   type Tokens,
-  undecided,
+  decisionForms,
   useOauth,
   user,
-  works,
+  isAccepted,
 } from '../support/oauth';
 import { type Actor, make, openApp, send, sql, theApp } from '../support/store';
 import { until } from '../support/time';
@@ -45,12 +45,12 @@ describe('the device grant', () => {
   test('RFC 8628 3.1: rejects an unknown client or scope', async () => {
     const client_id = await application();
     expect(await form('/oauth/device', { client_id: 'nobody', scope: 'profile:me' })).toMatchObject(
-      rejected('invalid_client'),
+      oauthError('invalid_client'),
     );
     expect(await form('/oauth/device', { client_id, scope: 'everything' })).toMatchObject(
-      rejected('invalid_scope'),
+      oauthError('invalid_scope'),
     );
-    expect(await form('/oauth/device', { client_id })).toMatchObject(rejected('invalid_scope'));
+    expect(await form('/oauth/device', { client_id })).toMatchObject(oauthError('invalid_scope'));
   });
 
   test('RFC 8628 3.3: accepts the code as people type it and asks for consent', async () => {
@@ -91,7 +91,7 @@ describe('the device grant', () => {
     expect((await poll(client_id, device_code)).body).toEqual(body);
     const response = await exchange(client_id, code, code_verifier, { redirect_uri: 'urn:example:poll' });
     expect(response.status).toBe(200);
-    expect(await works((response.body as Tokens).access_token)).toBe(true);
+    expect(await isAccepted((response.body as Tokens).access_token)).toBe(true);
     expect((await poll(client_id, device_code)).body).toEqual({ status: 'expired' });
   });
 
@@ -99,12 +99,14 @@ describe('the device grant', () => {
     const client_id = await application();
     const { device_code, user_code } = await device(client_id);
     const ask = () => form('/oauth/token', { grant_type: DEVICE_GRANT, client_id, device_code });
-    expect(await ask()).toMatchObject(rejected('authorization_pending', 400, 'the user has not decided yet'));
+    expect(await ask()).toMatchObject(
+      oauthError('authorization_pending', 400, 'the user has not decided yet'),
+    );
     await decide(user_code, 'Allow');
     const { status, body } = await ask();
     expect(status).toBe(200);
-    expect(await works((body as Tokens).access_token)).toBe(true);
-    expect(await ask()).toMatchObject(rejected('expired_token'));
+    expect(await isAccepted((body as Tokens).access_token)).toBe(true);
+    expect(await ask()).toMatchObject(oauthError('expired_token'));
   });
 
   test('RFC 7636 4.6: rejects a device code with another verifier', async () => {
@@ -116,18 +118,18 @@ describe('the device grant', () => {
     });
     await decide(user_code, 'Allow');
     const { code } = (await poll(client_id, device_code)).body as { code: string };
-    expect(await exchange(client_id, code, pkce().code_verifier)).toMatchObject(rejected('invalid_grant'));
+    expect(await exchange(client_id, code, pkce().code_verifier)).toMatchObject(oauthError('invalid_grant'));
     const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
-    expect(await form('/oauth/token', fields)).toMatchObject(rejected('invalid_grant'));
+    expect(await form('/oauth/token', fields)).toMatchObject(oauthError('invalid_grant'));
   });
 
   test('RFC 7636 4.4.1: requires S256 for a challenge, and returns no code to a poll without one', async () => {
     const client_id = await application();
     const { code_challenge } = pkce();
     const asked = { client_id, scope: 'profile:me', code_challenge };
-    expect(await form('/oauth/device', asked)).toMatchObject(rejected('invalid_request'));
+    expect(await form('/oauth/device', asked)).toMatchObject(oauthError('invalid_request'));
     expect(await form('/oauth/device', { ...asked, code_challenge_method: 'plain' })).toMatchObject(
-      rejected('invalid_request'),
+      oauthError('invalid_request'),
     );
     for (const hostile of [
       code_challenge.slice(1),
@@ -138,12 +140,12 @@ describe('the device grant', () => {
       expect(
         await form('/oauth/device', { ...asked, code_challenge: hostile, code_challenge_method: 'S256' }),
       ).toMatchObject(
-        rejected('invalid_request', 400, expect.stringContaining('code_challenge must be the S256')),
+        oauthError('invalid_request', 400, expect.stringContaining('code_challenge must be the S256')),
       );
     const { device_code, user_code } = await device(client_id);
     await decide(user_code, 'Allow');
     expect(await poll(client_id, device_code)).toMatchObject(
-      rejected('invalid_request', 400, 'without a code_challenge, use /oauth/token'),
+      oauthError('invalid_request', 400, 'without a code_challenge, use /oauth/token'),
     );
   });
 
@@ -151,14 +153,14 @@ describe('the device grant', () => {
     const client_id = await application();
     const { device_code, user_code } = await device(client_id);
     const other = await browserOf(await make.user());
-    const late = await undecided(other, user_code);
+    const late = await decisionForms(other, user_code);
     await decide(user_code, 'Cancel');
     expect((await browser.get(`/user/oauth/device?code=${user_code}`)).status).toBe(404);
     for (const decision of late) expect((await other.post('/user/oauth/device', decision)).status).toBe(404);
     expect((await poll(client_id, device_code)).body).toEqual({ status: 'denied' });
     const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
     expect(await form('/oauth/token', fields)).toMatchObject(
-      rejected('access_denied', 400, 'the user denied access'),
+      oauthError('access_denied', 400, 'the user denied access'),
     );
   });
 
@@ -167,7 +169,7 @@ describe('the device grant', () => {
     const { user_code } = await device(client_id);
     const users = [await make.user(), await make.user()];
     const browsers = await Promise.all(users.map((user) => browserOf(user)));
-    const decisions = await Promise.all(browsers.map((one) => undecided(one, user_code)));
+    const decisions = await Promise.all(browsers.map((one) => decisionForms(one, user_code)));
     const responses = await theApp()
       .get(Database)
       .transaction(async (db) => {
@@ -185,10 +187,10 @@ describe('the device grant', () => {
     const { device_code } = await device(client_id);
     await poll(client_id, device_code);
     const again = await poll(client_id, device_code);
-    expect(again).toMatchObject(rejected('slow_down', 429, 'wait 10 seconds'));
+    expect(again).toMatchObject(oauthError('slow_down', 429, 'wait 10 seconds'));
     expect(again.headers.get('retry-after')).toBe('10');
     const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
-    expect(await form('/oauth/token', fields)).toMatchObject(rejected('slow_down', 400, 'wait 15 seconds'));
+    expect(await form('/oauth/token', fields)).toMatchObject(oauthError('slow_down', 400, 'wait 15 seconds'));
     await pollAgainSoon();
     expect((await poll(client_id, device_code)).body).toEqual({ status: 'pending', interval: 15 });
   });
@@ -196,7 +198,7 @@ describe('the device grant', () => {
   test('RFC 8628 3.5: rejects an expired code', async () => {
     const client_id = await application();
     const { device_code, user_code } = await device(client_id);
-    const late = await undecided(browser, user_code);
+    const late = await decisionForms(browser, user_code);
     await sql('UPDATE oauth_device_requests SET expires_at = now()');
     for (const decision of late)
       expect((await browser.post('/user/oauth/device', decision)).status).toBe(404);
@@ -204,15 +206,15 @@ describe('the device grant', () => {
     expect((await poll(client_id, device_code)).body).toEqual({ status: 'expired' });
     const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
     expect(await form('/oauth/token', fields)).toMatchObject(
-      rejected('expired_token', 400, 'the device code has expired or was used'),
+      oauthError('expired_token', 400, 'the device code has expired or was used'),
     );
   });
 
   test('RFC 8628 3.4: rejects an unknown device code and that of another client', async () => {
     const [client_id, thief] = [await application(), await application()];
     const { device_code } = await device(client_id);
-    expect(await poll(thief, device_code)).toMatchObject(rejected('invalid_grant'));
-    expect(await poll(client_id, 'made-up')).toMatchObject(rejected('invalid_grant'));
+    expect(await poll(thief, device_code)).toMatchObject(oauthError('invalid_grant'));
+    expect(await poll(client_id, 'made-up')).toMatchObject(oauthError('invalid_grant'));
   });
 
   test('RFC 8628 3.5: limits the interval to a minute', async () => {
@@ -240,7 +242,7 @@ describe('the device grant', () => {
     const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
     for (const code_verifier of ['short', pkce().code_verifier])
       expect(await form('/oauth/token', { ...fields, code_verifier })).toMatchObject(
-        rejected('invalid_grant'),
+        oauthError('invalid_grant'),
       );
     expect((await form('/oauth/token', fields)).status).toBe(200);
   });
@@ -249,7 +251,7 @@ describe('the device grant', () => {
     const client_id = await application();
     const { device_code, user_code } = await device(client_id);
     const other = await browserOf(await make.user());
-    const late = await undecided(other, user_code);
+    const late = await decisionForms(other, user_code);
     await decide(user_code, 'Allow');
     for (const decision of late) expect((await other.post('/user/oauth/device', decision)).status).toBe(404);
     const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
@@ -343,8 +345,8 @@ describe('the device grant', () => {
     const client_id = await application();
     const [shown, guessed] = [await device(client_id), await device(client_id)];
     const [victim, thief] = [await browserOf(await make.user()), await browserOf(await make.user())];
-    const [yes, no] = await undecided(victim, shown.user_code);
-    const [stolen] = await undecided(thief, guessed.user_code);
+    const [yes, no] = await decisionForms(victim, shown.user_code);
+    const [stolen] = await decisionForms(thief, guessed.user_code);
     await victim.get(`/user/oauth/device?code=${shown.user_code}`);
     for (const decision of [
       { ...yes, code: guessed.user_code },
@@ -363,7 +365,7 @@ describe('the device grant', () => {
     const client_id = await application();
     const { device_code, user_code } = await device(client_id);
     const [one, other] = [await browserOf(await make.user()), await browserOf(await make.user())];
-    const [[first], [second]] = [await undecided(one, user_code), await undecided(other, user_code)];
+    const [[first], [second]] = [await decisionForms(one, user_code), await decisionForms(other, user_code)];
     expect((await one.post('/user/oauth/device', first!)).status).toBe(200);
     expect((await other.post('/user/oauth/device', second!)).status).toBe(404);
     expect(other.words).toContain('This code has expired or was already used.');

@@ -1,10 +1,10 @@
 import {
   ACCESS,
-  addressOf,
-  allowed,
+  authorizePath,
+  authorize,
   APPS,
   application,
-  asksForCode,
+  codeRequest,
   browser,
   decide,
   device,
@@ -38,7 +38,7 @@ const change = (client_id: string, may_start_games: boolean) =>
 
 test("an app cannot start games without the user's consent, whatever its scopes", async () => {
   const client_id = await application();
-  await browser.get(addressOf(asksForCode(client_id, pkce().code_challenge)));
+  await browser.get(authorizePath(codeRequest(client_id, pkce().code_challenge)));
   expect(browser.words).not.toContain(WORDS);
   const { access_token } = await tokensFor(client_id, { scope: 'profile' });
   expect(await start(access_token)).toEqual(rejection);
@@ -54,7 +54,7 @@ test("an app cannot start games without the user's consent, whatever its scopes"
 
 test('an app can start games after a consent page that says so', async () => {
   const client_id = await application({ may_start_games: true });
-  await browser.get(addressOf(asksForCode(client_id, pkce().code_challenge)));
+  await browser.get(authorizePath(codeRequest(client_id, pkce().code_challenge)));
   expect(browser.words).toContain(WORDS);
   const { access_token } = await tokensFor(client_id);
   expect((await start(access_token)).status).toBe(200);
@@ -67,7 +67,7 @@ test('an app that requests it later asks again, and the response reports the add
   const { access_token } = await tokensFor(client_id);
   await change(client_id, true);
   expect(await start(access_token)).toEqual(rejection);
-  const { status } = await browser.get(addressOf(asksForCode(client_id, pkce().code_challenge)));
+  const { status } = await browser.get(authorizePath(codeRequest(client_id, pkce().code_challenge)));
   expect(status).toBe(200);
   expect(browser.words).toContain(`See who you are ${WORDS} new`);
   await browser.submit('/user/oauth', {}, 'Allow');
@@ -83,18 +83,18 @@ test('an app that no longer requests it cannot start games', async () => {
 
 test('consent covers what the page displayed, not later changes to the app', async () => {
   const client_id = await application();
-  const asking = asksForCode(client_id, pkce().code_challenge);
-  await browser.get(addressOf(asking));
+  const asking = codeRequest(client_id, pkce().code_challenge);
+  await browser.get(authorizePath(asking));
   await change(client_id, true);
   await browser.submit('/user/oauth', {}, 'Allow');
   expect(await sql('SELECT may_start_games FROM oauth_grants WHERE client_id = $1', [client_id])).toEqual([
     { may_start_games: false },
   ]);
-  await browser.get(addressOf(asking));
+  await browser.get(authorizePath(asking));
   await change(client_id, false);
   await browser.submit('/user/oauth', {}, 'Allow');
   await change(client_id, true);
-  expect((await browser.get(addressOf(asking))).status).toBe(200);
+  expect((await browser.get(authorizePath(asking))).status).toBe(200);
 });
 
 test('a device can request it', async () => {
@@ -129,5 +129,5 @@ test('an app registers it on its page', async () => {
   expect(await sql(`SELECT may_start_games FROM oauth_applications WHERE name = 'Launcher'`)).toEqual([
     { may_start_games: true },
   ]);
-  expect(await allowed(asksForCode(await application(), pkce().code_challenge))).toContain('code=');
+  expect(await authorize(codeRequest(await application(), pkce().code_challenge))).toContain('code=');
 });

@@ -4,23 +4,23 @@ import { BearerStrategy } from '../../src/auth/bearer.strategy';
 import { browserOf, cookieOf } from '../support/browser';
 import {
   ACCESS,
-  addressOf,
-  allowed,
+  authorizePath,
+  authorize,
   application,
-  asksForCode,
-  asksForToken,
+  codeRequest,
+  tokenRequest,
   browser,
   codeFor,
   exchange,
   fragmentOf,
-  knownApplication,
+  appWithGrant,
   OOB,
   pkce,
   tokensFor,
   useOauth,
   user,
-  whoIs,
-  works,
+  profileWith,
+  isAccepted,
 } from '../support/oauth';
 import { failure, make, PEPPER, send, sql, theApp } from '../support/store';
 
@@ -28,7 +28,7 @@ useOauth();
 
 describe('response_type=token', () => {
   test('RFC 6749 4.2.2: returns the token in the fragment with its type, scope and state', async () => {
-    const location = await allowed(asksForToken(await application(), { state: 'a b&c=d#e' }));
+    const location = await authorize(tokenRequest(await application(), { state: 'a b&c=d#e' }));
     expect(location).toMatch(/^https:\/\/game\.example\/callback#access_token=gw_\w+&state=/);
     expect(fragmentOf(location)).toMatchObject({
       token_type: 'bearer',
@@ -38,8 +38,8 @@ describe('response_type=token', () => {
   });
 
   test('RFC 6749 7: returns a key that permits only what was granted', async () => {
-    const { access_token } = fragmentOf(await allowed(asksForToken(await application())));
-    expect(await works(access_token!)).toBe(true);
+    const { access_token } = fragmentOf(await authorize(tokenRequest(await application())));
+    expect(await isAccepted(access_token!)).toBe(true);
     expect(await user.with(access_token).get('/credentials/info')).toEqual({
       status: 200,
       body: { type: 'key', scopes: ['profile:me'] },
@@ -48,17 +48,19 @@ describe('response_type=token', () => {
   });
 
   test('RFC 9700 2.1.2: can be disabled by an app', async () => {
-    const client_id = await knownApplication({ implicit_allowed: false });
-    const { location } = await browser.get(addressOf(asksForToken(client_id)));
+    const client_id = await appWithGrant({ implicit_allowed: false });
+    const { location } = await browser.get(authorizePath(tokenRequest(client_id)));
     expect(fragmentOf(location)).toMatchObject({ error: 'unauthorized_client', state: 'xyz' });
   });
 
   test('RFC 6749 4.2.2: returns no refresh token', async () => {
-    expect(fragmentOf(await allowed(asksForToken(await application())))).not.toHaveProperty('refresh_token');
+    expect(fragmentOf(await authorize(tokenRequest(await application())))).not.toHaveProperty(
+      'refresh_token',
+    );
   });
 
   const tokenFor = async (client_id: string, by = browser) =>
-    fragmentOf(await allowed(asksForToken(client_id), by)).access_token!;
+    fragmentOf(await authorize(tokenRequest(client_id), by)).access_token!;
   const liveKeysOf = (client_id: string) =>
     sql(
       `SELECT k.id FROM api_keys k JOIN oauth_grants g ON g.id = k.grant_id
@@ -72,10 +74,10 @@ describe('response_type=token', () => {
     const others = [await tokenFor(another), await tokenFor(client_id, other)];
     const { access_token: exchanged } = await tokensFor(client_id);
     const first = await tokenFor(client_id);
-    expect(await works(first)).toBe(true);
+    expect(await isAccepted(first)).toBe(true);
     const second = await tokenFor(client_id);
-    expect(await whoIs(first)).toEqual(failure(401, 'invalid key'));
-    for (const token of [second, exchanged, ...others]) expect(await works(token)).toBe(true);
+    expect(await profileWith(first)).toEqual(failure(401, 'invalid key'));
+    for (const token of [second, exchanged, ...others]) expect(await isAccepted(token)).toBe(true);
   });
 
   test('keeps one of two tokens requested at the same time', async () => {
@@ -84,13 +86,13 @@ describe('response_type=token', () => {
     for (let round = 0; round < 3; round++) {
       const locations = await Promise.all(
         Array.from({ length: 6 }, async () => {
-          const { headers } = await send('GET', addressOf(asksForToken(client_id)), {
+          const { headers } = await send('GET', authorizePath(tokenRequest(client_id)), {
             headers: cookieOf(browser),
           });
           return headers.get('location')!;
         }),
       );
-      const good = await Promise.all(locations.map((one) => works(fragmentOf(one).access_token!)));
+      const good = await Promise.all(locations.map((one) => isAccepted(fragmentOf(one).access_token!)));
       expect(good.filter(Boolean)).toHaveLength(1);
       expect(await liveKeysOf(client_id)).toHaveLength(1);
     }
@@ -109,15 +111,15 @@ describe('response_type=token', () => {
     const token = await tokenFor(client_id);
     const order = { game_id: game.id, scope: 'profile:me' };
     const { key } = (await user.with(token).post('/credentials/subkey', order)).body as { key: string };
-    expect([await works(token), await works(key)]).toEqual([true, true]);
+    expect([await isAccepted(token), await isAccepted(key)]).toEqual([true, true]);
     await used(89, token);
     forgetAll();
-    expect([await works(token), await works(key)]).toEqual([true, true]);
+    expect([await isAccepted(token), await isAccepted(key)]).toEqual([true, true]);
     await used(91, token);
     forgetAll();
-    expect(await whoIs(token)).toEqual(failure(401, 'invalid key'));
-    expect(await whoIs(key)).toEqual(failure(401, 'invalid token'));
-    expect(await works(user.key!)).toBe(true);
+    expect(await profileWith(token)).toEqual(failure(401, 'invalid key'));
+    expect(await profileWith(key)).toEqual(failure(401, 'invalid token'));
+    expect(await isAccepted(user.key!)).toBe(true);
   });
 
   test('deletes a replaced token with expired ones', async () => {
@@ -136,22 +138,24 @@ describe('response_type=token', () => {
   test('does not accept consent for codes as consent for tokens', async () => {
     const client_id = await application();
     await codeFor(client_id);
-    const { status } = await browser.get(addressOf(asksForToken(client_id)));
+    const { status } = await browser.get(authorizePath(tokenRequest(client_id)));
     expect(status).toBe(200);
     expect(await liveKeysOf(client_id)).toEqual([]);
     await browser.submit('/user/oauth', {}, 'Allow');
     expect(fragmentOf(browser.page.location)).toHaveProperty('access_token');
-    expect((await browser.get(addressOf(asksForToken(client_id)))).status).toBe(303);
-    expect((await browser.get(addressOf(asksForCode(client_id, pkce().code_challenge)))).status).toBe(303);
+    expect((await browser.get(authorizePath(tokenRequest(client_id)))).status).toBe(303);
+    expect((await browser.get(authorizePath(codeRequest(client_id, pkce().code_challenge)))).status).toBe(
+      303,
+    );
   });
 
   test('RFC 8252 7 (out of band): displays the token once, to be copied', async () => {
     const client_id = await application({ redirect_uris: [OOB] });
-    const location = await allowed(asksForToken(client_id, { redirect_uri: OOB }));
+    const location = await authorize(tokenRequest(client_id, { redirect_uri: OOB }));
     expect(location).toBe('/user/oauth/result');
     await browser.follow();
     const [, token] = /<textarea id="result"[^>]*>\s*([^<]+)</.exec(browser.page.text)!;
-    expect(await works(token!)).toBe(true);
+    expect(await isAccepted(token!)).toBe(true);
     expect(browser.page.text).toContain('<title>Copy this');
     expect(browser.words).toMatch(/^Copy this into Game <\d+> Access token /);
     expect(browser.words).toContain('It is shown only once. Don’t share it.');
@@ -163,7 +167,7 @@ describe('response_type=token', () => {
   test('RFC 8252 7 (out of band): displays a code, and returns to “Connected apps” after a cancellation', async () => {
     const client_id = await application({ redirect_uris: [OOB] });
     const { code_verifier, code_challenge } = pkce();
-    await browser.get(addressOf(asksForCode(client_id, code_challenge, { redirect_uri: OOB })));
+    await browser.get(authorizePath(codeRequest(client_id, code_challenge, { redirect_uri: OOB })));
     expect(browser.words).toContain('Then you get a code to copy into the app.');
     expect(browser.page.headers.get('content-security-policy')).toContain(`form-action 'self';`);
     await browser.submit('/user/oauth', {}, 'Allow');
@@ -173,9 +177,9 @@ describe('response_type=token', () => {
     const [, code] = /<textarea id="result"[^>]*>\s*([^<]+)</.exec(browser.page.text)!;
     const { status } = await exchange(client_id, code!, code_verifier, { redirect_uri: OOB });
     expect(status).toBe(200);
-    await browser.get(addressOf(asksForToken(client_id, { redirect_uri: OOB })));
+    await browser.get(authorizePath(tokenRequest(client_id, { redirect_uri: OOB })));
     expect((await browser.submit('/user/oauth', {}, 'Cancel')).location).toBe(ACCESS);
-    await browser.get(addressOf(asksForToken(client_id, { redirect_uri: OOB, scope: 'everything' })));
+    await browser.get(authorizePath(tokenRequest(client_id, { redirect_uri: OOB, scope: 'everything' })));
     expect(browser.page.status).toBe(400);
     expect(browser.words).not.toContain('Back to');
   });

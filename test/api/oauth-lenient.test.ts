@@ -1,11 +1,11 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Browser, withPassword } from '../support/browser';
 import {
-  addressOf,
-  allowed,
+  authorizePath,
+  authorize,
   application,
-  asksForCode,
-  asksForToken,
+  codeRequest,
+  tokenRequest,
   browser,
   CALLBACK,
   DEVICE_GRANT,
@@ -13,11 +13,11 @@ import {
   type Fields,
   form,
   fragmentOf,
-  knownApplication,
+  appWithGrant,
   pkce,
   queryOf,
   refresh,
-  rejected,
+  oauthError,
   type Tokens,
   tokensFor,
   useOauth,
@@ -40,7 +40,7 @@ beforeAll(async () => {
 describe('unknown scopes', () => {
   test('are left out of a request, and the response lists the granted ones', async () => {
     const scope = 'profile:me shop:buy openid profile:you';
-    const token = fragmentOf(await allowed(asksForToken(await application(), { scope })));
+    const token = fragmentOf(await authorize(tokenRequest(await application(), { scope })));
     expect(token.scope).toBe('profile:me');
     const client_id = await application();
     const tokens = await tokensFor(client_id, { scope });
@@ -61,27 +61,29 @@ describe('unknown scopes', () => {
   });
 
   test('alone are invalid_scope, and so is an empty list', async () => {
-    const client_id = await knownApplication();
+    const client_id = await appWithGrant();
     for (const scope of ['shop:buy', '']) {
-      const { location } = await browser.get(addressOf(asksForToken(client_id, { scope })));
+      const { location } = await browser.get(authorizePath(tokenRequest(client_id, { scope })));
       expect(fragmentOf(location)).toMatchObject({ error: 'invalid_scope', state: 'xyz' });
-      expect(await form('/oauth/device', { client_id, scope })).toMatchObject(rejected('invalid_scope'));
+      expect(await form('/oauth/device', { client_id, scope })).toMatchObject(oauthError('invalid_scope'));
     }
     const { refresh_token } = await tokensFor(client_id);
     expect(await refresh(client_id, refresh_token, { scope: 'shop:buy' })).toMatchObject(
-      rejected('invalid_scope'),
+      oauthError('invalid_scope'),
     );
   });
 
   test('do not excuse a known scope that is not registered', async () => {
-    const client_id = await knownApplication();
-    const { location } = await browser.get(addressOf(asksForToken(client_id, { scope: 'game shop:buy' })));
+    const client_id = await appWithGrant();
+    const { location } = await browser.get(
+      authorizePath(tokenRequest(client_id, { scope: 'game shop:buy' })),
+    );
     expect(fragmentOf(location)).toMatchObject({ error: 'invalid_scope' });
   });
 
   test('are rejected by a strict service', async () => {
     const scope = 'profile:me shop:buy';
-    const { status } = await strictBrowser.get(addressOf(asksForToken(await application(), { scope })));
+    const { status } = await strictBrowser.get(authorizePath(tokenRequest(await application(), { scope })));
     expect(status).toBe(400);
     expect(strictBrowser.words).toContain('a requested scope does not exist');
   });
@@ -92,17 +94,17 @@ describe('no response_type', () => {
 
   test('means token for an app that uses the implicit flow', async () => {
     const client_id = await application();
-    const location = await allowed(without(asksForToken(client_id)));
+    const location = await authorize(without(tokenRequest(client_id)));
     expect(fragmentOf(location)).toMatchObject({ token_type: 'bearer', scope: 'profile:me' });
-    expect((await browser.get(addressOf(without(asksForToken(client_id))))).status).toBe(303);
-    await browser.get(addressOf(without(asksForToken(await application()))));
+    expect((await browser.get(authorizePath(without(tokenRequest(client_id))))).status).toBe(303);
+    await browser.get(authorizePath(without(tokenRequest(await application()))));
     const cancelled = await browser.submit('/user/oauth', {}, 'Cancel');
     expect(fragmentOf(cancelled.location)).toMatchObject({ error: 'access_denied' });
   });
 
   test('is an error for any other app', async () => {
-    const client_id = await knownApplication({ implicit_allowed: false });
-    const { location } = await browser.get(addressOf(without(asksForToken(client_id))));
+    const client_id = await appWithGrant({ implicit_allowed: false });
+    const { location } = await browser.get(authorizePath(without(tokenRequest(client_id))));
     expect(queryOf(location)).toMatchObject({
       error: 'invalid_request',
       error_description: 'response_type is missing',
@@ -112,13 +114,13 @@ describe('no response_type', () => {
   test('means code if requested', async () => {
     const client_id = await application();
     const { code_verifier, code_challenge } = pkce();
-    const location = await allowed(asksForCode(client_id, code_challenge));
+    const location = await authorize(codeRequest(client_id, code_challenge));
     expect(location).toContain(`${CALLBACK}?code=`);
     expect((await exchange(client_id, queryOf(location).code!, code_verifier)).status).toBe(200);
   });
 
   test('is rejected by a strict service', async () => {
-    const { status } = await strictBrowser.get(addressOf(without(asksForToken(await application()))));
+    const { status } = await strictBrowser.get(authorizePath(without(tokenRequest(await application()))));
     expect(status).toBe(400);
     expect(strictBrowser.words).toContain('response_type is missing');
   });
@@ -130,14 +132,14 @@ describe('scopes of launchers and upload tools', () => {
     ['wharf', 'game:view profile:games'],
   ])('expands %s to %s, shown on the consent page and in the token', async (scope, real) => {
     const client_id = await application({ scopes: ['profile', 'collection', 'game'] });
-    const token = fragmentOf(await allowed(asksForToken(client_id, { scope })));
+    const token = fragmentOf(await authorize(tokenRequest(client_id, { scope })));
     expect(token.scope).toBe(real);
     expect((await tokensFor(client_id, { scope })).scope).toBe(real);
   });
 
   test('are unknown otherwise', async () => {
     const client_id = await application({ scopes: ['profile', 'collection', 'game'] });
-    const { status } = await strictBrowser.get(addressOf(asksForToken(client_id, { scope: 'itch' })));
+    const { status } = await strictBrowser.get(authorizePath(tokenRequest(client_id, { scope: 'itch' })));
     expect(status).toBe(400);
     expect(strictBrowser.words).toContain('a requested scope does not exist');
   });

@@ -3,13 +3,13 @@ import {
   codeFor,
   exchange,
   refresh,
-  rejected,
+  oauthError,
   type Tokens,
   tokensFor,
   useOauth,
   user,
-  whoIs,
-  works,
+  profileWith,
+  isAccepted,
 } from '../support/oauth';
 import { sql } from '../support/store';
 
@@ -26,8 +26,8 @@ describe('grant_type=refresh_token', () => {
     const second = body as Tokens;
     expect(status).toBe(200);
     expect(second.refresh_token).not.toBe(first.refresh_token);
-    expect(await works(second.access_token)).toBe(true);
-    expect(await works(first.access_token)).toBe(true);
+    expect(await isAccepted(second.access_token)).toBe(true);
+    expect(await isAccepted(first.access_token)).toBe(true);
   });
 
   test('RFC 6749 1.5: expires access tokens', async () => {
@@ -40,7 +40,7 @@ describe('grant_type=refresh_token', () => {
     );
     expect(hours).toEqual({ access: 1, refresh: 90 * 24 });
     await sql('UPDATE api_keys SET expires_at = now() WHERE id = $1', [key.id]);
-    expect(await whoIs(access_token)).toEqual({ status: 401, body: { errors: ['invalid key'] } });
+    expect(await profileWith(access_token)).toEqual({ status: 401, body: { errors: ['invalid key'] } });
   });
 
   test('RFC 9700 4.14.2: revokes the family of a reused refresh token', async () => {
@@ -48,11 +48,11 @@ describe('grant_type=refresh_token', () => {
     const first = await tokensFor(client_id);
     const second = (await refresh(client_id, first.refresh_token)).body as Tokens;
     const third = (await refresh(client_id, second.refresh_token)).body as Tokens;
-    for (const { access_token } of [first, second, third]) expect(await works(access_token)).toBe(true);
+    for (const { access_token } of [first, second, third]) expect(await isAccepted(access_token)).toBe(true);
     await later();
-    expect(await refresh(client_id, first.refresh_token)).toMatchObject(rejected('invalid_grant'));
-    for (const { access_token } of [first, second, third]) expect(await works(access_token)).toBe(false);
-    expect(await refresh(client_id, third.refresh_token)).toMatchObject(rejected('invalid_grant'));
+    expect(await refresh(client_id, first.refresh_token)).toMatchObject(oauthError('invalid_grant'));
+    for (const { access_token } of [first, second, third]) expect(await isAccepted(access_token)).toBe(false);
+    expect(await refresh(client_id, third.refresh_token)).toMatchObject(oauthError('invalid_grant'));
   });
 
   test('RFC 9700 4.14.2: keeps other families of the same user', async () => {
@@ -61,7 +61,7 @@ describe('grant_type=refresh_token', () => {
     await refresh(client_id, one.refresh_token);
     await later();
     await refresh(client_id, one.refresh_token);
-    expect(await works(other.access_token)).toBe(true);
+    expect(await isAccepted(other.access_token)).toBe(true);
     expect((await refresh(client_id, other.refresh_token)).status).toBe(200);
   });
 
@@ -71,11 +71,11 @@ describe('grant_type=refresh_token', () => {
     const first = await refresh(client_id, refresh_token);
     const again = await refresh(client_id, refresh_token);
     expect(again.body).toEqual(first.body);
-    expect(await works((again.body as Tokens).access_token)).toBe(true);
+    expect(await isAccepted((again.body as Tokens).access_token)).toBe(true);
     await later(9);
     expect((await refresh(client_id, refresh_token)).body).toEqual(first.body);
     await later(2);
-    expect(await refresh(client_id, refresh_token)).toMatchObject(rejected('invalid_grant'));
+    expect(await refresh(client_id, refresh_token)).toMatchObject(oauthError('invalid_grant'));
   });
 
   test('RFC 9700 4.14.2: returns the same pair to two concurrent requests', async () => {
@@ -91,14 +91,14 @@ describe('grant_type=refresh_token', () => {
     const first = await tokensFor(client_id);
     const second = (await refresh(client_id, first.refresh_token)).body as Tokens;
     await refresh(client_id, second.refresh_token);
-    expect(await refresh(client_id, first.refresh_token)).toMatchObject(rejected('invalid_grant'));
-    expect(await works(second.access_token)).toBe(false);
+    expect(await refresh(client_id, first.refresh_token)).toMatchObject(oauthError('invalid_grant'));
+    expect(await isAccepted(second.access_token)).toBe(false);
   });
 
   test('RFC 6749 10.4: rejects a token of another client', async () => {
     const [client_id, thief] = [await application(), await application()];
     const { refresh_token } = await tokensFor(client_id);
-    expect(await refresh(thief, refresh_token)).toMatchObject(rejected('invalid_grant'));
+    expect(await refresh(thief, refresh_token)).toMatchObject(oauthError('invalid_grant'));
     expect((await refresh(client_id, refresh_token)).status).toBe(200);
   });
 
@@ -119,7 +119,7 @@ describe('grant_type=refresh_token', () => {
     const { refresh_token } = await tokensFor(client_id);
     for (const scope of ['profile', 'profile:me collection:view'])
       expect(await refresh(client_id, refresh_token, { scope })).toMatchObject(
-        rejected('invalid_scope', 400, 'more than the granted scopes'),
+        oauthError('invalid_scope', 400, 'more than the granted scopes'),
       );
     expect((await refresh(client_id, refresh_token)).status).toBe(200);
   });
@@ -154,7 +154,9 @@ describe('grant_type=refresh_token', () => {
     await register(client_id, ['profile:games']);
     const { body } = await exchange(client_id, code.code, code.code_verifier);
     expect((body as Tokens).scope).toBe('profile:games');
-    expect(await exchange(client_id, none.code, none.code_verifier)).toMatchObject(rejected('invalid_grant'));
+    expect(await exchange(client_id, none.code, none.code_verifier)).toMatchObject(
+      oauthError('invalid_grant'),
+    );
   });
 
   test('RFC 9700 4.14.2: expires tokens 180 days after the sign-in, however often they were refreshed', async () => {
@@ -178,7 +180,7 @@ describe('grant_type=refresh_token', () => {
     await pass('79 days');
     const third = (await refresh(client_id, second.refresh_token)).body as Tokens;
     await pass('1 day');
-    expect(await refresh(client_id, third.refresh_token)).toMatchObject(rejected('invalid_grant'));
+    expect(await refresh(client_id, third.refresh_token)).toMatchObject(oauthError('invalid_grant'));
     expect(await days((await tokensFor(client_id)).refresh_token)).toEqual({ ends: 180, expires: 90 });
   });
 
@@ -186,7 +188,7 @@ describe('grant_type=refresh_token', () => {
     const client_id = await application();
     const { refresh_token } = await tokensFor(client_id);
     await sql('UPDATE oauth_refresh_tokens SET expires_at = now()');
-    expect(await refresh(client_id, refresh_token)).toMatchObject(rejected('invalid_grant'));
+    expect(await refresh(client_id, refresh_token)).toMatchObject(oauthError('invalid_grant'));
   });
 
   test('RFC 6749 10.4: stores no refresh token in plain text, including those for retries', async () => {

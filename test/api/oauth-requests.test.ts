@@ -1,18 +1,18 @@
 import { Browser, browserOf } from '../support/browser';
 import {
-  addressOf,
-  allowed,
+  authorizePath,
+  authorize,
   application,
   APPS,
-  asksForCode,
-  asksForToken,
+  codeRequest,
+  tokenRequest,
   browser,
   CALLBACK,
   codeFor,
   device,
   type Fields,
   fragmentOf,
-  knownApplication,
+  appWithGrant,
   OOB,
   pkce,
   queryOf,
@@ -25,7 +25,7 @@ useOauth();
 describe('GET /user/oauth', () => {
   test('RFC 6749 3.1: asks for sign-in and returns to the request', async () => {
     const client_id = await application();
-    const path = addressOf({ client_id, ...asksForToken(client_id) });
+    const path = authorizePath({ client_id, ...tokenRequest(client_id) });
     const stranger = new Browser();
     expect((await stranger.get(path)).location).toBe(`/login?return_to=${encodeURIComponent(path)}`);
     await stranger.follow();
@@ -35,7 +35,7 @@ describe('GET /user/oauth', () => {
   });
 
   test('RFC 6749 4.1.1: keeps a long state through the sign-in page', async () => {
-    const path = addressOf({ ...asksForToken(await application()), state: '"'.repeat(2700) });
+    const path = authorizePath({ ...tokenRequest(await application()), state: '"'.repeat(2700) });
     const stranger = new Browser();
     await stranger.get(path);
     await stranger.follow();
@@ -50,7 +50,7 @@ describe('GET /user/oauth', () => {
     'RFC 6749 10.15: does not redirect elsewhere after sign-in through %s',
     async (_, page, nobody, redirect_uri) => {
       const client_id = nobody ?? (await application({ redirect_uris: [redirect_uri] }));
-      const query = new URLSearchParams(asksForToken(client_id, { redirect_uri })).toString();
+      const query = new URLSearchParams(tokenRequest(client_id, { redirect_uri })).toString();
       const { status, headers } = await new Browser().get(
         `/login?return_to=${encodeURIComponent(`${page}?${query}`)}`,
       );
@@ -60,7 +60,7 @@ describe('GET /user/oauth', () => {
   );
 
   test('does not report an unknown client if the database fails', async () => {
-    const path = `/login?return_to=${encodeURIComponent(addressOf(asksForToken(await application())))}`;
+    const path = `/login?return_to=${encodeURIComponent(authorizePath(tokenRequest(await application())))}`;
     await sql('ALTER TABLE oauth_applications RENAME TO away');
     const { status } = await new Browser().get(path);
     await sql('ALTER TABLE away RENAME TO oauth_applications');
@@ -68,7 +68,7 @@ describe('GET /user/oauth', () => {
   });
 
   test('RFC 6749 3.1.2.4: shows an error for an unknown client and does not redirect', async () => {
-    const page = await browser.get(addressOf(asksForToken('nobody')));
+    const page = await browser.get(authorizePath(tokenRequest('nobody')));
     expect({ status: page.status, location: page.location }).toEqual({ status: 400, location: undefined });
     expect(browser.words).toContain('The app that sent you here is unknown');
   });
@@ -92,7 +92,7 @@ describe('GET /user/oauth', () => {
     ['a percent-encoded letter', 'https://game.example/%63allback'],
   ])('RFC 6749 3.1.2.3, RFC 9700 4.1.3: rejects a redirect URI with %s', async (_, redirect_uri) => {
     const client_id = await application();
-    const page = await browser.get(addressOf(asksForToken(client_id, { redirect_uri })));
+    const page = await browser.get(authorizePath(tokenRequest(client_id, { redirect_uri })));
     expect({ status: page.status, location: page.location }).toEqual({ status: 400, location: undefined });
     expect(browser.words).toContain('wants to send you to a redirect URI that it hasn’t registered');
     expect(page.text).not.toContain('evil');
@@ -100,22 +100,22 @@ describe('GET /user/oauth', () => {
 
   test('RFC 6749 3.1.2.3: requires a redirect URI if several are registered', async () => {
     const client_id = await application({ redirect_uris: [CALLBACK, 'https://game.example/other'] });
-    const { redirect_uri: _, ...fields } = asksForToken(client_id);
-    expect((await browser.get(addressOf(fields))).status).toBe(400);
+    const { redirect_uri: _, ...fields } = tokenRequest(client_id);
+    expect((await browser.get(authorizePath(fields))).status).toBe(400);
     expect(browser.words).toContain('sent no redirect_uri');
     const redirect_uri = 'https://game.example/other';
-    expect(await allowed({ ...fields, redirect_uri })).toContain(`${redirect_uri}#access_token=`);
+    expect(await authorize({ ...fields, redirect_uri })).toContain(`${redirect_uri}#access_token=`);
   });
 
   test('RFC 6749 3.1.2.3: allows omitting the only registered redirect URI', async () => {
     const client_id = await application();
-    const { redirect_uri: _, ...fields } = asksForToken(client_id);
-    expect(await allowed(fields)).toMatch(/^https:\/\/game\.example\/callback#access_token=/);
+    const { redirect_uri: _, ...fields } = tokenRequest(client_id);
+    expect(await authorize(fields)).toMatch(/^https:\/\/game\.example\/callback#access_token=/);
   });
 
   test('RFC 6749 3.1: ignores a parameter without a value', async () => {
-    const fields = asksForToken(await application(), { redirect_uri: '', state: '' });
-    const location = await allowed(fields);
+    const fields = tokenRequest(await application(), { redirect_uri: '', state: '' });
+    const location = await authorize(fields);
     expect(location).toMatch(/^https:\/\/game\.example\/callback#access_token=/);
     expect(fragmentOf(location)).not.toHaveProperty('state');
   });
@@ -123,29 +123,30 @@ describe('GET /user/oauth', () => {
   test('RFC 9700 4.1: does not redirect to a registered URI that runs script', async () => {
     const client_id = await application({ redirect_uris: ['javascript:alert(1)'] });
     expect(
-      (await browser.get(addressOf(asksForToken(client_id, { redirect_uri: 'javascript:alert(1)' })))).status,
+      (await browser.get(authorizePath(tokenRequest(client_id, { redirect_uri: 'javascript:alert(1)' }))))
+        .status,
     ).toBe(400);
   });
 
   test('RFC 9700 2.6: does not redirect to a registered URI without TLS', async () => {
     const client_id = await application({ redirect_uris: ['http://game.example/'] });
     expect(
-      (await browser.get(addressOf(asksForToken(client_id, { redirect_uri: 'http://game.example/' }))))
+      (await browser.get(authorizePath(tokenRequest(client_id, { redirect_uri: 'http://game.example/' }))))
         .status,
     ).toBe(400);
   });
 
   test('RFC 6749 3.1: rejects a repeated parameter', async () => {
     const client_id = await application();
-    expect((await browser.get(`${addressOf(asksForToken(client_id))}&client_id=${client_id}`)).status).toBe(
-      400,
-    );
-    expect((await browser.get(`${addressOf(asksForToken(client_id))}&state=other`)).status).toBe(400);
+    expect(
+      (await browser.get(`${authorizePath(tokenRequest(client_id))}&client_id=${client_id}`)).status,
+    ).toBe(400);
+    expect((await browser.get(`${authorizePath(tokenRequest(client_id))}&state=other`)).status).toBe(400);
   });
 
   test('RFC 6749 3.1: ignores unknown parameters', async () => {
     const client_id = await application();
-    expect((await browser.get(addressOf(asksForToken(client_id, { nonsense: '1' })))).status).toBe(200);
+    expect((await browser.get(authorizePath(tokenRequest(client_id, { nonsense: '1' })))).status).toBe(200);
   });
 
   test.each([
@@ -156,7 +157,7 @@ describe('GET /user/oauth', () => {
     ['that is a property of every object', 'constructor'],
   ])('RFC 6749 3.3: shows an error page with a way back for a scope %s', async (_, scope) => {
     const client_id = await application();
-    const page = await browser.get(addressOf(asksForToken(client_id, { scope })));
+    const page = await browser.get(authorizePath(tokenRequest(client_id, { scope })));
     expect({ status: page.status, location: page.location }).toEqual({ status: 400, location: undefined });
     expect(page.text).toMatch(/href="https:\/\/game\.example\/callback#error=invalid_scope/);
     expect(browser.words).toContain('sent a request that isn’t allowed');
@@ -165,43 +166,45 @@ describe('GET /user/oauth', () => {
 
   test('RFC 6749 3.3: allows a scope below a registered one', async () => {
     const client_id = await application({ scopes: ['profile'] });
-    expect((await browser.get(addressOf(asksForToken(client_id, { scope: 'profile:games' })))).status).toBe(
-      200,
-    );
+    expect(
+      (await browser.get(authorizePath(tokenRequest(client_id, { scope: 'profile:games' })))).status,
+    ).toBe(200);
   });
 
   test('RFC 6749 3.1.1: rejects a missing response_type', async () => {
-    const client_id = await knownApplication();
-    const { response_type: _, ...fields } = asksForToken(client_id);
-    const { location } = await browser.get(addressOf(fields));
+    const client_id = await appWithGrant();
+    const { response_type: _, ...fields } = tokenRequest(client_id);
+    const { location } = await browser.get(authorizePath(fields));
     expect(queryOf(location)).toMatchObject({ error: 'invalid_request', state: 'xyz' });
   });
 
   test('RFC 6749 3.1.1: rejects an unknown response_type', async () => {
-    const client_id = await knownApplication();
-    const { location } = await browser.get(addressOf(asksForToken(client_id, { response_type: 'id_token' })));
+    const client_id = await appWithGrant();
+    const { location } = await browser.get(
+      authorizePath(tokenRequest(client_id, { response_type: 'id_token' })),
+    );
     expect(queryOf(location)).toMatchObject({ error: 'unsupported_response_type', state: 'xyz' });
   });
 
   test('RFC 9700 4.11.2: redirects to no app before sign-in, not even with an error', async () => {
     const client_id = await application();
     const { location } = await new Browser().get(
-      addressOf(asksForToken(client_id, { response_type: 'id_token' })),
+      authorizePath(tokenRequest(client_id, { response_type: 'id_token' })),
     );
     expect(location).toMatch(/^\/login\?/);
   });
 
   test('RFC 6749 10.13: forbids framing of the consent page', async () => {
-    const { headers } = await browser.get(addressOf(asksForToken(await application())));
+    const { headers } = await browser.get(authorizePath(tokenRequest(await application())));
     expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
     expect(headers.get('x-frame-options')).toBe('DENY');
   });
 
   test('RFC 6749 10.12: ignores a decision from another site', async () => {
     const client_id = await application();
-    const forged = { ...asksForToken(client_id), decision: 'allow' };
+    const forged = { ...tokenRequest(client_id), decision: 'allow' };
     expect((await browser.post('/user/oauth', forged)).status).toBe(403);
-    await browser.get(addressOf(asksForToken(client_id)));
+    await browser.get(authorizePath(tokenRequest(client_id)));
     const fields = { ...browser.fieldsOf('/user/oauth', 'Allow') };
     expect((await browser.post('/user/oauth', fields, { 'sec-fetch-site': 'cross-site' })).status).toBe(403);
     expect(await sql('SELECT FROM oauth_grants WHERE client_id = $1', [client_id])).toEqual([]);
@@ -210,7 +213,7 @@ describe('GET /user/oauth', () => {
   test('RFC 6749 10.11, 10.14: displays the app and its scopes with all markup escaped', async () => {
     const client_id = await application();
     await browser.get(
-      addressOf(asksForToken(client_id, { scope: 'collection:view profile:me', state: '"><script>' })),
+      authorizePath(tokenRequest(client_id, { scope: 'collection:view profile:me', state: '"><script>' })),
     );
     expect(browser.words).toContain('See who you are');
     expect(browser.words).toContain('See your collections and what is in them');
@@ -233,7 +236,7 @@ describe('GET /user/oauth', () => {
     const loose = () =>
       browser.page.text.replace(/<title>.*<\/title>/, '').replaceAll(`<bdi>${name}</bdi>`, '');
     await sql('UPDATE oauth_applications SET name = $2 WHERE client_id = $1', [client_id, name]);
-    await browser.get(addressOf(asksForToken(client_id)));
+    await browser.get(authorizePath(tokenRequest(client_id)));
     expect(loose()).not.toContain('\u202e');
     const { user_code } = await device(client_id);
     await browser.get(`/user/oauth/device?code=${user_code}`);
@@ -241,10 +244,10 @@ describe('GET /user/oauth', () => {
   });
 
   test('RFC 6749 4.1.1: validates the request again with the decision', async () => {
-    await browser.get(addressOf(asksForToken(await application())));
+    await browser.get(authorizePath(tokenRequest(await application())));
     const scope = await browser.submit('/user/oauth', { scope: 'everything' }, 'Allow');
     expect({ status: scope.status, location: scope.location }).toEqual({ status: 400, location: undefined });
-    await browser.get(addressOf(asksForToken(await application())));
+    await browser.get(authorizePath(tokenRequest(await application())));
     const type = await browser.submit('/user/oauth', { response_type: 'id_token' }, 'Allow');
     expect({ status: type.status, location: type.location }).toEqual({ status: 400, location: undefined });
     expect(browser.words).toContain('response_type must be code or token');
@@ -254,16 +257,16 @@ describe('GET /user/oauth', () => {
     [
       'unsupported_response_type',
       'response_type must be code or token',
-      (id) => asksForToken(id, { response_type: 'id_token' }),
+      (id) => tokenRequest(id, { response_type: 'id_token' }),
     ],
-    ['invalid_request', 'response_type is missing', (id) => asksForToken(id, { response_type: '' })],
-    ['invalid_request', 'state is too long', (id) => asksForToken(id, { state: 'x'.repeat(4001) })],
-    ['invalid_request', 'code_challenge is missing', (id) => asksForCode(id, '')],
-    ['unauthorized_client', 'this app does not allow tokens', (id) => asksForToken(id)],
+    ['invalid_request', 'response_type is missing', (id) => tokenRequest(id, { response_type: '' })],
+    ['invalid_request', 'state is too long', (id) => tokenRequest(id, { state: 'x'.repeat(4001) })],
+    ['invalid_request', 'code_challenge is missing', (id) => codeRequest(id, '')],
+    ['unauthorized_client', 'this app does not allow tokens', (id) => tokenRequest(id)],
     [
       'invalid_scope',
       'a requested scope does not exist',
-      (id) => asksForCode(id, pkce().code_challenge, { scope: 'no:such' }),
+      (id) => codeRequest(id, pkce().code_challenge, { scope: 'no:such' }),
     ],
   ];
 
@@ -272,7 +275,7 @@ describe('GET /user/oauth', () => {
     async (error, words, asking) => {
       const client_id = await application({ implicit_allowed: false });
       const isTold = async (by = browser) => {
-        const { status, location } = await by.get(addressOf(asking(client_id)));
+        const { status, location } = await by.get(authorizePath(asking(client_id)));
         if (status === 303) return location;
         expect({ status, location }).toEqual({ status: 400, location: undefined });
         expect(by.words).toContain(words);
@@ -291,7 +294,7 @@ describe('GET /user/oauth', () => {
 
   test('RFC 9700 4.11.2: does not redirect to an app that changed while its consent page was open', async () => {
     const client_id = await application();
-    await browser.get(addressOf(asksForToken(client_id)));
+    await browser.get(authorizePath(tokenRequest(client_id)));
     await sql('UPDATE oauth_applications SET implicit_allowed = false WHERE client_id = $1', [client_id]);
     const { status, location } = await browser.submit('/user/oauth', {}, 'Allow');
     expect({ status, location }).toEqual({ status: 400, location: undefined });
@@ -300,19 +303,19 @@ describe('GET /user/oauth', () => {
 
   test('RFC 8252 7 (out of band): displays an error without a redirect', async () => {
     const client_id = await application({ redirect_uris: [OOB] });
-    const fields = asksForToken(client_id, { redirect_uri: OOB });
+    const fields = tokenRequest(client_id, { redirect_uri: OOB });
     for (const before of ['nothing', 'a grant']) {
-      const { status, location } = await browser.get(addressOf({ ...fields, response_type: 'id_token' }));
+      const { status, location } = await browser.get(authorizePath({ ...fields, response_type: 'id_token' }));
       expect({ before, status, location }).toEqual({ before, status: 400, location: undefined });
       expect(browser.words).toContain('response_type must be code or token');
       expect(browser.words).not.toContain('Back to');
-      await allowed(fields);
+      await authorize(fields);
     }
   });
 
   test('RFC 6749 4.1.1: grants nothing without a decision', async () => {
     const client_id = await application();
-    await browser.get(addressOf(asksForToken(client_id)));
+    await browser.get(authorizePath(tokenRequest(client_id)));
     const { location } = await browser.submit('/user/oauth');
     expect(fragmentOf(location)).toMatchObject({ error: 'access_denied' });
     expect(await sql('SELECT FROM oauth_grants WHERE client_id = $1', [client_id])).toEqual([]);
@@ -321,8 +324,8 @@ describe('GET /user/oauth', () => {
   test('RFC 6749 3.1: asks again after sign-in if the session expired meanwhile', async () => {
     const leaving = await make.user();
     const leaver = await browserOf(leaving);
-    const { state: _, ...fields } = asksForToken(await application());
-    await leaver.get(addressOf(fields));
+    const { state: _, ...fields } = tokenRequest(await application());
+    await leaver.get(authorizePath(fields));
     await sql('DELETE FROM sessions WHERE user_id = $1', [leaving.id]);
     const sent = { ...fields, form_token: leaver.fieldsOf('/user/oauth').form_token!, decision: 'allow' };
     const { location } = await leaver.post('/user/oauth', sent);
@@ -336,7 +339,7 @@ describe('GET /user/oauth', () => {
 
   test('RFC 6749 4.1.2.1: returns access_denied when the user cancels', async () => {
     const { code_challenge } = pkce();
-    await browser.get(addressOf(asksForCode(await application(), code_challenge)));
+    await browser.get(authorizePath(codeRequest(await application(), code_challenge)));
     const { location } = await browser.submit('/user/oauth', {}, 'Cancel');
     expect(queryOf(location)).toEqual({
       error: 'access_denied',
@@ -347,7 +350,7 @@ describe('GET /user/oauth', () => {
   });
 
   test('RFC 6749 4.2.2.1: returns access_denied for a token when the user cancels', async () => {
-    await browser.get(addressOf(asksForToken(await application())));
+    await browser.get(authorizePath(tokenRequest(await application())));
     const { location } = await browser.submit('/user/oauth', {}, 'Cancel');
     expect(fragmentOf(location)).toMatchObject({ error: 'access_denied', state: 'xyz' });
   });
@@ -356,7 +359,7 @@ describe('GET /user/oauth', () => {
     const redirect_uri = 'https://game.example/cb?lang=en';
     const client_id = await application({ redirect_uris: [redirect_uri] });
     const { code_challenge } = pkce();
-    const location = await allowed(asksForCode(client_id, code_challenge, { redirect_uri }));
+    const location = await authorize(codeRequest(client_id, code_challenge, { redirect_uri }));
     expect(queryOf(location)).toMatchObject({
       lang: 'en',
       code: expect.any(String) as string,
@@ -365,16 +368,16 @@ describe('GET /user/oauth', () => {
   });
 
   test('RFC 9700 4.12: redirects with a 303 after a form', async () => {
-    await browser.get(addressOf(asksForToken(await application())));
+    await browser.get(authorizePath(tokenRequest(await application())));
     expect((await browser.submit('/user/oauth', {}, 'Allow')).status).toBe(303);
   });
 
   test('RFC 9700 4.4.2.1 (RFC 9207): names the issuer in the response', async () => {
     const { body } = await send('GET', '/.well-known/oauth-authorization-server');
     const { issuer } = body as { issuer: string };
-    const location = await allowed(asksForToken(await application()));
+    const location = await authorize(tokenRequest(await application()));
     expect(fragmentOf(location).iss).toBe(issuer);
-    const code = await allowed(asksForCode(await application(), pkce().code_challenge));
+    const code = await authorize(codeRequest(await application(), pkce().code_challenge));
     expect(queryOf(code).iss).toBe(issuer);
   });
 });
@@ -386,9 +389,9 @@ describe('redirect URIs of native apps', () => {
     'http://127.0.0.1:65535/callback',
   ])('RFC 8252 7.3: accepts loopback at any port: %s', async (redirect_uri) => {
     const client_id = await application({ redirect_uris: ['http://127.0.0.1:3000/callback'] });
-    await browser.get(addressOf(asksForToken(client_id, { redirect_uri })));
+    await browser.get(authorizePath(tokenRequest(client_id, { redirect_uri })));
     expect(browser.words).toContain('Then you return to the program on this computer.');
-    expect(await allowed(asksForToken(client_id, { redirect_uri }))).toContain(
+    expect(await authorize(tokenRequest(client_id, { redirect_uri }))).toContain(
       `${redirect_uri}#access_token=`,
     );
   });
@@ -396,13 +399,13 @@ describe('redirect URIs of native apps', () => {
   test('RFC 8252 7.3: accepts loopback over IPv6', async () => {
     const client_id = await application({ redirect_uris: ['http://[::1]/callback'] });
     const redirect_uri = 'http://[::1]:61023/callback';
-    expect(await allowed(asksForToken(client_id, { redirect_uri }))).toContain(`${redirect_uri}#`);
+    expect(await authorize(tokenRequest(client_id, { redirect_uri }))).toContain(`${redirect_uri}#`);
   });
 
   test('RFC 9700 2.1: accepts localhost', async () => {
     const client_id = await application({ redirect_uris: ['http://localhost/callback'] });
     const redirect_uri = 'http://localhost:61023/callback';
-    expect(await allowed(asksForToken(client_id, { redirect_uri }))).toContain(`${redirect_uri}#`);
+    expect(await authorize(tokenRequest(client_id, { redirect_uri }))).toContain(`${redirect_uri}#`);
   });
 
   test.each([
@@ -415,16 +418,16 @@ describe('redirect URIs of native apps', () => {
     'http://127.0.0.1:/callback',
   ])('RFC 8252 7.3: allows only another port: %s', async (redirect_uri) => {
     const client_id = await application({ redirect_uris: ['http://127.0.0.1:3000/callback'] });
-    expect((await browser.get(addressOf(asksForToken(client_id, { redirect_uri })))).status).toBe(400);
+    expect((await browser.get(authorizePath(tokenRequest(client_id, { redirect_uri })))).status).toBe(400);
   });
 
   test('RFC 8252 7.1: accepts a private-use scheme', async () => {
     const redirect_uri = 'com.example.game:/callback';
     const client_id = await application({ redirect_uris: [redirect_uri] });
     const { code_challenge } = pkce();
-    const location = await allowed(asksForCode(client_id, code_challenge, { redirect_uri }));
+    const location = await authorize(codeRequest(client_id, code_challenge, { redirect_uri }));
     expect(location).toMatch(/^com\.example\.game:\/callback\?code=/);
-    await browser.get(addressOf(asksForToken(client_id, { redirect_uri })));
+    await browser.get(authorizePath(tokenRequest(client_id, { redirect_uri })));
     expect(browser.page.headers.get('content-security-policy')).toContain(
       "form-action 'self' com.example.game:;",
     );

@@ -1,19 +1,19 @@
 import { make, ok, sql } from '../support/store';
 import {
-  allowed,
+  authorize,
   application,
-  asksForToken,
+  tokenRequest,
   browser,
   type Fields,
   form,
   fragmentOf,
   refresh,
-  rejected,
+  oauthError,
   type Tokens,
   tokensFor,
   useOauth,
   user,
-  works,
+  isAccepted,
 } from '../support/oauth';
 import { browserOf } from '../support/browser';
 import { statementsOf } from '../support/statements';
@@ -29,26 +29,26 @@ const done = ok({});
 test('RFC 7009 2.1: revokes only an access token, immediately', async () => {
   const client_id = await application();
   const [first, other] = [await tokensFor(client_id), await tokensFor(client_id)];
-  expect(await works(first.access_token)).toBe(true);
+  expect(await isAccepted(first.access_token)).toBe(true);
   expect(await revoke(client_id, first.access_token)).toEqual(done);
-  expect(await works(first.access_token)).toBe(false);
-  expect(await works(other.access_token)).toBe(true);
+  expect(await isAccepted(first.access_token)).toBe(false);
+  expect(await isAccepted(other.access_token)).toBe(true);
   const { status, body } = await refresh(client_id, first.refresh_token);
   expect(status).toBe(200);
-  expect(await works((body as Tokens).access_token)).toBe(true);
+  expect(await isAccepted((body as Tokens).access_token)).toBe(true);
 });
 
 test('RFC 7009 2.1: revokes a refresh token with its family', async () => {
   const client_id = await application();
   const [first, other] = [await tokensFor(client_id), await tokensFor(client_id)];
   const second = (await refresh(client_id, first.refresh_token)).body as Tokens;
-  for (const { access_token } of [first, second]) expect(await works(access_token)).toBe(true);
+  for (const { access_token } of [first, second]) expect(await isAccepted(access_token)).toBe(true);
   expect(await revoke(client_id, second.refresh_token)).toEqual(done);
   for (const { access_token, refresh_token } of [first, second]) {
-    expect(await works(access_token)).toBe(false);
-    expect(await refresh(client_id, refresh_token)).toMatchObject(rejected('invalid_grant'));
+    expect(await isAccepted(access_token)).toBe(false);
+    expect(await refresh(client_id, refresh_token)).toMatchObject(oauthError('invalid_grant'));
   }
-  expect(await works(other.access_token)).toBe(true);
+  expect(await isAccepted(other.access_token)).toBe(true);
   expect((await refresh(client_id, other.refresh_token)).status).toBe(200);
 });
 
@@ -57,16 +57,16 @@ test('RFC 7009 2.1: revokes the family of a used refresh token', async () => {
   const first = await tokensFor(client_id);
   const second = (await refresh(client_id, first.refresh_token)).body as Tokens;
   expect(await revoke(client_id, first.refresh_token)).toEqual(done);
-  expect(await works(second.access_token)).toBe(false);
-  expect(await refresh(client_id, second.refresh_token)).toMatchObject(rejected('invalid_grant'));
+  expect(await isAccepted(second.access_token)).toBe(false);
+  expect(await refresh(client_id, second.refresh_token)).toMatchObject(oauthError('invalid_grant'));
 });
 
 test('RFC 7009 2.1: revokes a token of the implicit flow', async () => {
   const client_id = await application();
-  const { access_token } = fragmentOf(await allowed(asksForToken(client_id)));
-  expect(await works(access_token!)).toBe(true);
+  const { access_token } = fragmentOf(await authorize(tokenRequest(client_id)));
+  expect(await isAccepted(access_token!)).toBe(true);
   expect(await revoke(client_id, access_token!)).toEqual(done);
-  expect(await works(access_token!)).toBe(false);
+  expect(await isAccepted(access_token!)).toBe(false);
 });
 
 test.each(['access_token', 'refresh_token', 'nonsense', ''])(
@@ -76,8 +76,8 @@ test.each(['access_token', 'refresh_token', 'nonsense', ''])(
     const { access_token, refresh_token } = await tokensFor(client_id);
     expect(await revoke(client_id, access_token, { token_type_hint })).toEqual(done);
     expect(await revoke(client_id, refresh_token, { token_type_hint })).toEqual(done);
-    expect(await works(access_token)).toBe(false);
-    expect(await refresh(client_id, refresh_token)).toMatchObject(rejected('invalid_grant'));
+    expect(await isAccepted(access_token)).toBe(false);
+    expect(await refresh(client_id, refresh_token)).toMatchObject(oauthError('invalid_grant'));
   },
 );
 
@@ -87,8 +87,8 @@ test("RFC 7009 2.2: does nothing for an unknown or revoked token, another client
   for (const token of ['nonsense', 'x'.repeat(1000), access_token, refresh_token, user.key!])
     expect(await revoke(thief, token)).toEqual(done);
   expect(await revoke(client_id, user.key!)).toEqual(done);
-  expect(await works(user.key!)).toBe(true);
-  expect(await works(access_token)).toBe(true);
+  expect(await isAccepted(user.key!)).toBe(true);
+  expect(await isAccepted(access_token)).toBe(true);
   expect((await refresh(client_id, refresh_token)).status).toBe(200);
   for (let i = 0; i < 2; i++) expect(await revoke(client_id, access_token)).toEqual(done);
 });
@@ -99,9 +99,9 @@ test('RFC 7009 2.1: reports invalid requests like the token endpoint', async () 
     status: 400,
     body: { error: 'invalid_request', errors: ['client_id is required', 'token is required'] },
   });
-  expect(await revoke('nobody', 'x')).toMatchObject(rejected('invalid_client'));
+  expect(await revoke('nobody', 'x')).toMatchObject(oauthError('invalid_client'));
   expect(await form(`/oauth/revoke?token=x`, { client_id })).toMatchObject(
-    rejected('invalid_request', 400, 'send the parameters in the body'),
+    oauthError('invalid_request', 400, 'send the parameters in the body'),
   );
 });
 
@@ -124,7 +124,7 @@ test('leaves no valid token after a concurrent refresh', async () => {
       revoke(client_id, refresh_token),
     ]);
     const { access_token } = body as Partial<Tokens>;
-    if (access_token) expect(await works(access_token)).toBe(false);
+    if (access_token) expect(await isAccepted(access_token)).toBe(false);
   }
   expect(
     await sql(

@@ -15,7 +15,7 @@ import {
   useStore,
 } from '../support/store';
 import { statementsAfterCredential } from '../support/statements';
-import { blocked, hold } from '../support/locks';
+import { untilBlocked, holdLocks } from '../support/locks';
 
 useStore({ RATE_LIMIT: 'off' });
 
@@ -234,9 +234,9 @@ describe('GET /profile/games', () => {
 
   test('returns the right URL for a game created while its owner is renamed', async () => {
     const owner = await make.user();
-    const renaming = await hold(`UPDATE users SET username = 'new-' || id WHERE id = ${owner.id}`);
+    const renaming = await holdLocks(`UPDATE users SET username = 'new-' || id WHERE id = ${owner.id}`);
     const made = make.game({ owner });
-    await blocked();
+    await untilBlocked();
     await renaming.commit();
     const { slug } = await made;
     expect((await gamesOf(owner)).map(({ url }) => url)).toEqual([

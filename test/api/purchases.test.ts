@@ -10,7 +10,7 @@ import {
   useStore,
 } from '../support/store';
 import { statementsAfterCredential } from '../support/statements';
-import { blocked, hold } from '../support/locks';
+import { untilBlocked, holdLocks } from '../support/locks';
 
 useStore({ RATE_LIMIT: 'off' });
 
@@ -188,9 +188,9 @@ test('finds a purchase only by its new buyer after its buyer changes', async () 
 test('finds a purchase whose games are added while its buyer changes', async () => {
   const [before, after] = [address(), address()];
   const { id } = await make.purchase({ games: [], email: before });
-  const change = await hold(`UPDATE purchases SET email = '${after}' WHERE id = ${id}`);
+  const change = await holdLocks(`UPDATE purchases SET email = '${after}' WHERE id = ${id}`);
   const inserted = sql('INSERT INTO purchase_games (purchase_id, game_id) VALUES ($1, $2)', [id, game.id]);
-  await blocked();
+  await untilBlocked();
   await change.commit();
   await inserted;
   expect(await look({ email: before })).toEqual(none);

@@ -3,11 +3,11 @@ import { Database } from '../../src/platform/database/database';
 import { browserOf } from '../support/browser';
 import {
   ACCESS,
-  addressOf,
-  allowed,
+  authorizePath,
+  authorize,
   application,
   APPS,
-  asksForToken,
+  tokenRequest,
   browser,
   CALLBACK,
   codeFor,
@@ -17,12 +17,12 @@ import {
   fragmentOf,
   poll,
   refresh,
-  rejected,
+  oauthError,
   type Tokens,
   tokensFor,
   useOauth,
   user,
-  works,
+  isAccepted,
 } from '../support/oauth';
 import { make, sql, theApp } from '../support/store';
 import { until } from '../support/time';
@@ -32,8 +32,8 @@ useOauth();
 describe('consent', () => {
   test('is stored: the second time redirects at once, and each is an audit event', async () => {
     const client_id = await application();
-    await allowed(asksForToken(client_id));
-    const { status, location } = await browser.get(addressOf(asksForToken(client_id)));
+    await authorize(tokenRequest(client_id));
+    const { status, location } = await browser.get(authorizePath(tokenRequest(client_id)));
     expect(status).toBe(303);
     expect(fragmentOf(location).access_token).toMatch(/^gw_/);
     const events = () =>
@@ -51,31 +51,31 @@ describe('consent', () => {
 
   test('RFC 6749 3.3: is requested again for more scopes, which are marked as new', async () => {
     const client_id = await application();
-    await allowed(asksForToken(client_id));
+    await authorize(tokenRequest(client_id));
     const { status } = await browser.get(
-      addressOf(asksForToken(client_id, { scope: 'profile:me profile:games' })),
+      authorizePath(tokenRequest(client_id, { scope: 'profile:me profile:games' })),
     );
     expect(status).toBe(200);
     expect(browser.words).toMatch(/See the games you uploaded[^.]* new/);
     const { location } = await browser.submit('/user/oauth', {}, 'Allow');
     expect(fragmentOf(location).scope).toBe('profile:games profile:me');
-    expect((await browser.get(addressOf(asksForToken(client_id, { scope: 'profile:games' })))).status).toBe(
-      303,
-    );
+    expect(
+      (await browser.get(authorizePath(tokenRequest(client_id, { scope: 'profile:games' })))).status,
+    ).toBe(303);
   });
 
   test('RFC 8252 8.6: is requested again where another program could intercept the redirect URI', async () => {
     const redirect_uri = 'com.example.game:/callback';
     const client_id = await application({ redirect_uris: [redirect_uri] });
-    await allowed(asksForToken(client_id, { redirect_uri }));
-    expect((await browser.get(addressOf(asksForToken(client_id, { redirect_uri })))).status).toBe(200);
+    await authorize(tokenRequest(client_id, { redirect_uri }));
+    expect((await browser.get(authorizePath(tokenRequest(client_id, { redirect_uri })))).status).toBe(200);
   });
 
   test('applies to one user only', async () => {
     const client_id = await application();
-    await allowed(asksForToken(client_id));
+    await authorize(tokenRequest(client_id));
     const other = await browserOf(await make.user());
-    expect((await other.get(addressOf(asksForToken(client_id)))).status).toBe(200);
+    expect((await other.get(authorizePath(tokenRequest(client_id)))).status).toBe(200);
   });
 });
 
@@ -93,15 +93,15 @@ describe('revoking access', () => {
   test('RFC 9700 4.14.2: revokes every token of a grant at once', async () => {
     const client_id = await application();
     const tokens = await tokensFor(client_id);
-    const { access_token } = fragmentOf(await allowed(asksForToken(client_id)));
+    const { access_token } = fragmentOf(await authorize(tokenRequest(client_id)));
     const waiting = await codeFor(client_id);
     const { device_code, user_code } = await device(client_id);
     await decide(user_code, 'Allow');
-    expect(await works(tokens.access_token)).toBe(true);
+    expect(await isAccepted(tokens.access_token)).toBe(true);
     await revoke();
-    expect(await works(tokens.access_token)).toBe(false);
-    expect(await works(access_token!)).toBe(false);
-    expect(await refresh(client_id, tokens.refresh_token)).toMatchObject(rejected('invalid_grant'));
+    expect(await isAccepted(tokens.access_token)).toBe(false);
+    expect(await isAccepted(access_token!)).toBe(false);
+    expect(await refresh(client_id, tokens.refresh_token)).toMatchObject(oauthError('invalid_grant'));
     expect(
       await sql(
         'SELECT FROM oauth_refresh_tokens JOIN oauth_grants g ON g.id = grant_id WHERE client_id = $1',
@@ -109,10 +109,10 @@ describe('revoking access', () => {
       ),
     ).toEqual([]);
     expect(await exchange(client_id, waiting.code, waiting.code_verifier)).toMatchObject(
-      rejected('invalid_grant'),
+      oauthError('invalid_grant'),
     );
     expect((await poll(client_id, device_code)).body).toEqual({ status: 'denied' });
-    expect((await browser.get(addressOf(asksForToken(client_id)))).status).toBe(200);
+    expect((await browser.get(authorizePath(tokenRequest(client_id)))).status).toBe(200);
   });
 
   test('RFC 6749 10.3: leaves no valid token after a concurrent exchange', async () => {
@@ -124,7 +124,7 @@ describe('revoking access', () => {
       await browser.get(path);
       const [{ body }] = await Promise.all([exchange(client_id, code, code_verifier), browser.submit(path)]);
       const { access_token } = body as Partial<Tokens>;
-      if (access_token) expect(await works(access_token)).toBe(false);
+      if (access_token) expect(await isAccepted(access_token)).toBe(false);
     }
   });
 
@@ -139,7 +139,7 @@ describe('revoking access', () => {
     await other.get('/user/settings/api-keys/new');
     const { form_token } = other.fieldsOf('/user/settings/api-keys');
     expect((await other.post(path, { form_token: form_token! })).status).toBe(404);
-    expect(await works(access_token)).toBe(true);
+    expect(await isAccepted(access_token)).toBe(true);
   });
 
   test('grants nothing to an app that is deleted while the consent page is open', async () => {
@@ -163,12 +163,12 @@ describe('revoking access', () => {
   test('revokes tokens of an app whose developer is deleted', async () => {
     const client_id = await application();
     const { access_token } = await tokensFor(client_id);
-    const { access_token: implicit } = fragmentOf(await allowed(asksForToken(client_id)));
-    expect([await works(access_token), await works(implicit!)]).toEqual([true, true]);
+    const { access_token: implicit } = fragmentOf(await authorize(tokenRequest(client_id)));
+    expect([await isAccepted(access_token), await isAccepted(implicit!)]).toEqual([true, true]);
     await sql('DELETE FROM users WHERE id = (SELECT user_id FROM oauth_applications WHERE client_id = $1)', [
       client_id,
     ]);
-    await until(async () => !(await works(access_token)) && !(await works(implicit!)));
+    await until(async () => !(await isAccepted(access_token)) && !(await isAccepted(implicit!)));
   });
 
   test('revokes tokens of a deleted app', async () => {
@@ -180,8 +180,8 @@ describe('revoking access', () => {
     const { access_token, refresh_token } = await tokensFor(client_id);
     await mine.get(`${APPS}/${client_id}/delete`);
     await mine.submit(`${APPS}/${client_id}/delete`);
-    expect(await works(access_token)).toBe(false);
-    expect(await refresh(client_id, refresh_token)).toMatchObject(rejected('invalid_client'));
-    expect((await browser.get(addressOf(asksForToken(client_id)))).status).toBe(400);
+    expect(await isAccepted(access_token)).toBe(false);
+    expect(await refresh(client_id, refresh_token)).toMatchObject(oauthError('invalid_client'));
+    expect((await browser.get(authorizePath(tokenRequest(client_id)))).status).toBe(400);
   });
 });

@@ -10,14 +10,14 @@ import {
   makeCertificate,
   missingForContainers,
 } from '../support/containers';
-import { type Container, kubectlIsThere } from '../support/manifests';
+import { type Container, hasKubectl } from '../support/manifests';
 import { type Environment, environmentOf, environmentVariables, one } from '../support/overlays';
 import { freePort } from '../support/ports';
 import { hasRedis, TestRedis } from '../support/redis';
 import { runIf } from '../support/run-if';
-import { moment, until } from '../support/time';
+import { sleep, until } from '../support/time';
 
-const missing = [...missingForContainers, ...(kubectlIsThere ? [] : ['kubectl'])];
+const missing = [...missingForContainers, ...(hasKubectl ? [] : ['kubectl'])];
 const withContainers = runIf(missing.length === 0, `not installed: ${missing.join(', ')}`);
 
 const BUILT_AT = 1_700_000_000;
@@ -235,7 +235,7 @@ withContainers.describe('the image', () => {
           // The connection was refused: it has drained.
           if (!response) return;
           responses.push(response.status, response.headers.get('connection'));
-          await moment(50);
+          await sleep(50);
         }
       })();
       containers.podman('kill', '--signal=TERM', service);

@@ -19,7 +19,7 @@ let server: Server | undefined;
 afterEach(() => server?.close());
 
 /** A server that accepts TLS and then sends something else. */
-async function impostor(): Promise<string> {
+async function brokenTlsServer(): Promise<string> {
   server = createServer((socket) => {
     socket.on('error', () => undefined);
     socket.once('data', () => {
@@ -39,7 +39,7 @@ describe('TLS errors are reported in one sentence', () => {
   });
 
   test('a server that breaks the TLS handshake', async () => {
-    const problem = await problemOf(await impostor());
+    const problem = await problemOf(await brokenTlsServer());
     expect(problem).toMatch(
       /^There is no TLS with the database at 127\.0\.0\.1:\d+ \(EPROTO\): check its certificate, and sslmode and sslrootcert in DATABASE_URL\.$/,
     );

@@ -1,23 +1,23 @@
 import { Client } from 'pg';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
 import {
-  bothWays,
+  describeImports,
   databaseUrl,
-  everything,
+  allRows,
   game,
-  imported,
+  importLines,
   ndjson,
   OPERATOR_TOKEN,
   problemsOf,
   purchase,
-  salesAsKept,
-  salesByDefinition,
+  storedSales,
+  expectedSales,
   sendSmall,
   user,
 } from '../support/importing';
 import { FaultyProxy } from '../support/proxy';
 import { Actor, anonymous, failure, openApp, send, sql, useStore } from '../support/store';
-import { hold } from '../support/locks';
+import { holdLocks } from '../support/locks';
 import { until } from '../support/time';
 
 useStore({ OPERATOR_TOKEN });
@@ -56,9 +56,9 @@ beforeEach(async () => {
   await sql('TRUNCATE users, games, purchases, download_keys, collections, builds, api_keys CASCADE');
 });
 
-bothWays('partial records', () => {
+describeImports('partial records', () => {
   test('a new record reports every missing required field', async () => {
-    await imported(user(1));
+    await importLines(user(1));
     expect(
       await problemsOf(
         { type: 'user', id: 2 },
@@ -83,7 +83,7 @@ bothWays('partial records', () => {
   });
 
   test('rejects null for a required field, of an existing record too', async () => {
-    await imported(user(1));
+    await importLines(user(1));
     expect(await problemsOf({ type: 'user', id: 1, username: null })).toEqual([
       'line 1: user 1: username is required',
     ]);
@@ -101,19 +101,20 @@ bothWays('partial records', () => {
       apiKey,
       application,
     ];
-    await imported(...store);
-    const before = await everything();
+    await importLines(...store);
+    const before = await allRows();
     const keys = ['type', 'id', 'key', 'client_id'];
     const nothing = store.map((record) =>
       Object.fromEntries(
         Object.entries(record).filter(([name]) => keys.includes(name) && !(name === 'key' && 'id' in record)),
       ),
     );
-    for (const line of await imported(...nothing)) expect(line).toMatch(/ 0 new, 0 changed, \d unchanged$/);
-    expect(await everything()).toEqual(before);
+    for (const line of await importLines(...nothing))
+      expect(line).toMatch(/ 0 new, 0 changed, \d unchanged$/);
+    expect(await allRows()).toEqual(before);
 
     expect(
-      await imported(
+      await importLines(
         { type: 'user', id: 1, gamer: false },
         { type: 'game', id: 1, title: 'New title' },
         { type: 'purchase', id: 1, amount: 301 },
@@ -153,7 +154,7 @@ bothWays('partial records', () => {
         purchase_type: 'bundle',
       },
     ]);
-    expect(await salesAsKept()).toMatchObject([
+    expect(await storedSales()).toMatchObject([
       { id: 1, purchases_count: 1, earnings: { USD: 151 } },
       { id: 2, purchases_count: 1, earnings: { USD: 150 } },
     ]);
@@ -163,15 +164,15 @@ bothWays('partial records', () => {
   });
 
   test('looks up a slug among the games of the stored owner', async () => {
-    await imported(user(1), user(2), game(1), game(2, { slug: 'taken' }), game(3, { user_id: 2 }));
+    await importLines(user(1), user(2), game(1), game(2, { slug: 'taken' }), game(3, { user_id: 2 }));
     expect(
       await problemsOf({ type: 'game', id: 1, slug: 'taken' }, { type: 'game', id: 3, slug: 'taken' }),
     ).toEqual(['line 1: game 1: the slug is taken by game 2']);
   });
 
   test('two games can swap slugs', async () => {
-    await imported(user(1), game(1, { slug: 'one' }), game(2, { slug: 'two' }));
-    await imported({ type: 'game', id: 1, slug: 'two' }, { type: 'game', id: 2, slug: 'one' });
+    await importLines(user(1), game(1, { slug: 'one' }), game(2, { slug: 'two' }));
+    await importLines({ type: 'game', id: 1, slug: 'two' }, { type: 'game', id: 2, slug: 'one' });
     expect(await sql('SELECT id, slug FROM games ORDER BY id')).toEqual([
       { id: 1, slug: 'two' },
       { id: 2, slug: 'one' },
@@ -179,7 +180,7 @@ bothWays('partial records', () => {
   });
 });
 
-bothWays('deleted records', () => {
+describeImports('deleted records', () => {
   test.each<[what: string, line: object, problem: string]>([
     ['a number', { type: 'user', id: 1, deleted: 1 }, 'user 1: deleted must be true or false'],
     ['a string', { type: 'user', id: 1, deleted: 'true' }, 'user 1: deleted must be true or false'],
@@ -197,7 +198,7 @@ bothWays('deleted records', () => {
   });
 
   test('rejects the deletion of a record on which something of value depends, and says what', async () => {
-    await imported(
+    await importLines(
       ...[1, 2, 3, 4].map((id) => user(id)),
       game(1),
       game(2),
@@ -208,7 +209,7 @@ bothWays('deleted records', () => {
       downloadKey(2, { purchase_id: 2 }),
       collection(1, { user_id: 3 }),
     );
-    await imported({ type: 'purchase', id: 2, status: 'refunded' });
+    await importLines({ type: 'purchase', id: 2, status: 'refunded' });
     const erase = 'erase the person instead, with gamewharf users erase';
     const hide = 'make the game private instead, or delete those first';
     expect(await problemsOf(...[1, 2, 3, 4].map((id) => deleted('user', id)))).toEqual([
@@ -229,7 +230,7 @@ bothWays('deleted records', () => {
   });
 
   test('deletes a record with its dependents, and nothing the second time', async () => {
-    await imported(
+    await importLines(
       user(1),
       user(2, { emails: [{ email: 'a@example.com', verified: true }] }),
       game(1, { admins: [2] }),
@@ -249,7 +250,7 @@ bothWays('deleted records', () => {
     const owner = new Actor(1, 'user1', 'a-key-of-somebody');
     const friend = new Actor(2, 'user2', 'a-key-of-two');
     expect((await friend.get('/profile')).status).toBe(200);
-    expect(await imported(deleted('game', 1), deleted('user', 2))).toEqual([
+    expect(await importLines(deleted('game', 1), deleted('user', 2))).toEqual([
       'users 0 new, 0 changed, 0 unchanged, 1 deleted',
       'games 0 new, 0 changed, 0 unchanged, 1 deleted',
     ]);
@@ -267,7 +268,7 @@ bothWays('deleted records', () => {
     expect(await anonymous.get('/wharf/latest', { game_id: 1, channel_name: 'windows' })).toEqual(
       failure(404, 'invalid game'),
     );
-    expect(await imported(deleted('game', 1), deleted('user', 2))).toEqual([
+    expect(await importLines(deleted('game', 1), deleted('user', 2))).toEqual([
       'users 0 new, 0 changed, 1 unchanged, 0 deleted',
       'games 0 new, 0 changed, 1 unchanged, 0 deleted',
     ]);
@@ -276,10 +277,10 @@ bothWays('deleted records', () => {
 
   test('deletes keys, apps, collections and builds', async () => {
     const onLinux = { ...build, channel_name: 'linux' };
-    await imported(user(1), game(1), onLinux, { ...onLinux, id: 2 }, apiKey, application);
-    await imported(collection(1, { games: [{ game_id: 1 }] }), downloadKey(1));
+    await importLines(user(1), game(1), onLinux, { ...onLinux, id: 2 }, apiKey, application);
+    await importLines(collection(1, { games: [{ game_id: 1 }] }), downloadKey(1));
     expect(
-      await imported(
+      await importLines(
         { type: 'api_key', key: 'a-key-of-somebody', deleted: true },
         { type: 'oauth_application', client_id: 'companion', deleted: true },
         deleted('build', 2),
@@ -299,14 +300,14 @@ bothWays('deleted records', () => {
   });
 
   test('deletes a refunded purchase with its revoked keys, then its game, even in one stream', async () => {
-    await imported(user(1), game(1), purchase(1), downloadKey(1, { purchase_id: 1 }));
+    await importLines(user(1), game(1), purchase(1), downloadKey(1, { purchase_id: 1 }));
     expect(await problemsOf(deleted('purchase', 1))).toEqual([
       'line 1: purchase 1: is complete: refund it first',
       'line 1: purchase 1: has 1 live download key: revoke or delete them first',
     ]);
-    await imported(refunded, { type: 'download_key', id: 1, revoked_at: '2024-01-01T00:00:00Z' });
-    expect(await salesAsKept()).toMatchObject([{ id: 1, purchases_count: 0, earnings: null }]);
-    await imported(deleted('game', 1), deleted('purchase', 1), deleted('user', 1));
+    await importLines(refunded, { type: 'download_key', id: 1, revoked_at: '2024-01-01T00:00:00Z' });
+    expect(await storedSales()).toMatchObject([{ id: 1, purchases_count: 0, earnings: null }]);
+    await importLines(deleted('game', 1), deleted('purchase', 1), deleted('user', 1));
     expect([
       await ids('users'),
       await ids('games'),
@@ -316,18 +317,18 @@ bothWays('deleted records', () => {
   });
 
   test('updates counts and earnings', async () => {
-    await imported(user(1), game(1), game(2), purchase(1, { game_id: [1, 2] }), purchase(2));
-    await imported(refunded);
-    await imported(deleted('purchase', 1));
-    expect(await salesAsKept()).toEqual(await salesByDefinition());
-    expect(await salesAsKept()).toMatchObject([
+    await importLines(user(1), game(1), game(2), purchase(1, { game_id: [1, 2] }), purchase(2));
+    await importLines(refunded);
+    await importLines(deleted('purchase', 1));
+    expect(await storedSales()).toEqual(await expectedSales());
+    expect(await storedSales()).toMatchObject([
       { id: 1, purchases_count: 1, earnings: { USD: 500 } },
       { id: 2, purchases_count: 0, earnings: null },
     ]);
   });
 
   test('rejects a stream that also writes or references the record', async () => {
-    await imported(user(1), game(1), game(2));
+    await importLines(user(1), game(1), game(2));
     expect(
       await problemsOf(
         deleted('game', 1),
@@ -345,9 +346,9 @@ bothWays('deleted records', () => {
   });
 });
 
-bothWays('IDs that the service assigned', () => {
+describeImports('IDs that the service assigned', () => {
   beforeEach(async () => {
-    await imported(user(1), user(2), game(1), game(2), purchase(3_000_000), collection(3_000_000));
+    await importLines(user(1), user(2), game(1), game(2), purchase(3_000_000), collection(3_000_000));
   });
 
   const sell = async (fields: object = {}) => {
@@ -382,9 +383,9 @@ bothWays('IDs that the service assigned', () => {
     ]);
 
     const corrected = { email: 'Kate@Example.com', amount: 700, source: 'card' };
-    expect(await imported(purchase(id, corrected))).toEqual(['purchases 0 new, 1 changed, 0 unchanged']);
-    expect(await salesAsKept()).toEqual(await salesByDefinition());
-    await imported({ type: 'purchase', id, status: 'refunded' });
+    expect(await importLines(purchase(id, corrected))).toEqual(['purchases 0 new, 1 changed, 0 unchanged']);
+    expect(await storedSales()).toEqual(await expectedSales());
+    await importLines({ type: 'purchase', id, status: 'refunded' });
   });
 
   test('an imported record cannot change the text or game of a key, even of an imported one', async () => {
@@ -392,15 +393,15 @@ bothWays('IDs that the service assigned', () => {
     const as = 'was created by this service as another key or for another game';
     for (const fields of [{ key: 'other' }, { key, game_id: 2 }])
       expect(await problemsOf(downloadKey(id, fields))).toEqual([`line 1: download_key ${id}: ${as}`]);
-    await imported(downloadKey(id, { key, downloads: 5, user_id: 2 }));
+    await importLines(downloadKey(id, { key, downloads: 5, user_id: 2 }));
 
-    await imported(purchase(4_000_000, { with_key: true }));
+    await importLines(purchase(4_000_000, { with_key: true }));
     const [made] = await sql<{ id: number }>('SELECT id FROM download_keys WHERE purchase_id = 4000000');
     expect(await problemsOf(downloadKey(made!.id))).toEqual([`line 1: download_key ${made!.id}: ${as}`]);
   });
 
   test('an imported record cannot change the owner of a collection', async () => {
-    await imported(apiKey);
+    await importLines(apiKey);
     const { body } = await new Actor(1, 'owner', apiKey.key).post('/collections', {
       title: 'Mine',
       private: true,
@@ -411,29 +412,29 @@ bothWays('IDs that the service assigned', () => {
     expect(await problemsOf(collection(id, { user_id: 2 }))).toEqual([
       `line 1: collection ${id}: was created by this service for another user`,
     ]);
-    await imported(collection(id, { title: 'Renamed' }));
-    await imported(deleted('collection', id));
-    await imported(collection(id, { user_id: 2 }));
+    await importLines(collection(id, { title: 'Renamed' }));
+    await importLines(deleted('collection', id));
+    await importLines(collection(id, { user_id: 2 }));
   });
 
   test('distinguishes purchases imported without an ID from those with another ID, and matches them by reference', async () => {
     const { id: _, ...sale } = purchase(1, { reference: 'order-1' });
-    await imported(sale);
+    await importLines(sale);
     const [{ id }] = (await sql(`SELECT purchase_id AS id FROM purchase_references`)) as [{ id: number }];
     expect(await problemsOf(purchase(id, { email: 'bob@example.com' }))).toEqual([
       `line 1: purchase ${id}: was created by this service for another buyer or game`,
     ]);
-    await imported({ type: 'purchase', reference: 'order-1', email: 'bob@example.com' });
+    await importLines({ type: 'purchase', reference: 'order-1', email: 'bob@example.com' });
   });
 
   test('corrects every field of a record with an imported ID', async () => {
-    await imported(purchase(3_000_000, { game_id: 2, email: 'bob@example.com', user_id: 2 }));
-    await imported(collection(3_000_000, { user_id: 2 }), downloadKey(3_000_000));
-    await imported(downloadKey(3_000_000, { key: 'other', game_id: 2 }));
+    await importLines(purchase(3_000_000, { game_id: 2, email: 'bob@example.com', user_id: 2 }));
+    await importLines(collection(3_000_000, { user_id: 2 }), downloadKey(3_000_000));
+    await importLines(downloadKey(3_000_000, { key: 'other', game_id: 2 }));
   });
 });
 
-bothWays('references of purchases', () => {
+describeImports('references of purchases', () => {
   const { id: _, ...sale } = purchase(1);
   const sold = (reference: string, fields: object = {}) => ({ ...sale, reference, ...fields });
   const stored = () =>
@@ -443,7 +444,7 @@ bothWays('references of purchases', () => {
     );
 
   test('invalid records', async () => {
-    await imported(user(1), game(1), purchase(1, { reference: 'taken' }));
+    await importLines(user(1), game(1), purchase(1, { reference: 'taken' }));
     expect(
       await problemsOf(
         { ...sale },
@@ -468,18 +469,18 @@ bothWays('references of purchases', () => {
   });
 
   test('finds a purchase without an ID by its reference, or assigns an ID', async () => {
-    await imported(user(1), game(1));
-    expect(await imported(sold('one'), sold('two'))).toEqual(['purchases 2 new, 0 changed, 0 unchanged']);
+    await importLines(user(1), game(1));
+    expect(await importLines(sold('one'), sold('two'))).toEqual(['purchases 2 new, 0 changed, 0 unchanged']);
     const before = await stored();
     expect(before).toMatchObject([{ reference: 'one' }, { reference: 'two' }]);
-    expect(await imported(sold('one'), { type: 'purchase', reference: 'two', amount: 7 })).toEqual([
+    expect(await importLines(sold('one'), { type: 'purchase', reference: 'two', amount: 7 })).toEqual([
       'purchases 0 new, 1 changed, 1 unchanged',
     ]);
     expect(await stored()).toEqual([before[0], { ...before[1], amount: 7 }]);
-    expect(await salesAsKept()).toMatchObject([{ purchases_count: 2, earnings: { USD: 507 } }]);
-    await imported({ type: 'purchase', id: before[0]!.id, reference: 'another' });
+    expect(await storedSales()).toMatchObject([{ purchases_count: 2, earnings: { USD: 507 } }]);
+    await importLines({ type: 'purchase', id: before[0]!.id, reference: 'another' });
     expect(await stored()).toMatchObject([{ id: before[0]!.id, reference: 'another' }, { reference: 'two' }]);
-    await imported({ type: 'purchase', id: before[0]!.id, reference: null });
+    await importLines({ type: 'purchase', id: before[0]!.id, reference: null });
     expect(await sql('SELECT reference FROM purchase_references')).toEqual([{ reference: 'two' }]);
   });
 
@@ -488,9 +489,9 @@ bothWays('references of purchases', () => {
       sql<{ game_id: number; key: string }>(
         'SELECT game_id, key, account_id, purchase_email FROM download_keys ORDER BY purchase_id, game_id',
       );
-    await imported(user(1), game(1), game(2));
+    await importLines(user(1), game(1), game(2));
     const bundle = sold('bundle', { game_id: [1, 2], user_id: 1, with_key: true });
-    await imported(bundle, sold('waits', { status: 'pending', with_key: true }), sold('without'));
+    await importLines(bundle, sold('waits', { status: 'pending', with_key: true }), sold('without'));
     const made = await keys();
     const key = expect.stringMatching(/^gwdl_[\w-]{24}$/);
     const buyer = { account_id: 1, purchase_email: 'buyer@example.com' };
@@ -499,10 +500,10 @@ bothWays('references of purchases', () => {
       { game_id: 2, key, ...buyer },
     ]);
     expect(new Set(made.map(({ key }) => key)).size).toBe(2);
-    expect(await imported(bundle)).toEqual(['purchases 0 new, 0 changed, 1 unchanged']);
+    expect(await importLines(bundle)).toEqual(['purchases 0 new, 0 changed, 1 unchanged']);
     expect(await keys()).toEqual(made);
     expect(
-      await imported({ type: 'purchase', reference: 'waits', status: 'complete', with_key: true }),
+      await importLines({ type: 'purchase', reference: 'waits', status: 'complete', with_key: true }),
     ).toEqual(['purchases 0 new, 1 changed, 0 unchanged']);
     expect(await keys()).toHaveLength(3);
   });
@@ -521,37 +522,37 @@ describe('Idempotency-Key', () => {
   });
 
   test('repeats the response of the first request without a change, also to concurrent requests', async () => {
-    await imported(user(1), game(1));
+    await importLines(user(1), game(1));
     const responses = await Promise.all(Array.from({ length: 5 }, () => sendOnce('sale', purchase(1))));
     expect(responses.map(({ body }) => body)).toEqual(
       responses.map(() => expect.objectContaining({ summary: ['purchases 1 new, 0 changed, 0 unchanged'] })),
     );
-    await imported({ type: 'purchase', id: 1, status: 'refunded' });
+    await importLines({ type: 'purchase', id: 1, status: 'refunded' });
     expect(await sendOnce('sale', purchase(1))).toEqual(responses[0]);
-    expect(await salesAsKept()).toMatchObject([{ purchases_count: 0 }]);
+    expect(await storedSales()).toMatchObject([{ purchases_count: 0 }]);
   });
 
   test('can be reused after a rejected request', async () => {
     const first = await sendOnce('late', game(1));
     expect(first).toEqual(failure(400, 'line 1: game 1: user 1 does not exist'));
-    await imported(user(1));
+    await importLines(user(1));
     expect((await sendOnce('late', game(1))).status).toBe(200);
   });
 
   test('can be reused after a 503', async () => {
-    await imported(user(1), game(1));
-    const { release } = await hold('SELECT FROM games FOR UPDATE');
+    await importLines(user(1), game(1));
+    const { release } = await holdLocks('SELECT FROM games FOR UPDATE');
     expect((await sendOnce('busy', purchase(1))).status).toBe(503);
     await release();
     for (let i = 0; i < 2; i++)
       expect(await sendOnce('busy', purchase(1))).toMatchObject({
         body: { types: { purchases: { new: 1 } } },
       });
-    expect(await salesAsKept()).toMatchObject([{ purchases_count: 1 }]);
+    expect(await storedSales()).toMatchObject([{ purchases_count: 1 }]);
   });
 
   test('returns a response lost after the commit, on another replica too', async () => {
-    await imported(user(1), game(1));
+    await importLines(user(1), game(1));
     const url = await databaseUrl();
     const proxy = await FaultyProxy.before(url);
     const replica = await openApp({ OPERATOR_TOKEN, DATABASE_URL: proxy.through(url) });
@@ -572,7 +573,7 @@ describe('Idempotency-Key', () => {
       expect(await sendOnce('lost', purchase(1))).toMatchObject({
         body: { types: { purchases: { new: 1 } } },
       });
-      expect(await salesAsKept()).toMatchObject([{ purchases_count: 1 }]);
+      expect(await storedSales()).toMatchObject([{ purchases_count: 1 }]);
     } finally {
       await proxy.vanish();
       await gracefulStop(replica);
@@ -588,7 +589,7 @@ describe('Idempotency-Key', () => {
   });
 });
 
-bothWays('a game changes owner while its new owner is renamed', () => {
+describeImports('a game changes owner while its new owner is renamed', () => {
   const WAITING = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
   const names = () => sql<object>('SELECT id, user_id, owner_name FROM games ORDER BY id');
   const handedOver = [
@@ -597,12 +598,12 @@ bothWays('a game changes owner while its new owner is renamed', () => {
   ];
   /** Another transaction that began with `first`; `second` is its next step, which must not wait for the import. */
   async function beside(first: string, second: string, ...records: object[]) {
-    await imported(user(1), user(2), game(1), game(2, { user_id: 2 }));
+    await importLines(user(1), user(2), game(1), game(2, { user_id: 2 }));
     const other = new Client({ connectionString: await databaseUrl() });
     await other.connect();
     try {
       await other.query(`BEGIN; SET LOCAL lock_timeout = '200ms'; ${first}`);
-      const importing = imported(...records);
+      const importing = importLines(...records);
       importing.catch(() => undefined);
       await until(async () => (await sql(WAITING)).length > 0);
       await other.query(`${second}; COMMIT`);

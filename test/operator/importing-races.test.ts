@@ -8,19 +8,19 @@ import { WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliverie
 import { BuildChanges } from '../../src/wharf/build-changes';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
 import {
-  bothWays,
+  describeImports,
   game,
   importDirectly,
-  imported,
+  importLines,
   OPERATOR_TOKEN,
   purchase,
-  salesAsKept,
-  salesByDefinition,
+  storedSales,
+  expectedSales,
   sendImport,
   sendSmall,
   user,
 } from '../support/importing';
-import { blocked, hold } from '../support/locks';
+import { untilBlocked, holdLocks } from '../support/locks';
 import { FaultyProxy } from '../support/proxy';
 import {
   baseUrl,
@@ -41,25 +41,25 @@ useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
 
 beforeEach(async () => {
   await sql('TRUNCATE users, games, purchases, download_keys, collections CASCADE');
-  await imported(user(1), game(1));
+  await importLines(user(1), game(1));
 });
 
 const key = { type: 'download_key', id: 1, key: 'a-key', game_id: 1 };
 const summaryOf = (...summary: string[]) => ok(expect.objectContaining({ summary }));
 
 /** Users are looked up before purchases, and keys after them. */
-const holdUser = () => hold('SELECT FROM users WHERE id = 1 FOR UPDATE');
-const holdKey = () => hold('SELECT FROM download_keys WHERE id = 1 FOR UPDATE');
+const holdUser = () => holdLocks('SELECT FROM users WHERE id = 1 FOR UPDATE');
+const holdKey = () => holdLocks('SELECT FROM download_keys WHERE id = 1 FOR UPDATE');
 const otherUser = user(1, { gamer: false });
 const otherKey = { ...key, downloads: 5 };
 
-bothWays('a purchase written by another client during an import', () => {
-  afterEach(async () => expect(await salesAsKept()).toEqual(await salesByDefinition()));
+describeImports('a purchase written by another client during an import', () => {
+  afterEach(async () => expect(await storedSales()).toEqual(await expectedSales()));
 
   test('before it is looked up, results in one sale', async () => {
     const { release } = await holdUser();
     const response = sendImport([otherUser, purchase(1)]);
-    await blocked();
+    await untilBlocked();
     await sendSmall([purchase(1)]);
     await release();
     expect(await response).toEqual(
@@ -68,10 +68,10 @@ bothWays('a purchase written by another client during an import', () => {
   });
 
   test('after it was not found, results in one sale', async () => {
-    await imported(key);
+    await importLines(key);
     const { release } = await holdKey();
     const response = sendImport([purchase(1, { amount: 700 }), otherKey]);
-    await blocked();
+    await untilBlocked();
     await sendSmall([purchase(1)]);
     await release();
     expect(await response).toEqual(
@@ -80,10 +80,10 @@ bothWays('a purchase written by another client during an import', () => {
   });
 
   test('and delete before it is looked up, is created again', async () => {
-    await imported(purchase(1, { status: 'refunded' }));
+    await importLines(purchase(1, { status: 'refunded' }));
     const { release } = await holdUser();
     const response = sendImport([otherUser, purchase(1, { status: 'complete' })]);
-    await blocked();
+    await untilBlocked();
     await sendSmall([{ type: 'purchase', id: 1, deleted: true }]);
     await release();
     expect(await response).toEqual(
@@ -92,10 +92,10 @@ bothWays('a purchase written by another client during an import', () => {
   });
 
   test('and delete after it was found unchanged, stays deleted', async () => {
-    await imported(purchase(1), purchase(2), key);
+    await importLines(purchase(1), purchase(2), key);
     const { release } = await holdKey();
     const response = sendImport([purchase(1), purchase(2, { amount: 700 }), otherKey]);
-    await blocked();
+    await untilBlocked();
     await sendSmall([{ type: 'purchase', id: 1, status: 'refunded' }]);
     await sendSmall([{ type: 'purchase', id: 1, deleted: true }]);
     await release();
@@ -106,19 +106,19 @@ bothWays('a purchase written by another client during an import', () => {
   });
 
   test('and delete while it is about to be updated, is created again', async () => {
-    await imported(purchase(1, { status: 'refunded' }));
-    const { commit } = await hold('DELETE FROM purchases WHERE id = 1');
+    await importLines(purchase(1, { status: 'refunded' }));
+    const { commit } = await holdLocks('DELETE FROM purchases WHERE id = 1');
     const response = sendImport([purchase(1, { status: 'complete' })]);
-    await blocked();
+    await untilBlocked();
     await commit();
     expect(await response).toEqual(summaryOf('purchases 1 new, 0 changed, 0 unchanged'));
   });
 
   test('and refund after it was found unchanged, stays refunded', async () => {
-    await imported(purchase(1), key);
+    await importLines(purchase(1), key);
     const { release } = await holdKey();
     const response = sendImport([purchase(1), otherKey]);
-    await blocked();
+    await untilBlocked();
     await sendSmall([{ type: 'purchase', id: 1, status: 'refunded' }]);
     await release();
     await response;
@@ -126,19 +126,19 @@ bothWays('a purchase written by another client during an import', () => {
   });
 });
 
-bothWays('games whose sales an import changes', () => {
+describeImports('games whose sales an import changes', () => {
   const MOST = Number.MAX_SAFE_INTEGER;
 
   test.each([
     ['a purchase that costs more', 1, { amount: 501 }],
     ['a purchase that moves to the game', 2, { game_id: 1 }],
   ])('compares %s with what other purchases earn the game in the meantime', async (_, game_id, change) => {
-    await imported(game(2), purchase(1, { game_id }));
-    const { commit } = await hold(`SELECT FROM games WHERE id = 1 FOR NO KEY UPDATE;
+    await importLines(game(2), purchase(1, { game_id }));
+    const { commit } = await holdLocks(`SELECT FROM games WHERE id = 1 FOR NO KEY UPDATE;
       INSERT INTO game_earnings VALUES (1, 'USD', ${MOST})
       ON CONFLICT (game_id, currency) DO UPDATE SET amount = ${MOST}`);
     const response = sendImport([{ type: 'purchase', id: 1, ...change }]);
-    await blocked();
+    await untilBlocked();
     await commit();
     expect(await response).toEqual(
       failure(400, `line 1: game 1: earnings in USD would be more than ${MOST}`),
@@ -149,23 +149,23 @@ bothWays('games whose sales an import changes', () => {
     ['new', 2],
     ['changed', 1],
   ])('locks the games of a %s purchase in the order of their IDs', async (_, id) => {
-    await imported(game(2), game(3), purchase(1, { game_id: [2, 3] }));
-    const { query, release } = await hold('SELECT FROM games WHERE id = 1 FOR NO KEY UPDATE');
+    await importLines(game(2), game(3), purchase(1, { game_id: [2, 3] }));
+    const { query, release } = await holdLocks('SELECT FROM games WHERE id = 1 FOR NO KEY UPDATE');
     const response = sendImport([purchase(id, { game_id: [3, 2, 1] })]);
-    await blocked();
+    await untilBlocked();
     await query('SELECT FROM games WHERE id > 1 FOR NO KEY UPDATE NOWAIT');
     await release();
     expect(await response).toMatchObject({ status: 200 });
-    expect(await salesAsKept()).toEqual(await salesByDefinition());
+    expect(await storedSales()).toEqual(await expectedSales());
   });
 });
 
 describe('IDs', () => {
   test('an ID assigned by the service is not mistaken for a record imported in the meantime', async () => {
     // A transaction that writes purchases prevents the large import from advancing the sequence.
-    const { release } = await hold('LOCK TABLE purchases IN ROW EXCLUSIVE MODE');
+    const { release } = await holdLocks('LOCK TABLE purchases IN ROW EXCLUSIVE MODE');
     const large = importDirectly([purchase(900_000), { ...purchase(2), id: undefined, reference: 'made' }]);
-    await blocked();
+    await untilBlocked();
     const [{ last }] = (await sql('SELECT last_value AS last FROM purchases_id_seq')) as [{ last: number }];
     const given = [];
     for (let id = last; id < last + 3; id++) given.push(purchase(id, { amount: 1 }));
@@ -173,16 +173,16 @@ describe('IDs', () => {
     await release();
     await large;
     expect(await sql(`SELECT count(*) AS count FROM purchases WHERE amount = 1`)).toEqual([{ count: 3 }]);
-    expect(await salesAsKept()).toEqual(await salesByDefinition());
+    expect(await storedSales()).toEqual(await expectedSales());
   });
 
   test('a sequence never moves back, even with concurrent changes', async () => {
     // The import waits here, after it has read the sequence.
-    const { release } = await hold('ALTER SEQUENCE users_id_seq CACHE 1');
+    const { release } = await holdLocks('ALTER SEQUENCE users_id_seq CACHE 1');
     const far = sendSmall([user(9_000_000)]);
-    await blocked();
+    await untilBlocked();
     const near = importDirectly([user(900_000)]);
-    await blocked(2);
+    await untilBlocked(2);
     await release();
     expect(await far).toMatchObject({ status: 200 });
     await near;
@@ -191,7 +191,7 @@ describe('IDs', () => {
   });
 });
 
-const holdGame = () => hold('SELECT FROM games WHERE id = 1 FOR UPDATE');
+const holdGame = () => holdLocks('SELECT FROM games WHERE id = 1 FOR UPDATE');
 const statuses = (responses: { status: number }[]) => [...new Set(responses.map(({ status }) => status))];
 
 /** Sends an import on its own connection, without waiting. */
@@ -208,14 +208,14 @@ function begin(body: string): ClientRequest {
 describe('locks', () => {
   test('a large import and a small one that wait for each other both complete', async () => {
     const collection = { type: 'collection', id: 1, user_id: 1, title: 'One' };
-    await imported(collection);
+    await importLines(collection);
     const user = await holdUser();
     const small = sendSmall([{ ...collection, title: 'Two' }, otherUser, game(1, { title: 'Two' })]);
-    await blocked();
+    await untilBlocked();
     // It waits first, so that a second later the server would cancel it and not the small import.
     const large = await holdGame();
     const waiting = large.query('SELECT FROM collections WHERE id = 1 FOR UPDATE');
-    await blocked(2);
+    await untilBlocked(2);
     await user.release();
     await waiting;
     await large.release();
@@ -226,7 +226,7 @@ describe('locks', () => {
     const { headers } = await make.user({ username: 'control-client' });
     const [user, game] = [await holdUser(), await holdGame()];
     const ahead = [otherUser, { type: 'user', id: 1, display_name: 'Leaf' }].map((line) => sendSmall([line]));
-    await blocked(2);
+    await untilBlocked(2);
     // They share the next transaction, which waits for the game. Run separately, each of them would wait for it again.
     const behind = Promise.all(Array.from({ length: 40 }, (_, i) => sendSmall([purchase(i + 1)])));
     expect((await send('GET', '/profile', { headers })).status).toBe(200);
@@ -236,14 +236,14 @@ describe('locks', () => {
     // Nothing waits any longer, so an import that doesn't need the lock is processed while the game is still locked.
     expect(await sendSmall([otherUser])).toMatchObject({ status: 200 });
     await game.release();
-    await imported(purchase(1));
-    expect(await salesAsKept()).toEqual(await salesByDefinition());
+    await importLines(purchase(1));
+    expect(await storedSales()).toEqual(await expectedSales());
   });
 
   test('a client that disconnects while its import waits has imported nothing', async () => {
     const { release } = await holdGame();
     const ahead = [1, 2].map((id) => sendSmall([purchase(id)]));
-    await blocked(2);
+    await untilBlocked(2);
     const gone = begin(JSON.stringify(purchase(3)));
     const { inFlight } = theApp().get(RequestGate);
     const { short } = theApp().get(SmallImports) as unknown as { short: { waiting: Set<unknown> } };
@@ -289,12 +289,12 @@ describe('locks', () => {
   });
 
   test('a deletion that waited too long behind another is rejected and not executed', async () => {
-    await imported(purchase(1, { status: 'refunded' }), purchase(2, { status: 'refunded' }));
-    const { release } = await hold('SELECT FROM purchases WHERE id = 1 FOR UPDATE');
+    await importLines(purchase(1, { status: 'refunded' }), purchase(2, { status: 'refunded' }));
+    const { release } = await holdLocks('SELECT FROM purchases WHERE id = 1 FOR UPDATE');
     theClock().stop();
     const deletion = (id: number) => sendSmall([{ type: 'purchase', id, deleted: true }]);
     const ahead = deletion(1);
-    await blocked();
+    await untilBlocked();
     const behind = deletion(2);
     const { long } = theApp().get(SmallImports) as unknown as { long: { waiting: Set<unknown> } };
     await until(() => long.waiting.size === 1);
@@ -319,7 +319,7 @@ describe('locks', () => {
         return statusCode;
       });
     const ahead = [statusOf(begin(body(100))), statusOf(begin(body(101)))];
-    await blocked(2);
+    await untilBlocked(2);
     // None of them has waited too long, because the clock is stopped.
     theClock().stop();
     const waiting = Array.from({ length: 40 }, (_, i) => begin(body(i)));
@@ -336,7 +336,7 @@ describe('locks', () => {
   test('up to 2,000 imports may wait', async () => {
     const { release } = await holdGame();
     const ahead = [1, 2].map((id) => sendSmall([purchase(id)]));
-    await blocked(2);
+    await untilBlocked(2);
     const imports = theApp().get(SmallImports);
     const hangUp = new AbortController();
     // Not over HTTP, where this many would take long to arrive.

@@ -2,21 +2,21 @@ import * as fc from 'fast-check';
 import { Database } from '../../src/platform/database/database';
 import { SmallImports } from '../../src/operator/import/small-imports.service';
 import {
-  bothWays,
+  describeImports,
   game,
   importDirectly,
-  imported,
+  importLines,
   OPERATOR_TOKEN,
   problemsOf,
   purchase,
-  salesAsKept,
-  salesByDefinition,
+  storedSales,
+  expectedSales,
   sendImport,
   user,
   wrongAccounts,
   wrongBuyers,
 } from '../support/importing';
-import { blocked, hold } from '../support/locks';
+import { untilBlocked, holdLocks } from '../support/locks';
 import { until } from '../support/time';
 import { type HttpResponse, failure, send as ask, sql, theApp, theClock, useStore } from '../support/store';
 
@@ -28,17 +28,17 @@ beforeEach(async () => {
   await sql('TRUNCATE users, games, purchases CASCADE');
 });
 
-bothWays('sales', () => {
+describeImports('sales', () => {
   test('splits a bundle evenly, with the remainder to the lowest IDs, and follows every change', async () => {
-    await imported(user(1), game(1), game(2), game(3));
-    const kept = () => salesAsKept();
-    await imported(purchase(1, { game_id: [3, 1, 2], amount: 500 }), purchase(2, { amount: 0 }));
+    await importLines(user(1), game(1), game(2), game(3));
+    const kept = () => storedSales();
+    await importLines(purchase(1, { game_id: [3, 1, 2], amount: 500 }), purchase(2, { amount: 0 }));
     expect(await kept()).toMatchObject([
       { id: 1, purchases_count: 2, earnings: { USD: 167 } },
       { id: 2, purchases_count: 1, earnings: { USD: 167 } },
       { id: 3, purchases_count: 1, earnings: { USD: 166 } },
     ]);
-    await imported(purchase(1, { game_id: [1, 2], currency: 'JPY' }), purchase(2, { status: 'refunded' }));
+    await importLines(purchase(1, { game_id: [1, 2], currency: 'JPY' }), purchase(2, { status: 'refunded' }));
     expect(await kept()).toMatchObject([
       { id: 1, purchases_count: 1, earnings: { JPY: 250 } },
       { id: 2, purchases_count: 1, earnings: { JPY: 250 } },
@@ -47,17 +47,17 @@ bothWays('sales', () => {
   });
 
   test('does not write games whose count is unchanged', async () => {
-    await imported(user(1), game(1), game(2), purchase(1), purchase(2, { game_id: 2 }));
+    await importLines(user(1), game(1), game(2), purchase(1), purchase(2, { game_id: 2 }));
     const version = () => sql('SELECT id, xmin::text, ctid::text FROM games ORDER BY id');
     const before = await version();
-    await imported(purchase(1), purchase(2, { game_id: 2, amount: 700 }));
+    await importLines(purchase(1), purchase(2, { game_id: 2, amount: 700 }));
     expect(await version()).toEqual(before);
   });
 
   test("assigns days and months in UTC and moves a purchase's share along with its date", async () => {
-    await imported(user(1), game(1), game(2));
-    const periods = async () => (await salesAsKept()).map((one) => one.periods);
-    await imported(
+    await importLines(user(1), game(1), game(2));
+    const periods = async () => (await storedSales()).map((one) => one.periods);
+    await importLines(
       purchase(1, { game_id: [1, 2], amount: 501, created_at: '2024-03-01T00:30:00+01:00' }),
       purchase(2, { amount: 0, created_at: '2024-02-28T23:59:59Z' }),
     );
@@ -65,7 +65,7 @@ bothWays('sales', () => {
       { 'day 2024-02-28 USD': [1, 0], 'day 2024-02-29 USD': [1, 251], 'month 2024-02-01 USD': [2, 251] },
       { 'day 2024-02-29 USD': [1, 250], 'month 2024-02-01 USD': [1, 250] },
     ]);
-    await imported({ type: 'purchase', id: 1, created_at: '2024-03-01T00:00:00Z' });
+    await importLines({ type: 'purchase', id: 1, created_at: '2024-03-01T00:00:00Z' });
     expect(await periods()).toEqual([
       {
         'day 2024-02-28 USD': [1, 0],
@@ -75,17 +75,20 @@ bothWays('sales', () => {
       },
       { 'day 2024-03-01 USD': [1, 250], 'month 2024-03-01 USD': [1, 250] },
     ]);
-    await imported({ type: 'purchase', id: 1, status: 'refunded' });
+    await importLines({ type: 'purchase', id: 1, status: 'refunded' });
     expect(await periods()).toEqual([{ 'day 2024-02-28 USD': [1, 0], 'month 2024-02-01 USD': [1, 0] }, null]);
     // One free purchase less, and another one that costs more than before.
-    await imported(purchase(3, { amount: 300, created_at: '2024-02-28T00:00:00Z' }));
-    await imported({ type: 'purchase', id: 2, status: 'refunded' }, { type: 'purchase', id: 3, amount: 301 });
+    await importLines(purchase(3, { amount: 300, created_at: '2024-02-28T00:00:00Z' }));
+    await importLines(
+      { type: 'purchase', id: 2, status: 'refunded' },
+      { type: 'purchase', id: 3, amount: 301 },
+    );
     expect(await periods()).toEqual([
       { 'day 2024-02-28 USD': [1, 301], 'month 2024-02-01 USD': [1, 301] },
       null,
     ]);
-    await imported({ type: 'purchase', id: 3, amount: 0 });
-    await imported({ type: 'purchase', id: 3, status: 'refunded' });
+    await importLines({ type: 'purchase', id: 3, amount: 0 });
+    await importLines({ type: 'purchase', id: 3, status: 'refunded' });
     expect(await periods()).toEqual([null, null]);
   });
 
@@ -134,8 +137,8 @@ bothWays('sales', () => {
             else if ('status' in part) statuses.set(id, part.status);
             return { type: 'purchase', id, ...part };
           });
-          await imported(...(i === 0 ? store : []), ...records);
-          expect(await salesAsKept()).toEqual(await salesByDefinition());
+          await importLines(...(i === 0 ? store : []), ...records);
+          expect(await storedSales()).toEqual(await expectedSales());
         }
       }),
       { numRuns: 25 },
@@ -147,11 +150,11 @@ bothWays('sales', () => {
     expect(await problemsOf(user(1), game(1), purchase(1, { amount }), purchase(2, { amount }))).toEqual([
       'line 3: game 1: earnings in USD would be more than 9007199254740991',
     ]);
-    await imported(user(1), game(1), purchase(1, { amount }));
+    await importLines(user(1), game(1), purchase(1, { amount }));
     expect(await problemsOf(purchase(2, { amount: 1 }))).toEqual([
       'line 1: game 1: earnings in USD would be more than 9007199254740991',
     ]);
-    await imported(purchase(2, { amount: 1, currency: 'EUR' }), purchase(3, { amount: 0 }));
+    await importLines(purchase(2, { amount: 1, currency: 'EUR' }), purchase(3, { amount: 0 }));
   });
 });
 
@@ -278,7 +281,7 @@ describe('concurrent clients', () => {
         await sql('TRUNCATE users, games, purchases CASCADE');
         // IDs that the service assigns must not collide with those of the test.
         await sql(`SELECT setval('purchases_id_seq', greatest(last_value, 10000)) FROM purchases_id_seq`);
-        await imported(user(1), user(2), ...GAMES.map((id) => game(id)));
+        await importLines(user(1), user(2), ...GAMES.map((id) => game(id)));
         const large = async () => {
           for (const title of ['first', 'second'])
             await importDirectly([
@@ -290,7 +293,7 @@ describe('concurrent clients', () => {
           Promise.all(all.map((steps, sender) => runSender(sender, steps))),
           large(),
         ]);
-        expect(await salesAsKept()).toEqual(await salesByDefinition());
+        expect(await storedSales()).toEqual(await expectedSales());
         expect(await wrongBuyers()).toEqual([]);
         expect(await wrongAccounts()).toEqual([]);
         const stored = await sql<{ name: string }>(
@@ -316,7 +319,7 @@ describe('concurrent clients', () => {
   }, 120_000);
 
   test('share transactions for single-record requests, each with its own response', async () => {
-    await imported(user(1), game(1));
+    await importLines(user(1), game(1));
     const transactions = async () =>
       (await sql<{ count: number }>(`SELECT count(DISTINCT xmin::text) AS count FROM purchases`))[0]!.count;
     const { short } = theApp().get(SmallImports) as unknown as {
@@ -340,16 +343,16 @@ describe('concurrent clients', () => {
     });
     expect(responses[59]).toEqual(failure(400, 'line 1: purchase 60: game 9 does not exist'));
     expect(await transactions()).toBeLessThan(10);
-    expect(await salesAsKept()).toEqual(await salesByDefinition());
-    expect(await salesAsKept()).toMatchObject([{ purchases_count: 54, earnings: { USD: 54 * 500 } }]);
+    expect(await storedSales()).toEqual(await expectedSales());
+    expect(await storedSales()).toMatchObject([{ purchases_count: 54, earnings: { USD: 54 * 500 } }]);
   });
 
   test('do not delay a lone client, whose records take one transaction each', async () => {
-    await imported(user(1), game(1), purchase(1));
+    await importLines(user(1), game(1), purchase(1));
     const connections = jest.spyOn(theApp().get(Database), 'connection');
     try {
-      await imported(purchase(2));
-      await imported(purchase(2, { amount: 700 }));
+      await importLines(purchase(2));
+      await importLines(purchase(2, { amount: 700 }));
       expect(await problemsOf(purchase(3, { game_id: 9 }))).toEqual([
         'line 1: purchase 3: game 9 does not exist',
       ]);
@@ -357,11 +360,11 @@ describe('concurrent clients', () => {
     } finally {
       connections.mockRestore();
     }
-    expect(await salesAsKept()).toMatchObject([{ purchases_count: 2, earnings: { USD: 1200 } }]);
+    expect(await storedSales()).toMatchObject([{ purchases_count: 2, earnings: { USD: 1200 } }]);
   });
 
   test('write the same record once', async () => {
-    await imported(user(1), game(1));
+    await importLines(user(1), game(1));
     const responses = await Promise.all(
       Array.from({ length: 20 }, (_, i) => send(purchase(1, { amount: 100 + i }))),
     );
@@ -370,11 +373,11 @@ describe('concurrent clients', () => {
       ({ body }) => (body as { types: { purchases: { new: number } } }).types.purchases.new,
     );
     expect(made.filter((count) => count === 1)).toHaveLength(1);
-    expect(await salesAsKept()).toEqual(await salesByDefinition());
+    expect(await storedSales()).toEqual(await expectedSales());
   });
 
   test('cannot swap names between requests', async () => {
-    await imported(user(1, { username: 'one' }), user(2, { username: 'two' }));
+    await importLines(user(1, { username: 'one' }), user(2, { username: 'two' }));
     const responses = await Promise.all([
       send({ type: 'user', id: 1, username: 'two' }),
       send({ type: 'user', id: 2, username: 'one' }),
@@ -383,14 +386,14 @@ describe('concurrent clients', () => {
   });
 
   test('can sell a game while a large import writes another', async () => {
-    await imported(user(1), game(1), game(2));
-    const { commit } = await hold(`UPDATE games SET title = 'held' WHERE id = 1`);
+    await importLines(user(1), game(1), game(2));
+    const { commit } = await holdLocks(`UPDATE games SET title = 'held' WHERE id = 1`);
     const behind = sendImport([purchase(1)]);
-    await blocked();
+    await untilBlocked();
     // While the game is still locked.
     expect((await sendImport([purchase(2, { game_id: 2 })])).status).toBe(200);
     await commit();
     expect([200, 503]).toContain((await behind).status);
-    expect(await salesAsKept()).toEqual(await salesByDefinition());
+    expect(await storedSales()).toEqual(await expectedSales());
   });
 });

@@ -1,11 +1,11 @@
-import { bothWays, game, imported, OPERATOR_TOKEN, problemsOf, user } from '../support/importing';
+import { describeImports, game, importLines, OPERATOR_TOKEN, problemsOf, user } from '../support/importing';
 import { sql, useStore } from '../support/store';
 
 useStore({ OPERATOR_TOKEN });
 
 beforeEach(async () => {
   await sql('TRUNCATE users, games CASCADE');
-  await imported(user(1), game(1));
+  await importLines(user(1), game(1));
 });
 
 const MD5 = '0cc175b9c0f1b6a831c399e269772661';
@@ -24,10 +24,10 @@ const build = (fields: object = {}) => ({
   ...fields,
 });
 
-bothWays('uploads', () => {
+describeImports('uploads', () => {
   test('stores a file with its key, size and MD5', async () => {
     const file = { key: 'moon/moon 1+2.zip', size: 42, md5_hash: MD5.toUpperCase() };
-    expect(await imported(upload({ file, traits: ['p_windows', 'demo'], upload_type: 'mod' }))).toEqual([
+    expect(await importLines(upload({ file, traits: ['p_windows', 'demo'], upload_type: 'mod' }))).toEqual([
       'uploads 1 new, 0 changed, 0 unchanged',
     ]);
     expect(
@@ -43,15 +43,15 @@ bothWays('uploads', () => {
         md5_hash: MD5,
       },
     ]);
-    expect(await imported(upload({ file }))).toEqual(['uploads 0 new, 0 changed, 1 unchanged']);
+    expect(await importLines(upload({ file }))).toEqual(['uploads 0 new, 0 changed, 1 unchanged']);
   });
 
   test('a partial record keeps absent fields and can replace the file of an upload with a channel', async () => {
-    await imported(upload({ file: { url: 'https://cdn.example.com/a.zip', size: 1 }, position: 3 }));
-    expect(await imported({ type: 'upload', id: 1, position: 4 })).toEqual([
+    await importLines(upload({ file: { url: 'https://cdn.example.com/a.zip', size: 1 }, position: 3 }));
+    expect(await importLines({ type: 'upload', id: 1, position: 4 })).toEqual([
       'uploads 0 new, 1 changed, 0 unchanged',
     ]);
-    await imported({ type: 'upload', id: 1, file: null, channel_name: 'windows' });
+    await importLines({ type: 'upload', id: 1, file: null, channel_name: 'windows' });
     expect(
       await sql(
         'SELECT position, file_url, size, channel_name, updated_at > created_at AS updated FROM uploads',
@@ -62,7 +62,7 @@ bothWays('uploads', () => {
   const oneSource = 'upload 1: exactly one of file, channel_name, external_url is required';
 
   test('a partial record cannot leave two sources or none', async () => {
-    await imported(upload({ channel_name: 'windows' }));
+    await importLines(upload({ channel_name: 'windows' }));
     expect(await problemsOf({ type: 'upload', id: 1, external_url: 'https://example.com/' })).toEqual([
       `line 1: ${oneSource}`,
     ]);
@@ -100,20 +100,20 @@ bothWays('uploads', () => {
   });
 
   test('a build has a file and the time of its last change', async () => {
-    await imported(build(), upload({ channel_name: 'windows' }));
+    await importLines(build(), upload({ channel_name: 'windows' }));
     expect(await sql('SELECT size, updated_at FROM builds')).toEqual([{ size: null, updated_at: null }]);
-    await imported({ type: 'build', id: 1, file: { key: 'moon/1.zip', size: 7 } });
+    await importLines({ type: 'build', id: 1, file: { key: 'moon/1.zip', size: 7 } });
     expect(
       await sql('SELECT file_key, size, md5_hash, updated_at IS NOT NULL AS updated FROM builds'),
     ).toEqual([{ file_key: 'moon/1.zip', size: 7, md5_hash: null, updated: true }]);
   });
 
   test('an upload is deleted with its game or on its own', async () => {
-    await imported(build(), upload({ channel_name: 'windows' }), upload({ id: 2, channel_name: 'linux' }));
-    expect(await imported({ type: 'upload', id: 2, deleted: true })).toEqual([
+    await importLines(build(), upload({ channel_name: 'windows' }), upload({ id: 2, channel_name: 'linux' }));
+    expect(await importLines({ type: 'upload', id: 2, deleted: true })).toEqual([
       'uploads 0 new, 0 changed, 0 unchanged, 1 deleted',
     ]);
-    await imported({ type: 'game', id: 1, deleted: true });
+    await importLines({ type: 'game', id: 1, deleted: true });
     expect(await sql('SELECT FROM uploads')).toEqual([]);
   });
 });
@@ -122,5 +122,5 @@ test('a large import writes uploads', async () => {
   const records = Array.from({ length: 12_000 }, (_, i) =>
     upload({ id: i + 1, external_url: 'https://example.com/' }),
   );
-  expect(await imported(...records)).toEqual(['uploads 12000 new, 0 changed, 0 unchanged']);
+  expect(await importLines(...records)).toEqual(['uploads 12000 new, 0 changed, 0 unchanged']);
 });

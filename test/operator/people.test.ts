@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import { Audit } from '../../src/auth/audit';
 import { addCommands } from '../../src/commands/program';
 import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
-import { imported, OPERATOR_TOKEN, problemsOf } from '../support/importing';
+import { importLines, OPERATOR_TOKEN, problemsOf } from '../support/importing';
 import {
   type Actor,
   anonymous,
@@ -526,7 +526,7 @@ test('an erased user whom an import fills in again is erased again', async () =>
     password: 'sesame',
     gamer: false,
   };
-  await imported({ type: 'user', id, ...filled });
+  await importLines({ type: 'user', id, ...filled });
   const { body } = await operator.post(`/operator/users/${id}/erase`);
   expect(body).toMatchObject({ erased: { users: 1 } });
   expect(await sql('SELECT * FROM users WHERE id = $1', [id])).toEqual([
@@ -538,7 +538,7 @@ test('an erased user whom an import fills in again is erased again', async () =>
       gamer: true,
     }),
   ]);
-  await imported({ type: 'user', id, password: 'sesame' });
+  await importLines({ type: 'user', id, password: 'sesame' });
   expect((await operator.post(`/operator/users/${id}/erase`)).body).toMatchObject({ erased: { users: 1 } });
   expect((await operator.post(`/operator/users/${id}/erase`)).body).toMatchObject({ erased: { users: 0 } });
 });
@@ -549,7 +549,7 @@ test('the names of erased users are reserved', async () => {
     expect(await problemsOf({ type: 'user', id, username })).toEqual([
       `line 1: user ${id}: username is reserved for the erased user 7`,
     ]);
-  await imported({ type: 'user', id, username: `erased-${id}` });
+  await importLines({ type: 'user', id, username: `erased-${id}` });
 });
 
 test('the email address of erased buyers is reserved', async () => {

@@ -2,15 +2,15 @@ import * as fc from 'fast-check';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { metric } from '../support/metric';
 import {
-  imported,
+  importLines,
   OPERATOR_TOKEN,
   purchase,
-  salesAsKept,
-  salesByDefinition,
+  storedSales,
+  expectedSales,
   wrongAccounts,
   wrongBuyers,
 } from '../support/importing';
-import { blocked, hold } from '../support/locks';
+import { untilBlocked, holdLocks } from '../support/locks';
 import {
   type Actor,
   type HttpResponse,
@@ -93,12 +93,12 @@ const count = async (table: string) =>
   (await sql<{ count: number }>(`SELECT count(*)::int AS count FROM ${table}`))[0]!.count;
 
 /** Runs requests that must not change anything. */
-async function nothingIsSold<T>(work: () => Promise<T>): Promise<T> {
+async function expectNoSale<T>(work: () => Promise<T>): Promise<T> {
   const all = async () => ({
     purchases: await count('purchases'),
     keys: await count('download_keys'),
     references: await count('purchase_references'),
-    kept: await salesAsKept(),
+    kept: await storedSales(),
   });
   const before = await all();
   const result = await work();
@@ -107,14 +107,14 @@ async function nothingIsSold<T>(work: () => Promise<T>): Promise<T> {
 }
 
 const expectExact = async () => {
-  expect(await salesAsKept()).toEqual(await salesByDefinition());
+  expect(await storedSales()).toEqual(await expectedSales());
   expect(await wrongBuyers()).toEqual([]);
   expect(await wrongAccounts()).toEqual([]);
 };
 
 describe('rejects', () => {
   test('clients without an operator token, before it reads the body', () =>
-    nothingIsSold(async () => {
+    expectNoSale(async () => {
       const body = '{';
       const headers = { 'content-type': 'application/json' };
       for (const path of ['/operator/purchases', '/operator/purchases/x/refund']) {
@@ -129,7 +129,7 @@ describe('rejects', () => {
     }));
 
   test('a sale with missing fields, listing all of them', () =>
-    nothingIsSold(async () => {
+    expectNoSale(async () => {
       expect(await post('/operator/purchases', {})).toEqual(
         failure(
           400,
@@ -184,13 +184,13 @@ describe('rejects', () => {
     [{ created_at: '2026-02-29T00:00:00Z' }, TIME],
     [{ created_at: 'yesterday' }, TIME],
   ])('%j', (fields, problem) =>
-    nothingIsSold(async () => {
+    expectNoSale(async () => {
       expect(await sell(fields)).toEqual(failure(400, problem));
     }),
   );
 
   test('a missing game or account, in this order', () =>
-    nothingIsSold(async () => {
+    expectNoSale(async () => {
       const none = [0, 2 ** 40, '9007199254740993'];
       for (const id of none) {
         expect(await sell({ game_id: id, user_id: id })).toEqual(failure(404, 'invalid game'));
@@ -200,7 +200,7 @@ describe('rejects', () => {
     }));
 
   test('an account without an email address, and an email address verified by another account', () =>
-    nothingIsSold(async () => {
+    expectNoSale(async () => {
       expect(await sell({ user_id: stranger.id, email: undefined })).toEqual(
         failure(400, 'email is required, as the user has verified no address'),
       );
@@ -212,7 +212,7 @@ describe('rejects', () => {
   test('a sale whose earnings would exceed the range of a number', async () => {
     const rich = await make.game({ owner });
     await sold({ game_id: rich.id, amount: Number.MAX_SAFE_INTEGER, currency: 'CHF' });
-    await nothingIsSold(async () => {
+    await expectNoSale(async () => {
       expect(await sell({ game_id: [rich.id, one.id], amount: 2, currency: 'CHF' })).toEqual(
         failure(400, 'amount would bring the earnings of a game above 9007199254740991'),
       );
@@ -220,7 +220,7 @@ describe('rejects', () => {
   });
 
   test('a refund of a missing purchase', () =>
-    nothingIsSold(async () => {
+    expectNoSale(async () => {
       for (const id of [0, 2 ** 40, '9223372036854775807'])
         expect(await refund(id as number)).toEqual(failure(404, 'invalid purchase'));
       expect(await refund('x' as never)).toEqual(failure(400, 'purchase_id must be an integer'));
@@ -319,7 +319,7 @@ describe('sells', () => {
     const { purchase, download_keys } = await sold({ game_id: [high.id, low.id], amount: 501 });
     expect(purchase).toMatchObject({ purchase_type: 'bundle', game_id: [low.id, high.id], price: '$5.01' });
     expect(download_keys.map(({ game_id }) => game_id)).toEqual([low.id, high.id]);
-    const kept = await salesAsKept();
+    const kept = await storedSales();
     expect(kept.filter(({ id }) => id === low.id || id === high.id)).toMatchObject([
       { id: low.id, purchases_count: 1, earnings: { USD: 251 } },
       { id: high.id, purchases_count: 1, earnings: { USD: 250 } },
@@ -365,7 +365,7 @@ describe('sells', () => {
 
   test('without ID collisions with concurrent imports', async () => {
     const { purchase: before } = await sold();
-    await imported(
+    await importLines(
       purchase(before.id + 1, { game_id: one.id }),
       purchase(before.id + 3, { game_id: one.id }),
     );
@@ -399,7 +399,7 @@ describe('once', () => {
     const first = await sold(fields);
     const keyless = { reference: 'keyless', with_key: false };
     const second = await sold(keyless);
-    await nothingIsSold(async () => {
+    await expectNoSale(async () => {
       expect(await sold(fields)).toEqual(first);
       expect(await sold({ ...fields, game_id: [one.id, other.id] })).toEqual(first);
       expect(await sold(keyless)).toEqual(second);
@@ -416,7 +416,7 @@ describe('once', () => {
     const { purchase } = await sold(fields);
     const aSecondLater = new Date(Date.parse(purchase.created_at as string) + 1000).toISOString();
     const another = 'reference `mine` is another sale';
-    await nothingIsSold(async () => {
+    await expectNoSale(async () => {
       const changes: [Fields, ...string[]][] = [
         [{ amount: 500 }, 'amount'],
         [{ currency: 'EUR', amount: 1, source: 'card' }, 'currency', 'amount', 'source'],
@@ -468,7 +468,7 @@ describe('once', () => {
   test('per Idempotency-Key, with or without a reference', async () => {
     const key = { 'idempotency-key': 'sale 1' };
     const first = await sold({}, key);
-    await nothingIsSold(async () => {
+    await expectNoSale(async () => {
       expect(await sold({}, key)).toEqual(first);
       expect(await sell({ amount: 1 }, key)).toEqual(
         failure(400, 'Idempotency-Key was used with other parameters'),
@@ -478,7 +478,7 @@ describe('once', () => {
     const now = [{ user_id: buyer.id, email: 'moved@example.com' }, { 'idempotency-key': 'sale 2' }] as const;
     const second = await sold(...now);
     await sql(`INSERT INTO user_emails VALUES ($1, 'moved@example.com', true)`, [stranger.id]);
-    await nothingIsSold(async () => {
+    await expectNoSale(async () => {
       expect((await sell(now[0])).status).toBe(400);
       expect(await sold(...now)).toEqual(second);
       expect((await sell({ ...now[0], amount: 1 }, now[1])).status).toBe(400);
@@ -498,7 +498,7 @@ describe('refunds', () => {
     const { id } = sale.purchase;
     const refunded = ok({ purchase: { ...sale.purchase, status: 'refunded' } });
     expect(await refund(id)).toEqual(refunded);
-    await nothingIsSold(async () => {
+    await expectNoSale(async () => {
       expect(await refund(id)).toEqual(refunded);
       expect(await refund(id, { keep_keys: true })).toEqual(refunded);
     });
@@ -544,7 +544,7 @@ describe('refunds', () => {
     const game = await make.game({ owner });
     const { purchase } = await sold({ game_id: game.id, amount: 0 });
     await refund(purchase.id);
-    expect((await salesAsKept()).find(({ id }) => id === game.id)).toMatchObject({
+    expect((await storedSales()).find(({ id }) => id === game.id)).toMatchObject({
       purchases_count: 0,
       earnings: null,
       periods: null,
@@ -553,7 +553,7 @@ describe('refunds', () => {
   });
 
   test('an incomplete sale, without subtracting what was never earned', async () => {
-    await imported(purchase(7001, { game_id: one.id, status: 'pending' }));
+    await importLines(purchase(7001, { game_id: one.id, status: 'pending' }));
     expect(await refund(7001)).toMatchObject(
       ok({ purchase: { id: 7001, status: 'refunded', reference: null } }),
     );
@@ -578,9 +578,9 @@ describe('during concurrent writes', () => {
 
   test('a sale with the reference of a purchase being deleted is rejected temporarily, then sold', async () => {
     const gone = await refunded({ reference: 'deleted' });
-    const { query, commit } = await hold('LOCK TABLE purchases');
+    const { query, commit } = await holdLocks('LOCK TABLE purchases');
     const response = sell({ reference: 'deleted' });
-    await blocked();
+    await untilBlocked();
     await query(`DELETE FROM purchases WHERE id = ${gone}`);
     await commit();
     expect(await response).toEqual(failure(503, 'service unavailable'));
@@ -589,9 +589,9 @@ describe('during concurrent writes', () => {
 
   test('a purchase being deleted is not refunded', async () => {
     const gone = await refunded();
-    const { commit } = await hold(`DELETE FROM purchases WHERE id = ${gone}`);
+    const { commit } = await holdLocks(`DELETE FROM purchases WHERE id = ${gone}`);
     const response = refund(gone);
-    await blocked();
+    await untilBlocked();
     await commit();
     expect(await response).toEqual(failure(404, 'invalid purchase'));
   });
@@ -600,9 +600,9 @@ describe('during concurrent writes', () => {
     const games = [await make.game({ owner }), await make.game({ owner }), await make.game({ owner })];
     const [low, ...others] = games.map(({ id }) => id);
     const inOrder = async (ask: () => Promise<HttpResponse>) => {
-      const { query, release } = await hold(`SELECT FROM games WHERE id = ${low} FOR UPDATE`);
+      const { query, release } = await holdLocks(`SELECT FROM games WHERE id = ${low} FOR UPDATE`);
       const response = ask();
-      await blocked();
+      await untilBlocked();
       await query(`SELECT FROM games WHERE id IN (${others.join()}) FOR UPDATE NOWAIT`);
       await release();
       expect((await response).status).toBe(200);
@@ -635,7 +635,7 @@ describe('during concurrent writes', () => {
       await fail(4);
       const { purchase } = await sold({ source });
       expect(await attempts(4)).toBe(5);
-      await nothingIsSold(async () => {
+      await expectNoSale(async () => {
         await fail(9);
         expect((await sell({ source })).status).toBe(source === '40P01' ? 503 : 500);
         expect(await attempts(9)).toBe(5);
@@ -650,14 +650,14 @@ describe('during concurrent writes', () => {
 
     test.each(['23514', '57014'])('with %s are not retried', async (source) => {
       await fail(9);
-      await nothingIsSold(() => sell({ source }));
+      await expectNoSale(() => sell({ source }));
       expect(await attempts(9)).toBe(1);
     });
   });
 });
 
 /** Retries as the guide tells clients: 503 means that nothing was written, and when to retry. */
-async function patiently(ask: () => Promise<HttpResponse>): Promise<HttpResponse> {
+async function withRetries(ask: () => Promise<HttpResponse>): Promise<HttpResponse> {
   for (let attempt = 1; ; attempt++) {
     const response = await ask();
     if (response.status !== 503 || attempt === 100) return response;
@@ -685,16 +685,16 @@ test('counts and earnings are exact after any concurrent mixture', async () => {
           steps.map(async (step) => {
             if (step.kind === 'refund') {
               if (known.length === 0) return 200;
-              return (await patiently(() => refund(known[step.nth % known.length]!))).status;
+              return (await withRetries(() => refund(known[step.nth % known.length]!))).status;
             }
             const { kind: _, ...fields } = step;
-            const { status, body } = await patiently(() => sell(fields));
+            const { status, body } = await withRetries(() => sell(fields));
             if (status === 200) known.push((body as Sold).purchase.id);
             return status;
           }),
         );
         expect(statuses.filter((status) => !allowed.has(status))).toEqual([]);
-        expect(await salesAsKept()).toEqual(await salesByDefinition());
+        expect(await storedSales()).toEqual(await expectedSales());
       },
     ),
     { numRuns: 12 },

@@ -12,8 +12,8 @@ import { addCommands } from '../../src/commands/program';
 import {
   OPERATOR_TOKEN,
   purchase,
-  salesAsKept,
-  salesByDefinition,
+  storedSales,
+  expectedSales,
   sendSmall,
   wrongAccounts,
   wrongBuyers,
@@ -214,7 +214,7 @@ test("sells at the game's own price or another and prints it", async () => {
   expect(await sell('--reference', 'order-7', '--price', '1')).toBe(
     'Nothing was changed: reference `order-7` is another sale; amount differs.',
   );
-  expect(await salesAsKept()).toEqual(await salesByDefinition());
+  expect(await storedSales()).toEqual(await expectedSales());
   expect(await wrongBuyers()).toEqual([]);
 });
 
@@ -244,7 +244,7 @@ test('lists and refunds purchases', async () => {
     new RegExp(`^${id} .* refunded`, 'm'),
   );
   expect(await gamewharf(['refund', '--keep-keys'], id!)).toContain('Its download keys stay valid.');
-  expect(await salesAsKept()).toEqual(await salesByDefinition());
+  expect(await storedSales()).toEqual(await expectedSales());
 });
 
 test('creates a key for an email address or an account and prints it', async () => {
@@ -401,7 +401,7 @@ test('recounts purchases imported by an older replica and leaves correct games u
   await sql(`INSERT INTO sales_periods VALUES ($1, 'day', '2019-05-31', 'USD', 1, 250)`, [three!.id]);
   expect(await gamewharf(['sales', 'recount'])).toBe('Corrected the totals of 3 games.');
   const periods = (rows: Record<string, unknown>[]) => rows.map((row) => row.periods);
-  expect(periods(await salesAsKept())).toEqual(periods(await salesByDefinition()));
+  expect(periods(await storedSales())).toEqual(periods(await expectedSales()));
   expect(right).toHaveLength(2);
   expect(await kept()).toEqual(right);
   expect(await gamewharf(['sales', 'recount'])).toBe('The totals of all games are correct.');

@@ -19,7 +19,7 @@ import { TIMEOUT } from '../../src/operator/webhooks/send';
 import { addCommands } from '../../src/commands/program';
 import { WebhooksService } from '../../src/operator/webhooks/webhooks.service';
 import { metric } from '../support/metric';
-import { imported, OPERATOR_TOKEN, purchase } from '../support/importing';
+import { importLines, OPERATOR_TOKEN, purchase } from '../support/importing';
 import { examplesOf } from '../support/page-examples';
 import { freePort } from '../support/ports';
 import { statementsOf } from '../support/statements';
@@ -293,7 +293,7 @@ test('sends nothing for rolled back, rejected and imported sales, and once for a
   await sold({ amount: Number.MAX_SAFE_INTEGER, currency: 'GBP', source: 'most' });
   // The transaction fails after the statement of the purchase.
   expect((await post('/operator/purchases', order({ currency: 'GBP' }))).status).toBe(400);
-  await imported(purchase(900_001, { game_id: game.id }));
+  await importLines(purchase(900_001, { game_id: game.id }));
   const key = { 'idempotency-key': 'once' };
   expect(await sold({ source: 'repeated' }, key)).toBe(await sold({ source: 'repeated' }, key));
   await receiver.heard(2);

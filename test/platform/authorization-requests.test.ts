@@ -2,26 +2,26 @@ import { type Asked, errorOf } from '../../src/auth/oauth/authorization-requests
 
 const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
 
-const asksForCode = { response_type: 'code', code_challenge: CHALLENGE, code_challenge_method: 'S256' };
-const asksForToken = { response_type: 'token' };
+const codeRequest = { response_type: 'code', code_challenge: CHALLENGE, code_challenge_method: 'S256' };
+const tokenRequest = { response_type: 'token' };
 
 const rejection = (fields: Asked['fields'], implicit_allowed = true, scopes = ['profile:me']) =>
   errorOf({ fields, scopes, application: { implicit_allowed, scopes: ['profile'] } } as Asked);
 
 test.each<[Asked['fields']]>([
-  [asksForCode],
-  [asksForToken],
-  [{ ...asksForCode, state: 'x'.repeat(4000) }],
-  [{ ...asksForToken, state: 'x' }],
+  [codeRequest],
+  [tokenRequest],
+  [{ ...codeRequest, state: 'x'.repeat(4000) }],
+  [{ ...tokenRequest, state: 'x' }],
 ])('accepts %j', (fields) => expect(rejection(fields)).toBeUndefined());
 
 test('accepts a code request of an app that does not allow the implicit flow', () =>
-  expect(rejection(asksForCode, false)).toBeUndefined());
+  expect(rejection(codeRequest, false)).toBeUndefined());
 
 test.each<[Asked['fields'], string, string]>([
   [{}, 'invalid_request', 'response_type is missing'],
-  [{ ...asksForCode, state: 'x'.repeat(4001) }, 'invalid_request', 'state is too long'],
-  [{ ...asksForToken, state: 'x'.repeat(4001) }, 'invalid_request', 'state is too long'],
+  [{ ...codeRequest, state: 'x'.repeat(4001) }, 'invalid_request', 'state is too long'],
+  [{ ...tokenRequest, state: 'x'.repeat(4001) }, 'invalid_request', 'state is too long'],
   [{ response_type: 'id_token' }, 'unsupported_response_type', 'response_type must be code or token'],
   [{ response_type: 'code' }, 'invalid_request', 'code_challenge is missing'],
   [
@@ -30,13 +30,13 @@ test.each<[Asked['fields'], string, string]>([
     'code_challenge_method must be S256',
   ],
   [
-    { ...asksForCode, code_challenge_method: 'plain' },
+    { ...codeRequest, code_challenge_method: 'plain' },
     'invalid_request',
     'code_challenge_method must be S256',
   ],
   ...[CHALLENGE.slice(1), `${CHALLENGE}A`, `=${CHALLENGE}`, CHALLENGE.replace('-', '+')].map(
     (code_challenge): [Asked['fields'], string, string] => [
-      { ...asksForCode, code_challenge },
+      { ...codeRequest, code_challenge },
       'invalid_request',
       'code_challenge must be 43 characters',
     ],
@@ -46,7 +46,7 @@ test.each<[Asked['fields'], string, string]>([
 );
 
 test('rejects a token request of an app that does not allow the implicit flow', () =>
-  expect(rejection(asksForToken, false)).toEqual({
+  expect(rejection(tokenRequest, false)).toEqual({
     error: 'unauthorized_client',
     error_description: 'this app does not allow tokens in the redirect URI',
   }));
@@ -55,6 +55,6 @@ test.each([
   [[], 'scope is missing'],
   [['game'], 'a requested scope is not registered for the app'],
 ])('validates the scopes %j: %s', (scopes, error_description) => {
-  for (const fields of [asksForCode, asksForToken])
+  for (const fields of [codeRequest, tokenRequest])
     expect(rejection(fields, true, scopes)).toEqual({ error: 'invalid_scope', error_description });
 });

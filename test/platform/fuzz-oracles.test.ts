@@ -1,8 +1,8 @@
-import { danger } from '../../tools/fuzz/model/safe-html';
+import { unsafeMarkup } from '../../tools/fuzz/model/safe-html';
 import type { Operation } from '../../tools/fuzz/operations';
 import { check, checkDescribed, Finding, leakIn } from '../../tools/fuzz/oracles';
 import { ECHO } from '../../tools/fuzz/values';
-import { problemIn, type Told } from '../../tools/fuzz/webhook';
+import { problemIn, type ReceivedMessage } from '../../tools/fuzz/webhook';
 import { CANARY } from '../support/world/world';
 import { Contract } from '../support/contract';
 import type { HttpResponse } from '../support/floods/client';
@@ -103,18 +103,18 @@ test.each([
   '<svg>',
   '<!-- -->',
 ])('reports %s as dangerous', (html) => {
-  expect(danger(html)).toBeDefined();
+  expect(unsafeMarkup(html)).toBeDefined();
 });
 
 test('accepts allowed markup', () => {
   expect(
-    danger('<p>a &lt; b <a href="https://x.example" rel="nofollow noopener noreferrer ugc">x</a></p>'),
+    unsafeMarkup('<p>a &lt; b <a href="https://x.example" rel="nofollow noopener noreferrer ugc">x</a></p>'),
   ).toBeUndefined();
 });
 
 describe('webhook messages of a sale', () => {
   const sale = { id: 7, game_ids: [1], amount: 499, reference: 'order-7' };
-  const told = (changes: Partial<Told> = {}, data: object = {}): Told => ({
+  const told = (changes: Partial<ReceivedMessage> = {}, data: object = {}): ReceivedMessage => ({
     id: 'msg_1',
     type: 'purchase.completed',
     data: { ...sale, status: 'complete', ...data },
@@ -123,7 +123,7 @@ describe('webhook messages of a sale', () => {
   });
   const refund = told({ id: 'msg_2', type: 'purchase.refunded' }, { status: 'refunded' });
 
-  test.each<[string, Told[], refunded: boolean, erased: boolean]>([
+  test.each<[string, ReceivedMessage[], refunded: boolean, erased: boolean]>([
     ['once', [told()], false, false],
     ['twice', [told(), told()], false, false],
     ['in another order', [refund, told()], true, false],
@@ -132,7 +132,7 @@ describe('webhook messages of a sale', () => {
     expect(problemIn(messages, sale, refunded, erased)).toBeUndefined();
   });
 
-  test.each<[string, Told[], refunded: boolean]>([
+  test.each<[string, ReceivedMessage[], refunded: boolean]>([
     ['nothing', [], false],
     ['no refund', [told()], true],
     ['a refund that did not happen', [told(), refund], false],

@@ -4,7 +4,7 @@ import { Database } from '../../src/platform/database/database';
 import { NotConnected } from '../../src/platform/database/sqlstates';
 import { longRead, read, statement } from '../../src/platform/database/statement';
 import { poolOf } from '../support/pool';
-import { blocked, hold } from '../support/locks';
+import { untilBlocked, holdLocks } from '../support/locks';
 import { openApp, sql, theApp, theClock, useStore } from '../support/store';
 
 useStore();
@@ -134,9 +134,9 @@ test('batches small statements while two fifths of the connections are busy with
 });
 
 test('limits long statements to half of the connections, so that a short one never waits for them', async () => {
-  const { commit } = await hold('SELECT pg_advisory_xact_lock(1)');
+  const { commit } = await holdLocks('SELECT pg_advisory_xact_lock(1)');
   const long = Promise.all(Array.from({ length: 12 }, () => database().row(LOCKED, [])));
-  await blocked(5);
+  await untilBlocked(5);
   // All long statements still wait for the lock.
   expect(await number(1)).toEqual({ asked: 1 });
   expect(database().connections).toMatchObject({ busy: 5, waiting: 7 });
@@ -154,7 +154,7 @@ test.each([
   ['a long', LOCKED, 5],
   ['a small', LOCKED_SMALL, 4],
 ])('rejects %s statement that waits too long, but not later ones', async (_, locked, most) => {
-  const { commit } = await hold('SELECT pg_advisory_xact_lock(1)');
+  const { commit } = await holdLocks('SELECT pg_advisory_xact_lock(1)');
   const busy: Promise<unknown>[] = [];
   for (let one = 0; one < most; one++) {
     busy.push(database().row(locked, []));

@@ -43,7 +43,7 @@ type Way = 'small' | 'large';
 let way: Way = 'small';
 
 /** Runs the tests for small and for large imports. */
-export const bothWays = (name: string, tests: () => void) =>
+export const describeImports = (name: string, tests: () => void) =>
   describe.each<Way>(['small', 'large'])(`${name}, in a %s import`, (which) => {
     beforeAll(() => void (way = which));
     afterAll(() => void (way = 'small'));
@@ -83,7 +83,7 @@ export async function sendSmall(lines: Line[], headers: Record<string, string> =
 }
 
 /** Imports valid records and returns the summary. */
-export async function imported(...lines: Line[]): Promise<string[]> {
+export async function importLines(...lines: Line[]): Promise<string[]> {
   const { status, body } = await sendImport(lines);
   if (status !== 200) throw new Error(JSON.stringify(body));
   return (body as { summary: string[] }).summary;
@@ -91,10 +91,10 @@ export async function imported(...lines: Line[]): Promise<string[]> {
 
 /** Imports invalid records and returns the problems. */
 export async function problemsOf(...lines: Line[]): Promise<string[]> {
-  const before = await everything();
+  const before = await allRows();
   const { status, body } = await sendImport(lines);
   if (status !== 400) throw new Error(`${status} ${JSON.stringify(body)}`);
-  expect(await everything()).toEqual(before);
+  expect(await allRows()).toEqual(before);
   return (body as { errors: string[] }).errors;
 }
 
@@ -141,7 +141,7 @@ const TABLES = [
 ];
 
 /** Every row of the store with the transaction that wrote it: equal only if nothing was written. */
-export async function everything(): Promise<Record<string, string[]>> {
+export async function allRows(): Promise<Record<string, string[]>> {
   const rows = await sql<{ name: string; rows: string[] }>(
     TABLES.map(
       (table) =>
@@ -169,7 +169,7 @@ export const wrongOwners = () =>
        WHERE g.owner_name <> u.username`);
 
 /** The totals of each game's purchases, computed by the view that defines them. */
-export const salesByDefinition = () =>
+export const expectedSales = () =>
   sql(`WITH shares AS MATERIALIZED (
          SELECT v.game_id, v.currency, v.amount, p.created_at AT TIME ZONE 'UTC' AS sold_at
          FROM purchase_shares v JOIN purchases p ON p.id = v.purchase_id),
@@ -189,7 +189,7 @@ export const salesByDefinition = () =>
          LEFT JOIN periods d ON d.game_id = g.id
        ORDER BY g.id`);
 
-export const salesAsKept = () =>
+export const storedSales = () =>
   sql(`SELECT g.id, g.purchases_count,
          (SELECT json_object_agg(currency, amount ORDER BY currency)
           FROM game_earnings e WHERE e.game_id = g.id) AS earnings,

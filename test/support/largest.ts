@@ -18,7 +18,7 @@ const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 const JSON_TYPE = { 'content-type': 'application/json' };
 const MULTIPART = { 'content-type': 'multipart/form-data; boundary=x' };
 
-export const filled = (piece: string, length: number) =>
+export const repeatTo = (piece: string, length: number) =>
   piece.repeat(Math.max(1, Math.floor(length / Buffer.byteLength(piece))));
 
 /** Characters that are expensive to parse, each in its own way. */
@@ -35,7 +35,7 @@ const post = (name: string, path: string, headers: Record<string, string>, body:
 /** Unchanged and percent-encoded; spaces as in a form. */
 export const formOf = (path: string, field: string, piece: string, length = MAX_BODY): Input[] =>
   [piece.replaceAll(' ', '+'), encodeURIComponent(piece)].map((text) =>
-    post(`form ${field} ${text}`, path, FORM, `${field}=${filled(text, length - 200)}`),
+    post(`form ${field} ${text}`, path, FORM, `${field}=${repeatTo(text, length - 200)}`),
   );
 
 const jsonOf = (path: string, field: string, piece: string): Input[] =>
@@ -45,7 +45,7 @@ const jsonOf = (path: string, field: string, piece: string): Input[] =>
       .map((i) => `\\u${piece.charCodeAt(i).toString(16).padStart(4, '0')}`)
       .join(''),
   ].map((text) =>
-    post(`JSON ${field} ${text}`, path, JSON_TYPE, `{"${field}":"${filled(text, MAX_BODY - 100)}"}`),
+    post(`JSON ${field} ${text}`, path, JSON_TYPE, `{"${field}":"${repeatTo(text, MAX_BODY - 100)}"}`),
   );
 
 const part = (field: string, text: string) =>
@@ -56,13 +56,13 @@ const multipartOf = (path: string, field: string, piece: string): Input =>
     `multipart ${field} ${piece}`,
     path,
     MULTIPART,
-    `${part(field, filled(piece, MAX_BODY - 200))}--x--\r\n`,
+    `${part(field, repeatTo(piece, MAX_BODY - 200))}--x--\r\n`,
   );
 
 const queryOf = (path: string, field: string, piece: string): Input => ({
   name: `GET ${path} query ${field} ${piece}`,
   method: 'GET',
-  path: `${path}?${field}=${filled(encodeURIComponent(piece), LONGEST_ADDRESS)}`,
+  path: `${path}?${field}=${repeatTo(encodeURIComponent(piece), LONGEST_ADDRESS)}`,
   headers: {},
   body: Buffer.alloc(0),
 });
@@ -110,19 +110,19 @@ export function everyBody(path: string): Input[] {
     post(`multipart ${name}`, path, MULTIPART, `${body}--x--\r\n`);
   const most = MAX_BODY - 100;
   return [
-    json('32 deep', `{"a":${'['.repeat(31)}${filled('1,', most - 100)}1${']'.repeat(31)}}`),
-    json('arrays of arrays', `{"a":[${filled(`${'['.repeat(20)}${']'.repeat(20)},`, most)}1]}`),
-    json('objects', `{"a":[${filled('{"a":1},', most)}1]}`),
+    json('32 deep', `{"a":${'['.repeat(31)}${repeatTo('1,', most - 100)}1${']'.repeat(31)}}`),
+    json('arrays of arrays', `{"a":[${repeatTo(`${'['.repeat(20)}${']'.repeat(20)},`, most)}1]}`),
+    json('objects', `{"a":[${repeatTo('{"a":1},', most)}1]}`),
     json('members', `{${many(40_000, (i) => `"k${i}":1`).join(',')}}`),
     json('members of a member', `{"a":{${many(40_000, (i) => `"k${i}":1`).join(',')}}}`),
-    json('the same member', `{${filled('"a":1,', most)}"a":1}`),
+    json('the same member', `{${repeatTo('"a":1,', most)}"a":1}`),
     json('1,000 long members', `{${many(999, (i) => `"k${i}${'x'.repeat(500)}":1`).join(',')}}`),
     json('ids', `{"game_ids":[${many(70_000, (i) => String(100_000 + i)).join(',')}]}`),
     json('long ids', `{"game_ids":[${many(500, () => `"${'9'.repeat(1000)}"`).join(',')}]}`),
-    json('numbers', `{"a":[${filled('1.234567890123456789e-300,', most)}1]}`),
-    json('a number', `{"a":0.${filled('1', most)}}`),
-    json('quotes', `{"a":1${filled('""', most)}}`),
-    form('separators', filled('&', most)),
+    json('numbers', `{"a":[${repeatTo('1.234567890123456789e-300,', most)}1]}`),
+    json('a number', `{"a":0.${repeatTo('1', most)}}`),
+    json('quotes', `{"a":1${repeatTo('""', most)}}`),
+    form('separators', repeatTo('&', most)),
     form('1,000 fields', many(1000, (i) => `f${i}=${'x'.repeat(500)}`).join('&')),
     form('1,000 encoded fields', many(1000, (i) => `f${i}=${'%41'.repeat(165)}`).join('&')),
     form(
@@ -130,12 +130,12 @@ export function everyBody(path: string): Input[] {
       `game_ids=[${many(500, String).join(',')}]&remove_game_ids=[${many(500, String).join(',')}]`,
     ),
     parts('1,000 parts', many(1000, (i) => part(`f${i}`, 'x'.repeat(400))).join('')),
-    parts('10,000 parts', filled(part('a', '1'), most)),
-    parts('parts without headers', filled('--x\r\n\r\n\r\n', most)),
-    parts('parts without names', filled(part('', ''), most)),
+    parts('10,000 parts', repeatTo(part('a', '1'), most)),
+    parts('parts without headers', repeatTo('--x\r\n\r\n\r\n', most)),
+    parts('parts without names', repeatTo(part('', ''), most)),
     parts(
       'files',
-      filled('--x\r\ncontent-disposition: form-data; name="a"; filename="b"\r\n\r\n1\r\n', most),
+      repeatTo('--x\r\ncontent-disposition: form-data; name="a"; filename="b"\r\n\r\n1\r\n', most),
     ),
     post(
       'multipart 1,000 parts that are not UTF-8',
@@ -146,15 +146,15 @@ export function everyBody(path: string): Input[] {
         Buffer.from('--x--\r\n'),
       ]),
     ),
-    parts('headers', `--x\r\n${filled('a: b\r\n', 15_000)}\r\n1\r\n`),
+    parts('headers', `--x\r\n${repeatTo('a: b\r\n', 15_000)}\r\n1\r\n`),
     parts(
       'long headers',
-      filled(
-        `--x\r\ncontent-disposition: form-data; name="a"; ${filled('a="\\"\\""; ', 14_000)}\r\n\r\n1\r\n`,
+      repeatTo(
+        `--x\r\ncontent-disposition: form-data; name="a"; ${repeatTo('a="\\"\\""; ', 14_000)}\r\n\r\n1\r\n`,
         most,
       ),
     ),
-    parts('almost boundaries', `${part('a', filled('\r\n--', most - 100))}`),
+    parts('almost boundaries', `${part('a', repeatTo('\r\n--', most - 100))}`),
   ];
 }
 
@@ -185,7 +185,7 @@ export const everyHeader = (path: string): Input[] =>
       name: `GET ${path} header ${header} ${word}`,
       method: 'GET',
       path,
-      headers: { [header]: filled(word, LONGEST_ADDRESS - 500) },
+      headers: { [header]: repeatTo(word, LONGEST_ADDRESS - 500) },
       body: Buffer.alloc(0),
     })),
   );
@@ -201,15 +201,15 @@ export function everyRecord(): Input[] {
     many(Math.floor(most / (blurb.length + 30)), (i) => `{"game_id":${i + 1},"blurb":"${blurb}"}`).join(',');
   const collection = (more: string) => `{"type":"collection","id":1,"user_id":1,"title":"x",${more}}`;
   return [
-    line('of another type', `{"type":"${filled('x', most)}"}`),
+    line('of another type', `{"type":"${repeatTo('x', most)}"}`),
     line('with many fields', `{"type":"user",${many(900_000, (i) => `"f${i}":1`).join(',')}}`),
-    line('that is not JSON', filled('[', most)),
-    line('with a long description', collection(`"description":"${filled('<li>', most)}"`)),
+    line('that is not JSON', repeatTo('[', most)),
+    line('with a long description', collection(`"description":"${repeatTo('<li>', most)}"`)),
     line('with blurbs of markup', collection(`"games":[${games('<li>'.repeat(200))}]`)),
     line('with many games', collection(`"games":[${games('')}]`)),
     line(
       'with many addresses',
-      `{"type":"user","id":1,"username":"a","emails":[${filled('{"email":"a@b","verified":true},', most)}1]}`,
+      `{"type":"user","id":1,"username":"a","emails":[${repeatTo('{"email":"a@b","verified":true},', most)}1]}`,
     ),
     line(
       'of a bundle',
@@ -217,8 +217,8 @@ export function everyRecord(): Input[] {
     ),
     line(
       'with a long address',
-      `{"type":"oauth_application","redirect_uris":["https://${filled('a/', most)}"]}`,
+      `{"type":"oauth_application","redirect_uris":["https://${repeatTo('a/', most)}"]}`,
     ),
-    line('s in large numbers', filled('{"type":"game","id":1}\n', most)),
+    line('s in large numbers', repeatTo('{"type":"game","id":1}\n', most)),
   ];
 }

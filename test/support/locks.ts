@@ -6,7 +6,7 @@ const holders: Client[] = [];
 afterEach(async () => void (await Promise.all(holders.splice(0).map((holder) => holder.end()))));
 
 /** Holds the locks of the statements until released or until the test ends. */
-export async function hold(statements: string) {
+export async function holdLocks(statements: string) {
   const holder = new Client({ connectionString: databaseUrl() });
   holders.push(holder);
   await holder.connect();
@@ -19,7 +19,7 @@ export async function hold(statements: string) {
 }
 
 /** Waits until this many transactions are blocked. */
-export const blocked = (count = 1) =>
+export const untilBlocked = (count = 1) =>
   until(async () => {
     const waiting = await sql(
       `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,

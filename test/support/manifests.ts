@@ -144,7 +144,7 @@ interface Spec {
   };
 }
 
-export const kubectlIsThere = spawnSync('kubectl', ['version', '--client']).status === 0;
+export const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
 
 export function render(folder: string): Manifest[] {
   const { status, stdout, stderr } = spawnSync('kubectl', ['kustomize', folder], { encoding: 'utf8' });

@@ -58,7 +58,7 @@ export async function application(
 }
 
 /** An app with an existing grant from `user`: only such apps are notified of errors. */
-export async function knownApplication(fields: Parameters<typeof application>[0] = {}): Promise<string> {
+export async function appWithGrant(fields: Parameters<typeof application>[0] = {}): Promise<string> {
   const client_id = await application(fields);
   await codeFor(client_id);
   return client_id;
@@ -72,13 +72,13 @@ export const pkce = () => {
   return { code_verifier, code_challenge: challengeOf(code_verifier) };
 };
 
-export const addressOf = (fields: Fields) => `/user/oauth?${new URLSearchParams(fields).toString()}`;
+export const authorizePath = (fields: Fields) => `/user/oauth?${new URLSearchParams(fields).toString()}`;
 export const queryOf = (location: string | undefined): Fields =>
   Object.fromEntries(new URL(location!).searchParams);
 export const fragmentOf = (location: string | undefined): Fields =>
   Object.fromEntries(new URLSearchParams(new URL(location!).hash.slice(1)));
 
-export const asksForCode = (client_id: string, code_challenge: string, more: Fields = {}): Fields => ({
+export const codeRequest = (client_id: string, code_challenge: string, more: Fields = {}): Fields => ({
   response_type: 'code',
   client_id,
   scope: 'profile:me',
@@ -88,7 +88,7 @@ export const asksForCode = (client_id: string, code_challenge: string, more: Fie
   code_challenge_method: 'S256',
   ...more,
 });
-export const asksForToken = (client_id: string, more: Fields = {}): Fields => ({
+export const tokenRequest = (client_id: string, more: Fields = {}): Fields => ({
   response_type: 'token',
   client_id,
   scope: 'profile:me',
@@ -98,8 +98,8 @@ export const asksForToken = (client_id: string, more: Fields = {}): Fields => ({
 });
 
 /** Requests authorization and allows it; returns the redirect URI with its parameters. */
-export async function allowed(fields: Fields, by = browser): Promise<string> {
-  await by.get(addressOf(fields));
+export async function authorize(fields: Fields, by = browser): Promise<string> {
+  await by.get(authorizePath(fields));
   if (by.page.status === 200) await by.submit('/user/oauth', {}, 'Allow');
   expect(by.page.status).toBe(303);
   return by.page.location!;
@@ -126,7 +126,7 @@ export const refresh = (client_id: string, refresh_token: string, more: Fields =
 
 export async function codeFor(client_id: string, more: Fields = {}, by = browser) {
   const { code_verifier, code_challenge } = pkce();
-  const { code } = queryOf(await allowed(asksForCode(client_id, code_challenge, more), by));
+  const { code } = queryOf(await authorize(codeRequest(client_id, code_challenge, more), by));
   return { code: code!, code_verifier };
 }
 
@@ -137,10 +137,14 @@ export async function tokensFor(client_id: string, more: Fields = {}, by = brows
   return body as Tokens;
 }
 
-export const whoIs = (token: string) => user.with(token).get('/profile');
-export const works = async (token: string) => (await whoIs(token)).status === 200;
+export const profileWith = (token: string) => user.with(token).get('/profile');
+export const isAccepted = async (token: string) => (await profileWith(token)).status === 200;
 
-export const rejected = (error: string, status = 400, error_description = expect.any(String) as unknown) => ({
+export const oauthError = (
+  error: string,
+  status = 400,
+  error_description = expect.any(String) as unknown,
+) => ({
   status,
   body: expect.objectContaining({
     error,
@@ -167,7 +171,7 @@ export const decide = async (user_code: string, button: 'Allow' | 'Cancel') => {
 };
 
 /** The fields that a browser on the consent page of a device would send, for Allow and for Cancel. */
-export async function undecided(by: Browser, user_code: string): Promise<Fields[]> {
+export async function decisionForms(by: Browser, user_code: string): Promise<Fields[]> {
   await by.get(`/user/oauth/device?code=${user_code}`);
   return ['Allow', 'Cancel'].map((button) => by.fieldsOf('/user/oauth/device', button));
 }

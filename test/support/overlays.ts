@@ -2,11 +2,11 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { loadSettings } from '../../src/platform/config/settings';
-import { type Container, type Manifest, type PodSpec, kubectlIsThere, kubernetes, render } from './manifests';
+import { type Container, type Manifest, type PodSpec, hasKubectl, kubernetes, render } from './manifests';
 import { runIf } from './run-if';
 
 export const ENVIRONMENTS = ['staging', 'production'];
-export const withKubectl = runIf(kubectlIsThere, 'kubectl is not installed');
+export const withKubectl = runIf(hasKubectl, 'kubectl is not installed');
 
 export interface Pod {
   labels: Record<string, string>;

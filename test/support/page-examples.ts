@@ -39,12 +39,12 @@ export function examplesOf(page: string): Example[] {
   );
 }
 
-export const isHere = ([program, ...args]: Command) => spawnSync(program, args).status === 0;
+export const isInstalled = ([program, ...args]: Command) => spawnSync(program, args).status === 0;
 
-export const withCurl = runIf(isHere(['curl', '--version']), 'curl is not installed');
+export const withCurl = runIf(isInstalled(['curl', '--version']), 'curl is not installed');
 
 /** Whether the language is installed. */
-export const isRunnable = (language: string) => isHere(PROGRAMS[language]!.needs);
+export const isRunnable = (language: string) => isInstalled(PROGRAMS[language]!.needs);
 
 /** The examples whose output the page states, with a runner that skips those whose language isn't installed. */
 export const runnable = (examples: Example[]) =>
@@ -52,7 +52,7 @@ export const runnable = (examples: Example[]) =>
     .filter(({ language, prints }) => prints !== undefined && language in PROGRAMS)
     .map((example) => {
       const { needs } = PROGRAMS[example.language]!;
-      return { example, when: runIf(isHere(needs), `${needs[0]} is not installed`) };
+      return { example, when: runIf(isInstalled(needs), `${needs[0]} is not installed`) };
     });
 
 export async function run(

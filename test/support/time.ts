@@ -1,13 +1,13 @@
 import { setTimeout } from 'node:timers/promises';
 
 /** Waits for time to pass, in tests of time itself. */
-export const moment = (milliseconds: number) => setTimeout(milliseconds);
+export const sleep = (milliseconds: number) => setTimeout(milliseconds);
 
 /** Waits for an asynchronous event. */
 export async function until(condition: () => Promise<boolean> | boolean, within = 15_000): Promise<void> {
   const deadline = performance.now() + within;
   while (!(await condition())) {
     if (performance.now() > deadline) throw new Error('the condition did not become true in time');
-    await moment(20);
+    await sleep(20);
   }
 }

@@ -18,7 +18,7 @@ import type { TestDatabase } from '../support/database';
 import { sendRaw } from '../support/raw';
 import { baseUrl, type Environment, logged, make, openApp, sql, theApp, useStore } from '../support/store';
 import { migrateTemplate } from '../support/template';
-import { moment, until } from '../support/time';
+import { sleep, until } from '../support/time';
 
 // Only letters and digits, so that no URL or JSON encoding hides them.
 const CANARIES = {
@@ -113,7 +113,7 @@ beforeAll(async () => {
       .mockImplementation((...parts: unknown[]) => void written.push(parts.join(' ')));
   lenient = await openApp({ ...environment, LENIENT_CLIENTS: 'true' });
   bases = [baseUrl(), await lenient.getUrl()];
-  for (const app of [theApp(), lenient]) overhear(app);
+  for (const app of [theApp(), lenient]) captureStatements(app);
   const owner = await make.user();
   await make.key({ owner, text: CANARIES.good });
   await make.key({ owner, text: CANARIES.narrow, scopes: ['game:view'] });
@@ -133,7 +133,7 @@ afterAll(async () => {
 });
 
 /** Captures every statement of the service with its parameters, as a database that logs everything would. */
-function overhear(app: NestExpressApplication): void {
+function captureStatements(app: NestExpressApplication): void {
   const pool = poolOf(app) as Pool & { _clients: Client[] };
   const listen = (client: Pick<Client, 'on'>) =>
     client.on('notice', ({ message, detail }) => statements.push(`${message} ${detail}`));
@@ -214,7 +214,7 @@ let searchedUpTo = 0;
 
 async function search(): Promise<string[]> {
   // The database writes its log after its response.
-  await moment(300);
+  await sleep(300);
   const found: string[] = [];
   const look = (where: string, what: string) => {
     const at = traceOf(what);
@@ -244,7 +244,7 @@ async function untilQuiet(list: unknown[]): Promise<void> {
   await until(async () => {
     const quiet = list.length === seen;
     seen = list.length;
-    if (!quiet) await moment(200);
+    if (!quiet) await sleep(200);
     return quiet;
   }, 60_000);
 }
@@ -260,7 +260,9 @@ test('control: the search finds a credential', async () => {
     method: 'POST',
     body: CANARIES.good,
   });
-  theApp().get(Measurements).counter('canary_total', 'A control', { key: [CANARIES.good] });
+  theApp()
+    .get(Measurements)
+    .counter('canary_total', 'A control', { key: [CANARIES.good] });
   expect([...new Set((await search()).map((line) => line.split(':')[0]))]).toEqual([
     'log',
     'output',

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { cloneDatabase } from '../support/database';
-import { isHere } from '../support/page-examples';
+import { isInstalled } from '../support/page-examples';
 import { runIf } from '../support/run-if';
 
 // A separate clone, because this compiles into dist.
@@ -259,7 +259,7 @@ describe('output that is not read to its end', () => {
 });
 
 // `script` of util-linux provides a terminal; other versions take other options.
-const atTerminal = runIf(isHere(['script', '--version']), 'script (util-linux) is not installed');
+const atTerminal = runIf(isInstalled(['script', '--version']), 'script (util-linux) is not installed');
 atTerminal.describe('gamewharf delete in a terminal', () => {
   let database: Awaited<ReturnType<typeof cloneDatabase>>;
   let client: Client;

@@ -5,9 +5,9 @@ import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
 import { ControlClient } from '../support/floods/control-client';
 import { attack } from '../support/floods/flood';
 import { type PatternName, PATTERNS } from '../support/floods/patterns';
-import { imported, OPERATOR_TOKEN } from '../support/importing';
+import { importLines, OPERATOR_TOKEN } from '../support/importing';
 import { databaseUrl, openApp, useStore } from '../support/store';
-import { moment, until } from '../support/time';
+import { sleep, until } from '../support/time';
 import { ATTACKER, CONTROL_CLIENTS, recordsOf } from '../support/world/world';
 
 useStore({ OPERATOR_TOKEN });
@@ -18,7 +18,7 @@ const SECONDS = 2;
 const SLOWER = 50;
 const SOON = 1000;
 
-beforeAll(() => imported(...[ATTACKER, CONTROL_CLIENT!].flatMap(recordsOf)));
+beforeAll(() => importLines(...[ATTACKER, CONTROL_CLIENT!].flatMap(recordsOf)));
 
 let app: NestExpressApplication;
 beforeEach(async () => {
@@ -29,7 +29,7 @@ afterEach(() => gracefulStop(app));
 /** The control client's slowest response without a flood. */
 async function slowestAlone(base: string): Promise<number> {
   const alone = await ControlClient.start(base, CONTROL_CLIENT!);
-  await moment(500);
+  await sleep(500);
   return (await alone.stop()).slowest_ms;
 }
 

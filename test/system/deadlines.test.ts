@@ -4,7 +4,7 @@ import { RequestGate } from '../../src/platform/http/request-gate';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
 import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
 import { databaseUrl, logged, make, openApp, sql, useStore } from '../support/store';
-import { moment } from '../support/time';
+import { sleep } from '../support/time';
 
 useStore();
 
@@ -22,7 +22,7 @@ async function ask(url: string, key: string) {
 }
 
 /** Locks a table for this long. */
-async function holds(
+async function lockTable(
   table: string,
   milliseconds: number,
   mode = 'ACCESS EXCLUSIVE',
@@ -30,7 +30,7 @@ async function holds(
   const holder = new Client({ connectionString: databaseUrl() });
   await holder.connect();
   await holder.query(`BEGIN; LOCK TABLE ${table} IN ${mode} MODE`);
-  return { over: moment(milliseconds).then(() => holder.end()) };
+  return { over: sleep(milliseconds).then(() => holder.end()) };
 }
 
 /** A request that waits twice, each time below the statement timeout but in total beyond the request deadline. */
@@ -38,7 +38,7 @@ async function waitTwice(prepare: (app: NestExpressApplication) => void) {
   const { key } = await make.user();
   app = await openApp();
   prepare(app);
-  const held = [await holds('api_keys', 1300), await holds('users', 2700)];
+  const held = [await lockTable('api_keys', 1300), await lockTable('users', 2700)];
   const response = await ask(`${await app.getUrl()}/profile`, key!);
   for (const { over } of held) await over;
   return response;
@@ -63,7 +63,7 @@ test('keeps one-time messages for the next page if a page fails', async () => {
   const browser = await browserOf(await make.user(), () => url);
   await browser.get(`${path}/new`);
   await browser.submit(path, { label: 'build server' });
-  const { over } = await holds('api_keys', 2700);
+  const { over } = await lockTable('api_keys', 2700);
   expect(await browser.get(path)).toMatchObject({ status: 503 });
   await over;
   expect((await browser.get(path)).text).toMatch(/gw_[0-9A-Za-z]{38}/);
@@ -76,7 +76,7 @@ test('leaves no session and logs no error for a sign-in past the deadline', asyn
   const browser = new Browser({}, () => url);
   await browser.get('/login');
   const before = logged.length;
-  const held = [await holds('attempts', 1300), await holds('sessions', 2700, 'SHARE')];
+  const held = [await lockTable('attempts', 1300), await lockTable('sessions', 2700, 'SHARE')];
   expect(await browser.submit('/login', { username: user.username, password: PASSWORD })).toMatchObject({
     status: 503,
   });

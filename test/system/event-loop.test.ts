@@ -6,10 +6,10 @@ import { addToPeriods } from '../../src/purchases/earnings';
 import { MAX_FORM } from '../../src/platform/http/body';
 import { browserOf } from '../support/browser';
 import { longestBlock, shortestBlock } from '../support/event-loop';
-import { imported, OPERATOR_TOKEN } from '../support/importing';
+import { importLines, OPERATOR_TOKEN } from '../support/importing';
 import { everyBody, everyHeader, everyParameter, everyRecord, formOf, type Input } from '../support/largest';
 import { type Actor, baseUrl, databaseUrl, make, sql, theApp, useStore } from '../support/store';
-import { moment } from '../support/time';
+import { sleep } from '../support/time';
 
 useStore({ OPERATOR_TOKEN });
 // Hundreds of inputs, each several times: minutes on a busy machine.
@@ -136,7 +136,7 @@ test('is not blocked by a record of an import', async () => {
 
 test('is not blocked by a transaction that many small imports share', async () => {
   const record = { type: 'purchase', game_id: 1, email: 'a@example.com', source: 'card', currency: 'USD' };
-  await imported(...Array.from({ length: 1000 }, (_, i) => ({ ...record, id: i + 1, amount: 500 })));
+  await importLines(...Array.from({ length: 1000 }, (_, i) => ({ ...record, id: i + 1, amount: 500 })));
   const { port } = new URL(baseUrl());
   let amount = 600;
   const merging = async () => {
@@ -148,7 +148,7 @@ test('is not blocked by a transaction that many small imports share', async () =
     const ended = once(sender, 'close');
     await once(sender.stdout, 'data');
     // Their cost until they wait is that of requests.
-    await moment(300);
+    await sleep(300);
     const longest = await longestBlock(async () => {
       await holder.query('ROLLBACK');
       await ended;

@@ -12,7 +12,7 @@ import { poolOf } from '../support/pool';
 import { FaultyProxy } from '../support/proxy';
 import { withoutPooler } from '../support/run-if';
 import { type Actor, databaseUrl, make, openApp, sql, useStore } from '../support/store';
-import { moment, until } from '../support/time';
+import { sleep, until } from '../support/time';
 
 /** Far above the documented limit, and far below a request without a deadline, because machines are busy. */
 const PATIENCE = 10_000;
@@ -61,7 +61,7 @@ describe('a database that hangs', () => {
     await many(8, () => get('/profile'));
     proxy.freeze();
     const responses = many(30, () => get('/profile'));
-    await moment(100);
+    await sleep(100);
     const alive = await get('/health/live');
     expect(alive.response.status).toBe(200);
     for (const { response, ms } of await responses) {
@@ -115,7 +115,7 @@ describe('a database that hangs', () => {
     await get('/profile');
     proxy.freeze();
     const waiting = many(40, () => get('/profile'));
-    await moment(200);
+    await sleep(200);
     const rejected = await many(20, () => get('/profile'));
     for (const { response } of rejected) expect(response).toEqual(UNAVAILABLE);
     expect((await get('/health/live')).response.status).toBe(200);
@@ -136,7 +136,7 @@ test('control: without MAX_IN_FLIGHT one more request waits as long as all other
     await get('/profile');
     proxy.freeze();
     const waiting = many(40, () => get('/profile'));
-    await moment(200);
+    await sleep(200);
     const late = await many(20, () => get('/profile'));
     expect(median(late)).toBeGreaterThan(median(await waiting) / 2);
   } finally {
@@ -153,7 +153,7 @@ describe('one connection that sends requests without reading', () => {
     socket.write(
       `GET /profile HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${user.key}\r\n\r\n`.repeat(count),
     );
-    await moment(200);
+    await sleep(200);
     return socket;
   };
 
@@ -212,7 +212,7 @@ test('leaves no partial write after a connection is lost in a transaction', asyn
   const broken = app.get(Database).transaction(async (db) => {
     await db.query(`UPDATE users SET display_name = 'half' WHERE id = $1`, [user.id]);
     proxy.cut();
-    await moment(50);
+    await sleep(50);
     await db.query('SELECT 2');
   });
   await expect(broken).rejects.toThrow();
@@ -241,14 +241,14 @@ test('rejects waiting requests when all connections of the pool are in use', asy
   const waiting: ReturnType<typeof get>[] = [];
   for (let i = 0; i < 40; i++) {
     waiting.push(get('/profile'));
-    await moment(10);
+    await sleep(10);
   }
   for (const { response, ms } of await Promise.all(waiting)) {
     expect(response).toEqual(UNAVAILABLE);
     expect(ms).toBeLessThan(PATIENCE);
   }
   // The pool gives up on the last of them later.
-  await moment(800);
+  await sleep(800);
   for (const done of release) done();
   await Promise.all(holders);
   expect((await get('/profile')).response.status).toBe(200);
@@ -283,7 +283,7 @@ test('control: a default pool lets requests wait indefinitely', async () => {
   const patient = new Pool({ connectionString: proxy.through(databaseUrl()), max: 1 });
   const holder = await patient.connect();
   const waits = patient.query('SELECT 1');
-  expect(await Promise.race([waits, moment(1500).then(() => 'no response')])).toBe('no response');
+  expect(await Promise.race([waits, sleep(1500).then(() => 'no response')])).toBe('no response');
   holder.release();
   await waits;
   await patient.end();

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout } from 'node:timers/promises';
 import { Client } from 'pg';
 import { RequestGate } from '../../src/platform/http/request-gate';
 import { Quota } from '../../src/platform/http/client-limits';
@@ -9,15 +9,7 @@ import { demoRecords } from '../../src/dev/demo/demo';
 import { ImportLimits } from '../../src/operator/import/import-limits';
 import { importOnThread } from '../../src/operator/import/import-thread';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
-import {
-  everything,
-  game,
-  importDirectly,
-  ndjson,
-  OPERATOR_TOKEN,
-  sendSmall,
-  user,
-} from '../support/importing';
+import { allRows, game, importDirectly, ndjson, OPERATOR_TOKEN, sendSmall, user } from '../support/importing';
 import {
   type HttpResponse,
   anonymous,
@@ -33,7 +25,7 @@ import {
   theApp,
   useStore,
 } from '../support/store';
-import { moment, until } from '../support/time';
+import { sleep, until } from '../support/time';
 
 useStore({ OPERATOR_TOKEN });
 
@@ -49,14 +41,14 @@ async function sendLong(lines: object[]): Promise<HttpResponse> {
 test('imports on a thread like on the main thread', async () => {
   const lines = [...demoRecords({ users: 50, games: 100, purchases: 300, password: 'a password' })];
   expect((await sendLong(lines)).status).toBe(200);
-  const stored = await everything();
+  const stored = await allRows();
   const again = await importDirectly(lines);
   expect(Object.values(again).every((counts) => counts.new === 0 && counts.changed === 0)).toBe(true);
-  expect(await everything()).toEqual(stored);
+  expect(await allRows()).toEqual(stored);
 });
 
 test('reports problems and changes nothing', async () => {
-  const before = await everything();
+  const before = await allRows();
   expect(await sendLong([user(9001), game(9001, { user_id: 9002 }), { type: 'user' }])).toEqual(
     failure(
       400,
@@ -65,7 +57,7 @@ test('reports problems and changes nothing', async () => {
       'line 3: user: username is required',
     ),
   );
-  expect(await everything()).toEqual(before);
+  expect(await allRows()).toEqual(before);
 });
 
 test('returns 503 for a lost connection', async () => {
@@ -103,7 +95,7 @@ test('rolls back an interrupted import', async () => {
     yield Buffer.from(`${ndjson([user(9003)])}\n`);
     await sleep(200);
     interruption.abort();
-    await sleep(60_000, undefined, { ref: false });
+    await setTimeout(60_000, undefined, { ref: false });
   })();
   await expect(
     importOnThread({ DATABASE_URL: databaseUrl(), pepper: Buffer.from(PEPPER) }, source, interruption.signal),
@@ -197,7 +189,7 @@ describe('large imports while one is running', () => {
     expect(await Promise.all(newest.map(({ response }) => response))).toEqual([rejected, rejected]);
     expect(room().taken).toBe(8);
     await until(async () => (await threads()) > 0);
-    await moment(200);
+    await sleep(200);
     expect(await threads()).toBe(1);
 
     expect((await sendSmall([user(9101)])).status).toBe(200);
@@ -223,7 +215,7 @@ describe('large imports while one is running', () => {
     const long = begin(9131, { bytes: 64 * MiB });
     const piped = begin(9132, { bytes: 64 * MiB, chunked: true });
     await until(() => room().taken === 3);
-    await moment(300);
+    await sleep(300);
     // The kernels of both ends buffer a few MiB of a connection.
     expect(long.one.socket!.writableLength).toBeGreaterThan(40 * MiB);
     expect(piped.one.socket!.writableLength).toBeGreaterThan(40 * MiB);

@@ -17,7 +17,7 @@ import {
   useStore,
 } from '../support/store';
 import { RequestGate } from '../../src/platform/http/request-gate';
-import { moment, until } from '../support/time';
+import { sleep, until } from '../support/time';
 
 useStore({ OPERATOR_TOKEN });
 
@@ -222,7 +222,7 @@ describe('a client that requests a long list', () => {
   afterEach(() => open.splice(0).forEach((socket) => socket.destroy()));
 
   /** Sends the request, and stops reading after the first bytes. */
-  async function asks({ headers }: Actor, localAddress = '127.0.0.1'): Promise<Socket> {
+  async function requestList({ headers }: Actor, localAddress = '127.0.0.1'): Promise<Socket> {
     const { port } = new URL(baseUrl());
     const socket = connect({ port: Number(port), host: '127.0.0.1', localAddress });
     open.push(socket);
@@ -245,26 +245,26 @@ describe('a client that requests a long list', () => {
 
   test('is rejected the fifth time while other requests and clients are served', async () => {
     const address = '127.0.0.2';
-    const slow = await Promise.all([1, 2, 3, 4].map(() => asks(owner, address)));
-    expect(String((await asks(owner, address)).read())).toMatch(/^HTTP\/1.1 503 /);
+    const slow = await Promise.all([1, 2, 3, 4].map(() => requestList(owner, address)));
+    expect(String((await requestList(owner, address)).read())).toMatch(/^HTTP\/1.1 503 /);
     expect((await owner.get(LIST)).status).toBe(200);
     expect(await Promise.all(slow.map(isWhole))).toEqual([true, true, true, true]);
-    expect(String((await asks(owner, address)).read(12))).toBe('HTTP/1.1 200');
+    expect(String((await requestList(owner, address)).read(12))).toBe('HTTP/1.1 200');
   });
 
   test('releases its place when it disconnects', async () => {
     for (let i = 0; i < 5; i++) {
-      const [first, second, ...others] = await Promise.all([1, 2, 3, 4].map(() => asks(owner)));
+      const [first, second, ...others] = await Promise.all([1, 2, 3, 4].map(() => requestList(owner)));
       first!.destroy();
       second!.resetAndDestroy();
       for (const one of others) one.destroy();
-      await moment(50);
+      await sleep(50);
     }
     expect((await owner.get(LIST)).status).toBe(200);
   });
 
   test('has its connection closed if the rest cannot be read', async () => {
-    const socket = await asks(owner);
+    const socket = await requestList(owner);
     const holder = new Client({ connectionString: databaseUrl() });
     await holder.connect();
     await holder.query('BEGIN; LOCK TABLE collections IN ACCESS EXCLUSIVE MODE');
@@ -274,17 +274,17 @@ describe('a client that requests a long list', () => {
   });
 
   test('is disconnected if it does not read', async () => {
-    const socket = await asks(owner);
+    const socket = await requestList(owner);
     const started = performance.now();
-    await moment(9000);
+    await sleep(9000);
     expect(socket.destroyed).toBe(false);
-    await moment(3500);
+    await sleep(3500);
     expect(await isWhole(socket)).toBe(false);
     expect(performance.now() - started).toBeLessThan(20_000);
   }, 30_000);
 
   test('is disconnected if it reads only a little now and then', async () => {
-    const socket = await asks(owner);
+    const socket = await requestList(owner);
     const trickle = setInterval(() => socket.read(1000), 300);
     const { inFlight } = theApp().get(RequestGate);
     await until(() => inFlight.count === 0, 20_000);
@@ -292,7 +292,7 @@ describe('a client that requests a long list', () => {
   }, 30_000);
 
   test('gets everything if it reads slowly', async () => {
-    const socket = await asks(owner);
+    const socket = await requestList(owner);
     const slow = setInterval(() => (socket.isPaused() ? socket.resume() : socket.pause()), 50);
     const whole = isWhole(socket);
     expect(await whole).toBe(true);

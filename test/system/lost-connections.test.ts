@@ -19,7 +19,7 @@ import { administer, withDatabase } from '../support/database';
 import { game, ndjson, OPERATOR_TOKEN, sendImport, user } from '../support/importing';
 import { withoutPooler } from '../support/run-if';
 import { databaseUrl, make, openApp, send, sql, theApp, useStore } from '../support/store';
-import { moment, until } from '../support/time';
+import { sleep, until } from '../support/time';
 
 useStore({ OPERATOR_TOKEN, DATABASE_POOL_SIZE: '6', TRUSTED_PROXIES: '127.0.0.1' });
 jest.setTimeout(120_000);
@@ -50,7 +50,7 @@ async function whileConnectionsAreLost(
   const terminate = async () => {
     while (!over) {
       lost += (await sql(TERMINATE_ALL)).length;
-      await moment(Math.random() * pause);
+      await sleep(Math.random() * pause);
     }
   };
   const terminating = terminate();
@@ -331,7 +331,7 @@ describe('while connections are terminated continuously', () => {
     let over = false;
     const terminate = async () => {
       for (let most = 50; !over; most *= 1.2) {
-        await moment(Math.random() * most);
+        await sleep(Math.random() * most);
         await administer((client) =>
           client.query(
             // Except the server's own, such as autovacuum's.

@@ -1,7 +1,7 @@
 import * as oauth from 'oauth4webapi';
 import * as openid from 'openid-client';
 import { AuthorizationCode } from 'simple-oauth2';
-import { application, browser, CALLBACK, decide, type Fields, useOauth, works } from '../support/oauth';
+import { application, browser, CALLBACK, decide, type Fields, useOauth, isAccepted } from '../support/oauth';
 import { baseUrl } from '../support/store';
 
 // Each library as its own documentation uses it, except that http is allowed here.
@@ -49,14 +49,14 @@ describe('openid-client', () => {
     );
     const tokens = await openid.authorizationCodeGrant(config, location, { pkceCodeVerifier, expectedState });
     expect([tokens.scope, tokens.expires_in]).toEqual([granted, 3600]);
-    expect(await works(tokens.access_token)).toBe(true);
+    expect(await isAccepted(tokens.access_token)).toBe(true);
 
     const refreshed = await openid.refreshTokenGrant(config, tokens.refresh_token!, { scope: 'profile:me' });
     expect(refreshed.scope).toBe('profile:me');
-    expect(await works(refreshed.access_token)).toBe(true);
+    expect(await isAccepted(refreshed.access_token)).toBe(true);
 
     await openid.tokenRevocation(config, refreshed.refresh_token!);
-    for (const { access_token } of [tokens, refreshed]) expect(await works(access_token)).toBe(false);
+    for (const { access_token } of [tokens, refreshed]) expect(await isAccepted(access_token)).toBe(false);
     expect(await errorOf(openid.refreshTokenGrant(config, refreshed.refresh_token!))).toEqual(notKnown);
   });
 
@@ -68,7 +68,7 @@ describe('openid-client', () => {
     await decide(device.user_code, 'Allow');
     const tokens = await waiting;
     expect(tokens.scope).toBe(granted);
-    expect(await works(tokens.access_token)).toBe(true);
+    expect(await isAccepted(tokens.access_token)).toBe(true);
   });
 
   test('reports a user who cancels', async () => {
@@ -120,23 +120,26 @@ describe('oauth4webapi', () => {
       ),
     );
     expect(tokens.scope).toBe(granted);
-    expect(await works(tokens.access_token)).toBe(true);
+    expect(await isAccepted(tokens.access_token)).toBe(true);
 
     const refresh = (token: string) =>
       oauth
         .refreshTokenGrantRequest(server, client, oauth.None(), token, options)
         .then((response) => oauth.processRefreshTokenResponse(server, client, response));
     const refreshed = await refresh(tokens.refresh_token!);
-    expect(await works(refreshed.access_token)).toBe(true);
+    expect(await isAccepted(refreshed.access_token)).toBe(true);
 
     const revoke = (token: string) =>
       oauth
         .revocationRequest(server, client, oauth.None(), token, options)
         .then((response) => oauth.processRevocationResponse(response));
     await revoke(refreshed.access_token);
-    expect([await works(refreshed.access_token), await works(tokens.access_token)]).toEqual([false, true]);
+    expect([await isAccepted(refreshed.access_token), await isAccepted(tokens.access_token)]).toEqual([
+      false,
+      true,
+    ]);
     await revoke(refreshed.refresh_token!);
-    expect(await works(tokens.access_token)).toBe(false);
+    expect(await isAccepted(tokens.access_token)).toBe(false);
     expect(await errorOf(refresh(refreshed.refresh_token!))).toEqual(notKnown);
   });
 
@@ -157,7 +160,7 @@ describe('oauth4webapi', () => {
     expect(await errorOf(poll())).toMatchObject({ error: 'authorization_pending' });
     await decide(device.user_code, 'Allow');
     const tokens = await poll();
-    expect(await works(tokens.access_token)).toBe(true);
+    expect(await isAccepted(tokens.access_token)).toBe(true);
   });
 });
 
@@ -192,14 +195,17 @@ describe('simple-oauth2', () => {
     const textOf = ({ token }: typeof accessToken) => token.access_token as string;
     expect(accessToken.token.scope).toBe(granted);
     expect(accessToken.expired()).toBe(false);
-    expect(await works(textOf(accessToken))).toBe(true);
+    expect(await isAccepted(textOf(accessToken))).toBe(true);
 
     const refreshed = await accessToken.refresh();
-    expect(await works(textOf(refreshed))).toBe(true);
+    expect(await isAccepted(textOf(refreshed))).toBe(true);
     await refreshed.revoke('access_token');
-    expect([await works(textOf(refreshed)), await works(textOf(accessToken))]).toEqual([false, true]);
+    expect([await isAccepted(textOf(refreshed)), await isAccepted(textOf(accessToken))]).toEqual([
+      false,
+      true,
+    ]);
     await refreshed.revokeAll();
-    expect(await works(textOf(accessToken))).toBe(false);
+    expect(await isAccepted(textOf(accessToken))).toBe(false);
     expect(await errorOf(refreshed.refresh())).toMatchObject({ output: { statusCode: 400 } });
   });
 });

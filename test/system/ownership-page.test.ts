@@ -9,7 +9,7 @@ import { Settings } from '../../src/platform/config/settings';
 import { loadDemoStore } from '../../src/dev/demo/demo-store';
 import { addCommands } from '../../src/commands/program';
 import { type Browser, browserOf } from '../support/browser';
-import { examplesOf, expectAsPrinted, isHere, run, runnable, withCurl } from '../support/page-examples';
+import { examplesOf, expectAsPrinted, isInstalled, run, runnable, withCurl } from '../support/page-examples';
 import { runIf } from '../support/run-if';
 import { type Actor, baseUrl, sql, theApp, useStore } from '../support/store';
 
@@ -143,7 +143,7 @@ describe('docs/guides/launcher.md', () => {
   });
 });
 
-const withMono = runIf(isHere(['mcs', '--version']), 'mcs (Mono) is not installed');
+const withMono = runIf(isInstalled(['mcs', '--version']), 'mcs (Mono) is not installed');
 withMono.test('C#, with stubs for the parts of Unity that it uses', () => {
   const { code } = examples.find(({ language }) => language === 'csharp')!;
   const [source, program] = [join(folder, 'Ownership.cs'), join(folder, 'game.exe')];

@@ -7,7 +7,7 @@ import { MAX_BODY } from '../../src/platform/http/body';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
 import { runIf } from '../support/run-if';
 import { type Actor, make, ok, openApp, sql, theApp, useStore } from '../support/store';
-import { moment, until } from '../support/time';
+import { sleep, until } from '../support/time';
 
 useStore();
 
@@ -118,7 +118,7 @@ async function lose(app: NestExpressApplication, loss: (socket: Socket) => unkno
       socket.resume();
       socket.on('end', () => socket.end());
       socket.write(get(['/profile', '/health/live', '/nowhere'][i % 3]!).repeat(9));
-      if (i % 4 > 0) await moment(i % 40);
+      if (i % 4 > 0) await sleep(i % 40);
       loss(socket);
       if (!socket.destroyed) await once(socket, 'close');
     }),
@@ -159,7 +159,7 @@ beforeNode24.test('control: without a listener on the socket, pipelined requests
   const app = await openApp();
   Object.assign(inFlight(app), { disconnect: () => undefined });
   await lose(app, (socket) => socket.resetAndDestroy(), 12);
-  await moment(500);
+  await sleep(500);
   expect(inFlight(app).count).toBeGreaterThan(12);
   await app.close();
 });
@@ -175,7 +175,7 @@ test('a listener for the end of a response is called for pipelined ones', async 
   await lose(app, (socket) => socket.resetAndDestroy(), 20);
   await until(() => inFlight(app).count === 0 && closed >= begun);
   // Once each.
-  await moment(50);
+  await sleep(50);
   expect(closed).toBe(begun);
   await gracefulStop(app);
 });

@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Client } from 'pg';
 import { openEmbeddedPostgres } from '../../src/dev/embedded/embedded-postgres';
-import { kubectlIsThere } from '../support/manifests';
+import { hasKubectl } from '../support/manifests';
 import { environmentOf, one } from '../support/overlays';
 import { hasPgBouncer, startPooler } from '../support/pgbouncer';
 import { runIf } from '../support/run-if';
-import { moment, until } from '../support/time';
+import { sleep, until } from '../support/time';
 
 const withPoolerAndKubectl = runIf(
-  hasPgBouncer && kubectlIsThere,
+  hasPgBouncer && hasKubectl,
   'pgbouncer and kubectl are not both installed',
 );
 
@@ -41,10 +41,10 @@ withPoolerAndKubectl.describe('PostgreSQL after an outage behind PgBouncer', () 
       await server.stop();
       await until(async () => !(await responses()), 10_000);
       // PgBouncer notices with a failed login.
-      await moment(1500);
+      await sleep(1500);
       server = await start(name);
       const back = performance.now();
-      while (!(await responses()) && performance.now() - back < SOON) await moment(50);
+      while (!(await responses()) && performance.now() - back < SOON) await sleep(50);
       return performance.now() - back;
     } finally {
       await pooler.stop();

@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
 import { databaseUrl, make, openApp, sql, useStore } from '../support/store';
-import { moment, until } from '../support/time';
+import { sleep, until } from '../support/time';
 
 useStore();
 
@@ -38,7 +38,7 @@ async function serveThroughStop(stop: (app: NestExpressApplication) => Promise<v
     while (!over) {
       const { status } = await ask(`${a}/health/ready`, {}).catch(() => ({ status: 0 }));
       if (status !== 200) target = b;
-      await moment(100);
+      await sleep(100);
     }
   };
   const client = async () => {
@@ -54,9 +54,9 @@ async function serveThroughStop(stop: (app: NestExpressApplication) => Promise<v
   };
   const all = [probe(), ...Array.from({ length: 8 }, client)];
   try {
-    await moment(300);
+    await sleep(300);
     await stop(first);
-    await moment(200);
+    await sleep(200);
   } finally {
     over = true;
     await Promise.all(all);

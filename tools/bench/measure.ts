@@ -46,7 +46,7 @@ export async function measure(
  * Measures several servers alternately, each at the same position of the requests in the same round. The machine
  * differs between the first and the last one, so the order changes.
  */
-export async function inTurns<One>(
+export async function alternately<One>(
   all: One[],
   rounds: number,
   turn: (one: One, from: number) => Promise<void>,

@@ -92,7 +92,7 @@ export function ratioOf(ours: number[], theirs: number[]): Ratio {
   return { min: Math.min(...ratios), median: median(ratios), max: Math.max(...ratios) };
 }
 
-export const shown = (one: Ratio | undefined) =>
+export const formatRatio = (one: Ratio | undefined) =>
   one ? `**${one.median.toFixed(2)}** (${one.min.toFixed(2)}–${one.max.toFixed(2)})` : '';
 
 export const table = (head: string[], rows: string[][]) =>
@@ -106,8 +106,8 @@ function ratios({ endpoints }: Results): string {
     ['endpoint', ...others.map((name) => `ours / ${name}`), 'p99, ours / floor'],
     endpoints.map((result) => [
       result.endpoint,
-      ...others.map((name) => shown(ratio(result, name, 'rate'))),
-      shown(ratio(result, 'floor', 'p99')),
+      ...others.map((name) => formatRatio(ratio(result, name, 'rate'))),
+      formatRatio(ratio(result, 'floor', 'p99')),
     ]),
   );
 }
@@ -118,7 +118,7 @@ function writeTable({ writes }: Results): string {
     ['write', 'ours / pgbench', 'ours, changes/s', 'pgbench, transactions/s'],
     writes.map(({ write, ours, pgbench }) => [
       write,
-      shown(ratioOf(ours, pgbench)),
+      formatRatio(ratioOf(ours, pgbench)),
       median(ours).toFixed(0),
       median(pgbench).toFixed(0),
     ]),

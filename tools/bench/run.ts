@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { Client } from 'pg';
 import { connectTo } from '../../src/operator/import/import-records';
-import { CONNECTIONS, inTurns, measure, settle } from './measure';
+import { CONNECTIONS, alternately, measure, settle } from './measure';
 import { compareResponses, workloadOf, type Workload } from './requests';
 import { type EndpointResult, type Figure, machine, median, type Results, writeReports } from './report';
 import { LoadGenerator, MeasuredServer, type ServerName } from './servers';
@@ -59,7 +59,7 @@ async function measureEndpoint(
     await settle(server, client);
     measured[server.name] = [];
   }
-  await inTurns(servers, rounds, async (server, from) => {
+  await alternately(servers, rounds, async (server, from) => {
     measured[server.name]!.push(await measure(server, load, workload, { seconds, from, leadIn: LEAD_IN }));
     await settle(server, client);
   });

@@ -10,7 +10,7 @@ import type { Client } from 'pg';
 import { connectTo } from '../../src/operator/import/import-records';
 import { periodsOf } from '../../src/purchases/earnings';
 import { pgbenchRate, type Script, transaction } from './pgbench';
-import { machine, median, ratioOf, shown, table } from './report';
+import { machine, median, ratioOf, formatRatio, table } from './report';
 import { LoadGenerator, MeasuredServer, type ServerName } from './servers';
 import { openStore, type Store } from './store';
 import { randomFrom } from './written-collections';
@@ -192,7 +192,7 @@ async function measureWays(store: Pick<Store, 'folder' | 'url' | 'pepper'>): Pro
           lines.push([
             `${name}, ${senders === 1 ? 'one sender' : `${senders} senders`}`,
             ...(servers.length > 1 ? [servers[i]!] : []),
-            shown(ratioOf(of('rate'), pgbench)),
+            formatRatio(ratioOf(of('rate'), pgbench)),
             median(of('rate')).toFixed(0),
             median(pgbench).toFixed(0),
             median(of('p50')).toFixed(1),

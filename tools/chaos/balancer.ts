@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
-import { moment } from '../../test/support/time';
+import { sleep } from '../../test/support/time';
 
 const LOOK_EVERY = 200;
 
@@ -68,7 +68,7 @@ export class Balancer {
 
   private async keepLooking(replica: Backend): Promise<void> {
     while (!this.over) {
-      await moment(LOOK_EVERY);
+      await sleep(LOOK_EVERY);
       await this.look(replica);
     }
   }

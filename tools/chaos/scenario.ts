@@ -26,5 +26,5 @@ export interface Scenario {
 }
 
 /** The statements whose condition is true. */
-export const which = (...statements: [boolean, string][]): string[] =>
+export const violated = (...statements: [boolean, string][]): string[] =>
   statements.filter(([holds]) => holds).map(([, statement]) => statement);

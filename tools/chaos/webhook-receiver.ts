@@ -43,7 +43,7 @@ export class WebhookReceiver {
   }
 
   /** Compares the accepted messages with the actual events. */
-  reckon(events: StoredEvent[]): { lost: number; wrong: string[] } {
+  compare(events: StoredEvent[]): { lost: number; wrong: string[] } {
     const happened = new Set(events.map(({ event, data }) => `${event} ${JSON.stringify(JSON.parse(data))}`));
     const invented = [...this.answered.keys()].filter((told) => !happened.has(told));
     return {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ask, keptConnections } from './ask';
 import { query } from './postgres';
 
-export interface Reckoning {
+export interface WriteReport {
   acknowledged: number;
   /** Acknowledged, but not in the database. */
   lost: number;
@@ -50,7 +50,7 @@ export class Writers {
   }
 
   /** Compares the records with the database. */
-  async reckon(database: string): Promise<Reckoning> {
+  async compare(database: string): Promise<WriteReport> {
     const rows = await query<{ title: string; copies: number }>(
       database,
       `SELECT title, count(*)::int AS copies FROM collections WHERE starts_with(title, $1) GROUP BY title`,
@@ -95,7 +95,7 @@ export class Writers {
   }
 }
 
-export const promisesBroken = ({ lost, lostAt, doubled, rejected }: Reckoning): string[] => [
+export const violationsOf = ({ lost, lostAt, doubled, rejected }: WriteReport): string[] => [
   ...(lost > 0
     ? [`${lost} acknowledged writes lost, after ${lostAt.map((at) => at.toFixed(1)).join(' to ')} s`]
     : []),

@@ -4,7 +4,7 @@ import { askFor } from './asks';
 import { type Import, imports, runImport } from './imports';
 import { runSequence } from './model/sequence';
 import { type Step, steps } from './model/steps';
-import { tidy } from './model/tenant-rows';
+import { restoreRows } from './model/tenant-rows';
 import { runSales, type Sales, sales } from './sales';
 import { runAsk } from './stateless';
 import type { Target } from './target';
@@ -30,7 +30,7 @@ export const KINDS = {
     cases: ({ operations, tenant }) =>
       fc.oneof(...[...operations.values()].map((operation) => askFor(operation, tenant))),
     // Restores what earlier cases deleted.
-    before: ({ sql, tenant }) => tidy(sql, tenant),
+    before: ({ sql, tenant }) => restoreRows(sql, tenant),
     run: runAsk,
   } satisfies Kind<Ask>,
   sequence: {

@@ -87,7 +87,7 @@ const EARNED = `
 let buyers = 0;
 
 /** Two buyers unknown to other cases, one with an account, in a store whose sales are known before and after. */
-class Till {
+class Checkout {
   private readonly number = ++buyers;
   private readonly user_id = 5_000_000 + this.number;
   private readonly email = {
@@ -304,4 +304,4 @@ class Till {
 }
 
 export const runSales = (target: Target, { steps }: Sales, tenant: Tenant) =>
-  new Till(target, tenant).run(steps);
+  new Checkout(target, tenant).run(steps);

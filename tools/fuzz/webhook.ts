@@ -8,7 +8,7 @@ import { until } from '../../test/support/time';
 import type { JsonObject } from '../../test/support/world/json';
 
 /** A message as received. */
-export interface Told {
+export interface ReceivedMessage {
   id: string;
   type: string;
   data: JsonObject;
@@ -22,7 +22,7 @@ const MAX_KEPT = 10_000;
 
 /** Receives all sales, and keeps their messages until they are read. */
 export class Webhook {
-  private readonly told = new Map<number, Told[]>();
+  private readonly told = new Map<number, ReceivedMessage[]>();
   private readonly secret = randomBytes(32);
   private readonly server = createServer((req, res) => {
     const chunks: Buffer[] = [];
@@ -45,7 +45,7 @@ export class Webhook {
   }
 
   /** The messages of a purchase, as soon as there are this many events. */
-  async messagesOf(purchase: number, events: number): Promise<Told[]> {
+  async messagesOf(purchase: number, events: number): Promise<ReceivedMessage[]> {
     const messages = () => this.told.get(purchase) ?? [];
     await until(() => new Set(messages().map(({ id }) => id)).size >= events, PATIENCE).catch(
       () => undefined,
@@ -77,7 +77,7 @@ export class Webhook {
  * data.
  */
 export function problemIn(
-  told: Told[],
+  told: ReceivedMessage[],
   data: JsonObject,
   refunded: boolean,
   erased: boolean,

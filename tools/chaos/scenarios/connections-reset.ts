@@ -1,7 +1,7 @@
-import { moment } from '../../../test/support/time';
+import { sleep } from '../../../test/support/time';
 import type { Scenario } from '../scenario';
 import { KEYS } from '../store';
-import { promisesBroken, Writers } from '../writers';
+import { violationsOf, Writers } from '../writers';
 
 export const connectionsReset: Scenario = {
   name: 'connections-reset',
@@ -17,15 +17,15 @@ export const connectionsReset: Scenario = {
     await service.start();
     const writers = new Writers(() => service.url, KEYS.slice(0, 32), { name: 'reset', idempotent: guarded });
     for (let i = 0; i < resets; i++) {
-      await moment(50 + Math.random() * 100);
+      await sleep(50 + Math.random() * 100);
       network.reset();
     }
     await writers.stop();
-    const reckoning = await writers.reckon(postgres.url);
+    const reckoning = await writers.compare(postgres.url);
     const { acknowledged, lost, doubled, retries } = reckoning;
     return {
       happened: `${resets} resets, ${acknowledged} writes acknowledged, ${retries} retries: ${lost} lost, ${doubled} doubled`,
-      broken: [...promisesBroken(reckoning), ...(service.running ? [] : ['the process ended'])],
+      broken: [...violationsOf(reckoning), ...(service.running ? [] : ['the process ended'])],
     };
   },
 };

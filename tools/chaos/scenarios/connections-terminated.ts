@@ -1,7 +1,7 @@
-import { moment } from '../../../test/support/time';
-import { type Scenario, which } from '../scenario';
+import { sleep } from '../../../test/support/time';
+import { type Scenario, violated } from '../scenario';
 import { KEYS } from '../store';
-import { promisesBroken, Writers } from '../writers';
+import { violationsOf, Writers } from '../writers';
 
 export const connectionsTerminated: Scenario = {
   name: 'connections-terminated',
@@ -18,18 +18,18 @@ export const connectionsTerminated: Scenario = {
     const writers = new Writers(() => service.url, KEYS.slice(0, 16), how);
     let ended = 0;
     for (let i = 0; i < kills && service.running; i++) {
-      await moment(1000);
+      await sleep(1000);
       ended += await postgres.terminateConnections();
     }
     const { running } = service;
     if (!running) await service.start();
     await writers.stop();
-    const reckoning = await writers.reckon(postgres.url);
+    const reckoning = await writers.compare(postgres.url);
     return {
       happened: `${ended} connections terminated; ${reckoning.acknowledged} writes acknowledged, ${reckoning.lost} lost`,
       broken: [
-        ...which([!running, 'the process ended'], [reckoning.acknowledged === 0, 'no write succeeded']),
-        ...promisesBroken(reckoning),
+        ...violated([!running, 'the process ended'], [reckoning.acknowledged === 0, 'no write succeeded']),
+        ...violationsOf(reckoning),
       ],
     };
   },

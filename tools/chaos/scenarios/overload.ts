@@ -1,9 +1,9 @@
 import type { Agent } from 'node:http';
-import { moment } from '../../../test/support/time';
+import { sleep } from '../../../test/support/time';
 import { type HttpResponse, ask, keptConnections } from '../ask';
 import { Clients } from '../clients';
-import { offer } from '../open-loop';
-import { type Scenario, which } from '../scenario';
+import { sendAtRate } from '../open-loop';
+import { type Scenario, violated } from '../scenario';
 import type { Service } from '../service';
 import { APPLICATION } from '../store';
 
@@ -41,7 +41,7 @@ export const overload: Scenario = {
       pause: 50,
     });
     const agent = keptConnections();
-    const tally = await offer(3 * best, seconds, () => write(service, agent));
+    const tally = await sendAtRate(3 * best, seconds, () => write(service, agent));
     agent.destroy();
     const alive = await liveness.stop();
     const goodput = tally.count(200) / seconds / best;
@@ -49,7 +49,7 @@ export const overload: Scenario = {
     const slowest = alive.within(0.95, 200);
     return {
       happened: `best ${best.toFixed(0)} per second; goodput ${percent(goodput)} of it; 95% of ${tally.count(503)} rejections within ${rejected.toFixed(0)} ms; liveness within ${slowest.toFixed(0)} ms`,
-      broken: which(
+      broken: violated(
         [goodput < 0.85, `goodput ${percent(goodput)}`],
         [rejected > AT_ONCE, `rejections within ${rejected.toFixed(0)} ms`],
         [slowest > ALIVE_WITHIN, `liveness within ${slowest.toFixed(0)} ms`],
@@ -72,7 +72,7 @@ const write = (service: Service, agent: Agent): Promise<HttpResponse> =>
 /** Responses with 200 per second, with as many clients as the concurrency limit. */
 async function rateOf(service: Service, seconds: number): Promise<number> {
   const clients = new Clients(PLACES, (_, agent) => write(service, agent));
-  await moment(seconds * 1000);
+  await sleep(seconds * 1000);
   return (await clients.stop()).count(200) / seconds;
 }
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
-import { moment, until } from '../../../test/support/time';
+import { sleep, until } from '../../../test/support/time';
 import { ask } from '../ask';
 import { Clients } from '../clients';
-import { type Scenario, which } from '../scenario';
+import { type Scenario, violated } from '../scenario';
 import { DEVELOPER, KEYS } from '../store';
 import { read } from '../traffic';
 
@@ -36,13 +36,13 @@ export const poolExhausted: Scenario = {
         timeout: 8000,
       }),
     );
-    await moment(500);
+    await sleep(500);
     const readers = new Clients(4, (_, agent) =>
       ask(`${service.url}/profile`, { key: DEVELOPER, agent, timeout: 8000 }),
     );
-    await moment(4500);
+    await sleep(4500);
     const [fast, waited] = [readers.stop(), writers.stop()];
-    await moment(guarded ? 0 : 3000);
+    await sleep(guarded ? 0 : 3000);
     const [tally, written] = guarded ? [await fast, await waited] : [undefined, undefined];
     await holder.query('COMMIT');
     await holder.end();
@@ -54,7 +54,7 @@ export const poolExhausted: Scenario = {
     const slowest = seen.within(1);
     return {
       happened: `readers: ${seen}, within ${slowest.toFixed(0)} ms; writers: ${told}; served again after ${back.toFixed(0)} ms`,
-      broken: which(
+      broken: violated(
         [slowest > 1000, `readers got a response within ${slowest.toFixed(0)} ms`],
         [seen.other(200, 503) > 0, `readers: ${seen}`],
         [told.other(503) > 0, `writers: ${told}`],

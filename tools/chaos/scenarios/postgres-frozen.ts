@@ -1,7 +1,7 @@
-import { moment, until } from '../../../test/support/time';
+import { sleep, until } from '../../../test/support/time';
 import { ask } from '../ask';
 import { Clients } from '../clients';
-import { type Scenario, which } from '../scenario';
+import { type Scenario, violated } from '../scenario';
 import { read, readOrWrite } from '../traffic';
 
 export const postgresFrozen: Scenario = {
@@ -19,15 +19,15 @@ export const postgresFrozen: Scenario = {
     const broken: string[] = [];
     for (let i = 0; i < times; i++) {
       const before = new Clients(20, readOrWrite(service, { timeout: 6000 }));
-      await moment(500);
+      await sleep(500);
       await postgres.freeze();
       // A response in this moment may belong to an earlier request.
-      await moment(50);
+      await sleep(50);
       const during = new Clients(20, readOrWrite(service, { timeout: 6000 }));
       const liveness = new Clients(1, () => ask(`${service.url}/health/live`, { timeout: 6000 }), {
         pause: 50,
       });
-      await moment(4000);
+      await sleep(4000);
       const [caught, tally, live] = await Promise.all([before.stop(), during.stop(), liveness.stop()]);
       await postgres.thaw();
       const thawed = performance.now();
@@ -38,7 +38,7 @@ export const postgresFrozen: Scenario = {
       slowest = Math.max(slowest, caught.within(1), tally.within(1));
       alive = Math.max(alive, live.within(1));
       broken.push(
-        ...which(
+        ...violated(
           [caught.other(200, 503) > 0, `requests in progress: ${caught}`],
           [tally.other(503) > 0, `answered ${tally}`],
           [live.other(200) > 0, `liveness ${live}`],
@@ -47,7 +47,7 @@ export const postgresFrozen: Scenario = {
       );
     }
     broken.push(
-      ...which(
+      ...violated(
         [slowest > 2500, `response within ${slowest.toFixed(0)} ms`],
         [alive > 200, `liveness within ${alive.toFixed(0)} ms`],
         [recovery > 1000, `served again after ${recovery.toFixed(0)} ms`],

@@ -1,6 +1,6 @@
-import { moment, until } from '../../../test/support/time';
+import { sleep, until } from '../../../test/support/time';
 import { Clients } from '../clients';
-import { type Scenario, which } from '../scenario';
+import { type Scenario, violated } from '../scenario';
 import { read, readOrWrite } from '../traffic';
 
 export const postgresGone: Scenario = {
@@ -27,19 +27,19 @@ export const postgresGone: Scenario = {
         if (response.status === 503 && !response.headers['retry-after']) unhinted++;
         return response;
       });
-      await moment(500);
+      await sleep(500);
       await postgres.kill();
-      await moment(2000);
+      await sleep(2000);
       await postgres.start();
       const returned = performance.now();
       await until(async () => (await read(service)) === 200, 10_000);
       back = Math.max(back, performance.now() - returned);
       const tally = await clients.stop();
       rejected += tally.count(503);
-      broken.push(...which([tally.other(200, 503) > 0, `answered ${tally}`]));
+      broken.push(...violated([tally.other(200, 503) > 0, `answered ${tally}`]));
     }
     broken.push(
-      ...which(
+      ...violated(
         [back > 1000, `served again after ${back.toFixed(0)} ms`],
         [unhinted > 0, `${unhinted} without Retry-After`],
         [!service.running || service.pid !== pid, 'the process ended'],

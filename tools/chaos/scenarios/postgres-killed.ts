@@ -1,7 +1,7 @@
-import { moment, until } from '../../../test/support/time';
+import { sleep, until } from '../../../test/support/time';
 import type { Scenario } from '../scenario';
 import { KEYS } from '../store';
-import { promisesBroken, Writers } from '../writers';
+import { violationsOf, Writers } from '../writers';
 
 // Nothing writes the WAL for ten seconds: what was acknowledged in that time is only in memory.
 const WITHOUT_SYNCHRONOUS_COMMIT = {
@@ -27,16 +27,16 @@ export const postgresKilled: Scenario = {
     for (let i = 0; i < kills; i++) {
       const before = writers.count;
       await until(() => writers.count > before + 64, 30_000);
-      await moment(Math.random() * 300);
+      await sleep(Math.random() * 300);
       await postgres.kill();
       await postgres.start();
     }
     await writers.stop();
-    const reckoning = await writers.reckon(postgres.url);
+    const reckoning = await writers.compare(postgres.url);
     const { acknowledged, lost, doubled, retries } = reckoning;
     return {
       happened: `${kills} kills, ${acknowledged} writes acknowledged, ${retries} retries: ${lost} lost, ${doubled} doubled`,
-      broken: promisesBroken(reckoning),
+      broken: violationsOf(reckoning),
     };
   },
 };

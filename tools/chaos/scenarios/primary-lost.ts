@@ -1,7 +1,7 @@
-import { moment, until } from '../../../test/support/time';
-import { type Scenario, which } from '../scenario';
+import { sleep, until } from '../../../test/support/time';
+import { type Scenario, violated } from '../scenario';
 import { KEYS } from '../store';
-import { promisesBroken, Writers } from '../writers';
+import { violationsOf, Writers } from '../writers';
 
 export const primaryLost: Scenario = {
   name: 'primary-lost',
@@ -33,7 +33,7 @@ export const primaryLost: Scenario = {
         name: `primary-${i}`,
         idempotent: true,
       });
-      await moment(2000);
+      await sleep(2000);
       await primary.kill();
       const killed = performance.now();
       await standby.promote();
@@ -41,16 +41,16 @@ export const primaryLost: Scenario = {
       const before = writers.count;
       await until(() => writers.count > before, 30_000);
       back = Math.max(back, performance.now() - killed);
-      await moment(500);
+      await sleep(500);
       await writers.stop();
-      const reckoning = await writers.reckon(standby.url);
+      const reckoning = await writers.compare(standby.url);
       acknowledged += reckoning.acknowledged;
       lost += reckoning.lost;
       doubled += reckoning.doubled;
-      broken.push(...promisesBroken(reckoning));
+      broken.push(...violationsOf(reckoning));
       await lab.clear();
     }
-    broken.push(...which([back > 10_000, `writes worked again after ${back.toFixed(0)} ms`]));
+    broken.push(...violated([back > 10_000, `writes worked again after ${back.toFixed(0)} ms`]));
     return {
       happened: `${times} times, ${acknowledged} writes acknowledged: ${lost} lost, ${doubled} duplicated; writes worked again after ${(back / 1000).toFixed(1)} s`,
       broken,

@@ -1,6 +1,6 @@
-import { moment } from '../../../test/support/time';
+import { sleep } from '../../../test/support/time';
 import { ask, keptConnections } from '../ask';
-import { type Scenario, which } from '../scenario';
+import { type Scenario, violated } from '../scenario';
 import type { Service } from '../service';
 import { DEVELOPER } from '../store';
 import { Tally } from '../tally';
@@ -31,14 +31,14 @@ export const redisLost: Scenario = {
     await redis.stop();
     const killed = await requests(service, guarded ? 300 : 3);
     await redis.start();
-    await moment(guarded ? 1500 : 0);
+    await sleep(guarded ? 1500 : 0);
     const back = await requests(service, guarded ? 300 : 3);
     const usual = healthy.within(0.5, 200);
     const added = (tally: Tally) => Math.max(0, tally.within(0.99) - usual);
     const failed = [healthy, hung, killed, back].reduce((sum, tally) => sum + tally.other(200), 0);
     return {
       happened: `added ${added(hung).toFixed(0)} ms while it hung, ${added(killed).toFixed(0)} ms while it was down, ${added(back).toFixed(0)} ms afterwards; ${failed} failures`,
-      broken: which(
+      broken: violated(
         [failed > 0, `${failed} failures`],
         [added(hung) > 60, `${added(hung).toFixed(0)} ms added while it hung`],
         [added(killed) > 60, `${added(killed).toFixed(0)} ms added while it was down`],

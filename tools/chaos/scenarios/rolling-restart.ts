@@ -1,7 +1,7 @@
-import { moment, until } from '../../../test/support/time';
+import { sleep, until } from '../../../test/support/time';
 import { ask } from '../ask';
 import { Clients } from '../clients';
-import { type Scenario, which } from '../scenario';
+import { type Scenario, violated } from '../scenario';
 import { KEYS } from '../store';
 
 export const rollingRestart: Scenario = {
@@ -24,7 +24,7 @@ export const rollingRestart: Scenario = {
     const codes: (number | null)[] = [];
     for (let round = 0; round < rounds; round++)
       for (const replica of replicas) {
-        await moment(500);
+        await sleep(500);
         if (guarded) codes.push(await replica.stop());
         else await replica.kill();
         await replica.start();
@@ -33,7 +33,7 @@ export const rollingRestart: Scenario = {
     const tally = await clients.stop();
     return {
       happened: `${rounds} rolling restarts: ${tally}`,
-      broken: which(
+      broken: violated(
         [tally.other(200) > 0, `${tally.other(200)} failed requests`],
         [codes.some((code) => code !== 0), `a replica exited with ${codes.find((code) => code !== 0)}`],
       ),

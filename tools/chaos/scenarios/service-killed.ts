@@ -1,7 +1,7 @@
-import { moment } from '../../../test/support/time';
+import { sleep } from '../../../test/support/time';
 import type { Scenario } from '../scenario';
 import { KEYS } from '../store';
-import { promisesBroken, Writers } from '../writers';
+import { violationsOf, Writers } from '../writers';
 
 export const serviceKilled: Scenario = {
   name: 'service-killed',
@@ -16,16 +16,16 @@ export const serviceKilled: Scenario = {
     await service.start();
     const writers = new Writers(() => service.url, KEYS.slice(0, 32), { name: 'kill', idempotent: guarded });
     for (let i = 0; i < kills; i++) {
-      await moment(100 + Math.random() * 300);
+      await sleep(100 + Math.random() * 300);
       await service.kill();
       await service.start();
     }
     await writers.stop();
-    const reckoning = await writers.reckon(postgres.url);
+    const reckoning = await writers.compare(postgres.url);
     const { acknowledged, lost, doubled, retries } = reckoning;
     return {
       happened: `${kills} kills, ${acknowledged} writes acknowledged, ${retries} retries: ${lost} lost, ${doubled} doubled`,
-      broken: promisesBroken(reckoning),
+      broken: violationsOf(reckoning),
     };
   },
 };

@@ -1,8 +1,8 @@
 import type { Agent } from 'node:http';
-import { moment } from '../../../test/support/time';
+import { sleep } from '../../../test/support/time';
 import { type HttpResponse, ask } from '../ask';
 import { Clients } from '../clients';
-import { type Scenario, which } from '../scenario';
+import { type Scenario, violated } from '../scenario';
 import type { Service } from '../service';
 import { GAME, KEYS } from '../store';
 
@@ -23,7 +23,7 @@ export const signingKeysRotated: Scenario = {
       pause: 10,
     });
     for (let i = 0; i < rotations; i++) {
-      await moment(5000);
+      await sleep(5000);
       await lab.command(postgres.url, 'signing-keys', 'rotate', '--now');
       if (guarded) continue;
       const { output } = await lab.command(postgres.url, 'signing-keys', 'list');
@@ -33,11 +33,11 @@ export const signingKeysRotated: Scenario = {
         .map((line) => line.split(' ')[0]!);
       for (const kid of old) await lab.command(postgres.url, 'signing-keys', 'revoke', kid);
     }
-    await moment(2000);
+    await sleep(2000);
     const tally = await clients.stop();
     return {
       happened: `${rotations} rotations, ${tokens.length} tokens: ${tally}`,
-      broken: which([tally.other(200) > 0, `${tally.other(200)} rejected`]),
+      broken: violated([tally.other(200) > 0, `${tally.other(200)} rejected`]),
     };
   },
 };

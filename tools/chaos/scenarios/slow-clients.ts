@@ -1,9 +1,9 @@
 import { connect, type Socket } from 'node:net';
-import { moment } from '../../../test/support/time';
+import { sleep } from '../../../test/support/time';
 import { ask } from '../ask';
 import { Clients } from '../clients';
 import { memoryOf } from '../processes';
-import { type Scenario, which } from '../scenario';
+import { type Scenario, violated } from '../scenario';
 import type { Service } from '../service';
 import { DEVELOPER, NOVELISTS } from '../store';
 
@@ -33,18 +33,18 @@ export const slowClients: Scenario = {
         pause: 20,
       },
     );
-    await moment(2000);
+    await sleep(2000);
     const before = await memoryOf(service.pid);
     const slow = Array.from({ length: SLOW_SENDERS }, () => openSlowSender(service));
     for (const novelist of NOVELISTS) {
       slow.push(openIdleReader(service, novelist));
       // Many large responses are work: this scenario isn't about how many are created at a time.
-      await moment(200);
+      await sleep(200);
     }
     let most = before;
     const begun = performance.now();
     while (performance.now() - begun < DISCONNECTED_WITHIN && slow.some((socket) => !socket.closed)) {
-      await moment(100);
+      await sleep(100);
       most = Math.max(most, await memoryOf(service.pid));
     }
     const took = performance.now() - begun;
@@ -54,7 +54,7 @@ export const slowClients: Scenario = {
     const more = (most - before) / MEGABYTE;
     return {
       happened: `${slow.length - left} of ${slow.length} disconnected within ${(took / 1000).toFixed(1)} s, ${more.toFixed(0)} MB more; others: ${tally}`,
-      broken: which(
+      broken: violated(
         [left > 0, `${left} still connected`],
         [more > MOST_MEMORY, `${more.toFixed(0)} MB more`],
         [tally.other(200) > 0, `others: ${tally}`],

@@ -1,6 +1,6 @@
-import { moment, until } from '../../../test/support/time';
+import { sleep, until } from '../../../test/support/time';
 import { ask } from '../ask';
-import { type Scenario, which } from '../scenario';
+import { type Scenario, violated } from '../scenario';
 
 export const startedFirst: Scenario = {
   name: 'started-first',
@@ -20,7 +20,7 @@ export const startedFirst: Scenario = {
       );
     service.spawn();
     await until(async () => !service.running || (await statusOf('/health/live')) === 200, 30_000);
-    await moment(3000);
+    await sleep(3000);
     const [alive, ready] = [await statusOf('/health/live'), await statusOf('/health/ready')];
     await postgres.start();
     const started = performance.now();
@@ -30,7 +30,7 @@ export const startedFirst: Scenario = {
     );
     return {
       happened: `before: alive ${alive}, ready ${ready}; ${served < Infinity ? `ready after ${served.toFixed(0)} ms` : 'never ready'}`,
-      broken: which(
+      broken: violated(
         [alive !== 200, `alive ${alive}`],
         [ready !== 503, `ready ${ready}`],
         [served > 2000, served < Infinity ? `ready after ${served.toFixed(0)} ms` : 'never ready'],

@@ -1,8 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { moment, until } from '../../../test/support/time';
+import { sleep, until } from '../../../test/support/time';
 import { ask, keptConnections } from '../ask';
 import { query } from '../postgres';
-import { type Scenario, which } from '../scenario';
+import { type Scenario, violated } from '../scenario';
 import { GAME } from '../store';
 import { WebhookReceiver } from '../webhook-receiver';
 
@@ -62,7 +61,7 @@ export const webhooksKilled: Scenario = {
       };
       const selling = Promise.all(Array.from({ length: SELLERS }, (_, seller) => sell(seller)));
       for (let i = 0; i < kills; i++) {
-        await moment(500 + Math.random() * 1000);
+        await sleep(500 + Math.random() * 1000);
         await until(() => receiver.open > 0, 30_000);
         await service.kill();
         await service.start();
@@ -79,10 +78,10 @@ export const webhooksKilled: Scenario = {
          FROM purchases JOIN purchase_references ON purchase_id = id,
            LATERAL unnest(CASE status WHEN 'refunded' THEN '{completed,refunded}' ELSE '{completed}' END::text[]) event`,
       );
-      const { lost, wrong } = receiver.reckon(events);
+      const { lost, wrong } = receiver.compare(events);
       return {
         happened: `${kills} kills, ${events.length} events, ${receiver.total} messages, of which ${receiver.failures} got an error response: ${lost} lost, ${wrong.length} wrong`,
-        broken: which(
+        broken: violated(
           [lost > 0, `${lost} of ${events.length} events lost`],
           [wrong.length > 0, `${wrong.length} wrong, such as ${wrong[0]}`],
         ),

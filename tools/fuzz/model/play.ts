@@ -14,7 +14,7 @@ import {
   second,
   UNSEEN,
 } from './model';
-import { danger } from './safe-html';
+import { unsafeMarkup } from './safe-html';
 import type { Place } from './steps';
 
 const NOBODYS = 999_999_999;
@@ -169,7 +169,7 @@ export class Play {
     expected: Html,
   ): string | null {
     const html = given as string | null;
-    const why = html === null ? undefined : danger(html);
+    const why = html === null ? undefined : unsafeMarkup(html);
     if (why) this.fail(operation, 'returns unsafe HTML', answered, why);
     if (expected !== UNSEEN && html !== expected)
       this.fail(operation, 'returns other HTML', answered, expected);

@@ -11,7 +11,7 @@ const ATTRIBUTES: Record<string, RegExp> = {
 const NONE = /$^/;
 
 /** The reason why HTML is unsafe, by an independent parser, or undefined if it is safe. */
-export function danger(html: string): string | undefined {
+export function unsafeMarkup(html: string): string | undefined {
   for (const [whole, slash, name, rest] of html.matchAll(/<(\/?)([^\s>/]*)([^>]*)>?/g)) {
     const tag = name!.toLowerCase();
     if (!TAGS.has(tag)) return `tag ${whole.slice(0, 40)}`;

@@ -5,10 +5,10 @@ import { type Tenant, USERS } from '../../../test/support/world/world';
 import { create, deleteCollection, list, read, resubmit, update } from './collection-steps';
 import { addGame, burst, entries, note, order, removeGame } from './entry-steps';
 import { Play } from './play';
-import type { Did, Of, Step } from './steps';
+import type { StepName, Of, Step } from './steps';
 import { reset } from './tenant-rows';
 
-const PERFORM: { [D in Did]: (play: Play, step: Of<D>) => Promise<void> } = {
+const PERFORM: { [D in StepName]: (play: Play, step: Of<D>) => Promise<void> } = {
   create,
   update,
   resubmit,
@@ -23,7 +23,7 @@ const PERFORM: { [D in Did]: (play: Play, step: Of<D>) => Promise<void> } = {
   burst,
 };
 
-const WRITES: Did[] = ['create', 'update', 'resubmit', 'delete', 'add', 'remove', 'note', 'order'];
+const WRITES: StepName[] = ['create', 'update', 'resubmit', 'delete', 'add', 'remove', 'note', 'order'];
 
 let serial = 0;
 
@@ -37,11 +37,11 @@ export async function runSequence(target: Target, tenant: Tenant, steps: Step[])
     play.retryKey = retried ? `retry-${process.pid}-${++serial}-${Date.now()}` : undefined;
     await (PERFORM[step.do] as (play: Play, step: Step) => Promise<void>)(play, step);
   }
-  await lastLook(play);
+  await checkEverything(play);
 }
 
 /** Reads everything once more as every user, and compares rows that no response contains. */
-async function lastLook(play: Play): Promise<void> {
+async function checkEverything(play: Play): Promise<void> {
   play.retryKey = undefined;
   for (const index of play.model.made.keys()) {
     const collection = play.model.collections.get(play.idOf(index));

@@ -48,8 +48,8 @@ export type Step = Common &
     | { do: 'burst'; collection: number; writes: (Write & { user: number })[] }
   );
 
-export type Did = Step['do'];
-export type Of<D extends Did> = Step & { do: D };
+export type StepName = Step['do'];
+export type Of<D extends StepName> = Step & { do: D };
 
 const user = fc.constantFrom(1, 2, 3);
 const game = fc.integer({ min: 1, max: 8 });

@@ -25,7 +25,7 @@ async function inTransaction(sql: Pool, work: (client: PoolClient) => Promise<vo
 }
 
 /** Restores what independent requests deleted, and deletes what they created once nothing reads it any longer. */
-export async function tidy(sql: Pool, tenant: Tenant): Promise<void> {
+export async function restoreRows(sql: Pool, tenant: Tenant): Promise<void> {
   await sql.query(
     `DELETE FROM collections
      WHERE user_id = ANY($1) AND created_at BETWEEN $2::timestamptz + interval '1 day' AND now() - interval '10 s'`,
