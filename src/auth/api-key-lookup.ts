@@ -77,8 +77,12 @@ const COUNT_REQUESTS = statement(
    ON CONFLICT (api_key_id, day) DO UPDATE SET requests = stored.requests + excluded.requests`,
 );
 
-/** When and where a key was last used, or its hash under the current pepper. */
-type Use = { id: number; /** Null: not known. */ network: string | null } | { id: number; hash: Buffer };
+/** When and where a key was last used. */
+interface Use {
+  id: number;
+  /** Null: not known. */
+  network: string | null;
+}
 
 /** Writes and counts uses of keys in the background. */
 @Injectable()
@@ -97,10 +101,7 @@ export class ApiKeyUses implements BeforeApplicationShutdown {
     ({ message }) => this.log.warn(`Requests of API keys were not counted: ${message}`),
   );
 
-  constructor(
-    private readonly database: Database,
-    @InjectRepository(ApiKey) private readonly keys: Repository<ApiKey>,
-  ) {}
+  constructor(private readonly database: Database) {}
 
   add(use: Use): void {
     this.writer.add(use);
@@ -128,15 +129,8 @@ export class ApiKeyUses implements BeforeApplicationShutdown {
   }
 
   private async write(batch: Use[]): Promise<void> {
-    const networks = new Map<number, string | null>();
-    const hashes = new Map<number, Buffer>();
-    for (const use of batch) {
-      if ('hash' in use) hashes.set(use.id, use.hash);
-      else networks.set(use.id, use.network);
-    }
-    if (networks.size > 0)
-      await this.database.rows(WRITE_USES, [[...networks.keys()], [...networks.values()]]);
-    for (const [id, key_hash] of hashes) await this.keys.update({ id }, { key_hash });
+    const networks = new Map(batch.map(({ id, network }) => [id, network]));
+    await this.database.rows(WRITE_USES, [[...networks.keys()], [...networks.values()]]);
   }
 }
 
@@ -149,6 +143,7 @@ export class ApiKeyLookup {
   constructor(
     private readonly database: Database,
     private readonly uses: ApiKeyUses,
+    @InjectRepository(ApiKey) private readonly keys: Repository<ApiKey>,
     private readonly clock: Clock,
     settings: Settings,
   ) {
@@ -162,7 +157,9 @@ export class ApiKeyLookup {
     const key = await this.liveKeys.load(hashes);
     if (!key) return undefined;
     const { hash, id, user_id, scopes, unused_ms, lives_ms } = key;
-    if (hash !== hashes[0]) this.uses.add({ id, hash: hashApiKey(text, this.peppers[0]!) });
+    if (hash !== hashes[0])
+      // Under the current pepper. If it fails, the next lookup tries again.
+      this.keys.update({ id }, { key_hash: hashApiKey(text, this.peppers[0]!) }).catch(() => undefined);
     const credential: KnownKey['credential'] = {
       type: 'key',
       api_key_id: id,

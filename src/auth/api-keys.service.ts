@@ -14,6 +14,10 @@ export interface NewKey {
   label?: string | null;
   /** A timestamp; absent: it does not expire. */
   expires_at?: string | null;
+  /** In place of `expires_at`. */
+  seconds?: number;
+  /** The consent under which an application holds it. */
+  grant_id?: number;
 }
 
 /** A key that was created just now, with its text. */
@@ -38,17 +42,6 @@ export class ApiKeysService {
     return this.createIn(this.keys.manager, { user_id, ...more });
   }
 
-  /** For an application, in the transaction that locks the user's grant. */
-  createUnder(
-    db: EntityManager,
-    grant: { id: number; user_id: number },
-    scopes: readonly string[],
-    lifetime: { seconds: number },
-  ): Promise<NewApiKey> {
-    const expires_at = () => `now() + make_interval(secs => ${lifetime.seconds})`;
-    return this.createIn(db, { user_id: grant.user_id, scopes }, { grant_id: grant.id, expires_at });
-  }
-
   /** Makes the token of the implicit grant. A consent has one: `forget` the `replaced` ones after the commit. */
   async replaceImplicit(
     db: EntityManager,
@@ -56,14 +49,13 @@ export class ApiKeysService {
     scopes: readonly string[],
   ): Promise<{ text: string; replaced: number[] }> {
     const replaced = await this.revokeIn(db, { grant_id: grant.id, expires_at: IsNull() });
-    const { key } = await this.createIn(db, { user_id: grant.user_id, scopes }, { grant_id: grant.id });
+    const { key } = await this.createIn(db, { user_id: grant.user_id, grant_id: grant.id, scopes });
     return { text: key, replaced };
   }
 
   async createIn(
     db: EntityManager,
-    { user_id, scopes = null, label = null, expires_at = null }: NewKey,
-    under: { grant_id?: number; expires_at?: () => string } = {},
+    { user_id, scopes = null, label = null, expires_at = null, grant_id, seconds }: NewKey,
   ): Promise<NewApiKey> {
     const key = newApiKey();
     const { generatedMaps } = await db.insert(ApiKey, {
@@ -72,8 +64,8 @@ export class ApiKeysService {
       user_id,
       scopes: scopes && [...scopes],
       label,
-      expires_at,
-      ...under,
+      expires_at: seconds === undefined ? expires_at : () => `now() + make_interval(secs => ${seconds})`,
+      grant_id,
     });
     return { ...(generatedMaps[0] as Pick<ApiKey, 'id' | 'created_at'>), key };
   }

@@ -291,7 +291,14 @@ describe('API keys', () => {
     const make = (seconds: number) =>
       theApp()
         .get(Database)
-        .transaction((db) => keys().createUnder(db, grant!, ['profile:me'], { seconds }));
+        .transaction((db) =>
+          keys().createIn(db, {
+            user_id: grant!.user_id,
+            grant_id: grant!.id,
+            scopes: ['profile:me'],
+            seconds,
+          }),
+        );
     const lifetimeOf = async ({ id }: { id: number }) =>
       (
         await sql(

@@ -5,7 +5,7 @@ import { type EntityManager, IsNull, Raw, type Repository } from 'typeorm';
 import { Database } from '../../platform/database/database';
 import type { Grant } from './grants.service';
 import type { OauthApplication } from './oauth-application.entity';
-import { OauthCodesService } from './oauth-codes.service';
+import { OauthTokensService } from './oauth-tokens.service';
 import { OauthDeviceRequest } from './oauth-device-request.entity';
 import { invalidGrant } from './oauth-errors';
 import { hashOf, randomToken } from '../sealed';
@@ -42,7 +42,7 @@ export class DeviceRequestsService {
   constructor(
     private readonly database: Database,
     @InjectRepository(OauthDeviceRequest) private readonly requests: Repository<OauthDeviceRequest>,
-    private readonly codes: OauthCodesService,
+    private readonly tokens: OauthTokensService,
   ) {}
 
   async make(client_id: string, scopes: string[], code_challenge?: string) {
@@ -99,7 +99,7 @@ export class DeviceRequestsService {
       if (row.grant_id !== null) {
         const code = codeFor(device_code);
         const { scopes, code_challenge } = row;
-        const unused = await this.codes.store(db, row.grant_id, code, {
+        const unused = await this.tokens.storeCode(db, row.grant_id, code, {
           scopes,
           code_challenge: code_challenge ?? undefined,
         });

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Raw, type Repository } from 'typeorm';
@@ -6,7 +7,8 @@ import { covers } from '../credential';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { grantsTo } from './applications.service';
-import { GrantsService, type LockedGrant } from './grants.service';
+import { type Grant, GrantsService, type LockedGrant } from './grants.service';
+import { OauthCode } from './oauth-code.entity';
 import { invalidGrant, invalidScope } from './oauth-errors';
 import { OauthRefreshToken } from './oauth-refresh-token.entity';
 import { modernTimestamp } from '../../platform/formats/timestamps';
@@ -15,7 +17,19 @@ import type { TokensResponse } from './oauth.dto';
 import { hashOf, randomToken, sealUnder, unsealUnder } from '../sealed';
 
 /** `revoked`: the keys of a family that was revoked because one of its tokens was used twice. */
-export type Outcome = TokensResponse | 'rejected' | { revoked: number[] };
+type Outcome = TokensResponse | 'rejected' | { revoked: number[] };
+
+interface NewCode {
+  scopes: string[];
+  /** The request's parameter, which is optional. */
+  redirect_uri?: string;
+  code_challenge?: string;
+}
+
+const VERIFIER = /^[\w.~-]{43,128}$/;
+
+/** S256 of RFC 7636. */
+const challengeOf = (verifier: string) => createHash('sha256').update(verifier).digest('base64url');
 
 /** The tokens that come from one sign-in. */
 interface Family {
@@ -26,6 +40,7 @@ interface Family {
   refreshable?: string[];
 }
 
+const CODE_SECONDS = 60;
 const ACCESS_SECONDS = 3600;
 const REFRESH_DAYS = 90;
 const RETRY_SECONDS = 10;
@@ -39,18 +54,64 @@ interface RefreshRow extends Pick<
   successor_used: boolean | null;
 }
 
+/** Codes, and the tokens that they and refresh tokens are exchanged for. */
 @Injectable()
 export class OauthTokensService {
   constructor(
     private readonly database: Database,
+    @InjectRepository(OauthCode) private readonly codes: Repository<OauthCode>,
     @InjectRepository(OauthRefreshToken) private readonly refreshTokens: Repository<OauthRefreshToken>,
     private readonly grants: GrantsService,
     private readonly keys: ApiKeysService,
     private readonly settings: Settings,
   ) {}
 
+  async createCode(db: EntityManager, grant: Grant, code: NewCode): Promise<string> {
+    const text = randomToken();
+    await this.storeCode(db, grant.id, text, code);
+    return text;
+  }
+
+  /** Stores a code or extends its expiry; false: it was used. A device gets the same code at each poll. */
+  async storeCode(
+    db: EntityManager,
+    grant_id: number,
+    code: string,
+    { scopes, redirect_uri, code_challenge }: NewCode,
+  ): Promise<boolean> {
+    const rows: unknown[] = await db.query(
+      `INSERT INTO oauth_codes AS old (code_hash, grant_id, scopes, redirect_uri, code_challenge, expires_at, family_id)
+       VALUES ($1, $2, $3, $4, $5, now() + make_interval(secs => $6), gen_random_uuid())
+       ON CONFLICT (code_hash) DO UPDATE SET expires_at = excluded.expires_at WHERE old.used_at IS NULL
+       RETURNING code_hash`,
+      [hashOf(code), grant_id, scopes, redirect_uri ?? null, code_challenge ?? null, CODE_SECONDS],
+    );
+    return rows.length > 0;
+  }
+
+  /** A code is valid once. A second use means that it leaked: the tokens of the first are revoked. */
+  async exchange(
+    client_id: string,
+    code: string,
+    { redirect_uri, code_verifier }: { redirect_uri?: string; code_verifier?: string },
+  ): Promise<TokensResponse> {
+    if (code_verifier !== undefined && !VERIFIER.test(code_verifier)) throw invalidGrant();
+    const found = await this.codes.findOneBy({ code_hash: hashOf(code), grant_id: grantsTo(client_id) });
+    if (!found) throw invalidGrant();
+    const { grant_id, family_id, used_at } = found;
+    const outcome = await this.database.transaction(async (db): Promise<Outcome> => {
+      const grant = await this.grants.lock(db, grant_id);
+      if (!grant) return 'rejected';
+      if (used_at !== null) return { revoked: await this.revokeFamily(db, family_id) };
+      // Two concurrent exchanges are a race and no leak: the second finds the code used only here.
+      const scopes = await this.redeem(db, code, redirect_uri, code_verifier);
+      return scopes ? this.issue(db, grant, scopes, { family_id }) : 'rejected';
+    });
+    return this.tokensOrThrow(outcome);
+  }
+
   /** Under a locked grant: issues tokens for those scopes that the application still has registered. */
-  async issue(
+  private async issue(
     db: EntityManager,
     grant: LockedGrant,
     scopes: string[],
@@ -58,7 +119,10 @@ export class OauthTokensService {
   ): Promise<TokensResponse | 'rejected'> {
     const permitted = commonScopes(scopes, grant.registered);
     if (permitted.length === 0) return 'rejected';
-    const { id, key, created_at } = await this.keys.createUnder(db, grant, permitted, {
+    const { id, key, created_at } = await this.keys.createIn(db, {
+      user_id: grant.user_id,
+      grant_id: grant.id,
+      scopes: permitted,
       seconds: ACCESS_SECONDS,
     });
     const refresh_token = randomToken();
@@ -113,7 +177,7 @@ export class OauthTokensService {
     this.keys.forget(revoked);
   }
 
-  tokensOrThrow(outcome: Outcome): TokensResponse {
+  private tokensOrThrow(outcome: Outcome): TokensResponse {
     if (outcome === 'rejected') throw invalidGrant();
     if ('revoked' in outcome) {
       this.keys.forget(outcome.revoked);
@@ -123,7 +187,7 @@ export class OauthTokensService {
   }
 
   /** Under a locked grant, so that no token is issued meanwhile. Returns the revoked keys. */
-  async revokeFamily(db: EntityManager, family_id: string): Promise<number[]> {
+  private async revokeFamily(db: EntityManager, family_id: string): Promise<number[]> {
     const revoked = await this.keys.revokeIn(db, {
       id: Raw(
         (column) => `${column} IN (SELECT api_key_id FROM oauth_refresh_tokens WHERE family_id = :family_id)`,
@@ -132,6 +196,29 @@ export class OauthTokensService {
     });
     await db.delete(OauthRefreshToken, { family_id });
     return revoked;
+  }
+
+  /** Marks the code as used and returns its scopes; undefined: it is not valid with these parameters. */
+  private async redeem(
+    db: EntityManager,
+    code: string,
+    redirect_uri: string | undefined,
+    verifier: string | undefined,
+  ): Promise<string[] | undefined> {
+    const { raw } = await db
+      .createQueryBuilder()
+      .update(OauthCode)
+      .set({ used_at: () => 'now()' })
+      .where('code_hash = :hash AND used_at IS NULL AND expires_at > now()', { hash: hashOf(code) })
+      .andWhere('(redirect_uri IS NULL OR redirect_uri = :redirect_uri)', {
+        redirect_uri: redirect_uri ?? null,
+      })
+      .andWhere('code_challenge IS NOT DISTINCT FROM :challenge', {
+        challenge: verifier === undefined ? null : challengeOf(verifier),
+      })
+      .returning('scopes')
+      .execute();
+    return (raw as { scopes: string[] }[])[0]?.scopes;
   }
 
   private async grantOf(token: string, client_id: string): Promise<number | undefined> {

@@ -34,7 +34,6 @@ import {
   TokensResponse,
 } from './oauth.dto';
 import type { OauthApplication } from './oauth-application.entity';
-import { OauthCodesService } from './oauth-codes.service';
 import { OauthErrorFilter } from './oauth-error.filter';
 import {
   invalidBasicClient,
@@ -90,7 +89,6 @@ const ForClients = (summary: string) =>
 export class OauthController {
   constructor(
     private readonly applications: ApplicationsService,
-    private readonly codes: OauthCodesService,
     private readonly tokens: OauthTokensService,
     private readonly devices: DeviceRequestsService,
     private readonly own: OwnAddress,
@@ -111,7 +109,7 @@ export class OauthController {
     if (request.grant_type === 'refresh_token')
       return this.tokens.refresh(request.client_id, required(request, 'refresh_token'), request.scope);
     if (request.grant_type === DEVICE_GRANT) return this.tokenOfDevice(request);
-    return this.codes.exchange(request.client_id, required(request, 'code'), {
+    return this.tokens.exchange(request.client_id, required(request, 'code'), {
       redirect_uri: request.redirect_uri,
       code_verifier: required(request, 'code_verifier'),
     });
@@ -207,7 +205,7 @@ export class OauthController {
     const poll = await this.devices.poll(request.client_id, required(request, 'device_code'));
     switch (poll.status) {
       case 'approved':
-        return this.codes.exchange(request.client_id, poll.code, { code_verifier: request.code_verifier });
+        return this.tokens.exchange(request.client_id, poll.code, { code_verifier: request.code_verifier });
       case 'pending':
         throw new OauthError('authorization_pending', 'the user has not decided yet');
       case 'slow_down':

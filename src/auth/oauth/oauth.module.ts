@@ -8,7 +8,6 @@ import { DeviceRequestsService } from './device-requests.service';
 import { GrantsService } from './grants.service';
 import { OauthApplication } from './oauth-application.entity';
 import { OauthCode } from './oauth-code.entity';
-import { OauthCodesService } from './oauth-codes.service';
 import { OauthController } from './oauth.controller';
 import { OauthDeviceRequest } from './oauth-device-request.entity';
 import { OauthGrant } from './oauth-grant.entity';
@@ -20,7 +19,6 @@ const SERVICES = [
   AuthorizationRequests,
   DeviceRequestsService,
   GrantsService,
-  OauthCodesService,
   OauthTokensService,
 ];
 

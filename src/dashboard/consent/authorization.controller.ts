@@ -14,7 +14,7 @@ import {
 } from '../../auth/oauth/authorization-requests.service';
 import { consentPage } from './consent.page';
 import { type Consent, type Grant, GrantsService } from '../../auth/oauth/grants.service';
-import { OauthCodesService } from '../../auth/oauth/oauth-codes.service';
+import { OauthTokensService } from '../../auth/oauth/oauth-tokens.service';
 import {
   isClaimed,
   isLoopback,
@@ -41,7 +41,7 @@ export class AuthorizationController {
   constructor(
     private readonly requests: AuthorizationRequests,
     private readonly grants: GrantsService,
-    private readonly codes: OauthCodesService,
+    private readonly tokens: OauthTokensService,
     private readonly keys: ApiKeysService,
     private readonly sessions: SessionsService,
     private readonly database: Database,
@@ -120,7 +120,7 @@ export class AuthorizationController {
       const grant = await this.grants.give(db, visitor.user.id, client_id, { scopes, ...consent });
       if (kind === 'token') return this.keys.replaceImplicit(db, grant, scopes);
       const { redirect_uri: named, code_challenge } = fields;
-      const code = await this.codes.make(db, grant, { scopes, redirect_uri: named, code_challenge });
+      const code = await this.tokens.createCode(db, grant, { scopes, redirect_uri: named, code_challenge });
       return { text: code, replaced: [] };
     });
     this.keys.forget(replaced);
