@@ -1,5 +1,5 @@
+/* eslint-disable @typescript-eslint/no-require-imports -- a help text doesn't wait for the routes */
 import type { INestApplicationContext } from '@nestjs/common';
-import { ModulesContainer } from '@nestjs/core';
 import { type Command, InvalidArgumentError } from 'commander';
 import { EntityManager } from 'typeorm';
 import { User } from '../auth/accounts/user.entity';
@@ -14,7 +14,6 @@ import { printTable, timeOrDash } from './print-table';
 import { ApiKeysService } from '../auth/api-keys.service';
 import { Audit } from '../auth/audit';
 import { EXPIRY_RULE, expiryOf } from '../auth/key-expiry';
-import { routesOf } from '../auth/routes';
 import { SCOPES } from '../auth/scopes';
 import { type Key, timeOf } from '../auth/signing-key';
 import { SigningKeysService } from '../auth/signing-keys.service';
@@ -209,6 +208,8 @@ function registerScopes(scopes: Command, run: CommandRunner): void {
   scopes.action(() =>
     run(
       (app) => {
+        const { ModulesContainer } = require('@nestjs/core') as typeof import('@nestjs/core');
+        const { routesOf } = require('../auth/routes') as typeof import('../auth/routes');
         printTable(Object.entries(SCOPES));
         console.log();
         printTable(

@@ -1,3 +1,4 @@
+/* eslint-disable @typescript-eslint/no-require-imports -- a help text doesn't wait for the services */
 import { createReadStream, createWriteStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { Readable } from 'node:stream';
@@ -12,7 +13,7 @@ import { demoRecords } from '../dev/demo/demo';
 import { ndjsonOf } from '../dev/demo/demo-file';
 import { DEMO_NUMBERS, type DemoOptions } from '../dev/demo/demo-options';
 import { loadDemoStore, resetDemoStore } from '../dev/demo/demo-store';
-import { ImportService } from '../operator/import/import.service';
+import type { ImportService } from '../operator/import/import.service';
 import { ImportProblems } from '../operator/import/problems';
 import { ProgressDisplay } from '../operator/import/progress';
 import { recordTypes } from '../operator/import/record-types';
@@ -22,6 +23,9 @@ const CHUNK = 256 * 1024;
 const MAKES_STORE = { makesStore: true };
 const ALL_TYPES = recordTypes(Buffer.alloc(0));
 const TYPES = ALL_TYPES.map(({ name }) => name);
+
+const service = () =>
+  require('../operator/import/import.service') as typeof import('../operator/import/import.service');
 
 export const commands: Commands = {
   import: registerImport,
@@ -40,7 +44,7 @@ function registerImport(command: Command, runCommand: CommandRunner): void {
         const display = new ProgressDisplay(process.stderr, bytes);
         try {
           const summary = await app
-            .get(ImportService)
+            .get(service().ImportService)
             .run(source, { signal, progress: (state) => display.report(state) });
           display.stop();
           console.log(summaryLines(summary).join('\n') || 'The input contains no records.');
@@ -61,7 +65,7 @@ function registerDelete(command: Command, runCommand: CommandRunner): void {
     .argument('<ID>', 'ID of the record; for an api_key the key, for an oauth_application the client_id')
     .option('--yes', 'skip the confirmation')
     .action((type: string, id: string, { yes = false }: { yes?: boolean }) =>
-      runCommand((app, signal) => deleteRecord(app.get(ImportService), type, id, yes, signal)),
+      runCommand((app, signal) => deleteRecord(app.get(service().ImportService), type, id, yes, signal)),
     );
 }
 

@@ -1,3 +1,4 @@
+/* eslint-disable @typescript-eslint/no-require-imports -- a help text doesn't wait for the services */
 import type { Command } from 'commander';
 import { OperatorEvents } from '../operator/tokens/operator-events';
 import { type CommandRunner, type Commands, countIn } from './operator-command';
@@ -9,10 +10,8 @@ import { formatMoney } from '../platform/formats/money';
 import { printable, printTable } from './print-table';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { ApiError } from '../platform/http/api-error';
-import { RefundRequest, SaleRequest } from '../operator/sales/sale.dto';
 import { recountSales } from '../operator/sales/recount';
 import { GIVE, NEWEST_SALES } from '../operator/sales/sale-statements';
-import { SalesService } from '../operator/sales/sales.service';
 import { amountOf, Till } from '../operator/sales/till';
 import { newDownloadKey } from '../purchases/new-download-key';
 
@@ -29,6 +28,10 @@ const MAX_PAGE = 500;
 
 const GAME = ['--game <GAME>', 'game as owner/slug, such as ash-beetle/brave-arcade, or its ID'] as const;
 const TO = ['--to <BUYER>', 'email address or username of the buyer'] as const;
+
+const dto = () => require('../operator/sales/sale.dto') as typeof import('../operator/sales/sale.dto');
+const service = () =>
+  require('../operator/sales/sales.service') as typeof import('../operator/sales/sales.service');
 
 export const commands: Commands = {
   sell: registerSell,
@@ -59,8 +62,8 @@ function registerSell(sell: Command, run: CommandRunner): void {
         const amount = price === undefined ? game.min_price : amountOf(price, currency);
         const order = { game_id: game.id, ...buyer, currency, amount, reference };
         const { purchase, download_keys } = await app
-          .get(SalesService)
-          .sell(Object.assign(new SaleRequest(), order), {})
+          .get(service().SalesService)
+          .sell(Object.assign(new (dto().SaleRequest)(), order), {})
           .catch(explained);
         console.log(
           `Sold ${printable(game.title)} to ${printable(purchase.email)} for ${purchase.price}: purchase ${purchase.id}.`,
@@ -81,8 +84,8 @@ function registerRefund(refund: Command, run: CommandRunner): void {
         const id = idIn(given ?? (await ask('ID of the purchase:', which, signal)));
         const order = { purchase_id: id, keep_keys: keepKeys };
         const { purchase } = await app
-          .get(SalesService)
-          .refund(Object.assign(new RefundRequest(), order), {})
+          .get(service().SalesService)
+          .refund(Object.assign(new (dto().RefundRequest)(), order), {})
           .catch(explained);
         console.log(
           `Refunded ${purchase.price} to ${printable(purchase.email)} for purchase ${id}.` +
