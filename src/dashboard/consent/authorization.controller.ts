@@ -12,7 +12,7 @@ import {
   type OAuthError,
   errorOf,
 } from '../../auth/oauth/authorization-requests.service';
-import { consentPage } from './consent.page';
+import { consentPage, errorPage, resultPage } from './consent.page';
 import { type Consent, type Grant, GrantsService } from '../../auth/oauth/grants.service';
 import { OauthTokensService } from '../../auth/oauth/oauth-tokens.service';
 import {
@@ -24,11 +24,10 @@ import {
   redirectWith,
 } from '../../auth/oauth/redirect-uris';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
-import { formOf, queryOf, withQuery } from '../../platform/http/form';
+import { type Form, withQuery } from '../../platform/http/form';
 import { html, type Html } from '../layout/html';
 import { Layout, seeOther } from '../layout/layout';
-import { Pages } from '../layout/page';
-import { copyable } from '../layout/parts';
+import { FormFields, PageQuery, Pages } from '../layout/page';
 import { SignInRequired } from '../layout/sign-in-required';
 import { CurrentVisitor, isSignedIn, type SignedInVisitor, Visitor } from '../layout/visitor';
 
@@ -52,8 +51,8 @@ export class AuthorizationController {
 
   @Get()
   @Public()
-  async ask(@Req() req: Request, @CurrentVisitor() visitor: Visitor) {
-    const asked = await this.requests.read(queryOf(req));
+  async ask(@Req() req: Request, @PageQuery() query: Form, @CurrentVisitor() visitor: Visitor) {
+    const asked = await this.requests.read(query);
     // Only a signed-in user is redirected to an application, even with an error.
     if (!isSignedIn(visitor)) throw new SignInRequired(req.originalUrl);
     const error = errorOf(asked);
@@ -65,8 +64,7 @@ export class AuthorizationController {
 
   @Post()
   @Public()
-  async decide(@Req() req: Request, @CurrentVisitor() visitor: Visitor) {
-    const form = await formOf(req);
+  async decide(@FormFields() form: Form, @CurrentVisitor() visitor: Visitor) {
     const asked = await this.requests.read(form);
     if (!isSignedIn(visitor)) throw new SignInRequired(withQuery(PATH, asked.fields));
     const error = errorOf(asked);
@@ -90,21 +88,7 @@ export class AuthorizationController {
   @Get('result')
   @SignedIn()
   async result(@CurrentVisitor() visitor: Visitor) {
-    const { application, kind, text } = await this.sessions.takeNotice(visitor.token);
-    return this.layout.show(visitor, {
-      title: 'Copy this',
-      single: true,
-      main: text
-        ? html`<h1>Copy this into ${application}</h1>
-            <div class="card stack">
-              ${copyable('result', kind === 'token' ? 'Access token' : 'Code', text)}
-              <p class="muted">
-                ${kind === 'token' ? 'It is shown only once. Don’t share it.' : 'It is valid for one minute. Don’t share it.'}
-              </p>
-            </div>`
-        : html`<h1>This page has expired</h1>
-            <p>The code was shown only once. Start again in the app.</p>`,
-    });
+    return this.layout.show(visitor, resultPage(await this.sessions.takeNotice(visitor.token)));
   }
 
   /** `consent` is what the user agreed to on the page, beside the scopes; absent: an earlier consent is used. */
@@ -148,23 +132,7 @@ export class AuthorizationController {
     const { application, redirect_uri } = asked;
     const back = redirect_uri === OUT_OF_BAND ? undefined : this.withError(asked, error);
     if (grant && back !== undefined) return seeOther(back);
-    return this.layout.show(visitor, {
-      title: 'Invalid request',
-      status: 400,
-      single: true,
-      main: html`<h1>Invalid request</h1>
-        <p><bdi>${application.name}</bdi> sent a request that isn’t allowed: ${error.error_description}.</p>
-        <p>
-          Please report this to the developers of <bdi>${application.name}</bdi>:
-          <code>${error.error}</code>
-        </p>
-        ${
-          back !== undefined &&
-          html`<p>
-            <a href="${back}">Back to <bdi>${application.name}</bdi></a>
-          </p>`
-        }`,
-    });
+    return this.layout.show(visitor, errorPage(application.name, error, back));
   }
 
   private withError({ redirect_uri, fields }: Asked, error: OAuthError): string {

@@ -1,7 +1,8 @@
 import { html, type Html } from '../layout/html';
 import { formToken, type Page } from '../layout/layout';
-import { permissionList } from '../layout/parts';
+import { copyable, permissionList } from '../layout/parts';
 import type { SignedInVisitor } from '../layout/visitor';
+import type { OAuthError } from '../../auth/oauth/authorization-requests.service';
 import type { Grant } from '../../auth/oauth/grants.service';
 
 interface Asking {
@@ -46,3 +47,46 @@ export const consentPage = (visitor: SignedInVisitor, { name, owner, grant, ...a
       <p class="muted">You are signed in as <strong>${visitor.user.username}</strong>.</p>`,
   };
 };
+
+/** The token or code of an application without a redirect address, to be copied. */
+export const resultPage = ({
+  application,
+  kind,
+  text,
+}: {
+  application?: string;
+  kind?: string;
+  text?: string;
+}): Page => ({
+  title: 'Copy this',
+  single: true,
+  main: text
+    ? html`<h1>Copy this into ${application}</h1>
+        <div class="card stack">
+          ${copyable('result', kind === 'token' ? 'Access token' : 'Code', text)}
+          <p class="muted">
+            ${kind === 'token' ? 'It is shown only once. Don’t share it.' : 'It is valid for one minute. Don’t share it.'}
+          </p>
+        </div>`
+    : html`<h1>This page has expired</h1>
+        <p>The code was shown only once. Start again in the app.</p>`,
+});
+
+/** A request of an application that can't be allowed; `back`: its URL for errors. */
+export const errorPage = (name: string, error: OAuthError, back: string | undefined): Page => ({
+  title: 'Invalid request',
+  status: 400,
+  single: true,
+  main: html`<h1>Invalid request</h1>
+    <p><bdi>${name}</bdi> sent a request that isn’t allowed: ${error.error_description}.</p>
+    <p>
+      Please report this to the developers of <bdi>${name}</bdi>:
+      <code>${error.error}</code>
+    </p>
+    ${
+      back !== undefined &&
+      html`<p>
+        <a href="${back}">Back to <bdi>${name}</bdi></a>
+      </p>`
+    }`,
+});

@@ -1,24 +1,19 @@
-import { Controller, Get, Req, Post } from '@nestjs/common';
-import type { Request } from 'express';
+import { Controller, Get, Post } from '@nestjs/common';
 import { SignedIn } from '../../auth/access';
-import { Database } from '../../platform/database/database';
-import { AttemptsService, guessAtDeviceCode } from '../../auth/sign-in/attempts.service';
 import { Audit } from '../../auth/audit';
-import { consentPage } from './consent.page';
 import {
   DeviceRequestsService,
   type ShownRequest,
   userCodeOf,
 } from '../../auth/oauth/device-requests.service';
 import { GrantsService } from '../../auth/oauth/grants.service';
-import { formOf, queryOf } from '../../platform/http/form';
-import { html } from '../layout/html';
-import { Layout, type Page } from '../layout/layout';
-import { Pages } from '../layout/page';
-import { alert } from '../layout/parts';
+import { AttemptsService, guessAtDeviceCode } from '../../auth/sign-in/attempts.service';
+import { Database } from '../../platform/database/database';
+import type { Form } from '../../platform/http/form';
+import { Layout } from '../layout/layout';
+import { FormFields, PageQuery, Pages } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor, Visitor } from '../layout/visitor';
-
-const PATH = '/user/oauth/device';
+import { decidedPage, deviceConsentPage, entryPage, type EntryResult } from './device.page';
 
 /** The page on which a user enters the code that a device shows. */
 @Pages()
@@ -35,8 +30,8 @@ export class DeviceController {
 
   @Get()
   @SignedIn()
-  async form(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
-    const typed = queryOf(req).text('code');
+  async form(@PageQuery() query: Form, @CurrentVisitor() visitor: SignedInVisitor) {
+    const typed = query.text('code');
     if (typed === undefined) return this.entry(visitor);
     const user_code = userCodeOf(typed);
     const { found, seconds } = await this.attempts.guess(guessAtDeviceCode(visitor.user.id), (db) =>
@@ -57,8 +52,7 @@ export class DeviceController {
 
   @Post()
   @SignedIn()
-  async decide(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
-    const form = await formOf(req);
+  async decide(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const user_code = userCodeOf(form.text('code') ?? '');
     // Without this proof, codes could be tried without a limit.
     if (!visitor.hasSigned(shown(user_code), form.text('shown')))
@@ -75,15 +69,7 @@ export class DeviceController {
         status: 404,
         problem: 'This code has expired or was already used. Request a new code on the device.',
       });
-    return this.layout.show(visitor, {
-      title: allowed ? 'Device connected' : 'Access denied',
-      single: true,
-      main: allowed
-        ? html`<h1>Device connected</h1>
-            <p>Return to your device. It continues automatically within a few seconds.</p>`
-        : html`<h1>Access denied</h1>
-            <p>The device isn’t connected to your account.</p>`,
-    });
+    return this.layout.show(visitor, decidedPage(allowed));
   }
 
   private async approve(visitor: SignedInVisitor, user_code: string, may_start_games: boolean) {
@@ -100,52 +86,13 @@ export class DeviceController {
     return approved !== undefined;
   }
 
-  private entry(
-    visitor: Visitor,
-    typed = '',
-    { problem, ...response }: { problem?: string } & Pick<Page, 'status' | 'headers'> = {},
-  ) {
-    return this.layout.show(visitor, {
-      title: 'Connect a device',
-      ...response,
-      single: true,
-      main: html`<h1>Connect a device</h1>
-        ${problem && alert(problem)}
-        <form method="get" action="${PATH}" class="card stack">
-          <label class="field" for="code"
-            >Code shown on your device
-            <input
-              id="code"
-              name="code"
-              value="${typed}"
-              class="code-entry"
-              required
-              maxlength="20"
-              placeholder="XXXX-XXXX"
-              autocomplete="off"
-              autocapitalize="characters"
-              spellcheck="false"
-              autofocus
-          /></label>
-          <button>Continue</button>
-        </form>`,
-    });
+  private entry(visitor: Visitor, typed = '', result: EntryResult = {}) {
+    return this.layout.show(visitor, entryPage(typed, result));
   }
 
   private consent(visitor: SignedInVisitor, request: ShownRequest) {
-    const { name, user_code } = request;
-    const page = consentPage(visitor, {
-      ...request,
-      question: html`Allow <bdi>${name}</bdi> on your device to act for you?`,
-      warning: html`<p>
-          Continue only if a device in front of you shows this code. Never enter a code that someone sent you:
-        </p>
-        <p class="code-entry">${user_code}</p>`,
-      afterwards: html`It stays signed in for at most 180 days.`,
-      action: PATH,
-      fields: { code: user_code, shown: visitor.signatureOf(shown(user_code)) },
-    });
-    return this.layout.show(visitor, page);
+    const proof = visitor.signatureOf(shown(request.user_code));
+    return this.layout.show(visitor, deviceConsentPage(visitor, request, proof));
   }
 }
 

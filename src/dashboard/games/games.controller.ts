@@ -1,9 +1,8 @@
-import { Controller, Get, Req } from '@nestjs/common';
-import type { Request } from 'express';
+import { Controller, Get } from '@nestjs/common';
 import { SignedIn } from '../../auth/access';
-import { queryOf } from '../../platform/http/form';
+import type { Form } from '../../platform/http/form';
 import { Layout } from '../layout/layout';
-import { Pages } from '../layout/page';
+import { PageQuery, Pages } from '../layout/page';
 import { pageOf } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { GamesReportService } from './games-report.service';
@@ -22,15 +21,15 @@ export class SellerGamesController {
 
   @Get('games')
   @SignedIn()
-  async list(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
-    const page = pageOf(queryOf(req).text('page'));
+  async list(@PageQuery() query: Form, @CurrentVisitor() visitor: SignedInVisitor) {
+    const page = pageOf(query.text('page'));
     return this.layout.show(visitor, this.page.list(await this.games.page(visitor.user.id, page), page));
   }
 
   @Get('download-keys')
   @SignedIn()
-  async keys(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
-    const page = pageOf(queryOf(req).text('page'));
+  async keys(@PageQuery() query: Form, @CurrentVisitor() visitor: SignedInVisitor) {
+    const page = pageOf(query.text('page'));
     return this.layout.show(
       visitor,
       gamesWithKeysPage(await this.games.keysPage(visitor.user.id, page), page),

@@ -5,7 +5,7 @@ import { withQuery } from '../../platform/http/form';
 import { Covers } from '../layout/covers';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
-import { countOf, day, numberedPages } from '../layout/parts';
+import { countOf, day, noMore, numberedPages } from '../layout/parts';
 import { buyersPath, SALES_PATH } from '../sales/sales.page';
 import { type GameReport, GAMES_ON_A_PAGE, MAX_CHANNELS, MAX_UPLOADS } from './games-report.service';
 
@@ -26,7 +26,7 @@ export class GamesPage {
       main: html`<h1>Games</h1>
         ${
           games.length === 0
-            ? html`<p class="empty">${page === 1 ? 'You have no games yet.' : 'There are no more games.'}</p>`
+            ? html`<p class="empty">${noMore('games', page)}</p>`
             : html`<ul class="plain games">
                 ${games.map((game) => this.game(game))}
               </ul>`

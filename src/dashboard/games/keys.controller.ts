@@ -1,17 +1,15 @@
-import { Controller, Get, Param, Post, Req } from '@nestjs/common';
-import type { Request } from 'express';
+import { Controller, Get, Post } from '@nestjs/common';
 import { SignedIn } from '../../auth/access';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import { ApiError, apiError } from '../../platform/http/api-error';
-import { type Form, formOf, queryOf, withQuery } from '../../platform/http/form';
+import { type Form, withQuery } from '../../platform/http/form';
 import { LongLists } from '../../platform/http/long-lists';
 import { readInteger } from '../../platform/http/readers';
 import { CreatedKeysService, type IdRange, type ListedKey } from '../../purchases/created-keys.service';
 import { MAX_KEYS, MAX_LABEL } from '../../purchases/download-key.dto';
 import { Layout, seeOther } from '../layout/layout';
-import { Pages } from '../layout/page';
-import { idOf } from '../layout/parts';
+import { FormFields, PageQuery, Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { type Cell, CsvResponse } from '../sales/csv';
 import { KEYS_ON_A_PAGE, type KeysDraft, keysPage, keysPath, NO_KEYS, revokePage } from './keys.page';
@@ -29,21 +27,25 @@ export class GameKeysController {
 
   @Get('keys')
   @SignedIn()
-  list(@Param('game_id') game_id: string, @Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
-    return this.show(visitor, idOf(game_id), queryOf(req));
+  list(
+    @PathId('game_id') game_id: number,
+    @PageQuery() query: Form,
+    @CurrentVisitor() visitor: SignedInVisitor,
+  ) {
+    return this.show(visitor, game_id, query);
   }
 
   @Get('keys.csv')
   @SignedIn()
   async download(
-    @Param('game_id') game_id: string,
-    @Req() req: Request,
+    @PathId('game_id') game_id: number,
+    @PageQuery() query: Form,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
-    const [id, range] = [idOf(game_id), rangeOf(queryOf(req))];
-    await this.keys.page(id, visitor.user.id, range, 1);
-    const rows = this.keys.slices(id, visitor.user.id, range);
-    return new CsvResponse(this.lists, `keys-of-game-${id}.csv`, Object.keys(CELLS), rows, (row) =>
+    const range = rangeOf(query);
+    await this.keys.page(game_id, visitor.user.id, range, 1);
+    const rows = this.keys.slices(game_id, visitor.user.id, range);
+    return new CsvResponse(this.lists, `keys-of-game-${game_id}.csv`, Object.keys(CELLS), rows, (row) =>
       Object.values(CELLS).map((cell) => cell(row)),
     );
   }
@@ -51,23 +53,24 @@ export class GameKeysController {
   @Post('keys')
   @SignedIn()
   async create(
-    @Param('game_id') game_id: string,
-    @Req() req: Request,
+    @PathId('game_id') game_id: number,
+    @FormFields() form: Form,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
-    const id = idOf(game_id);
-    const draft = draftOf(await formOf(req));
+    const draft = draftOf(form);
     const count = readInteger(draft.count);
     const again = (problems: KeysDraft['problems']) =>
-      this.show(visitor, id, undefined, { ...draft, problems });
+      this.show(visitor, game_id, undefined, { ...draft, problems });
     if (typeof count !== 'number' || count < 1 || count > MAX_KEYS)
       return again({ count: `Enter a number from 1 to ${MAX_KEYS}.` });
     if ([...draft.label].length > MAX_LABEL)
       return again({ label: `The label must be at most ${MAX_LABEL} characters.` });
     try {
-      const request = { game_id: id, count, label: draft.label || undefined };
+      const request = { game_id, count, label: draft.label || undefined };
       const { download_keys: made } = await this.keys.create(request, visitor.by);
-      return seeOther(withQuery(keysPath(id), { from: String(made[0]!.id), to: String(made.at(-1)!.id) }));
+      return seeOther(
+        withQuery(keysPath(game_id), { from: String(made[0]!.id), to: String(made.at(-1)!.id) }),
+      );
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 400) throw error;
       return again({ count: `${error.errors[0]!.replace(/^a/, 'A')}.` });
@@ -77,27 +80,25 @@ export class GameKeysController {
   @Get('keys/:download_key_id/revoke')
   @SignedIn()
   async confirm(
-    @Param('game_id') game_id: string,
-    @Param('download_key_id') key_id: string,
+    @PathId('game_id') game_id: number,
+    @PathId('download_key_id') key_id: number,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
-    const [id, key] = [idOf(game_id), idOf(key_id)];
-    const { title, keys } = await this.keys.page(id, visitor.user.id, { from: key, to: key }, 1);
+    const { title, keys } = await this.keys.page(game_id, visitor.user.id, { from: key_id, to: key_id }, 1);
     if (!keys[0] || keys[0].revoked) throw apiError(404, 'invalid download key');
-    return this.layout.show(visitor, revokePage(visitor, id, title, keys[0]));
+    return this.layout.show(visitor, revokePage(visitor, game_id, title, keys[0]));
   }
 
   @Post('keys/:download_key_id/revoke')
   @SignedIn()
   async revoke(
-    @Param('game_id') game_id: string,
-    @Param('download_key_id') key_id: string,
+    @PathId('game_id') game_id: number,
+    @PathId('download_key_id') key_id: number,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
-    const request = { game_id: idOf(game_id), download_key_id: idOf(key_id) };
-    await this.keys.revoke(request, visitor.by);
+    await this.keys.revoke({ game_id, download_key_id: key_id }, visitor.by);
     await this.sessions.setNotice(visitor.token, { done: 'The key was revoked.' });
-    return seeOther(keysPath(request.game_id));
+    return seeOther(keysPath(game_id));
   }
 
   private async show(visitor: SignedInVisitor, game_id: number, query?: Form, draft: KeysDraft = NO_KEYS) {

@@ -3,19 +3,18 @@ import { MAX_KEYS, MAX_LABEL } from '../../purchases/download-key.dto';
 import { withQuery } from '../../platform/http/form';
 import { html, type Html } from '../layout/html';
 import { formToken, type Page } from '../layout/layout';
+import { field, isWrong, type Problems } from '../layout/fields';
 import {
   confirmation,
   copyable,
   countOf,
   day,
-  described,
   done,
-  isWrong,
+  facts,
+  noMore,
   numberedPages,
   pageLinks,
-  problemAt,
-  type Problems,
-  table,
+  tableOr,
 } from '../layout/parts';
 import { buyersPath } from '../sales/sales.page';
 import type { SignedInVisitor } from '../layout/visitor';
@@ -57,15 +56,12 @@ export function gamesWithKeysPage(rows: KeysReport[], page: number): Page {
         Keys that you create for reviewers, friends or other stores. Keys that come with a purchase are on the
         Buyers page of each game.
       </p>
-      ${
-        games.length === 0
-          ? html`<p class="empty">${page === 1 ? 'You have no games yet.' : 'There are no more games.'}</p>`
-          : table(
-              'Games with their download keys',
-              ['Game', { numbers: 'Created' }, { numbers: 'Unclaimed' }, { buttons: 'More' }],
-              games.map(gameRow),
-            )
-      }
+      ${tableOr(
+        noMore('games', page),
+        'Games with their download keys',
+        ['Game', { numbers: 'Created' }, { numbers: 'Unclaimed' }, { buttons: 'More' }],
+        games.map(gameRow),
+      )}
       ${numberedPages(KEYS_PATH, page, rows.length > GAMES_ON_A_PAGE)}`,
   };
 }
@@ -101,17 +97,12 @@ export function keysPage(visitor: SignedInVisitor, listed: Listed, draft = NO_KE
         <a href="${buyersPath(game_id)}">Buyers</a> page.
       </p>
       ${done(notice)} ${from !== undefined && shown.length > 0 && batchOf(keys)} ${form(visitor, path, draft)}
-      ${
-        shown.length === 0
-          ? html`<p class="empty">
-              ${to === undefined ? 'There are no keys yet.' : 'There are no more keys.'}
-            </p>`
-          : table(
-              'Download keys, newest first',
-              ['Key', 'Label', 'Created', 'Status', { buttons: 'Revoke' }],
-              shown.map((key) => rowOf(path, key)),
-            )
-      }
+      ${tableOr(
+        to === undefined ? 'There are no keys yet.' : 'There are no more keys.',
+        'Download keys, newest first',
+        ['Key', 'Label', 'Created', 'Status', { buttons: 'Revoke' }],
+        shown.map((key) => rowOf(path, key)),
+      )}
       ${pageLinks({
         'All keys': (from ?? to) !== undefined && path,
         Older: keys.length > KEYS_ON_A_PAGE && withQuery(path, { from, to: String(shown.at(-1)!.id - 1) }),
@@ -124,19 +115,12 @@ export const revokePage = (visitor: SignedInVisitor, game_id: number, title: str
     section: KEYS_PATH,
     title: 'Revoke download key',
     question: 'Revoke this download key?',
-    facts: html`<dl class="facts">
-        <dt>Game</dt>
-        <dd>${title}</dd>
-        <dt>Key</dt>
-        <dd><code>${key.key}</code></dd>
-        ${
-          key.label !== null &&
-          html`<dt>Label</dt>
-            <dd>${key.label}</dd>`
-        }
-        <dt>Status</dt>
-        <dd>${statusOf(key)}</dd>
-      </dl>
+    facts: html`${facts({
+        Game: title,
+        Key: html`<code>${key.key}</code>`,
+        Label: key.label ?? false,
+        Status: statusOf(key),
+      })}
       <p>
         ${
           key.owner === null
@@ -159,33 +143,8 @@ const batchOf = (keys: ListedKey[]): Html => {
 const form = (visitor: SignedInVisitor, path: string, { count, label, problems }: KeysDraft): Html =>
   html`<form method="post" action="${path}" class="card row">
     ${formToken(visitor)}
-    <div class="field">
-      <label for="count">Number of keys</label>
-      <input
-        id="count"
-        name="count"
-        type="number"
-        min="1"
-        max="${MAX_KEYS}"
-        value="${count}"
-        required
-        ${described('count', problems.count)}
-      />
-      ${problemAt('count', problems.count)}
-    </div>
-    <div class="field">
-      <label for="label">Label <small>optional, only you see it</small></label>
-      <input
-        id="label"
-        name="label"
-        value="${label}"
-        maxlength="${MAX_LABEL}"
-        placeholder="Press kit"
-        autocomplete="off"
-        ${described('label', problems.label)}
-      />
-      ${problemAt('label', problems.label)}
-    </div>
+    ${field({ id: 'count', label: 'Number of keys', type: 'number', min: 1, max: MAX_KEYS, value: count, required: true, problem: problems.count })}
+    ${field({ id: 'label', label: html`Label <small>optional, only you see it</small>`, value: label, maxlength: MAX_LABEL, placeholder: 'Press kit', problem: problems.label })}
     <button>Create keys</button>
   </form>`;
 

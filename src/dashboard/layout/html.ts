@@ -7,7 +7,7 @@ export class Html {
   }
 }
 
-type Part = Html | string | number | undefined | null | false | readonly Part[];
+export type Part = Html | string | number | undefined | null | false | readonly Part[];
 
 const ENTITIES: Record<string, string> = {
   '&': '&amp;',

@@ -1,8 +1,18 @@
-import { applyDecorators, SetMetadata, UseFilters, UseGuards } from '@nestjs/common';
+import {
+  applyDecorators,
+  createParamDecorator,
+  type ExecutionContext,
+  SetMetadata,
+  UseFilters,
+  UseGuards,
+} from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
+import type { Request } from 'express';
 import { PAGES } from '../../auth/access';
+import { formOf, queryOf } from '../../platform/http/form';
 import { PageErrorFilter } from './page-error.filter';
 import { FOR_BROWSERS, PageGuard } from './page.guard';
+import { idOf } from './parts';
 
 /** On a handler that does not exist for programs, which expect another endpoint at its path. */
 export const ForBrowsers = () => SetMetadata(FOR_BROWSERS, true);
@@ -15,3 +25,20 @@ export const Pages = () =>
     UseFilters(PageErrorFilter),
     ApiExcludeController(),
   );
+
+const requestOf = (context: ExecutionContext) => context.switchToHttp().getRequest<Request>();
+
+/** An ID in the path of a page; 404 for any other text. */
+export const PathId = createParamDecorator((name: string, context: ExecutionContext) =>
+  idOf(requestOf(context).params[name] as string),
+);
+
+/** The query of a page, a Form. */
+export const PageQuery = createParamDecorator((_: unknown, context: ExecutionContext) =>
+  queryOf(requestOf(context)),
+);
+
+/** The fields of a form that was sent, a Form. */
+export const FormFields = createParamDecorator((_: unknown, context: ExecutionContext) =>
+  formOf(requestOf(context)),
+);

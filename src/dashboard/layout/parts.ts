@@ -1,5 +1,4 @@
 import { covers } from '../../auth/credential';
-import { SCOPES, type Scope } from '../../auth/scopes';
 import { apiError } from '../../platform/http/api-error';
 import { withQuery } from '../../platform/http/form';
 import { modernTimestamp } from '../../platform/formats/timestamps';
@@ -7,8 +6,9 @@ import { InvalidValue } from '../../platform/http/given-values';
 import { readInteger } from '../../platform/http/readers';
 import type { Consent } from '../../auth/oauth/grants.service';
 import { meaningOf } from '../../auth/oauth/oauth-scopes';
-import { html, type Html } from './html';
-import { formToken, type Page } from './layout';
+import { changeForm } from './fields';
+import { html, type Html, type Part } from './html';
+import type { Page } from './layout';
 import type { Visitor } from './visitor';
 
 export const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
@@ -27,103 +27,6 @@ export const timeOf = (timestamp: string): Html =>
   html`${day(timestamp)}, ${modernTimestamp(timestamp).slice(11, 19)} UTC`;
 
 export const alert = (problem: string): Html => html`<p class="alert" role="alert">${problem}</p>`;
-
-/** What is wrong with the fields of a form, each told at its field. */
-export type Problems<Field extends string = string> = Partial<Record<Field, string>>;
-
-export const isWrong = (problems: Problems): boolean =>
-  Object.values(problems).some((problem) => problem !== undefined);
-
-/** The problem of a field, below or above it. */
-export const problemAt = (field: string, problem: string | undefined): Html =>
-  html`${problem !== undefined && html`<p class="problem" id="${field}-problem" role="alert">${problem}</p>`}`;
-
-/** The attributes of a field that has a problem, or other texts about it. */
-export const described = (field: string, problem: string | undefined, ...others: string[]): Html => {
-  const texts = [...others, ...(problem === undefined ? [] : [`${field}-problem`])];
-  return html`${texts.length > 0 && html` aria-describedby="${texts.join(' ')}"`}${problem !== undefined && html` aria-invalid="true"`}`;
-};
-
-const MAX_NAME = 100;
-
-/** What is wrong with a name; `missing` is said where there is none. */
-export const problemOfName = (name: string, missing: string): string | undefined => {
-  if (name === '') return missing;
-  return [...name].length > MAX_NAME ? `The name must be at most ${MAX_NAME} characters.` : undefined;
-};
-
-/** The field for the name of a key or an application. */
-export const nameField = (
-  { id, label, placeholder = '' }: { id: string; label: string; placeholder?: string },
-  name: string,
-  problem: string | undefined,
-): Html =>
-  html`<div class="field">
-    <label for="${id}">${label}</label>
-    <input
-      id="${id}"
-      name="${id}"
-      value="${name}"
-      required
-      maxlength="${MAX_NAME}"
-      placeholder="${placeholder}"
-      autocomplete="off"
-      ${described(id, problem)}
-    />
-    ${problemAt(id, problem)}
-  </div>`;
-
-export const MAX_PASSWORD = 1000;
-
-export const passwordField = (label: string, autofocus = false): Html =>
-  html`<label class="field" for="password"
-      >${label}
-      <input
-        id="password"
-        name="password"
-        type="password"
-        autocomplete="current-password"
-        required
-        maxlength="${MAX_PASSWORD}"
-        ${autofocus && html` autofocus`}
-    /></label>
-    <button type="button" class="quiet show-password" data-show="password" aria-pressed="false" hidden>
-      Show password
-    </button>`;
-
-export const ALL_SCOPES = Object.keys(SCOPES) as Scope[];
-
-/** A box to tick, and what it means. */
-export const checkbox = (name: string, checked: boolean, meaning: Html, style = 'check'): Html =>
-  html`<label class="${style}"
-    ><input type="checkbox" name="${name}" value="yes" ${checked && html` checked`} /><span
-      >${meaning}</span
-    ></label
-  > `;
-
-export const selectField = (
-  id: string,
-  label: string,
-  options: (readonly [value: string, words: string])[],
-  chosen: string,
-): Html =>
-  html`<label class="field" for="${id}"
-    >${label}
-    <select id="${id}" name="${id}">
-      ${options.map(
-        ([value, words]) =>
-          html`<option value="${value}" ${value === chosen && html` selected`}>${words}</option>`,
-      )}
-    </select></label
-  >`;
-
-/** A box for each scope; `words` say what it permits. */
-export const scopeBoxes = (words: Record<Scope, string>, chosen: readonly string[]): Html =>
-  html`${ALL_SCOPES.map((scope) => {
-    const about = html`${words[scope]} <small><code>${scope}</code></small>`;
-    const style = scope.includes(':') ? 'check under' : 'check';
-    return checkbox(`scope ${scope}`, chosen.includes(scope), about, style);
-  })}`;
 
 /** The result of a form. */
 export const done = (text: string | undefined): Html =>
@@ -155,6 +58,30 @@ export const table = (caption: string, columns: Column[], rows: Html[], style = 
     </tbody>
   </table>`;
 
+/** A table, or a text in place of one without rows. */
+export const tableOr = (
+  empty: Part,
+  caption: string,
+  columns: Column[],
+  rows: Html[],
+  style?: string,
+): Html => (rows.length === 0 ? html`<p class="empty">${empty}</p>` : table(caption, columns, rows, style));
+
+/** What an empty page of a list says. */
+export const noMore = (things: string, page: number, first = `You have no ${things} yet.`): string =>
+  page === 1 ? first : `There are no more ${things}.`;
+
+/** Values by their names, without those that are false. */
+export const facts = (values: Record<string, Part>, style = 'facts'): Html =>
+  html`<dl class="${style}">
+    ${Object.entries(values).map(
+      ([name, value]) =>
+        value !== false &&
+        html`<dt>${name}</dt>
+          <dd>${value}</dd> `,
+    )}
+  </dl>`;
+
 /** Links to other pages of a list, by their words; one without an address is left out. */
 export function pageLinks(links: Record<string, string | false>): Html {
   const given = Object.entries(links).filter(([, href]) => href !== false);
@@ -164,11 +91,16 @@ export function pageLinks(links: Record<string, string | false>): Html {
   return given.length > 0 ? nav : html``;
 }
 
-/** Links between the numbered pages of a list. */
-export const numberedPages = (path: string, page: number, isMore: boolean): Html =>
+/** Links between the numbered pages of a list, `words` for the one before and the one after. */
+export const numberedPages = (
+  path: string,
+  page: number,
+  isMore: boolean,
+  [before, after] = ['Newer', 'Older'],
+) =>
   pageLinks({
-    Newer: page > 1 && withQuery(path, { page: String(page - 1) }),
-    Older: isMore && withQuery(path, { page: String(page + 1) }),
+    [before!]: page > 1 && withQuery(path, { page: String(page - 1) }),
+    [after!]: isMore && withQuery(path, { page: String(page + 1) }),
   });
 
 /** `1,000+` at the number at which counting stops. */
@@ -181,9 +113,6 @@ export const confirmation = (
   {
     question,
     facts,
-    action,
-    button,
-    back,
     fields,
     ...page
   }: {
@@ -199,14 +128,7 @@ export const confirmation = (
   single: true,
   main: html`<h1>${question}</h1>
     <div class="card stack">
-      ${facts}
-      <form method="post" action="${action}" class="stack">
-        ${formToken(visitor)} ${fields}
-        <div class="buttons">
-          <button class="danger">${button}</button>
-          <a class="button quiet" href="${back}">Cancel</a>
-        </div>
-      </form>
+      ${facts} ${changeForm(visitor, { ...page, danger: true }, fields, 'stack')}
     </div>`,
 });
 

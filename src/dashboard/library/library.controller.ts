@@ -1,18 +1,18 @@
-import { Controller, Get, Param, Req, Post } from '@nestjs/common';
+import { Controller, Get, Post, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
 import { Audit } from '../../auth/audit';
 import { AttemptsService, guessAtDownloadKey } from '../../auth/sign-in/attempts.service';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
-import { formOf, queryOf } from '../../platform/http/form';
+import type { Form } from '../../platform/http/form';
 import { LibraryService } from '../../purchases/library.service';
 import { DownloadsService } from '../../uploads/downloads.service';
 import { UploadsService } from '../../uploads/uploads.service';
 import { Layout, seeOther } from '../layout/layout';
-import { Pages } from '../layout/page';
-import { idOf, pageOf } from '../layout/parts';
+import { FormFields, PageQuery, Pages, PathId } from '../layout/page';
+import { pageOf } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
-import { tooManyAttempts } from '../sign-in/sign-in.controller';
+import { tooManyAttempts } from '../sign-in/sign-in.page';
 import { LIBRARY_PATH, LibraryPage, MAX_KEY } from './library.page';
 
 /** The games that a player owns with their files, and the form that redeems a key. */
@@ -32,8 +32,8 @@ export class LibraryController {
 
   @Get()
   @SignedIn()
-  async list(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
-    const page = pageOf(queryOf(req).text('page'));
+  async list(@PageQuery() query: Form, @CurrentVisitor() visitor: SignedInVisitor) {
+    const page = pageOf(query.text('page'));
     const user_id = visitor.user.id;
     const rows = await this.library.page(user_id, page);
     const files = await this.uploads.ofGames(
@@ -47,24 +47,23 @@ export class LibraryController {
   @Get('downloads/:upload_id')
   @SignedIn()
   async download(
-    @Param('upload_id') text: string,
+    @PathId('upload_id') upload_id: number,
     @Req() req: Request,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
-    const request = { upload_id: idOf(text) };
-    return seeOther(await this.downloads.upload(request, { user_id: visitor.user.id }, req));
+    return seeOther(await this.downloads.upload({ upload_id }, { user_id: visitor.user.id }, req));
   }
 
   @Get('redeem')
   @SignedIn()
-  form(@CurrentVisitor() visitor: SignedInVisitor) {
+  blank(@CurrentVisitor() visitor: SignedInVisitor) {
     return this.layout.show(visitor, this.page.redeem(visitor));
   }
 
   @Post('redeem')
   @SignedIn()
-  async redeem(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
-    const key = keyIn((await formOf(req)).text('key') ?? '');
+  async redeem(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
+    const key = keyIn(form.text('key') ?? '');
     const again = (problem: string, status: number, headers?: Record<string, string>) =>
       this.layout.show(visitor, { ...this.page.redeem(visitor, key, problem), status, headers });
     if (key === '' || key.length > MAX_KEY) return again('Enter the download key.', 400);
@@ -83,12 +82,8 @@ export class LibraryController {
         ...visitor.by,
         download_key_id: found.download_key_id,
       });
-    await this.sessions.setNotice(visitor.token, {
-      done:
-        found.result === 'claimed'
-          ? `${found.title} is now in your games.`
-          : `${found.title} was already in your games.`,
-    });
+    const verb = found.result === 'claimed' ? 'is now' : 'was already';
+    await this.sessions.setNotice(visitor.token, { done: `${found.title} ${verb} in your games.` });
     return seeOther(LIBRARY_PATH);
   }
 }

@@ -7,8 +7,9 @@ import type { UploadRow } from '../../uploads/upload.row';
 import { MAX_SHOWN } from '../../uploads/uploads.service';
 import { Covers } from '../layout/covers';
 import { html, type Html } from '../layout/html';
-import { formToken, type Page } from '../layout/layout';
-import { alert, copyable, day, done, numberedPages } from '../layout/parts';
+import type { Page } from '../layout/layout';
+import { AS_TYPED, changeForm, field } from '../layout/fields';
+import { alert, copyable, day, done, noMore, numberedPages } from '../layout/parts';
 import type { SignedInVisitor } from '../layout/visitor';
 
 export const LIBRARY_PATH = '/user/games';
@@ -44,7 +45,7 @@ export class LibraryPage {
         ${
           shown.length === 0
             ? html`<p class="empty">
-                ${page === 1 ? 'You don’t own any games yet. Games that you buy appear here.' : 'There are no more games.'}
+                ${noMore('games', page, 'You don’t own any games yet. Games that you buy appear here.')}
               </p>`
             : html`<ul class="library">
                 ${shown.map((row) =>
@@ -66,26 +67,18 @@ export class LibraryPage {
       single: true,
       main: html`<h1>Redeem a key</h1>
         ${problem && alert(problem)}
-        <form method="post" action="${REDEEM_PATH}" class="card stack">
-          ${formToken(visitor)}
-          <label class="field" for="key"
-            >Download key
-            <input
-              id="key"
-              name="key"
-              value="${key}"
-              required
-              maxlength="${MAX_KEY}"
-              autocomplete="off"
-              autocapitalize="none"
-              spellcheck="false"
-              autofocus
-          /></label>
-          <div class="buttons">
-            <button>Redeem key</button>
-            <a class="button quiet" href="${LIBRARY_PATH}">Cancel</a>
-          </div>
-        </form>
+        ${changeForm(
+          visitor,
+          { action: REDEEM_PATH, button: 'Redeem key', back: LIBRARY_PATH },
+          field({
+            id: 'key',
+            label: 'Download key',
+            value: key,
+            ...AS_TYPED,
+            maxlength: MAX_KEY,
+            autofocus: true,
+          }),
+        )}
         <p class="muted">
           A key adds the game to your account. A download link works too: the key is its last part.
         </p>`,

@@ -1,15 +1,14 @@
-import { Controller, Get, Param, Req } from '@nestjs/common';
-import type { Request } from 'express';
+import { Controller, Get } from '@nestjs/common';
 import { SignedIn } from '../../auth/access';
+import { invalidGame } from '../../games/errors';
 import { plainMoney } from '../../platform/formats/money';
 import { modernTimestamp } from '../../platform/formats/timestamps';
-import { apiError, badRequest } from '../../platform/http/api-error';
-import { queryOf } from '../../platform/http/form';
+import { badRequest } from '../../platform/http/api-error';
+import type { Form } from '../../platform/http/form';
 import { LongLists } from '../../platform/http/long-lists';
 import { GameSalesService, type ListedSale, type Place } from '../../purchases/game-sales.service';
 import { Layout } from '../layout/layout';
-import { Pages } from '../layout/page';
-import { idOf } from '../layout/parts';
+import { PageQuery, Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { buyersPage } from './buyers.page';
 import { type Cell, csvName, CsvResponse } from './csv';
@@ -32,12 +31,12 @@ export class BuyersController {
   @Get('buyers')
   @SignedIn()
   async list(
-    @Req() req: Request,
-    @Param('game_id') text: string,
+    @PageQuery() query: Form,
+    @PathId('game_id') game_id: number,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
-    const { game_id, title } = await this.game(text, visitor);
-    const after = placeIn(queryOf(req).text('after'));
+    const title = await this.titleOf(game_id, visitor);
+    const after = placeIn(query.text('after'));
     const { value: rows } = await this.sales
       .listed(game_id, visitor.user.id, { after, limit: ON_A_PAGE + 1 })
       .next();
@@ -52,12 +51,12 @@ export class BuyersController {
   @Get('buyers.csv')
   @SignedIn()
   async download(
-    @Req() req: Request,
-    @Param('game_id') text: string,
+    @PageQuery() query: Form,
+    @PathId('game_id') game_id: number,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
-    const { game_id, title } = await this.game(text, visitor);
-    const dates = datesIn(req);
+    const title = await this.titleOf(game_id, visitor);
+    const dates = datesIn(query);
     const within = dates && {
       since: startOf(dates.from),
       after: { created_at: startOf(dayAfter(dates.to)), id: 0 },
@@ -69,11 +68,10 @@ export class BuyersController {
     );
   }
 
-  private async game(text: string, visitor: SignedInVisitor) {
-    const game_id = idOf(text);
-    const title = await this.titles.titleOf(game_id, visitor.user.id);
-    if (title === undefined) throw apiError(404, 'This game doesn’t exist, or you can’t edit it.');
-    return { game_id, title };
+  private async titleOf(game_id: number, { user }: SignedInVisitor): Promise<string> {
+    const title = await this.titles.titleOf(game_id, user.id);
+    if (title === undefined) throw invalidGame();
+    return title;
   }
 }
 
@@ -98,8 +96,7 @@ const CELLS: Record<string, (row: ListedSale) => Cell> = {
 };
 
 /** Both dates of the query, or neither. */
-function datesIn(req: Request): Dates | undefined {
-  const query = queryOf(req);
+function datesIn(query: Form): Dates | undefined {
   const [from, to] = [query.text('from') || undefined, query.text('to') || undefined];
   if (from === undefined && to === undefined) return undefined;
   if (!isDay(from) || !isDay(to)) throw badRequest('from and to must be dates such as 2026-01-31');

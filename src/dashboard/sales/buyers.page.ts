@@ -3,7 +3,7 @@ import { withQuery } from '../../platform/http/form';
 import type { ListedSale } from '../../purchases/game-sales.service';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
-import { day, pageLinks, table } from '../layout/parts';
+import { countOf, day, pageLinks, tableOr } from '../layout/parts';
 import { buyersPath, SALES_PATH } from './sales.page';
 
 interface Buyers {
@@ -27,13 +27,7 @@ export function buyersPage({ game_id, title, sales, isFirstPage, next }: Buyers)
           <a class="button quiet" href="${path}.csv">Download as CSV</a>
         </div>
       </div>
-      ${
-        sales.length === 0
-          ? html`<p class="empty">
-              ${isFirstPage ? 'There are no buyers yet.' : 'There are no more buyers.'}
-            </p>`
-          : table('Buyers, newest first', COLUMNS, sales.map(rowOf), 'cards buyers')
-      }
+      ${tableOr(isFirstPage ? 'There are no buyers yet.' : 'There are no more buyers.', 'Buyers, newest first', COLUMNS, sales.map(rowOf), 'cards buyers')}
       ${pageLinks({
         Newest: !isFirstPage && path,
         Older: next !== undefined && withQuery(path, { after: next }),
@@ -77,7 +71,7 @@ export const statusOf = (status: ListedSale['status']): Html =>
 
 function keyOf(key: ListedSale['key']): Html {
   if (!key) return html`<span class="muted">no key</span>`;
-  const downloads = key.downloads === 1 ? '1 download' : `${key.downloads.toLocaleString('en-US')} downloads`;
+  const downloads = key.downloads === 1 ? '1 download' : `${countOf(key.downloads)} downloads`;
   return html`${
       key.claimed_by ? `Claimed by ${key.claimed_by.username}` : html`<span class="muted">Not claimed</span>`
     } <small>${downloads}${key.revoked && ', revoked'}</small>`;

@@ -1,5 +1,6 @@
 import { formatMoney, minorUnitsOf } from '../../platform/formats/money';
 import { html, type Html } from '../layout/html';
+import { countOf } from '../layout/parts';
 
 export interface Column {
   name: string;
@@ -50,7 +51,7 @@ export function chart(columns: Column[], currency: string, label: string): Html 
   const money = (amount: number) => formatMoney(amount, currency).replace(/\.0+$/, '');
   const ticks = [
     ...revenue.ticks.map((value) => [revenue.yOf(value), money(value)] as const),
-    ...sales.ticks.map((value) => [sales.yOf(value), value.toLocaleString('en-US')] as const),
+    ...sales.ticks.map((value) => [sales.yOf(value), countOf(value)] as const),
   ];
   const width = Math.ceil(Math.max(...ticks.map(([, text]) => text.length)) * LETTER) + 10;
   return html`<div class="chart">
@@ -128,5 +129,4 @@ export const shareBar = (value: number, largest: number): Html =>
     <rect width="${percent(largest > 0 ? value / largest : 0)}" height="6" rx="3" />
   </svg>`;
 
-export const salesOf = (count: number): string =>
-  count === 1 ? '1 sale' : `${count.toLocaleString('en-US')} sales`;
+export const salesOf = (count: number): string => (count === 1 ? '1 sale' : `${countOf(count)} sales`);

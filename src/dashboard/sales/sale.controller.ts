@@ -1,5 +1,4 @@
-import { Controller, Get, Param, Post, Req } from '@nestjs/common';
-import type { Request } from 'express';
+import { Controller, Get, Post } from '@nestjs/common';
 import { SignedIn } from '../../auth/access';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { ERASED_ADDRESS } from '../../users/erased-users';
@@ -7,11 +6,10 @@ import { SalesService } from '../../operator/sales/sales.service';
 import { WebhookAttempts } from '../../operator/webhooks/webhook-attempts.service';
 import { Settings } from '../../platform/config/settings';
 import { apiError } from '../../platform/http/api-error';
-import { formOf } from '../../platform/http/form';
+import type { Form } from '../../platform/http/form';
 import { type SellerSale, SellerSalesService } from '../../purchases/seller-sales.service';
 import { Layout, seeOther } from '../layout/layout';
-import { Pages } from '../layout/page';
-import { idOf } from '../layout/parts';
+import { FormFields, Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { buyerPage, type Refunder, refundPage, salePage, searchPage } from './sale.page';
 import { SALES_PATH } from './sales.page';
@@ -41,8 +39,8 @@ export class SaleController {
   /** A POST, so that no email address is in a URL. */
   @Post('search')
   @SignedIn()
-  async search(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
-    const term = ((await formOf(req)).text('term') ?? '').trim().slice(0, MAX_TERM);
+  async search(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
+    const term = (form.text('term') ?? '').trim().slice(0, MAX_TERM);
     const found = term === '' ? [] : await this.sellerSales.search(visitor.user.id, term);
     if (found.length === 1) return seeOther(`${SALES_PATH}/${found[0]!.id}`);
     return this.layout.show(visitor, searchPage(term, found));
@@ -50,8 +48,8 @@ export class SaleController {
 
   @Get(':purchase_id')
   @SignedIn()
-  async show(@Param('purchase_id') text: string, @CurrentVisitor() visitor: SignedInVisitor) {
-    const sale = await this.sale(text, visitor);
+  async show(@PathId('purchase_id') id: number, @CurrentVisitor() visitor: SignedInVisitor) {
+    const sale = await this.sale(id, visitor);
     const deliveries = await this.attempts.ofPurchase(visitor.user.id, sale.id);
     const { done } = await this.sessions.takeNotice(visitor.token);
     const store = this.settings.STORE_NAME;
@@ -63,8 +61,8 @@ export class SaleController {
 
   @Get(':purchase_id/buyer')
   @SignedIn()
-  async buyer(@Param('purchase_id') text: string, @CurrentVisitor() visitor: SignedInVisitor) {
-    const sale = await this.sale(text, visitor);
+  async buyer(@PathId('purchase_id') id: number, @CurrentVisitor() visitor: SignedInVisitor) {
+    const sale = await this.sale(id, visitor);
     // Erased buyers share this address: its sales are not those of one person.
     if (sale.email === ERASED_ADDRESS) throw apiError(404, 'The buyer was erased.');
     const sales = await this.sellerSales.ofBuyer(visitor.user.id, sale.email);
@@ -74,32 +72,32 @@ export class SaleController {
 
   @Get(':purchase_id/refund')
   @SignedIn()
-  async confirm(@Param('purchase_id') text: string, @CurrentVisitor() visitor: SignedInVisitor) {
-    return this.layout.show(visitor, refundPage(visitor, await this.refundable(text, visitor)));
+  async confirm(@PathId('purchase_id') id: number, @CurrentVisitor() visitor: SignedInVisitor) {
+    return this.layout.show(visitor, refundPage(visitor, await this.refundable(id, visitor)));
   }
 
   @Post(':purchase_id/refund')
   @SignedIn()
   async refund(
-    @Param('purchase_id') text: string,
-    @Req() req: Request,
+    @PathId('purchase_id') id: number,
+    @FormFields() form: Form,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
-    const { id } = await this.refundable(text, visitor);
-    const keep_keys = (await formOf(req)).ticked('keep_keys');
+    await this.refundable(id, visitor);
+    const keep_keys = form.ticked('keep_keys');
     await this.sales.refund({ purchase_id: id, keep_keys }, visitor.by);
     await this.sessions.setNotice(visitor.token, { done: `Sale ${id} is refunded.` });
     return seeOther(`${SALES_PATH}/${id}`);
   }
 
-  private async sale(text: string, visitor: SignedInVisitor): Promise<SellerSale> {
-    const sale = await this.sellerSales.sale(visitor.user.id, idOf(text));
+  private async sale(id: number, visitor: SignedInVisitor): Promise<SellerSale> {
+    const sale = await this.sellerSales.sale(visitor.user.id, id);
     if (!sale) throw apiError(404, 'This sale doesn’t exist.');
     return sale;
   }
 
-  private async refundable(text: string, visitor: SignedInVisitor): Promise<SellerSale> {
-    const sale = await this.sale(text, visitor);
+  private async refundable(id: number, visitor: SignedInVisitor): Promise<SellerSale> {
+    const sale = await this.sale(id, visitor);
     if (this.refunderOf(sale) !== 'seller')
       throw apiError(403, 'You can’t refund this sale. Contact the store.');
     return sale;

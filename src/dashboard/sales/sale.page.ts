@@ -9,7 +9,8 @@ import { ERASED_ADDRESS } from '../../users/erased-users';
 import type { PurchaseDelivery } from '../../operator/webhooks/webhook-attempts.service';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
-import { checkbox, confirmation, day, done, table, timeOf } from '../layout/parts';
+import { checkbox } from '../layout/fields';
+import { confirmation, countOf, day, done, facts, table, timeOf } from '../layout/parts';
 import type { Visitor } from '../layout/visitor';
 import { nameOf, result, WEBHOOKS_PATH, webhookPath } from '../webhooks/webhooks.page';
 import { statusOf } from './buyers.page';
@@ -57,26 +58,19 @@ export function salePage({ sale, deliveries, refunder, store, notice }: SaleView
         }
       </div>
       ${done(notice)}
-      <dl class="facts card">
-        <dt>Status</dt>
-        <dd>${statusOf(status)}</dd>
-        <dt>Time</dt>
-        <dd>${timeOf(created_at)}</dd>
-        <dt>Buyer</dt>
-        <dd>
-          ${email === ERASED_ADDRESS ? html`<span class="muted">erased</span>` : html`<a href="${pathOf(sale)}/buyer">${email}</a>`}
-          ${username !== null && html`<small>${username}</small>`}
-        </dd>
-        <dt>Price</dt>
-        <dd>
-          ${formatMoney(amount, currency)}${sale_rate > 0 && html` <small>${sale_rate}% off</small>`}
-          ${quantity > 1 && html` <small>for ${quantity} copies</small>`}
-        </dd>
-        <dt>Source</dt>
-        <dd>${source}</dd>
-        <dt>Reference</dt>
-        <dd>${reference ?? html`<span class="muted">none</span>`}</dd>
-      </dl>
+      ${facts(
+        {
+          Status: statusOf(status),
+          Time: timeOf(created_at),
+          Buyer: html`${email === ERASED_ADDRESS ? html`<span class="muted">erased</span>` : html`<a href="${pathOf(sale)}/buyer">${email}</a>`}
+          ${username !== null && html`<small>${username}</small>`}`,
+          Price: html`${formatMoney(amount, currency)}${sale_rate > 0 && html` <small>${sale_rate}% off</small>`}
+          ${quantity > 1 && html` <small>for ${quantity} copies</small>`}`,
+          Source: source,
+          Reference: reference ?? html`<span class="muted">none</span>`,
+        },
+        'facts card',
+      )}
       <h2>${sale.all_games === 1 ? 'Game' : 'Games'}</h2>
       <ul class="plain">
         ${sale.games.map((game) => html`<li><a href="${SALES_PATH}?game=${game.id}">${game.title}</a></li>`)}
@@ -121,7 +115,7 @@ const keyList = (keys: KeyState[], none: string): Html =>
               <th scope="row">Key ${key.id}</th>
               <td data-label="Game">${key.title}</td>
               <td data-label="State">${stateOf(key)}</td>
-              <td class="number" data-label="Downloads">${key.downloads.toLocaleString('en-US')}</td>
+              <td class="number" data-label="Downloads">${countOf(key.downloads)}</td>
             </tr>`,
         ),
       )}

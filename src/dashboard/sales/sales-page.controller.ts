@@ -1,13 +1,13 @@
-import { Controller, Get, Req } from '@nestjs/common';
-import type { Request } from 'express';
+import { Controller, Get } from '@nestjs/common';
 import { SignedIn } from '../../auth/access';
+import { invalidGame } from '../../games/errors';
 import { Clock } from '../../platform/config/clock';
 import { plainMoney } from '../../platform/formats/money';
-import { apiError, badRequest } from '../../platform/http/api-error';
-import { queryOf } from '../../platform/http/form';
+import { badRequest } from '../../platform/http/api-error';
+import type { Form } from '../../platform/http/form';
 import { LongLists } from '../../platform/http/long-lists';
 import { Layout } from '../layout/layout';
-import { Pages } from '../layout/page';
+import { PageQuery, Pages } from '../layout/page';
 import { idOf, pageOf } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { csvName, CsvResponse } from './csv';
@@ -36,17 +36,17 @@ export class SalesPageController {
 
   @Get()
   @SignedIn()
-  async show(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
-    const { page, ...found } = await this.read(req, visitor);
+  async show(@PageQuery() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
+    const { page, ...found } = await this.read(form, visitor);
     const games = await this.games(visitor, found, GAMES_ON_A_PAGE + 1, (page - 1) * GAMES_ON_A_PAGE);
     return this.layout.show(visitor, salesPage({ ...found, page, games }));
   }
 
   @Get('figures.csv')
   @SignedIn()
-  async download(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
-    const of = queryOf(req).text('of');
-    const found = await this.read(req, visitor);
+  async download(@PageQuery() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
+    const of = form.text('of');
+    const found = await this.read(form, visitor);
     const { report, period, game_id, title } = found;
     const game = title === undefined ? undefined : { id: game_id!, title };
     const currency = report.chosen?.currency ?? '';
@@ -82,14 +82,12 @@ export class SalesPageController {
     );
   }
 
-  private async read(req: Request, visitor: SignedInVisitor) {
-    const form = queryOf(req);
+  private async read(form: Form, visitor: SignedInVisitor) {
     const query: SalesQuery = Object.fromEntries(FIELDS.map((name) => [name, form.text(name) || undefined]));
     if (query.range !== 'custom') query.from = query.to = undefined;
     const game_id = query.game === undefined ? null : idOf(query.game);
     const title = game_id === null ? undefined : await this.sales.titleOf(game_id, visitor.user.id);
-    if (game_id !== null && title === undefined)
-      throw apiError(404, 'This game doesn’t exist, or you can’t edit it.');
+    if (game_id !== null && title === undefined) throw invalidGame();
     const period = periodOf(query, new Date(this.clock.now()));
     const report = await this.sales.report(visitor.user.id, period, { game_id, currency: query.currency });
     return { query, page: pageOf(query.page), game_id, title, period, report };

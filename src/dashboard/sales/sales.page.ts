@@ -2,7 +2,8 @@ import { formatMoney } from '../../platform/formats/money';
 import { withQuery } from '../../platform/http/form';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
-import { day, described, pageLinks, problemAt, selectField, table } from '../layout/parts';
+import { field, problemAt, selectField } from '../layout/fields';
+import { countOf, day, noMore, pageLinks, table } from '../layout/parts';
 import { chart, type Column, salesOf, shareBar } from './chart';
 import { columnsOf, daysIn, nameOf, type Period, RANGES, shortNameOf, UNITS } from './period';
 import {
@@ -66,10 +67,7 @@ function filterForm(
 ): Html {
   const dates = range === 'custom' ? { from: query.from ?? '', to: query.to ?? '' } : { from, to };
   const dateField = (id: 'from' | 'to', label: string) =>
-    html`<label class="field date" for="${id}"
-      >${label}
-      <input id="${id}" name="${id}" type="date" value="${dates[id]}" ${described('dates', problem)}
-    /></label>`;
+    field({ id, label, type: 'date', value: dates[id], style: 'date', problem, problemOf: 'dates' });
   return html`<form action="${SALES_PATH}" class="filter">
       ${query.game !== undefined && html`<input type="hidden" name="game" value="${query.game}" />`}
       ${selectField(
@@ -109,7 +107,6 @@ const nothingSold = (query: SalesQuery, { range, from, to }: Period): Html =>
 function figures({ chosen, current, previous }: Report, period: Period, currency: string): Html {
   const { purchases, amount, previous_purchases, previous_amount } = chosen!;
   const money = (value: number) => formatMoney(Math.round(value), currency);
-  const count = (value: number) => value.toLocaleString('en-US');
   const share = ({ keys, claimed }: Recent) => (keys > 0 ? (claimed / keys) * 100 : undefined);
   const [sold, soldBefore] = [
     purchases > 0 && amount / purchases,
@@ -120,8 +117,8 @@ function figures({ chosen, current, previous }: Report, period: Period, currency
   const sample = current.isSample || previous.isSample;
   const shown: [name: string, value: string, change: string | false][] = [
     ['Revenue', money(amount), changeOf(amount, previous_amount, money)],
-    ['Sales', count(purchases), changeOf(purchases, previous_purchases, count)],
-    ['Refunds', count(current.refunds), !sample && changeOf(current.refunds, previous.refunds, count)],
+    ['Sales', countOf(purchases), changeOf(purchases, previous_purchases, countOf)],
+    ['Refunds', countOf(current.refunds), !sample && changeOf(current.refunds, previous.refunds, countOf)],
     [
       'Average order',
       sold === false ? '–' : money(sold),
@@ -151,7 +148,7 @@ function figures({ chosen, current, previous }: Report, period: Period, currency
     </dl>`;
 }
 
-const signed = (value: number) => `${value < 0 ? '−' : '+'}${Math.abs(value).toLocaleString('en-US')}`;
+const signed = (value: number) => `${value < 0 ? '−' : '+'}${countOf(Math.abs(value))}`;
 
 /** `+12% from $900.00`; without a percentage if the earlier value is 0. */
 const changeOf = (now: number, before: number, text: (value: number) => string): string =>
@@ -197,14 +194,13 @@ function chartCard({ query, period, report, title }: SalesView, currency: string
 }
 
 const soldCells = ({ purchases, amount }: Sold, currency: string, largest?: number): Html =>
-  html`<td class="number" data-label="Sales">${purchases.toLocaleString('en-US')}</td>
+  html`<td class="number" data-label="Sales">${countOf(purchases)}</td>
     <td class="number" data-label="Revenue">
       ${formatMoney(amount, currency)}${largest !== undefined && shareBar(amount, largest)}
     </td>`;
 
 function gameList({ query, report, games, page, period }: SalesView): Html {
-  if (games.length === 0)
-    return html`<p class="empty">${page === 1 ? 'You have no games yet.' : 'There are no more games.'}</p>`;
+  if (games.length === 0) return html`<p class="empty">${noMore('games', page)}</p>`;
   const currency = report.chosen?.currency;
   const shown = games.slice(0, GAMES_ON_A_PAGE);
   const sold = shown.filter(({ purchases }) => purchases > 0);
@@ -267,8 +263,7 @@ function gameRow(
       ${
         all === 0
           ? html`<span class="muted">no keys</span>`
-          : html`${Math.round((claimed / all) * 100)}%
-              <small>${claimed.toLocaleString('en-US')} of ${all.toLocaleString('en-US')}</small>`
+          : html`${Math.round((claimed / all) * 100)}% <small>${countOf(claimed)} of ${countOf(all)}</small>`
       }
     </td>
     <td class="actions">
@@ -313,7 +308,7 @@ const notes = ({ current, previous }: Report): Html =>
   html`<p class="muted">
     ${
       (current.isSample || previous.isSample) &&
-      `Refunds, sources and claimed keys are those of the newest ${MAX_RECENT.toLocaleString('en-US')} sales of a period. `
+      `Refunds, sources and claimed keys are those of the newest ${countOf(MAX_RECENT)} sales of a period. `
     }Days
     are in UTC. Sales and revenue are those of completed purchases, and a refund is subtracted on the day of
     the purchase. The price of a bundle is split among its games. A key that came with a purchase counts as

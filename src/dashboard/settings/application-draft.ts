@@ -1,7 +1,7 @@
 import type { ApplicationFields } from '../../auth/oauth/applications.service';
 import { problemOf } from '../../auth/oauth/redirect-uris';
 import type { Form } from '../../platform/http/form';
-import { ALL_SCOPES, problemOfName, type Problems } from '../layout/parts';
+import { ALL_SCOPES, problemOfName, type Problems } from '../layout/fields';
 
 export const MAX_ADDRESSES = 20;
 

@@ -1,39 +1,17 @@
-import { Controller, Get, Param, Req, Post } from '@nestjs/common';
-import type { Request } from 'express';
+import { Controller, Get, Param, Post } from '@nestjs/common';
 import { SignedIn } from '../../auth/access';
-import { SCOPES_OF_OTHERS } from '../../auth/scopes';
-import { apiError } from '../../platform/http/api-error';
-import {
-  type ApplicationFields,
-  ApplicationsService,
-  MAX_APPLICATIONS,
-} from '../../auth/oauth/applications.service';
-import type { OauthApplication } from '../../auth/oauth/oauth-application.entity';
 import { Audit } from '../../auth/audit';
-import { draftOf, EMPTY } from './application-draft';
+import { ApplicationsService, MAX_APPLICATIONS } from '../../auth/oauth/applications.service';
+import type { OauthApplication } from '../../auth/oauth/oauth-application.entity';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
-import { formOf } from '../../platform/http/form';
-import { html, type Html } from '../layout/html';
-import { formToken, Layout, type Page, seeOther } from '../layout/layout';
-import { Pages } from '../layout/page';
-import {
-  alert,
-  checkbox,
-  confirmation,
-  copyable,
-  day,
-  described,
-  done,
-  isWrong,
-  nameField,
-  problemAt,
-  type Problems,
-  scopeBoxes,
-  table,
-} from '../layout/parts';
+import { apiError } from '../../platform/http/api-error';
+import type { Form } from '../../platform/http/form';
+import { isWrong } from '../layout/fields';
+import { Layout, seeOther } from '../layout/layout';
+import { FormFields, Pages } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor, Visitor } from '../layout/visitor';
-
-const PATH = '/user/settings/oauth-apps';
+import { draftOf, EMPTY } from './application-draft';
+import { applicationPage, applicationsPage, deleteApplicationPage, PATH, pathOf } from './applications.page';
 
 /** The pages of a user's own OAuth applications. */
 @Pages()
@@ -51,24 +29,7 @@ export class ApplicationsController {
   async list(@CurrentVisitor() visitor: SignedInVisitor) {
     const applications = await this.applications.applicationsOf(visitor.user.id);
     const notice = await this.sessions.takeNotice(visitor.token);
-    return this.show(visitor, {
-      title: 'Your apps',
-      main: html`<div class="head">
-          <h1>Your apps</h1>
-          <a class="button" href="${PATH}/new">Register an app</a>
-        </div>
-        <p class="lead">Apps that you registered. They can ask other users for permission to act for them.</p>
-        ${done(notice.done)}
-        ${
-          applications.length === 0
-            ? html`<p class="empty">You haven’t registered any apps yet.</p>`
-            : table(
-                'Your apps',
-                ['Name', 'Client ID', 'Registered', { buttons: 'Change' }],
-                applications.map(row),
-              )
-        }`,
-    });
+    return this.layout.show(visitor, applicationsPage(applications, notice.done));
   }
 
   @Get('new')
@@ -79,8 +40,8 @@ export class ApplicationsController {
 
   @Post()
   @SignedIn()
-  async make(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
-    const { problems, ...fields } = draftOf(await formOf(req));
+  async make(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
+    const { problems, ...fields } = draftOf(form);
     if (isWrong(problems)) return this.form(visitor, fields, { problems });
     const client_id = await this.applications.make(visitor.user.id, fields);
     if (client_id === undefined)
@@ -105,12 +66,12 @@ export class ApplicationsController {
   @Post(':client_id')
   @SignedIn()
   async change(
-    @Req() req: Request,
+    @FormFields() form: Form,
     @Param('client_id') client_id: string,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
     const application = await this.ownApplication(visitor, client_id);
-    const { problems, ...fields } = draftOf(await formOf(req));
+    const { problems, ...fields } = draftOf(form);
     if (isWrong(problems)) return this.form(visitor, fields, { application, problems });
     if (!(await this.applications.change(visitor.user.id, client_id, fields))) throw noSuchApplication();
     this.audit.record({ event: 'app.updated', ...visitor.by, client_id });
@@ -121,21 +82,8 @@ export class ApplicationsController {
   @Get(':client_id/delete')
   @SignedIn()
   async confirm(@Param('client_id') client_id: string, @CurrentVisitor() visitor: SignedInVisitor) {
-    const { name } = await this.ownApplication(visitor, client_id);
-    return this.show(
-      visitor,
-      confirmation(visitor, {
-        title: 'Delete an app',
-        question: `Delete ${name}?`,
-        facts: html`<p>
-          The app loses access to all users’ accounts, and its tokens stop working immediately. This can’t be
-          undone.
-        </p>`,
-        action: `${pathOf(client_id)}/delete`,
-        button: 'Delete the app',
-        back: pathOf(client_id),
-      }),
-    );
+    const application = await this.ownApplication(visitor, client_id);
+    return this.layout.show(visitor, deleteApplicationPage(visitor, application));
   }
 
   @Post(':client_id/delete')
@@ -156,95 +104,9 @@ export class ApplicationsController {
     return application;
   }
 
-  private show(visitor: Visitor, page: Page) {
-    return this.layout.show(visitor, { ...page, section: PATH });
-  }
-
-  private form(
-    visitor: Visitor,
-    { name, redirect_uris, scopes, implicit_allowed, may_start_games }: ApplicationFields,
-    {
-      application,
-      problems = {},
-      problem,
-      notice,
-    }: { application?: OauthApplication; problems?: Problems; problem?: string; notice?: string } = {},
-  ) {
-    const title = application ? application.name : 'Register an app';
-    return this.show(visitor, {
-      title,
-      status: problem || isWrong(problems) ? 400 : 200,
-      main: html`<h1>${title}</h1>
-        ${done(notice)} ${problem && alert(problem)}
-        ${
-          application &&
-          html`<section class="card stack" aria-label="For your program">
-            ${copyable('client-id', 'Client ID', application.client_id)}
-          </section>`
-        }
-        <form method="post" action="${application ? pathOf(application.client_id) : PATH}" class="card stack">
-          ${formToken(visitor)} ${nameField({ id: 'name', label: 'Name' }, name, problems.name)}
-          <div class="field">
-            <label for="redirect_uris">Redirect URIs</label>
-            <textarea
-              id="redirect_uris"
-              name="redirect_uris"
-              rows="3"
-              required
-              spellcheck="false"
-              ${described('redirect_uris', problems.redirect_uris, 'redirect_help')}
-              placeholder="https://game.example/signed-in"
-            >
-${redirect_uris.join('\n')}</textarea>
-            ${problemAt('redirect_uris', problems.redirect_uris)}
-            <small id="redirect_help"
-              >One per line, exactly as your program sends them. <code>http://127.0.0.1/…</code> allows any
-              port, for a program on the user’s computer. <code>urn:ietf:wg:oauth:2.0:oob</code> shows a code
-              for the user to copy.</small
-            >
-          </div>
-          <fieldset ${problems.scopes && html` aria-describedby="scopes-problem"`}>
-            <legend>It can request</legend>
-            ${problemAt('scopes', problems.scopes)} ${scopeBoxes(SCOPES_OF_OTHERS, scopes)}
-            ${checkbox(
-              'may_start_games',
-              may_start_games,
-              html`Start games for users<br /><small
-                  >For launchers: the app creates tokens that identify the player to a game.</small
-                >`,
-            )}
-          </fieldset>
-          <fieldset>
-            <legend>OAuth flows</legend>
-            ${checkbox(
-              'implicit_allowed',
-              implicit_allowed,
-              html`Allow tokens in the redirect URI<br /><small
-                  >For older programs that use <code>response_type=token</code>. New programs should use
-                  codes, which are always allowed.</small
-                >`,
-            )}
-          </fieldset>
-          <div class="buttons">
-            <button>${application ? 'Save' : 'Register'}</button>
-            <a class="button quiet" href="${PATH}">Cancel</a>
-          </div>
-        </form>
-        ${application && html`<p><a class="button quiet danger" href="${pathOf(application.client_id)}/delete">Delete this app</a></p>`}`,
-    });
+  private form(...page: Parameters<typeof applicationPage>) {
+    return this.layout.show(page[0], applicationPage(...page));
   }
 }
 
-const pathOf = (client_id: string) => `${PATH}/${encodeURIComponent(client_id)}`;
-
 const noSuchApplication = () => apiError(404, 'This app doesn’t exist.');
-
-const row = ({ client_id, name, created_at }: OauthApplication): Html =>
-  html`<tr>
-    <th scope="row"><a href="${pathOf(client_id)}">${name}</a></th>
-    <td data-label="Client ID"><code>${client_id}</code></td>
-    <td data-label="Registered">${day(created_at)}</td>
-    <td class="actions">
-      <a class="button quiet" href="${pathOf(client_id)}">Change<span class="hidden"> ${name}</span></a>
-    </td>
-  </tr>`;

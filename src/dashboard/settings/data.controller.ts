@@ -1,23 +1,21 @@
-import { Controller, Get, Req, Post } from '@nestjs/common';
+import { Controller, Get, Post, Req } from '@nestjs/common';
 import type { Request } from 'express';
-import { tooManyAttempts } from '../sign-in/sign-in.controller';
-import { SignInService } from '../sign-in/sign-in.service';
-import { formOf } from '../../platform/http/form';
-import { html, type Html } from '../layout/html';
-import { formToken, Layout, type Page } from '../layout/layout';
-import { Pages } from '../layout/page';
-import { alert, MAX_PASSWORD, passwordField } from '../layout/parts';
-import { CurrentVisitor, type SignedInVisitor, Visitor } from '../layout/visitor';
 import { SignedIn } from '../../auth/access';
 import { Audit } from '../../auth/audit';
-import { OperatorEvents } from '../../operator/tokens/operator-events';
-import { Settings } from '../../platform/config/settings';
-import { SignInAttempt } from '../../platform/rate-limits/rate-limits.decorators';
-import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
 import { ExportService } from '../../operator/people/export.service';
 import { People } from '../../operator/people/person';
-
-const PATH = '/user/settings/data';
+import { OperatorEvents } from '../../operator/tokens/operator-events';
+import { Settings } from '../../platform/config/settings';
+import type { Form } from '../../platform/http/form';
+import { SignInAttempt } from '../../platform/rate-limits/rate-limits.decorators';
+import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
+import { MAX_PASSWORD } from '../layout/fields';
+import { Layout } from '../layout/layout';
+import { FormFields, Pages } from '../layout/page';
+import { CurrentVisitor, type SignedInVisitor, Visitor } from '../layout/visitor';
+import { tooManyAttempts } from '../sign-in/sign-in.page';
+import { SignInService } from '../sign-in/sign-in.service';
+import { dataPage, type DataResult } from './data.page';
 
 /** The page where people get what is stored about them, and read how it is erased. */
 @Pages()
@@ -43,9 +41,9 @@ export class DataController {
   @Post()
   @SignedIn()
   @SignInAttempt()
-  async export(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
+  async export(@Req() req: Request, @FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     if (this.settings.TRUSTED_IDENTITY_HEADER) return this.page(visitor);
-    const password = (await formOf(req)).text('password') ?? '';
+    const password = form.text('password') ?? '';
     if (password === '' || password.length > MAX_PASSWORD)
       return this.page(visitor, { status: 400, problem: 'Enter your password.' });
     const result = await this.signIns.signIn(visitor.user.username, password, req.exchange.client.network);
@@ -68,51 +66,7 @@ export class DataController {
     );
   }
 
-  private page(
-    visitor: Visitor,
-    { problem, ...response }: { problem?: string } & Pick<Page, 'status' | 'headers'> = {},
-  ) {
-    const store = this.layout.storeName;
-    return this.layout.show(visitor, {
-      section: PATH,
-      title: 'Your data',
-      ...response,
-      main: html`<h1>Your data</h1>
-        <p class="lead">
-          The personal data that ${store} stores here. You can download it, or have it erased.
-        </p>
-        ${problem && alert(problem)}
-        <section class="card stack" aria-labelledby="export">
-          <h2 id="export">Download your data</h2>
-          <p>
-            One file with your account and its email addresses, purchases, download keys, collections, API
-            keys, apps, sign-ins and audit events. Each line is a JSON object.
-          </p>
-          ${this.settings.TRUSTED_IDENTITY_HEADER ? this.elsewhere() : passwordForm(visitor)}
-        </section>
-        <section class="card stack" aria-labelledby="erasure">
-          <h2 id="erasure">Have your data erased</h2>
-          <p>
-            Contact ${store}. Your name, email addresses, picture, collections, API keys and apps are deleted,
-            and your games get an anonymous owner. Your purchases stay in the accounts of the store with their
-            amount, date and game, but without your name.
-          </p>
-          <p>
-            This can’t be undone: you can no longer sign in, and your purchases can no longer be found by your
-            name or email address.
-          </p>
-          <p><a class="button quiet" href="${this.settings.STORE_URL}">Go to ${store}</a></p>
-        </section>`,
-    });
-  }
-
-  private elsewhere(): Html {
-    return html`<p>You sign in at ${this.layout.storeName}. Request the file there.</p>`;
+  private page(visitor: Visitor, result: DataResult = {}) {
+    return this.layout.show(visitor, dataPage(visitor, this.settings, result));
   }
 }
-
-const passwordForm = (visitor: Visitor): Html =>
-  html`<form method="post" action="${PATH}" class="stack">
-    ${formToken(visitor)} ${passwordField('Your password')}
-    <button>Download my data</button>
-  </form>`;

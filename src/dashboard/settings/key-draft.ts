@@ -2,7 +2,7 @@ import { expiryOf, MAX_DAYS } from '../../auth/key-expiry';
 import { covers } from '../../auth/credential';
 import type { Scope } from '../../auth/scopes';
 import type { Form } from '../../platform/http/form';
-import { ALL_SCOPES, problemOfName, type Problems } from '../layout/parts';
+import { ALL_SCOPES, problemOfName, type Problems } from '../layout/fields';
 
 export const DAYS = ['30', '90', '365'];
 

@@ -1,22 +1,21 @@
-import { Controller, Get, Req, Res, Post } from '@nestjs/common';
+import { Controller, Get, Post, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Public } from '../../auth/access';
-import { Settings } from '../../platform/config/settings';
-import { SignInAttempt } from '../../platform/rate-limits/rate-limits.decorators';
-import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
 import { Audit } from '../../auth/audit';
 import { AuthorizationRequests } from '../../auth/oauth/authorization-requests.service';
-import { SignInService } from './sign-in.service';
+import { Settings } from '../../platform/config/settings';
+import type { Form } from '../../platform/http/form';
+import { SignInAttempt } from '../../platform/rate-limits/rate-limits.decorators';
+import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
 import { Demo } from '../layout/demo';
-import { formOf, queryOf } from '../../platform/http/form';
-import { html } from '../layout/html';
-import { formToken, Layout, type Page, seeOther } from '../layout/layout';
-import { ForBrowsers, Pages } from '../layout/page';
-import { alert, MAX_PASSWORD, passwordField } from '../layout/parts';
+import { MAX_PASSWORD } from '../layout/fields';
+import { Layout, seeOther } from '../layout/layout';
+import { ForBrowsers, FormFields, PageQuery, Pages } from '../layout/page';
 import { CurrentVisitor, isSignedIn, Visitor } from '../layout/visitor';
 import { Visitors } from '../layout/visitors';
+import { signInElsewherePage, signInPage, type SignInResult, tooManyAttempts } from './sign-in.page';
+import { SignInService } from './sign-in.service';
 
-const PATH = '/login';
 const HOME = '/user/settings';
 // The limit of a request's head.
 const MAX_ADDRESS = 16 * 1024;
@@ -37,8 +36,8 @@ export class SignInController {
 
   @Get('login')
   @Public()
-  async form(@Req() req: Request, @CurrentVisitor() visitor: Visitor) {
-    const return_to = localPath(queryOf(req).text('return_to'));
+  async form(@PageQuery() query: Form, @CurrentVisitor() visitor: Visitor) {
+    const return_to = localPath(query.text('return_to'));
     if (visitor.user) return seeOther(return_to);
     if (this.settings.TRUSTED_IDENTITY_HEADER) return this.elsewhere(visitor);
     return this.page(visitor, return_to);
@@ -50,11 +49,11 @@ export class SignInController {
   @SignInAttempt()
   async signIn(
     @Req() req: Request,
+    @FormFields() form: Form,
     @Res({ passthrough: true }) res: Response,
     @CurrentVisitor() visitor: Visitor,
   ) {
     if (this.settings.TRUSTED_IDENTITY_HEADER) return this.elsewhere(visitor);
-    const form = await formOf(req);
     const return_to = localPath(form.text('return_to'));
     const name = (form.text('username') ?? '').trim();
     const password = form.text('password') ?? '';
@@ -95,66 +94,15 @@ export class SignInController {
     return seeOther('/');
   }
 
-  private async page(
-    visitor: Visitor,
-    return_to: string,
-    {
-      name = '',
-      problem,
-      ...response
-    }: { name?: string; problem?: string } & Pick<Page, 'status' | 'headers'> = {},
-  ) {
-    return this.layout.show(visitor, {
-      title: 'Sign in',
-      section: PATH,
-      formTargets: await this.requests.formTargets(return_to),
-      ...response,
-      single: true,
-      main: html`<h1>Sign in</h1>
-        ${problem && alert(problem)}
-        <form method="post" action="/login" class="card stack">
-          ${formToken(visitor)}
-          <input type="hidden" name="return_to" value="${return_to}" />
-          <label class="field" for="username"
-            >Username or email address
-            <input
-              id="username"
-              name="username"
-              value="${name}"
-              autocomplete="username"
-              autocapitalize="none"
-              spellcheck="false"
-              required
-              maxlength="320"
-              ${name === '' && html` autofocus`}
-          /></label>
-          ${passwordField('Password', name !== '')}
-          <button>Sign in</button>
-        </form>
-        ${this.demo.access?.password && html`<p>This is the demo store. Use the username and password that <code>npm start</code> printed.</p>`}
-        <p class="muted">
-          Use your ${this.layout.storeName} account. If you don’t have a password or forgot it, ask the
-          store’s support to set a new one.
-        </p>`,
-    });
+  private async page(visitor: Visitor, return_to: string, result: SignInResult = {}) {
+    const page = signInPage(visitor, return_to, this.settings.STORE_NAME, result, this.demo.access);
+    return this.layout.show(visitor, { ...page, formTargets: await this.requests.formTargets(return_to) });
   }
 
   private elsewhere(visitor: Visitor) {
-    return this.layout.show(visitor, {
-      title: 'Sign in',
-      single: true,
-      main: html`<h1>Sign in</h1>
-        <p>Sign in at ${this.layout.storeName}. You then return to this page.</p>
-        <p><a class="button" href="${this.settings.STORE_URL}">Go to ${this.layout.storeName}</a></p>`,
-    });
+    return this.layout.show(visitor, signInElsewherePage(this.settings));
   }
 }
-
-export const tooManyAttempts = (seconds: number) => ({
-  status: 429,
-  problem: `Too many attempts. Please wait ${seconds < 60 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`} and try again.`,
-  headers: { 'Retry-After': String(seconds) },
-});
 
 /** A path of this site; HOME for anything that a browser could take for another host. */
 function localPath(given: string | undefined): string {

@@ -1,4 +1,4 @@
-import { Controller, Get, Param, Post, Req } from '@nestjs/common';
+import { Controller, Get, Post, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
@@ -8,19 +8,20 @@ import { isSuccess, type Outcome } from '../../operator/webhooks/webhook-attempt
 import { WebhooksService } from '../../operator/webhooks/webhooks.service';
 import { OperatorError } from '../../platform/config/operator-error';
 import { apiError } from '../../platform/http/api-error';
-import { type Form, formOf } from '../../platform/http/form';
-import { html } from '../layout/html';
+import type { Form } from '../../platform/http/form';
+import type { Problems } from '../layout/fields';
 import { Layout, seeOther } from '../layout/layout';
-import { Pages } from '../layout/page';
-import { confirmation, idOf, type Problems } from '../layout/parts';
+import { FormFields, Pages, PathId } from '../layout/page';
+import { idOf } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import {
+  deletePage,
   formPage,
   listPage,
-  nameOf,
   NEW_WEBHOOK,
   onePage,
   outcomeText,
+  rotatePage,
   type WebhookDraft,
   webhookPath,
   WEBHOOKS_PATH,
@@ -53,9 +54,9 @@ export class WebhooksController {
 
   @Post()
   @SignedIn()
-  async create(@Req() req: Request, @CurrentVisitor() visitor: SignedInVisitor) {
+  async create(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     requireSeller(visitor);
-    const draft = draftOf(await formOf(req));
+    const draft = draftOf(form);
     const { url, game, events } = draft;
     const user_id = visitor.user.id;
     if (events.length === 0) return this.form(visitor, draft, { events: 'Select at least one event.' });
@@ -74,8 +75,8 @@ export class WebhooksController {
 
   @Get(':webhook_id')
   @SignedIn()
-  async one(@Param('webhook_id') webhook_id: string, @CurrentVisitor() visitor: SignedInVisitor) {
-    const webhook = await this.find(visitor, webhook_id);
+  async one(@PathId('webhook_id') id: number, @CurrentVisitor() visitor: SignedInVisitor) {
+    const webhook = await this.find(visitor, id);
     const attempts = await this.own.newestAttempts(webhook);
     const notice = await this.sessions.takeNotice(visitor.token);
     return this.layout.show(visitor, onePage(visitor, webhook, attempts, notice));
@@ -85,10 +86,9 @@ export class WebhooksController {
   @SignedIn()
   async test(
     @Req() req: Request,
-    @Param('webhook_id') webhook_id: string,
+    @PathId('webhook_id') id: number,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
-    const id = idOf(webhook_id);
     req.exchange.takesLong();
     return this.sent(visitor, id, await this.own.test(visitor.user.id, id, req.exchange.client));
   }
@@ -97,41 +97,27 @@ export class WebhooksController {
   @SignedIn()
   async repeat(
     @Req() req: Request,
-    @Param('webhook_id') webhook_id: string,
-    @Param('attempt_id') attempt_id: string,
+    @PathId('webhook_id') id: number,
+    @PathId('attempt_id') attempt_id: number,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
-    const [id, attempt] = [idOf(webhook_id), idOf(attempt_id)];
     req.exchange.takesLong();
-    return this.sent(visitor, id, await this.own.repeat(visitor.user.id, id, attempt, req.exchange.client));
+    return this.sent(
+      visitor,
+      id,
+      await this.own.repeat(visitor.user.id, id, attempt_id, req.exchange.client),
+    );
   }
 
   @Get(':webhook_id/rotate')
   @SignedIn()
-  async confirmRotation(@Param('webhook_id') webhook_id: string, @CurrentVisitor() visitor: SignedInVisitor) {
-    const webhook = await this.find(visitor, webhook_id);
-    return this.layout.show(
-      visitor,
-      confirmation(visitor, {
-        section: WEBHOOKS_PATH,
-        title: 'Rotate secret',
-        question: 'Replace the signing secret?',
-        facts: html`<p class="wrap"><strong>${nameOf(webhook)}</strong></p>
-          <p>
-            Messages are signed with the new secret immediately. Messages that your receiver rejects until it
-            has the new secret are sent again.
-          </p>`,
-        action: `${webhookPath(webhook.id)}/rotate`,
-        button: 'Rotate secret',
-        back: webhookPath(webhook.id),
-      }),
-    );
+  async confirmRotation(@PathId('webhook_id') id: number, @CurrentVisitor() visitor: SignedInVisitor) {
+    return this.layout.show(visitor, rotatePage(visitor, await this.find(visitor, id)));
   }
 
   @Post(':webhook_id/rotate')
   @SignedIn()
-  async rotate(@Param('webhook_id') webhook_id: string, @CurrentVisitor() visitor: SignedInVisitor) {
-    const id = idOf(webhook_id);
+  async rotate(@PathId('webhook_id') id: number, @CurrentVisitor() visitor: SignedInVisitor) {
     const secret = await this.webhooks.rotate(id, visitor.user.id, visitor.by);
     if (secret === undefined) throw noSuchWebhook();
     await this.sessions.setNotice(visitor.token, { secret });
@@ -140,8 +126,8 @@ export class WebhooksController {
 
   @Post(':webhook_id/enable')
   @SignedIn()
-  async enable(@Param('webhook_id') webhook_id: string, @CurrentVisitor() visitor: SignedInVisitor) {
-    const { id } = await this.find(visitor, webhook_id);
+  async enable(@PathId('webhook_id') id: number, @CurrentVisitor() visitor: SignedInVisitor) {
+    await this.find(visitor, id);
     if (await this.webhooks.enable(id, visitor.user.id, visitor.by))
       await this.sessions.setNotice(visitor.token, { done: 'The webhook is enabled.' });
     return seeOther(webhookPath(id));
@@ -149,33 +135,20 @@ export class WebhooksController {
 
   @Get(':webhook_id/delete')
   @SignedIn()
-  async confirmDeletion(@Param('webhook_id') webhook_id: string, @CurrentVisitor() visitor: SignedInVisitor) {
-    const webhook = await this.find(visitor, webhook_id);
-    return this.layout.show(
-      visitor,
-      confirmation(visitor, {
-        section: WEBHOOKS_PATH,
-        title: 'Delete a webhook',
-        question: 'Delete this webhook?',
-        facts: html`<p class="wrap"><strong>${nameOf(webhook)}</strong></p>
-          <p>It receives no more messages, and its pending messages are deleted. This can’t be undone.</p>`,
-        action: `${webhookPath(webhook.id)}/delete`,
-        button: 'Delete webhook',
-        back: webhookPath(webhook.id),
-      }),
-    );
+  async confirmDeletion(@PathId('webhook_id') id: number, @CurrentVisitor() visitor: SignedInVisitor) {
+    return this.layout.show(visitor, deletePage(visitor, await this.find(visitor, id)));
   }
 
   @Post(':webhook_id/delete')
   @SignedIn()
-  async delete(@Param('webhook_id') webhook_id: string, @CurrentVisitor() visitor: SignedInVisitor) {
-    if (!(await this.webhooks.remove(idOf(webhook_id), visitor.user.id, visitor.by))) throw noSuchWebhook();
+  async delete(@PathId('webhook_id') id: number, @CurrentVisitor() visitor: SignedInVisitor) {
+    if (!(await this.webhooks.remove(id, visitor.user.id, visitor.by))) throw noSuchWebhook();
     await this.sessions.setNotice(visitor.token, { done: 'The webhook is deleted.' });
     return seeOther(WEBHOOKS_PATH);
   }
 
-  private async find({ user }: SignedInVisitor, webhook_id: string): Promise<OwnWebhook> {
-    const webhook = await this.own.find(user.id, idOf(webhook_id));
+  private async find({ user }: SignedInVisitor, id: number): Promise<OwnWebhook> {
+    const webhook = await this.own.find(user.id, id);
     if (!webhook) throw noSuchWebhook();
     return webhook;
   }

@@ -5,20 +5,17 @@ import type { WebhookAttempt } from '../../operator/webhooks/webhook-attempt.ent
 import { html, type Html } from '../layout/html';
 import { formToken, type Page } from '../layout/layout';
 import {
-  alert,
+  changeForm,
   checkbox,
-  copyable,
-  day,
-  described,
-  done,
+  choices,
+  field,
   isWrong,
   problemAt,
   type Problems,
   selectField,
-  table,
-  timeOf,
-} from '../layout/parts';
-import type { SignedInVisitor } from '../layout/visitor';
+} from '../layout/fields';
+import { alert, confirmation, copyable, day, done, facts, tableOr, timeOf } from '../layout/parts';
+import type { Visitor } from '../layout/visitor';
 import { SALES_PATH } from '../sales/sales.page';
 
 export const WEBHOOKS_PATH = '/user/settings/webhooks';
@@ -62,13 +59,7 @@ export const listPage = (webhooks: OwnWebhook[], sells: boolean, notice: string 
       A webhook notifies your own systems of every sale and refund of the games that you can edit.
     </p>
     ${done(notice)}
-    ${
-      webhooks.length === 0
-        ? html`<p class="empty">
-            ${sells ? 'You don’t have any webhooks yet.' : 'Webhooks are for people who sell games. You can’t edit any games.'}
-          </p>`
-        : table('Your webhooks', ['URL', 'Games', 'Last result', { numbers: 'Pending' }], webhooks.map(row))
-    }`,
+    ${tableOr(sells ? 'You don’t have any webhooks yet.' : 'Webhooks are for people who sell games. You can’t edit any games.', 'Your webhooks', ['URL', 'Games', 'Last result', { numbers: 'Pending' }], webhooks.map(row))}`,
 });
 
 const row = (webhook: OwnWebhook): Html =>
@@ -90,7 +81,7 @@ const lastResult = ({ last_at, last_outcome, ended_at }: OwnWebhook): Html =>
   ${ended_at && html`<br /><strong class="tag warn">disabled</strong>`}`;
 
 export const formPage = (
-  visitor: SignedInVisitor,
+  visitor: Visitor,
   games: { id: number; title: string }[],
   { url, game, events }: WebhookDraft,
   problems: Problems = {},
@@ -99,47 +90,31 @@ export const formPage = (
   title: 'Add a webhook',
   status: isWrong(problems) ? 400 : 200,
   main: html`<h1>Add a webhook</h1>
-    <form method="post" action="${WEBHOOKS_PATH}" class="card stack">
-      ${formToken(visitor)}
-      <div class="field">
-        <label for="url">Endpoint URL</label>
-        <input
-          id="url"
-          name="url"
-          type="url"
-          value="${url}"
-          required
-          maxlength="${MAX_URL}"
-          placeholder="https://example.com/hook"
-          autocomplete="off"
-          ${described('url', problems.url)}
-        />
-        ${problemAt('url', problems.url)}
-      </div>
-      ${selectField('game', 'Games', [['', 'All games that you can edit'], ...games.map(({ id, title }) => [String(id), title] as const)], game)}
+    ${changeForm(
+      visitor,
+      { action: WEBHOOKS_PATH, button: 'Add webhook', back: WEBHOOKS_PATH },
+      html`${field({ id: 'url', label: 'Endpoint URL', type: 'url', value: url, required: true, maxlength: MAX_URL, placeholder: 'https://example.com/hook', problem: problems.url })}
+      ${selectField('game', 'Games', [['', 'All games that you can edit'], ...games.map(({ id, title }) => [String(id), title] as const)], game, problems.game)}
       ${problemAt('game', problems.game)}
-      <fieldset ${problems.events && html` aria-describedby="events-problem"`}>
-        <legend>Events</legend>
-        ${problemAt('events', problems.events)}
-        ${WEBHOOK_EVENTS.map((event) =>
+      ${choices(
+        'events',
+        'Events',
+        problems.events,
+        WEBHOOK_EVENTS.map((event) =>
           checkbox(
             `event ${event}`,
             events.includes(event),
             html`${EVENT_NAMES[event]} <small><code>${event}</code></small>`,
           ),
-        )}
-      </fieldset>
-      <div class="buttons">
-        <button>Add webhook</button>
-        <a class="button quiet" href="${WEBHOOKS_PATH}">Cancel</a>
-      </div>
-    </form>`,
+        ),
+      )}`,
+    )}`,
 });
 
 type ShownAttempt = Omit<WebhookAttempt, 'webhook' | 'data'>;
 
 export const onePage = (
-  visitor: SignedInVisitor,
+  visitor: Visitor,
   webhook: OwnWebhook,
   attempts: ShownAttempt[],
   notice: { done?: string; problem?: string; secret?: string },
@@ -152,20 +127,14 @@ export const onePage = (
       ${notice.problem && alert(notice.problem)} ${done(notice.done)}
       ${notice.secret && secretCard(notice.secret)}
       <section class="card stack" aria-label="About this webhook">
-        <dl class="facts">
-          <dt>Endpoint URL</dt>
-          <dd><code>${webhook.url}</code></dd>
-          <dt>Games</dt>
-          <dd>${gamesOf(webhook)}</dd>
-          <dt>Events</dt>
-          <dd>${webhook.events.map((event) => EVENT_NAMES[event]).join(', ')}</dd>
-          <dt>Added</dt>
-          <dd>${day(webhook.created_at)}</dd>
-          <dt>Last result</dt>
-          <dd>${lastResult(webhook)}</dd>
-          <dt>Pending messages</dt>
-          <dd>${webhook.waiting}</dd>
-        </dl>
+        ${facts({
+          'Endpoint URL': html`<code>${webhook.url}</code>`,
+          Games: gamesOf(webhook),
+          Events: webhook.events.map((event) => EVENT_NAMES[event]).join(', '),
+          Added: day(webhook.created_at),
+          'Last result': lastResult(webhook),
+          'Pending messages': webhook.waiting,
+        })}
         ${
           webhook.ended_at &&
           html`<form method="post" action="${path}/enable" class="stack">
@@ -182,15 +151,12 @@ export const onePage = (
         </form>
       </section>
       <h2>Latest deliveries</h2>
-      ${
-        attempts.length === 0
-          ? html`<p class="empty">Nothing was sent yet. The last ${MAX_ATTEMPTS} deliveries appear here.</p>`
-          : table(
-              'Latest deliveries',
-              ['Event', 'Time', 'Result', { numbers: 'Duration' }, 'Response', { buttons: 'Send again' }],
-              attempts.map((attempt) => attemptRow(visitor, attempt)),
-            )
-      }`,
+      ${tableOr(
+        `Nothing was sent yet. The last ${MAX_ATTEMPTS} deliveries appear here.`,
+        'Latest deliveries',
+        ['Event', 'Time', 'Result', { numbers: 'Duration' }, 'Response', { buttons: 'Send again' }],
+        attempts.map((attempt) => attemptRow(visitor, attempt)),
+      )}`,
   };
 };
 
@@ -200,7 +166,7 @@ const EVENT_TITLES: Record<string, string> = {
   'webhook.test': 'Test',
 };
 
-const attemptRow = (visitor: SignedInVisitor, attempt: ShownAttempt): Html => {
+const attemptRow = (visitor: Visitor, attempt: ShownAttempt): Html => {
   const { id, webhook_id, event, purchase_id, attempted_at, outcome, duration_ms, response } = attempt;
   const title = EVENT_TITLES[event];
   return html`<tr>
@@ -236,3 +202,30 @@ const secretCard = (secret: string): Html =>
     </p>
     ${copyable('secret', 'Secret', secret)}
   </section>`;
+
+export const rotatePage = (visitor: Visitor, webhook: OwnWebhook): Page =>
+  confirmation(visitor, {
+    section: WEBHOOKS_PATH,
+    title: 'Rotate secret',
+    question: 'Replace the signing secret?',
+    facts: html`<p class="wrap"><strong>${nameOf(webhook)}</strong></p>
+      <p>
+        Messages are signed with the new secret immediately. Messages that your receiver rejects until it has
+        the new secret are sent again.
+      </p>`,
+    action: `${webhookPath(webhook.id)}/rotate`,
+    button: 'Rotate secret',
+    back: webhookPath(webhook.id),
+  });
+
+export const deletePage = (visitor: Visitor, webhook: OwnWebhook): Page =>
+  confirmation(visitor, {
+    section: WEBHOOKS_PATH,
+    title: 'Delete a webhook',
+    question: 'Delete this webhook?',
+    facts: html`<p class="wrap"><strong>${nameOf(webhook)}</strong></p>
+      <p>It receives no more messages, and its pending messages are deleted. This can’t be undone.</p>`,
+    action: `${webhookPath(webhook.id)}/delete`,
+    button: 'Delete webhook',
+    back: webhookPath(webhook.id),
+  });

@@ -1,0 +1,48 @@
+import type { ShownRequest } from '../../auth/oauth/device-requests.service';
+import { field } from '../layout/fields';
+import { html } from '../layout/html';
+import type { Page } from '../layout/layout';
+import { alert } from '../layout/parts';
+import type { SignedInVisitor } from '../layout/visitor';
+import { consentPage } from './consent.page';
+
+const PATH = '/user/oauth/device';
+
+export type EntryResult = { problem?: string } & Pick<Page, 'status' | 'headers'>;
+
+/** Asks for the code that a device shows. */
+export const entryPage = (typed: string, { problem, ...response }: EntryResult): Page => ({
+  title: 'Connect a device',
+  ...response,
+  single: true,
+  main: html`<h1>Connect a device</h1>
+    ${problem && alert(problem)}
+    <form method="get" action="${PATH}" class="card stack">
+      ${field({ id: 'code', label: 'Code shown on your device', value: typed, class: 'code-entry', required: true, maxlength: 20, placeholder: 'XXXX-XXXX', autocapitalize: 'characters', spellcheck: 'false', autofocus: true })}
+      <button>Continue</button>
+    </form>`,
+});
+
+/** `proof`: that the page has shown the code. */
+export const deviceConsentPage = (visitor: SignedInVisitor, request: ShownRequest, proof: string): Page =>
+  consentPage(visitor, {
+    ...request,
+    question: html`Allow <bdi>${request.name}</bdi> on your device to act for you?`,
+    warning: html`<p>
+        Continue only if a device in front of you shows this code. Never enter a code that someone sent you:
+      </p>
+      <p class="code-entry">${request.user_code}</p>`,
+    afterwards: html`It stays signed in for at most 180 days.`,
+    action: PATH,
+    fields: { code: request.user_code, shown: proof },
+  });
+
+export const decidedPage = (allowed: boolean): Page => ({
+  title: allowed ? 'Device connected' : 'Access denied',
+  single: true,
+  main: allowed
+    ? html`<h1>Device connected</h1>
+        <p>Return to your device. It continues automatically within a few seconds.</p>`
+    : html`<h1>Access denied</h1>
+        <p>The device isn’t connected to your account.</p>`,
+});

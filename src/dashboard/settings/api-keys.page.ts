@@ -1,0 +1,191 @@
+import type { ApiKey } from '../../auth/api-key.entity';
+import { SCOPES, type Scope } from '../../auth/scopes';
+import {
+  changeForm,
+  choices,
+  field,
+  isWrong,
+  nameField,
+  problemAt,
+  type Problems,
+  scopeBoxes,
+  selectField,
+} from '../layout/fields';
+import { html, type Html } from '../layout/html';
+import type { Page } from '../layout/layout';
+import { alert, confirmation, copyable, countOf, day, done, facts, tableOr } from '../layout/parts';
+import type { Visitor } from '../layout/visitor';
+import { DAYS, type KeyDraft } from './key-draft';
+
+export const PATH = '/user/settings/api-keys';
+const DAY = 24 * 60 * 60 * 1000;
+const WARNING_DAYS = 7;
+const SPARK_HEIGHT = 24;
+
+/** `made`: the text of a new key, and `path` a request that it permits. */
+export const keysPage = (
+  keys: ApiKey[],
+  requests: Map<number, number[]>,
+  now: number,
+  { done: text, made, path, url }: { done?: string; made?: string; path?: string; url: string },
+): Page => ({
+  section: PATH,
+  title: 'API keys',
+  main: html`<div class="head">
+      <h1>API keys</h1>
+      <a class="button" href="${PATH}/new">New key</a>
+    </div>
+    <p class="lead">A program uses the API as you with a key. Keep it secret like a password.</p>
+    ${done(text)} ${made && newKey(made, `curl -H "Authorization: Bearer ${made}" ${url}${path}`)}
+    ${tableOr(
+      'You don’t have any keys yet.',
+      'Your keys',
+      ['Key', 'Permissions', 'Requests', 'Last used', 'Expires', { buttons: 'Revoke' }],
+      keys.map((key) => keyRow(key, requests.get(key.id)!, now)),
+    )}`,
+});
+
+export const newKeyPage = (visitor: Visitor, draft: KeyDraft, problems: Problems, problem?: string): Page => {
+  const { label, reach, scopes, expires, expires_on } = draft;
+  const choice = (value: KeyDraft['reach'], words: string) =>
+    html`<label class="check"
+      ><input type="radio" name="reach" value="${value}" ${reach === value && html` checked`} /><span
+        >${words}</span
+      ></label
+    >`;
+  const lives = [
+    ['never', 'Never'],
+    ...DAYS.map((days) => [days, `In ${days} days`] as const),
+    ['date', 'On a date'],
+  ] as const;
+  return {
+    section: PATH,
+    title: 'Create an API key',
+    status: problem || isWrong(problems) ? 400 : 200,
+    main: html`<h1>Create an API key</h1>
+      <p class="lead">
+        A program uses the API as you with this key. Select only the permissions that it needs.
+      </p>
+      ${problem && alert(problem)}
+      ${changeForm(
+        visitor,
+        { action: PATH, button: 'Create key', back: PATH },
+        html`${labelField(label, problems.label, 'such as: build server')}
+          ${choices(
+            'scopes',
+            'Permissions',
+            problems.scopes,
+            html`${choice('some', 'Only the selected permissions')}
+              <div class="some">${scopeBoxes(SCOPES, scopes)}</div>
+              ${choice('everything', 'Everything that you can do over the API')}`,
+            'reach',
+          )}
+          <div class="row ends">
+            ${selectField('expires', 'Expires', lives, expires, problems.expires)}
+            ${field({ id: 'expires_on', label: 'Last day (UTC)', type: 'date', value: expires_on, style: expires_on ? 'date given' : 'date' })}
+          </div>
+          ${problemAt('expires', problems.expires)}`,
+      )}`,
+  };
+};
+
+/** The page of one key, which can be renamed. */
+export const keyPage = (
+  visitor: Visitor,
+  key: ApiKey,
+  now: number,
+  label: string,
+  problem?: string,
+): Page => ({
+  section: PATH,
+  title: nameOf(key),
+  status: problem ? 400 : 200,
+  main: html`<h1>${nameOf(key)}</h1>
+    <section class="card stack" aria-label="About this key">
+      ${facts({
+        'Starts with': html`<code>${key.hint}…</code>`,
+        Permissions: reachOf(key),
+        Created: day(key.created_at),
+        'Last used': lastUse(key),
+        Expires: expiryOf(key, now),
+      })}
+    </section>
+    ${changeForm(visitor, { action: `${PATH}/${key.id}`, button: 'Save', back: PATH }, labelField(label, problem))}`,
+});
+
+export const revokeKeyPage = (visitor: Visitor, key: ApiKey): Page =>
+  confirmation(visitor, {
+    section: PATH,
+    title: 'Revoke a key',
+    question: 'Revoke this key?',
+    facts: html`<p><strong>${key.label ?? 'A key without a name'}</strong><br /><code>${key.hint}…</code></p>
+      <p>Programs that use it stop working immediately. This can’t be undone.</p>`,
+    action: `${PATH}/${key.id}/revoke`,
+    button: 'Revoke key',
+    back: PATH,
+  });
+
+const labelField = (value: string, problem: string | undefined, placeholder?: string): Html =>
+  nameField({ id: 'label', label: 'Name of the key', value, problem, placeholder });
+
+/** The key's text and a request that it permits, shown once. */
+const newKey = (key: string, request: string): Html =>
+  html`<section class="card fresh stack" aria-labelledby="fresh">
+    <h2 id="fresh">Your new key</h2>
+    <p>Copy it now, because it isn’t shown again.</p>
+    ${copyable('new-key', 'Key', key)} ${copyable('try', 'Try it', request)}
+  </section>`;
+
+export const nameOf = ({ label, hint }: ApiKey): string => label ?? `${hint}…`;
+
+const reachOf = ({ scopes }: ApiKey): Html =>
+  scopes
+    ? html`<ul class="plain">
+        ${scopes.map((scope) => html`<li>${SCOPES[scope as Scope] ?? scope}</li>`)}
+      </ul>`
+    : html`Everything`;
+
+const lastUse = ({ last_used_at, last_used_from }: ApiKey): Html =>
+  html`${day(last_used_at)}${last_used_from && html`<br /><small>from ${last_used_from}</small>`}`;
+
+/** The last day of the key, and how many days are left of its last week. */
+function expiryOf({ expires_at }: ApiKey, now: number): Html {
+  if (expires_at === null) return day(null);
+  const left = Math.ceil((Date.parse(expires_at) - now) / DAY);
+  if (left <= 0) return html`${day(expires_at)} <strong class="tag warn">expired</strong>`;
+  return html`${day(expires_at)}${left <= WARNING_DAYS && html` <strong class="tag warn">${left === 1 ? 'within a day' : `in ${left} days`}</strong>`}`;
+}
+
+/** The requests of the last days, the newest last. */
+function sparkline(requests: number[]): Html {
+  const most = Math.max(...requests);
+  if (most === 0) return html`<span class="muted">none</span>`;
+  const total = countOf(requests.reduce((sum, count) => sum + count, 0));
+  const bar = (count: number, i: number) => {
+    const height = count === 0 ? 0 : Math.max(1, Math.round((count / most) * SPARK_HEIGHT));
+    return html`<rect x="${i * 4}" y="${SPARK_HEIGHT - height}" width="3" height="${height}" />`;
+  };
+  return html`<svg
+      class="spark"
+      width="${requests.length * 4 - 1}"
+      height="${SPARK_HEIGHT}"
+      role="img"
+      aria-label="Requests per day, at most ${countOf(most)}"
+    >
+      ${requests.map(bar)}</svg
+    ><br /><small>${total} in ${requests.length} days</small>`;
+}
+
+const keyRow = (key: ApiKey, requests: number[], now: number): Html =>
+  html`<tr>
+    <th scope="row"><a href="${PATH}/${key.id}">${nameOf(key)}</a><br /><code>${key.hint}…</code></th>
+    <td data-label="Permissions">${reachOf(key)}</td>
+    <td data-label="Requests">${sparkline(requests)}</td>
+    <td data-label="Last used">${lastUse(key)}</td>
+    <td data-label="Expires">${expiryOf(key, now)}</td>
+    <td class="actions">
+      <a class="button quiet danger" href="${PATH}/${key.id}/revoke"
+        >Revoke<span class="hidden"> ${nameOf(key)}</span></a
+      >
+    </td>
+  </tr>`;

@@ -1,0 +1,142 @@
+import type { ApplicationFields } from '../../auth/oauth/applications.service';
+import type { OauthApplication } from '../../auth/oauth/oauth-application.entity';
+import { SCOPES_OF_OTHERS } from '../../auth/scopes';
+import {
+  changeForm,
+  checkbox,
+  choices,
+  described,
+  isWrong,
+  nameField,
+  problemAt,
+  type Problems,
+  scopeBoxes,
+} from '../layout/fields';
+import { html, type Html } from '../layout/html';
+import type { Page } from '../layout/layout';
+import { alert, confirmation, copyable, day, done, tableOr } from '../layout/parts';
+import type { Visitor } from '../layout/visitor';
+
+export const PATH = '/user/settings/oauth-apps';
+
+export const pathOf = (client_id: string) => `${PATH}/${encodeURIComponent(client_id)}`;
+
+export const applicationsPage = (applications: OauthApplication[], notice: string | undefined): Page => ({
+  section: PATH,
+  title: 'Your apps',
+  main: html`<div class="head">
+      <h1>Your apps</h1>
+      <a class="button" href="${PATH}/new">Register an app</a>
+    </div>
+    <p class="lead">Apps that you registered. They can ask other users for permission to act for them.</p>
+    ${done(notice)}
+    ${tableOr(
+      'You haven’t registered any apps yet.',
+      'Your apps',
+      ['Name', 'Client ID', 'Registered', { buttons: 'Change' }],
+      applications.map(row),
+    )}`,
+});
+
+const row = ({ client_id, name, created_at }: OauthApplication): Html =>
+  html`<tr>
+    <th scope="row"><a href="${pathOf(client_id)}">${name}</a></th>
+    <td data-label="Client ID"><code>${client_id}</code></td>
+    <td data-label="Registered">${day(created_at)}</td>
+    <td class="actions">
+      <a class="button quiet" href="${pathOf(client_id)}">Change<span class="hidden"> ${name}</span></a>
+    </td>
+  </tr>`;
+
+/** `application`: the one that is changed; without it one is registered. */
+export const applicationPage = (
+  visitor: Visitor,
+  { name, redirect_uris, scopes, implicit_allowed, may_start_games }: ApplicationFields,
+  {
+    application,
+    problems = {},
+    problem,
+    notice,
+  }: { application?: OauthApplication; problems?: Problems; problem?: string; notice?: string } = {},
+): Page => {
+  const title = application ? application.name : 'Register an app';
+  const path = application && pathOf(application.client_id);
+  return {
+    section: PATH,
+    title,
+    status: problem || isWrong(problems) ? 400 : 200,
+    main: html`<h1>${title}</h1>
+      ${done(notice)} ${problem && alert(problem)}
+      ${
+        application &&
+        html`<section class="card stack" aria-label="For your program">
+          ${copyable('client-id', 'Client ID', application.client_id)}
+        </section>`
+      }
+      ${changeForm(
+        visitor,
+        { action: path ?? PATH, button: application ? 'Save' : 'Register', back: PATH },
+        html`${nameField({ id: 'name', label: 'Name', value: name, problem: problems.name })}
+          <div class="field">
+            <label for="redirect_uris">Redirect URIs</label>
+            <textarea
+              id="redirect_uris"
+              name="redirect_uris"
+              rows="3"
+              required
+              spellcheck="false"
+              ${described('redirect_uris', problems.redirect_uris, 'redirect_help')}
+              placeholder="https://game.example/signed-in"
+            >
+${redirect_uris.join('\n')}</textarea>
+            ${problemAt('redirect_uris', problems.redirect_uris)}
+            <small id="redirect_help"
+              >One per line, exactly as your program sends them. <code>http://127.0.0.1/…</code> allows any
+              port, for a program on the user’s computer. <code>urn:ietf:wg:oauth:2.0:oob</code> shows a code
+              for the user to copy.</small
+            >
+          </div>
+          ${choices(
+            'scopes',
+            'It can request',
+            problems.scopes,
+            html`${scopeBoxes(SCOPES_OF_OTHERS, scopes)}
+            ${checkbox(
+              'may_start_games',
+              may_start_games,
+              html`Start games for users<br /><small
+                  >For launchers: the app creates tokens that identify the player to a game.</small
+                >`,
+            )}`,
+          )}
+          ${choices(
+            'flows',
+            'OAuth flows',
+            undefined,
+            checkbox(
+              'implicit_allowed',
+              implicit_allowed,
+              html`Allow tokens in the redirect URI<br /><small
+                  >For older programs that use <code>response_type=token</code>. New programs should use
+                  codes, which are always allowed.</small
+                >`,
+            ),
+          )}`,
+      )}
+      ${path && html`<p><a class="button quiet danger" href="${path}/delete">Delete this app</a></p>`}`,
+  };
+};
+
+export const deleteApplicationPage = (visitor: Visitor, { client_id, name }: OauthApplication): Page =>
+  confirmation(visitor, {
+    section: PATH,
+    title: 'Delete an app',
+    question: `Delete ${name}?`,
+    facts: html`<p>
+      The app loses access to all users’ accounts, and its tokens stop working immediately. This can’t be
+      undone.
+    </p>`,
+    action: `${pathOf(client_id)}/delete`,
+    button: 'Delete the app',
+    back: pathOf(client_id),
+  });

@@ -1,0 +1,43 @@
+import type { Settings } from '../../platform/config/settings';
+import { changeForm, passwordField } from '../layout/fields';
+import { html } from '../layout/html';
+import type { Page } from '../layout/layout';
+import { alert } from '../layout/parts';
+import type { Visitor } from '../layout/visitor';
+
+const PATH = '/user/settings/data';
+
+export type DataResult = { problem?: string } & Pick<Page, 'status' | 'headers'>;
+
+export function dataPage(visitor: Visitor, settings: Settings, { problem, ...response }: DataResult): Page {
+  const store = settings.STORE_NAME;
+  return {
+    section: PATH,
+    title: 'Your data',
+    ...response,
+    main: html`<h1>Your data</h1>
+      <p class="lead">The personal data that ${store} stores here. You can download it, or have it erased.</p>
+      ${problem && alert(problem)}
+      <section class="card stack" aria-labelledby="export">
+        <h2 id="export">Download your data</h2>
+        <p>
+          One file with your account and its email addresses, purchases, download keys, collections, API keys,
+          apps, sign-ins and audit events. Each line is a JSON object.
+        </p>
+        ${settings.TRUSTED_IDENTITY_HEADER ? html`<p>You sign in at ${store}. Request the file there.</p>` : changeForm(visitor, { action: PATH, button: 'Download my data' }, passwordField('Your password'), 'stack')}
+      </section>
+      <section class="card stack" aria-labelledby="erasure">
+        <h2 id="erasure">Have your data erased</h2>
+        <p>
+          Contact ${store}. Your name, email addresses, picture, collections, API keys and apps are deleted,
+          and your games get an anonymous owner. Your purchases stay in the accounts of the store with their
+          amount, date and game, but without your name.
+        </p>
+        <p>
+          This can’t be undone: you can no longer sign in, and your purchases can no longer be found by your
+          name or email address.
+        </p>
+        <p><a class="button quiet" href="${settings.STORE_URL}">Go to ${store}</a></p>
+      </section>`,
+  };
+}

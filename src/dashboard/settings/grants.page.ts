@@ -1,0 +1,47 @@
+import type { ListedGrant } from '../../auth/oauth/grants.service';
+import { html, type Html } from '../layout/html';
+import { formToken, type Page } from '../layout/layout';
+import { confirmation, day, done, facts, permissionList } from '../layout/parts';
+import type { Visitor } from '../layout/visitor';
+
+export const PATH = '/user/settings/authorized-apps';
+
+export const grantsPage = (visitor: Visitor, grants: ListedGrant[], notice: string | undefined): Page => ({
+  section: PATH,
+  title: 'Connected apps',
+  main: html`<h1>Connected apps</h1>
+    <p class="lead">Apps that can act for you. Revoke the access of apps that you no longer use.</p>
+    ${done(notice)}
+    ${grants.length === 0 ? html`<p class="empty">No app can act for you.</p>` : grants.map(card)}
+    <h2>Games that you started</h2>
+    <form method="post" action="${PATH}/game-tokens/revoke" class="card stack">
+      ${formToken(visitor)}
+      <p>
+        A game that you start gets a token that identifies you for an hour. Revoke all tokens if another
+        person may have one.
+      </p>
+      <div class="buttons"><button class="quiet danger">Revoke all game tokens</button></div>
+    </form>`,
+});
+
+const card = ({ id, name, owner, created_at, last_used_at, ...permitted }: ListedGrant): Html =>
+  html`<section class="card stack" aria-labelledby="grant-${id}">
+    <div class="head">
+      <h2 id="grant-${id}">${name} <span class="tag">by ${owner}</span></h2>
+      <a class="button quiet danger" href="${PATH}/${id}/revoke"
+        >Revoke<span class="hidden"> ${name}</span></a
+      >
+    </div>
+    ${permissionList(permitted)} ${facts({ Since: day(created_at), 'Last used': day(last_used_at) })}
+  </section>`;
+
+export const revokeGrantPage = (visitor: Visitor, { id, name }: { id: number; name: string }): Page =>
+  confirmation(visitor, {
+    section: PATH,
+    title: 'Revoke access',
+    question: `Revoke access for ${name}?`,
+    facts: html`<p>It is signed out immediately, and must ask for your permission again.</p>`,
+    action: `${PATH}/${id}/revoke`,
+    button: 'Revoke access',
+    back: PATH,
+  });

@@ -1,0 +1,53 @@
+import type { Settings } from '../../platform/config/settings';
+import type { DemoAccess } from '../layout/demo';
+import { AS_TYPED, changeForm, field, passwordField } from '../layout/fields';
+import { html } from '../layout/html';
+import type { Page } from '../layout/layout';
+import { alert } from '../layout/parts';
+import type { Visitor } from '../layout/visitor';
+
+const PATH = '/login';
+
+/** What an attempt to sign in came to, and the name that was entered. */
+export type SignInResult = { name?: string; problem?: string } & Pick<Page, 'status' | 'headers'>;
+
+export const signInPage = (
+  visitor: Visitor,
+  return_to: string,
+  store: string,
+  { name = '', problem, ...response }: SignInResult,
+  demo: DemoAccess | undefined,
+): Page => ({
+  title: 'Sign in',
+  section: PATH,
+  ...response,
+  single: true,
+  main: html`<h1>Sign in</h1>
+    ${problem && alert(problem)}
+    ${changeForm(
+      visitor,
+      { action: PATH, button: 'Sign in' },
+      html`<input type="hidden" name="return_to" value="${return_to}" />
+        ${field({ id: 'username', label: 'Username or email address', value: name, ...AS_TYPED, autocomplete: 'username', maxlength: 320, autofocus: name === '' })}
+        ${passwordField('Password', name !== '')}`,
+    )}
+    ${demo?.password && html`<p>This is the demo store. Use the username and password that <code>npm start</code> printed.</p>`}
+    <p class="muted">
+      Use your ${store} account. If you don’t have a password or forgot it, ask the store’s support to set a
+      new one.
+    </p>`,
+});
+
+export const signInElsewherePage = ({ STORE_NAME, STORE_URL }: Settings): Page => ({
+  title: 'Sign in',
+  single: true,
+  main: html`<h1>Sign in</h1>
+    <p>Sign in at ${STORE_NAME}. You then return to this page.</p>
+    <p><a class="button" href="${STORE_URL}">Go to ${STORE_NAME}</a></p>`,
+});
+
+export const tooManyAttempts = (seconds: number) => ({
+  status: 429,
+  problem: `Too many attempts. Please wait ${seconds < 60 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`} and try again.`,
+  headers: { 'Retry-After': String(seconds) },
+});
