@@ -1,8 +1,9 @@
 import { request } from 'node:http';
+import { getStorageToken } from '@nestjs/throttler';
 import { Settings } from '../../src/platform/config/settings';
 import { Database } from '../../src/platform/database/database';
-import { type IdempotencyQuota, MAX_STORED } from '../../src/platform/idempotency/idempotency-quota';
-import { IdempotencyService } from '../../src/platform/idempotency/idempotency.service';
+import { DAY, MAX_STORED } from '../../src/platform/idempotency/idempotency.service';
+import type { MemoryStorage } from '../../src/platform/rate-limits/memory-storage';
 import { ExpiredRows } from '../../src/platform/database/expired-rows';
 import {
   type Actor,
@@ -61,8 +62,10 @@ test('repeats the first response for the same key without a second effect', asyn
 test('returns 429 to a new key when a user has used up the storage for responses', async () => {
   const { owner, stranger } = await actors();
   const first = await post(owner, '/collections', { title: 'One' }, 'a');
-  const { quota } = theApp().get(IdempotencyService) as unknown as { quota: IdempotencyQuota };
-  quota.taken.set(owner.id, { bytes: MAX_STORED + 60 * 3108, at: theClock().monotonic() });
+  // A response of all bytes that the quota has, and of as many as become available again in a minute.
+  const limit = MAX_STORED / (MAX_STORED + 60 * 3108);
+  const quota = { name: 'stored-responses', key: `stored-responses:user ${owner.id}`, limit, ttl: DAY };
+  await theApp().get<MemoryStorage>(getStorageToken()).add(quota, 1);
   const rejected = await send('POST', '/collections', {
     headers: { ...owner.headers, 'idempotency-key': 'b' },
   });

@@ -125,7 +125,7 @@ ${limits(
   ],
   [
     'responses stored for `Idempotency-Key`s',
-    `${of('platform/idempotency/idempotency-quota').MAX_STORED / 2 ** 20} MiB per user in 24 hours, per process`,
+    `${of('platform/idempotency/idempotency.service').MAX_STORED / 2 ** 20} MiB per user in 24 hours`,
     '429',
   ],
   ['operator tokens', number(of('operator/tokens/operator-tokens.service').MAX_LIVE), 'error of the command'],

@@ -1,8 +1,9 @@
 import { Module } from '@nestjs/common';
 import { ExpiredRows } from '../database/expired-rows';
+import { RateLimitsModule } from '../rate-limits/rate-limits.module';
 import { IdempotencyService } from './idempotency.service';
 
-@Module({ providers: [IdempotencyService], exports: [IdempotencyService] })
+@Module({ imports: [RateLimitsModule], providers: [IdempotencyService], exports: [IdempotencyService] })
 export class IdempotencyModule {
   constructor(expired: ExpiredRows) {
     expired.register('idempotency_keys', 'credential, key_hash', `created_at < now() - interval '24 hours'`);

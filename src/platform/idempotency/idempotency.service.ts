@@ -1,14 +1,17 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { ApiHeader } from '@nestjs/swagger';
+import { InjectThrottlerStorage, type ThrottlerStorage } from '@nestjs/throttler';
 import type { ClientBase } from 'pg';
-import { Clock } from '../config/clock';
 import { Database } from '../database/database';
 import { bind, statement, type Write } from '../database/statement';
-import { badRequest } from '../http/api-error';
-import { IdempotencyQuota } from './idempotency-quota';
+import { ApiError, badRequest } from '../http/api-error';
 
 export const HEADER = 'Idempotency-Key';
+
+/** Bytes of responses that are stored for a user in DAY, after which they are deleted. */
+export const MAX_STORED = 256 * 1024 * 1024;
+export const DAY = 24 * 3600 * 1000;
 
 /** Identifies a retry. */
 export interface RetryKey {
@@ -66,14 +69,10 @@ const STORE_RESPONSE = statement(
 /** Runs a write once for each key, and stores its response in the same transaction. Errors are not stored. */
 @Injectable()
 export class IdempotencyService {
-  private readonly quota: IdempotencyQuota;
-
   constructor(
     private readonly database: Database,
-    clock: Clock,
-  ) {
-    this.quota = new IdempotencyQuota(clock);
-  }
+    @InjectThrottlerStorage() private readonly limits: ThrottlerStorage,
+  ) {}
 
   /** For a request that would now be rejected: its stored response, if it succeeded before. */
   async storedResult<Result extends object>(
@@ -117,10 +116,19 @@ export class IdempotencyService {
       const text = JSON.stringify(response, (name, value: unknown) =>
         unstored.includes(name) ? undefined : value,
       );
-      if (user_id !== null) this.quota.take(user_id, Buffer.byteLength(text));
+      if (user_id !== null) await this.takeQuota(user_id, Buffer.byteLength(text));
       await this.database.run(db, [bind(STORE_RESPONSE, [credential, key_hash, text])]);
       return { response, isRepeated: false };
     });
+  }
+
+  /** Like a limit of requests, of which each counts by its bytes. Used space becomes available again evenly. */
+  private async takeQuota(user_id: number, bytes: number): Promise<void> {
+    const name = 'stored-responses';
+    const key = `${name}:user ${user_id}`;
+    const record = await this.limits.increment(key, DAY, MAX_STORED / bytes, DAY, name);
+    if (record.isBlocked)
+      throw new ApiError(429, ['rate limit exceeded'], { 'Retry-After': String(record.timeToBlockExpire) });
   }
 }
 

@@ -13,7 +13,7 @@ import { RateLimitsService } from './rate-limits.service';
 import { RedisStorage } from './redis-storage';
 
 const MINUTE = 60_000;
-const COUNTED_BY_RESULT = ['misses', 'address-networks', 'sign-in-networks'];
+const OTHERS = ['misses', 'address-networks', 'sign-in-networks', 'stored-responses'];
 
 const throttler = (name: string, limit: number, ttl: number): ThrottlerOptions => ({
   name,
@@ -39,7 +39,7 @@ const throttlersOf = ({ misses: _, ...rates }: RateLimits) => [
         const rates = rateLimitsOf(RATE_LIMIT);
         // RateLimitGuard uses none if RATE_LIMIT is off. Their names are checked all the same.
         const throttlers = throttlersOf(rates ?? rateLimitsOf('')!);
-        const names = rates ? [...throttlers.map(({ name }) => name!), ...COUNTED_BY_RESULT] : [];
+        const names = rates ? [...throttlers.map(({ name }) => name!), ...OTHERS] : [];
         const storage =
           rates && REDIS_URL
             ? await RedisStorage.open(REDIS_URL, clock, measurements, names)
@@ -49,7 +49,7 @@ const throttlersOf = ({ misses: _, ...rates }: RateLimits) => [
     }),
   ],
   providers: [RateLimitsService],
-  exports: [RateLimitsService],
+  exports: [RateLimitsService, ThrottlerModule],
 })
 export class RateLimitsModule implements OnModuleInit {
   constructor(
