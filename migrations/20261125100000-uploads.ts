@@ -42,9 +42,9 @@ export class Uploads20261125100000 implements MigrationInterface {
         counted_at timestamptz NOT NULL DEFAULT now()
       )`);
     await db.query(`CREATE INDEX counted_downloads_counted_at_idx ON counted_downloads (counted_at)`);
-    // Null: not changed since it was created.
+    // Null: unchanged since it was created.
     await db.query(`ALTER TABLE download_keys ADD updated_at timestamptz`);
-    // Not validated here, which would read the table while it is locked.
+    // Not validated here, because that would read the table while it is locked.
     await db.query(`
       ALTER TABLE builds ADD updated_at timestamptz, ADD file_key text, ADD file_url text, ADD size bigint,
         ADD md5_hash text,

@@ -4,7 +4,7 @@ import { dropIndex } from './steps/drop-index';
 
 export class BuildsByChannel20261125100100 implements MigrationInterface {
   name = 'BuildsByChannel20261125100100';
-  // CONCURRENTLY, because builds are read and written meanwhile.
+  // CONCURRENTLY, because builds are read and written at the same time.
   transaction = false;
 
   async up(db: QueryRunner) {

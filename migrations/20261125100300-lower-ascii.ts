@@ -17,12 +17,12 @@ const INDEXES = {
 };
 
 /**
- * Email addresses and usernames are compared ignoring the case of ASCII letters only. `lower` follows Unicode, for which the
- * Kelvin sign in "K@example.com" is the letter k: it gave one person's purchases to another.
+ * Email addresses and usernames are compared ignoring the case of ASCII letters only. `lower` follows Unicode, in which
+ * the Kelvin sign in "K@example.com" is the letter k: it attributed one person's purchases to another.
  */
 export class LowerAscii20261125100300 implements MigrationInterface {
   name = 'LowerAscii20261125100300';
-  // CONCURRENTLY: download keys are read and written meanwhile.
+  // CONCURRENTLY, because download keys are read and written at the same time.
   transaction = false;
 
   async up(db: QueryRunner) {
@@ -35,7 +35,7 @@ export class LowerAscii20261125100300 implements MigrationInterface {
       await dropIndex(db, name);
       await db.query(`ALTER INDEX ${name}_new RENAME TO ${name}`);
     }
-    // Copies of the few addresses that have other letters.
+    // Corrects the copies of the few email addresses with other letters.
     await db.query(`
       UPDATE purchase_games g SET email = lower_ascii(p.email) FROM purchases p
       WHERE p.id = g.purchase_id AND p.email ~ '[^\\x01-\\x7f]' AND g.email <> lower_ascii(p.email)`);

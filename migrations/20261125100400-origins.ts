@@ -4,13 +4,13 @@ import { buildIndex } from './steps/build-index';
 const WITH_IDS = ['purchases', 'download_keys', 'collections'];
 
 /**
- * Tells IDs that an import brought from those that the service assigned. Where a row came from isn't known of older rows, so
- * imports may change all of them as before. Records who wrote the blurb of a collection entry, so that an erasure also clears
- * blurbs in other people's collections.
+ * Distinguishes imported IDs from those that the service assigned. The origin of older rows is unknown, so imports may
+ * still change all of them. Also records who wrote the blurb of a collection entry, so that an erasure can clear blurbs
+ * in other users' collections.
  */
 export class Origins20261125100400 implements MigrationInterface {
   name = 'Origins20261125100400';
-  // CONCURRENTLY, because collections are read and written meanwhile.
+  // CONCURRENTLY, because collections are read and written at the same time.
   transaction = false;
 
   async up(db: QueryRunner) {

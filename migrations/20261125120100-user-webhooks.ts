@@ -1,8 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Users have webhooks of their own, and see what came of their last deliveries. A receiver that fails gets no other delivery
- * until the pause ends.
+ * Adds webhooks of users with the results of their last deliveries, and pauses the deliveries to a failing receiver.
  */
 export class UserWebhooks20261125120100 implements MigrationInterface {
   name = 'UserWebhooks20261125120100';

@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Users see how many requests a day each of their keys sends. 0.1 also counted the writes of each user, for reads from a
+ * Counts the daily requests of each API key for its user. 0.1 also counted the writes of each user, for reads from a
  * standby; the baseline does not create that table.
  */
 export class ApiKeyRequests20261125120200 implements MigrationInterface {

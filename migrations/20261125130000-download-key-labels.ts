@@ -1,10 +1,13 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { buildIndex } from './steps/build-index';
 
-/** Sellers create download keys that nobody holds, and list them by game; launchers list those of an account, newest first. */
+/**
+ * Adds download keys that sellers create without an owner, and the indexes that list keys by game and, for launchers,
+ * by account.
+ */
 export class DownloadKeyLabels20261125130000 implements MigrationInterface {
   name = 'DownloadKeyLabels20261125130000';
-  // CONCURRENTLY, because keys are read and written meanwhile.
+  // CONCURRENTLY, because keys are read and written at the same time.
   transaction = false;
 
   async up(db: QueryRunner) {

@@ -56,7 +56,7 @@ import { WharfModule } from './wharf/wharf.module';
     { provide: APP_GUARD, useClass: BodyGuard },
     { provide: APP_PIPE, useClass: ParameterPipe },
     { provide: APP_FILTER, useClass: ErrorFilter },
-    // The last one that catches an error is asked first.
+    // Filters are tried from last to first.
     { provide: APP_FILTER, useExisting: NoSuchPageFilter },
   ],
 })

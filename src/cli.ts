@@ -6,7 +6,7 @@ import { gamewharf } from './commands/program';
 const environment = () =>
   require('./platform/config/environment') as typeof import('./platform/config/environment');
 
-// Not commander's default command, which would take a mistyped one for its argument.
+// Not commander's default command, which would treat a mistyped subcommand as its argument.
 const words = process.argv.length > 2 ? process.argv.slice(2) : ['start'];
 gamewharf(words)
   .parseAsync(words, { from: 'user' })

@@ -33,7 +33,7 @@ export const optionsWith = (logger: Logger): NestApplicationOptions => ({
   abortOnError: false,
 });
 
-/** Configures an application, also one from @nestjs/testing. */
+/** Configures an app, including those of @nestjs/testing. */
 export function configured(app: NestExpressApplication): NestExpressApplication {
   const { LEGACY_HOST, LENIENT_CLIENTS } = app.get(Settings);
   app.get(ApiDescription).describes(app);

@@ -1,9 +1,9 @@
 import type { QueryRunner } from 'typeorm';
 
 /**
- * CREATE INDEX without a lock that anybody meets; `on` begins with the table. What an interrupted try left is replaced, and
- * an index that is there is left alone. PostgreSQL builds no index of a partitioned table concurrently: there each partition
- * gets one, and the table's own is made of them.
+ * CREATE INDEX without blocking other clients; `on` begins with the table. Replaces an invalid index of an interrupted
+ * attempt and keeps a valid one. PostgreSQL can't build an index of a partitioned table concurrently, so each partition
+ * gets its own, and these are attached to the table's index.
  */
 export async function buildIndex(db: QueryRunner, name: string, on: string, { unique = false } = {}) {
   const found = await indexOf(db, name);
@@ -18,7 +18,7 @@ export async function buildIndex(db: QueryRunner, name: string, on: string, { un
     });
     return;
   }
-  // The table's own first: a partition that is made from now on has one by itself. It is valid once all partitions have.
+  // The table's own first, so that new partitions get one automatically. It is valid once all partitions have one.
   if (!found) await db.query(`${create} ${name} ON ONLY ${table}${what}`);
   for (const partition of await partitionsOf(db, table)) {
     const part = name.startsWith(table) ? partition + name.slice(table.length) : `${partition}_${name}`;
@@ -63,7 +63,7 @@ const hasPart = async (db: QueryRunner, index: string, partition: string) =>
     )
   ).length > 0;
 
-/** Such a statement waits for other transactions as long as it takes, since nobody waits for it. */
+/** The statement waits for other transactions without a timeout, because nothing waits for it. */
 async function withoutLockTimeout(db: QueryRunner, work: () => Promise<void>) {
   const [{ lock_timeout }] = (await db.query(`SHOW lock_timeout`)) as [{ lock_timeout: string }];
   await db.query(`SET lock_timeout = 0`);

@@ -1,6 +1,9 @@
 import type { QueryRunner } from 'typeorm';
 
-/** DROP INDEX without a lock that anybody meets. PostgreSQL refuses that for a partitioned table, whose index goes in a moment. */
+/**
+ * DROP INDEX without blocking other clients. PostgreSQL doesn't support that for a partitioned table, but dropping its
+ * index takes only a moment.
+ */
 export async function dropIndex(db: QueryRunner, name: string) {
   const [found] = (await db.query(
     `SELECT relkind = 'I' AS partitioned FROM pg_class WHERE oid = to_regclass($1)`,

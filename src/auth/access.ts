@@ -5,7 +5,7 @@ import type { Scope } from './scopes';
 
 export { Public };
 
-/** `operator`: any operator's token; `operator:RIGHT`: one with this permission. */
+/** `operator`: any operator token; `operator:RIGHT`: one with this permission. */
 export type OperatorAccess = 'operator' | `operator:${string}`;
 export type Access = 'public' | 'any credential' | 'any api key' | 'signed in' | Scope | OperatorAccess;
 
@@ -20,17 +20,17 @@ export const AnyCredential = () =>
 export const AnyApiKey = () =>
   applyDecorators(SetMetadata(ACCESS, 'any api key' satisfies Access), ApiSecurity('bearer', []));
 
-/** Marks the controllers of pages, whose guard looks for a session. */
+/** Marks controllers of pages, whose guard loads the session. */
 export const PAGES = 'gamewharf:pages';
 
-/** A page that needs a session; credentials do not count. Only on controllers of pages. */
+/** A page that needs a session and ignores credentials. Only on controllers of pages. */
 export const SignedIn = () => SetMetadata(ACCESS, 'signed in' satisfies Access);
 
 /** The credential must have this scope or one above it. */
 export const Scopes = (scope: Scope) =>
   applyDecorators(SetMetadata(ACCESS, scope), ApiSecurity('bearer', [scope]));
 
-/** An operator's token, which OperatorGuard checks. Use `@OperatorMay`, which knows the permissions. */
+/** An operator token, which OperatorGuard checks. Use `@OperatorMay`, which knows the permissions. */
 export const ForOperators = (right?: string) =>
   SetMetadata(ACCESS, (right ? `operator:${right}` : 'operator') satisfies OperatorAccess);
 

@@ -47,7 +47,7 @@ export interface KnownKey {
   /** When the lookup was sent. */
   readAt: number;
   ends: number;
-  /** When its last use was recorded. */
+  /** The time at which its last use was recorded. */
   used: number;
   /** Requests that aren't counted in the database yet. */
   requests: number;
@@ -68,7 +68,7 @@ const WRITE_USES = statement(
      FOR UPDATE SKIP LOCKED)`,
 );
 
-// Grouped, because a key that was verified again is in the batch twice. Ordered, because replicas count the same keys.
+// Grouped, because a key that was verified twice is in the batch twice. Ordered, because replicas update the same keys.
 const COUNT_REQUESTS = statement(
   'count_api_key_requests',
   `INSERT INTO api_key_requests AS stored (api_key_id, day, requests)
@@ -111,7 +111,7 @@ export class ApiKeyUses implements BeforeApplicationShutdown {
     if (key.requests++ === 0 && !this.counter.add(key)) key.requests = 0;
   }
 
-  /** Writes everything that is waiting. */
+  /** Writes all pending uses. */
   async flush(): Promise<void> {
     await this.writer.flush();
     await this.counter.flush();

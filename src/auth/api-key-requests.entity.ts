@@ -4,7 +4,7 @@ import { ApiKey } from './api-key.entity';
 /** Days for which requests of API keys are counted. */
 export const COUNTED_DAYS = 30;
 
-/** The requests of an API key on a day in UTC. */
+/** The number of requests of an API key on a day in UTC. */
 @Entity('api_key_requests')
 export class ApiKeyRequests {
   @PrimaryColumn('bigint')

@@ -52,7 +52,7 @@ export class ApiKey {
   @TimestampColumn({ nullable: true })
   expires_at: string | null;
 
-  /** The consent under which an application holds this key; null: the user's own key. */
+  /** The grant under which an app holds this key; null: the user's own key. */
   @Column('bigint', { nullable: true })
   grant_id: number | null;
 

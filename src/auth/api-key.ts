@@ -23,7 +23,7 @@ function newSecret(prefix: string): string {
 export const newApiKey = (): string => newSecret('gw_');
 export const newOperatorToken = (): string => newSecret('gwo_');
 
-/** Whether the text can be a key: imported keys have any form, generated ones a valid checksum. */
+/** Whether the text can be a key: imported keys have any format, generated ones a valid checksum. */
 export const mayBeApiKey = (text: string): boolean =>
   text.length <= 2 * MAX_CHARACTERS &&
   (!GENERATED_KEY.test(text) ||
@@ -35,7 +35,7 @@ export function hintOf(key: string): string {
   return characters.slice(0, Math.min(8, Math.floor(characters.length / 3))).join('');
 }
 
-/** Only this hash is stored. Without the pepper, which is not in the database, a stolen table is of no use. */
+/** Only this hash is stored. Without the pepper, which is not in the database, a stolen table is useless. */
 export const hashApiKey = (key: string, pepper: BinaryLike): Buffer =>
   createHmac('sha256', pepper).update(key).digest();
 

@@ -12,7 +12,7 @@ export interface NewKey {
   /** Absent: all of them. */
   scopes?: readonly string[] | null;
   label?: string | null;
-  /** A timestamp; absent: it does not expire. */
+  /** A timestamp, or undefined if it doesn't expire. */
   expires_at?: string | null;
   /** In place of `expires_at`. */
   seconds?: number;
@@ -20,7 +20,7 @@ export interface NewKey {
   grant_id?: number;
 }
 
-/** A key that was created just now, with its text. */
+/** A key that was just created, with its text. */
 interface NewApiKey extends Pick<ApiKey, 'id' | 'created_at'> {
   key: string;
 }
@@ -37,12 +37,15 @@ export class ApiKeysService {
     this.peppers = peppersOf(settings);
   }
 
-  /** Returns the only copy of the key: its hash alone is stored. */
+  /** Returns the only copy of the key: only its hash is stored. */
   create(user_id: number, more: Omit<NewKey, 'user_id'> = {}): Promise<{ id: number; key: string }> {
     return this.createIn(this.keys.manager, { user_id, ...more });
   }
 
-  /** Makes the token of the implicit grant. A consent has one: `forget` the `replaced` ones after the commit. */
+  /**
+   * Issues the token of the implicit grant. A grant has only one: call `forget` for the `replaced` ones after the
+   * commit.
+   */
   async replaceImplicit(
     db: EntityManager,
     grant: { id: number; user_id: number },
@@ -75,14 +78,14 @@ export class ApiKeysService {
     return this.keys.find({ where: { user_id }, order: { id: 'DESC' } });
   }
 
-  /** Revokes a key and its JWTs, of one user or (null) of any; false: no such live key. */
+  /** Revokes a key and its JWTs, of one user or (null) of any. Returns false if there is no such live key. */
   async revoke(id: number, user_id: number | null): Promise<boolean> {
     const revoked = await this.revokeIn(this.keys.manager, { id, ...(user_id !== null && { user_id }) });
     this.forget(revoked);
     return revoked.length > 0;
   }
 
-  /** Whether the key may make JWTs for games: the user's own keys may, an application's only if the user agreed. */
+  /** Whether the key may issue JWTs for games: the user's own keys may, and an app's only if the user agreed. */
   mayStartGames(id: number): Promise<boolean> {
     return this.keys
       .createQueryBuilder('k')
@@ -93,12 +96,12 @@ export class ApiKeysService {
       .getExists();
   }
 
-  /** Whether a request with this key would be let in. */
+  /** Whether a request with this key would be accepted. */
   isLive(text: string): Promise<boolean> {
     return this.keys.createQueryBuilder('k').where(this.withText(text)).andWhere(isLive('k')).getExists();
   }
 
-  /** As a condition: the key with this text, under any pepper. */
+  /** SQL condition: the key with this text, under any pepper. */
   withText(text: string): FindOptionsWhere<ApiKey> {
     return { key_hash: In(this.peppers.map((pepper) => hashApiKey(text, pepper))) };
   }
@@ -110,7 +113,7 @@ export class ApiKeysService {
       .update(ApiKey)
       .set({
         revoked_at: () => 'now()',
-        // An application's key expires too, so that ExpiredRows deletes it.
+        // An app's key expires too, so that ExpiredRows deletes it.
         expires_at: () => 'CASE WHEN grant_id IS NULL THEN expires_at ELSE least(expires_at, now()) END',
       })
       .where({ ...keys, revoked_at: IsNull() })
@@ -119,7 +122,7 @@ export class ApiKeysService {
     return (raw as { id: number }[]).map(({ id }) => id);
   }
 
-  /** Removes these keys (without ids: all) from this replica's cache. */
+  /** Removes these keys (without IDs: all) from this replica's cache. */
   forget(ids?: readonly number[]): void {
     this.verified.forget(ids);
   }

@@ -17,7 +17,7 @@ export type OperatorEvent =
   | 'user.erased';
 
 type AuditEvent = {
-  /** Absent for the commands of an operator. */
+  /** Undefined for commands of an operator. */
   request_id?: string;
   user_id?: number;
 } & (
@@ -51,7 +51,7 @@ type AuditEvent = {
   | { event: 'grant.revoked'; user_id: number; client_id: string }
 );
 
-/** Each event, and when it is recorded: the page docs/reference/events.md. */
+/** Each event, and when it is recorded; also shown on the page docs/reference/events.md. */
 export const EVENTS: Record<AuditEvent['event'], string> = {
   'user.signed_in': 'A user signed in on the account pages.',
   'user.signed_out': 'A user signed out.',
@@ -91,7 +91,7 @@ export const EVENTS: Record<AuditEvent['event'], string> = {
 };
 
 const BATCH_SIZE = 100;
-/** Milliseconds in which events share a batch, which costs as much as a sale. */
+/** Milliseconds for which events are collected into a batch, which costs as much as one sale. */
 const INTERVAL = 20;
 
 const STORE = statement(
@@ -122,7 +122,7 @@ export class Audit implements BeforeApplicationShutdown {
     this.log.audited(entry);
   }
 
-  /** Logs and stores the event. If it cannot be stored, that error is only logged: the action has already happened. */
+  /** Logs and stores the event. An error while storing is only logged, because the action has already happened. */
   record(entry: AuditEvent): void {
     this.note(entry);
     this.writer.add(entry);

@@ -22,7 +22,7 @@ import { TokensService } from './tokens.service';
 
 @Module({
   imports: [
-    // The name under which passport finds the strategy of this application: see BearerStrategy.
+    // The name under which Passport finds the strategy of this app: see BearerStrategy.
     PassportModule.registerAsync({ useFactory: () => ({ defaultStrategy: `bearer ${randomUUID()}` }) }),
     RateLimitsModule,
     TypeOrmModule.forFeature([ApiKey, ApiKeyRequests, AuditEventRow, SigningKey]),

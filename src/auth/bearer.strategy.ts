@@ -14,9 +14,9 @@ import { invalidKey } from './errors';
 import { LEEWAY } from './signing-keys.service';
 import { TokensService } from './tokens.service';
 
-// In milliseconds. Together with the time of a request, a revocation on another replica takes effect within a second.
+// In milliseconds. With the duration of a request, a revocation on another replica takes effect within a second.
 const TOKEN_MAX_AGE = 700;
-// After that only the owner of the token is used, for rate limits.
+// Afterwards only the owner of the token is used, for rate limits.
 const TOKEN_OWNER_MAX_AGE = 10 * 60_000;
 const MAX_TOKENS = 20_000;
 // Cached until they change: docs/contributing/decisions/credential-cache.md.
@@ -30,7 +30,7 @@ interface KnownToken {
 /** Verifies API keys and JWTs, and caches valid ones. */
 @Injectable()
 export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
-  // Rejected credentials aren't cached: an attacker could displace valid ones.
+  // Rejected credentials aren't cached: an attacker could evict valid ones.
   private readonly keys: ExpiringCache<KnownKey>;
   private readonly tokens = new ExpiringCache<KnownToken>(
     { freshAfter: (now) => now - TOKEN_MAX_AGE, staleUntil: (now) => now - TOKEN_OWNER_MAX_AGE },
@@ -48,7 +48,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     { defaultStrategy }: AuthModuleOptions,
   ) {
     super({ passReqToCallback: true });
-    // Passport keeps strategies by name for the whole process, which may have several applications, as tests do.
+    // Passport keeps strategies by name for the whole process, which may contain several apps, as in tests.
     passport.use(defaultStrategy as string, this as passport.Strategy);
     this.keys = new ExpiringCache(changes, MAX_KEYS);
     this.lookups = measurements.counter(
@@ -76,25 +76,28 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     return credential;
   }
 
-  /** Chooses the rate limits by a credential that was valid before; does not authenticate. */
+  /** Chooses the rate limits by a credential that was valid before; does not authenticate it. */
   trackersOf({ text, type }: Presented): Trackers | undefined {
     return (type === 'key' ? this.keys : this.tokens).peek(text)?.trackers;
   }
 
-  /** After a revocation: forgets these keys (without ids: all) and all JWTs, and ignores lookups that are running. */
+  /**
+   * After a revocation: removes these keys (without IDs: all) and all JWTs from the cache, and ignores lookups in
+   * progress.
+   */
   forget(api_key_ids?: readonly number[]): void {
     if (api_key_ids) this.changes.note(api_key_ids);
     else this.keys.clear(this.clock.monotonic());
     this.forgetTokens();
   }
 
-  /** All of them, because they are cached for a moment only. */
+  /** All of them, because they are cached only briefly. */
   forgetTokens(): void {
     this.tokens.clear(this.clock.monotonic());
     this.verifying.forget();
   }
 
-  /** Requests with the same credential at the same time share one lookup. */
+  /** Concurrent requests with the same credential share one lookup. */
   private verify(presented: Presented, req?: Request): Promise<Credential> {
     return this.verifying.run(`${presented.type} ${presented.text}`, () => this.learn(presented, req));
   }

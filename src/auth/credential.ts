@@ -12,9 +12,9 @@ export interface Credential {
   user_id: number;
   /** Sorted, without duplicates. */
   scopes: readonly string[];
-  /** The API key, or the one that a JWT was made from; null: a JWT that an operator made. */
+  /** The API key, or the one that issued the JWT; null: a JWT issued by an operator. */
   api_key_id: number | null;
-  /** The game that a JWT was made for. */
+  /** The game for which a JWT was issued. */
   game_id?: number;
   /** Of a JWT, in seconds since 1970. */
   expires_at?: number;
@@ -31,22 +31,23 @@ export const CurrentCredential = createParamDecorator(
   (_: unknown, context: ExecutionContext) => context.switchToHttp().getRequest<Request>().user as Credential,
 );
 
-/** A granted scope covers itself and everything below it. */
+/** A granted scope includes itself and everything below it. */
 export const covers = (granted: readonly string[], needed: string): boolean =>
   granted.some((scope) => needed === scope || needed.startsWith(`${scope}:`));
 
 const LEGACY = /^\/api\/1\/([^/?]+)\//;
 
 /**
- * Finds the credential of a request, before it is verified, and writes it as passport-http-bearer reads it. Beyond RFC 6750
- * the API takes a bare key, and a key in the path of a legacy route. What is wrong is reported where a credential is needed.
+ * Finds the unverified credential of a request, and writes it in the format of passport-http-bearer. Beyond RFC 6750,
+ * the API accepts a bare key, and a key in the path of a legacy route. Problems are reported where a credential is
+ * required.
  */
 export function presentCredential(req: Request, _res: Response, next: NextFunction): void {
   // The OAuth endpoints read the client from the header as it was sent.
   if (req.url.startsWith('/oauth/')) return next();
   try {
     req.presented = readCredential(req);
-    // A key in a path may have blanks, which would end the token.
+    // A key in a path may contain spaces, which would end the token.
     if (req.presented) req.headers.authorization = `Bearer ${req.presented.text.replaceAll(' ', '+')}`;
   } catch (error) {
     req.presented = error as ApiError;
@@ -59,7 +60,7 @@ function readCredential(req: Request): Presented | undefined {
   const key = keyOfPath(req.url);
   if (key !== undefined && key !== 'key' && key !== 'jwt') return { type: 'key', text: key };
   const text = authorizationOf(req);
-  // A blank means another scheme.
+  // A space indicates another scheme.
   if (text === '' || BLANK.test(text)) return undefined;
   const type = hasFormOfJwt(text) ? 'jwt' : 'key';
   if (key !== undefined && key !== type) throw key === 'key' ? invalidKey() : invalidToken();
@@ -81,7 +82,7 @@ const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 /** Three base64url parts are a JWT; the last is empty in a JWT without a signature. */
 export const hasFormOfJwt = (text: string): boolean => JWT.test(text);
 
-/** The Authorization header without `Bearer`; empty where there is none. */
+/** The Authorization header without `Bearer`; empty if it is missing. */
 export function authorizationOf(req: Request): string {
   if (hasTwoAuthorizations(req)) throw badRequest('Authorization must be given once');
   return withoutScheme(req.headers.authorization ?? '');
@@ -104,7 +105,7 @@ const ASCII = /^[\x00-\x7f]*$/;
 const BYTES = /^[\x00-\xff]*$/;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-// Node reads headers as Latin-1. Imported keys may hold any letter, which clients send as UTF-8 or Latin-1.
+// Node reads headers as Latin-1. Imported keys may contain any letter, which clients send as UTF-8 or Latin-1.
 function decoded(text: string): string {
   if (ASCII.test(text) || !BYTES.test(text)) return text;
   try {

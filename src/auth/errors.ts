@@ -25,7 +25,7 @@ export const insufficientScope = ({ type }: { type: CredentialType }, scope: str
 export const insufficientRight = (right: string) =>
   insufficient(`operator token does not permit \`${right}\``, `scope="${right}"`);
 export const apiKeyRequired = () => insufficient('an api key is required');
-/** The user has not agreed that this application starts games. */
+/** The user has not allowed this app to start games. */
 export const startsNoGames = () => insufficient('the application may not start games');
 
 /** No other credential of this user would help, so the challenge names none. */

@@ -11,7 +11,7 @@ export class KeyChanges extends ChangePoller {
     super(database, clock, measurements, {
       table: 'api_key_changes',
       subject: 'api_key_id',
-      // So many take some milliseconds to process.
+      // Processing this many takes some milliseconds.
       maxSubjects: 10_000,
       tracked: 50_000,
       metric: ['gamewharf_key_change_polls_total', 'Polls for changed API keys by result'],

@@ -4,7 +4,7 @@ export const MAX_DAYS = 3650;
 
 export const EXPIRY_RULE = `Use “never”, a number of days up to ${MAX_DAYS}, or a future date as YYYY-MM-DD.`;
 
-/** When a key ends, from `never`, a number of days, or its last day in UTC; null: never, undefined: none of these. */
+/** The expiry of a key, from `never`, a number of days, or its last day in UTC; null: never, undefined: invalid. */
 export function expiryOf(text: string, now: number): string | null | undefined {
   if (text === 'never') return null;
   const ends = /^[1-9]\d{0,4}$/.test(text) ? now + Number(text) * DAY : endOfDay(text);
@@ -15,6 +15,6 @@ export function expiryOf(text: string, now: number): string | null | undefined {
 function endOfDay(date: string): number {
   if (!/^\d{4}-\d\d-\d\d$/.test(date)) return NaN;
   const ends = new Date(`${date}T23:59:59Z`);
-  // 30 February becomes a day in March.
+  // 30 February is parsed as a day in March.
   return !Number.isNaN(ends.getTime()) && ends.toISOString().startsWith(date) ? ends.getTime() : NaN;
 }

@@ -20,7 +20,7 @@ import { type Credential, trackersOf } from './credential';
 
 const ORDER = ['default', 'sign-in', 'address', 'credential', 'user'];
 
-/** Throttler reads six decorators of each limit at every request. Once is enough, because they never change. */
+/** Throttler reads six decorators of each limit at every request. They never change, so once is enough. */
 class RememberingReflector extends Reflector {
   private readonly known = new Map<unknown, { controller: unknown; values: Map<unknown, unknown> }>();
 
@@ -38,7 +38,9 @@ class RememberingReflector extends Reflector {
   }
 }
 
-/** Before the credential is verified: counts a cached one for its own limits, and any other request for its IP address. */
+/**
+ * Before the credential is verified: counts a cached one for its own limits, and any other request for its IP address.
+ */
 @Injectable()
 export class RateLimitGuard extends ThrottlerGuard {
   constructor(
@@ -62,7 +64,7 @@ export class RateLimitGuard extends ThrottlerGuard {
   override canActivate(context: ExecutionContext): Promise<boolean> {
     const handler = context.getHandler();
     const { req, res } = this.getRequestResponse(context) as { req: Request; res: Response };
-    // Sales systems send as many requests as they sell games. What is too much for the service is 503.
+    // Sales systems send as many requests as they sell games. Beyond the capacity of the service they get 503.
     if (!this.limits.rates || req.operator || isUnlimited(handler, context.getClass()))
       return Promise.resolve(true);
     const { network } = req.exchange.client;
@@ -85,7 +87,7 @@ export class RateLimitGuard extends ThrottlerGuard {
     return super.canActivate(context);
   }
 
-  /** Called when the credential is verified. */
+  /** Called after the credential is verified. */
   async verified(context: ExecutionContext, credential: Credential): Promise<boolean> {
     const { req, res } = this.getRequestResponse(context) as { req: Request; res: Response };
     if (!req.trackers || req.trackers.user !== undefined) return true;

@@ -7,7 +7,7 @@ import { type Access, accessOf, isForOperators, PAGES } from './access';
 
 export interface Route {
   method: string;
-  /** With its parameters: `/games/:game_id/purchases`. */
+  /** With its parameters, such as `/games/:game_id/purchases`. */
   path: string;
   /** undefined: the handler declares none. */
   access: Access | undefined;
@@ -16,7 +16,7 @@ export interface Route {
   handler: string;
 }
 
-/** Every route of the application, from its decorators. */
+/** Every route of the app, from its decorators. */
 export const routesOf = (modules: ModulesContainer): Route[] =>
   handlersOf(modules)
     .flatMap(({ controller, handler }) =>

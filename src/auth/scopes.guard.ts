@@ -6,7 +6,7 @@ import { type Access, accessOf, isForOperators } from './access';
 import { covers, type Credential } from './credential';
 import { apiKeyRequired, authenticationRequired, insufficientScope } from './errors';
 
-/** Has passport verify the credential, then checks the scope that the handler declares. Closed by default. */
+/** Lets Passport verify the credential, then checks the scope that the handler declares. Closed by default. */
 @Injectable()
 export class ScopesGuard extends AuthGuard() {
   override async canActivate(context: ExecutionContext): Promise<boolean> {
@@ -21,11 +21,11 @@ export class ScopesGuard extends AuthGuard() {
     return true;
   }
 
-  /** Without query and body: passport-http-bearer also takes a token from there, where it ends up in logs. */
+  /** Without query and body, because passport-http-bearer also accepts tokens there, where they end up in logs. */
   override getRequest(context: ExecutionContext): Request {
     const req = context.switchToHttp().getRequest<Request>();
     const { headers, presented, exchange } = req;
-    // A copy, because V8 forgets the shape of an object that becomes a prototype.
+    // A copy, because V8 drops the shape of an object that becomes a prototype.
     return { headers, presented, exchange } as Request;
   }
 

@@ -16,7 +16,7 @@ export const SCOPES = {
   'collection:edit': 'Change and delete your collections',
 } as const;
 
-/** The same, worded for the person who registers an application, which asks other people. */
+/** The same, worded for the developer who registers an app, which requests scopes from others. */
 export const SCOPES_OF_OTHERS: Record<Scope, string> = {
   profile: 'See everything on a person’s profile',
   'profile:me': 'See who a person is',

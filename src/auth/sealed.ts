@@ -3,17 +3,17 @@ import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } f
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** A plain hash is enough, since tokens are random. */
+/** A plain hash is sufficient, because tokens are random. */
 export const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest();
 
 export const randomToken = (): string => randomBytes(32).toString('base64url');
 
-/** What a secret encrypts. Each purpose has a key of its own. */
+/** What a secret encrypts. Each purpose has its own key. */
 type Purpose = 'gamewharf signing keys' | 'gamewharf sealed';
 
 const keyOf = (secret: string, purpose: Purpose) => Buffer.from(hkdfSync('sha256', secret, '', purpose, 32));
 
-/** AES-256-GCM with the name as additional data: a text cannot be opened under another name. */
+/** AES-256-GCM with the name as additional data: a text cannot be decrypted under another name. */
 export function seal(
   text: Buffer,
   name: string,
@@ -26,7 +26,10 @@ export function seal(
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
 }
 
-/** undefined: no pepper opens it. `reseal` gets what a previous pepper opened, sealed under the current one. */
+/**
+ * Returns undefined if no pepper decrypts it. `reseal` gets what a previous pepper decrypted, encrypted with the
+ * current one.
+ */
 export function unseal(
   sealed: Buffer,
   name: string,
@@ -42,7 +45,7 @@ export function unseal(
   return undefined;
 }
 
-/** Encrypts a value under a token that is not stored. */
+/** Encrypts a value with a token that is not stored. */
 export const sealUnder = (token: string, value: unknown): Buffer =>
   seal(Buffer.from(JSON.stringify(value)), '', token, 'gamewharf sealed');
 

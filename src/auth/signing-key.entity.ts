@@ -1,7 +1,7 @@
 import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
 import { TimestampColumn } from '../platform/database/timestamp.column';
 
-/** A key that JWTs are signed with, from its time until the next key's time. */
+/** A key that signs JWTs, from its own time until the next key's. */
 @Entity('signing_keys')
 @Check('signing_keys_public_key_check', 'octet_length(public_key) = 32')
 @Check('signing_keys_token_lifetime_check', 'token_lifetime > 0')
@@ -22,7 +22,7 @@ export class SigningKey {
   @TimestampColumn()
   signs_from: string;
 
-  /** Seconds: the longest life of any token that the key signed. */
+  /** The longest lifetime, in seconds, of any token signed with the key. */
   @Column('integer')
   token_lifetime: number;
 }

@@ -13,7 +13,7 @@ import { seal, unseal } from './sealed';
 import { type Key, readPem, thumbprintOf, timeOf } from './signing-key';
 import { SigningKey } from './signing-key.entity';
 
-/** Seconds for which others may cache the published keys. */
+/** Seconds for which clients may cache the published keys. */
 export const PUBLISHED_FOR = 300;
 // Seconds between the publication of a key and its first signature: every cache has the key by then.
 const PUBLISHED_AHEAD = 2 * PUBLISHED_FOR;
@@ -37,16 +37,16 @@ type Row = Pick<SigningKey, 'kid' | 'public_key' | 'private_key' | 'token_lifeti
   expired: boolean;
 };
 
-/** The keys that JWTs are signed with and verified by: those of the database, or those of the SIGNING_KEYS setting. */
+/** The keys that sign and verify JWTs, from the database or the SIGNING_KEYS setting. */
 @Injectable()
 export class SigningKeysService implements OnModuleDestroy {
   private readonly log = new Logger(SigningKeysService.name);
   private readonly peppers: string[];
   private readonly configured: Key[] | undefined;
   private keys = new Map<string, Key>();
-  /** A reload that has not begun. */
+  /** A reload that has not started. */
   private next: Promise<void> | undefined;
-  /** Ends when the last reload does. */
+  /** Resolves after the last reload. */
   private reloads = Promise.resolve();
   private lastReload = -Infinity;
   private timer: NodeJS.Timeout | undefined;
@@ -66,7 +66,7 @@ export class SigningKeysService implements OnModuleDestroy {
     clearInterval(this.timer);
   }
 
-  /** All keys that valid tokens are signed with, now or soon. */
+  /** All keys with which valid tokens are signed, now or soon. */
   async published(): Promise<Key[]> {
     await this.ready();
     return [...this.keys.values()].filter((key) => key.verifies_until > this.now());
@@ -79,7 +79,7 @@ export class SigningKeysService implements OnModuleDestroy {
     return key && key.verifies_until > this.now() ? key.publicKey : undefined;
   }
 
-  /** The key to sign a token of this many seconds with. */
+  /** The key that signs a token with this lifetime in seconds. */
   async signer(lifetime: number): Promise<Pick<Key, 'kid' | 'privateKey'>> {
     await this.ready();
     const key = this.current();
@@ -94,7 +94,7 @@ export class SigningKeysService implements OnModuleDestroy {
     return key;
   }
 
-  /** Fails where the store was filled under another pepper: every client would be told that its key is wrong. */
+  /** Fails if the store was filled with another pepper: every client would get “invalid key”. */
   async requirePepper(): Promise<void> {
     if (this.configured) return;
     const rows = await this.stored().catch((error: unknown) => {
@@ -116,7 +116,10 @@ export class SigningKeysService implements OnModuleDestroy {
     return [...this.keys.values()].findLast((key) => key.signs_from <= this.now());
   }
 
-  /** Makes the next key, which is published now and signs ten minutes later; `at_once`: signs now, as the old one is not trusted. */
+  /**
+   * Creates the next key, which is published now and signs ten minutes later; `at_once`: signs immediately, because the
+   * old one is not trusted.
+   */
   async rotate({ at_once = false } = {}): Promise<Key> {
     this.rejectConfigured();
     await this.reload();
@@ -135,7 +138,7 @@ export class SigningKeysService implements OnModuleDestroy {
     return this.keys.get(key.kid)!;
   }
 
-  /** Deletes a key, which ends all its tokens: on other replicas when they next reload their keys. */
+  /** Deletes a key, which invalidates all its tokens: on other replicas at their next reload. */
   async revoke(kid: string): Promise<void> {
     this.rejectConfigured();
     await this.reload();
@@ -180,7 +183,7 @@ export class SigningKeysService implements OnModuleDestroy {
     this.timer ??= setInterval(() => void this.reload().catch(() => undefined), RELOAD_EVERY).unref();
   }
 
-  /** Reads the keys of the database again, after the reload that runs now. Calls at the same time share it. */
+  /** Reloads the keys from the database, after the current reload. Concurrent calls share it. */
   reload(interval = 0): Promise<void> {
     if (this.configured) return this.reloads;
     this.next ??= this.reloads.then(async () => {
@@ -207,7 +210,7 @@ export class SigningKeysService implements OnModuleDestroy {
     );
   }
 
-  /** All keys. A store that has none gets its first: only one, although several replicas may start together. */
+  /** All keys. An empty store gets its first key: only one, even if several replicas start together. */
   private async stored(): Promise<Row[]> {
     const rows = await this.rows();
     if (rows.length > 0) return rows;
@@ -244,7 +247,7 @@ export class SigningKeysService implements OnModuleDestroy {
     return {
       kid: row.kid,
       publicKey: createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' }),
-      // Decrypted when a token is first signed with it: verifying needs no secret.
+      // Decrypted when it first signs a token, because verification needs no secret.
       privateKey: () => (privateKey ??= this.unsealed(row)),
     };
   }

@@ -18,7 +18,7 @@ const ALGORITHM = 'EdDSA';
 const TYPE = 'JWT';
 const MOST_GENERATIONS = 2 ** 31 - 1;
 
-// A JWT ends with its API key, or when its user revokes all JWTs by a new generation.
+// A JWT ends with its API key, or when its user revokes all JWTs with a new generation.
 export const LIVE_USER = read(
   'live_user_of_token',
   `SELECT u.id FROM users u
@@ -115,7 +115,7 @@ export class TokensService {
   }
 }
 
-/** The `kid` of the header, which may hold nothing else: no key, no address of a key, no other algorithm. */
+/** The `kid` of the header, which may contain nothing else: no key, no URL of a key, no other algorithm. */
 function kidOf(token: string): string {
   let header: Record<string, unknown>;
   try {

@@ -17,7 +17,7 @@ export class CollectionGame {
   @PrimaryColumn('bigint')
   game_id: number;
 
-  /** Orders the entries, with gaps; the position that readers see is the rank, counted when read. */
+  /** Orders the entries, with gaps; the position in responses is the rank, counted at read time. */
   @Column('bigint')
   sort_key: number;
 

@@ -24,12 +24,13 @@ import { canViewCollection, COLLECTION, type CollectionAccess } from './visibili
 
 const EVERYTHING = '9223372036854775807';
 
-// In place of a blurb that is too long to be read with many others: '' is never stored.
+// Placeholder for a blurb that is too long to be read with many others: '' is never stored.
 const SHORT_BLURB = `CASE WHEN octet_length(e.blurb) > ${SHORT_LIST.text_bytes} THEN '' ELSE e.blurb END AS blurb`;
 
 /**
- * A page of the entries that the caller may see, with positions that count all. The subqueries and sums keep the planner on
- * the index of sort keys, or it would sort all of a large collection: docs/contributing/decisions/collection-order.md.
+ * A page of the entries that the caller can view, with positions that count all entries. The subqueries and sums keep
+ * the planner on the index of sort keys; otherwise it would sort all entries of a large collection:
+ * docs/contributing/decisions/collection-order.md.
  */
 const pageOf = (from: { before: string; condition: string }) => `
   SELECT page.* FROM collections c
@@ -47,13 +48,14 @@ const pageOf = (from: { before: string; condition: string }) => `
   ) page ON true
   WHERE c.id = $1 AND ${canViewCollection('c', '$2')}`;
 
-// Most ask for no other. Without looking for where it starts, 100 entries take the server 0.35 ms instead of 1.0.
+// Most requests are for the first page. Without searching for its start, 100 entries take the server 0.35 ms instead of
+// 1.0.
 export const FIRST_PAGE = longRead<Packed>(
   'collection_games_first_page',
   pageOf({ before: '0', condition: '' }),
 );
 
-// Walks the index twice more: to the page's first entry that the caller may see, and to count all entries before that.
+// Scans the index twice more: for the page's first visible entry, and to count all entries before it.
 export const LATER_PAGE = longRead<Packed>(
   'collection_games_later_page',
   `WITH first AS (
@@ -70,7 +72,7 @@ export const LATER_PAGE = longRead<Packed>(
    })}`,
 );
 
-// So many of the longest are a slice.
+// Slice length for the longest entries.
 const LONG_BLURBS_AT_ONCE = 4;
 const LONG_BLURBS = longRead<{ game_id: number; blurb: string | null }>(
   'collection_games_long_blurbs',
@@ -107,7 +109,7 @@ const REMOVE = statement<CollectionAccess & { removed: boolean }>(
    SELECT collection.editable, EXISTS (SELECT FROM removed) AS removed FROM collection`,
 );
 
-// $4 NULL: as it stands. A blurb is cleared by '', which is never stored.
+// $4 NULL: unchanged. '' clears a blurb and is never stored.
 const UPDATE = statement<CollectionAccess>(
   'collection_games_update',
   `WITH ${COLLECTION},
@@ -124,7 +126,7 @@ const UPDATE = statement<CollectionAccess>(
    SELECT collection.editable FROM collection`,
 );
 
-// The listed games get keys below all others, so that no other row is written; unless they are in this order already.
+// The listed games get keys below all others, so that no other row is written, unless they are already in this order.
 export const ORDER = statement<CollectionAccess>(
   'collection_games_order',
   `WITH ${COLLECTION},
@@ -207,7 +209,7 @@ export class CollectionGamesService {
     }
   }
 
-  /** Appends the game; where it is already, the entry stays as it stands. */
+  /** Appends the game; if it is already in the collection, its entry stays unchanged. */
   add(user_id: number, { collection_id, game_id, blurb }: AddGameRequest): Write<OneCollectionGameResponse> {
     return writeCollection(
       user_id,
@@ -249,7 +251,7 @@ export class CollectionGamesService {
     );
   }
 
-  /** Removes first; then the listed games come first, in that order, and the others follow as they stood. */
+  /** Removes first; then the listed games come first in that order, followed by the others in their current order. */
   order(user_id: number, { collection_id, game_ids, remove_game_ids }: OrderRequest): Write<SuccessResponse> {
     return writeCollection(
       user_id,

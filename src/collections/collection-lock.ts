@@ -9,25 +9,28 @@ import {
 import { cannotEdit } from './errors';
 import { canEditCollection, type CollectionAccess } from './visibility';
 
-// The first statement of a write, so that the others see everything that was committed while it waited.
+// The first statement of a write, so that the others see everything committed while it waited.
 export const LOCK = statement(
   'collection_lock',
   `SELECT c.id FROM collections c WHERE c.id = $1 AND ${canEditCollection('c', '$2')} FOR NO KEY UPDATE`,
 );
 
-/** In the order of the ids, and before their entries, as every writer locks collections. */
+/** Locks collections by ID and before their entries, like every other writer. */
 export const LOCK_COLLECTIONS = statement(
   'collections_lock',
   'SELECT FROM collections WHERE id = ANY ($1::bigint[]) ORDER BY id FOR NO KEY UPDATE',
 );
 
-/** What a write of a user locks: the collection, or for a new one a negative number of the user. */
+/** What a user's write locks: the collection, or for a new one a negative number derived from the user. */
 export const lockOf = (user_id: number, collection_id = -user_id): RowLock => ({
   of: 'collections',
   id: collection_id,
 });
 
-/** A write of a user to a collection. `change` returns a row that says whether the user may edit it; where not, nothing changes. */
+/**
+ * A user's write to a collection. `change` returns a row that says whether the user may edit it; if not, nothing
+ * changes.
+ */
 export const writeCollection = <Row extends CollectionAccess, Result>(
   user_id: number,
   collection_id: number,

@@ -50,7 +50,7 @@ const Title = (...options: Parameters<typeof TrimmedText>) =>
 const Layout = (...options: Parameters<typeof Text>) =>
   applyDecorators(Text(...options), OneOf(COLLECTION_LAYOUTS));
 
-/** Sanitized HTML; null: nothing is left of it. */
+/** Sanitized HTML, or null if nothing remains. */
 export const Html = parameter(readHtml, { type: 'string' }, { isNullable: true });
 
 export class ListCollectionsRequest {

@@ -75,8 +75,8 @@ const SLICE = longRead<CollectionRow>(
 
 export const MAX_COLLECTIONS = 1000;
 
-// A statement of its own, so that the next one counts what was committed while this one waited. Not a lock of the user's
-// row, which an import of the user's games locks until it ends. The first number identifies this kind of lock.
+// A separate statement, so that the next one counts what was committed while this one waited. It doesn't lock the
+// user's row, which an import of the user's games locks until it ends. The first number identifies this type of lock.
 export const LOCK_OWNER = statement(
   'collection_owner_lock',
   'SELECT pg_advisory_xact_lock(7305809, hashint8($1::bigint))',
@@ -145,7 +145,7 @@ const EDITORS = read<Editor>(
    ORDER BY e.role = 'admin', lower_ascii(u.username)`,
 );
 
-/** A user who may edit a collection. */
+/** A user who can edit a collection. */
 interface Editor {
   username: string;
   role: 'owner' | 'admin';
@@ -161,7 +161,7 @@ export class CollectionsService {
     private readonly links: StoreLinks,
   ) {}
 
-  /** The collections that the user owns or administers, last updated first. */
+  /** The collections that the user owns or administers, most recently updated first. */
   async editableBy(user_id: number, game_id?: number): Promise<Rows<CollectionRow>> {
     const rows =
       game_id === undefined
@@ -182,7 +182,7 @@ export class CollectionsService {
     return collectionResponse(row, this.links);
   }
 
-  /** Any collection with its editors: for operators, who see all. */
+  /** Any collection with its editors, for operators, who can view all. */
   async withEditors(id: number): Promise<{ collection: CollectionResponse; editors: Editor[] } | undefined> {
     const row = await this.collections.findOneBy({ id });
     if (!row) return undefined;

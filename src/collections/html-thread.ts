@@ -10,7 +10,7 @@ interface Job {
 }
 
 const MAX_WAITING = 100;
-// For a text to wait, and as much again to be sanitized: together less than the deadline of a request.
+// For a text to wait, and the same time again to be sanitized: together less than the deadline of a request.
 const TIMEOUT = 1000;
 const ENDS_WHEN_IDLE_FOR = 30_000;
 const MEGABYTES = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 };
@@ -73,7 +73,7 @@ export class HtmlThread implements OnApplicationShutdown {
     worker.on('exit', () => {
       if (worker === this.worker) this.end();
     });
-    // After adding the listeners, which would keep the process alive.
+    // After the listeners are added, because adding them would keep the process alive.
     worker.unref();
     return worker;
   }

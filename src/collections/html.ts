@@ -5,7 +5,7 @@ import type sanitizeHtml from 'sanitize-html';
 const library = () => require('sanitize-html') as typeof sanitizeHtml;
 
 export const MAX_HTML_CHARACTERS = 20_000;
-// Longer texts are not parsed: too much would be left of them.
+// Longer texts are not parsed: the result would be too long.
 const MAX_UNPARSED = 4 * MAX_HTML_CHARACTERS;
 
 /** Whether the text may be short enough after sanitizing. */
@@ -65,11 +65,11 @@ class TooDeep extends Error {}
 
 const PASSES = 5;
 
-/** Removes everything that is not allowed; null: nothing is left. */
+/** Removes everything that is not allowed. Returns null if nothing remains. */
 export function sanitiseHtml(html: string): string | null {
   if (!/[<>&]/.test(html)) return html.trim() || null;
   let clean = onePass(html);
-  // Repeated until nothing changes, so that sanitizing stored HTML again changes nothing.
+  // Repeated until nothing changes, so that sanitizing stored HTML again is a no-op.
   for (let pass = 1; clean.length <= 2 * MAX_HTML_CHARACTERS; pass++) {
     const again = onePass(clean);
     if (again === clean) break;

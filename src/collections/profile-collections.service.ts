@@ -40,12 +40,12 @@ export class ProfileCollectionsService {
     @InjectRepository(ProfileCollection) private readonly shown: Repository<ProfileCollection>,
   ) {}
 
-  /** One more than fits on the page, where there is a next page. */
+  /** One more than fits on the page, if there is a next page. */
   collectionsOf(user_id: number, page: number): Promise<ShownCollection[]> {
     return this.database.rows(COLLECTIONS_OF, [user_id, PER_PAGE + 1, (page - 1) * PER_PAGE]);
   }
 
-  /** Returns the title; undefined: the user can edit no such collection. */
+  /** Returns the title, or undefined if the user can't edit such a collection. */
   async setOnProfile(user_id: number, id: number, on: boolean): Promise<string | undefined> {
     const collection = await this.collections
       .createQueryBuilder('c')

@@ -13,7 +13,10 @@ interface Text {
   html: string;
 }
 
-/** Statements that read a batch of texts and store changed ones. Texts that changed meanwhile were sanitized by the current allow-list. */
+/**
+ * Statements that read a batch of texts and store changed ones. Texts that changed in the meantime were sanitized with
+ * the current allow-list.
+ */
 const textsOf = (table: string, column: string, collection_id: string, game_id: string) => ({
   read: longRead<Text>(
     `resanitise_${table}`,
@@ -34,7 +37,7 @@ const ALL_TEXTS = [
   textsOf('collection_games', 'blurb', 'collection_id', 'game_id'),
 ];
 
-/** Sanitizes stored HTML by the current allow-list, a batch at a time, while the service runs. */
+/** Sanitizes stored HTML with the current allow-list, one batch at a time, while the service runs. */
 @Injectable()
 export class ResanitiseService {
   constructor(private readonly database: Database) {}

@@ -1,6 +1,6 @@
 /**
- * Conditions for a WHERE clause: `collection` is the alias of a collection, `user` an expression such as `$1`. Admins may do
- * everything that the owner may. OFFSET 0: docs/contributing/decisions/single-probe-lookups.md.
+ * Conditions for a WHERE clause: `collection` is the alias of a collection, `user` an expression such as `$1`. Admins
+ * have all permissions of the owner. OFFSET 0: docs/contributing/decisions/single-probe-lookups.md.
  */
 export const canEditCollection = (collection: string, user: string) => `(${collection}.user_id = ${user}
   OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = ${collection}.id AND ca.user_id = ${user} OFFSET 0))`;
@@ -13,7 +13,7 @@ export const COLLECTION = `collection AS (
   SELECT c.id, ${canEditCollection('c', '$2')} AS editable FROM collections c
   WHERE c.id = $1 AND ${canViewCollection('c', '$2')})`;
 
-/** Selected from it; without a row the user may not view the collection. */
+/** Selects from it; no row means that the user can't view the collection. */
 export interface CollectionAccess {
   editable: boolean;
 }

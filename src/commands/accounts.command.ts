@@ -44,7 +44,10 @@ export function registerAccountCommands(users: Command, run: CommandRunner): voi
     );
 }
 
-/** From a terminal, typed twice and hidden; from a pipe, the first line. An argument would show in the list of processes. */
+/**
+ * In a terminal, prompted twice without echo; from a pipe, the first line. An argument would be visible in the process
+ * list.
+ */
 async function readPassword(): Promise<string> {
   if (!process.stdin.isTTY) return firstLine();
   const password = await ask('New password: ');
@@ -58,7 +61,7 @@ async function firstLine(): Promise<string> {
   throw new OperatorError('Standard input contains no password.');
 }
 
-/** Node's line editor, without its output: arrow keys and the like edit the line, and nothing shows what is typed. */
+/** Node's line editor without its output: arrow keys edit the line, but nothing shows what is typed. */
 async function ask(question: string): Promise<string> {
   process.stderr.write(question);
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });

@@ -109,7 +109,7 @@ function registerTokens(tokens: Command, run: CommandRunner): void {
           const order = { user_id, game_id: game, scopes: scope, api_key_id: null, lifetime };
           const { key, expires_at } = await tokens.issue(order);
           app.get(Audit).record({ event: 'jwt.created', user_id, api_key_id: null, game_id: game });
-          // A server that was started with another PORT or PUBLIC_URL than this command has rejects the token.
+          // A server started with another PORT or PUBLIC_URL than this command rejects the token.
           console.error(`Valid until ${timeOf(expires_at)}, issued by ${tokens.issuer}.`);
           console.log(key);
         }),

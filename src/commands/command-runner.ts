@@ -20,7 +20,7 @@ export const runCommand: CommandRunner = (work, { database: needed = true, makes
   interruptible(async (interrupted) => {
     const say = (line: string) => console.error(line);
     const opened: Closable[] = [];
-    // What a command does counts, and not whether its lines are read to the end: `head` closes its input early.
+    // A command isn't aborted if its output is not read to the end: `head` closes its input early.
     for (const output of [process.stdout, process.stderr]) output.on('error', unlessClosed);
     try {
       if (needed && !makesStore) requireStore(settingsOfThisProcess());

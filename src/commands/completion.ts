@@ -1,6 +1,6 @@
 import { Argument, type Command, type Option } from 'commander';
 
-/** Everything that may follow the words of one command. */
+/** Everything that can follow the words of one command. */
 interface Place {
   /** `keys create`; empty: the program itself. */
   words: string;
@@ -10,7 +10,7 @@ interface Place {
 
 const SHELLS = { bash: forBash, zsh: forZsh, fish: forFish };
 
-/** A script for a shell, which knows all commands and starts no process while one types. */
+/** A shell script that contains all commands, so that completion starts no process. */
 export function registerCompletion(completion: Command, whole: () => Command): void {
   completion
     .addArgument(new Argument('<shell>', 'name of your shell').choices(Object.keys(SHELLS)))
@@ -51,7 +51,7 @@ const deepestFirst = (places: Place[]) =>
 /** As a single-quoted string of bash and zsh. */
 const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** A pattern for the words so far, each with a blank after it. */
+/** A pattern for the words so far, each followed by a space. */
 const patternOf = ({ words }: Place) => (words === '' ? "''" : `${quoted(`${words} `)}*`);
 
 function forBash(places: Place[]): string {
@@ -77,7 +77,7 @@ ${cases.join('\n')}
 complete -o default -F _gamewharf gamewharf`;
 }
 
-/** _describe separates a word from its text by a colon. */
+/** _describe separates a word from its description with a colon. */
 const described = (word: string, text: string) => `      ${quoted(`${word.replaceAll(':', '\\:')}:${text}`)}`;
 
 function forZsh(places: Place[]): string {

@@ -14,7 +14,7 @@ import { restore } from '../platform/database/backup/restore';
 import { migrate } from '../platform/database/migrate';
 import { openDatabase, type OpenDatabase, requireStore } from '../dev/open-database';
 
-// Generated on this machine if no setting contains them. A backup is unusable without them.
+// Generated on this machine if no setting contains them. A backup is useless without them.
 const SECRET_FILES = ['api-key-pepper', 'demo-api-key', 'demo-password'];
 const say = (line: string) => console.error(line);
 
@@ -103,7 +103,7 @@ const withDatabase = (work: (database: OpenDatabase, signal: AbortSignal) => Pro
     }
   });
 
-/** The file appears under its name only when it is complete. */
+/** The file gets its name only when it is complete. */
 async function intoFile<T>(file: string, write: (target: Writable) => Promise<T>): Promise<T> {
   // Its name can't be guessed, and `wx` neither follows a link nor opens another user's file.
   const unfinished = `${file}.${randomBytes(8).toString('hex')}.unfinished`;

@@ -130,7 +130,7 @@ function platformsIn(text: string, previous: string[]): string[] {
   return [...new Set([...previous, text])];
 }
 
-/** A bar on a terminal, otherwise a line every few seconds, on standard error. */
+/** A bar in a terminal, otherwise a line every few seconds, on standard error. */
 class CopyProgress {
   private shownAt = performance.now();
 

@@ -93,7 +93,7 @@ function registerDemo(demo: Command): void {
     });
 }
 
-/** Deletes only a store that has the demo's own key, and only after a word that isn't typed by mistake. */
+/** Only deletes a store with the demo's own key, and only after a confirmation that can't be typed by accident. */
 async function reset(settings: Settings, url: string, yes: boolean, signal: AbortSignal): Promise<void> {
   if (!(await loadDemoStore(settings)))
     throw new OperatorError('This is not the demo store, so nothing was deleted.');

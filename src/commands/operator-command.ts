@@ -2,15 +2,15 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { type Command, InvalidArgumentError } from 'commander';
 
 /**
- * Runs an operator's command with all services and the database. Starts the embedded database if it is not running. Ctrl-C
- * aborts the signal; an error is printed, with exit code 1.
+ * Runs an operator's command with all services and the database. Starts the embedded database if it is not running.
+ * Ctrl-C aborts the signal; an error is printed, with exit code 1.
  */
 export type CommandRunner = (
   work: (app: INestApplicationContext, signal: AbortSignal) => Promise<void>,
   options?: {
-    /** false: reads only the code's own declarations. */
+    /** false: reads only the declarations in the code. */
     database?: boolean;
-    /** Makes the store of the embedded database where there is none. */
+    /** Creates the store of the embedded database if there is none. */
     makesStore?: boolean;
   },
 ) => Promise<void>;

@@ -1,6 +1,6 @@
 import { modernTimestamp } from '../platform/formats/timestamps';
 
-// C0 and C1 control characters move the cursor or start commands of the terminal; the others reorder text or break lines.
+// C0 and C1 control characters move the cursor or start terminal commands; the others reorder text or break lines.
 const UNSAFE = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
 
 /** Text from the store for a terminal: control characters are shown as escapes. */
@@ -23,5 +23,5 @@ export function printTable(table: readonly (readonly string[])[]): void {
     );
 }
 
-/** A time as a cell of a table. */
+/** A time as a table cell. */
 export const timeOrDash = (timestamp: string | null) => (timestamp ? modernTimestamp(timestamp) : '-');

@@ -61,7 +61,7 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, load: Loa
   completion: ['Print a shell completion script for commands and options.', own],
 };
 
-/** Adds the commands; `words`: only those that are among them can run, the others are listed in the help. */
+/** Adds the commands. Only those among `words` can run; the others are listed in the help. */
 export function addCommands(program: Command, run: CommandRunner, words?: readonly string[]): Command {
   for (const [name, [description, load]] of Object.entries(COMMANDS)) {
     const command = program.command(name).description(description);

@@ -23,7 +23,7 @@ interface SaleOptions {
   reference?: string;
 }
 
-/** Sales on a page of the API. */
+/** A page of sales from the API. */
 const MAX_PAGE = 500;
 
 const GAME = ['--game <GAME>', 'game as owner/slug, such as ash-beetle/brave-arcade, or its ID'] as const;

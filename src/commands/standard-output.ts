@@ -1,6 +1,6 @@
 import { OperatorError } from '../platform/config/operator-error';
 
-/** Runs what writes to standard output, whose reader may go away, as `head` does. */
+/** Runs work that writes to standard output, whose reader may stop early, like `head`. */
 export async function toStandardOutput<T>(write: () => Promise<T>): Promise<T> {
   let broken: Error | undefined;
   const note = (error: Error) => (broken = error);

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { OperatorError } from '../platform/config/operator-error';
 
-/** Prompts on the terminal until there is input. `instead`: the error without a terminal. */
+/** Prompts in the terminal until there is input. `instead`: the error without a terminal. */
 export async function ask(question: string, instead: string, signal: AbortSignal): Promise<string> {
   if (!process.stdin.isTTY) throw new OperatorError(instead);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });

@@ -10,7 +10,7 @@ import { invalidGame } from '../games/errors';
 import { badRequest } from '../platform/http/api-error';
 import { OperatorError } from '../platform/config/operator-error';
 
-/** A running game neither downloads files nor hands out keys. */
+/** A running game can neither download files nor create download keys. */
 const NOT_FOR_GAMES = ['game:view:uploads', 'game:edit:keys'];
 
 @Injectable()
@@ -33,7 +33,7 @@ export class CredentialsService {
     );
   }
 
-  /** Makes the JWT by which a launched game acts for its player, with the scopes of the game's manifest. */
+  /** Issues the JWT with which a launched game acts for its player, with the scopes of the game's manifest. */
   async subkey(parent: Credential, game_id: number, scope: string) {
     const scopes = [...new Set(scope.split(' ').filter((one) => one !== ''))];
     if (scopes.length === 0 || !scopes.every((one) => this.grantable.includes(one)))

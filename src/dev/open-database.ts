@@ -6,10 +6,10 @@ import type { Settings } from '../platform/config/settings';
 import { openEmbeddedPostgres } from './embedded/embedded-postgres';
 
 export interface OpenDatabase {
-  /** The settings, with the address and secrets that were found or made on this machine. */
+  /** The settings, with the URL and secrets that were found or generated on this machine. */
   settings: Settings;
   embedded: boolean;
-  /** Another process of Gamewharf uses the embedded server, too. */
+  /** Whether another Gamewharf process uses the embedded server, too. */
   joined: boolean;
   stop(): Promise<void>;
 }

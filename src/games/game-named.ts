@@ -3,7 +3,7 @@ import { OperatorError } from '../platform/config/operator-error';
 import { ignoringCase } from '../platform/database/ignoring-case';
 import { Game } from './game.entity';
 
-/** The game that an operator names by id, or as `ash-beetle/brave-arcade`. */
+/** The game that an operator identifies by ID, or as `ash-beetle/brave-arcade`. */
 export async function gameNamed(entities: EntityManager, name: string): Promise<Game> {
   const [, owner, slug] = /^([^/]+)\/([^/]+)$/.exec(name) ?? [];
   const game = await entities.findOneBy(

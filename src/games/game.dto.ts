@@ -40,7 +40,7 @@ function earningResponse(earning: string): EarningResponse {
   return { currency, amount_formatted: formatMoney(amount, currency), amount };
 }
 
-/** The fields that the legacy response has in the same form. */
+/** The fields that the legacy response has in the same format. */
 export const gameFigures = (row: GameRow) => ({
   min_price: row.min_price,
   views_count: row.views_count,
@@ -49,7 +49,7 @@ export const gameFigures = (row: GameRow) => ({
   earnings: row.earnings.map(earningResponse),
 });
 
-/** In the order in which the API names the fields, which is not that of an embedded game. */
+/** In the documented order of fields, which differs from that of an embedded game. */
 export const gameResponse = (row: GameRow, links: StoreLinks): GameResponse => ({
   id: row.id,
   title: row.title,

@@ -42,7 +42,7 @@ export const GAME_ROW = new PackedRow({
   ),
 });
 
-/** A game and who uploaded it, the user `u`. */
+/** A game and the user `u` who uploaded it. */
 export const GAME_WITH_USER = {
   ...EMBEDDED_GAME,
   owner_id: number('u.id'),

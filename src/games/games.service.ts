@@ -61,7 +61,7 @@ export const GAME = read<Packed>(
    WHERE g.id = $1 AND ${canView('g', '$2')}`,
 );
 
-/** Locks in the order of the ids, as replicas count at the same time. */
+/** Locks in the order of the IDs, because replicas count concurrently. */
 export const ADD_DOWNLOADS = statement(
   'add_downloads',
   `WITH locked AS MATERIALIZED (
@@ -109,7 +109,7 @@ export class GamesService {
       yield (await this.database.rows(SLICE, [user_id, ids])).map(GAME_ROW.read);
   }
 
-  /** The game, if the user may view it. */
+  /** The game, if the user can view it. */
   async find(id: number, user_id: number): Promise<GameWithUserRow> {
     const game = await this.database.row(GAME, [id, user_id]);
     if (!game) throw invalidGame();

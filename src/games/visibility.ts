@@ -12,7 +12,7 @@ const editable = (game: string, user: string, administered: string) =>
 const administers = (game: string, user: string) =>
   `EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = ${game}.id AND ga.user_id = ${user} ${ONE_PROBE})`;
 
-/** Whether the user administers any game. min(), which always uses the index, unlike EXISTS. */
+/** Whether the user administers any game. min() always uses the index, unlike EXISTS. */
 const administersAny = (user: string) =>
   `(SELECT min(any_game.game_id) FROM game_admins any_game WHERE any_game.user_id = ${user}) IS NOT NULL`;
 
@@ -23,10 +23,10 @@ export const editedBy = (user: string) =>
 export const isPublic = (game: string) =>
   `(${game}.visibility = 'public' AND ${game}.published_at IS NOT NULL)`;
 
-/** Everyone may ask for the newest build of games that are not private, published or not. */
+/** Everyone can request the newest build of games that are not private, published or not. */
 export const showsBuilds = (game: string) => `${game}.visibility <> 'private'`;
 
-/** Everyone may view public, published games; holders of a key restricted ones too; editors all. */
+/** Everyone can view public, published games; key owners also restricted ones; editors all. */
 export const canView = (game: string, user: string) => viewable(game, user, canEdit(game, user));
 
 /** For many games: checks only once whether the user administers any. */

@@ -1,6 +1,8 @@
 import type { RequestHandler } from 'express';
 
-/** Serves the legacy API only under this host name, so that a proxy can treat its URLs, which hold keys, separately. */
+/**
+ * Serves the legacy API only under this host name, so that a proxy can treat its URLs, which contain keys, separately.
+ */
 export const legacyOnlyUnder =
   (host: string): RequestHandler =>
   (req, _res, next) => {

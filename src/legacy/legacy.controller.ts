@@ -46,7 +46,7 @@ import { LimitFailedLookups } from '../platform/rate-limits/rate-limits.decorato
 const ReplacedBy = (path: string, summary: string) =>
   ApiOperation({ deprecated: true, summary, description: `Replaced by \`${path}\`.` });
 
-/** The first version of this API: other names and formats, the same services. */
+/** The first version of this API: other names and formats for the same services. */
 @ApiTags('Legacy')
 @ApiParam({
   name: 'KEY',

@@ -5,8 +5,8 @@ import { NOT_UTF8 } from '../platform/http/given-values';
 const LEGACY = '/api/1/';
 
 /**
- * Translates requests of old clients before they are routed: POST on legacy reads, and `api_key` as a parameter. Only
- * installed with LENIENT_CLIENTS.
+ * Translates requests of old clients before routing: POST on legacy reads, and `api_key` as a parameter. Only installed
+ * with LENIENT_CLIENTS.
  */
 export const lenientClients: RequestHandler = (req, res, next) => {
   if (req.path.startsWith(LEGACY)) {
@@ -32,7 +32,7 @@ export const lenientClients: RequestHandler = (req, res, next) => {
     .finally(next);
 };
 
-// Old clients read errors only from a 200. A 5xx keeps its status, on which they retry.
+// Old clients read errors only from a 200. A 5xx keeps its status, which makes them retry.
 function sendErrorsWith200(res: Response): void {
   const writeHead = res.writeHead.bind(res) as (status: number, ...rest: unknown[]) => Response;
   res.writeHead = ((status: number, ...rest: unknown[]) => {

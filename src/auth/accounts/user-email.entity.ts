@@ -1,7 +1,7 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { User } from './user.entity';
 
-/** An address in lower case. Several accounts may enter it, one may have verified it. */
+/** An email address in lowercase. Several accounts can enter it, but only one can verify it. */
 @Entity('user_emails')
 @Check('user_emails_email_check', `email <> '' AND email = lower_ascii(email)`)
 @Index('user_emails_verified_key', { synchronize: false })

@@ -1,4 +1,4 @@
-/** The owner of the application that an API key was issued to; NULL: the key is the user's own. */
+/** The owner of the app to which an API key was issued; NULL: the key is the user's own. */
 export const applicationOwnerOf = (api_key_id: string) => `(
   SELECT a.user_id FROM api_keys k
   JOIN oauth_grants gr ON gr.id = k.grant_id

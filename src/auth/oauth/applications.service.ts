@@ -15,7 +15,7 @@ export type ApplicationFields = Pick<
 export const MAX_APPLICATIONS = 50;
 export const MAX_LISTED = 1000;
 
-/** OAuth applications that users registered. */
+/** OAuth apps that users registered. */
 @Injectable()
 export class ApplicationsService {
   constructor(
@@ -43,7 +43,7 @@ export class ApplicationsService {
     return this.applications.findOneBy({ user_id, client_id });
   }
 
-  /** Returns the new client id; undefined: the user has MAX_APPLICATIONS already. */
+  /** Returns the new client ID, or undefined if the user already has MAX_APPLICATIONS. */
   make(user_id: number, fields: ApplicationFields): Promise<string | undefined> {
     return this.database.transaction(async (db) => {
       await lockUser(db, user_id);
@@ -58,12 +58,12 @@ export class ApplicationsService {
     return (await this.applications.update({ user_id, client_id }, fields)).affected === 1;
   }
 
-  /** Deletes an application with its grants, and revokes its tokens. */
+  /** Deletes an app with its grants, and revokes its tokens. */
   async delete(user_id: number, client_id: string): Promise<boolean> {
     const revoked = await this.database.transaction(async (db) => {
       const lock = { mode: 'pessimistic_write' } as const;
       if (!(await db.findOne(OauthApplication, { where: { user_id, client_id }, lock }))) return undefined;
-      // Issuing a token locks the grant first: no token can be issued from here on.
+      // Issuing a token locks the grant first, so no token can be issued from here on.
       await db.query('SELECT FROM oauth_grants WHERE client_id = $1 ORDER BY id FOR UPDATE', [client_id]);
       const keys = await this.keys.revokeIn(db, { grant_id: grantsTo(client_id) });
       await db.delete(OauthApplication, { client_id });
@@ -74,6 +74,6 @@ export class ApplicationsService {
   }
 }
 
-/** As a condition for `grant_id`: a grant to the application. */
+/** SQL condition for `grant_id`: a grant to the app. */
 export const grantsTo = (client_id: string) =>
   Raw((column) => `${column} IN (SELECT id FROM oauth_grants WHERE client_id = :client_id)`, { client_id });

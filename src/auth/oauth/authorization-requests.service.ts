@@ -21,7 +21,7 @@ const FIELDS = [
 export const CHALLENGE = /^[\w-]{43}$/;
 const MAX_STATE = 4000;
 
-/** A request for consent, with a redirect address that the application registered. */
+/** A request for consent, with a redirect URI that the app registered. */
 export interface Asked {
   application: OauthApplication;
   redirect_uri: string;
@@ -30,7 +30,7 @@ export interface Asked {
   scopes: string[];
 }
 
-/** An error that is redirected to the application. */
+/** An error that is redirected to the app. */
 export interface OAuthError {
   error: string;
   error_description: string;
@@ -43,7 +43,7 @@ export class AuthorizationRequests {
     private readonly settings: Settings,
   ) {}
 
-  /** Errors here are shown to the user: the redirect address is not verified yet. */
+  /** Errors here are shown to the user, because the redirect URI is not verified yet. */
   async read(form: Form): Promise<Asked> {
     const fields: Asked['fields'] = {};
     for (const name of FIELDS) {
@@ -59,7 +59,7 @@ export class AuthorizationRequests {
     return { application, redirect_uri, fields, scopes: listOfScopes(fields.scope, { lenient }) };
   }
 
-  /** The sources that a sign-in which returns to `path` may redirect to. */
+  /** The CSP sources to which a sign-in that returns to `path` may redirect. */
   async formTargets(path: string): Promise<string[]> {
     const url = new URL(path, 'http://here.invalid');
     if (url.pathname !== '/user/oauth') return [];
@@ -75,7 +75,7 @@ export class AuthorizationRequests {
 
 function redirectOf(application: OauthApplication, asked: string | undefined): string {
   const { redirect_uris } = application;
-  // With one registered address the parameter is optional.
+  // With one registered redirect URI the parameter is optional.
   const redirect_uri = asked ?? (redirect_uris.length === 1 ? redirect_uris[0] : undefined);
   if (redirect_uri === undefined)
     throw apiError(
@@ -87,7 +87,7 @@ function redirectOf(application: OauthApplication, asked: string | undefined): s
   return redirect_uri;
 }
 
-/** The error of a request, as in RFC 6749, section 4.1.2.1; undefined: none. */
+/** The error of a request according to RFC 6749, section 4.1.2.1, or undefined. */
 export function errorOf({ application, fields, scopes }: Asked): OAuthError | undefined {
   const rejected = (error: string, error_description: string): OAuthError => ({ error, error_description });
   if (fields.response_type === undefined) return rejected('invalid_request', 'response_type is missing');

@@ -4,7 +4,7 @@ import { invalidBasicClient } from './oauth-errors';
 
 const BASIC = /^basic +([A-Za-z0-9+/]+={0,2})$/i;
 
-/** Accepts the client id of a public client as the user of HTTP Basic, with an empty password. */
+/** Accepts the client ID of a public client as the user of HTTP Basic, with an empty password. */
 @Injectable()
 export class BasicClientGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {

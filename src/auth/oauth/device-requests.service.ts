@@ -10,7 +10,7 @@ import { OauthDeviceRequest } from './oauth-device-request.entity';
 import { invalidGrant } from './oauth-errors';
 import { hashOf, randomToken } from '../sealed';
 
-// Without vowels, which could spell words, and without letters that look like digits.
+// Without vowels, which could form words, and without letters that look like digits.
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
 /** Seconds. */
 export const LIFETIME = 600;
@@ -29,7 +29,7 @@ export type Poll =
 type PollRow = Pick<OauthDeviceRequest, 'scopes' | 'code_challenge' | 'interval_seconds' | 'grant_id'> &
   Record<'too_fast' | 'expired' | 'denied', boolean>;
 
-/** As a condition: undecided and not expired. */
+/** SQL condition: undecided and not expired. */
 const pending = (user_code: string) => ({
   user_code,
   denied_at: IsNull(),
@@ -136,7 +136,7 @@ export class DeviceRequestsService {
   }
 }
 
-/** Derived from the device code, so that it need not be stored. */
+/** Derived from the device code, so it isn't stored. */
 const codeFor = (device_code: string) => createHmac('sha256', device_code).update('code').digest('base64url');
 
 function newUserCode(): string {
@@ -144,7 +144,7 @@ function newUserCode(): string {
   return `${letters.slice(0, 4)}-${letters.slice(4)}`;
 }
 
-/** The code that a person typed, in any case, with or without the dash. */
+/** The code as a user typed it, in any case, with or without the dash. */
 export function userCodeOf(typed: string): string {
   const letters = typed.toUpperCase().replace(/[^A-Z]/g, '');
   return `${letters.slice(0, 4)}-${letters.slice(4)}`;

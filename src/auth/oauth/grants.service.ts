@@ -13,7 +13,7 @@ export type Consent = Pick<OauthGrant, 'scopes' | 'may_start_games' | 'implicit_
 /** A user's current consent to an application. */
 export type Grant = Consent & Pick<OauthGrant, 'id' | 'user_id' | 'client_id'>;
 
-/** A grant whose row is locked, with the scopes that its application has registered. */
+/** A grant whose row is locked, with the scopes that its app has registered. */
 export type LockedGrant = Grant & { registered: string[] };
 
 const COLUMNS = [
@@ -30,7 +30,7 @@ export interface ListedGrant extends Pick<OauthGrant, (typeof COLUMNS)[number]> 
   last_used_at: string | null;
 }
 
-// A page of them is made at once, on the event loop.
+// A page of grants is rendered in one go, on the event loop.
 export const MAX_LISTED = 500;
 
 @Injectable()
@@ -60,7 +60,7 @@ export class GrantsService {
     client_id: string,
     { scopes, may_start_games, implicit_allowed }: Consent,
   ): Promise<Grant> {
-    // SELECT: the application may have been deleted while the page was open.
+    // SELECT, because the app may have been deleted while the page was open.
     const [grant] = await db.query<Grant[]>(
       `INSERT INTO oauth_grants AS given (user_id, client_id, scopes, may_start_games, implicit_allowed)
        SELECT $1, client_id, $3, may_start_games AND $4, $5 FROM oauth_applications WHERE client_id = $2

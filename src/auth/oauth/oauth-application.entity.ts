@@ -19,15 +19,15 @@ export class OauthApplication {
   @Column('text', { array: true })
   redirect_uris: string[];
 
-  /** The scopes that the application may ask a user for. */
+  /** The scopes that the app may request. */
   @Column('text', { array: true })
   scopes: string[];
 
-  /** May receive a token in the redirect itself, as old clients do. */
+  /** May receive tokens in the redirect URI, like old clients. */
   @Column('boolean', { default: false })
   implicit_allowed: boolean;
 
-  /** May ask to make JWTs of its users for games. */
+  /** May request permission to issue JWTs of its users for games. */
   @Column('boolean', { default: false })
   may_start_games: boolean;
 

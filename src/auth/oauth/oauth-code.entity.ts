@@ -16,7 +16,7 @@ export class OauthCode {
   @Column('text', { array: true })
   scopes: string[];
 
-  /** The request's redirect_uri; null: it had none, or came from a device. */
+  /** The request's redirect_uri; null if it was omitted, or for a device. */
   @Column('text', { nullable: true })
   redirect_uri: string | null;
 
@@ -24,7 +24,7 @@ export class OauthCode {
   @Column('text', { nullable: true })
   code_challenge: string | null;
 
-  /** Shared by all tokens that come from this code. */
+  /** Shared by all tokens issued for this code. */
   @Column('uuid')
   family_id: string;
 

@@ -12,7 +12,7 @@ import { User } from '../accounts/user.entity';
 import { OauthApplication } from './oauth-application.entity';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
 
-/** What a user allows an application to do. */
+/** What a user allows an app to do. */
 @Entity('oauth_grants')
 @Check('oauth_grants_id_check', 'id BETWEEN 1 AND 9007199254740991')
 @Index('oauth_grants_live_key', ['user_id', 'client_id'], { unique: true, where: 'revoked_at IS NULL' })
@@ -31,11 +31,11 @@ export class OauthGrant {
   @Column('text', { array: true })
   scopes: string[];
 
-  /** The user allowed the application to make JWTs for games. */
+  /** The user allowed the app to issue JWTs for games. */
   @Column('boolean', { default: false })
   may_start_games: boolean;
 
-  /** The user allowed tokens in the redirect too, not only codes. */
+  /** The user allowed tokens in the redirect URI as well, not only codes. */
   @Column('boolean', { default: false })
   implicit_allowed: boolean;
 

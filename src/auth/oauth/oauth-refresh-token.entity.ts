@@ -29,7 +29,7 @@ export class OauthRefreshToken {
   @TimestampColumn()
   expires_at: string;
 
-  /** The expiry of all tokens that come from the same sign-in. */
+  /** The expiry of all tokens from the same sign-in. */
   @TimestampColumn({ default: () => "(now() + '180 days')" })
   family_ends_at: string;
 
@@ -39,7 +39,7 @@ export class OauthRefreshToken {
   @Column('bytea', { nullable: true })
   successor_hash: Buffer | null;
 
-  /** The tokens that replaced this one, encrypted under it, for a client that retries. */
+  /** The tokens that replaced this one, encrypted with it, for a client that retries. */
   @Column('bytea', { nullable: true })
   answer: Buffer | null;
 

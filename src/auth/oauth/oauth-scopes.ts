@@ -3,7 +3,7 @@ import { SCOPES, type Scope } from '../scopes';
 
 const isKnown = (scope: string) => Object.hasOwn(SCOPES, scope);
 
-/** What launchers and upload tools request, and the scopes that each stands for with LENIENT_CLIENTS. */
+/** Scopes that launchers and upload tools request, and the scopes that replace them with LENIENT_CLIENTS. */
 const STAND_INS: Record<string, string[]> = {
   itch: ['profile', 'collection', 'game:view'],
   wharf: ['game:view', 'profile:games'],
@@ -12,15 +12,18 @@ const STAND_INS: Record<string, string[]> = {
 const standingFor = (scope: string): string[] =>
   Object.hasOwn(STAND_INS, scope) ? STAND_INS[scope]! : [scope];
 
-/** The scopes of a space-separated list, sorted, without duplicates; `lenient` replaces stand-ins and drops unknown ones. */
+/**
+ * Parses a space-separated list into sorted, distinct scopes; `lenient` replaces the scopes above and drops unknown
+ * ones.
+ */
 export function listOfScopes(list: string | undefined, { lenient = false } = {}): string[] {
   const names = (list ?? '').split(' ').filter(Boolean);
   const scopes = [...new Set(lenient ? names.flatMap(standingFor) : names)].sort();
-  // A list of unknown scopes alone stays, and is an error.
+  // A list of only unknown scopes stays unchanged and is an error.
   return lenient && scopes.some(isKnown) ? scopes.filter(isKnown) : scopes;
 }
 
-/** The problem with the scopes that an application asks for; undefined: none. */
+/** The problem with the scopes that an app requests, or undefined. */
 export function problemOfScopes(asked: readonly string[], registered: readonly string[]): string | undefined {
   if (asked.length === 0) return 'scope is missing';
   if (!asked.every(isKnown)) return 'a requested scope does not exist';
@@ -29,7 +32,7 @@ export function problemOfScopes(asked: readonly string[], registered: readonly s
   return undefined;
 }
 
-/** The scopes that both lists cover. */
+/** The scopes included in both lists. */
 export const commonScopes = (some: readonly string[], others: readonly string[]): string[] =>
   [
     ...new Set([

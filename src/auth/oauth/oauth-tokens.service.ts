@@ -31,12 +31,12 @@ const VERIFIER = /^[\w.~-]{43,128}$/;
 /** S256 of RFC 7636. */
 const challengeOf = (verifier: string) => createHash('sha256').update(verifier).digest('base64url');
 
-/** The tokens that come from one sign-in. */
+/** The tokens from one sign-in. */
 interface Family {
   family_id: string;
   /** Absent: a new family. */
   family_ends_at?: string;
-  /** The scopes that its refresh tokens can give; absent: those of the access token. */
+  /** The scopes that its refresh tokens can grant; by default those of the access token. */
   refreshable?: string[];
 }
 
@@ -110,7 +110,7 @@ export class OauthTokensService {
     return this.tokensOrThrow(outcome);
   }
 
-  /** Under a locked grant: issues tokens for those scopes that the application still has registered. */
+  /** Under a locked grant: issues tokens with those scopes that the app still has registered. */
   private async issue(
     db: EntityManager,
     grant: LockedGrant,
@@ -146,8 +146,8 @@ export class OauthTokensService {
   }
 
   /**
-   * A refresh token is valid once. A second use means that it was stolen, so its family is revoked, except
-   * within RETRY_SECONDS: a retry gets the same response.
+   * A refresh token is single-use. A second use means that it was stolen, so its family is revoked, except within
+   * RETRY_SECONDS: a retry gets the same response.
    */
   async refresh(client_id: string, token: string, scope: string | undefined): Promise<TokensResponse> {
     const grant_id = await this.grantOf(token, client_id);
@@ -186,7 +186,7 @@ export class OauthTokensService {
     return outcome;
   }
 
-  /** Under a locked grant, so that no token is issued meanwhile. Returns the revoked keys. */
+  /** Under a locked grant, so that no token is issued at the same time. Returns the revoked keys. */
   private async revokeFamily(db: EntityManager, family_id: string): Promise<number[]> {
     const revoked = await this.keys.revokeIn(db, {
       id: Raw(

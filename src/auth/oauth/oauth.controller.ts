@@ -58,7 +58,7 @@ const OauthFails = (status: number, error: OauthErrorCode, ...others: string[]) 
     },
   });
 
-/** The client is a parameter or the user of HTTP Basic; errors have the form of RFC 6749. */
+/** The client ID is a parameter or the user of HTTP Basic; errors have the format of RFC 6749. */
 const ForClients = (summary: string) =>
   applyDecorators(
     Public(),
@@ -82,7 +82,7 @@ const ForClients = (summary: string) =>
     OauthFails(503, 'temporarily_unavailable'),
   );
 
-/** The OAuth endpoints that applications call directly. */
+/** The OAuth endpoints that apps call directly. */
 @ApiTags('OAuth')
 @UseFilters(OauthErrorFilter)
 @Controller()
@@ -98,7 +98,7 @@ export class OauthController {
   @Post('oauth/token')
   @ForClients('Exchange a code, a refresh token or a device code for an access token')
   @BodyOnly()
-  // For caches without Cache-Control.
+  // For caches that don't support Cache-Control.
   @Header('Pragma', 'no-cache')
   @ApiOkResponse({ type: TokensResponse })
   async token(@Req() req: Request, @Params() request: TokenRequest): Promise<TokensResponse> {
@@ -131,7 +131,7 @@ export class OauthController {
 
   @Post('oauth/device')
   @ForClients('Start signing in on a device without a browser')
-  // Each stores a row: this bounds the live requests of one IP address.
+  // Each request stores a row, so this bounds the active requests of one IP address.
   @Throttle({ default: { limit: 60, ttl: LIFETIME * 1000 } })
   @ApiOkResponse({ type: DeviceAuthorizationResponse })
   async device(
@@ -165,7 +165,7 @@ export class OauthController {
         'Retry-After': String(poll.interval),
       });
     if (poll.status !== 'approved') return poll as PollResponse;
-    // Without a verifier the code alone would be enough to get tokens.
+    // Without a verifier, the code would be enough to get tokens.
     if (poll.code_challenge === null) throw invalidRequest('without a code_challenge, use /oauth/token');
     return { status: 'approved', code: poll.code };
   }

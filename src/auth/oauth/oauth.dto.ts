@@ -56,7 +56,7 @@ export class DeviceAuthorizationRequest {
   client_id: string;
 
   @MaxCharacters(1000)
-  // Required, but the error of a missing scope is invalid_scope.
+  // Required, but the error for a missing scope is invalid_scope.
   @ApiProperty({ required: true })
   @Text('Scopes, separated by spaces', { required: false })
   scope?: string;

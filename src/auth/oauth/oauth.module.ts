@@ -39,7 +39,7 @@ const SERVICES = [
 })
 export class OauthModule {
   constructor(expired: ExpiredRows) {
-    // Kept for another day, to tell a replay from an unknown code.
+    // Kept for another day to distinguish a replay from an unknown code.
     expired.register('oauth_codes', 'code_hash', `expires_at < now() - interval '1 day'`);
     // Long enough for a device that was offline to learn that its code has expired.
     expired.register('oauth_device_requests', 'device_code_hash', `expires_at < now() - interval '1 hour'`);

@@ -4,7 +4,7 @@ import { queryText } from '../../platform/http/form';
 export const OUT_OF_BAND = 'urn:ietf:wg:oauth:2.0:oob';
 
 const LOOPBACK = /^http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)(?::\d{1,5})?(?=[/?]|$)/;
-// Other characters have a meaning in a Content-Security-Policy, which contains the host.
+// Other characters have a meaning in a Content-Security-Policy, which includes the host.
 const HOST = /^[a-z0-9._-]+(?::\d+)?$|^\[[0-9a-f:.]+\](?::\d+)?$/;
 const REVERSE_DOMAIN_SCHEME = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:/i;
 // Schemes that browsers handle themselves.
@@ -13,17 +13,17 @@ const BROWSER_SCHEMES =
 
 export const isLoopback = (uri: string) => LOOPBACK.test(uri);
 
-/** Whether no other program can receive requests at this address. */
+/** Whether no other program can receive requests at this URI. */
 export const isClaimed = (uri: string) => uri.startsWith('https://') || isLoopback(uri);
 
-/** Why an application cannot register this address; undefined: it can. */
+/** The reason why an app cannot register this URI, or undefined if it can. */
 export function problemOf(uri: string): string | undefined {
   return isSafe(uri) && (isClaimed(uri) || uri === OUT_OF_BAND || REVERSE_DOMAIN_SCHEME.test(uri))
     ? undefined
     : 'must begin with https://, with http://127.0.0.1 or http://[::1], or with a scheme of your own such as com.example.game:/, and have no fragment';
 }
 
-/** Whether a browser may be redirected there. Imported applications may have addresses that `problemOf` rejects. */
+/** Whether a browser may be redirected there. Imported apps may have URIs that `problemOf` rejects. */
 export function isSafe(uri: string): boolean {
   if (uri === OUT_OF_BAND) return true;
   if (!/^[\x21-\x7e]{1,2000}$/.test(uri) || /[#\\"<>*]/.test(uri)) return false;
@@ -39,7 +39,7 @@ export function isSafe(uri: string): boolean {
   return !BROWSER_SCHEMES.test(uri);
 }
 
-/** An exact match, but for the port of a loopback address (RFC 8252). */
+/** An exact match, except for the port of a loopback URI (RFC 8252). */
 export function isSameRedirect(registered: string, asked: string): boolean {
   if (registered === asked) return true;
   return isLoopback(registered) && isLoopback(asked) && withoutPort(registered) === withoutPort(asked);
@@ -47,7 +47,7 @@ export function isSameRedirect(registered: string, asked: string): boolean {
 
 const withoutPort = (uri: string) => uri.replace(/^(http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)):\d+/, '$1');
 
-/** Adds values to the query of the address, or as its fragment. */
+/** Adds values to the query of the URI, or as its fragment. */
 export function redirectWith(
   uri: string,
   part: 'query' | 'fragment',
@@ -58,7 +58,7 @@ export function redirectWith(
   return `${uri}${uri.includes('?') ? (/[?&]$/.test(uri) ? '' : '&') : '?'}${text}`;
 }
 
-/** The source of the address in a Content-Security-Policy, which cannot name IPv6 hosts. */
+/** The source of the URI in a Content-Security-Policy, which cannot contain IPv6 hosts. */
 export function policySource(uri: string): string | undefined {
   if (uri === OUT_OF_BAND) return undefined;
   const url = new URL(uri);
@@ -66,7 +66,7 @@ export function policySource(uri: string): string | undefined {
   return url.protocol === 'https:' || url.protocol === 'http:' ? url.origin : url.protocol;
 }
 
-/** The address as a person reads it. */
+/** The URI in a readable form. */
 export function placeOf(uri: string): string {
   if (uri === OUT_OF_BAND) return 'this page';
   if (isLoopback(uri)) return 'the program on this computer';

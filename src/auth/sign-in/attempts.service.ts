@@ -51,7 +51,7 @@ class Blocked extends Error {}
 
 type Subject = ReturnType<typeof inLockOrder>[number];
 
-/** Counts an attempt as a failure; false: attempts for the subject are blocked. */
+/** Counts an attempt as a failure; returns false if attempts for the subject are blocked. */
 async function count(db: EntityManager, { hash, free, longest_seconds }: Subject): Promise<boolean> {
   const rows: unknown[] = await db.query(COUNT, [hash, free, longest_seconds]);
   return rows.length > 0;
@@ -78,14 +78,17 @@ export class AttemptsService {
     }
   }
 
-  /** Checks an attempt in the transaction that counts it; only a failure stays counted. `seconds`: the wait; it isn't checked. */
+  /**
+   * Checks an attempt in the transaction that counts it; only a failure stays counted. If `seconds` is set, the client
+   * must wait and the attempt isn't checked.
+   */
   async guess<Found>(
     guess: Guess,
     find: (db: EntityManager) => Promise<Found | undefined>,
   ): Promise<{ found?: Found; seconds?: number }> {
     const [counted] = inLockOrder([guess]) as [Subject];
     const { subject, hash } = counted;
-    // Guesses at one subject wait for the same row lock: many of them would use up the connection pool.
+    // Attempts for one subject wait for the same row lock: many of them would use up the connection pool.
     if (this.running.has(subject)) return { seconds: 1 };
     this.running.add(subject);
     try {
@@ -100,7 +103,7 @@ export class AttemptsService {
     }
   }
 
-  /** After a success: deletes the failures of `forgotten`, and uncounts this attempt for the others. */
+  /** After a success: deletes the failures of `forgotten`, and no longer counts this attempt for the others. */
   async succeeded(forgotten: Guess, ...others: Guess[]): Promise<void> {
     await this.retrying(async (db) => {
       for (const { hash, subject } of inLockOrder([forgotten, ...others]))
@@ -119,7 +122,7 @@ export class AttemptsService {
     });
   }
 
-  /** Uncounts an attempt that could not be checked. */
+  /** Removes the count of an attempt that could not be checked. */
   async cancel(...guesses: Guess[]): Promise<void> {
     await this.retrying(async (db) => {
       for (const { hash } of inLockOrder(guesses)) await uncount(db, hash);

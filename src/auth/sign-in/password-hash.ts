@@ -18,7 +18,7 @@ const ARGON2 =
 const MAX_BCRYPT_COST = 14;
 const MAX_ARGON2 = { memory: 102_400, passes: 10, lanes: 16 };
 
-/** Why a password hash from another system can't be used; undefined: it can. */
+/** The reason why a password hash from another system can't be used, or undefined. */
 export function problemOfHash(hash: string): string | undefined {
   const [, rounds] = BCRYPT.exec(hash) ?? [];
   const [, memory, passes, lanes] = ARGON2.exec(hash) ?? [];
@@ -40,18 +40,18 @@ export const hashPassword = async (password: string, cost = new PasswordCost()):
 
 export const verifyPassword = async (passwordHash: string, password: string): Promise<boolean> =>
   passwordHash.startsWith('$2')
-    ? // The letter of PHP's hashes, which are the same otherwise, is unknown to the library.
+    ? // The library doesn't know the version letter of PHP's hashes, which are otherwise identical.
       (await bcrypt()).compare(password, passwordHash.replace('$2y', '$2b'))
     : (await argon2()).verify(passwordHash, password);
 
 const prefixOf = ({ memoryCost, timeCost, parallelism }: PasswordCost) =>
   `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$`;
 
-/** Whether a new hash of the password would have another algorithm or cost, as that of another system may. */
+/** Whether a new hash of the password would have another algorithm or cost, for example after an import. */
 export const isOutdated = (passwordHash: string, cost: PasswordCost) =>
   !passwordHash.startsWith(prefixOf(cost));
 
-/** Takes as long to verify as any other hash; no password matches it. */
+/** Takes as long to verify as any other hash, but matches no password. */
 export function decoyHash(cost: PasswordCost): string {
   const random = (bytes: number) => randomBytes(bytes).toString('base64').replaceAll('=', '');
   return `${prefixOf(cost)}${random(16)}$${random(32)}`;

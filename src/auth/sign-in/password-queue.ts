@@ -4,7 +4,9 @@ import { serviceUnavailable } from '../../platform/http/api-error';
 import { Semaphore } from '../../platform/lifecycle/semaphore';
 import { decoyHash, hashPassword, isOutdated, PasswordCost, verifyPassword } from './password-hash';
 
-/** Verifies passwords, two at a time, since each takes 19 MB and a core. When the queue is full, the response is 503. */
+/**
+ * Verifies passwords, two at a time, because each takes 19 MB and a core. When the queue is full, the response is 503.
+ */
 @Injectable()
 export class PasswordQueue {
   private readonly turns: Semaphore;
@@ -19,8 +21,8 @@ export class PasswordQueue {
   }
 
   /**
-   * Takes the same time for an unknown account, an account without a password and a wrong password. An imported hash of another
-   * system takes its own time until it is renewed.
+   * Takes the same time for an unknown account, an account without a password and a wrong password. An imported hash of
+   * another system takes its own time until it is replaced.
    */
   async matches(passwordHash: string | null | undefined, password: string): Promise<boolean> {
     const verify = () => verifyPassword(passwordHash ?? this.decoy, password);
@@ -28,7 +30,7 @@ export class PasswordQueue {
     return matches && typeof passwordHash === 'string';
   }
 
-  /** A hash to store instead of this one, which has another algorithm or cost; undefined: it is up to date. */
+  /** A hash to store instead of this one, whose algorithm or cost differs, or undefined if it is up to date. */
   async renewed(passwordHash: string, password: string): Promise<string | undefined> {
     if (!isOutdated(passwordHash, this.cost)) return undefined;
     return this.turns.run(() => hashPassword(password, this.cost), serviceUnavailable);

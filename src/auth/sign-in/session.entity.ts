@@ -22,7 +22,7 @@ export class Session {
   @TimestampColumn()
   expires_at: string;
 
-  /** Shown once by the next page; encrypted under the session's token, which is not stored. */
+  /** Shown once by the next page; encrypted with the session's token, which is not stored. */
   @Column('bytea', { nullable: true })
   notice: Buffer | null;
 

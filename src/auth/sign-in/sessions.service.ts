@@ -11,11 +11,11 @@ import { Session } from './session.entity';
 const USER_COLUMNS = ['id', 'username', 'display_name'] as const satisfies (keyof User)[];
 
 export interface SignedInUser extends Pick<User, (typeof USER_COLUMNS)[number]> {
-  /** There are games that the user can edit. */
+  /** Whether the user can edit any games. */
   sells: boolean;
 }
 
-/** What the next page shows once. */
+/** A message that the next page shows once. */
 export interface Notice {
   /** The result of a form. */
   done?: string;
@@ -25,7 +25,7 @@ export interface Notice {
   path?: string;
   /** The new signing secret of a webhook. */
   secret?: string;
-  /** A token or code, and the application that it is for. */
+  /** A token or code, and the app that it is for. */
   text?: string;
   kind?: 'token' | 'code';
   application?: string;
@@ -33,7 +33,7 @@ export interface Notice {
 
 const SELLS = `EXISTS (SELECT FROM games g WHERE g.user_id = u.id) OR EXISTS (SELECT FROM game_admins a WHERE a.user_id = u.id)`;
 
-// Raw SQL for the lock: of two pages at the same time one shows the notice.
+// Raw SQL for the lock: of two concurrent pages, one shows the notice.
 const TAKE_NOTICE = statement<{ notice: Buffer }>(
   'take_notice',
   `UPDATE sessions s SET notice = NULL FROM (SELECT token_hash, notice FROM sessions WHERE token_hash = $1 FOR UPDATE) old
@@ -49,7 +49,7 @@ export class SessionsService {
     private readonly settings: Settings,
   ) {}
 
-  /** The user who is signed in; with `username`, only if it is that user. */
+  /** The signed-in user; with `username`, only if it is that user. */
   async userOf(token: string, username?: string): Promise<SignedInUser | undefined> {
     const token_hash = hashOf(token);
     const session = this.sessions

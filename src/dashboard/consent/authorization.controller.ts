@@ -33,7 +33,7 @@ import { CurrentVisitor, isSignedIn, type SignedInVisitor, Visitor } from '../la
 
 const PATH = '/user/oauth';
 
-/** The authorization endpoint: asks the user for consent, and redirects to the application. */
+/** The authorization endpoint: asks the user for consent, and redirects to the app. */
 @Pages()
 @Controller('user/oauth')
 export class AuthorizationController {
@@ -53,7 +53,7 @@ export class AuthorizationController {
   @Public()
   async ask(@Req() req: Request, @PageQuery() query: Form, @CurrentVisitor() visitor: Visitor) {
     const asked = await this.requests.read(query);
-    // Only a signed-in user is redirected to an application, even with an error.
+    // Only a signed-in user is redirected to an app, even with an error.
     if (!isSignedIn(visitor)) throw new SignInRequired(req.originalUrl);
     const error = errorOf(asked);
     const grant = await this.grants.grantTo(visitor.user.id, asked.application.client_id);
@@ -84,14 +84,17 @@ export class AuthorizationController {
     });
   }
 
-  /** Shows the token or code of an application without a redirect address, to be copied. */
+  /** Shows the token or code of an app without a redirect URI, to be copied. */
   @Get('result')
   @SignedIn()
   async result(@CurrentVisitor() visitor: Visitor) {
     return this.layout.show(visitor, resultPage(await this.sessions.takeNotice(visitor.token)));
   }
 
-  /** `consent` is what the user agreed to on the page, beside the scopes; absent: an earlier consent is used. */
+  /**
+   * `consent` is what the user agreed to on the page in addition to the scopes; if undefined, an earlier consent is
+   * used.
+   */
   private async allow(
     visitor: SignedInVisitor,
     { application, fields, scopes, redirect_uri }: Asked,
@@ -127,7 +130,7 @@ export class AuthorizationController {
     );
   }
 
-  /** Redirects errors only to applications that the user has granted something: any other could be an open redirect. */
+  /** Redirects errors only to apps that the user has granted something: any other could be an open redirect. */
   private showError(visitor: Visitor, asked: Asked, error: OAuthError, grant: Grant | undefined) {
     const { application, redirect_uri } = asked;
     const back = redirect_uri === OUT_OF_BAND ? undefined : this.withError(asked, error);
@@ -164,7 +167,7 @@ export class AuthorizationController {
   }
 }
 
-/** Whether an earlier consent covers the request. */
+/** Whether an earlier consent includes the request. */
 const isRemembered = ({ application, redirect_uri, scopes, fields }: Asked, grant: Grant): boolean =>
   isClaimed(redirect_uri) &&
   scopes.every((scope) => covers(grant.scopes, scope)) &&

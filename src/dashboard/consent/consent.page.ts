@@ -7,7 +7,7 @@ import type { Grant } from '../../auth/oauth/grants.service';
 
 interface Asking {
   name: string;
-  /** The username of the application's owner. */
+  /** The username of the app's owner. */
   owner: string;
   scopes: string[];
   may_start_games: boolean;

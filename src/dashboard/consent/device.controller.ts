@@ -15,7 +15,7 @@ import { FormFields, PageQuery, Pages } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor, Visitor } from '../layout/visitor';
 import { decidedPage, deviceConsentPage, entryPage, type EntryResult } from './device.page';
 
-/** The page on which a user enters the code that a device shows. */
+/** The page on which a user enters the code shown by a device. */
 @Pages()
 @Controller('user/oauth/device')
 export class DeviceController {

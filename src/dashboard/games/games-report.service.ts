@@ -26,11 +26,11 @@ const COLUMNS = [
 export interface GameReport extends Pick<Game, (typeof COLUMNS)[number]> {
   /** At most MAX_UPLOADS. */
   uploads: number;
-  /** The newest completed build of each channel, of one channel more than MAX_CHANNELS; null: there are none. */
+  /** The newest completed build of each channel, for one channel more than MAX_CHANNELS; null without builds. */
   builds: Pick<Build, 'channel_name' | 'user_version' | 'created_at'>[] | null;
 }
 
-// Reads one index entry for each channel, however many builds it has.
+// Reads one index entry per channel, however many builds it has.
 const CHANNELS = `
   WITH RECURSIVE channels AS (
     SELECT min(channel_name) AS name FROM builds WHERE game_id = g.id
@@ -39,7 +39,7 @@ const CHANNELS = `
     FROM channels c WHERE c.name IS NOT NULL)
   SELECT name FROM channels WHERE name IS NOT NULL LIMIT ${MAX_CHANNELS + 1}`;
 
-/** The games that $1 can edit, newest first, from the page that begins at $2. */
+/** The games that $1 can edit, newest first, in a page starting at $2. */
 const PAGE = `(
   SELECT id FROM (
     SELECT id, created_at FROM games WHERE user_id = $1
@@ -64,7 +64,7 @@ export const GAMES_PAGE = longRead<GameReport>(
 export interface KeysReport extends Pick<Game, 'id' | 'title'> {
   /** Keys without a purchase, at most MAX_COUNTED_KEYS. */
   created: number;
-  /** Those of them that belong to no account, so that any player can redeem them, at most MAX_COUNTED_KEYS. */
+  /** Those of them without an account, which any player can redeem, at most MAX_COUNTED_KEYS. */
   unclaimed: number;
 }
 
@@ -79,12 +79,12 @@ export const KEYS_PAGE = longRead<KeysReport>(
    FROM ${PAGE} ORDER BY g.created_at DESC, g.id DESC`,
 );
 
-/** What a seller sees of their games. */
+/** A seller's view of their games. */
 @Injectable()
 export class GamesReportService {
   constructor(private readonly database: Database) {}
 
-  /** Newest first, one game more than fits on the page if there is a next page. */
+  /** Newest first; one game more than fits on the page if there is a next page. */
   page(user_id: number, page: number): Promise<GameReport[]> {
     return this.database.rows(GAMES_PAGE, [user_id, (page - 1) * GAMES_ON_A_PAGE]);
   }

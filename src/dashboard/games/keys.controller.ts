@@ -14,7 +14,7 @@ import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { type Cell, CsvResponse } from '../sales/csv';
 import { KEYS_ON_A_PAGE, type KeysDraft, keysPage, keysPath, NO_KEYS, revokePage } from './keys.page';
 
-/** The download keys of a game that came without a purchase, for users who can edit the game. */
+/** The download keys of a game without a purchase, for users who can edit the game. */
 @Pages()
 @Controller('user/settings/games/:game_id')
 export class GameKeysController {
@@ -113,7 +113,7 @@ export class GameKeysController {
 
 const draftOf = (form: Form): KeysDraft => ({
   count: form.text('count')?.trim() ?? '',
-  // As a browser sends what was pasted into a field of one line.
+  // Line breaks become spaces, as browsers convert text pasted into a single-line field.
   label: (form.text('label') ?? '').replace(/\p{Cc}+/gu, ' ').trim(),
   problems: {},
 });

@@ -45,7 +45,7 @@ interface Listed {
   notice?: string;
 }
 
-/** The games of a seller with the numbers of their keys. */
+/** The games of a seller with their numbers of keys. */
 export function gamesWithKeysPage(rows: KeysReport[], page: number): Page {
   const games = rows.slice(0, GAMES_ON_A_PAGE);
   return {
@@ -133,7 +133,7 @@ export const revokePage = (visitor: SignedInVisitor, game_id: number, title: str
     back: keysPath(game_id),
   });
 
-/** The keys of one request, to be copied at once. */
+/** The keys of one request, for copying. */
 const batchOf = (keys: ListedKey[]): Html => {
   const label = keys.length === 1 ? 'New key' : `${keys.length} new keys`;
   const lines = keys.map(({ key }) => key).toReversed();

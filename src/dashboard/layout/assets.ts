@@ -44,10 +44,10 @@ const TYPES: Record<string, string> = {
 
 const ASSET_FOLDER = join(__dirname, 'assets');
 
-/** Covers of the demo store. Its games have their URLs, so these have no hash. */
+/** Covers of the demo store. Its games contain their URLs, so these have no hash. */
 export const DEMO_COVERS = Array.from({ length: 9 }, (_, i) => `/assets/cover-${i + 1}.svg`);
 
-/** Styles, scripts and images of the pages. A hash in each name lets browsers cache them for ever. */
+/** Styles, scripts and images of the pages. A hash in each name lets browsers cache them indefinitely. */
 @Injectable()
 export class Assets {
   private readonly byPath = new Map<string, Asset>();

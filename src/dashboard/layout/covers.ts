@@ -26,7 +26,7 @@ export class Covers {
     >`;
   }
 
-  /** A path if this service has the image: browsers may use another name for it than the one it was stored with. */
+  /** A path if this service has the image: browsers may use another host name than the stored one. */
   private sourceOf(cover_url: string): string | undefined {
     const own = `${this.own.url}/`;
     if (cover_url.startsWith(own)) return cover_url.slice(own.length - 1);

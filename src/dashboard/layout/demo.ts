@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 
-/** What is shown of the demo store: a developer's account and key, and a game with a buyer and a build. */
+/** The demo data on the pages: a developer's account and key, and a game with a buyer and a build. */
 export interface DemoAccess {
   api_key: string;
   username: string;
-  /** Absent: the developer's password was changed. */
+  /** Undefined if the developer's password was changed. */
   password?: string;
   game_id: number;
   slug: string;
@@ -14,7 +14,7 @@ export interface DemoAccess {
   upload_id: number | null;
 }
 
-/** Set where this process serves the demo store. */
+/** Set if this process serves the demo store. */
 @Injectable()
 export class Demo {
   access: DemoAccess | undefined;

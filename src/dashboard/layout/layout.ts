@@ -11,16 +11,16 @@ export interface Page {
   title: string;
   main: Html;
   status?: number;
-  /** The address that the navigation shows as the current one. */
+  /** The path that the navigation shows as the current one. */
   section?: string;
-  /** What the search in the header was for. */
+  /** The search term in the header. */
   search?: string;
   /** Other origins that a form of this page may redirect to: browsers apply form-action to redirects too. */
   formTargets?: string[];
-  /** A narrow page; it has navigation only where it belongs to a section. */
+  /** A narrow page; it has navigation only if it belongs to a section. */
   single?: boolean;
   headers?: Record<string, string>;
-  /** Beside those of every page. */
+  /** In addition to those of every page. */
   styles?: Asset[];
   scripts?: Asset[];
   /** Whether scripts of the page send requests to this service. */
@@ -75,7 +75,7 @@ const ACCOUNT: readonly Section[] = [
   ['/user/settings/data', 'Your data'],
 ];
 
-/** The frame of every page: name, navigation and Content-Security-Policy. */
+/** The layout of every page: name, navigation and Content-Security-Policy. */
 @Injectable()
 export class Layout {
   constructor(

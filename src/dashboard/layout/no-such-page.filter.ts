@@ -10,10 +10,13 @@ import { wantsPage } from './wants-page';
 
 const LEGACY = /^\/api(\/|$)/i;
 const FILES = /^\/files\//i;
-// Without a second slash at the start, which browsers would take for another host.
+// Without a second leading slash, which browsers would interpret as another host.
 const WITH_SLASH = /^(\/[\w-]+)+\/$/;
 
-/** Shows browsers an HTML page for an unknown path or an expired download link. Other clients get JSON, and so does the legacy API. */
+/**
+ * Shows browsers an HTML page for an unknown path or an expired download link. Other clients, and the legacy API, get
+ * JSON.
+ */
 @Catch(NotFoundException, ApiError)
 export class NoSuchPageFilter implements ExceptionFilter {
   private readonly pages: PageErrorFilter;

@@ -18,7 +18,7 @@ const TITLES: Record<number, string> = {
   503: 'Temporarily unavailable',
 };
 
-/** Shows errors as a page to browsers, and as JSON to programs. */
+/** Shows errors as a page to browsers, and as JSON to API clients. */
 @Catch()
 export class PageErrorFilter implements ExceptionFilter {
   constructor(

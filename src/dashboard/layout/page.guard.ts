@@ -11,7 +11,7 @@ import { wantsPage } from './wants-page';
 
 export const FOR_BROWSERS = 'gamewharf:for-browsers';
 
-/** Identifies the visitor of a page, checks the token of a form, and requires a session where the page needs one. */
+/** Identifies the visitor of a page, checks the token of a form, and requires a session if the page needs one. */
 @Injectable()
 export class PageGuard implements CanActivate {
   constructor(
@@ -42,7 +42,7 @@ export class PageGuard implements CanActivate {
       );
   }
 
-  /** For browsers that send neither header the token is the only protection. */
+  /** If a browser sends neither header, the token is the only protection. */
   private isSameSite(req: Request): boolean {
     const site = req.headers['sec-fetch-site'];
     if (site !== undefined) return site === 'same-origin';

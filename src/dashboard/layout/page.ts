@@ -14,10 +14,10 @@ import { PageErrorFilter } from './page-error.filter';
 import { FOR_BROWSERS, PageGuard } from './page.guard';
 import { idOf } from './parts';
 
-/** On a handler that does not exist for programs, which expect another endpoint at its path. */
+/** On a handler that doesn't exist for API clients, which expect another endpoint at its path. */
 export const ForBrowsers = () => SetMetadata(FOR_BROWSERS, true);
 
-/** On a controller of pages: sessions in place of credentials, form tokens, errors as pages. */
+/** On a controller of pages: sessions instead of credentials, form tokens, and errors as pages. */
 export const Pages = () =>
   applyDecorators(
     SetMetadata(PAGES, true),

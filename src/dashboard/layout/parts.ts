@@ -32,7 +32,7 @@ export const alert = (problem: string): Html => html`<p class="alert" role="aler
 export const done = (text: string | undefined): Html =>
   html`${text !== undefined && html`<p class="done" role="status">${text}</p>`}`;
 
-/** The name of a column of texts, of numbers, or of buttons, whose name is for screen readers. */
+/** The header of a column of text, numbers, or buttons; the latter is for screen readers only. */
 type Column = string | { numbers: string } | { buttons: string };
 
 function heading(column: Column): Html {
@@ -42,7 +42,7 @@ function heading(column: Column): Html {
     : html`<th scope="col"><span class="hidden">${column.buttons}</span></th> `;
 }
 
-/** A table, which its style `cards` shows as cards on a phone. */
+/** A table, which the style `cards` shows as cards on a phone. */
 export const table = (caption: string, columns: Column[], rows: Html[], style = 'cards'): Html =>
   html`<table ${style && html` class="${style}"`}>
     <caption class="hidden">
@@ -82,7 +82,7 @@ export const facts = (values: Record<string, Part>, style = 'facts'): Html =>
     )}
   </dl>`;
 
-/** Links to other pages of a list, by their words; one without an address is left out. */
+/** Links to other pages of a list, by their text; those without a URL are omitted. */
 export function pageLinks(links: Record<string, string | false>): Html {
   const given = Object.entries(links).filter(([, href]) => href !== false);
   const nav = html`<nav class="buttons" aria-label="Pages">
@@ -103,11 +103,11 @@ export const numberedPages = (
     [after!]: isMore && withQuery(path, { page: String(page + 1) }),
   });
 
-/** `1,000+` at the number at which counting stops. */
+/** `1,000+` for the number at which counting stops. */
 export const countOf = (value: number, most?: number): string =>
   `${value.toLocaleString('en-US')}${value === most ? '+' : ''}`;
 
-/** A page that asks for confirmation; `back` is the address of its other choice. */
+/** A page that asks for confirmation; `back` is the URL of its other choice. */
 export const confirmation = (
   visitor: Visitor,
   {
@@ -157,7 +157,7 @@ export function pageOf(text: string | undefined): number {
   return typeof page === 'number' && page >= 1 ? Math.min(page, LAST_PAGE) : 1;
 }
 
-/** The permissions of an app, in words. Permissions that `before` lacks are tagged as new. */
+/** The permissions of an app, in words. Those that `before` lacks are tagged as new. */
 export const permissionList = (
   { scopes, may_start_games }: Pick<Consent, 'scopes' | 'may_start_games'>,
   before?: Pick<Consent, 'scopes' | 'may_start_games'>,

@@ -1,4 +1,4 @@
-/** Thrown where a page needs a session: redirects to the sign-in page, and from there back. */
+/** Thrown if a page needs a session: redirects to the sign-in page, and from there back. */
 export class SignInRequired extends Error {
   constructor(readonly return_to?: string) {
     super('sign-in required');

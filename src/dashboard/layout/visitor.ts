@@ -13,7 +13,7 @@ export class Visitor {
     private readonly setCookie: () => void = () => undefined,
   ) {}
 
-  /** Who did something, for an audit event. */
+  /** The actor of an audit event. */
   get by() {
     return { request_id: this.request_id, user_id: this.user?.id };
   }

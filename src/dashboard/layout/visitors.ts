@@ -43,7 +43,7 @@ export class Visitors {
     return user ? new Visitor(req.id, token, user) : this.stranger(token, res);
   }
 
-  /** Each sign-in gets a new cookie, so that a planted one is never signed in. */
+  /** Each sign-in gets a new cookie, so that a planted one never becomes a signed-in one. */
   async signIn(user_id: number, previous: Visitor, res: Response): Promise<void> {
     const token = await this.sessions.start(user_id);
     if (res.writableEnded) {

@@ -88,5 +88,5 @@ export class LibraryController {
   }
 }
 
-/** The key in what was entered: a download page's URL ends with it. */
+/** The key in the entered text: a download page's URL ends with it. */
 const keyIn = (text: string) => text.trim().replace(/^https?:\/\/\S*\//, '');

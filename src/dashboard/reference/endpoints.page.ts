@@ -115,7 +115,7 @@ function endpoint({ method, path, operation }: Route, schemas: Schemas): Html {
   </details>`;
 }
 
-/** Scrolls by keyboard where it does not fit. */
+/** Can be scrolled by keyboard if it does not fit. */
 const table = (label: string, first: string, rows: Html[]): Html =>
   html`<div class="scroll" role="region" tabindex="0" aria-label="${label}">
     <table>

@@ -1,4 +1,4 @@
-/** What the reference page reads of an OpenAPI document. */
+/** The parts of an OpenAPI document that the reference page reads. */
 export interface Schema {
   $ref?: string;
   type?: string | string[];
@@ -75,7 +75,7 @@ export function exampleOf(parameter: Parameter): string {
   return example === undefined ? '' : typeof example === 'string' ? example : JSON.stringify(example);
 }
 
-/** The names of one parameter that a request cannot do without, or of several of which it needs one. */
+/** The names of one required parameter, or of several of which one is required. */
 export function neededOf({ description = '' }: Operation, parameters: Parameter[]): string[] {
   const [, choices] = /(?:Exactly|At least) one of ([\w, ]+) is required/.exec(description) ?? [];
   const required = parameters.filter((one) => one.required).map(({ name }) => name);

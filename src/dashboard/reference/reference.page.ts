@@ -13,7 +13,7 @@ interface Reference {
   withoutScript: Html;
 }
 
-/** The frame of the API reference. */
+/** The layout of the API reference. */
 export const referencePage = ({ title, lead, credential, source, base, withoutScript }: Reference): Html =>
   html`<h1>${title}</h1>
     <p class="lead">${lead}</p>

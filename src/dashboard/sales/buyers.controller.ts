@@ -17,7 +17,7 @@ import { SalesReportService } from './sales-report.service';
 
 const ON_A_PAGE = 50;
 
-/** Who bought a game, for those who can edit it. */
+/** The buyers of a game, for users who can edit it. */
 @Pages()
 @Controller('user/settings/games/:game_id')
 export class BuyersController {

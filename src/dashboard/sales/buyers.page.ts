@@ -11,7 +11,7 @@ interface Buyers {
   title: string;
   sales: ListedSale[];
   isFirstPage: boolean;
-  /** Where the next page begins. */
+  /** The start of the next page. */
   next: string | undefined;
 }
 

@@ -34,8 +34,8 @@ function scaleOf(values: number[], { top, height }: typeof REVENUE, smallestStep
 }
 
 /**
- * Two rows of bars over the same time: the revenue, and the number of sales. Positions across are percentages, so that letters
- * keep their size on a phone. A column that is pointed at or focused shows its figures above the bars.
+ * Two rows of bars over the same period: the revenue, and the number of sales. Horizontal positions are percentages, so
+ * that text keeps its size on a phone. A hovered or focused column shows its values above the bars.
  */
 export function chart(columns: Column[], currency: string, label: string): Html {
   const revenue = scaleOf(
@@ -82,7 +82,7 @@ function bars(
   const [x, width] = [percent((i + gap) / count), percent((1 - 2 * gap) / count)];
   const words = `${name}: ${formatMoney(amount, currency)}, ${salesOf(purchases)}`;
   const bar = (kind: string, value: number, { yOf }: Scale) => {
-    // However small, a bar is visible.
+    // The minimum height keeps a bar visible.
     const height = Math.max(yOf(0) - yOf(value), 1.5);
     return (
       value > 0 &&
@@ -113,7 +113,7 @@ function labels(columns: Column[]): Html[] {
   const step = Math.ceil(columns.length / LABELS);
   const first = Math.floor(((columns.length - 1) % step) / 2);
   const labelled = columns.map((column, i) => ({ ...column, i })).filter(({ i }) => i % step === first);
-  // On a phone every second label fits: of five the second and the fourth, which are the farthest from both ends.
+  // On a phone only every second label fits: of five, the second and the fourth, which are the farthest from both ends.
   const wide = labelled.length > 3 ? 0 : 1;
   return labelled.map(
     ({ short, i }, n) =>
@@ -123,7 +123,7 @@ function labels(columns: Column[]): Html[] {
   );
 }
 
-/** A bar as long as the value's share of the largest one. The figure is beside it. */
+/** A bar whose length is the value's share of the largest one. The value is next to it. */
 export const shareBar = (value: number, largest: number): Html =>
   html`<svg class="share" width="100%" height="6" aria-hidden="true">
     <rect width="${percent(largest > 0 ? value / largest : 0)}" height="6" rx="3" />

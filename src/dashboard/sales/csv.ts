@@ -5,13 +5,16 @@ import type { Dates } from './period';
 
 export type Cell = string | number | boolean | null;
 
-// Spreadsheets read such a text as a formula, some also with the wide forms of the signs. Where the list separator is a semicolon,
-// a cell also begins after each one, and its leading quotes are not part of its text.
+// Spreadsheets interpret such a text as a formula, some also with the full-width forms of the signs. If the list
+// separator is a semicolon, a cell also begins after each one, and its leading quotes are not part of its text.
 const FORMULA = /(^|;)(?=[\s"]*[=+\-@＝＋－＠])/g;
 const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
 const NEEDS_QUOTES = /[",;]/;
 
-/** A cell in the format of RFC 4180. An apostrophe keeps a text from being a formula; control characters become spaces. */
+/**
+ * A cell in the format of RFC 4180. An apostrophe prevents a text from being a formula; control characters become
+ * spaces.
+ */
 function cellOf(value: Cell): string {
   if (value === null) return '';
   if (typeof value !== 'string') return String(value);
@@ -23,10 +26,10 @@ const MAX_TITLE = 60;
 
 const lineOf = (cells: Cell[]) => `${cells.map(cellOf).join(',')}\r\n`;
 
-// Without it spreadsheets take UTF-8 for something else.
+// Without the byte order mark, spreadsheets don't recognize UTF-8.
 const BYTE_ORDER_MARK = '\ufeff';
 
-/** `sales-bright-harbor-2026-01-01-to-2026-01-31.csv`: a file is named by what it has, its game and its dates. */
+/** `sales-bright-harbor-2026-01-01-to-2026-01-31.csv`: named by content, game and dates. */
 export function csvName(what: string, game?: { id: number; title: string }, dates?: Dates): string {
   const words = game?.title
     .toLowerCase()
@@ -38,7 +41,7 @@ export function csvName(what: string, game?: { id: number; title: string }, date
   return `${[what, title, dates && `${dates.from}-to-${dates.to}`].filter(Boolean).join('-')}.csv`;
 }
 
-/** A table for a spreadsheet, sent slice by slice, each when the client has read the one before. */
+/** A table for a spreadsheet, sent in slices, each after the client has read the previous one. */
 export class CsvResponse<Row> extends WebResponse {
   constructor(
     private readonly lists: LongLists,

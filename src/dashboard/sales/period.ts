@@ -3,7 +3,7 @@ import { MONTHS } from '../layout/parts';
 export const UNITS = { day: 'Day', week: 'Week', month: 'Month' } as const;
 export type Unit = keyof typeof UNITS;
 
-/** A range of months begins on the first of a month, and this month is its last one. */
+/** A range of months begins on the first of a month and ends with the current one. */
 export const RANGES: Readonly<Record<string, { name: string; days?: number; months?: number }>> = {
   '30d': { name: 'Last 30 days', days: 30 },
   '90d': { name: 'Last 90 days', days: 90 },
@@ -30,13 +30,13 @@ export interface Period extends Dates {
   /** A name of RANGES. */
   range: string;
   unit: Unit;
-  /** Those that give few enough columns. */
+  /** The units that produce few enough columns. */
   units: Unit[];
-  /** What is summed: a period of whole months is a few months instead of many days. */
+  /** The source of the sums: for whole months a few monthly totals instead of many daily ones. */
   summed: 'day' | 'month';
-  /** As many days, right before. All time has none. */
+  /** The same number of days, immediately before. All time has none. */
   previous?: Dates;
-  /** Why the dates in the URL can't be shown. The period is then the default one. */
+  /** The reason why the dates in the URL can't be shown. The period is then the default one. */
   problem?: string;
 }
 
@@ -84,7 +84,7 @@ function complete(range: string, by: string | undefined, today: string, dates: D
 
 export const daysIn = ({ from, to }: Dates) => (Date.parse(to) - Date.parse(from)) / DAY + 1;
 
-/** The first days of the columns from one day to another. The first column may begin before that day. */
+/** The first days of the columns between two days. The first column may begin before the first day. */
 export function columnsOf({ unit, to }: Period, from: string): string[] {
   const columns: string[] = [];
   for (let at = startOf(from, unit); at <= to; at = after(at, unit)) columns.push(at);
@@ -123,7 +123,7 @@ export function nameOf(first: string, unit: Unit): string {
   return `${unit === 'week' ? 'Week of ' : ''}${Number(day)} ${name}`;
 }
 
-/** For the axis: `12 Mar`, or `12 Mar 2026` and `Mar 2026` where the axis has several years. */
+/** For the axis: `12 Mar`, or with several years `12 Mar 2026` and `Mar 2026`. */
 export function shortNameOf(first: string, { unit, from, to }: Period): string {
   const name = nameOf(first, unit).replace('Week of ', '');
   return unit === 'month' || from.slice(0, 4) !== to.slice(0, 4) ? name : name.slice(0, -5);

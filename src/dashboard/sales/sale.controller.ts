@@ -16,7 +16,7 @@ import { SALES_PATH } from './sales.page';
 
 const MAX_TERM = 320;
 
-/** One sale and its buyer, for sellers who can edit a game of it, and the search for sales. */
+/** One sale and its buyer, for sellers who can edit one of its games, and the search for sales. */
 @Pages()
 @Controller('user/settings/sales')
 export class SaleController {
@@ -63,7 +63,7 @@ export class SaleController {
   @SignedIn()
   async buyer(@PathId('purchase_id') id: number, @CurrentVisitor() visitor: SignedInVisitor) {
     const sale = await this.sale(id, visitor);
-    // Erased buyers share this address: its sales are not those of one person.
+    // Erased buyers share this email address: its sales are not those of one person.
     if (sale.email === ERASED_ADDRESS) throw apiError(404, 'The buyer was erased.');
     const sales = await this.sellerSales.ofBuyer(visitor.user.id, sale.email);
     const keys = await this.sellerSales.keysOfBuyer(visitor.user.id, sale.email);

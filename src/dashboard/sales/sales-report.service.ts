@@ -21,31 +21,31 @@ export interface GameSold extends Sold {
 }
 
 interface RecentSales extends Sold {
-  /** In the period; false: in the previous one. */
+  /** Whether in the period; false: in the previous one. */
   current: boolean;
   currency: string;
   game_id: number;
   source: string;
-  /** With the refunded ones, which `purchases` and `amount` leave out. */
+  /** Including refunded ones, which `purchases` and `amount` exclude. */
   sales: number;
-  /** Live keys that came with the sales, and those of them that an account has. */
+  /** Live keys of the sales, and those of them that are claimed. */
   keys: number;
   claimed: number;
 }
 
-/** Of one period, from its newest sales. */
+/** Of one period, for its newest sales. */
 export interface Recent {
   refunds: number;
   keys: number;
   claimed: number;
-  /** There are older sales, which are not counted. */
+  /** Whether there are older sales, which are not counted. */
   isSample: boolean;
 }
 
 export interface Report {
   /** Most sold first. */
   totals: CurrencySold[];
-  /** One of them: the requested currency if something was sold in it. All other figures are of this currency. */
+  /** One of the currencies: the requested one if something was sold in it. All other values are in this currency. */
   chosen: CurrencySold | undefined;
   /** By the first day of a column. */
   columns: Map<string, Sold>;
@@ -63,21 +63,25 @@ export interface Filter {
 }
 
 export const GAMES_ON_A_PAGE = 25;
-/** Sales of a period that are read one by one. Revenue and sales are summed from all. */
+/** Sales of a period that are read individually. Revenue and sales are summed from all. */
 export const MAX_RECENT = 2000;
 const MAX_CURRENCIES = 30;
 
-/** The games that $1 can edit, or of them only $2. */
+/** The games that $1 can edit, or only $2 of them. */
 const GAMES = `(
   SELECT g.id FROM (${editedBy('$1')}) g
   WHERE $2::bigint IS NULL OR g.id = $2) g`;
 
-/** $3 to $4, read from days or from months, as the unit says. OFFSET 0: else the periods of all games may be read, docs/contributing/decisions/single-probe-lookups.md. */
+/**
+ * Totals from $3 to $4, by day or month depending on the unit. OFFSET 0: otherwise the totals of all games may be read,
+ * docs/contributing/decisions/single-probe-lookups.md.
+ */
 const periodsOf = (game: string, unit: string, columns: string, condition = 'true') =>
   `(SELECT ${columns} FROM sales_periods
     WHERE game_id = ${game}.id AND unit = ${unit} AND first_day BETWEEN $3 AND $4 AND ${condition} OFFSET 0)`;
 
-// As float8, whose sums are exact up to 2^53 and take half the time of those of bigint. The previous period, $6 to $7, is read from days.
+// As float8, whose sums are exact up to 2^53 and take half the time of bigint. The previous period, $6 to $7, is read
+// by day.
 export const TOTALS = longRead<CurrencySold>(
   'sales_totals',
   `SELECT currency, sum(purchases) AS purchases, sum(amount) AS amount,
@@ -144,12 +148,12 @@ const TITLE = read<{ title: string }>(
   `SELECT title FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')}`,
 );
 
-/** What was sold of the games that a user can edit: from the figures of days and months, and from the newest sales. */
+/** The sales of the games that a user can edit: from daily and monthly totals, and from the newest sales. */
 @Injectable()
 export class SalesReportService {
   constructor(private readonly database: Database) {}
 
-  /** Undefined: the user cannot edit such a game. */
+  /** Undefined if the user cannot edit such a game. */
   async titleOf(game_id: number, editor_id: number): Promise<string | undefined> {
     return (await this.database.row(TITLE, [game_id, editor_id]))?.title;
   }
@@ -177,7 +181,7 @@ export class SalesReportService {
     };
   }
 
-  /** The games, those that earned most in the currency first. */
+  /** The games, ordered by earnings in the currency. */
   rankedGames(
     user_id: number,
     { from, to, summed }: Period,

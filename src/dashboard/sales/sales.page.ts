@@ -28,10 +28,10 @@ export interface SalesView {
   query: SalesQuery;
   period: Period;
   report: Report;
-  /** One more than fits on the page, where there is a next page. */
+  /** One more than fits on the page, if there is a next page. */
   games: GameSold[];
   page: number;
-  /** The title of the only game. */
+  /** The title of the game, if it is only one. */
   title: string | undefined;
 }
 
@@ -156,7 +156,7 @@ const changeOf = (now: number, before: number, text: (value: number) => string):
     ? 'no change'
     : `${before > 0 ? `${signed(Math.round((now / before - 1) * 100))}% ` : ''}from ${text(before)}`;
 
-/** The columns of the chart with what was sold in each. */
+/** The columns of the chart with their sales. */
 export function columnsWith({ columns }: Report, period: Period): (Column & { first: string })[] {
   const first = period.range === 'all' ? [...columns.keys()].sort()[0]! : period.from;
   return columnsOf(period, first).map((first) => ({
@@ -172,7 +172,7 @@ const csvLink = (query: SalesQuery, of: string, words: string): Html =>
     ><span class="hidden">${words} </span>Download as CSV</a
   >`;
 
-/** The chart, and its figures as a table. */
+/** The chart, and its data as a table. */
 function chartCard({ query, period, report, title }: SalesView, currency: string): Html {
   const columns = columnsWith(report, period);
   const label = `${title ?? 'Sales'}: revenue in ${currency} and number of sales, by ${period.unit}`;

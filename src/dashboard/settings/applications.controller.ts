@@ -13,7 +13,7 @@ import { CurrentVisitor, type SignedInVisitor, Visitor } from '../layout/visitor
 import { draftOf, EMPTY } from './application-draft';
 import { applicationPage, applicationsPage, deleteApplicationPage, PATH, pathOf } from './applications.page';
 
-/** The pages of a user's own OAuth applications. */
+/** The pages of a user's own OAuth apps. */
 @Pages()
 @Controller('user/settings/oauth-apps')
 export class ApplicationsController {

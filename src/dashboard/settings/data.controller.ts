@@ -17,7 +17,7 @@ import { tooManyAttempts } from '../sign-in/sign-in.page';
 import { SignInService } from '../sign-in/sign-in.service';
 import { dataPage, type DataResult } from './data.page';
 
-/** The page where people get what is stored about them, and read how it is erased. */
+/** The page where users export their data and learn how it is erased. */
 @Pages()
 @Controller('user/settings/data')
 export class DataController {

@@ -10,7 +10,7 @@ import { Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { grantsPage, PATH, revokeGrantPage } from './grants.page';
 
-/** The page of applications that may act for the user. */
+/** The page of apps that can act for the user. */
 @Pages()
 @Controller('user/settings/authorized-apps')
 export class GrantsController {

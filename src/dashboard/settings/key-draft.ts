@@ -6,7 +6,7 @@ import { ALL_SCOPES, problemOfName, type Problems } from '../layout/fields';
 
 export const DAYS = ['30', '90', '365'];
 
-/** The form of a new key, as it was filled in. */
+/** The form of a new key, as filled in. */
 export interface KeyDraft {
   label: string;
   reach: 'everything' | 'some';
@@ -31,7 +31,7 @@ export const problemOfLabel = (label: string) =>
 
 export const labelOf = (form: Form): string => (form.text('label') ?? '').trim();
 
-/** The draft, what it makes, and what is wrong with it. */
+/** The draft, the resulting key, and the problems. */
 export function keyDraftOf(
   form: Form,
   now: number,

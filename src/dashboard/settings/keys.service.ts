@@ -21,7 +21,10 @@ const REQUESTS = longRead<{ api_key_id: number; ago: number; requests: number }>
 
 const ownKeys = (user_id: number) => ({ user_id, grant_id: IsNull(), revoked_at: IsNull() });
 
-/** A user's own keys that are not revoked; expired ones too, until they are deleted. Keys that applications hold are on another page. */
+/**
+ * A user's own keys that are not revoked, including expired ones until they are deleted. Keys that apps hold are on
+ * another page.
+ */
 @Injectable()
 export class KeysService {
   constructor(
@@ -34,7 +37,7 @@ export class KeysService {
     return this.keys.find({ where: ownKeys(user_id), order: { id: 'DESC' }, take: MAX_LISTED });
   }
 
-  /** The requests of keys on each of the last days, the newest last. */
+  /** The number of requests per key on each of the last days, ending with the newest. */
   async requestsOf(keys: readonly ApiKey[]): Promise<Map<number, number[]>> {
     const days = new Map(keys.map(({ id }) => [id, Array<number>(COUNTED_DAYS).fill(0)]));
     for (const { api_key_id, ago, requests } of await this.database.rows(REQUESTS, [[...days.keys()]]))
@@ -46,7 +49,7 @@ export class KeysService {
     return this.keys.findOneBy({ id, ...ownKeys(user_id) });
   }
 
-  /** undefined: the user has MAX_KEYS keys. */
+  /** Returns undefined if the user has MAX_KEYS keys. */
   make(user_id: number, key: Omit<NewKey, 'user_id'>): Promise<{ id: number; key: string } | undefined> {
     return this.database.transaction(async (db) => {
       await lockUser(db, user_id);

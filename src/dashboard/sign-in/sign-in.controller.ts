@@ -104,7 +104,7 @@ export class SignInController {
   }
 }
 
-/** A path of this site; HOME for anything that a browser could take for another host. */
+/** A path of this site; HOME for anything that a browser could interpret as another host. */
 function localPath(given: string | undefined): string {
   if (!given?.startsWith('/') || given.length > MAX_ADDRESS) return HOME;
   try {

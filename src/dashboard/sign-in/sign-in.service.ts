@@ -7,21 +7,22 @@ import { read } from '../../platform/database/statement';
 import { AttemptsService, guessAtAccount, guessFrom } from '../../auth/sign-in/attempts.service';
 import { PasswordQueue } from '../../auth/sign-in/password-queue';
 
-/** `tried`: the account of the name that was typed; null: there is none. */
+/** `tried`: the account with the entered name; null if there is none. */
 type SignIn =
   | { user_id: number }
   | { rejected: 'wrong'; tried: number | null }
   | { rejected: 'wait'; tried: number | null; seconds: number };
 
 interface Account {
-  /** The entered name, with ASCII letters in lower case. */
+  /** The entered name, with ASCII letters in lowercase. */
   name: string;
-  /** Null: there is no such account. */
+  /** Null if there is no such account. */
   id: number | null;
   password_hash: string | null;
 }
 
-// Raw SQL for the UNION. It has one row at most: a username has no @, and a verified address belongs to one account.
+// Raw SQL for the UNION. It returns one row at most: a username has no @, and a verified email address belongs to one
+// account.
 const ACCOUNT = read<Account>(
   'account_to_sign_in',
   `SELECT typed.name, found.id, found.password_hash
@@ -62,7 +63,7 @@ export class SignInService {
     return { user_id: id };
   }
 
-  /** Replaces an imported hash. An erasure or a new password that comes first wins. */
+  /** Replaces an imported hash. A concurrent erasure or new password takes precedence. */
   private async renew(id: number, password_hash: string, password: string): Promise<void> {
     const renewed = await this.passwords.renewed(password_hash, password);
     if (renewed) await this.users.update({ id, password_hash }, { password_hash: renewed });

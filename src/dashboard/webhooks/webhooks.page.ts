@@ -26,7 +26,7 @@ const EVENT_NAMES: Record<WebhookEvent, string> = {
   'purchase.refunded': 'Refunds',
 };
 
-/** The other reasons are codes such as ECONNREFUSED, which developers search for. */
+/** Other reasons are codes such as ECONNREFUSED, which developers can search for. */
 const REASONS: Record<string, string> = {
   timeout: 'no response within 10 s',
   'no address': 'hostname not found',

@@ -16,7 +16,7 @@ export const DEMO_NUMBERS = {
 export interface DemoOptions extends Record<keyof typeof DEMO_NUMBERS, number> {
   /** The key of the first developer. */
   api_key?: string;
-  /** URL of the service that has the covers. */
+  /** URL of the service that serves the covers. */
   url?: string;
   /** The end of the last 18 months, in milliseconds since 1970. */
   now?: number;

@@ -9,7 +9,7 @@ export const timeAt = (day: number, seconds = 0) =>
 export function randomOf(seed: number, what: string, id: number) {
   let state = 2_166_136_261 ^ seed;
   for (let i = 0; i < what.length; i++) state = Math.imul(state ^ what.charCodeAt(i), 16_777_619);
-  // An odd factor gives each id another start, so that no two keys are the same; then mulberry32.
+  // An odd factor gives each ID another start value, so that no two keys are equal; then mulberry32.
   state = Math.imul(state ^ id, 0x9e3779b1);
   const next = () => {
     state = (state + 0x6d2b79f5) | 0;

@@ -13,7 +13,10 @@ import { connectTo, importRecords } from '../../operator/import/import-records';
 
 type Found = Omit<DemoAccess, 'api_key' | 'password'> & { user_id: string; password_hash: string | null };
 
-/** Fills an empty store with demo data, whose covers are on the service at `url`. Returns what to show, or undefined where that no longer exists. */
+/**
+ * Fills an empty store with demo data, whose covers are served at `url`. Returns the accounts and keys to show, without
+ * those that no longer exist.
+ */
 export async function loadDemoStore(settings: Settings, url?: string): Promise<DemoAccess | undefined> {
   const api_key = keptSecret(settings.DATA_DIR, 'demo-api-key', newApiKey);
   const password = keptSecret(settings.DATA_DIR, 'demo-password', newDemoPassword);
@@ -53,7 +56,7 @@ export async function loadDemoStore(settings: Settings, url?: string): Promise<D
   }
 }
 
-/** The service may have another port than when the store was created. */
+/** The service may use another port than when the store was created. */
 const moveCovers = (client: ClientBase, url: string) =>
   client.query(
     `UPDATE games SET cover_url = $1 || substring(cover_url FROM '/assets/[^/]+$')
@@ -61,11 +64,11 @@ const moveCovers = (client: ClientBase, url: string) =>
     [url],
   );
 
-/** Deletes what the store has, and fills it with demo data. Operator tokens and signing keys stay. */
+/** Deletes the contents of the store, and fills it with demo data. Operator tokens and signing keys stay. */
 export async function resetDemoStore(settings: Settings, url: string): Promise<DemoAccess | undefined> {
   const client = await connectTo(settings);
   try {
-    // CASCADE: also what belongs to an account or a game.
+    // CASCADE: also rows that belong to an account or a game.
     await client.query(
       'TRUNCATE users, purchases, idempotency_keys, webhook_deliveries RESTART IDENTITY CASCADE; DELETE FROM webhooks WHERE user_id IS NOT NULL',
     );

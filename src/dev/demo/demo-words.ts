@@ -1,4 +1,4 @@
-// The lengths of two lists have no common factor, so that each pair of words repeats only after all others.
+// The lengths of two lists have no common factor, so each pair of words repeats only after all others.
 export const ADJECTIVES = words(
   'Amber Brave Bright Calm Clever Copper Crooked Dusty Distant Drifting Early Electric Emerald Faded Fearless Frozen ' +
     'Gentle Gilded Hidden Hollow Humble Iron Ivory Last Little Lonely Lost Lucky Midnight Mossy Paper Patient ' +

@@ -16,11 +16,11 @@ import { DEMO_COVERS } from '../../dashboard/layout/assets';
 import { recentSale } from './recent-sales';
 import type { JsonObject } from '../../operator/import/record-types/fields';
 
-/** One user in so many is a developer, the first user included. */
+/** One in this many users is a developer, starting with the first. */
 const USERS_PER_DEVELOPER = 10;
 const CHANNELS = ['windows', 'linux', 'osx', 'android'];
 
-/** Generates the records of a store, the same for the same options. */
+/** Generates the records of a store, the same ones for the same options. */
 export function* demoRecords(options: Partial<DemoOptions> = {}): Generator<JsonObject> {
   const store = new DemoStore({ ...SMALL_STORE, ...options });
   const {
@@ -45,11 +45,11 @@ export function* demoRecords(options: Partial<DemoOptions> = {}): Generator<Json
   yield* store.credentials(api_keys);
 }
 
-/** The n-th of the API keys of a seed, from 1. */
+/** The n-th API key of a seed, from 1. */
 export const demoApiKey = (seed: number, n: number) =>
   `demo-${seed}-${n}-${randomOf(seed, 'api_key', n).text(24)}`;
 
-/** Each record has its own random numbers, so that it can be generated alone. */
+/** Each record has its own random numbers, so that it can be generated independently. */
 class DemoStore {
   private readonly developers: number;
   private readonly step: number;
@@ -129,7 +129,7 @@ class DemoStore {
     const bundle = games >= 5 && (id === 4 || random.chance(0.04));
     const game = id <= 4 ? 1 : 1 + Math.floor(games * random.next() ** 2);
     const buyer = id <= 2 ? id + 1 : 1 + random.below(this.options.users);
-    // By an account, by an account's verified address, or by a guest.
+    // By an account, by an account's verified email address, or by a guest.
     const how = id <= 2 ? 0 : random.next();
     const currency = random.of(['USD', 'USD', 'USD', 'EUR', 'EUR', 'GBP', 'JPY']);
     const sale_rate = random.chance(0.2) ? random.of([10, 25, 50, 75]) : 0;
@@ -310,7 +310,7 @@ class DemoStore {
     );
   }
 
-  /** Several different games, in ascending order or not. */
+  /** Several different games, in any order. */
   private walk(first: number, count: number, asMet = false) {
     const { games } = this.options;
     const met = Array.from({ length: count }, (_, n) => 1 + ((first - 1 + n * this.step) % games));

@@ -10,7 +10,7 @@ const LAUNCHED_BEFORE = 150;
 
 const isoOf = (ms: number) => new Date(Math.floor(ms / 1000) * 1000).toISOString().replace('.000', '');
 
-/** Most pay in dollars. Some pay more than the price, and some bought in a sale. */
+/** Most buyers pay in dollars. Some pay more than the price, and some buy at a discount. */
 function priceOf(random: Random, cents: number): [currency: string, amount: number] {
   const paid = random.chance(0.12) ? cents + 501 : random.chance(0.2) ? Math.round(cents / 2) : cents;
   const share = random.next();
@@ -19,7 +19,7 @@ function priceOf(random: Random, cents: number): [currency: string, amount: numb
   return share < 0.97 ? ['GBP', Math.round(paid * 0.85)] : ['JPY', Math.round(paid * 1.5)];
 }
 
-/** A sale of the first developer: sales grow, weekends are busier, and the second game had its launch 150 days ago. */
+/** A sale of the first developer: sales grow, weekends are busier, and the second game launched 150 days ago. */
 export function* recentSale(options: DemoOptions, n: number): Generator<JsonObject> {
   const random = randomOf(options.seed, 'recent sale', n);
   const { games, users, purchases, download_keys, now = Date.now() } = options;
@@ -31,7 +31,7 @@ export function* recentSale(options: DemoOptions, n: number): Generator<JsonObje
   const weekday = new Date(now - age * DAY).getUTCDay();
   if (weekday >= 1 && weekday <= 4 && random.chance(0.35)) age = Math.max(0, age - (6 - weekday));
   const created_at = isoOf(Math.min(now - age * DAY, now - HOUR * random.next()));
-  // The first three users are in the examples of the documentation, which show all that they bought.
+  // The first three users are in the examples of the documentation, which show all their purchases.
   const buyer = users > 3 && random.chance(0.7) ? 4 + random.below(users - 3) : undefined;
   const [currency, amount] = priceOf(random, isSecond ? 1499 : 999);
   const [id, game_id] = [purchases + n, isSecond ? 2 : 1];

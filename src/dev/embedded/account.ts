@@ -16,7 +16,7 @@ export interface Account {
 
 const isRoot = () => process.geteuid?.() === 0;
 
-/** The account that runs PostgreSQL, which doesn't run as root; undefined: our own. */
+/** The account that runs PostgreSQL, which can't run as root; undefined: the current one. */
 export async function serverAccount(names: string[]): Promise<Account | undefined> {
   if (!isRoot()) return undefined;
   const id = async (flag: string, name: string) => Number((await execute('id', [flag, name])).stdout);
@@ -30,7 +30,7 @@ export async function serverAccount(names: string[]): Promise<Account | undefine
   );
 }
 
-/** The owner of an existing cluster runs its server. A cluster that root copied gets an owner again. */
+/** The owner of an existing cluster runs its server. A cluster copied by root gets its owner back. */
 export async function clusterAccount(cluster: string, names: string[]): Promise<Account | undefined> {
   if (!isRoot()) return undefined;
   const { uid, gid } = await stat(cluster);
@@ -40,7 +40,7 @@ export async function clusterAccount(cluster: string, names: string[]): Promise<
   return account;
 }
 
-/** Makes a folder. What root makes can be entered by other accounts, whatever the umask. */
+/** Creates a folder. Other accounts can enter folders that root creates, whatever the umask. */
 export function makeFolder(path: string): void {
   const umask = process.umask();
   if (isRoot()) process.umask(0o022);
@@ -51,7 +51,7 @@ export function makeFolder(path: string): void {
   }
 }
 
-/** Whether the account may enter this folder and all folders above it. */
+/** Whether the account can enter this folder and all folders above it. */
 export async function canReach(account: Account, folder: string): Promise<boolean> {
   for (let path = await realpath(folder); ; path = dirname(path)) {
     const { uid, gid, mode } = await stat(path);
@@ -61,7 +61,7 @@ export async function canReach(account: Account, folder: string): Promise<boolea
   }
 }
 
-/** A folder for the data that the account can reach: the data folder, or one named after it in a shelter. */
+/** A folder for the data that the account can access: the data folder, or one named after it in a fallback folder. */
 export async function reachableHome(
   dataDir: string,
   account: Account | undefined,

@@ -11,7 +11,7 @@ import { ServerSession } from './server-session';
 const POLL_MS = 10;
 const START_TIMEOUT_MS = 10_000;
 const ROLE = 'gamewharf';
-/** Failures that may pass: processes of a killed server, a port in use. */
+/** Temporary failures: processes of a killed server, a port in use. */
 const PASSING = /shared memory|lock file|TCP\/IP|already in use/;
 
 interface AttachOptions {
@@ -22,7 +22,7 @@ interface AttachOptions {
   accounts: string[];
   shelters: string[];
   binaries?: string;
-  /** The port that the application uses already. */
+  /** The port that the app already uses. */
   port?: number;
   signal: AbortSignal;
   log: (message: string) => void;
@@ -80,7 +80,7 @@ export async function attach(options: AttachOptions): Promise<Attached> {
   }
 }
 
-/** Undefined: the server is being stopped, and must be started again. */
+/** Returns undefined if the server is being stopped and must be started again. */
 async function join(
   session: ServerSession,
   cluster: string,

@@ -28,7 +28,7 @@ const PROGRAMS = ['initdb', 'pg_ctl', 'postgres'] as const;
 
 export const program = (native: string, name: (typeof PROGRAMS)[number]) => join(native, 'bin', name);
 
-/** Binaries that the account can run: npm's, or a copy in `shelter` where it cannot reach or complete those. */
+/** Binaries that the account can run: npm's, or a copy in `shelter` if it cannot access or complete those. */
 export async function usableBinaries(
   native: string,
   account: Account | undefined,
@@ -49,7 +49,7 @@ export async function usableBinaries(
   throw new OperatorError(`The embedded PostgreSQL cannot be used, because ${left}: ${USE_A_SERVER}.`);
 }
 
-/** The problem that a copy may solve; throws other problems. */
+/** A problem that a copy may solve; throws others. */
 async function faultOf(native: string, account: Account | undefined): Promise<string | undefined> {
   await complete(native).catch(() => undefined);
   const postgres = program(native, 'postgres');
@@ -63,7 +63,7 @@ async function faultOf(native: string, account: Account | undefined): Promise<st
         `This process is root but may not run PostgreSQL as account ${account?.name}: ` +
           `start Gamewharf as an ordinary account, or ${USE_A_SERVER}.`,
       );
-    // For an existing file: its loader is missing, as on Alpine, which has another C library.
+    // ENOENT for an existing file: its loader is missing, as on Alpine, which has another C library.
     if (code === 'ENOENT' && (await readFile(postgres).catch(() => undefined)))
       throw new OperatorError(
         `The embedded PostgreSQL does not run on this system (it needs the GNU C library): ${USE_A_SERVER}.`,
@@ -73,7 +73,7 @@ async function faultOf(native: string, account: Account | undefined): Promise<st
   }
 }
 
-/** npm packages have no symbolic links: an install script creates them, if it may run. */
+/** npm packages contain no symbolic links: an install script creates them if it is allowed to run. */
 async function complete(native: string): Promise<void> {
   const list = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
   for (const { source, target } of JSON.parse(list) as { source: string; target: string }[])

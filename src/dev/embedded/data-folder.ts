@@ -62,7 +62,7 @@ export class DataFolder {
         const { account } = plan;
         if (account) for (const path of [work, passwordFile]) await chown(path, account.uid, account.gid);
         await initdb(join(work, 'data'), passwordFile, plan);
-        // Left over from a data folder that was deleted: keep the files, but do not use them.
+        // Left over from a deleted data folder: the files are kept but not used.
         if (home !== this.path) await rename(target, `${target}.before-${Date.now()}`).catch(unlessMissing);
         await rename(join(work, 'data'), target);
       } finally {
@@ -84,7 +84,7 @@ export class DataFolder {
     return kept.trim();
   }
 
-  /** The application connects as an ordinary role, so that SQL injection could not read files. */
+  /** The app connects as an ordinary role, so that SQL injection cannot read files. */
   async applicationPassword(): Promise<string> {
     const hmac = createHmac('sha256', await this.password());
     return hmac.update('gamewharf').digest('base64url');
@@ -115,7 +115,7 @@ export const unlessMissing = (error: NodeJS.ErrnoException) => {
   return undefined;
 };
 
-/** Adds what the operator can do to an error of the file system. */
+/** Adds a remedy to an error of the file system. */
 async function asOperator<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -12,11 +12,14 @@ export interface EmbeddedPostgresOptions {
   log: (message: string) => void;
   /** Settings of PostgreSQL, for tests without durability. */
   settings?: Record<string, string>;
-  /** The address of this process, for the error of another one on the same folder. */
+  /** The URL of this process, for the error of another one on the same folder. */
   servingAt?: string;
   /** Cancels a running start. */
   signal?: AbortSignal;
-  /** For root: the accounts that may run PostgreSQL, and places for data that they cannot reach in the data folder. */
+  /**
+   * For root: the accounts that may run PostgreSQL, and fallback folders for data that they cannot access in the data
+   * folder.
+   */
   accounts?: string[];
   shelters?: string[];
   /** The folder with bin/, lib/ and share/, if not that of the installed package. */
@@ -52,9 +55,9 @@ export async function openEmbeddedPostgres(options: EmbeddedPostgresOptions): Pr
 }
 
 export class EmbeddedPostgres {
-  /** The database of the application. */
+  /** The database of the app. */
   readonly url: string;
-  /** The path of the data: in the data folder, or where the server's account can reach them. */
+  /** The path of the data: in the data folder, or in a folder that the server's account can access. */
   readonly dataDir: string;
   private session: ServerSession | undefined;
   private recovery = Promise.resolve();
@@ -63,7 +66,7 @@ export class EmbeddedPostgres {
   constructor(
     private readonly options: EmbeddedPostgresOptions,
     { session, cluster, url }: Attached,
-    /** Whether another process of Gamewharf was using the server already. */
+    /** Whether another Gamewharf process was already using the server. */
     readonly joined: boolean,
     private readonly stopping: AbortController,
     private readonly connect: (port: number) => Promise<Attached>,
@@ -73,7 +76,7 @@ export class EmbeddedPostgres {
     this.watch(session);
   }
 
-  /** Stops the server within 5 s, unless another process of Gamewharf still uses it: that one stops it then. */
+  /** Stops the server within 5 s, unless another Gamewharf process still uses it, which stops it later. */
   stop(): Promise<void> {
     this.stopped ??= this.disconnect();
     return this.stopped;

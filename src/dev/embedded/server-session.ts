@@ -10,7 +10,7 @@ const LOCKS = 0x67776866;
 const SERVICE = 1;
 const USER = 2;
 
-/** The administrative connection to the embedded server. It holds the locks; its end means that the server ended. */
+/** The administrative connection to the embedded server. It holds the locks; when it ends, the server has ended. */
 export class ServerSession {
   onLost: () => void = () => undefined;
   lost = false;
@@ -56,13 +56,13 @@ export class ServerSession {
     }
   }
 
-  /** Registers as the service of the data folder, or names the process that is. */
+  /** Registers as the service of the data folder, or returns the name of the process that is registered. */
   async becomeService(): Promise<true | string> {
     if (await this.lockSoon(SERVICE)) return true;
     return (await this.others(SERVICE))[0] ?? 'another process';
   }
 
-  /** False: another process is stopping the server. */
+  /** False if another process is stopping the server. */
   async register(): Promise<boolean> {
     return this.lock('pg_try_advisory_lock_shared', USER);
   }
@@ -77,13 +77,13 @@ export class ServerSession {
     return rows.map(({ name }) => name);
   }
 
-  /** True for the last user, which must stop the server; no other process can join any more. */
+  /** True for the last user, which must stop the server; no other process can join any longer. */
   async unregister(): Promise<boolean> {
     await this.lock('pg_advisory_unlock_shared', USER);
     return this.lockSoon(USER, async () => (await this.others()).some(isRunning));
   }
 
-  /** The role and the database of the application. */
+  /** The role and the database of the app. */
   async provide(role: string, password: string): Promise<void> {
     const [found] = await this.rows<{ role: boolean; database: boolean }>(
       `SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1) AS role,
@@ -121,5 +121,5 @@ export class ServerSession {
   }
 }
 
-/** The name of a session begins with its process. */
+/** The name of a session begins with its process ID. */
 const isRunning = (name: string): boolean => signalled(Number(/^process (\d+)/.exec(name)?.[1]), 0);

@@ -17,7 +17,9 @@ interface ServerPlan {
   port: number;
   log: string;
   settings: Record<string, string>;
-  /** A pid in postmaster.pid that another program has now: PostgreSQL ignores it if it is its ancestor's. */
+  /**
+   * A PID in postmaster.pid that now belongs to another program: PostgreSQL ignores it if it is one of its ancestors.
+   */
   strangerPid?: number;
 }
 
@@ -28,12 +30,12 @@ const FIXED_SETTINGS = {
   timezone: 'UTC',
   log_timezone: 'UTC',
   lc_messages: 'C',
-  // Details and statements of errors may hold personal data.
+  // Details and statements of errors may contain personal data.
   log_error_verbosity: 'terse',
   log_min_error_statement: 'panic',
 };
 
-/** A server process that this process started. It keeps running unless it is stopped. */
+/** A server process started by this process. It keeps running unless it is stopped. */
 export class ServerProcess {
   private exited = false;
 
@@ -57,7 +59,7 @@ export class ServerProcess {
         uid: account?.uid,
         gid: account?.gid,
         cwd: '/',
-        // Ctrl-C signals the whole process group, but the application must drain before the server stops.
+        // Ctrl-C signals the whole process group, but the app must drain before the server stops.
         detached: true,
         stdio: ['ignore', log, log],
         env: {
@@ -71,7 +73,7 @@ export class ServerProcess {
     }
   }
 
-  /** Why it ended, from its log; undefined: it runs. */
+  /** The reason why it ended, from its log, or undefined if it runs. */
   async failure(): Promise<string | undefined> {
     if (!this.exited) return undefined;
     const lines = (await readFile(this.log, 'utf8')).trim().split('\n');
@@ -105,7 +107,7 @@ export async function removeBrokenPid(cluster: string): Promise<void> {
   if (age > 2_000) await rm(file, { force: true });
 }
 
-/** Whether the process is a server of this cluster, and not another program with the same pid. */
+/** Whether the process is a server of this cluster, and not another program with the same PID. */
 export async function isServerOf(cluster: string, pid: number): Promise<boolean> {
   try {
     if (process.platform === 'linux') {
@@ -130,7 +132,7 @@ export async function stopServer(cluster: string, pid: number): Promise<void> {
     if (!signalled(pid, signal)) return;
     for (const deadline = Date.now() + timeout; Date.now() < deadline; await sleep(10)) {
       if (!signalled(pid, 0)) return;
-      // A zombie keeps its pid: then the missing file shows that it has ended.
+      // A zombie keeps its PID, so the missing file shows that it has ended.
       if (!(await readPostmasterPid(cluster))) return sleep(50);
     }
   }
@@ -145,7 +147,7 @@ export function signalled(pid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** Below the ports of outgoing connections, one of which could use the port at the next start. */
+/** Below the ephemeral ports, one of which could be in use at the next start. */
 export async function freePort(preferred?: number): Promise<number> {
   for (let port = preferred; ; port = undefined) {
     port ??= 20_000 + Math.floor(Math.random() * 12_000);

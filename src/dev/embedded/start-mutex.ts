@@ -32,7 +32,7 @@ async function listen(name: string): Promise<Server | undefined> {
     server.once('error', () => resolve(false)).listen(name, () => resolve(true));
   });
   if (free) return server.unref();
-  // A socket that is a file outlives its process.
+  // A file socket remains after its process has ended.
   if (name.startsWith('/') && !(await isListening(name))) await rm(name, { force: true });
   return undefined;
 }

@@ -26,7 +26,7 @@ for (const button of document.querySelectorAll('button[data-show]')) {
 for (const tab of document.querySelectorAll('.tabs [aria-current]'))
   tab.scrollIntoView({ block: 'nearest', inline: 'center' });
 
-// A chart is one stop of the Tab key; the arrow keys go from column to column.
+// A chart is one Tab stop; the arrow keys move between columns.
 for (const plot of document.querySelectorAll('.plot')) {
   const columns = [...plot.querySelectorAll('.column')];
   const choose = (chosen) => columns.forEach((one) => (one.tabIndex = one === chosen ? 0 : -1));

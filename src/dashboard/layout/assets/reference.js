@@ -1,6 +1,6 @@
 'use strict';
 
-// Shows the endpoints, finds them, shows code for a request, and sends it.
+// Shows and finds endpoints, shows code for a request, and sends it.
 const page = document.querySelector('.reference');
 const { base, source } = page.dataset;
 const credential = document.getElementById('credential');
@@ -87,7 +87,7 @@ const element = (name, properties, ...children) => {
 let language = 'curl';
 const rewrite = [];
 
-/** Adds code and the button to a form when its endpoint is opened. */
+/** Adds the code and the button to a form when its endpoint is opened. */
 function prepare(form) {
   const choice = element('select', {}, ...Object.keys(LANGUAGES).map((name) => new Option(name, name)));
   const code = element('pre', { tabIndex: 0 });
@@ -128,7 +128,7 @@ credential.addEventListener('input', () => {
   for (const write of rewrite) write();
 });
 
-/** The request as it is filled in, with examples for required parameters. */
+/** The request as filled in, with examples for required parameters. */
 function requestOf(form, key) {
   const { method } = form.dataset;
   let { path } = form.dataset;
@@ -263,7 +263,7 @@ const LANGUAGES = {
   },
 };
 
-/** A text as all these languages but the shell write it. */
+/** A string literal in all these languages except the shell. */
 function text(value) {
   return JSON.stringify(value);
 }
