@@ -1,13 +1,10 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- a help text doesn't wait for the routes */
-import type { INestApplicationContext } from '@nestjs/common';
 import { type Command, InvalidArgumentError } from 'commander';
 import { EntityManager } from 'typeorm';
-import { User } from '../auth/accounts/user.entity';
 import { Game } from '../games/game.entity';
 import { commandName } from '../platform/config/environment';
 import { Clock } from '../platform/config/clock';
 import { type CommandRunner, type Commands, idIn, wholeNumber } from './operator-command';
-import { ignoringCase } from '../platform/database/ignoring-case';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { OperatorError } from '../platform/config/operator-error';
 import { printTable, timeOrDash } from './print-table';
@@ -19,6 +16,7 @@ import { type Key, timeOf } from '../auth/signing-key';
 import { SigningKeysService } from '../auth/signing-keys.service';
 import { TokenRevocations } from '../auth/token-revocations.service';
 import { TokensService } from '../auth/tokens.service';
+import { userNamed } from './user-named';
 
 export const commands: Commands = {
   keys: registerKeys,
@@ -43,7 +41,7 @@ function registerKeys(keys: Command, run: CommandRunner): void {
     .action((given: { user: string; label?: string; scope?: string[]; expires?: { at: string | null } }) =>
       run(async (app) => {
         const { user, label, scope, expires } = given;
-        const user_id = await userNamed(app, user);
+        const { id: user_id } = await userNamed(app.get(EntityManager), user);
         const more = { label, scopes: scope, expires_at: expires?.at };
         const { id, key } = await app.get(ApiKeysService).create(user_id, more);
         app.get(Audit).record({ event: 'api_key.created', user_id, api_key_id: id });
@@ -60,7 +58,7 @@ function registerKeys(keys: Command, run: CommandRunner): void {
     .requiredOption('--user <username>', 'username of the key owner')
     .action(({ user }: { user: string }) =>
       run(async (app) => {
-        const rows = await app.get(ApiKeysService).keysOf(await userNamed(app, user));
+        const rows = await app.get(ApiKeysService).keysOf((await userNamed(app.get(EntityManager), user)).id);
         printTable([
           ['ID', 'KEY', 'SCOPES', 'CREATED', 'LAST USED', 'FROM', 'EXPIRES', 'REVOKED', 'LABEL'],
           ...rows.map((row) => [
@@ -102,7 +100,7 @@ function registerTokens(tokens: Command, run: CommandRunner): void {
     .action(
       ({ user, game, scope, lifetime }: { user: string; game: number; scope: string[]; lifetime?: number }) =>
         run(async (app) => {
-          const user_id = await userNamed(app, user);
+          const { id: user_id } = await userNamed(app.get(EntityManager), user);
           if (!(await app.get(EntityManager).existsBy(Game, { id: game })))
             throw new OperatorError(`Game ${game} doesn't exist.`);
           const tokens = app.get(TokensService);
@@ -120,7 +118,7 @@ function registerTokens(tokens: Command, run: CommandRunner): void {
     .requiredOption('--user <username>', 'username of the player')
     .action(({ user }: { user: string }) =>
       run(async (app) => {
-        const user_id = await userNamed(app, user);
+        const { id: user_id } = await userNamed(app.get(EntityManager), user);
         await app.get(TokenRevocations).revokeAllOf(user_id);
         app.get(Audit).record({ event: 'jwt.revoked', user_id });
         console.log(`All JWTs of ${user} are revoked. Running servers reject them within a second.`);
@@ -183,7 +181,7 @@ function registerAudit(audit: Command, run: CommandRunner): void {
     .action(
       ({ user, event, count, json }: { user?: string; event?: string; count: number; json?: boolean }) =>
         run(async (app) => {
-          const user_id = user === undefined ? undefined : await userNamed(app, user);
+          const user_id = user === undefined ? undefined : (await userNamed(app.get(EntityManager), user)).id;
           const rows = await app.get(Audit).newest({ user_id, event, count });
           if (json) {
             for (const row of rows) console.log(JSON.stringify({ ...row, at: modernTimestamp(row.at) }));
@@ -230,12 +228,6 @@ const stateOf = ({ kid, signs_from }: Key, current: string | undefined, now: num
   kid === current ? 'signs' : signs_from > now / 1000 ? 'waits' : 'verifies';
 
 const whenOf = (seconds: number) => (Number.isFinite(seconds) ? timeOf(seconds) : '-');
-
-async function userNamed(app: INestApplicationContext, username: string): Promise<number> {
-  const user = await app.get(EntityManager).findOneBy(User, { username: ignoringCase(username) });
-  if (!user) throw new OperatorError(`User ${username} doesn't exist.`);
-  return user.id;
-}
 
 const eventCountIn = wholeNumber(1, 100_000, 'Use a number from 1 to 100000.');
 const lifetimeIn = wholeNumber(1, 86_400, 'Use a number of seconds from 1 to 86400.');

@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import { EntityManager, QueryFailedError } from 'typeorm';
-import { User } from '../auth/accounts/user.entity';
 import { Game } from '../games/game.entity';
-import { amountOf } from '../operator/sales/till';
+import { amountOf } from '../operator/sales/sales-command';
 import { commandName } from '../platform/config/environment';
 import { OperatorError } from '../platform/config/operator-error';
 import { ignoringCase } from '../platform/database/ignoring-case';
@@ -11,6 +10,7 @@ import { modernTimestamp } from '../platform/formats/timestamps';
 import { nextCommands } from '../dev/next-commands';
 import { type CommandRunner, type Commands, countIn } from './operator-command';
 import { printable, printTable } from './print-table';
+import { userNamed } from './user-named';
 
 interface CreateOptions {
   user: string;
@@ -45,6 +45,7 @@ function registerGames(games: Command, run: CommandRunner): void {
     .option('--count <number>', 'number of games', countIn, 50)
     .action(({ user, count }: { user?: string; count: number }) =>
       run(async (app) => {
+        if (user !== undefined) await userNamed(app.get(EntityManager), user);
         const rows = await app.get(EntityManager).find(Game, {
           where: user === undefined ? {} : { owner_name: ignoringCase(user) },
           order: { id: 'DESC' },
@@ -68,8 +69,7 @@ function registerGames(games: Command, run: CommandRunner): void {
 }
 
 async function create(db: EntityManager, { user, title, slug = slugOf(title), price }: CreateOptions) {
-  const owner = await db.findOneBy(User, { username: ignoringCase(user) });
-  if (!owner) throw new OperatorError(`User ${user} doesn't exist.`);
+  const owner = await userNamed(db, user);
   if (title.trim() === '' || [...title].length > 500)
     throw new OperatorError('A title has up to 500 characters.');
   if (!/^[A-Za-z0-9_.-]{1,100}$/.test(slug))

@@ -17,7 +17,11 @@ function registerOperatorTokens(tokens: Command, run: CommandRunner): void {
     .command('create')
     .description('Create an operator token and print it. The token is shown only once.')
     .argument('<name>', 'name of the program that uses it, such as checkout; appears in audit events', nameIn)
-    .requiredOption('--may <rights>', `permissions, separated by commas: ${ALL_RIGHTS.join(', ')}`, rightsIn)
+    .requiredOption(
+      '--may <permissions>',
+      `permissions, separated by commas: ${ALL_RIGHTS.join(', ')}`,
+      rightsIn,
+    )
     .addHelpText('after', () => {
       const lines = Object.entries(OPERATOR_RIGHTS).map(([right, text]) => `  ${right.padEnd(11)}${text}`);
       return ['', 'Permissions:', ...lines].join('\n');
@@ -27,7 +31,7 @@ function registerOperatorTokens(tokens: Command, run: CommandRunner): void {
         const token = await app.get(OperatorTokensService).create(name, may);
         app.get(Audit).record({ event: 'operator_token.created', operator: name });
         console.error(
-          `Token ${name} has the permissions ${may.join(', ')}. To revoke it, run \`${commandName()} operator-tokens revoke ${name}\`.`,
+          `Created token ${name}, with the permissions: ${may.join(', ')}. To revoke it, run \`${commandName()} operator-tokens revoke ${name}\`.`,
         );
         console.log(token);
       }),

@@ -12,7 +12,7 @@ import { modernTimestamp } from '../platform/formats/timestamps';
 import { ApiError } from '../platform/http/api-error';
 import { recountSales } from '../operator/sales/recount';
 import { GIVE, NEWEST_SALES } from '../operator/sales/sale-statements';
-import { amountOf, Till } from '../operator/sales/till';
+import { amountOf, SalesCommand } from '../operator/sales/sales-command';
 import { newDownloadKey } from '../purchases/new-download-key';
 
 interface SaleOptions {
@@ -53,9 +53,9 @@ function registerSell(sell: Command, run: CommandRunner): void {
     )
     .action((options: SaleOptions) =>
       run(async (app, signal) => {
-        const till = new Till(app);
-        const game = await till.game(await gameOf(options, signal));
-        const buyer = await till.buyer(await buyerOf(options, signal));
+        const sales = new SalesCommand(app);
+        const game = await sales.game(await gameOf(options, signal));
+        const buyer = await sales.buyer(await buyerOf(options, signal));
         const { currency, price, reference } = options;
         if (reference !== undefined && !/^[^]{1,200}$/u.test(reference))
           throw new OperatorError('A reference has up to 200 characters.');
@@ -69,7 +69,7 @@ function registerSell(sell: Command, run: CommandRunner): void {
           `Sold ${printable(game.title)} to ${printable(purchase.email)} for ${purchase.price}: purchase ${purchase.id}.`,
         );
         for (const { key } of download_keys) console.log(`Download key: ${key}`);
-        console.log(await till.request(game, 'purchases', buyer));
+        console.log(await sales.request(game, 'purchases', buyer));
       }),
     );
 }
@@ -86,14 +86,18 @@ function registerRefund(refund: Command, run: CommandRunner): void {
         const { purchase } = await app
           .get(service().SalesService)
           .refund(Object.assign(new (dto().RefundRequest)(), order), {})
-          .catch(explained);
+          .catch((error: unknown) => {
+            if (error instanceof ApiError && error.status === 404)
+              throw new OperatorError(`Purchase ${id} doesn't exist. Nothing was changed.`);
+            explained(error);
+          });
         console.log(
           `Refunded ${purchase.price} to ${printable(purchase.email)} for purchase ${id}.` +
             (keepKeys ? ' Its download keys stay valid.' : ' Its download keys are revoked.'),
         );
-        const till = new Till(app);
-        const game = await till.game(String([purchase.game_id].flat()[0]));
-        console.log(await till.request(game, 'purchases', { email: purchase.email }));
+        const sales = new SalesCommand(app);
+        const game = await sales.game(String([purchase.game_id].flat()[0]));
+        console.log(await sales.request(game, 'purchases', { email: purchase.email }));
       }),
     );
 }
@@ -104,16 +108,16 @@ function registerGive(give: Command, run: CommandRunner): void {
     .option(...TO)
     .action((options: SaleOptions) =>
       run(async (app, signal) => {
-        const till = new Till(app);
-        const game = await till.game(await gameOf(options, signal));
+        const sales = new SalesCommand(app);
+        const game = await sales.game(await gameOf(options, signal));
         const to = await buyerOf(options, signal);
-        const buyer = await till.buyer(to);
+        const buyer = await sales.buyer(to);
         const key = newDownloadKey();
         const given = { email: null, user_id: null, ...buyer };
         await app.get(Database).rows(GIVE, [key, game.id, given.email, given.user_id]);
         app.get(OperatorEvents).record('download_key.created', {}, { counts: { games: 1, keys: 1 } });
         console.log(`Created a download key of ${printable(game.title)} for ${printable(to)}: ${key}`);
-        console.log(await till.request(game, 'download_keys', buyer));
+        console.log(await sales.request(game, 'download_keys', buyer));
       }),
     );
 }
@@ -126,8 +130,8 @@ function registerPurchases(purchases: Command, run: CommandRunner): void {
     .option('--count <number>', 'number of purchases', countIn, 50)
     .action((options: SaleOptions & { count: number }) =>
       run(async (app, signal) => {
-        const till = new Till(app);
-        const game = await till.game(await gameOf(options, signal));
+        const sales = new SalesCommand(app);
+        const game = await sales.game(await gameOf(options, signal));
         const rows = await app.get(Database).rows(NEWEST_SALES, [game.id, options.count]);
         printTable([
           ['ID', 'TIME', 'BUYER', 'PRICE', 'STATUS', 'REFERENCE'],
@@ -140,7 +144,7 @@ function registerPurchases(purchases: Command, run: CommandRunner): void {
             row.reference ?? '-',
           ]),
         ]);
-        console.log(await till.request(game, 'sales', { per_page: Math.min(options.count, MAX_PAGE) }));
+        console.log(await sales.request(game, 'sales', { per_page: Math.min(options.count, MAX_PAGE) }));
       }),
     );
 }

@@ -63,7 +63,7 @@ export class DownloadKey {
   created_at: string;
 
   /** Null: not changed since it was created. */
-  @Column('timestamptz', { nullable: true })
+  @TimestampColumn({ nullable: true })
   updated_at: string | null;
 
   @Column('bigint', { default: 0 })

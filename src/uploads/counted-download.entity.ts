@@ -1,4 +1,5 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import { TimestampColumn } from '../platform/database/timestamp.column';
 
 /** A download session that was counted, so that it is counted once on all replicas. */
 @Entity('counted_downloads')
@@ -7,6 +8,6 @@ export class CountedDownload {
   @PrimaryColumn('uuid')
   uuid: string;
 
-  @Column('timestamptz', { default: () => 'now()' })
+  @TimestampColumn({ default: () => 'now()' })
   counted_at: string;
 }

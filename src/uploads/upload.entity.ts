@@ -1,5 +1,6 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn, type Relation } from 'typeorm';
 import { Game } from '../games/game.entity';
+import { TimestampColumn } from '../platform/database/timestamp.column';
 
 export const UPLOAD_TYPES = [
   'default',
@@ -76,10 +77,10 @@ export class Upload {
   @Column('text', { nullable: true })
   external_url: string | null;
 
-  @Column('timestamptz', { default: () => 'now()' })
+  @TimestampColumn({ default: () => 'now()' })
   created_at: string;
 
-  @Column('timestamptz', { default: () => 'now()' })
+  @TimestampColumn({ default: () => 'now()' })
   updated_at: string;
 
   @ManyToOne(() => Game)

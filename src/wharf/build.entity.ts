@@ -35,7 +35,7 @@ export class Build {
   created_at: string;
 
   /** Null: not changed since it was created. */
-  @Column('timestamptz', { nullable: true })
+  @TimestampColumn({ nullable: true })
   updated_at: string | null;
 
   /** Where its file is: a key in the bucket or folder, or an https URL. */

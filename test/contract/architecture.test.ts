@@ -155,6 +155,13 @@ test('legacy contains no SQL, and nothing needs forwardRef', () => {
   expect(files.filter((file) => text(file).includes('forwardRef'))).toEqual([]);
 });
 
+test('timestamps of entities are text', () => {
+  const text = (file: string) => readFileSync(join(src, file), 'utf8');
+  expect(files.filter((file) => file.endsWith('.entity.ts') && text(file).includes("'timestamptz'"))).toEqual(
+    [],
+  );
+});
+
 test('migrations import nothing from the service', () => {
   const files = readdirSync('migrations', { recursive: true, encoding: 'utf8' }).filter((file) =>
     file.endsWith('.ts'),

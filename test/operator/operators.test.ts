@@ -76,7 +76,7 @@ describe('without any token', () => {
 
 describe('gamewharf operator-tokens', () => {
   test.each([
-    [['create', 'checkout'], "error: required option '--may <rights>' not specified"],
+    [['create', 'checkout'], "error: required option '--may <permissions>' not specified"],
     [['create', 'checkout', '--may', ','], 'The permissions are import, purchases, users, metrics.'],
     [
       ['create', 'checkout', '--may', 'purchases,refunds'],
@@ -100,7 +100,7 @@ describe('gamewharf operator-tokens', () => {
     const token = await made('checkout', 'purchases', 'import');
     expect(token).toMatch(/^gwo_[0-9A-Za-z]{38}$/);
     expect(hints).toEqual([
-      'Token checkout has the permissions import, purchases. To revoke it, run `gamewharf operator-tokens revoke checkout`.',
+      'Created token checkout, with the permissions: import, purchases. To revoke it, run `gamewharf operator-tokens revoke checkout`.',
     ]);
     expect(await openapi(token)).toBe(200);
     const list = await gamewharf('list');

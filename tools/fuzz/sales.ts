@@ -91,8 +91,8 @@ class Checkout {
   private readonly number = ++buyers;
   private readonly user_id = 5_000_000 + this.number;
   private readonly email = {
-    account: `buyer${this.number}@till.fuzz.example`,
-    address: `guest${this.number}@till.fuzz.example`,
+    account: `buyer${this.number}@checkout.fuzz.example`,
+    address: `guest${this.number}@checkout.fuzz.example`,
   };
   private readonly sold: Sold[] = [];
   private readonly erased = new Set<Buyer>();
@@ -177,7 +177,7 @@ class Checkout {
     const { id, games, buyer, amount } = sold;
     const other = this.tenant.games.map((game) => game.id).find((game) => !games.includes(game));
     const fields = {
-      email: { email: 'another@till.fuzz.example' },
+      email: { email: 'another@checkout.fuzz.example' },
       game_id: { game_id: other },
       amount: { email: this.email[buyer], amount },
     }[what];
@@ -196,7 +196,7 @@ class Checkout {
       ...(buyer === 'account' ? { user_id: String(this.user_id) } : { email: this.email.address }),
       currency,
       amount: String(amount),
-      ...(reference && { reference: `till-${this.number}-${this.sold.length}` }),
+      ...(reference && { reference: `checkout-${this.number}-${this.sold.length}` }),
       ...(with_key !== undefined && { with_key: String(with_key) }),
       ...(donation !== undefined && { donation: String(donation) }),
     };
@@ -262,7 +262,7 @@ class Checkout {
     const operation = this.target.operation('POST /operator/import');
     const { user_id: id, number } = this;
     const emails = [{ email: this.email.account, verified: true }];
-    const record = JSON.stringify({ type: 'user', id, username: `till${number}`, emails });
+    const record = JSON.stringify({ type: 'user', id, username: `checkout${number}`, emails });
     const { response } = await this.target.send(importMessage(record), { operation });
     if (response.status !== 200) throw new Finding('model', 'a buyer is not imported', excerpt(response));
   }

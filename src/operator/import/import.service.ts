@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { Counter } from 'prom-client';
 import { ApiKeysService } from '../../auth/api-keys.service';
-import { type By, type Counts, type ImportSize, may, OperatorEvents } from '../tokens/operator-events';
+import { type Actor, type Counts, type ImportSize, may, OperatorEvents } from '../tokens/operator-events';
 import type { RetryKey } from '../../platform/idempotency/idempotency.service';
 import { Settings } from '../../platform/config/settings';
 import { ApiError } from '../../platform/http/api-error';
@@ -67,7 +67,7 @@ export class ImportService implements OnModuleDestroy {
   }
 
   /** For a server: a small import shares a transaction with others, a large one has a thread of its own. */
-  async receive(sent: Sent, by: By, key?: RetryKey): Promise<ImportSummary> {
+  async receive(sent: Sent, by: Actor, key?: RetryKey): Promise<ImportSummary> {
     const { broken } = sent;
     this.received.add(broken);
     if (this.stopping.signal.aborted) broken.abort();
@@ -81,7 +81,7 @@ export class ImportService implements OnModuleDestroy {
   private receiveUntil(
     signal: AbortSignal,
     { source, length, client }: Sent,
-    by: By,
+    by: Actor,
     key: RetryKey | undefined,
   ): Promise<ImportSummary> {
     const mayLetIn = may(by, 'users');
@@ -105,7 +105,7 @@ export class ImportService implements OnModuleDestroy {
     return Buffer.from(this.settings.API_KEY_PEPPER ?? '');
   }
 
-  private async counted(by: By, size: ImportSize, work: Promise<ImportSummary>): Promise<ImportSummary> {
+  private async counted(by: Actor, size: ImportSize, work: Promise<ImportSummary>): Promise<ImportSummary> {
     const began = performance.now();
     const ended = (counts: ImportSummary | 'failed') =>
       this.events.imported(by, size, performance.now() - began, counts as Counts | 'failed');

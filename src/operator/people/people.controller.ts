@@ -2,7 +2,7 @@ import { Controller, Req, Post } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { OperatorMay } from '../tokens/operator-may';
-import { type By, CurrentOperator, OperatorEvents } from '../tokens/operator-events';
+import { type Actor, CurrentOperator, OperatorEvents } from '../tokens/operator-events';
 import { apiError } from '../../platform/http/api-error';
 import { Fails } from '../../platform/http/routes';
 import { Params } from '../../platform/http/params.decorator';
@@ -30,7 +30,7 @@ export class PeopleController {
   @OperatorMay('users')
   @ApiOkResponse({ content: { 'application/x-ndjson': { schema: { type: 'string' } } } })
   @Fails(404, 'invalid user')
-  async export(@CurrentOperator() by: By, @Params() { user_id }: PersonByIdRequest): Promise<NdjsonResponse> {
+  async export(@CurrentOperator() by: Actor, @Params() { user_id }: PersonByIdRequest): Promise<NdjsonResponse> {
     const person = await this.withId(user_id);
     return this.exports.response(person, (counts) =>
       this.events.record('user.exported', by, { counts, user_id }),
@@ -48,7 +48,7 @@ export class PeopleController {
   @Fails(404, 'invalid user')
   async erase(
     @Req() req: Request,
-    @CurrentOperator() by: By,
+    @CurrentOperator() by: Actor,
     @Params() { user_id }: PersonByIdRequest,
   ): Promise<ErasedResponse> {
     return this.erased(req, by, await this.withId(user_id));
@@ -63,7 +63,7 @@ export class PeopleController {
   @ApiOkResponse({ type: ErasedResponse })
   async eraseByAddress(
     @Req() req: Request,
-    @CurrentOperator() by: By,
+    @CurrentOperator() by: Actor,
     @Params() { email }: PersonRequest,
   ): Promise<ErasedResponse> {
     return this.erased(req, by, await this.people.withAddress(email));
@@ -75,7 +75,7 @@ export class PeopleController {
     return person;
   }
 
-  private async erased(req: Request, by: By, person: Person): Promise<ErasedResponse> {
+  private async erased(req: Request, by: Actor, person: Person): Promise<ErasedResponse> {
     req.exchange.takesLong();
     const erased = await this.erasure.erase(person);
     const counts = withoutZeros(erased);

@@ -1,7 +1,7 @@
 import { Controller, Post } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { OperatorMay } from '../tokens/operator-may';
-import { type By, CurrentOperator } from '../tokens/operator-events';
+import { type Actor, CurrentOperator } from '../tokens/operator-events';
 import { RetryKey } from '../../auth/retry-key';
 import { OncePerKey } from '../../platform/idempotency/idempotency.service';
 import { Params } from '../../platform/http/params.decorator';
@@ -27,7 +27,7 @@ export class SalesController {
   @Fails(409, 'reference `order-10045` is another sale')
   sell(
     @Params() request: SaleRequest,
-    @CurrentOperator() by: By,
+    @CurrentOperator() by: Actor,
     @RetryKey() retry: RetryKey | undefined,
   ): Promise<SaleResponse> {
     return this.sales.sell(request, by, retry);
@@ -45,7 +45,7 @@ export class SalesController {
   @Fails(404, 'invalid purchase')
   refund(
     @Params() request: RefundRequest,
-    @CurrentOperator() by: By,
+    @CurrentOperator() by: Actor,
     @RetryKey() retry: RetryKey | undefined,
   ): Promise<RefundResponse> {
     return this.sales.refund(request, by, retry);

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { DatabaseError } from 'pg';
-import { type By, OperatorEvents } from '../tokens/operator-events';
+import { type Actor, OperatorEvents } from '../tokens/operator-events';
 import { IdempotencyService, type RetryKey } from '../../platform/idempotency/idempotency.service';
 import { Database } from '../../platform/database/database';
 import { bind, type Write } from '../../platform/database/statement';
@@ -36,12 +36,12 @@ export class SalesService {
   ) {}
 
   /** Sells once for each reference. */
-  sell(request: SaleRequest, by: By, retry?: RetryKey): Promise<SaleResponse> {
+  sell(request: SaleRequest, by: Actor, retry?: RetryKey): Promise<SaleResponse> {
     return this.asBefore(request, retry, () => this.trySelling(request, by, retry));
   }
 
   /** Refunds a purchase, once. */
-  refund(request: RefundRequest, by: By, retry?: RetryKey): Promise<RefundResponse> {
+  refund(request: RefundRequest, by: Actor, retry?: RetryKey): Promise<RefundResponse> {
     return this.asBefore(request, retry, () => this.tryRefunding(request, by, retry));
   }
 
@@ -63,7 +63,7 @@ export class SalesService {
     }
   }
 
-  private async trySelling(request: SaleRequest, by: By, retry?: RetryKey): Promise<SaleResponse> {
+  private async trySelling(request: SaleRequest, by: Actor, retry?: RetryKey): Promise<SaleResponse> {
     const { user_id = null, reference = null } = request;
     const game_ids = gamesOf(request);
     const [order] = await this.database.rows(ORDER, [game_ids, user_id, request.email ?? null, reference]);
@@ -114,7 +114,7 @@ export class SalesService {
     );
   }
 
-  private async tryRefunding(request: RefundRequest, by: By, retry?: RetryKey): Promise<RefundResponse> {
+  private async tryRefunding(request: RefundRequest, by: Actor, retry?: RetryKey): Promise<RefundResponse> {
     const { purchase_id, keep_keys } = request;
     const [found] = await this.database.rows(PURCHASE_GAMES, [purchase_id]);
     if (!found) throw apiError(404, 'invalid purchase');

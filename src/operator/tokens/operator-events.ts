@@ -6,7 +6,7 @@ import { Audit, type OperatorEvent } from '../../auth/audit';
 import type { OperatorRight } from './operator-rights';
 
 /** The caller: an operator's program, by its token, or a seller on a page. A command has neither, and has all permissions. */
-export interface By {
+export interface Actor {
   /** The name of the token. */
   operator?: string;
   rights?: readonly string[];
@@ -15,7 +15,7 @@ export interface By {
   user_id?: number;
 }
 
-export const may = ({ rights }: By, right: OperatorRight): boolean => rights?.includes(right) ?? true;
+export const may = ({ rights }: Actor, right: OperatorRight): boolean => rights?.includes(right) ?? true;
 
 /** Numbers alone, and never a person's data. */
 export type Counts = Record<string, number | Record<string, number>>;
@@ -25,7 +25,7 @@ export type ImportSize = 'small' | 'large';
 /** The operator token of the request, which the guard has admitted. */
 export const CurrentOperator = createParamDecorator((_: unknown, context: ExecutionContext) => {
   const { operator, id } = context.switchToHttp().getRequest<Request>();
-  return { operator: operator!.name, rights: operator!.rights, request_id: id } satisfies By;
+  return { operator: operator!.name, rights: operator!.rights, request_id: id } satisfies Actor;
 });
 
 /** Records the actions of operators and their programs as audit events and metrics. Call it after the commit. */
@@ -56,18 +56,18 @@ export class OperatorEvents {
     );
   }
 
-  sold(by: By, currency: string, counts: Counts): void {
+  sold(by: Actor, currency: string, counts: Counts): void {
     this.sales.inc({ currency });
     this.record('purchase.created', by, { counts, currency });
   }
 
-  refunded(by: By, currency: string, counts: Counts): void {
+  refunded(by: Actor, currency: string, counts: Counts): void {
     this.refunds.inc({ currency });
     this.record('purchase.refunded', by, { counts, currency });
   }
 
   /** `counts`: by type of record, where the import was done. */
-  imported(by: By, size: ImportSize, milliseconds: number, counts: Counts | 'failed'): void {
+  imported(by: Actor, size: ImportSize, milliseconds: number, counts: Counts | 'failed'): void {
     const labels = { size, outcome: counts === 'failed' ? 'failed' : 'done' };
     this.imports.inc(labels);
     this.importSeconds.inc(labels, milliseconds / 1000);
@@ -77,7 +77,7 @@ export class OperatorEvents {
   /** An event that no metric counts, or that is counted already. */
   record(
     event: OperatorEvent,
-    { operator, request_id, user_id }: By,
+    { operator, request_id, user_id }: Actor,
     details: { counts: Counts; currency?: string; user_id?: number },
   ): void {
     this.audit.record({ event, operator, request_id, user_id, ...details });

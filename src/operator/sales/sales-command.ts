@@ -4,6 +4,7 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { EntityManager, IsNull } from 'typeorm';
 import { hashApiKey, peppersOf } from '../../auth/api-key';
 import { ApiKey } from '../../auth/api-key.entity';
+import { commandName } from '../../platform/config/environment';
 import { OperatorError } from '../../platform/config/operator-error';
 import { Settings } from '../../platform/config/settings';
 import { ignoringCase } from '../../platform/database/ignoring-case';
@@ -15,7 +16,7 @@ import { User } from '../../auth/accounts/user.entity';
 import { isPseudonym } from '../../users/erased-users';
 
 /** Finds the game and the buyer that a command names. */
-export class Till {
+export class SalesCommand {
   private readonly entities: EntityManager;
 
   constructor(private readonly app: INestApplicationContext) {
@@ -43,7 +44,7 @@ export class Till {
     const url = `${this.app.get(OwnAddress).announced}/games/${game.id}/${path}?${name}=${encodeURIComponent(value)}`;
     const key = await this.demoKeyOf(game.user_id);
     const curl = `curl -H "Authorization: Bearer ${key ?? '$GAMEWHARF_KEY'}" "${url}"`;
-    return key ? curl : `GAMEWHARF_KEY=   # an API key of ${game.owner_name}\n${curl}`;
+    return key ? curl : `GAMEWHARF_KEY=$(${commandName()} keys create --user ${game.owner_name})\n${curl}`;
   }
 
   private async demoKeyOf(user_id: number): Promise<string | undefined> {
@@ -68,7 +69,7 @@ export function amountOf(price: string, currency: string): number {
   const amount = whole === undefined ? NaN : Number(whole) * unit + Number(fraction.padEnd(digits, '0'));
   if (!Number.isSafeInteger(amount) || fraction.length > digits)
     throw new OperatorError(
-      `Invalid price "${price}". Use a value such as ${digits ? `4.${'9'.repeat(digits)}` : '500'} ${currency}.`,
+      `Invalid price "${price}". Use a number of ${currency} such as ${digits ? `4.${'9'.repeat(digits)}` : '500'}.`,
     );
   return amount;
 }

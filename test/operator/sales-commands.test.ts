@@ -24,7 +24,7 @@ import { withoutPooler } from '../support/run-if';
 import { baseUrl, databaseUrl, make, send, sql, theApp, theClock, useStore } from '../support/store';
 import { until } from '../support/time';
 
-const folder = mkdtempSync(join(tmpdir(), 'gamewharf-till-'));
+const folder = mkdtempSync(join(tmpdir(), 'gamewharf-sales-'));
 useStore({ DATA_DIR: folder, OPERATOR_TOKEN });
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -162,19 +162,19 @@ test.each<[string[], string]>([
   [['sell', '--game', '1', '--to', 'a@b@c'], "a@b@c isn't a valid email address."],
   [
     ['sell', '--game', '1', '--to', 'me@example.com', '--price', '4,99'],
-    'Invalid price "4,99". Use a value such as 4.99 USD.',
+    'Invalid price "4,99". Use a number of USD such as 4.99.',
   ],
   [
     ['sell', '--game', '1', '--to', 'me@example.com', '--price', '4.999'],
-    'Invalid price "4.999". Use a value such as 4.99 USD.',
+    'Invalid price "4.999". Use a number of USD such as 4.99.',
   ],
   [
     ['sell', '--game', '1', '--to', 'me@example.com', '--price=-1'],
-    'Invalid price "-1". Use a value such as 4.99 USD.',
+    'Invalid price "-1". Use a number of USD such as 4.99.',
   ],
   [
     ['sell', '--game', '1', '--to', 'me@example.com', '--price', '5.0', '--currency', 'JPY'],
-    'Invalid price "5.0". Use a value such as 500 JPY.',
+    'Invalid price "5.0". Use a number of JPY such as 500.',
   ],
   [
     ['sell', '--game', '1', '--to', 'me@example.com', '--price', '5', '--currency', 'QQQ'],
@@ -182,7 +182,7 @@ test.each<[string[], string]>([
   ],
   [['refund'], 'The ID of the purchase is missing.'],
   [['refund', 'x'], "x isn't a valid ID."],
-  [['refund', '999999'], 'Nothing was changed: invalid purchase.'],
+  [['refund', '999999'], "Purchase 999999 doesn't exist. Nothing was changed."],
   [['give', '--game', '1'], 'The buyer is missing. Use --to me@example.com.'],
   [['purchases', 'list'], 'The game is missing. Use --game ash-beetle/brave-arcade.'],
   [['users', 'create'], 'The username is missing.'],
@@ -264,7 +264,7 @@ test('creates a key for an email address or an account and prints it', async () 
   expect(await events()).toEqual([given, given]);
   const elses = await make.game({ owner: friend });
   expect(await gamewharf(['give', '--game', String(elses.id), '--to', 'friend@example.com'])).toContain(
-    `GAMEWHARF_KEY=   # an API key of ${friend.username}\ncurl -H "Authorization: Bearer $GAMEWHARF_KEY"`,
+    `GAMEWHARF_KEY=$(gamewharf keys create --user ${friend.username})\ncurl -H "Authorization: Bearer $GAMEWHARF_KEY"`,
   );
 });
 
@@ -305,7 +305,7 @@ test('creates a game for its owner, visible in the API and for sale', async () =
   expect(await gamewharf(['games', 'list', '--user', 'quartermaster'])).toBe(
     [
       'There are no games. To add and sell one, run:',
-      '  gamewharf games create --user quartermaster --title "My game"',
+      '  gamewharf games create --user quartermaster --title "My game" --price 4.99',
       '  gamewharf sell --game quartermaster/my-game --to player@example.com',
     ].join('\n'),
   );
@@ -337,6 +337,24 @@ test('creates a game for its owner, visible in the API and for sale', async () =
   expect(await create('Röde Orm 2nd edition', '--slug', 'orm')).toContain(`(${username}/orm)`);
 });
 
+test('lists the uploads of a game', async () => {
+  const { id } = await make.game({ owner: await make.user() });
+  await make.upload({
+    game: { id },
+    filename: 'moon.zip',
+    traits: ['p_linux', 'demo'],
+    size: 12,
+    file_key: 'moon.zip',
+  });
+  const [head, first] = (await gamewharf(['files', 'list', '--game', String(id)])).split('\n');
+  expect(head).toMatch(/^ID +FILE +TRAITS +SOURCE +BYTES +UPDATED$/);
+  expect(first).toMatch(/^\d+ +moon\.zip +p_linux demo +\S+ +12 +\d{4}-\d\d-\d\dT[\d:]{8}Z$/);
+});
+
+test("games list reports a user that doesn't exist", async () => {
+  expect(await gamewharf(['games', 'list', '--user', 'nobody'])).toBe("User nobody doesn't exist.");
+});
+
 test.each([
   [['--user', 'nobody', '--title', 'A'], "User nobody doesn't exist."],
   [['--user', 'ash-beetle', '--title', ' '], 'A title has up to 500 characters.'],
@@ -347,7 +365,7 @@ test.each([
   ],
   [
     ['--user', 'ash-beetle', '--title', 'A', '--price', 'free'],
-    'Invalid price "free". Use a value such as 4.99 USD.',
+    'Invalid price "free". Use a number of USD such as 4.99.',
   ],
 ])('games create %j', async (words, problem) => {
   expect(await gamewharf(['games', 'create', ...words])).toBe(problem);

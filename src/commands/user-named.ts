@@ -1,0 +1,11 @@
+import type { EntityManager } from 'typeorm';
+import { User } from '../auth/accounts/user.entity';
+import { OperatorError } from '../platform/config/operator-error';
+import { ignoringCase } from '../platform/database/ignoring-case';
+
+/** The user that an operator names. */
+export async function userNamed(entities: EntityManager, username: string): Promise<User> {
+  const user = await entities.findOneBy(User, { username: ignoringCase(username) });
+  if (!user) throw new OperatorError(`User ${username} doesn't exist.`);
+  return user;
+}
