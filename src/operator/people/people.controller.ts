@@ -30,7 +30,10 @@ export class PeopleController {
   @OperatorMay('users')
   @ApiOkResponse({ content: { 'application/x-ndjson': { schema: { type: 'string' } } } })
   @Fails(404, 'invalid user')
-  async export(@CurrentOperator() by: Actor, @Params() { user_id }: PersonByIdRequest): Promise<NdjsonResponse> {
+  async export(
+    @CurrentOperator() by: Actor,
+    @Params() { user_id }: PersonByIdRequest,
+  ): Promise<NdjsonResponse> {
     const person = await this.withId(user_id);
     return this.exports.response(person, (counts) =>
       this.events.record('user.exported', by, { counts, user_id }),
