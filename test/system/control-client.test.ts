@@ -8,7 +8,12 @@ import { type PatternName, PATTERNS } from '../support/floods/patterns';
 import { importLines, OPERATOR_TOKEN } from '../support/importing';
 import { databaseUrl, openApp, useStore } from '../support/store';
 import { sleep, until } from '../support/time';
-import { ATTACKER, CONTROL_CLIENTS, recordsOf } from '../support/world/world';
+import {
+  ATTACKER,
+  CONTROL_CLIENTS,
+  OPERATOR_TOKEN as FLOODED_TOKEN,
+  recordsOf,
+} from '../support/world/world';
 
 useStore({ OPERATOR_TOKEN });
 
@@ -22,7 +27,7 @@ beforeAll(() => importLines(...[ATTACKER, CONTROL_CLIENT!].flatMap(recordsOf)));
 
 let app: NestExpressApplication;
 beforeEach(async () => {
-  app = await openApp({ MAX_IN_FLIGHT: '60', OPERATOR_TOKEN });
+  app = await openApp({ MAX_IN_FLIGHT: '60', OPERATOR_TOKEN: FLOODED_TOKEN });
 });
 afterEach(() => gracefulStop(app));
 

@@ -1,24 +1,37 @@
-import { ATTACKER, CAROL } from '../world/world';
+import { request } from 'node:http';
+import { bytesOf, type Message } from '../world/message';
+import { ATTACKER, BOB, CAROL, operatorAuthorization } from '../world/world';
 import type { Attack } from './attack';
 
 const CLIENTS = 10;
+const PATIENCE = 5000;
+const LONG = `<p>${'ü'.repeat(19_990)}</p>`;
 
-/** An account with more collections than a user would create by hand, and clients that request all of them. */
-async function collections(attack: Attack, count: number, description: string): Promise<void> {
-  const { sql } = attack;
-  const user = ATTACKER.user(CAROL);
+const collectionsOf = (user: number): Message => ({
+  method: 'GET',
+  path: '/profile/collections',
+  headers: [['Authorization', `Bearer ${ATTACKER.key(user)}`]],
+});
+const exportOf = (user: number): Message => ({
+  method: 'POST',
+  path: `/operator/users/${ATTACKER.user(user)}/export`,
+  headers: [['Authorization', operatorAuthorization]],
+});
+
+/** Runs the flood while an account has more collections than a user would create by hand. */
+async function withCollections<Result>(
+  { sql }: Attack,
+  [number, count, description]: [user: number, count: number, description: string],
+  flood: () => Promise<Result>,
+): Promise<Result> {
+  const user = ATTACKER.user(number);
   await sql.query(
     `INSERT INTO collections (user_id, title, description, games_count)
      SELECT $1, 'Collection ' || n, nullif($3, ''), 0 FROM generate_series(1, $2::int) AS n`,
     [user, count, description],
   );
   try {
-    attack.begin();
-    await attack.clientsThat(CLIENTS, () => ({
-      method: 'GET',
-      path: '/profile/collections',
-      headers: [['Authorization', `Bearer ${ATTACKER.key(CAROL)}`]],
-    }));
+    return await flood();
   } finally {
     await sql.query('DELETE FROM collections WHERE user_id = $1 AND id NOT BETWEEN $2 AND $3', [
       user,
@@ -28,5 +41,46 @@ async function collections(attack: Attack, count: number, description: string): 
   }
 }
 
-export const manyCollections = (attack: Attack) => collections(attack, 40_000, '');
-export const longCollections = (attack: Attack) => collections(attack, 3000, `<p>${'ü'.repeat(19_990)}</p>`);
+/** Clients that request all of the collections. */
+const requested = (attack: Attack, count: number, description: string) =>
+  withCollections(attack, [CAROL, count, description], () => {
+    attack.begin();
+    return attack.clientsThat(CLIENTS, () => collectionsOf(CAROL));
+  });
+
+export const manyCollections = (attack: Attack) => requested(attack, 40_000, '');
+export const longCollections = (attack: Attack) => requested(attack, 3000, LONG);
+
+/** Four clients that read nothing more of a long response, again and again, while one at another IP address reads its own. */
+const slowly = (attack: Attack, messageOf: (user: number) => Message): Promise<string[]> =>
+  withCollections(attack, [BOB, 600, ''], () =>
+    withCollections(attack, [CAROL, 1000, LONG], async () => {
+      const broken: string[] = [];
+      attack.begin();
+      await attack.every(1000 / 3, async () => {
+        for (let i = 0; i < 4; i++) attack.open(bytesOf(messageOf(CAROL))).pause();
+        const got = await responseElsewhere(attack, messageOf(BOB));
+        if (got !== 'all') broken.push(`a client at another IP address got ${got}`);
+      });
+      return broken;
+    }),
+  );
+
+export const slowLists = (attack: Attack) => slowly(attack, collectionsOf);
+export const slowExports = (attack: Attack) => slowly(attack, exportOf);
+
+/** `all` of a response with status 200, or what came instead. */
+const responseElsewhere = ({ base }: Attack, { method, path, headers }: Message): Promise<string> =>
+  new Promise((resolve) => {
+    const options = { method, headers: Object.fromEntries(headers), localAddress: '127.0.0.3', agent: false };
+    const outgoing = request(base + path, { ...options, timeout: PATIENCE }, (response) => {
+      const { statusCode } = response;
+      response.resume();
+      response.on('close', () =>
+        resolve(response.complete && statusCode === 200 ? 'all' : `part of a ${statusCode}`),
+      );
+    });
+    outgoing.on('timeout', () => outgoing.destroy());
+    outgoing.on('error', ({ message }) => resolve(message));
+    outgoing.end();
+  });

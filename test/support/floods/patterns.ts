@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { bytesOf, formMessage, type Message } from '../world/message';
 import { ALICE, ATTACKER, BOB, CAROL } from '../world/world';
 import type { Attack } from './attack';
-import { longCollections, manyCollections } from './large-lists';
+import { longCollections, manyCollections, slowExports, slowLists } from './large-lists';
 import { largestInputs } from './largest-inputs';
 import { manyTokens } from './tokens';
 
@@ -144,6 +144,28 @@ const docs: Pattern = async (attack) => {
 const sales: Pattern = (attack) =>
   attack.clientsThat(100, () => get(`/games/${ATTACKER.base + 1}/sales?per_page=100`, ALICE));
 
+const OWNED_KEYS = 5000;
+
+/** Pages of an account that owns more than any player. */
+const ownedKeys: Pattern = async (attack) => {
+  const game = ATTACKER.base + 1;
+  await attack.sql.query(
+    `INSERT INTO download_keys (key, game_id, user_id, account_id)
+     SELECT 'owned ' || n, $1, $2, $2 FROM generate_series(1, $3::int) AS n`,
+    [game, ATTACKER.user(CAROL), OWNED_KEYS],
+  );
+  // As autovacuum does within a minute: otherwise the plan would be one for an almost empty table.
+  await attack.sql.query('ANALYZE download_keys');
+  try {
+    attack.begin();
+    await attack.clientsThat(100, () =>
+      get(`/profile/owned-keys?per_page=100&page=${1 + attack.random(OWNED_KEYS / 100)}`, CAROL),
+    );
+  } finally {
+    await attack.sql.query(`DELETE FROM download_keys WHERE game_id = $1 AND key LIKE 'owned %'`, [game]);
+  }
+};
+
 /** What a launcher requests before it downloads, and the download. */
 const downloads: Pattern = (attack) => {
   const game = ATTACKER.base + 1;
@@ -168,10 +190,13 @@ export const PATTERNS = {
   health,
   docs,
   sales,
+  'owned-keys': ownedKeys,
   downloads,
   'largest-inputs': largestInputs,
   'many-collections': manyCollections,
   'long-collections': longCollections,
+  'slow-lists': slowLists,
+  'slow-exports': slowExports,
   'many-tokens': manyTokens,
 } satisfies Record<string, Pattern>;
 
