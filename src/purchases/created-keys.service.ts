@@ -21,6 +21,8 @@ import { newDownloadKey } from './new-download-key';
 export const MAX_UNCLAIMED = 10_000;
 const TOO_MANY = `a game can have at most ${MAX_UNCLAIMED} unclaimed download keys`;
 const SLICE = 500;
+/** Fields of a response that are not stored for retries: a label may name a person, and an erasure deletes it from the key. */
+const OF_PERSON = ['label'];
 
 const GAME = `SELECT g.id, g.title FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')}`;
 
@@ -104,9 +106,9 @@ export class CreatedKeysService {
     actor: Actor,
     retry?: RetryKey,
   ): Promise<CreatedDownloadKeysResponse> {
-    const { game_id, count, label } = request;
+    const { game_id, count, label = null } = request;
     const keys = Array.from({ length: count }, newDownloadKey);
-    return this.once('download_key.created', request, count, actor, retry, {
+    const { download_keys } = await this.once('download_key.created', request, count, actor, retry, {
       statements: [
         bind(LOCK_GAME, [game_id, actor.user_id]),
         bind(CREATE, [game_id, actor.user_id, keys, label]),
@@ -119,6 +121,10 @@ export class CreatedKeysService {
       },
       lock: { of: 'games', id: game_id },
     });
+    const labeled = download_keys.map(({ id, game_id, key, ...more }) =>
+      Object.assign({ id, game_id, key, label }, more),
+    );
+    return { download_keys: labeled };
   }
 
   async revoke(request: RevokeDownloadKeyRequest, actor: Actor, retry?: RetryKey): Promise<SuccessResponse> {
@@ -168,7 +174,7 @@ export class CreatedKeysService {
     retry: RetryKey | undefined,
     write: Write<Response>,
   ): Promise<Response> {
-    const { response, isRepeated } = await this.idempotency.run(retry, request, write);
+    const { response, isRepeated } = await this.idempotency.run(retry, request, write, OF_PERSON);
     if (!isRepeated) this.audit.record({ event, ...actor, game_id: request.game_id, count });
     return response;
   }

@@ -138,6 +138,12 @@ test('creates and records nothing when a request with an Idempotency-Key is repe
   expect(await events()).toHaveLength(1);
 });
 
+test('stores no label for retries, because an erasure deletes labels from the keys alone', async () => {
+  const { text } = await createOnce('labeled');
+  expect((await createOnce('labeled')).text).toBe(text);
+  expect(await sql(`SELECT answer FROM idempotency_keys WHERE answer LIKE '%Reviewers%'`)).toEqual([]);
+});
+
 test('accepts an unscoped key and rejects one without the scope', async () => {
   const limited = owner.with(await make.key({ owner, scopes: ['game:view', 'profile'] }));
   expect(await create({ count: 1 }, limited)).toEqual(
