@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { Clock } from '../platform/config/clock';
 import { IdempotencyModule } from '../platform/idempotency/idempotency.module';
 import { Collection } from './collection.entity';
 import { CollectionGame } from './collection-game.entity';
@@ -21,7 +20,7 @@ import { ResanitiseService } from './resanitise.service';
     CollectionGamesService,
     ProfileCollectionsService,
     ResanitiseService,
-    { provide: HtmlThread, useFactory: (clock: Clock) => new HtmlThread(clock), inject: [Clock] },
+    { provide: HtmlThread, useFactory: () => new HtmlThread() },
   ],
   exports: [ProfileCollectionsService],
 })

@@ -1,15 +1,15 @@
 import { Worker } from 'node:worker_threads';
 import { Logger, type OnApplicationShutdown } from '@nestjs/common';
-import type { Clock } from '../platform/config/clock';
 import { serviceUnavailable } from '../platform/http/api-error';
-import { Semaphore } from '../platform/lifecycle/semaphore';
+import { ConcurrencyLimit } from '../platform/http/concurrency-limit';
 
 interface Job {
   resolve: (clean: string | null) => void;
   reject: (error: unknown) => void;
 }
 
-const MAX_WAITING = 100;
+// The running one and a hundred that wait.
+const MAX_ACCEPTED = 101;
 // For a text to wait, and the same time again to be sanitized: together less than the deadline of a request.
 const TIMEOUT = 1000;
 const ENDS_WHEN_IDLE_FOR = 30_000;
@@ -18,20 +18,15 @@ const MEGABYTES = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 };
 /** Sanitizes long texts on a thread, which ends when it is idle. After a crash or timeout, which is a 503, a new one starts. */
 export class HtmlThread implements OnApplicationShutdown {
   private readonly log = new Logger(HtmlThread.name);
-  private readonly turns: Semaphore;
+  private readonly turns = new ConcurrencyLimit({ accepted: MAX_ACCEPTED, each: 1 });
   private worker: Worker | undefined;
   private running: Job | undefined;
   private timer: NodeJS.Timeout | undefined;
 
-  constructor(
-    clock: Clock,
-    private readonly timeout = TIMEOUT,
-  ) {
-    this.turns = new Semaphore(clock, { permits: 1, waiting: MAX_WAITING, wait: timeout });
-  }
+  constructor(private readonly timeout = TIMEOUT) {}
 
   sanitise(html: string): Promise<string | null> {
-    return this.turns.run(() => this.onThread(html), serviceUnavailable);
+    return this.turns.run(this.turns.anyone, AbortSignal.timeout(this.timeout), () => this.onThread(html));
   }
 
   /** Rejects the running job; a new thread takes the waiting ones. */

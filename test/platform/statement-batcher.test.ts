@@ -144,7 +144,7 @@ test('limits long statements to half of the connections, so that a short one nev
   expect(await long).toHaveLength(12);
 });
 
-test('releases the semaphore when a long statement fails', async () => {
+test('releases the limit when a long statement fails', async () => {
   const failing = Array.from({ length: 12 }, () => database().row(LONG_DIVIDED, [0]));
   expect((await Promise.allSettled(failing)).every(({ status }) => status === 'rejected')).toBe(true);
   expect(await database().row(LONG_DIVIDED, [1])).toEqual({ part: 1 });

@@ -1,7 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Clock } from '../../platform/config/clock';
-import { serviceUnavailable } from '../../platform/http/api-error';
-import { Semaphore } from '../../platform/lifecycle/semaphore';
+import { ConcurrencyLimit } from '../../platform/http/concurrency-limit';
 import { decoyHash, hashPassword, isOutdated, PasswordCost, verifyPassword } from './password-hash';
 
 /**
@@ -9,14 +7,10 @@ import { decoyHash, hashPassword, isOutdated, PasswordCost, verifyPassword } fro
  */
 @Injectable()
 export class PasswordQueue {
-  private readonly turns: Semaphore;
+  private readonly turns = new ConcurrencyLimit({ accepted: 10, each: 2 });
   private readonly decoy: string;
 
-  constructor(
-    clock: Clock,
-    private readonly cost: PasswordCost,
-  ) {
-    this.turns = new Semaphore(clock, { permits: 2, waiting: 8 });
+  constructor(private readonly cost: PasswordCost) {
     this.decoy = decoyHash(cost);
   }
 
@@ -26,13 +20,13 @@ export class PasswordQueue {
    */
   async matches(passwordHash: string | null | undefined, password: string): Promise<boolean> {
     const verify = () => verifyPassword(passwordHash ?? this.decoy, password);
-    const matches = await this.turns.run(verify, serviceUnavailable);
+    const matches = await this.turns.run(this.turns.anyone, undefined, verify);
     return matches && typeof passwordHash === 'string';
   }
 
   /** A hash to store instead of this one, whose algorithm or cost differs, or undefined if it is up to date. */
   async renewed(passwordHash: string, password: string): Promise<string | undefined> {
     if (!isOutdated(passwordHash, this.cost)) return undefined;
-    return this.turns.run(() => hashPassword(password, this.cost), serviceUnavailable);
+    return this.turns.run(this.turns.anyone, undefined, () => hashPassword(password, this.cost));
   }
 }

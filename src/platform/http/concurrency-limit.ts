@@ -44,7 +44,9 @@ export class ConcurrencyLimit {
   /** Running and waiting. */
   accepted = 0;
   rejected = 0;
-  private running = 0;
+  /** For work that is the same for all clients. */
+  readonly anyone: LimitedClient = { lanes: new Map() };
+  running = 0;
   private readonly limits: Required<Limits>;
   /** Lanes with waiting work, in the order of their turns. */
   private turns: Lane[] = [];
@@ -107,15 +109,15 @@ export class ConcurrencyLimit {
   /** Runs the work when it is its turn. Rejects with 503 where too much waits, or when `signal` aborts the wait. */
   async run<Result>(
     client: LimitedClient,
-    signal: AbortSignal,
+    signal: AbortSignal | undefined,
     work: () => Promise<Result>,
     retryAfter?: number,
   ): Promise<Result> {
     await new Promise<void>((resolve, reject) => {
       const waiter: Work = { client, begin: resolve, reject: () => reject(serviceUnavailable(retryAfter)) };
       // Nothing happens to work that has begun.
-      signal.addEventListener('abort', () => this.cancel(waiter) && waiter.reject(), { once: true });
-      if (signal.aborted || !this.enter(waiter)) waiter.reject();
+      signal?.addEventListener('abort', () => this.cancel(waiter) && waiter.reject(), { once: true });
+      if (signal?.aborted || !this.enter(waiter)) waiter.reject();
     });
     try {
       return await work();

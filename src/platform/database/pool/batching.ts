@@ -1,7 +1,7 @@
 import type { Clock } from '../../config/clock';
 import type { Pool, QueryConfig } from 'pg';
 import { connectionOptions } from '../data-source';
-import { Semaphore } from '../../lifecycle/semaphore';
+import { ConcurrencyLimit } from '../../http/concurrency-limit';
 import { concernsOneStatement } from '../sqlstates';
 import type { Statement } from '../statement';
 import { noneFree, sendPipeline } from './pipeline';
@@ -35,23 +35,22 @@ const LONG_SHARE = 0.5;
 export class StatementBatcher {
   /** The batch that takes more statements; undefined: the last one was sent. */
   private open: Batch | undefined;
-  private readonly small: Semaphore;
-  private readonly long: Semaphore;
+  private readonly small: ConcurrencyLimit;
+  private readonly long: ConcurrencyLimit;
 
   constructor(
     private readonly pool: Pool,
     private readonly clock: Clock,
   ) {
-    const wait = connectionOptions.connectionTimeoutMillis;
-    const semaphore = (share: number) =>
-      new Semaphore(clock, { permits: Math.ceil(pool.options.max * share), wait });
-    this.small = semaphore(SMALL_SHARE);
-    this.long = semaphore(LONG_SHARE);
+    const limit = (share: number) =>
+      new ConcurrencyLimit({ accepted: Infinity, each: Math.ceil(pool.options.max * share) });
+    this.small = limit(SMALL_SHARE);
+    this.long = limit(LONG_SHARE);
   }
 
-  /** Batches and long statements that wait for a semaphore, and so not yet for a connection of the pool. */
+  /** Batches and long statements that do not wait for a connection of the pool yet. */
   get waiting(): number {
-    return this.small.waiting + this.long.waiting;
+    return [this.small, this.long].reduce((sum, { accepted, running }) => sum + accepted - running, 0);
   }
 
   rows<Row>(query: QueryConfig, { group }: Statement<Row>): Promise<Row[]> {
@@ -78,17 +77,20 @@ export class StatementBatcher {
     setImmediate(() => this.sendWith(this.small, batch.requests, close));
   }
 
-  private sendWith(semaphore: Semaphore, requests: Request[], close?: () => void): void {
-    semaphore.acquire(
-      (release, waited) => {
-        close?.();
-        this.send(requests, release, waited);
-      },
-      () => {
-        close?.();
-        for (const { reject } of requests) reject(noneFree());
-      },
-    );
+  private sendWith(limit: ConcurrencyLimit, requests: Request[], close?: () => void): void {
+    const since = this.clock.monotonic();
+    const leave = () => limit.leave(limit.anyone);
+    const reject = () => {
+      for (const request of requests) request.reject(noneFree());
+    };
+    const begin = () => {
+      close?.();
+      const waited = this.clock.monotonic() - since;
+      if (waited < connectionOptions.connectionTimeoutMillis) return this.send(requests, leave, waited);
+      reject();
+      leave();
+    };
+    limit.enter({ client: limit.anyone, begin, reject });
   }
 
   private send(requests: Request[], release?: () => void, waited?: number): void {
