@@ -1,2 +1,2 @@
-/** Who started this process. Read before other modules load: by the end of that the parent may be gone, and another in its place. */
+/** The process that started this one. Read before other modules load, because the parent may have ended by then. */
 export const PARENT = process.ppid;

@@ -13,7 +13,7 @@ export function serve(): void {
   });
 }
 
-/** A signal to npm ends only npm's shell: stops this process when its parent changes. */
+/** A signal to npm ends only npm's shell, so this process stops when its parent changes. */
 function watchParent(server: Server): void {
   setInterval(() => {
     if (process.ppid !== PARENT) void server.stop(0);

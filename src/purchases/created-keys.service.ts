@@ -26,10 +26,10 @@ const OF_PERSON = ['label'];
 
 const GAME = `SELECT g.id, g.title FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')}`;
 
-// A statement of its own, so that the next one counts the keys that were committed while this one waited.
+// A separate statement, so that the next one counts the keys that were committed while this one waited.
 const LOCK_GAME = statement('created_keys_lock', `${GAME} FOR NO KEY UPDATE OF g`);
 
-/** No row: the caller may not edit the game. A row of nulls: too many keys. */
+/** No row: the caller can't edit the game. A row of nulls: too many keys. */
 export const CREATE = statement<CreatedKeyRow | { id: null }>(
   'created_keys_create',
   `WITH game AS (${GAME}),
@@ -46,7 +46,7 @@ export const CREATE = statement<CreatedKeyRow | { id: null }>(
    SELECT created.* FROM game LEFT JOIN created ON true ORDER BY created.id`,
 );
 
-/** No row: the caller may not edit the game. A row of nulls: no such key. `revoked` is false for a key of a purchase. */
+/** No row: the caller can't edit the game. A row of nulls: no such key. `revoked` is false for a key of a purchase. */
 const REVOKE = statement<{ id: number | null; revoked: boolean }>(
   'created_keys_revoke',
   `WITH game AS (${GAME}),
@@ -68,7 +68,7 @@ export interface ListedKey extends CreatedKeyRow {
   owner: string | null;
 }
 
-/** No row: the caller may not edit the game. A row without a key: there are none. */
+/** No row: the caller can't edit the game. A row without a key: there are none. */
 export const CREATED_KEYS = longRead<{ title: string } & (ListedKey | { id: null })>(
   'created_keys',
   `SELECT game.title, k.* FROM (${GAME}) game LEFT JOIN LATERAL (
@@ -81,7 +81,7 @@ export const CREATED_KEYS = longRead<{ title: string } & (ListedKey | { id: null
    ORDER BY k.id DESC`,
 );
 
-/** The IDs of the keys to list, both included. */
+/** The first and last ID of the keys to list. */
 export interface IdRange {
   from?: number;
   to?: number;
@@ -92,7 +92,7 @@ interface Actor {
   user_id: number;
 }
 
-/** Download keys that come without a purchase: sellers create, list and revoke them. */
+/** Download keys without a purchase: sellers create, list and revoke them. */
 @Injectable()
 export class CreatedKeysService {
   constructor(

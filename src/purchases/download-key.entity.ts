@@ -51,11 +51,11 @@ export class DownloadKey {
   @Column('bigint', { nullable: true })
   user_id: number | null;
 
-  /** The account that claimed the key, else the purchase's, copied by triggers. */
+  /** The account that claimed the key, otherwise the purchase's, copied by triggers. */
   @Column('bigint', { nullable: true })
   account_id: number | null;
 
-  /** The purchase's address in lower case, copied by triggers. */
+  /** The purchase's email address in lowercase, copied by triggers. */
   @Column('text', { nullable: true })
   purchase_email: string | null;
 

@@ -14,7 +14,7 @@ interface Row extends DownloadKeyColumns, Record<keyof UserRow, unknown> {
   key_id: number | null;
 }
 
-/** No row: the caller may not edit the game. The selector is $3; `chosen` selects rows of download_keys. */
+/** No row: the caller can't edit the game. The selector is $3; `chosen` selects rows of download_keys. */
 const lookup = (name: string, chosen: string) =>
   read<Row>(
     name,
@@ -36,7 +36,7 @@ export const KEY_BY_KEY = lookup(
 export const KEY_BY_USER = lookup('download_key_by_user', newestOf(keysOf('$3', newestOfGame('g'))));
 export const KEY_BY_EMAIL = lookup('download_key_by_email', newestOf(keysFoundBy('$3', newestOfGame('g'))));
 
-/** Locks in the order of the ids, as replicas count at the same time. */
+/** Locks in the order of the IDs, because replicas count concurrently. */
 export const ADD_KEY_DOWNLOADS = statement(
   'add_key_downloads',
   `WITH locked AS MATERIALIZED (
@@ -49,7 +49,7 @@ export const ADD_KEY_DOWNLOADS = statement(
 export class DownloadKeysService {
   constructor(private readonly database: Database) {}
 
-  /** The newest key that is found; only for users who may edit the game. */
+  /** The newest matching key; only for users who can edit the game. */
   async find(
     { game_id, download_key, user_id, email }: DownloadKeyRequest,
     editor_id: number,

@@ -28,14 +28,14 @@ export const periodsOf = (sales: string) =>
 const SAME_PERIOD =
   '(d.game_id, d.unit, d.first_day, d.currency) = (s.game_id, s.unit, s.first_day, s.currency)';
 
-/** Adds to periods with more purchases or a higher amount. In the order of the key, many rows take a fifth less time. */
+/** Adds to periods with more purchases or a higher amount. Sorted by key, many rows take a fifth less time. */
 export const addToPeriods = (sales: string) => `
   INSERT INTO sales_periods AS s (game_id, unit, first_day, currency, purchases, amount)
   SELECT * FROM ${periodsOf(sales)} d WHERE purchases >= 0 AND amount >= 0 ORDER BY 1, 2, 3, 4
   ON CONFLICT (game_id, unit, first_day, currency)
   DO UPDATE SET purchases = s.purchases + excluded.purchases, amount = s.amount + excluded.amount`;
 
-/** What takes sales back, in this order. Rows without sales go. */
+/** Subtracts sales, in this order. Rows without sales are deleted. */
 export const takeSales = (sales: string) => ({
   earnings: `
     UPDATE game_earnings e SET amount = e.amount + d.amount
@@ -51,8 +51,8 @@ export const takeSales = (sales: string) => ({
 });
 
 /**
- * Adds sales to counts, earnings and periods, in this order. Locks the games first, in the order of their ids.
- * `isCounted` is a condition on a sale `s`: the count of its game has it already.
+ * Adds sales to counts, earnings and periods, in this order. Locks the games first, in the order of their IDs.
+ * `isCounted` is a condition on a sale `s`: whether the count of its game already includes it.
  */
 export const addSales = (sales: string, isCounted = 'false') => {
   const after = (written: string) =>

@@ -10,9 +10,9 @@ import { SHORT_LIST } from './purchases.service';
 
 export interface SaleRow extends Omit<PurchaseRow, 'status'> {
   status: 'complete' | 'refunded';
-  /** The account that bought it, else the one that verified the address. */
+  /** The account that bought it, otherwise the one that verified the email address. */
   buyer: UserRow | null;
-  /** The newest key of the game that came with it. */
+  /** The newest key of the game from this purchase. */
   key: {
     id: number;
     created_at: string;
@@ -24,7 +24,7 @@ export interface SaleRow extends Omit<PurchaseRow, 'status'> {
 
 export type ListedSale = SaleRow & { reference: string | null };
 
-/** Where a list goes on: after this sale. */
+/** Continues a list after this sale. */
 export type Place = Pick<SaleRow, 'created_at' | 'id'>;
 
 const NEWEST: Place = { created_at: 'infinity', id: Number.MAX_SAFE_INTEGER };
@@ -33,7 +33,7 @@ const userOf = (id: string) =>
   `(SELECT json_build_object(${USER_COLUMNS.map((column) => `'${column}', u.${column}`).join(', ')})
     FROM users u WHERE u.id = ${id})`;
 
-/** From $4, $5 on. No row: the caller may not edit the game. A row of nulls: no sales. */
+/** From $4, $5 on. No row: the caller can't edit the game. A row of nulls: no sales. */
 export const SALES = longRead<SaleRow>(
   'game_sales',
   `SELECT s.* FROM games g LEFT JOIN LATERAL (
@@ -65,12 +65,12 @@ interface Asked {
   limit?: number;
 }
 
-/** The sales of a game, newest first: purchases that are complete, or were and are refunded. */
+/** The sales of a game, newest first: completed and refunded purchases. */
 @Injectable()
 export class GameSalesService {
   constructor(private readonly database: Database) {}
 
-  /** Only for users who may edit the game. A list that is not short comes in slices. */
+  /** Only for users who can edit the game. A long list is sent in slices. */
   async find(game_id: number, editor_id: number, asked: Asked): Promise<Rows<SaleRow>> {
     const { limit = Infinity, after = NEWEST, offset = 0 } = asked;
     const first = await this.slice(game_id, editor_id, asked, after, Math.min(limit, SHORT_LIST), offset);

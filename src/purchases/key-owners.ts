@@ -1,6 +1,7 @@
 /**
- * The owner of the download key `key`: who claimed it or bought it signed in (`account_id`), else the account that verified
- * its address, else the account that verified its purchase's address.
+ * The owner of the download key `key`: the account that claimed it or bought it while signed in (`account_id`),
+ * otherwise the account that verified its email address, otherwise the account that verified its purchase's email
+ * address.
  */
 export const ownerOf = (key: string) =>
   `coalesce(${key}.account_id, ${verifierOf(`lower_ascii(${key}.email)`)}, ${verifierOf(`${key}.purchase_email`)})`;
@@ -19,7 +20,7 @@ export const keysOf = (user: string, keys: (condition: string) => string) => `
   ) of_address
   WHERE ue.user_id = ${user} AND ue.verified`;
 
-/** The keys of an address: its own, those bought with it, and those of the user who verified it. */
+/** The keys of an email address: its own, those bought with it, and those of the user who verified it. */
 export const keysFoundBy = (address: string, keys: (condition: string) => string) => `
   ${keys(`lower_ascii(dk.email) = lower_ascii(${address})`)}
   UNION ALL

@@ -5,7 +5,7 @@ import { longRead } from '../platform/database/statement';
 import { DownloadKey } from './download-key.entity';
 import { keysOf, ownerOf } from './key-owners';
 
-/** A game that a player owns: through a download key, or through a purchase that came without one. */
+/** A game that a player owns: through a download key, or through a purchase without one. */
 export interface LibraryRow {
   game_id: number;
   title: string;
@@ -61,14 +61,14 @@ export type Redemption = 'claimed' | 'already yours';
 export class LibraryService {
   constructor(private readonly database: Database) {}
 
-  /** Newest first, one row more than fits on the page where there is a next page. */
+  /** Newest first; one row more than fits on the page if there is a next page. */
   page(user_id: number, page: number): Promise<LibraryRow[]> {
     return this.database.rows(LIBRARY, [user_id, (page - 1) * GAMES_ON_A_PAGE]);
   }
 
-  /** Gives the user a live key without an owner. Undefined: no such key, or another account has it. */
+  /** Gives the user a live key without an owner. Undefined if there is no such key, or another account has it. */
   async redeem(db: EntityManager, user_id: number, key: string) {
-    // The key's row is locked first, so that of two players who enter it at the same time one gets it.
+    // The key's row is locked first, so that only one of two players who enter it concurrently gets it.
     const found = await db
       .createQueryBuilder(DownloadKey, 'k')
       .select(['k.id', 'k.game_id'])

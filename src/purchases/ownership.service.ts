@@ -16,15 +16,15 @@ export const hasBought = (user: string) => `EXISTS (
 /** Whether the user has a key or a completed purchase of the game `g`, or can edit it. */
 const owns = (user: string) => `(${canEdit('g', user)} OR ${holdsKey('g', user)} OR ${hasBought(user)})`;
 
-/** Asked with a JWT that was made for the game. */
+/** Queried with a JWT issued for the game. */
 export const OWNERSHIP_IN_GAME = read<{ owns: boolean }>(
   'ownership_in_game',
   `SELECT ${owns('$2')} AS owns FROM games g WHERE g.id = $1`,
 );
 
 /**
- * Asked with an API key ($3). The user's own key finds games that are public or that the user owns, which are all that the user may
- * view. An application's key finds games that the owner of the application can edit.
+ * Queried with an API key ($3). The user's own key finds games that are public or that the user owns, which are all
+ * that the user can view. An app's key finds games that the owner of the app can edit.
  */
 export const OWNERSHIP = read<{ owns: boolean }>(
   'ownership',

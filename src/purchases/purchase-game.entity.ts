@@ -18,11 +18,11 @@ export class PurchaseGame {
   @Column('bigint', { nullable: true })
   user_id: number | null;
 
-  /** The purchase's address, in lower case. */
+  /** The purchase's email address, in lowercase. */
   @Column('text')
   email: string;
 
-  /** When the purchase was made, copied by triggers; null: it is neither complete nor refunded. */
+  /** When the purchase was made, copied by triggers; null if it is neither complete nor refunded. */
   @TimestampColumn({ nullable: true })
   sold_at: string | null;
 

@@ -1,7 +1,10 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { Purchase } from './purchase.entity';
 
-/** A checkout's own name for a sale. Not a column of purchases, so that it is unique where purchases are partitions. */
+/**
+ * A checkout's own name for a sale. Not a column of purchases, because it must also be unique if purchases are
+ * partitioned.
+ */
 @Entity('purchase_references')
 @Check('purchase_references_reference_check', 'length(reference) BETWEEN 1 AND 200')
 @Index('purchase_references_purchase_id_key', ['purchase_id'], { unique: true })

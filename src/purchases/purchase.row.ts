@@ -16,11 +16,11 @@ const COLUMNS = [
 
 export interface PurchaseRow extends Pick<Purchase, (typeof COLUMNS)[number]> {
   status: 'complete';
-  /** All games of a bundle; null: no bundle. */
+  /** All games of a bundle; null for other purchases. */
   game_ids: number[] | null;
 }
 
-/** What is selected of a purchase `p`. */
+/** The columns of a purchase `p`. */
 export const PURCHASE = `${columnsOf('p', COLUMNS)}, p.status,
   CASE p.purchase_type WHEN 'bundle' THEN
     ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) END AS game_ids`;

@@ -7,16 +7,16 @@ import type { Rows } from '../platform/http/long-lists';
 import type { PurchasesRequest } from './purchase.dto';
 import { PURCHASE, type PurchaseRow } from './purchase.row';
 
-// Short, since a bundle may have thousands of games.
+// Short, because a bundle may have thousands of games.
 export const SHORT_LIST = 100;
 
-/** `bought` selects what was bought of the game by $3. */
+/** `bought` selects the purchases of the game by $3. */
 const completed = (bought: string) => `(SELECT DISTINCT purchase_id FROM (${bought}) bought) bought
   JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete'`;
 
 const NEWEST_FIRST = 'p.created_at DESC, p.id DESC';
 
-/** At most one row more than a short list has. No row: the caller may not edit the game. A row of nulls: no purchases. */
+/** At most one row more than a short list has. No row: the caller can't edit the game. A row of nulls: no purchases. */
 const lookup = (name: string, bought: string) =>
   read<PurchaseRow>(
     name,
@@ -44,7 +44,10 @@ const SLICE = longRead<PurchaseRow>(
 const boughtFrom = (address: string) =>
   `SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ${address}`;
 
-/** What a user bought of the game `g`. OFFSET 0: else all purchases of the game may be read, docs/contributing/decisions/single-probe-lookups.md. */
+/**
+ * A user's purchases of the game `g`. OFFSET 0: otherwise all purchases of the game may be read,
+ * docs/contributing/decisions/single-probe-lookups.md.
+ */
 export const boughtBy = (user: string, butFrom = '') => `
   SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = ${user}
   UNION ALL SELECT purchase_id
@@ -52,7 +55,7 @@ export const boughtBy = (user: string, butFrom = '') => `
   WHERE ue.user_id = ${user} AND ue.verified ${butFrom && `AND ue.email <> ${butFrom}`}`;
 
 const BY_USER = boughtBy('$3');
-/** What was bought of the game `g` with the address $3, and by the account that verified it. */
+/** Purchases of the game `g` with the email address $3, and by the account that verified it. */
 const BY_EMAIL = `${boughtFrom('lower_ascii($3)')}
    UNION ALL SELECT by_owner.purchase_id
    FROM (SELECT user_id FROM user_emails WHERE email = lower_ascii($3) AND verified OFFSET 0) owner
@@ -67,7 +70,7 @@ const SLICES_BY_EMAIL = slicesOf('purchases_by_email_slices', BY_EMAIL);
 export class PurchasesService {
   constructor(private readonly database: Database) {}
 
-  /** The buyer's completed purchases of the game, newest first; only for users who may edit the game. */
+  /** The buyer's completed purchases of the game, newest first; only for users who can edit the game. */
   async find({ game_id, email, user_id }: PurchasesRequest, editor_id: number): Promise<Rows<PurchaseRow>> {
     const asked = [game_id, editor_id, user_id ?? email];
     const rows = await this.database.rows(

@@ -1,7 +1,10 @@
 import { Check, Column, Entity, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { Game } from '../games/game.entity';
 
-/** Completed purchases of a game in a day and in a month of UTC, and its share of them in minor units; updated in the transaction of each purchase. */
+/**
+ * Completed purchases of a game in a day and in a month of UTC, and its share of them in minor units; updated in the
+ * transaction of each purchase.
+ */
 @Entity('sales_periods')
 @Check('sales_periods_unit_check', `unit IN ('day', 'month')`)
 @Check('sales_periods_currency_check', `currency ~ '^[A-Z]{3}$'`)

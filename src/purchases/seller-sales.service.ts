@@ -20,14 +20,14 @@ export interface KeyState {
   claimed_by: string | null;
 }
 
-/** A sale as a seller sees it: with their own games and the keys of these, not those of other sellers in a bundle. */
+/** A seller's view of a sale: their own games and the keys of these, not those of other sellers in a bundle. */
 export interface SellerSale extends Pick<
   Purchase,
   'id' | 'created_at' | 'email' | 'source' | 'currency' | 'amount' | 'sale_rate' | 'quantity'
 > {
   status: 'complete' | 'refunded';
   reference: string | null;
-  /** The username of the account that bought it, else of the one that verified the address. */
+  /** The username of the account that bought it, otherwise of the one that verified the email address. */
   username: string | null;
   games: SoldGame[];
   own_games: number;
@@ -35,11 +35,11 @@ export interface SellerSale extends Pick<
   keys: KeyState[];
 }
 
-/** Games and keys of a sale that are shown. */
+/** The maximum number of games and keys shown of a sale. */
 export const SHOWN_OF_SALE = 100;
 /** Sales of a search or of a buyer. */
 export const SHOWN_SALES = 50;
-// Candidates of each kind, of which the newest are shown.
+// Candidates of each type, of which the newest are shown.
 const MAX_FOUND = 200;
 
 const KEY = `k.id, k.game_id, g.title, k.downloads, k.revoked_at IS NOT NULL AS revoked,
@@ -48,7 +48,7 @@ const KEY = `k.id, k.game_id, g.title, k.downloads, k.revoked_at IS NOT NULL AS 
 /** The games that $1 can edit. */
 const OWN = `(${editedBy('$1')})`;
 
-/** `found` selects purchase ids. Newest first; without those that have no game which $1 can edit. */
+/** `found` selects purchase IDs. Newest first, without those that contain no game which $1 can edit. */
 const list = (name: string, found: string) =>
   longRead<SellerSale>(
     name,
@@ -75,7 +75,7 @@ const list = (name: string, found: string) =>
 
 export const SELLER_SALE = list('seller_sale', 'SELECT $2::bigint AS purchase_id');
 
-/** The purchases that an address has of the games of $1. */
+/** The purchases of an email address for the games of $1. */
 export const SALES_OF_BUYER = list(
   'seller_sales_of_buyer',
   `SELECT purchase_id FROM ${OWN} g CROSS JOIN LATERAL (
@@ -84,7 +84,7 @@ export const SALES_OF_BUYER = list(
    ORDER BY sold_at DESC, purchase_id DESC LIMIT ${MAX_FOUND}`,
 );
 
-/** Keys that an address was given without a purchase. */
+/** Keys for an email address without a purchase. */
 export const KEYS_OF_BUYER = longRead<KeyState>(
   'seller_keys_of_buyer',
   `SELECT ${KEY} FROM ${OWN} own CROSS JOIN LATERAL (
@@ -95,8 +95,8 @@ export const KEYS_OF_BUYER = longRead<KeyState>(
    ORDER BY k.created_at DESC, k.id DESC LIMIT ${SHOWN_OF_SALE}`,
 );
 
-// $2: the beginning of an address, a username or a reference; $3: the same text as an id of a sale or a key. An index entry for
-// each address from the text on; those that begin otherwise come after those that begin with it.
+// $2: the start of an email address, a username or a reference; $3: the same text as the ID of a sale or a key. Reads
+// one index entry per email address from the text on; addresses with that start come first.
 export const SEARCH = list(
   'seller_search',
   `(SELECT purchase_id FROM ${OWN} g CROSS JOIN LATERAL (
@@ -118,7 +118,7 @@ export const SEARCH = list(
 export class SellerSalesService {
   constructor(private readonly database: Database) {}
 
-  /** Undefined: no such sale of a game that the user can edit. */
+  /** Undefined if there is no such sale of a game that the user can edit. */
   sale(seller_id: number, purchase_id: number): Promise<SellerSale | undefined> {
     return this.database.row(SELLER_SALE, [seller_id, purchase_id]);
   }
@@ -132,7 +132,10 @@ export class SellerSalesService {
     return this.database.rows(KEYS_OF_BUYER, [seller_id, email]);
   }
 
-  /** By the beginning of an email address, or a complete username, reference, sale ID or key ID. At most one more than SHOWN_SALES. */
+  /**
+   * By the start of an email address, or a complete username, reference, sale ID or key ID. At most one more than
+   * SHOWN_SALES.
+   */
   search(seller_id: number, term: string): Promise<SellerSale[]> {
     const id = /^\d{1,15}$/.test(term) ? Number(term) : null;
     return this.database.rows(SEARCH, [seller_id, term, id]);

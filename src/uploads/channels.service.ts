@@ -23,7 +23,7 @@ const GAME_BY_ID = read<{ id: number }>(
 
 const GAME_BY_TARGET = read<{ id: number }>(
   'edited_game_by_target',
-  // LIMIT: else the planner may read all games of the owner.
+  // LIMIT: otherwise the planner may read all games of the owner.
   `SELECT g.id FROM users u
    JOIN LATERAL (SELECT id, user_id FROM games WHERE user_id = u.id AND slug = $3 LIMIT 1) g ON true
    WHERE lower_ascii(u.username) = lower_ascii($1) AND ${canEdit('g', '$2')}`,

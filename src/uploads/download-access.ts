@@ -5,10 +5,10 @@ import { keysOf, newestOfGame, ownerOf } from '../purchases/key-owners';
 import { hasBought } from '../purchases/ownership.service';
 import type { UPLOAD_TRAITS } from './upload.entity';
 
-/** What a user may do with a game. */
+/** A user's permissions for a game. */
 export interface AccessRow {
   edits: boolean;
-  /** As `/games/GAME_ID/ownership` says. */
+  /** As returned by `/games/GAME_ID/ownership`. */
   owns: boolean;
   /** Its minimum price is 0. */
   is_free: boolean;
@@ -21,7 +21,10 @@ export interface AccessRow {
 export const ACCESS_COLUMNS =
   'rights.edits, rights.owns, g.min_price = 0 AS is_free, rights.held_key, rights.requested_key';
 
-/** For the user $2 and the download key $3: joins what the user may do with the game `g`. OFFSET 0: each part runs once. */
+/**
+ * For the user $2 and the download key $3: joins the user's permissions for the game `g`. OFFSET 0: each part runs
+ * once.
+ */
 export const ACCESS = `
   CROSS JOIN LATERAL (
     SELECT part.*, part.edits OR part.held_key IS NOT NULL OR ${hasBought('$2')} AS owns
@@ -34,7 +37,7 @@ export const ACCESS = `
       OFFSET 0) part
     OFFSET 0) rights`;
 
-/** The user may view or owns the game. Holders of a key of a restricted game own it. */
+/** Whether the user can view or owns the game. Owners of a key of a restricted game own it. */
 export const MAY_SEE = `(rights.owns OR ${isPublic('g')})`;
 
 type Traits = readonly (typeof UPLOAD_TRAITS)[number][];
@@ -61,6 +64,6 @@ export function requireDownload(
 
 const mustBuy = () => forbidden('you must buy this game to download');
 
-/** The key whose count of downloads goes up. */
+/** The key whose download count increases. */
 export const keyUsed = ({ edits, requested_key, held_key }: AccessRow): number | null =>
   requested_key ?? (edits ? null : held_key);

@@ -12,7 +12,7 @@ import { ADD_KEY_DOWNLOADS } from '../purchases/download-keys.service';
 /** Milliseconds. */
 const INTERVAL = 2000;
 const MAX_BATCH = 1000;
-/** Downloads that wait while the database is unavailable; more are not counted. */
+/** Waiting downloads while the database is unavailable; more are not counted. */
 const MAX_WAITING = 20_000;
 
 export interface Download {
@@ -83,7 +83,7 @@ export class DownloadCounts implements OnApplicationBootstrap, BeforeApplication
   }
 }
 
-/** The ids and how often each occurs. */
+/** The IDs and how often each occurs. */
 function totals(ids: number[]): [ids: number[], counts: number[]] {
   const counts = new Map<number, number>();
   for (const id of ids) counts.set(id, (counts.get(id) ?? 0) + 1);

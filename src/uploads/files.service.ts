@@ -8,7 +8,7 @@ import { Build } from '../wharf/build.entity';
 import { FileStorage } from './storage/file-storage';
 import { Upload } from './upload.entity';
 
-/** A file to store, and what its upload shows. */
+/** A file to store, and the fields of its upload. */
 export interface NewFile {
   game_id: number;
   filename: string;
@@ -17,7 +17,7 @@ export interface NewFile {
   content: AsyncIterable<Buffer>;
   traits: Upload['traits'];
   display_name: string | null;
-  /** The file is a new build of this channel. */
+  /** The channel of which the file is a new build. */
   channel_name?: string;
   user_version?: string;
 }
@@ -30,7 +30,9 @@ export class FilesService {
     private readonly storage: FileStorage,
   ) {}
 
-  /** Copies a file into the storage, and then records it. Every file gets a key of its own, so that stored ones never change. */
+  /**
+   * Copies a file into the storage, and then records it. Every file gets its own key, so that stored ones never change.
+   */
   async put(file: NewFile, signal: AbortSignal, progress: (bytes: number) => void): Promise<Upload> {
     const file_key = `${file.game_id}/${randomUUID()}/${file.filename}`;
     const md5 = createHash('md5');
@@ -52,7 +54,7 @@ export class FilesService {
     }
   }
 
-  /** Deletes an upload and the file that it alone has. Builds of a channel stay. False: the upload doesn't exist. */
+  /** Deletes an upload and its own file. Builds of a channel stay. Returns false if the upload doesn't exist. */
   async remove(id: number): Promise<boolean> {
     const key = await this.database.transaction(async (db) => {
       const upload = await db.findOneBy(Upload, { id });
@@ -79,7 +81,7 @@ type Stored = Pick<Upload, 'file_key' | 'size' | 'md5_hash'>;
 
 async function record(db: EntityManager, file: NewFile, stored: Stored): Promise<Upload> {
   const { game_id, filename, traits, display_name, channel_name, user_version } = file;
-  // Two builds of a new channel must not make two uploads.
+  // Two builds of a new channel must not create two uploads.
   await db.findOneOrFail(Game, { where: { id: game_id }, lock: { mode: 'pessimistic_write' } });
   const shown = { game_id, filename, traits, display_name };
   if (channel_name === undefined) return insertUpload(db, { ...shown, ...stored });

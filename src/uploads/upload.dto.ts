@@ -86,7 +86,7 @@ export class OneUploadResponse {
   upload: UploadResponse;
 }
 
-/** The fields that depend on where the file is. */
+/** The fields that depend on the location of the file. */
 export function sourceOf<Build>(row: UploadRow, build: (row: BuildRow) => Build) {
   if (row.external_url !== null)
     return { storage: 'external', host: new URL(row.external_url).host } as const;

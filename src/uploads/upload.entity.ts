@@ -60,7 +60,7 @@ export class Upload {
   @Column('text', { nullable: true })
   channel_name: string | null;
 
-  /** Where the file is: a key in the bucket or folder, or an https URL. */
+  /** The location of the file: a key in the bucket or folder, or an https URL. */
   @Column('text', { nullable: true })
   file_key: string | null;
 

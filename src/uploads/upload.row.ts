@@ -8,7 +8,7 @@ export interface BuildRow extends Pick<Build, 'id' | 'game_id' | 'user_version' 
   updated_at: string;
 }
 
-/** An upload with its file: of an upload that shows a channel, the file of the newest build. */
+/** An upload with its file: of an upload for a channel, the file of the newest build. */
 export interface UploadRow extends Omit<Upload, 'game'> {
   build: BuildRow | null;
 }
@@ -41,7 +41,7 @@ const UPLOAD_COLUMNS = [
 const FILE_COLUMNS = ['file_key', 'file_url', 'size', 'md5_hash'] as const satisfies (keyof Upload &
   keyof Build)[];
 
-/** What a build `b` shows, by the name of the field. */
+/** The fields of a build `b`, by name. */
 const BUILD: Record<keyof BuildRow, string> = {
   id: 'b.id',
   upload_id: `(SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name)`,
@@ -64,14 +64,14 @@ const named = (columns: Record<string, string>, prefix = '') =>
 /** The select list of a BuildRow for the build `b`. */
 export const BUILD_ROW = named(BUILD);
 
-/** The same for many builds of one channel, selected with the window `channel` in the order of their ids. */
+/** The same for many builds of one channel, selected with the window `channel` in the order of their IDs. */
 export const BUILD_ROW_IN_CHANNEL = named({
   ...BUILD,
   parent_build_id: 'coalesce(lag(b.id) OVER channel, -1)',
   version: 'row_number() OVER channel',
 });
 
-// CASE: nothing is counted for an upload without a channel.
+// CASE, so that nothing is counted for an upload without a channel.
 const ofBuild = (sql: string) => (sql.startsWith('b.') ? sql : `CASE WHEN b.id IS NOT NULL THEN ${sql} END`);
 
 /** Joins the newest build `b` with a file to an upload `f` of a channel. */
@@ -81,7 +81,7 @@ export const NEWEST_BUILD = `
     WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND o.size IS NOT NULL
     ORDER BY o.id DESC LIMIT 1) b ON true`;
 
-/** Uploads `f` of the condition with their newest builds `b`, as flat rows. */
+/** Uploads `f` that meet the condition with their newest builds `b`, as flat rows. */
 export const uploadsWith = (condition: string) => `
   SELECT ${UPLOAD_COLUMNS.map((name) => `f.${name}`).join(', ')},
          ${FILE_COLUMNS.map((name) => `coalesce(f.${name}, b.${name}) AS ${name}`).join(', ')},

@@ -61,7 +61,7 @@ export const UPLOAD = read<AccessRow & FlatUploadRow>(
    FROM (${uploadsWith('f.id = $1')}) f JOIN games g ON g.id = f.game_id ${ACCESS} WHERE ${MAY_SEE}`,
 );
 
-/** What the redirect to an upload's file needs. */
+/** The data that the redirect to an upload's file needs. */
 interface UploadFileRow extends Pick<
   UploadRow,
   'game_id' | 'traits' | 'filename' | 'external_url' | 'file_key' | 'file_url'
@@ -132,7 +132,7 @@ export class UploadsService {
     );
   }
 
-  /** The first uploads of each game that the user may download: one more than MAX_SHOWN if there are more. */
+  /** The first uploads of each game that the user can download: one more than MAX_SHOWN if there are more. */
   async ofGames(game_ids: number[], user: Downloader): Promise<UploadRow[]> {
     const rows = await this.database.rows(UPLOADS_OF_GAMES, parameters(game_ids, user, undefined));
     return rows.filter((row) => mayDownload(row, row.traits, undefined)).map(uploadRow);
@@ -172,7 +172,7 @@ export class UploadsService {
     return row;
   }
 
-  /** Throws unless the user may view or owns the game. */
+  /** Throws unless the user can view or owns the game. */
   async requireGame(game_id: number, credential: Downloader): Promise<void> {
     const found = await this.database.row(VISIBLE_GAME, parameters(game_id, credential, undefined));
     if (!found || !isFor(credential, game_id)) throw invalidGame();
@@ -196,5 +196,5 @@ const parameters = (id: number | number[], { user_id }: Downloader, download_key
   download_key_id ?? null,
 ];
 
-/** A game's JWT, whose scopes may cover this one, is for that game alone. */
+/** A game's JWT, even if its scopes include this one, is valid for that game only. */
 const isFor = ({ game_id: own }: Downloader, game_id: number) => own === undefined || own === game_id;

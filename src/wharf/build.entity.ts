@@ -4,7 +4,7 @@ import { TimestampColumn } from '../platform/database/timestamp.column';
 
 export const BUILD_STATES = ['started', 'processing', 'completed', 'failed'] as const;
 
-/** A channel is the set of builds with its name; the newest has the highest id. */
+/** A channel is the set of builds with its name; the newest has the highest ID. */
 @Entity('builds')
 @Check('builds_id_check', 'id BETWEEN 1 AND 9007199254740991')
 @Check('builds_channel_name_check', 'length(channel_name) BETWEEN 1 AND 200')
@@ -38,7 +38,7 @@ export class Build {
   @TimestampColumn({ nullable: true })
   updated_at: string | null;
 
-  /** Where its file is: a key in the bucket or folder, or an https URL. */
+  /** The location of its file: a key in the bucket or folder, or an https URL. */
   @Column('text', { nullable: true })
   file_key: string | null;
 

@@ -11,7 +11,7 @@ import { ExpiringCache, maxAge, SingleFlight } from '../platform/cache/expiring-
 import type { Build } from './build.entity';
 import { BuildChanges } from './build-changes';
 
-// Serves many requests at once; `n` is the place of a request in the arrays. A private game counts as none.
+// Serves many requests at once; `n` is the index of a request in the arrays. A private game counts as missing.
 const newestFinishedBuilds = (arrays: string, columns: string, games: string) => `
   SELECT asked.n, b.id IS NOT NULL AS found, b.user_version
   FROM unnest(${arrays}) WITH ORDINALITY AS asked (${columns}, n)
@@ -36,7 +36,7 @@ export const NEWEST_BY_TARGET = read<BuildRow>(
   newestFinishedBuilds(
     '$1::text[], $2::text[], $3::text[]',
     'username, slug, channel_name',
-    // LIMIT: else the planner may read all games of the owner.
+    // LIMIT: otherwise the planner may read all games of the owner.
     `JOIN users u ON lower_ascii(u.username) = lower_ascii(asked.username)
   JOIN LATERAL (
     SELECT id, visibility FROM games WHERE user_id = u.id AND slug = asked.slug LIMIT 1) g ON true`,
@@ -62,7 +62,7 @@ const bytesOf = (url: string, version: string | null) =>
   BYTES_PER_ENTRY + url.length + (version?.length ?? 0);
 // Few, because most games number their versions in the same way.
 const MAX_CACHED = 5000;
-// In milliseconds. Short, since new games and users are not recorded as changes.
+// In milliseconds. Short, because new games and users are not recorded as changes.
 const MISSING_MAX_AGE = 700;
 // The length of URLs that are cached: enough for the longest names without escapes.
 const MAX_URL = 600;
@@ -71,7 +71,7 @@ const MAX_URL = 600;
 export class BuildsService {
   // Versions and not responses, which would double the memory of an entry.
   private readonly found: ExpiringCache<string | null>;
-  // Separate, so that requests for unknown games displace no responses.
+  // Separate, so that requests for unknown games evict no responses.
   private readonly missing = new ExpiringCache<Missing>(maxAge(MISSING_MAX_AGE), 1000);
   private readonly responses = new ExpiringCache<Cacheable>(maxAge(Infinity), MAX_CACHED);
   private readonly loading = new SingleFlight<NewestBuild | Missing>();
@@ -96,7 +96,7 @@ export class BuildsService {
     return version === undefined ? undefined : this.responseOf(version);
   }
 
-  /** The newest finished build of a channel, of a game that is not private. `url`: the key of the cache, if any. */
+  /** The newest completed build of a channel, of a game that is not private. `url`: the key of the cache, if any. */
   async latest(request: LatestRequest, url: string | undefined): Promise<Cacheable> {
     const cached = url === undefined ? undefined : this.cached(url);
     if (cached) return cached;
@@ -117,7 +117,7 @@ export class BuildsService {
     return build;
   }
 
-  /** Responses depend only on the version, so they never expire. No version is the empty text. */
+  /** Responses depend only on the version, so they never expire. The empty text means that there is no version. */
   private responseOf(version: string | null): Cacheable {
     const known = this.responses.peek(version ?? '');
     if (known) return known;

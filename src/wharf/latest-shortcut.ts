@@ -13,7 +13,7 @@ import type { LatestRequest } from './latest.dto';
 
 const ROUTE = { path: '/wharf/latest', methods: { get: true } };
 const PATH = `${ROUTE.path}?`;
-// URLs without anything to decode. The route reads all others.
+// URLs without anything to decode. The route handles all others.
 const PLAIN_URL =
   /^\/wharf\/latest\?(?:game_id=([1-9]\d{0,14})|target=([\w.-]+\/[\w.-]+))&channel_name=([\w.-]+)$/;
 
@@ -24,8 +24,8 @@ function requestIn(url: string): LatestRequest | undefined {
 }
 
 /**
- * Serves requests for the newest build before the router, which would take longer than all the rest: every installed copy
- * of every game asks. Limits, log and metrics are those of the route.
+ * Serves requests for the newest build before the router, which would take longer than everything else: every installed
+ * copy of every game sends them. Limits, log and metrics are those of the route.
  */
 @Injectable()
 export class LatestShortcut implements OnApplicationBootstrap {
@@ -46,7 +46,7 @@ export class LatestShortcut implements OnApplicationBootstrap {
     this.gate.shortcut = { prefix: PATH, handles: (req, res) => this.handles(req as Request, res) };
   }
 
-  /** For a request that the router took. */
+  /** For a request that the router handled. */
   async serve(request: LatestRequest, req: Request, res: Response): Promise<void> {
     // With parameters in the body the URL alone doesn't identify the response.
     const url = req.body ? undefined : PATH + req.url.slice(req.url.indexOf('?') + 1);

@@ -4,7 +4,9 @@ import { given } from './record-types/fields';
 import type { RecordType, Unique } from './record-types/record-type';
 import { missingReferences, type Outside } from './references';
 
-/** Queries for problems of all records together: duplicate ids, names and addresses, and references to missing records. */
+/**
+ * Queries for problems across all records: duplicate IDs, names and email addresses, and references to missing records.
+ */
 function checksOf(relations: Relations, types: RecordType[], outside: Outside): string[] {
   const several = types.filter(
     ({ records, deleted }) => relations.rowsOf(records) + relations.rowsOf(deleted) > 1,
@@ -69,7 +71,10 @@ const taken = (type: RecordType, several: boolean): string[] =>
     return several ? [claimedTwice(rows, columns, type.subject, what), stored] : [stored];
   });
 
-/** Finds values of stored records. Records may swap values, but only within one import: imports are merged one after the other. */
+/**
+ * Finds values of stored records. Records may swap values, but only within one import, because imports are merged one
+ * after the other.
+ */
 function takenByStored(type: RecordType, unique: Unique, rows: string): string {
   const { what, stored, owner = 't.id', taken = `${what} is taken by ${type.name}`, field } = unique;
   const released = field ? `AND ${given(type.fields, field, 'o')}` : '';
@@ -81,5 +86,5 @@ function takenByStored(type: RecordType, unique: Unique, rows: string): string {
       WHERE o.line >> ${SENDER_BITS} = s.line >> ${SENDER_BITS} AND o.id = ${owner} ${released})`;
 }
 
-/** A staged line has the number of its import in these higher bits, and the number of the line in the lower bits. */
+/** The higher bits of a staged line contain the number of its import, the lower bits the number of the line. */
 export const SENDER_BITS = 40;

@@ -3,7 +3,10 @@ import { find } from './checks';
 import type { Problems } from './problems';
 import type { RecordType } from './record-types/record-type';
 
-/** Deletes records after all other writes, whose rows may refer to them. Children are deleted first, because a stream may delete their parents too. */
+/**
+ * Deletes records after all other writes, whose rows may refer to them. Children are deleted first, because a stream
+ * may delete their parents too.
+ */
 export async function deleteRecords(relations: Relations, types: RecordType[], problems: Problems) {
   for (const type of types.toReversed()) {
     const { table, key, deleted, gone, deletion } = type;

@@ -8,7 +8,7 @@ import { isNew } from './record-types/record-type';
 
 const MAX_AMOUNT = Number.MAX_SAFE_INTEGER;
 
-/** What the stream adds to the sales of games: one row for a game, a currency and a day. */
+/** Changes to the sales of games by the stream: one row per game, currency and day. */
 const SALES: Relation = {
   name: 'import_sales',
   columns: [
@@ -22,8 +22,8 @@ const SALES: Relation = {
 
 const has = (field: string) => given(PURCHASE.fields, field);
 
-// Shares of new and changed purchases minus stored shares. New ones are split like in the view purchase_shares, which works on
-// stored rows. With OFFSET 0, PostgreSQL computes the view for these purchases only.
+// Shares of new and changed purchases minus stored shares. New ones are split like in the view purchase_shares, which
+// works on stored rows. With OFFSET 0, PostgreSQL computes the view for these purchases only.
 const CHANGES_OF_SALES = `
   WITH shares AS (
     SELECT g.game_id, s.currency, 1 AS purchases,
@@ -50,7 +50,10 @@ export const findSales = (relations: Relations) => relations.keep(SALES, CHANGES
 export const SALES_OF_GAMES = `
   LEFT JOIN (SELECT game_id, sum(purchases) AS purchases FROM import_sales GROUP BY game_id) d ON d.game_id = s.id`;
 
-/** Run last, as everybody who sells the same games waits from here on. `newGames`: a query for games that were written with their count. */
+/**
+ * Run last, because other sales of the same games wait from here on. `newGames`: a query for games that were written
+ * with their count.
+ */
 export async function changeSales(relations: Relations, newGames: string | undefined) {
   if (relations.rowsOf(SALES) === 0) return;
   const changed = relations.rowsOf(PURCHASE.changed) > 0;
@@ -59,7 +62,8 @@ export async function changeSales(relations: Relations, newGames: string | undef
       ? [`SELECT problem FROM ${TOO_MUCH}`, addSales(SALES.name, newGames && `s.game_id IN (${newGames})`)]
       : statementsFor(newGames, changed);
   const send = (statement: string) => relations.query<{ problem: string }>(statement);
-  // Few: sent without waiting for responses; each still sees what was committed while the first one waited for its locks.
+  // Only a few, so they are sent without waiting for responses; each still sees what was committed while the first one
+  // waited for its locks.
   const sent = relations.few ? statements.map(send) : [];
   for (const response of sent) response.catch(() => {});
   for (const [i, statement] of statements.entries()) {

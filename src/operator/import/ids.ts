@@ -10,7 +10,10 @@ const LOCK_NOT_AVAILABLE = '55P03';
 /** The advisory locks of sequences. */
 const SEQUENCE_LOCKS = 7_305_812;
 
-/** Moves the sequence of ids past those of the stream. The lock waits for transactions that hold smaller ids, and keeps new ones out. */
+/**
+ * Advances the ID sequence past the IDs of the stream. The lock waits for transactions that use smaller IDs, and blocks
+ * new ones.
+ */
 export async function reserveIds(client: ClientBase, type: RecordType): Promise<void> {
   const { rows } = await client.query<{ id: string | number | null }>(
     `SELECT max(id) AS id FROM ${type.records.name} WHERE id < ${UNCOUNTED}`,
@@ -28,12 +31,12 @@ export async function reserveIds(client: ClientBase, type: RecordType): Promise<
 const lockOf = ({ table }: RecordType, timeout_ms: number) =>
   `SET LOCAL lock_timeout = '${timeout_ms}ms'; LOCK TABLE ${table} IN SHARE MODE;`;
 
-/** Returns the last id of the sequence, after it was moved; undefined: the lock timed out. */
+/** Returns the last ID of the sequence after it was advanced, or undefined if the lock timed out. */
 async function moveSequence(client: ClientBase, { table }: RecordType, id: number, to: number, lock = '') {
   const sequence = `${table}_id_seq`;
   await client.query('SAVEPOINT reserve');
   try {
-    // Two that move it at the same time could move it back.
+    // Two concurrent changes could move it back.
     await client.query(
       `${lock} SELECT pg_advisory_xact_lock(${SEQUENCE_LOCKS}, '${sequence}'::regclass::oid::int)`,
     );
@@ -45,25 +48,25 @@ async function moveSequence(client: ClientBase, { table }: RecordType, id: numbe
     if (lock && error instanceof DatabaseError && error.code === LOCK_NOT_AVAILABLE) return undefined;
     throw error;
   } finally {
-    // Releases the lock, and leaves the sequence as it is.
+    // Releases the lock, and leaves the sequence unchanged.
     await client.query('ROLLBACK TO SAVEPOINT reserve').catch(() => {});
   }
 }
 
-/** Ids that are reserved at once for the next small imports. */
+/** IDs reserved at once for the next small imports. */
 const AHEAD = 1024;
 const SHORT_WAIT = 50;
-/** Milliseconds for which a floor is valid without a query: a reset moves the sequence back, and so can a failover. */
+/** Milliseconds for which a floor is valid without a query: a reset moves the sequence back, and so may a failover. */
 const FLOOR_MAX_AGE = 1000;
 
-/** Moves the sequences for small imports, and ahead of the ids that are given: so only one import of many has to. */
+/** Advances the sequences for small imports, beyond the requested IDs, so that only one import of many has to do it. */
 export class IdReservations {
   constructor(private readonly clock: Clock) {}
 
-  /** By table: smaller ids are not drawn from the sequence any more, and no transaction holds one. */
+  /** By table: smaller IDs are no longer drawn from the sequence, and no transaction uses one. */
   private readonly floors = new Map<string, { id: number; since: number }>();
 
-  /** `highest`: of the ids that are given. False: it must be asked. */
+  /** `highest` imported ID. False if the database must be queried. */
   private areReserved({ table }: RecordType, highest: number): boolean {
     const floor = this.floors.get(table);
     return floor !== undefined && highest < floor.id && this.clock.monotonic() - floor.since < FLOOR_MAX_AGE;
@@ -82,7 +85,7 @@ export class IdReservations {
     const id = Number(rows[0]!.id);
     const ahead = id + AHEAD;
     const floor = await moveSequence(client, type, id, ahead, lockOf(type, SHORT_WAIT));
-    // A large import may hold the lock for minutes.
+    // A large import may keep the lock for minutes.
     if (floor === undefined) await moveSequence(client, type, id, ahead);
     else this.floors.set(table, { id: floor, since });
   }

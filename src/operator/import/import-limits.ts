@@ -8,21 +8,24 @@ import { MAX_BYTES } from './small-import';
 export const MAX_LARGE = 8;
 /** Bytes of imports that may be small, from their first byte to their response. */
 export const MAX_HELD_BYTES = 64 * 1024 * 1024;
-/** Seconds: a large import takes longer than a request. */
+/** In seconds: a large import takes longer than a request. */
 const RETRY_AFTER = 10;
 
-/** Limits the resources of imports over HTTP. No client gets all of them. */
+/** Limits the resources of imports over HTTP. No client can use all of them. */
 @Injectable()
 export class ImportLimits {
   private readonly large = new ConcurrencyLimit({ accepted: MAX_LARGE, running: 1 });
   private readonly bytes = new Quota('importBytes', MAX_HELD_BYTES);
 
-  /** One at a time. A waiting import has no thread, and its body is not read: its client has to wait. */
+  /** One at a time. A waiting import has no thread, and its body is not read, so its client has to wait. */
   inTurn<Result>(client: Client, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
     return this.large.run(client, signal, work, RETRY_AFTER);
   }
 
-  /** The stream holds its bytes until the work ends. A large import holds no more than was read to know that it is large. */
+  /**
+   * The stream buffers its bytes until the work ends. A large import buffers only what was read to determine that it is
+   * large.
+   */
   async holding<Result>(
     client: Client,
     source: AsyncIterable<Buffer>,

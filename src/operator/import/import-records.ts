@@ -22,7 +22,7 @@ const PASSWORD_BATCH = 256;
 const MIN_NEW_TO_ANALYZE = 10_000;
 /** The advisory lock of imports: one at a time. */
 const IMPORT_LOCK = 7_305_808;
-/** Attempts to merge: concurrent writes may interfere. */
+/** Attempts to merge, because concurrent writes may interfere. */
 const MAX_ATTEMPTS = 3;
 
 export type Progress =
@@ -34,7 +34,7 @@ export type Progress =
 export interface ImportOptions {
   /** The pepper of API keys. */
   pepper: Buffer;
-  /** False: records whose sender could act as a user are rejected. */
+  /** False: records that would let the client act as a user are rejected. */
   mayLetIn?: boolean;
   progress?: (progress: Progress) => void;
   signal?: AbortSignal;
@@ -70,7 +70,7 @@ export async function importRecords(
   signal?.addEventListener('abort', cancel, { once: true });
   try {
     await client.query('BEGIN');
-    // In the transaction: behind a pooler the client does not know the server's process.
+    // In the transaction, because behind a pooler the client does not know the server's process.
     pid = (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]!.pid;
     const summary = await transfer(client, source, options);
     signal?.removeEventListener('abort', cancel);
@@ -78,7 +78,7 @@ export async function importRecords(
     await client.query('COMMIT');
     return summary;
   } catch (error) {
-    // Fails on a lost connection, where the server rolls back itself.
+    // Fails on a lost connection, for which the server rolls back on its own.
     await client.query('ROLLBACK').catch(() => {});
     if (signal?.aborted) throw signal.reason;
     // After the checks, a constraint fails only because of a concurrent write.
@@ -145,7 +145,7 @@ async function transfer(
   return summary;
 }
 
-/** A concurrent write changed what the checks had found: a unique value, a reference, or the order of locks. */
+/** A concurrent write changed what the checks found: a unique value, a reference, or the order of locks. */
 export const isConflict = (error: unknown) =>
   error instanceof StoreChanged || (error instanceof DatabaseError && /^(23|40)/.test(error.code ?? ''));
 
@@ -188,7 +188,7 @@ async function stage(
   await staging.finish();
 }
 
-/** Ends when the signal is aborted, even if the source is silent, as a terminal is. */
+/** Ends when the signal is aborted, even if the source sends nothing, like a terminal. */
 export async function* untilAborted(
   source: AsyncIterable<Buffer>,
   signal: AbortSignal,

@@ -24,7 +24,7 @@ function errorOf(failure: ThreadFailure): Error {
   return forOperator ? new OperatorError(error.message) : Object.assign(new Error(), error);
 }
 
-/** Imports on a thread, since one line may take a second. This thread only passes on chunks when asked for them. */
+/** Imports on a thread, because one line may take a second. The main thread only passes on chunks when requested. */
 export async function importOnThread(
   settings: ThreadSettings,
   source: AsyncIterable<Buffer>,
@@ -50,7 +50,7 @@ export async function importOnThread(
     });
   } finally {
     signal.removeEventListener('abort', abort);
-    // Ends its connection, so that the server rolls back.
+    // Closes its connection, so that the server rolls back.
     await worker.terminate();
   }
 }

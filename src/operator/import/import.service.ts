@@ -28,7 +28,8 @@ interface Sent {
 @Injectable()
 export class ImportService implements OnModuleDestroy {
   private readonly stopping = new AbortController();
-  // Not AbortSignal.any: a signal that lives as long as the process would keep each of them until a garbage collection.
+  // Not AbortSignal.any: a signal that lives as long as the process would retain each of them until a garbage
+  // collection.
   private readonly received = new Set<AbortController>();
   private readonly records: Counter;
 
@@ -66,7 +67,7 @@ export class ImportService implements OnModuleDestroy {
     return this.counted({}, 'small', this.small.run(small, signal).catch(waiting));
   }
 
-  /** For a server: a small import shares a transaction with others, a large one has a thread of its own. */
+  /** For a server: a small import shares a transaction with others, a large one has its own thread. */
   async receive(sent: Sent, by: Actor, key?: RetryKey): Promise<ImportSummary> {
     const { broken } = sent;
     this.received.add(broken);
@@ -134,7 +135,7 @@ export class ImportService implements OnModuleDestroy {
   }
 }
 
-/** Keys end with their users and applications, too. */
+/** Keys end with their users and apps, too. */
 const endsKeys = ({ api_keys, users, oauth_applications }: ImportSummary) =>
   Boolean(api_keys?.changed || api_keys?.deleted || users?.deleted || oauth_applications?.deleted);
 
@@ -144,7 +145,7 @@ function fingerprintOf({ route }: RetryKey, chunks: Buffer[]): Buffer {
   return hash.digest();
 }
 
-/** The chunks that were read already, and then the rest. */
+/** The chunks that were already read, followed by the rest. */
 async function* replayed(chunks: Buffer[], rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
   for (let chunk = chunks.shift(); chunk; chunk = chunks.shift()) yield chunk;
   for (;;) {

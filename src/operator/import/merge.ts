@@ -12,14 +12,14 @@ import { findOutside } from './references';
 import { differentObjects, findChanged, findStored, writeRecords } from './write-records';
 
 interface Steps {
-  /** Called with each type that has records of given ids, before any is written. */
+  /** Called with each type that has imported IDs, before any is written. */
   reserveIds(type: RecordType): Promise<void>;
   onWrite?(type: RecordType): void;
-  /** Ends the transaction. Called only where nothing is to be done after the statements that were sent. */
+  /** Ends the transaction. Called only if nothing has to be done after the statements already sent. */
   commit?(): Promise<unknown>;
 }
 
-/** Checks the staged records, and brings the store to what they say. Throws ImportProblems if records are invalid. */
+/** Checks the staged records, and applies them to the store. Throws ImportProblems if records are invalid. */
 export async function merge(
   relations: Relations,
   types: RecordType[],
@@ -52,7 +52,7 @@ export async function merge(
       else await relations.keepNone(type.changed);
   };
   const checked = checkTogether(relations, types, outside, problems);
-  // With few records, round trips take the time: so the stored ones are found while the checks run.
+  // With few records, round trips dominate, so the stored ones are looked up during the checks.
   if (relations.few) await pipelined(checked, pipelined(presumeNew(), findAllStored()));
   else await checked;
   problems.throwIfAny();
@@ -92,8 +92,8 @@ export async function merge(
     await sell();
     return;
   }
-  // The next statements need not wait for its result. Nor need COMMIT: a sum that is a problem violates the table's constraint
-  // as well, and then nothing is left to commit.
+  // Neither the next statements nor COMMIT need its result: an invalid sum also violates the table's constraint, and
+  // then there is nothing left to commit.
   const sent = pipelined(writeAll(), sell());
   await pipelined(sent, Promise.resolve(commit?.()));
 }

@@ -3,14 +3,14 @@ import { isUtf8 } from 'node:buffer';
 export interface Line {
   number: number;
   text: string;
-  /** The problem of a line that cannot be read; its `text` is empty. */
+  /** The problem of an unreadable line, whose `text` is empty. */
   problem?: string;
 }
 
 const NEWLINE = 10;
 const BYTE_ORDER_MARK = '\ufeff';
 
-/** The lines of a byte stream, a batch for each chunk. Buffers at most one chunk and one line of `maxBytes`. */
+/** The lines of a byte stream, a batch per chunk. Buffers at most one chunk and one line of `maxBytes`. */
 export async function* linesOf(
   source: AsyncIterable<Buffer> | Iterable<Buffer>,
   maxBytes: number,
@@ -22,7 +22,7 @@ export async function* linesOf(
 
   const take = (bytes: Buffer): Line[] => {
     const lines: Line[] = [];
-    // Decodes a whole batch: a call for each line costs more than parsing it.
+    // Decodes a whole batch: a call per line costs more than parsing it.
     const texts = bytes.length <= maxBytes && isUtf8(bytes) ? bytes.toString('utf8').split('\n') : undefined;
     if (texts) {
       for (const text of texts) lines.push({ number: ++number, text });

@@ -3,7 +3,10 @@ import { find } from './checks';
 import type { Problems } from './problems';
 import type { RecordType } from './record-types/record-type';
 
-/** Completes records that leave out required fields, if they are stored. These are locked, as what was read is written back. */
+/**
+ * Completes records with missing required fields from stored ones. These are locked, because the values read are
+ * written back.
+ */
 export async function completePartial(relations: Relations, type: RecordType, problems: Problems) {
   const { table, key, records, lists } = type;
   const fields = type.fields

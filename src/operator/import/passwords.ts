@@ -20,7 +20,7 @@ export async function stageWithPasswords(
   );
   const stored = new Map(rows.map((row) => [Number(row.id), row.password_hash]));
 
-  // A hash takes 19 MiB and a core: as many at once as there are cores.
+  // A hash takes 19 MiB and a core, so this many run at once as there are cores.
   const waiting = users.values();
   const work = async () => {
     for (const { user_id, password, record } of waiting) {

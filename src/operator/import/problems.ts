@@ -3,7 +3,7 @@ import { OperatorError } from '../../platform/config/operator-error';
 /** More problems than this are only counted. */
 export const MAX_LISTED = 20;
 
-/** The stream holds records that cannot be imported. Nothing was changed. */
+/** The stream contains records that cannot be imported. Nothing was changed. */
 export class ImportProblems extends OperatorError {
   constructor(readonly lines: string[]) {
     super(lines.join('\n'));
@@ -26,7 +26,7 @@ export class Problems {
     this.listed = [...this.listed, ...found].sort((a, b) => a.line - b.line).slice(0, MAX_LISTED);
   }
 
-  /** A copy, to which problems can be added without changing this one. */
+  /** A copy, to which problems can be added without changing the original. */
   copy(): Problems {
     const copy = new Problems();
     copy.addFound(this.listed, this.count);
@@ -47,7 +47,7 @@ export class Problems {
   }
 }
 
-/** A concurrent write changed what the checks had found: a retry may succeed. */
+/** A concurrent write changed what the checks found: a retry may succeed. */
 export class StoreChanged extends OperatorError {
   constructor() {
     super('The store was changed while the import ran, and nothing was imported: please try again.');

@@ -1,14 +1,14 @@
 import type { WriteStream } from 'node:tty';
 import type { Progress } from './import-records';
 
-// Measured on a first import: the progress when all records are read, and when they are checked.
+// Measured for a first import: the progress when all records are read, and when they are checked.
 const PROGRESS_WHEN_READ = 0.35;
 const PROGRESS_WHEN_CHECKED = 0.5;
 const REDRAW_INTERVAL = 200;
 const LINE_INTERVAL = 5000;
 const BAR_WIDTH = 24;
 
-/** Shows the progress of an import: a bar on a terminal, else a line every few seconds. */
+/** Shows the progress of an import: a bar in a terminal, otherwise a line every few seconds. */
 export class ProgressDisplay {
   private readonly started = Date.now();
   private readonly timer: NodeJS.Timeout;
@@ -50,7 +50,7 @@ export const bar = (share: number) => {
   return `[${'#'.repeat(full)}${'-'.repeat(BAR_WIDTH - full)}]`;
 };
 
-/** The progress from 0 to 1; undefined: the size of the stream is unknown. */
+/** The progress from 0 to 1, or undefined if the size of the stream is unknown. */
 export function shareOf(state: Progress, totalBytes?: number): number | undefined {
   switch (state.phase) {
     case 'waiting':

@@ -22,7 +22,7 @@ const MAX_COMPARED = 40;
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Rejects a record whose sender could act as a user, unless the token also has the permission `users`. */
+/** Rejects a record that would let the client act as a user, unless the token also has the permission `users`. */
 function lettingIn({ name }: RecordType, { password, password_hash }: JsonObject): string[] {
   const problem = 'operator token does not permit `users`';
   if (name === 'api_key' || name === 'oauth_application') return [problem];
@@ -37,11 +37,11 @@ export class RecordReader {
   /** Without problems. */
   records = 0;
   readonly withPassword: WithPassword[] = [];
-  /** Types with a record that leaves out required fields. */
+  /** Types with a record that omits required fields. */
   readonly partial = new Set<RecordType>();
   private readonly types: Map<string, RecordType>;
   private problemsOfRecord: string[] = [];
-  /** The entry of a list and the field that are being read. */
+  /** The list entry and the field being read. */
   private entry = '';
   private field = '';
   private readonly reject: Reject = (why, at = '') => {
@@ -71,7 +71,7 @@ export class RecordReader {
     if (type) return this.readRecord(type, record, line);
     const { type: name } = record;
     if (name === undefined) return this.problems.add(line, 'type is required');
-    // Of a list or an object, String() may throw.
+    // String() may throw for a list or an object.
     const isText = typeof name !== 'object' || name === null;
     this.problems.add(
       line,
@@ -192,7 +192,7 @@ export class RecordReader {
   }
 }
 
-/** The known name that was probably meant: at most two characters, and half of them, differ. */
+/** The known name that was probably meant: at most two characters, and at most half of them, differ. */
 function meant(name: string, known: readonly string[]): string {
   if (name.length > MAX_COMPARED) return '';
   const found = closest(name.toLowerCase(), known);

@@ -4,16 +4,16 @@ import type { Field } from './record-types/fields';
 import type { RecordType } from './record-types/record-type';
 import { REJECTED_IDS } from './staging';
 
-/** A staged column that holds ids of other records. */
+/** A staged column with IDs of other records. */
 interface Reference {
   rows: string;
-  /** Expressions for a problem's text: the referring record, and the ids that it refers to. */
+  /** Expressions for a problem's text: the referring record, and the referenced IDs. */
   subject: string;
   id: string;
   parent: RecordType;
 }
 
-/** By type: the ids that the stream refers to but does not contain, as something to select from, and their number. */
+/** By type: the IDs that the stream refers to but does not contain, as a SQL source, and their number. */
 export type Outside = Map<RecordType, { from: string; rows: number }>;
 
 const outsideOf = ({ table }: RecordType): Relation => ({
@@ -40,7 +40,7 @@ function referencesIn(relations: Relations, types: RecordType[]): Reference[] {
   ];
 }
 
-/** Collects all references to a type in one statement, so that the stream's ids are read once. */
+/** Collects all references to a type in one statement, so that the stream's IDs are read once. */
 export async function findOutside(relations: Relations, types: RecordType[]): Promise<Outside> {
   const outside: Outside = new Map();
   const references = referencesIn(relations, types);
@@ -59,7 +59,10 @@ export async function findOutside(relations: Relations, types: RecordType[]): Pr
   return outside;
 }
 
-/** Statements that find references to records that the store does not have either, or that the stream deletes. */
+/**
+ * Statements that find references to records that neither the stream nor the store contains, or that the stream
+ * deletes.
+ */
 export const missingReferences = (relations: Relations, types: RecordType[], outside: Outside): string[] => {
   const isRejected = relations.rowsOf(REJECTED_IDS) > 0;
   return referencesIn(relations, types)

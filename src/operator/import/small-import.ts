@@ -25,17 +25,22 @@ import { type ImportSummary, summaryOf } from './summary';
 
 export const MAX_BYTES = 1024 * 1024;
 export const MAX_RECORDS = 1000;
-/** Bytes. A longer line may take too long for the thread that serves requests, unless the whole stream is as short. */
+/**
+ * In bytes. A longer line may take too long for the thread that serves requests, unless the whole stream is this short.
+ */
 export const MAX_LINE = 16 * 1024;
 /** Milliseconds of reading before other requests run. */
 const SLICE = 5;
 /** The number of an import within the number of a line. */
 const SENDER = 2 ** SENDER_BITS;
 
-// Below the server's deadlock_timeout of 1 s: an import of many records must not be the one that a deadlock ends.
+// Below the server's deadlock_timeout of 1 s, so that a deadlock never cancels an import of many records instead.
 const LOCK_TIMEOUT_MS = 400;
 
-/** The first statement of each transaction. What is known of given rows does not make a better plan, so each is planned once. */
+/**
+ * The first statement of each transaction. Statistics of given rows don't improve the plans, so each statement is
+ * planned only once.
+ */
 export const SHORT_TRANSACTION = statement(
   'short_transaction',
   `SELECT set_config('lock_timeout', '${LOCK_TIMEOUT_MS}ms', true), set_config('plan_cache_mode', 'force_generic_plan', true)`,
@@ -60,9 +65,9 @@ interface Row {
 export class SmallImport implements Staging {
   readonly problems = new Problems();
   readonly reader: RecordReader;
-  /** The Idempotency-Key of the request, and what it stands for. */
+  /** The Idempotency-Key of the request, with the hash of its parameters. */
   once: { key: RetryKey; fingerprint: Buffer } | undefined;
-  /** Lines with a record, in order or not. */
+  /** Lines with a record, in any order. */
   records = 0;
   bytes = 0;
   /** A record to delete may have many dependent rows, which take longer than the timeout of a request's connection. */
@@ -100,17 +105,17 @@ export class SmallImport implements Staging {
     return this.rows.get(name) ?? [];
   }
 
-  /** Whether it must have a transaction of its own. */
+  /** Whether it needs its own transaction. */
   get isAlone(): boolean {
     return this.takesLong || this.problems.count > 0 || this.once !== undefined;
   }
 
-  /** Whether it needs a connection of its own, as it takes long. */
+  /** Whether it needs its own connection, because it takes long. */
   get takesLong(): boolean {
     return this.deletes || this.reader.withPassword.length > 0;
   }
 
-  /** A column of several has its cells in one, separated by tabs. */
+  /** A field with several columns has their values in one, separated by tabs. */
   private push({ name }: Relation, line: number, cells: string[]) {
     const row = { line, cells: cells.join('\t').split('\t').map(textOf) };
     const rows = this.rows.get(name);
@@ -119,7 +124,7 @@ export class SmallImport implements Staging {
   }
 }
 
-/** Reads a stream that may be small. Undefined: it is not, and `chunks` are its beginning. */
+/** Reads a stream that may be small. Returns undefined if it is not; then `chunks` contains its beginning. */
 export async function readSmall(
   source: AsyncIterator<Buffer>,
   chunks: Buffer[],
@@ -134,7 +139,7 @@ export async function readSmall(
     if (small.bytes > MAX_BYTES) return undefined;
   }
   let until = performance.now() + SLICE;
-  // With a newline at its end the stream is one batch of lines.
+  // With a final newline the stream is one batch of lines.
   const whole = [Buffer.concat([...chunks, Buffer.from('\n')])];
   for await (const lines of linesOf(whole, MAX_BYTES)) {
     if (small.bytes > MAX_LINE && lines.some(({ text }) => text.length > MAX_LINE)) return undefined;
@@ -159,7 +164,9 @@ export interface Common {
   written: GivenStatements;
 }
 
-/** Merges several imports in one transaction, as if they had arrived one after the other. Returns the summary of each. */
+/**
+ * Merges several imports in one transaction, as if they had arrived one after the other. Returns the summary of each.
+ */
 export async function mergeSmall(
   client: ClientBase,
   send: Send,
@@ -171,7 +178,7 @@ export async function mergeSmall(
   const { withPassword } = imports[0]!.reader;
   if (withPassword.length) await stageWithPasswords(client, withPassword, imports[0]!);
   const given = givenIn(imports, types);
-  // Statements over several types are too many different ones to keep.
+  // Statements over several types have too many variants to cache.
   const relations = new GivenRows(send, prepared && given.length === 1, written);
   giveRows(relations, imports, types);
   const partial = new Set(imports.flatMap(({ reader }) => [...reader.partial]));

@@ -43,13 +43,16 @@ const MAX_ATTEMPTS = 6;
 /** A response takes about 0.1 ms. */
 const RESULTS_PER_TURN = 25;
 
-/** Small imports wait here and not on connections. Those that wait share a transaction; where it fails, they are tried apart. */
+/**
+ * Queues small imports here, so that they don't wait on connections. Waiting ones share a transaction; if it fails,
+ * they are retried separately.
+ */
 @Injectable()
 export class SmallImports {
   readonly types;
   private readonly common: Common;
   private readonly short: Queue = { waiting: new Set(), underWay: 0, most: MAX_TRANSACTIONS };
-  /** For imports that need a connection of their own. */
+  /** For imports that need their own connection. */
   private readonly long: Queue = { waiting: new Set(), underWay: 0, most: 1 };
   private bytes = 0;
 
@@ -197,14 +200,14 @@ async function inTurns(all: Waiting[], tell: (waiting: Waiting, index: number) =
 const BEGIN = statement('begin', 'BEGIN');
 const COMMIT = statement('commit', 'COMMIT');
 
-/** The first statements of `work` are sent together with BEGIN, and the last ones with COMMIT where it calls `commit`. */
+/** The first statements of `work` are sent together with BEGIN, and the last ones with COMMIT if it calls `commit`. */
 async function inTransaction<Result>(
   client: ClientBase,
   prepared: boolean,
   work: (send: Send, commit: () => Promise<unknown>, begun: Promise<unknown>) => Promise<Result>,
 ): Promise<Result> {
   let failure: Error | undefined;
-  // After a ROLLBACK a statement would run outside of the transaction.
+  // After a ROLLBACK a statement would run outside the transaction.
   const send: Send = (query) => (failure ? Promise.reject(failure) : client.query(query));
   const control = (one: Statement) => send(queryOf(one, [], prepared));
   let committed: Promise<unknown> | undefined;
@@ -216,7 +219,7 @@ async function inTransaction<Result>(
     return result;
   } catch (error) {
     failure = error as Error;
-    // Fails on a lost connection, where the server rolls back itself.
+    // Fails on a lost connection, for which the server rolls back on its own.
     await client.query('ROLLBACK').catch(() => {});
     throw error;
   }

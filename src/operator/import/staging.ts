@@ -4,7 +4,7 @@ import type { Relation, TemporaryTables } from '../../platform/database/relation
 import { ENTRIES } from './record-types/collection';
 import type { RecordType } from './record-types/record-type';
 
-/** Ids of records with a problem, so that references to them aren't reported as well. */
+/** IDs of records with a problem, so that references to them aren't reported as well. */
 export const REJECTED_IDS: Relation = {
   name: 'import_rejected',
   columns: [
@@ -16,13 +16,13 @@ export const REJECTED_IDS: Relation = {
 export interface StagedRecord {
   type: RecordType;
   line: number;
-  /** The fields that it has, by their bits. */
+  /** The record's fields, as bits. */
   present: number;
-  /** Of a field with several columns, all in one, separated by tabs. */
+  /** For a field with several columns: all values in one, separated by tabs. */
   cells: string[];
 }
 
-// Large compared with the cost of a round trip; there are some twenty such batches.
+// Large compared with the cost of a round trip; there are about twenty such batches.
 const BATCH_CHARACTERS = 256 * 1024;
 
 /** Receives the records of a stream while they are read, in the text format of COPY. */

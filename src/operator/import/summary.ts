@@ -5,7 +5,7 @@ import type { RecordType } from './record-types/record-type';
 /** The results by type of record. */
 export type ImportSummary = Record<string, TypeCountsResponse>;
 
-/** `rowsOf`: how many rows a relation has. */
+/** `rowsOf`: the number of rows of a relation. */
 export function summaryOf(types: RecordType[], rowsOf: (relation: Relation) => number): ImportSummary {
   const summary: ImportSummary = {};
   for (const type of types) {
@@ -15,7 +15,7 @@ export function summaryOf(types: RecordType[], rowsOf: (relation: Relation) => n
     summary[type.table] = {
       new: given - stored,
       changed,
-      // A record that is deleted and was not stored counts as unchanged.
+      // A record to delete that is not stored counts as unchanged.
       unchanged: stored - changed + toDelete - deleted,
       ...(toDelete && { deleted }),
     };

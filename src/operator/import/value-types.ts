@@ -7,13 +7,13 @@ import { ERASED_ADDRESS } from '../../users/erased-users';
 /** Reports the problem of a value; `at` is its index in a list. Returns '' so that an encoder can return it. */
 export type Reject = (why: string, at?: string) => string;
 
-/** A kind of value: the type of its staging column, and its encoder from JSON to COPY's text. */
+/** A value type: the type of its staging column, and its encoder from JSON to COPY's text. */
 export interface Kind {
   sql: string;
-  /** What may be written, for docs/reference/importing.md. */
+  /** Description of valid values, for docs/reference/importing.md. */
   allows: string;
   encode(value: unknown, reject: Reject): string;
-  /** The record type whose ids these are. */
+  /** The record type that these IDs refer to. */
   references?: string;
   /** A list of ids. */
   many?: boolean;
@@ -38,11 +38,11 @@ interface TextRules {
   pattern?: RegExp;
   /** Describes the pattern, after `must`. */
   form?: string;
-  /** Normalises the text for storage. */
+  /** Normalizes the text for storage. */
   stored?: (text: string) => string;
 }
 
-/** A text that can be stored; undefined: a problem was reported. */
+/** A text that can be stored, or undefined if a problem was reported. */
 export function fit(
   value: unknown,
   { min = 1, max, pattern, form, stored }: TextRules,
@@ -207,12 +207,12 @@ export const id: Kind = {
   encode: (value, reject) => idText(value, reject),
 };
 
-/** Ids from here on are not counted: moving the sequence so far would leave no ids. */
+/** IDs from here on don't affect the sequence, because advancing it this far would leave no IDs. */
 export const UNCOUNTED = 2 ** 52;
-/** The IDs before them are reserved, or the sequence would reach those that are not counted. */
+/** The IDs before them are reserved; otherwise the sequence would reach those that it ignores. */
 const GAP = 2 ** 40;
 
-/** The id of a record itself. */
+/** The ID of a record itself. */
 export const ownId: Kind = {
   ...id,
   encode: (value, reject) =>
@@ -242,7 +242,7 @@ export const idsOf = (type: string): Kind => ({
   },
 });
 
-/** One id or several, staged as a list. */
+/** One or several IDs, staged as a list. */
 export const idOrIdsOf = (type: string, max: number): Kind => {
   const several = idsOf(type);
   return {

@@ -27,7 +27,7 @@ const valueFor = ({ name, field, given }: Column, otherwise = `t.${name}`) =>
 /** The value of a new record. */
 const newValueFor = ({ name, field }: Column) => (field.now ? `coalesce(s.${name}, now())` : `s.${name}`);
 
-/** Not a purchase that is found by its reference: its ID was assigned by the service. */
+/** Not a purchase identified by its reference, because the service assigned its ID. */
 const hasOwnId = ({ fields, key }: RecordType) => given(fields, key);
 
 export const tablesOf = ({ table, lists }: RecordType) => [table, ...(lists?.tables ?? [])];
@@ -41,7 +41,7 @@ export async function findStored(relations: Relations, type: RecordType) {
   return relations.keep(type.stored, `${storedQuery(type)} ${lock}`);
 }
 
-/** Finds the stored records that the stream changes, and locks them in the order of their ids. */
+/** Finds the stored records that the stream changes, and locks them in the order of their IDs. */
 export async function findChanged(relations: Relations, type: RecordType) {
   const { table, key, records, changed, lists } = type;
   for (const { relation, sql } of lists?.prepare ?? []) await relations.keep(relation, sql);
@@ -68,7 +68,7 @@ export async function findChanged(relations: Relations, type: RecordType) {
   if (rows[0]!.locked < found) throw new StoreChanged();
 }
 
-/** Finds records whose ID belongs to another object, which the service created. */
+/** Finds records with the ID of another object, which the service created. */
 export function differentObjects(type: RecordType): string | undefined {
   const { table, records, changed, subject, createdByService } = type;
   if (!createdByService) return undefined;
@@ -97,7 +97,7 @@ async function writeChanged(relations: Relations, type: RecordType) {
         AND EXISTS (SELECT FROM ${records.name} s WHERE ${swap.clash} AND s.id <> t.id)`);
   const assignments = columns
     .filter(({ name }) => name !== key)
-    // A changed collection was updated now, unless the stream says when.
+    // A changed collection was updated now, unless the stream contains a time.
     .map(
       (column) => `${column.name} = ${valueFor(column, column.name === 'updated_at' ? 'now()' : undefined)}`,
     )
@@ -108,7 +108,10 @@ async function writeChanged(relations: Relations, type: RecordType) {
   for (const statement of lists?.change ?? []) await relations.query(statement);
 }
 
-/** None of the inserts reads what another writes, so that one statement may do all. Foreign keys are checked at its end. */
+/**
+ * None of the inserts reads what another writes, so one statement can run all of them. Foreign keys are checked at its
+ * end.
+ */
 const insertAtOnce = (type: RecordType, withSales: boolean) =>
   `WITH ${insertsOf(type, withSales)
     .map((one, i) => `write_${i} AS (${one})`)

@@ -2,7 +2,7 @@ import { longRead, statement } from '../../platform/database/statement';
 import { ERASED_ADDRESS, isErased, PSEUDONYM } from '../../users/erased-users';
 import { PERSON } from './scan';
 
-/** Rows that one statement changes at most. It is run until none is left. */
+/** The maximum number of rows that one statement changes. It is run until none is left. */
 export const BATCH = 1000;
 
 const removal = (table: string, key: string, condition: string) =>
@@ -17,13 +17,15 @@ export const CLOSE_ACCOUNT = statement(
   'UPDATE users SET password_hash = NULL WHERE id = $1 AND password_hash IS NOT NULL RETURNING 1',
 );
 
-/** An application without scopes gets no new grants while its old ones are deleted. */
+/** An app without scopes gets no new grants while its old ones are deleted. */
 export const EMPTY_APPLICATIONS = statement(
   'erase_application_fields',
   `UPDATE oauth_applications SET name = 'erased', redirect_uris = '{}', scopes = '{}' WHERE user_id = $1`,
 );
 
-/** Grants first: issuing a token locks its grant, so none is issued afterwards. Codes and tokens are deleted with them. */
+/**
+ * Grants first: issuing a token locks its grant, so none is issued afterwards. Codes and tokens are deleted with them.
+ */
 export const DELETE_CREDENTIALS = [
   ['sessions', removal('sessions', 'token_hash', 'user_id = $1')],
   [
@@ -39,7 +41,7 @@ export const DELETE_CREDENTIALS = [
   ['webhooks', removal('webhooks', 'id', 'user_id = $1')],
 ] as const;
 
-/** Rows that are about this account alone. */
+/** Rows that concern only this account. */
 export const DELETE_ROWS = [
   ['collection_admins', removal('collection_admins', 'collection_id, user_id', 'user_id = $1')],
   ['game_admins', removal('game_admins', 'game_id, user_id', 'user_id = $1')],
@@ -94,7 +96,10 @@ export const LOCK_PURCHASES_OF_KEYS = statement(
    ORDER BY id FOR UPDATE`,
 );
 
-/** Whether an address is the person's: one of their own, or on a row of their account and verified by no other account. */
+/**
+ * Whether an email address is the person's: one of their own, or one on a row of their account that no other account
+ * has verified.
+ */
 const isTheirs = (email: string, account: string) =>
   `(lower_ascii(${email}) = ANY (person.addresses) OR (${account} = person.user_id AND NOT EXISTS (
      SELECT FROM user_emails other
@@ -109,7 +114,7 @@ export const FORGET_BUYERS = statement(
    FROM person WHERE t.id = ANY ($3::bigint[])`,
 );
 
-// A label may name the person whom the key was created for.
+// A label may contain the name of the person for whom the key was created.
 export const FORGET_KEY_OWNERS = statement(
   'erase_key_owners',
   `WITH ${PERSON}

@@ -20,7 +20,7 @@ const SALES_DELAY = 1000;
 // Rows that one transaction changes.
 const SLICE_SIZE = 500;
 
-/** How many rows of each table were about the person. */
+/** The number of rows about the person in each table. */
 type Erased = Record<(typeof sql.ERASED_TABLES)[number], number>;
 
 export const withoutZeros = (erased: Erased): Record<string, number> =>
@@ -28,7 +28,7 @@ export const withoutZeros = (erased: Erased): Record<string, number> =>
 
 /**
  * Erases a person in short transactions, so that no other client waits for a large one. The account's name and email
- * addresses, by which the rows are found, are erased last: a repeated request continues an interrupted erasure.
+ * addresses, which identify the rows, are erased last: a repeated request continues an interrupted erasure.
  */
 @Injectable()
 export class ErasureService {
@@ -50,7 +50,7 @@ export class ErasureService {
       await this.eraseCollections(user_id, person, erased);
       for (const [table, statement] of sql.DELETE_ROWS)
         erased[table] += await this.repeat(statement, [user_id]);
-      // Again, for credentials that were made while the account could still be used.
+      // Again, for credentials created while the account could still be used.
       await this.endCredentials(user_id, erased);
     }
     await this.eraseAttempts(person, erased);
@@ -77,7 +77,7 @@ export class ErasureService {
     return found > 0;
   }
 
-  /** Earnings and counts are those of the games, and stay. */
+  /** Earnings and counts belong to the games, and stay. */
   private async eraseSales(
     person: Person,
     erased: Erased,
@@ -138,7 +138,7 @@ export class ErasureService {
     });
   }
 
-  /** Whether anything of it was left. */
+  /** Whether anything was left to erase. */
   private async eraseAccount(user_id: number, erased: Erased): Promise<boolean> {
     return this.database.transaction(async (db) => {
       const rowsOf = await this.database.run(db, [
@@ -182,7 +182,7 @@ export class ErasureService {
     return this.database.write({ statements, result: () => undefined });
   }
 
-  /** Runs a statement that changes at most so many rows until none is left. */
+  /** Runs a statement that changes a limited number of rows until none is left. */
   private async repeat(statement: Statement, values: unknown[]): Promise<number> {
     for (let count = 0; ;) {
       const { length } = await this.database.rows(statement, values);

@@ -30,9 +30,9 @@ interface Described {
   /** The `type` of its lines. */
   type: string;
   entity: EntityTarget<ObjectLiteral>;
-  /** By name, SQL in place of a column of `t` or of a further one; null leaves the column out. Hashes are always left out. */
+  /** By name, SQL that replaces or adds a column of `t`; null omits the column. Hashes are always omitted. */
   columns?: Record<string, string | null>;
-  /** Rows in memory at once: fewer where they hold long texts. */
+  /** Rows in memory at once: fewer for tables with long texts. */
   at_once: number;
 }
 
@@ -74,13 +74,13 @@ const OF_GRANTS = 't.grant_id IN (SELECT id FROM oauth_grants WHERE user_id = $1
 const ifTheirs = (address: string) => `CASE WHEN ${address} = ANY (person.addresses) THEN ${address} END`;
 const ifThem = (column: string) => `CASE WHEN ${column} = person.user_id THEN ${column} END`;
 
-/** All tables of an export. A new column of one of them is exported without being named here. */
+/** All tables of an export. A new column is exported without being listed here. */
 export const PARTS: (Owned | Scanned)[] = [
   owned('user', User, {
     where: 't.id = $1',
     columns: { password_hash: null, has_password: 't.password_hash IS NOT NULL' },
   }),
-  // An account's own addresses; without an account, who entered the address.
+  // An account's own email addresses; without an account, the users who entered the address.
   owned('user_email', UserEmail, { key: 'email', key_type: 'text' }),
   scanned('user_email', UserEmail, CLAIMS, { where: 'person.user_id IS NULL' }),
   owned('api_key', ApiKey, {
@@ -113,7 +113,7 @@ export const PARTS: (Owned | Scanned)[] = [
     where: 't.user_id = person.user_id',
     at_once: LONG_TEXTS,
   }),
-  // Without other people who have to do with the purchase or the key.
+  // Without other people related to the purchase or the key.
   scanned('purchase', Purchase, PURCHASES, {
     columns: {
       user_id: ifThem('t.user_id'),

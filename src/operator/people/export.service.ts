@@ -18,7 +18,7 @@ type Statements = [Owned | Scanned, Statement<Line>][];
 
 const START = { bigint: '0', text: '', bytea: '' };
 
-/** Writes all that is stored about a person, but for the hashes of secrets, as newline-delimited JSON. */
+/** Exports all data stored about a person as newline-delimited JSON, except the hashes of secrets. */
 @Injectable()
 export class ExportService {
   private statements: Statements | undefined;
@@ -108,7 +108,7 @@ export class ExportService {
   private json({ type, entity, columns = {} }: Owned | Scanned): string {
     const stored = this.source
       .getMetadata(entity)
-      // All bytea columns are hashes or sealed secrets, which are not exported.
+      // All bytea columns are hashes or encrypted secrets, which are not exported.
       .columns.filter(({ type: of, databaseName }) => of !== 'bytea' && columns[databaseName] === undefined)
       .map(({ type: of, databaseName: column }) =>
         of === 'timestamptz' ? `${inUtc(`t.${column}`)} AS ${column}` : `t.${column}`,

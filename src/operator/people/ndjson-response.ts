@@ -7,8 +7,8 @@ import { wasRead } from '../../platform/http/long-lists';
 const MAX_WAIT = 1500;
 
 /**
- * Sends lines, each slice when the client has read the one before. An error breaks the connection, so that part of an export
- * never looks like all of it.
+ * Sends lines in slices, each after the client has read the previous one. An error breaks the connection, so that a
+ * partial export never looks complete.
  */
 export class NdjsonResponse extends WebResponse {
   constructor(

@@ -8,7 +8,7 @@ import { User } from '../../auth/accounts/user.entity';
 import { ERASED_ADDRESS } from '../../users/erased-users';
 import { type PersonKeys, scanOf } from './scan';
 
-/** The person whose data are exported or erased. */
+/** The person whose data is exported or erased. */
 export interface Person extends PersonKeys {
   username: string | null;
 }

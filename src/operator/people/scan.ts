@@ -9,11 +9,11 @@ type KeyType = 'bigint' | 'text' | 'bytea';
 
 const START: Record<KeyType, Key> = { bigint: 0, text: '', bytea: Buffer.alloc(0) };
 
-/** How the rows of a person are found. */
+/** How to find the rows of a person. */
 export interface PersonKeys {
   /** null: the email address belongs to no account. */
   user_id: number | null;
-  /** In lower case. Rows with one of them are the person's, too. */
+  /** In lowercase. Rows with one of them are the person's, too. */
   addresses: string[];
 }
 
@@ -22,13 +22,13 @@ export const PERSON = 'person AS (SELECT $1::bigint AS user_id, $2::text[] AS ad
 
 export interface Scan<Keys> {
   keys: Record<keyof Keys & string, KeyType>;
-  /** The keys of the person's rows, a window at a time. `after`: the key from which on it looks. */
+  /** The keys of the person's rows, one window at a time, starting after the key `after`. */
   rows(database: Database, person: PersonKeys, after?: Key[]): AsyncGenerator<Keys[]>;
 }
 
 /**
- * Reads a whole table along its primary key, for rows that no index finds: an index would cost every sale, and people are seldom
- * exported or erased. `theirs` is a condition on rows `t` and the `person`.
+ * Scans a whole table by its primary key for rows that no index finds: an index would cost every sale, and people are
+ * seldom exported or erased. `theirs` is a condition on rows `t` and the `person`.
  */
 export function scanOf<Keys>(
   table: string,

@@ -18,7 +18,7 @@ export interface Entry {
   game_id: number;
 }
 
-/** Entries of the person's collections, and entries of other collections that they added or wrote the blurb of. */
+/** Entries of the person's collections, and entries of other collections that they added or whose blurb they wrote. */
 export const ENTRIES = scanOf<Entry>(
   'collection_games',
   { collection_id: 'bigint', game_id: 'bigint' },
@@ -33,8 +33,8 @@ export const ON_PROFILE = scanOf<{ collection_id: number; user_id: number }>(
 );
 
 /**
- * Responses stored for retries: to the person, and to other users with one of the texts in `addresses`. Those to operators
- * contain no buyer.
+ * Responses stored for retries: to the person, and to other users with one of the texts in `addresses`. Those to
+ * operators contain no buyer.
  */
 export const RESPONSES = scanOf<{ credential: string; key_hash: Buffer }>(
   'idempotency_keys',

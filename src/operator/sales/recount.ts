@@ -9,7 +9,8 @@ const GAMES_THAT_DIFFER = `
   WITH sold AS (SELECT * FROM ${periodsOf(ALL_SALES)} p)
   SELECT DISTINCT game_id FROM ((TABLE sold EXCEPT ${KEPT}) UNION ALL (${KEPT} EXCEPT TABLE sold)) differs ORDER BY game_id`;
 
-// With OFFSET 0, PostgreSQL computes the view for these purchases only. Sent as one text, these statements are one transaction.
+// With OFFSET 0, PostgreSQL computes the view for these purchases only. Sent as one text, these statements are one
+// transaction.
 const recountOf = (game_id: number) => `
   SELECT FROM games WHERE id = ${game_id} FOR NO KEY UPDATE;
   DELETE FROM sales_periods WHERE game_id = ${game_id};
@@ -19,7 +20,10 @@ const recountOf = (game_id: number) => `
     CROSS JOIN LATERAL (SELECT * FROM purchase_shares WHERE purchase_id = pg.purchase_id OFFSET 0) v
     WHERE pg.game_id = ${game_id} AND v.game_id = pg.game_id)`)}`;
 
-/** Recounts the sales of games whose totals are wrong, and returns how many. Each game is locked alone, so sales continue. */
+/**
+ * Recounts the sales of games with wrong totals, and returns their number. Each game is locked separately, so sales
+ * continue.
+ */
 export async function recountSales(
   { DATABASE_URL }: Pick<Settings, 'DATABASE_URL'>,
   signal: AbortSignal,

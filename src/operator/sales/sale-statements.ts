@@ -29,20 +29,23 @@ export const SALE = read<SaleRow>(
 const GIVEN_GAMES = 'ARRAY(SELECT unnest($1::bigint[]))';
 
 interface OrderRow {
-  /** The purchase of this reference, if it was sold. */
+  /** The purchase with this reference, if it exists. */
   sold: number | null;
-  /** The id of the new purchase, if it was not. */
+  /** The ID of the new purchase otherwise. */
   purchase_id: number | null;
   games_exist: boolean;
   user_exists: boolean;
-  /** An address that the account has verified. */
+  /** An email address that the account has verified. */
   verified: string | null;
-  /** Another account has verified the given address. */
+  /** Whether another account has verified the given email address. */
   of_another: boolean;
   has_webhooks: boolean;
 }
 
-/** The data that a sale needs: games $1, account $2, email address $3, reference $4. It only advances the sequence of IDs. */
+/**
+ * The data that a sale needs: games $1, account $2, email address $3, reference $4. It only advances the sequence of
+ * IDs.
+ */
 export const ORDER = read<OrderRow>(
   'order',
   `SELECT r.purchase_id AS sold,
@@ -63,7 +66,8 @@ export const PURCHASE_GAMES = read<{ game_ids: number[]; has_webhooks: boolean }
    FROM purchases p WHERE p.id = $1`,
 );
 
-// After the purchase, as an import locks them. A statement of its own: those after it see what was committed while it waited.
+// After the purchase, in the lock order of an import. A separate statement, so that those after it see what was
+// committed while it waited.
 const LOCK_GAMES = statement(
   'sale_lock_games',
   `SELECT id FROM games WHERE id = ANY (${GIVEN_GAMES}) ORDER BY id FOR NO KEY UPDATE`,
@@ -100,7 +104,10 @@ const SELL = statement(
    FROM sold s, unnest($13::bigint[], $14::text[]) AS k (game_id, key) WHERE k.key IS NOT NULL`,
 );
 
-/** The shares of the purchase $1, to add or (-1) to take back. With OFFSET 0, PostgreSQL computes the view for this purchase only. */
+/**
+ * Adds the shares of the purchase $1, or subtracts them (-1). With OFFSET 0, PostgreSQL computes the view for this
+ * purchase only.
+ */
 const sharesTimes = (sign: 1 | -1) =>
   `(SELECT game_id, currency, day, ${sign} AS purchases, ${sign} * amount AS amount
     FROM purchase_shares WHERE purchase_id = $1::bigint OFFSET 0)`;
@@ -127,7 +134,7 @@ export interface Sale extends Pick<Purchase, (typeof COLUMNS)[number]> {
   reference: string | null;
   /** Ascending. */
   game_ids: number[];
-  /** One for each game, or none. */
+  /** One per game, or none. */
   keys: string[];
   has_webhooks: boolean;
 }

@@ -23,7 +23,7 @@ import { differences, gamesOf, purchaseTypeOf, withKey } from './same-sale';
 const ATTEMPTS = 5;
 /** Fields of a response that are not stored for retries. */
 const OF_BUYER = ['email', 'reference'];
-// A concurrent write used this reference or this ID, or deleted a game. Or a deadlock.
+// A concurrent write used this reference or this ID, or deleted a game; or a deadlock.
 const MEANWHILE = /^(23503|23505|40P01)$/;
 
 @Injectable()
@@ -35,7 +35,7 @@ export class SalesService {
     private readonly webhooks: WebhookDeliveries,
   ) {}
 
-  /** Sells once for each reference. */
+  /** Sells once per reference. */
   sell(request: SaleRequest, by: Actor, retry?: RetryKey): Promise<SaleResponse> {
     return this.asBefore(request, retry, () => this.trySelling(request, by, retry));
   }
@@ -45,7 +45,7 @@ export class SalesService {
     return this.asBefore(request, retry, () => this.tryRefunding(request, by, retry));
   }
 
-  /** A sale that was recorded gets its response again, even if it would be rejected now. */
+  /** A recorded sale returns its response again, even if it would be rejected now. */
   private async asBefore<Result extends RefundResponse>(
     request: object,
     retry: RetryKey | undefined,
@@ -139,7 +139,7 @@ export class SalesService {
     return response;
   }
 
-  /** Completes a stored response with the fields of the buyer, which an erasure deletes from the purchase alone. */
+  /** Completes a stored response with the fields of the buyer, which an erasure deletes only from the purchase. */
   private async withBuyer<Result extends RefundResponse>(response: Result): Promise<Result> {
     const [row] = await this.database.rows(SALE, [response.purchase.id]);
     const buyer = row ? refundResponse(row).purchase : { email: ERASED_ADDRESS, reference: null };
@@ -147,7 +147,7 @@ export class SalesService {
   }
 }
 
-/** Retries after a concurrent change, which the next attempt determines. */
+/** Retries after a concurrent change; the next attempt takes it into account. */
 async function again<Result>(attempt: () => Promise<Result>): Promise<Result> {
   for (let attempts = 1; ; attempts++)
     try {

@@ -10,7 +10,10 @@ export const purchaseTypeOf = ({ purchase_type, game_id }: SaleRequest) =>
 
 export const withKey = ({ with_key, donation }: SaleRequest) => with_key ?? !donation;
 
-/** The parameters in which a sale differs from a recorded one. Parameters without a fixed default differ only if they are sent. */
+/**
+ * The parameters in which a request differs from a recorded sale. Parameters without a fixed default differ only if
+ * they are sent.
+ */
 export function differences(made: SaleRow, request: SaleRequest): string[] {
   const { email = made.email, created_at } = request;
   const same: Partial<Record<keyof SaleRequest, boolean>> = {

@@ -5,7 +5,10 @@ import { Measurements } from '../../platform/observability/measurements';
 import { Audit, type OperatorEvent } from '../../auth/audit';
 import type { OperatorRight } from './operator-rights';
 
-/** The caller: an operator's program, by its token, or a seller on a page. A command has neither, and has all permissions. */
+/**
+ * The actor: an operator's program, by its token, or a seller on a page. A command has neither, and has all
+ * permissions.
+ */
 export interface Actor {
   /** The name of the token. */
   operator?: string;
@@ -17,12 +20,12 @@ export interface Actor {
 
 export const may = ({ rights }: Actor, right: OperatorRight): boolean => rights?.includes(right) ?? true;
 
-/** Numbers alone, and never a person's data. */
+/** Only numbers, and never personal data. */
 export type Counts = Record<string, number | Record<string, number>>;
 
 export type ImportSize = 'small' | 'large';
 
-/** The operator token of the request, which the guard has admitted. */
+/** The operator token of the request, which the guard has accepted. */
 export const CurrentOperator = createParamDecorator((_: unknown, context: ExecutionContext) => {
   const { operator, id } = context.switchToHttp().getRequest<Request>();
   return { operator: operator!.name, rights: operator!.rights, request_id: id } satisfies Actor;
@@ -66,7 +69,7 @@ export class OperatorEvents {
     this.record('purchase.refunded', by, { counts, currency });
   }
 
-  /** `counts`: by type of record, where the import was done. */
+  /** `counts`: by record type, for the completed import. */
   imported(by: Actor, size: ImportSize, milliseconds: number, counts: Counts | 'failed'): void {
     const labels = { size, outcome: counts === 'failed' ? 'failed' : 'done' };
     this.imports.inc(labels);
@@ -74,7 +77,7 @@ export class OperatorEvents {
     if (counts !== 'failed') this.record('import.completed', by, { counts });
   }
 
-  /** An event that no metric counts, or that is counted already. */
+  /** An event that no metric counts, or that is already counted. */
   record(
     event: OperatorEvent,
     { operator, request_id, user_id }: Actor,

@@ -4,7 +4,9 @@ import { apiError } from '../../platform/http/api-error';
 import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
 import { OperatorTokensService } from './operator-tokens.service';
 
-/** While no token exists, no path under `/operator` exists, whatever the method: the router alone would return 405 for some. */
+/**
+ * While no token exists, no path under `/operator` exists, whatever the method: the router would return 405 for some.
+ */
 @Injectable()
 export class OperatorPathsMiddleware implements NestMiddleware {
   constructor(

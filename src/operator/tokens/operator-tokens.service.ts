@@ -17,7 +17,7 @@ import { ALL_RIGHTS, type OperatorRight } from './operator-rights';
 /** All live ones are kept in memory. */
 export const MAX_LIVE = 100;
 const MAX_LISTED = 1000;
-// In milliseconds. Together with the time of a request, a revocation on another replica takes effect within a second.
+// In milliseconds. With the duration of a request, a revocation on another replica takes effect within a second.
 const MAX_AGE = 700;
 const MINUTE = 60_000;
 const WRITE_INTERVAL = 1000;
@@ -30,7 +30,7 @@ interface LiveToken extends Operator {
 }
 
 interface LiveTokens {
-  /** When they were asked for, by `Clock.monotonic()`. */
+  /** When they were requested, by `Clock.monotonic()`. */
   readAt: number;
   byHash: Map<string, LiveToken>;
 }
@@ -55,7 +55,7 @@ export class OperatorTokensService implements BeforeApplicationShutdown {
   private readonly setting: Buffer | undefined;
   private live: LiveTokens | undefined;
   private readonly reading = new SingleFlight<LiveTokens>();
-  /** By id: when a use was last written. */
+  /** By ID: when a use was last written. */
   private readonly uses = new Map<number, number>();
   private readonly writer = new BackgroundWriter<{ id: number; hash: Buffer }>(
     WRITE_INTERVAL,
@@ -92,7 +92,7 @@ export class OperatorTokensService implements BeforeApplicationShutdown {
     return token;
   }
 
-  /** Returns the only copy of the token: its hash alone is stored. */
+  /** Returns the only copy of the token: only its hash is stored. */
   async create(name: string, rights: readonly OperatorRight[]): Promise<string> {
     const token = newOperatorToken();
     await this.database.transaction(async (db) => {
@@ -159,5 +159,5 @@ export class OperatorTokensService implements BeforeApplicationShutdown {
   }
 }
 
-// Compared by digest, since timingSafeEqual needs equal lengths.
+// Compared by digest, because timingSafeEqual needs equal lengths.
 const digestOf = (token: string) => createHash('sha256').update(token).digest();

@@ -7,7 +7,7 @@ export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
 /** Not null, because the previous version, which may still be running, would notify the webhook of every sale of the store. */
 export const ALL_OWN_GAMES = 0;
 
-/** Asked before a sale: without webhooks its transaction has no statement for them. */
+/** Checked before a sale: without webhooks its transaction has no statement for them. */
 export const HAS_WEBHOOKS = 'EXISTS (SELECT FROM webhooks WHERE ended_at IS NULL)';
 
 /**
@@ -19,12 +19,16 @@ export const concerns = (purchase: string) => `EXISTS (
   WHERE pg.purchase_id = ${purchase} AND (coalesce(w.game_id, ${ALL_OWN_GAMES}) = ${ALL_OWN_GAMES} OR g.id = w.game_id)
     AND (w.user_id IS NULL OR ${canEdit('g', 'w.user_id')}))`;
 
-/** Users who can edit a game of the purchase `p`. OFFSET 0 below: PostgreSQL could otherwise find them again for each webhook. */
+/**
+ * Users who can edit a game of the purchase `p`. OFFSET 0 below: PostgreSQL could otherwise find them again for each
+ * webhook.
+ */
 const EDITORS = `ARRAY(
   SELECT g.user_id FROM purchase_games pg JOIN games g ON g.id = pg.game_id WHERE pg.purchase_id = p.id
   UNION SELECT a.user_id FROM purchase_games pg JOIN game_admins a ON a.game_id = pg.game_id WHERE pg.purchase_id = p.id)`;
 
-// Contains no buyer, so that an erasure needn't read it. A reference may name the buyer: it is read when the message is sent.
+// Contains no buyer, so that an erasure needn't read it. A reference may contain the buyer, so it is read when the
+// message is sent.
 const announcement = (event: WebhookEvent, status: string) =>
   statement(
     `announce_${status}`,
@@ -46,5 +50,5 @@ const REFUND = announcement('purchase.refunded', 'refunded');
 /** The last statement of a sale's transaction. */
 export const announceSale = (purchase_id: number): BoundStatement => bind(SALE, [purchase_id]);
 
-/** Runs before the purchase is marked as refunded, so that a repeated refund announces nothing. */
+/** Runs before the purchase is marked as refunded, so that a repeated refund sends nothing. */
 export const announceRefund = (purchase_id: number): BoundStatement => bind(REFUND, [purchase_id]);

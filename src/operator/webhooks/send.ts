@@ -26,20 +26,20 @@ export interface Message {
 
 export interface ReceiverResponse {
   status: number;
-  /** The seconds that it asks for before the next attempt. */
+  /** The seconds that the receiver requests before the next attempt. */
   retryAfter?: number;
   /** Its first characters. */
   start: string;
 }
 
-/** There was no response. The message says why, without any part of the URL. */
+/** There was no response. The message contains the reason, without any part of the URL. */
 export class NotSent extends Error {}
 
 export type AddressRules = Pick<Settings, 'NODE_ENV' | 'WEBHOOKS_ALLOW_PRIVATE'>;
 
 export const hostOf = (url: URL) => url.hostname.replace(/^\[|\]$/g, '');
 
-/** Whether a connection to this address is allowed. Unencrypted ones stay on this machine. */
+/** Whether a connection to this IP address is allowed. Unencrypted ones stay on this machine. */
 export function isAllowed(
   url: URL,
   address: string,
@@ -50,7 +50,7 @@ export function isAllowed(
   return WEBHOOKS_ALLOW_PRIVATE || isPublic(address);
 }
 
-/** Sends a message, signed as https://www.standardwebhooks.com has it. */
+/** Sends a message, signed according to https://www.standardwebhooks.com. */
 export async function send(
   { id, type, timestamp, data }: Message,
   { url, secret }: { url: URL; secret: Buffer },
@@ -101,11 +101,11 @@ export async function send(
   });
 }
 
-/** As text that can be stored and shown: what is not UTF-8, and control characters, are replaced. */
+/** As text that can be stored and shown: invalid UTF-8 and control characters are replaced. */
 const startOf = (bytes: Buffer) =>
   [...bytes.toString('utf8').replace(/[\p{Cc}\s]+/gu, ' ')].slice(0, START).join('').trim();
 
-/** Of a Retry-After: seconds, or a date of HTTP. */
+/** Of a Retry-After: seconds, or an HTTP date. */
 function secondsIn(text = '', now: number): number | undefined {
   if (/^\d{1,9}$/.test(text)) return Number(text);
   if (!/^[A-Z][a-z]+, .* GMT$/.test(text)) return undefined;
@@ -114,8 +114,8 @@ function secondsIn(text = '', now: number): number | undefined {
 }
 
 /**
- * The addresses of a server, each of them allowed; the connection goes to one of these. Asks DNS directly: getaddrinfo would
- * block a thread until DNS responds.
+ * The IP addresses of a server, each of them allowed; the connection uses one of these. Queries DNS directly:
+ * getaddrinfo would block a thread until DNS responds.
  */
 async function addressesOf(url: URL, rules: AddressRules, signal: AbortSignal): Promise<string[]> {
   const host = hostOf(url);

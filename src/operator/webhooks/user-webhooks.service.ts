@@ -13,13 +13,13 @@ import { WebhookDeliveries } from './webhook-deliveries.service';
 import { Webhook } from './webhook.entity';
 import { WebhooksService } from './webhooks.service';
 
-/** Games in the form of a webhook. */
+/** The games in the form of a webhook. */
 const MAX_GAMES = 500;
 /** Milliseconds that a message waits for others of the same client. */
 const MAX_WAIT = 1500;
 
 export interface OwnWebhook extends Omit<Webhook, 'secret'> {
-  /** Of its one game; null: all games, or one that the user can no longer edit. */
+  /** The title of its only game; null for all games, or one that the user can no longer edit. */
   title: string | null;
   waiting: number;
 }
@@ -47,7 +47,7 @@ const TO_REPEAT = longRead<WebhookAttempt & { reference: string | null }>(
    WHERE a.id = $1 AND w.id = $2 AND w.user_id = $3 AND ${concerns('a.purchase_id')}`,
 );
 
-/** The webhooks of a user. Undefined results: the user has no such webhook. */
+/** The webhooks of a user. Results are undefined if the user has no such webhook. */
 @Injectable()
 export class UserWebhooksService {
   // A receiver may take ten seconds to respond.

@@ -7,7 +7,7 @@ import type { WebhookAttempt } from './webhook-attempt.entity';
 import type { Webhook } from './webhook.entity';
 import { WebhooksService } from './webhooks.service';
 
-/** Attempts of a webhook that are kept. */
+/** Attempts of a webhook that are stored. */
 export const MAX_ATTEMPTS = 20;
 
 /** A message without the reference of its sale, which is added when it is sent. */
@@ -29,7 +29,7 @@ export interface Outcome extends Omit<Partial<ReceiverResponse>, 'status'> {
 export const isSuccess = ({ status }: Pick<Outcome, 'status'>) =>
   Number(status) >= 200 && Number(status) < 300;
 
-// The new attempt is one of those that are kept, and the other part of the statement doesn't see it.
+// The new attempt counts as one of those, because the other part of the statement doesn't see it.
 const RECORD = statement(
   'record_webhook_attempt',
   `WITH added AS (
@@ -65,7 +65,7 @@ const OF_PURCHASE = longRead<PurchaseDelivery>(
     WHERE a.purchase_id = $2 AND w.user_id = $1 ORDER BY a.id DESC LIMIT ${MAX_ATTEMPTS})`,
 );
 
-/** Sends messages, and records what came of those of users. */
+/** Sends messages, and records the results of those of users. */
 @Injectable()
 export class WebhookAttempts {
   constructor(

@@ -26,26 +26,32 @@ import { WebhooksService } from './webhooks.service';
 
 // Milliseconds between two polls, which find deliveries of other processes and those that are due again.
 const POLL_INTERVAL = 5000;
-/** Deliveries to one webhook at a time, in one process. */
+/** Concurrent deliveries to one webhook in one process. */
 export const MAX_AT_ONCE = 4;
 // Longer than a delivery takes. When it expires, another process tries.
 const LEASE = 2 * TIMEOUT;
-/** Seconds until the next attempt; the last one again and again. */
+/** Seconds until the next attempt; the last value repeats. */
 const DELAYS = [10, 60, 300, 1800, 7200, 18_000, 36_000, 43_200];
 const MAX_DELAY = DELAYS.at(-1)!;
-/** Seconds for which a failing receiver gets nothing else. Not its messages' delays: it may recover much sooner. */
+/**
+ * Seconds for which a failing receiver gets nothing else. Shorter than the delays of its messages, because it may
+ * recover much sooner.
+ */
 const PAUSE = 10;
-/** Retry-After counts only with these: with others it is for a browser. */
+/** Retry-After is only respected with these statuses: with others it is for a browser. */
 const BUSY_STATUSES = [429, 503];
-/** Seconds after which an attempt that fails is the last. */
+/** Seconds after which a failed attempt is the last one. */
 export const MAX_AGE = 3 * 24 * 3600;
 // Seconds after which a delivery that was never tried is dropped.
 const MAX_UNTRIED_AGE = MAX_AGE + 24 * 3600;
-/** Waiting deliveries of one webhook. Of more, the oldest are dropped. */
+/** Waiting deliveries of one webhook. Beyond this, the oldest are dropped. */
 export const MAX_WAITING = 100_000;
 const BATCH = 1000;
 
-/** Webhooks with waiting messages. Most webhooks of a store with many sellers have none, so the index is read from one ID to the next. */
+/**
+ * Webhooks with waiting messages. In a store with many sellers most webhooks have none, so the index is read from one
+ * ID to the next.
+ */
 const PENDING = `RECURSIVE pending (id) AS (
      SELECT min(webhook_id) FROM webhook_deliveries
      UNION ALL
@@ -67,11 +73,11 @@ interface Due
     Pick<Webhook, 'url' | 'secret' | 'user_id'> {
   reference: string | null;
   age: number;
-  /** False: the owner of the webhook can no longer edit the game. */
+  /** False if the owner of the webhook can no longer edit the game. */
   permitted: boolean;
 }
 
-// Some for each webhook, so that a slow one does not block the others. $1: the webhook of each delivery under way.
+// Some for each webhook, so that a slow one does not block the others. $1: the webhook of each delivery in progress.
 const CLAIM = statement<Due>(
   'claim_webhook_deliveries',
   `WITH ${PENDING}, due AS MATERIALIZED (
@@ -172,7 +178,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     for (const delivery of this.running.keys()) delivery.abort();
   }
 
-  /** Begun here and not by requests, or each delivery would be part of a request's trace. */
+  /** Started here and not by requests; otherwise each delivery would be part of a request's trace. */
   private async run(): Promise<void> {
     while (!this.stopped) {
       const woken = new Promise<void>((resolve) => (this.wake = resolve));
@@ -227,7 +233,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     }
   }
 
-  /** Sends a message of a user's webhook now, whatever waits, and records the outcome. */
+  /** Sends a message of a user's webhook now, before any pending ones, and records the result. */
   async sendNow(sent: Outgoing, webhook: Receiver): Promise<Outcome> {
     const outcome = await this.attempts.send(sent, webhook, AbortSignal.timeout(TIMEOUT));
     const id = sent.purchase_id === null ? null : sent.message.id.slice('msg_'.length);

@@ -3,7 +3,7 @@ import type { WebhookEvent } from './announcements';
 import { Webhook } from './webhook.entity';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
 
-/** A message that waits for a webhook. */
+/** A pending message for a webhook. */
 @Entity('webhook_deliveries')
 @Index('webhook_deliveries_due_idx', ['webhook_id', 'due_at'])
 @Index('webhook_deliveries_age_idx', ['webhook_id', 'created_at'])
@@ -31,7 +31,7 @@ export class WebhookDelivery {
   @TimestampColumn({ default: () => 'now()' })
   created_at: string;
 
-  /** When it may be tried next. An attempt first moves it to the end of its lease. */
+  /** The time of the next attempt. An attempt first moves it to the end of its lease. */
   @TimestampColumn({ default: () => 'now()' })
   due_at: string;
 

@@ -36,18 +36,18 @@ export class Webhook {
   @TimestampColumn({ default: () => 'now()' })
   created_at: string;
 
-  /** The time of the last attempt, and its outcome: the status of the response, or why there was none. */
+  /** The time of the last attempt, and its result: the status of the response, or the reason why there was none. */
   @TimestampColumn({ nullable: true })
   last_at: string | null;
 
   @Column('text', { nullable: true })
   last_outcome: string | null;
 
-  /** The receiver is failing: no delivery begins before this time. Null: the last delivery was successful. */
+  /** The receiver is failing: no delivery starts before this time. Null: the last delivery was successful. */
   @TimestampColumn({ nullable: true })
   paused_until: string | null;
 
-  /** When the receiver responded 410 Gone: nothing is sent to it since. */
+  /** When the receiver responded 410 Gone: nothing has been sent to it since. */
   @TimestampColumn({ nullable: true })
   ended_at: string | null;
 }

@@ -32,7 +32,7 @@ const MAX_URL = 500;
 const MAX_LISTED = 1000;
 
 export interface ListedWebhook extends Omit<Webhook, 'secret'> {
-  /** Of the owner; null: the store's own. */
+  /** The owner's user ID; null: the store's own webhook. */
   username: string | null;
   waiting: number;
 }
@@ -103,7 +103,7 @@ export class WebhooksService {
     return this.database.rows(LIST, []);
   }
 
-  /** False: no such webhook of the user, or without `user_id` of anyone. */
+  /** False if the user (or without `user_id` anyone) has no such webhook. */
   async remove(id: number, user_id?: number, by: Actor = {}): Promise<boolean> {
     const { affected } = await this.webhooks.delete({ id, ...(user_id !== undefined && { user_id }) });
     if (affected) this.audit.record({ event: 'webhook.deleted', ...by, webhook_id: id });
@@ -118,7 +118,7 @@ export class WebhooksService {
     return (raw as unknown[]).length;
   }
 
-  /** Messages are signed with the new secret from now on. Undefined: no such webhook. */
+  /** Messages are signed with the new secret from now on. Undefined if there is no such webhook. */
   async rotate(id: number, user_id: number, by: Actor): Promise<string | undefined> {
     const found = await this.webhooks.findOneBy({ id, user_id });
     if (!found) return undefined;
@@ -168,7 +168,7 @@ export class WebhooksService {
     this.audit.record({ event: 'webhook.disabled', webhook_id: id });
   }
 
-  /** Notifies a disabled webhook again; false: no such webhook of the user, or it isn't disabled. */
+  /** Enables a disabled webhook again; returns false if the user has no such webhook, or it isn't disabled. */
   async enable(id: number, user_id?: number, by: Actor = {}): Promise<boolean> {
     const { affected } = await this.webhooks.update(
       { id, ended_at: Not(IsNull()), ...(user_id !== undefined && { user_id }) },

@@ -6,32 +6,32 @@ import type { Counter } from 'prom-client';
 import type { Measurements } from '../observability/measurements';
 import type { Expiry } from './expiring-cache';
 
-// In milliseconds. With the time of one statement, a change takes effect within less than a second.
+// In milliseconds. With the duration of one statement, a change takes effect within less than a second.
 const MAX_AGE_UNCONFIRMED = 700;
 const POLL_INTERVAL = 250;
-// Polling goes on through pauses between requests: when it stops, the whole cache expires.
+// Polling continues through pauses between requests: when it stops, the whole cache expires.
 const IDLE_TIMEOUT = 30_000;
-/** For changes that no trigger records, such as a partition that is attached. */
+/** For changes that no trigger records, such as attaching a partition. */
 export const MAX_AGE = 10 * 60_000;
 const RECORDS_KEPT_FOR = 10 * 60_000;
-// No record that was made after the last poll can have been deleted in this time.
+// In this time, no record that was created after the last poll can have been deleted.
 const MAX_POLL_GAP = RECORDS_KEPT_FOR / 2;
 const DELETED_AT_ONCE = 1000;
 
 /** The table in which transactions record what they change. */
 interface ChangeTable {
   table: string;
-  /** An expression for the id of what changed. */
+  /** An expression for the ID of the changed subject. */
   subject: string;
-  /** When more ids than this changed, all count as changed. */
+  /** If more IDs than this changed, all count as changed. */
   maxSubjects: number;
   /** Number of subjects whose changes are tracked separately; 0: any change expires the whole cache. */
   tracked: number;
-  /** The name and the help of its metric. */
+  /** The name and the help text of its metric. */
   metric: [string, string];
 }
 
-/** The trigger's id for a change of all subjects, such as a TRUNCATE. */
+/** The trigger's ID for a change of all subjects, such as a TRUNCATE. */
 const ALL = 0;
 
 interface Poll {
@@ -41,8 +41,8 @@ interface Poll {
   changed: number[];
 }
 
-// By snapshot, not by the highest transaction id: a transaction may commit after one that began later.
-// ORDER BY makes the planner use the index, even of a table that was never analysed.
+// By snapshot, not by the highest transaction ID: a transaction may commit after one that began later. ORDER BY makes
+// the planner use the index, even of a table that was never analyzed.
 const pollOf = ({ table, subject, maxSubjects }: ChangeTable) =>
   read<Poll>(
     `poll_${table}`,
@@ -53,7 +53,7 @@ const pollOf = ({ table, subject, maxSubjects }: ChangeTable) =>
              ORDER BY xid DESC LIMIT ${maxSubjects}) AS changed`,
   );
 
-// Ids ahead of all transactions came with the dump of another server.
+// IDs ahead of all transactions come from the dump of another server.
 const deletionOf = ({ table }: ChangeTable) =>
   statement(
     `delete_old_${table}`,
@@ -64,7 +64,9 @@ const deletionOf = ({ table }: ChangeTable) =>
      RETURNING 1`,
   );
 
-/** While polls find no change, all values count as read at the last poll: docs/contributing/decisions/build-cache.md. */
+/**
+ * While polls find no change, all values count as read at the last poll: docs/contributing/decisions/build-cache.md.
+ */
 export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, OnApplicationShutdown {
   private readonly pollStatement: Statement<Poll>;
   private readonly deletion: Statement;
@@ -74,7 +76,7 @@ export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, On
   private lastRead = -Infinity;
   /** When the last successful poll was sent. */
   private confirmedAt = -Infinity;
-  /** Values read until this are not covered by the polls. */
+  /** Values read until then are not covered by the polls. */
   private distrustedUntil = Infinity;
   /** The time of each tracked subject's last change, the oldest first. */
   private readonly changedAt = new Map<number, number>();
@@ -126,7 +128,7 @@ export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, On
     return at !== undefined && at >= readAt;
   }
 
-  /** Expires everything that is cached for these subjects. */
+  /** Expires everything cached for these subjects. */
   note(subjects: readonly number[], now = this.clock.monotonic()): void {
     if (subjects.includes(ALL)) return this.distrustAll();
     for (const subject of subjects) {
@@ -146,7 +148,7 @@ export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, On
     this.distrustedUntil = this.clock.monotonic();
   }
 
-  /** Reads what changed since the last poll. If a poll is in flight, sends another one after it. */
+  /** Reads what changed since the last poll. If a poll is in progress, sends another one after it. */
   async poll(): Promise<void> {
     while (this.polling) await this.polling;
     this.polling = this.readChanges().finally(() => (this.polling = undefined));
@@ -156,7 +158,7 @@ export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, On
   private async readChanges(): Promise<void> {
     const sent = this.clock.monotonic();
     if (sent - this.lastRead > IDLE_TIMEOUT) return;
-    // The wall clock goes on while the machine sleeps, when other replicas may delete records.
+    // The wall clock continues while the machine sleeps, when other replicas may delete records.
     const at = this.clock.now();
     try {
       const poll = (await this.database.row(this.pollStatement, [this.last?.snapshot ?? null]))!;
@@ -166,14 +168,14 @@ export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, On
       this.polls.inc({ result });
       void this.deleteOld({ ...poll, sent });
     } catch {
-      // Not confirmed: requests read from the database until then, and get its errors.
+      // Without confirmation, requests read from the database until then, and get its errors.
       this.polls.inc({ result: 'failed' });
     }
   }
 
   private compare({ server, changed }: Poll, at: number): 'unchanged' | 'changed' {
     const { last, changeTable } = this;
-    // On another server, transaction ids that were lost with the old one may be used again.
+    // On another server, transaction IDs that were lost with the old one may be used again.
     if (last?.server !== server || at - last.at >= MAX_POLL_GAP || changed.length === changeTable.maxSubjects)
       this.distrustAll();
     else if (changed.length > 0) this.note(changed);
@@ -190,7 +192,7 @@ export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, On
       // The records of one transaction are deleted together, so there may be more than the limit.
       while ((await this.database.rows(this.deletion, [seen?.snapshot ?? null])).length >= DELETED_AT_ONCE);
     } catch {
-      // The next replica or the next time deletes them.
+      // The next replica or the next run deletes them.
     }
   }
 }

@@ -1,8 +1,8 @@
 /** How long cached values are valid. Times are those of `Clock.monotonic()`. */
 export interface Expiry {
-  /** A value that was read after this is fresh. */
+  /** A value read after this time is fresh. */
   freshAfter(now: number): number;
-  /** A value that was read until this will never be fresh again. */
+  /** A value read until this time will never be fresh again. */
   staleUntil(now: number): number;
 }
 
@@ -17,8 +17,8 @@ interface Entry<Value> {
 }
 
 /**
- * A cache of bounded size whose entries expire; a stale one counts as missing. There are two generations of entries. The older
- * one is dropped as a whole, when all of it is stale or the recent one has half of the size.
+ * A cache of bounded size whose entries expire; a stale one counts as missing. It has two generations of entries. The
+ * older one is dropped as a whole when all of it is stale, or when the recent one reaches half the size.
  */
 export class ExpiringCache<Value> {
   private recent = new Map<string, Entry<Value>>();
@@ -29,7 +29,7 @@ export class ExpiringCache<Value> {
   private closedAt = -Infinity;
   private clearedAt = -Infinity;
 
-  /** `maxSize`: of entries, or of the sizes that `sizeOf` gives them. */
+  /** `maxSize`: the number of entries, or the total of their `sizeOf`. */
   constructor(
     private readonly expiry: Expiry,
     private readonly maxSize: number,
@@ -50,7 +50,7 @@ export class ExpiringCache<Value> {
     return this.entry(key)?.value;
   }
 
-  /** `readAt`: when the value was asked for, not when it came. It may be as old as that. */
+  /** `readAt`: when the value was requested, not when it arrived. It may be that old. */
   set(key: string, value: Value, readAt: number): void {
     const [size, half] = [this.sizeOf(key, value), this.maxSize / 2];
     if (readAt <= this.clearedAt || size > half) return;
@@ -67,7 +67,7 @@ export class ExpiringCache<Value> {
     this.used += size;
   }
 
-  /** Values that were requested before are not accepted afterwards either. */
+  /** Values requested earlier are not accepted afterwards either. */
   clear(now: number): void {
     this.recent = new Map();
     this.older = new Map();
@@ -91,7 +91,7 @@ export class SingleFlight<Result> {
     return result;
   }
 
-  /** Only callers that already wait get the result of work that is running now. */
+  /** Only callers that already wait get the result of the work in progress. */
   forget(): void {
     this.running = new Map();
   }

@@ -1,14 +1,17 @@
 import { Injectable } from '@nestjs/common';
 
-/** The current time. Everything that expires, waits or is limited asks the clock, so that tests can advance it. */
+/** The current time. Everything that expires, waits or is limited uses the clock, so that tests can advance it. */
 @Injectable()
 export class Clock {
-  /** Milliseconds since 1970, as `Date.now()`. For times that others see, such as the expiry of a token. */
+  /** Milliseconds since 1970, like `Date.now()`. For times that others see, such as the expiry of a token. */
   now(): number {
     return Date.now();
   }
 
-  /** Milliseconds since an arbitrary start, as `performance.now()`. For ages and waits: correcting the time of day doesn't change it. */
+  /**
+   * Milliseconds since an arbitrary start, like `performance.now()`. For ages and waits: correcting the time of day
+   * doesn't change it.
+   */
   monotonic(): number {
     return performance.now();
   }

@@ -10,7 +10,7 @@ export function settingsOfThisProcess(): Settings {
 
 export const startedByNpm = () => Boolean(process.env.npm_lifecycle_event);
 
-/** How the operator's command is typed here: in a clone of the project npm runs it. */
+/** The operator's command as typed here: in a clone of the project npm runs it. */
 export const commandName = () =>
   ['gamewharf', 'start'].includes(process.env.npm_lifecycle_event ?? '')
     ? 'npm run --silent gamewharf --'
@@ -22,7 +22,9 @@ export function explain(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-/** Runs work with a signal that Ctrl-C or SIGTERM aborts. Until the work is done, they don't end the process by themselves. */
+/**
+ * Runs work with a signal that Ctrl-C or SIGTERM aborts. Until the work is done, they don't end the process themselves.
+ */
 export async function interruptible<Result>(
   work: (interrupted: AbortSignal) => Promise<Result>,
 ): Promise<Result> {

@@ -1,4 +1,4 @@
-/** `count` requests per period, which may come at once; the limit refills evenly. */
+/** `count` requests per period, which may be sent at once; the limit refills evenly. */
 export interface RateLimit {
   readonly count: number;
   readonly period_ms: number;
@@ -11,7 +11,7 @@ const DEFAULTS = {
   'sign-in': { count: 10, period_ms: 60_000 },
 };
 
-// The limit of a user is that of so many credentials.
+// The limit of a user is that of this many credentials.
 const CREDENTIALS_PER_USER = 3;
 
 export type LimitName = keyof typeof DEFAULTS | 'user';
@@ -19,7 +19,7 @@ export type RateLimits = Readonly<Record<LimitName, RateLimit>>;
 
 const SETTING = /^([a-z-]+)=(\d{1,7})\/(\d{1,5})s$/;
 
-/** Parses RATE_LIMIT; null: off, undefined: not valid. */
+/** Parses RATE_LIMIT; null: off, undefined: invalid. */
 export function rateLimitsOf(text: string): RateLimits | null | undefined {
   if (text.toLowerCase() === 'off') return null;
   const given: Partial<Record<LimitName, RateLimit>> = {};

@@ -17,7 +17,7 @@ import { OperatorError } from './operator-error';
 import { addressRangesOf, isAddressRange } from './address-ranges';
 import { rateLimitsOf } from './rate-limits';
 
-/** Reads a text from the environment. A text that cannot be read stays as it is, so that the validator reports it. */
+/** Reads a text from the environment. An unparsable text stays unchanged, so that the validator reports it. */
 const Read = (read: (text: string) => unknown) =>
   Transform(({ value }) => (typeof value === 'string' ? read(value) : (value as unknown)));
 const Satisfies = (name: string, validate: (value: unknown) => boolean, rule: string) =>
@@ -74,7 +74,7 @@ export class Settings {
   @WholeNumber(1, 1000)
   DATABASE_POOL_SIZE: number = 10;
 
-  // Turn off behind a pooler that does not track prepared statements.
+  // Disable behind a pooler that does not track prepared statements.
   @YesOrNo()
   DATABASE_PREPARED_STATEMENTS: boolean = true;
 
@@ -109,7 +109,7 @@ export class Settings {
   @IsString()
   STORE_CSS_FILE?: string = undefined;
 
-  // Other hosts whose covers of games the account pages load.
+  // Other hosts whose game covers the account pages load.
   @SplitAt(/[\s,]+/)
   @Matches(/^https?:\/\/[a-z0-9.-]+(:\d{1,5})?$/, {
     each: true,
@@ -164,7 +164,7 @@ export class Settings {
   )
   TRUSTED_PROXIES: string = '';
 
-  // Running and waiting requests; more are rejected. One IP address runs 16 of them, or 64 while it is alone.
+  // Running and waiting requests; more are rejected. One IP address runs 16 of them, or 64 while it is the only one.
   @WholeNumber(1, 100_000)
   MAX_IN_FLIGHT: number = 500;
 
@@ -193,7 +193,7 @@ export class Settings {
   @IsString()
   FILES_S3_SECRET_ACCESS_KEY?: string = undefined;
 
-  // In place of a bucket, a local folder. Default: files in DATA_DIR, with the embedded database.
+  // A local folder instead of a bucket. Default: files in DATA_DIR, with the embedded database.
   @IsOptional()
   @IsString()
   FILES_DIR?: string = undefined;
@@ -202,7 +202,7 @@ export class Settings {
   @WholeNumber(1, 604_800)
   FILES_URL_SECONDS: number = 300;
 
-  // The port for Prometheus. Default: 9464 in production, else off.
+  // The port for Prometheus. Default: 9464 in production, otherwise off.
   @IsOptional()
   @IsPortOrOff()
   METRICS_PORT?: number | 'off' = undefined;
@@ -224,13 +224,13 @@ export class Settings {
   @YesOrNo()
   OTEL_SDK_DISABLED: boolean = false;
 
-  // Seconds between SIGTERM and the first rejected connection, for the load balancer to notice.
-  // Default: 5 in production, else 0.
+  // Seconds between SIGTERM and the first rejected connection, for the load balancer to notice. Default: 5 in
+  // production, otherwise 0.
   @IsOptional()
   @WholeNumber(0, 600)
   DRAIN_SECONDS?: number = undefined;
 
-  // Refunds on the seller's pages, of purchases of which the seller can edit every game.
+  // Refunds on the seller's pages, for purchases of which the seller can edit every game.
   @YesOrNo()
   SELLERS_MAY_REFUND: boolean = false;
 
@@ -246,7 +246,7 @@ export class Settings {
   })
   OPERATOR_TOKEN?: string = undefined;
 
-  // API keys are hashed with the pepper, signing keys encrypted under it.
+  // API keys are hashed with the pepper, and signing keys encrypted with it.
   @IsOptional()
   @MinLength(32)
   API_KEY_PEPPER?: string = undefined;
@@ -256,12 +256,12 @@ export class Settings {
   @MinLength(32, { each: true, message: 'each pepper in $property must have at least 32 characters' })
   API_KEY_PEPPER_PREVIOUS: string[] = [];
 
-  // Private Ed25519 keys in PEM form, in place of keys in the database; the first one signs.
+  // Private Ed25519 keys in PEM format, instead of keys in the database; the first one signs.
   @IsOptional()
   @Matches(/-----BEGIN PRIVATE KEY-----/, { message: '$property must contain private keys in PEM format' })
   SIGNING_KEYS?: string = undefined;
 
-  // The claims of JWTs. Default: PUBLIC_URL, else http://HOST:PORT; the audience is the issuer.
+  // The claims of JWTs. Default: PUBLIC_URL, otherwise http://HOST:PORT; the audience is the issuer.
   @IsOptional()
   @IsString()
   JWT_ISSUER?: string = undefined;

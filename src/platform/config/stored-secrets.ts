@@ -12,7 +12,7 @@ export function keptSecret(
   const file = join(dataDir, name);
   try {
     mkdirSync(dataDir, { recursive: true });
-    // wx: of two processes that start at once, one writes and the other reads that file.
+    // wx: of two processes that start concurrently, one writes and the other reads that file.
     writeFileSync(file, `${make()}\n`, { mode: 0o600, flag: 'wx' });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;

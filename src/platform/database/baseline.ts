@@ -12,7 +12,7 @@ const isOfBaseline = (name: string) => !isOf01(name) && stampOf(name) < AFTER_BA
 const nameOf = (migration: MigrationInterface) => migration.name ?? migration.constructor.name;
 export const namesOf = (source: DataSource) => source.migrations.map(nameOf);
 
-/** The migrations that count as applied where `names` have run: those of 0.1 stand for the whole baseline. */
+/** The migrations that count as applied if `names` have run: those of 0.1 stand for the whole baseline. */
 export function asBaseline(names: string[], known: string[]): string[] {
   if (!names.some(isOf01)) return names;
   if (!names.includes(LAST_OF_0_1))
@@ -24,8 +24,8 @@ export function asBaseline(names: string[], known: string[]): string[] {
 }
 
 /**
- * Records the baseline as applied in a store of 0.1. The old records stay, because replicas of 0.1 only start where they find
- * them.
+ * Records the baseline as applied in a store of 0.1. The old records stay, because replicas of 0.1 require them to
+ * start.
  */
 export async function adoptBaseline(source: DataSource): Promise<void> {
   const [found] = await source.query<{ found: boolean }[]>(

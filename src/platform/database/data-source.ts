@@ -11,7 +11,8 @@ const compiled = join(__dirname, '..', '..', '..');
 /** The options of every connection that serves requests. */
 export const connectionOptions = {
   types: pgTypes,
-  // Timeouts of the client, because poolers reject those of the connection. Their sum is below the request's deadline of 2.3 s.
+  // Timeouts of the client, because poolers reject those of the connection. Their sum is below the request's deadline
+  // of 2.3 s.
   connectionTimeoutMillis: 700,
   query_timeout: 1500,
   keepAlive: true,

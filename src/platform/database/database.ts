@@ -19,7 +19,7 @@ const CLOSE_TIMEOUT = 2000;
 /** Wraps work in a span. */
 export type Trace = <T>(name: string, work: () => Promise<T>) => Promise<T>;
 
-/** Runs statements: each on its own, as a write whose statements are sent at once, or in a transaction. */
+/** Runs statements: individually, as a write whose statements are sent at once, or in a transaction. */
 @Injectable()
 export class Database implements OnApplicationShutdown {
   private readonly log = new Logger(Database.name);
@@ -90,7 +90,9 @@ export class Database implements OnApplicationShutdown {
     return (await this.rows(statement, values))[0];
   }
 
-  /** Sends the statements of a write at once. Writes with the same lock are queued here, and may share a transaction. */
+  /**
+   * Sends the statements of a write at once. Writes with the same lock are queued here, and may share a transaction.
+   */
   async write<Result>(write: Write<Result>): Promise<Result> {
     if (!this.pool) throw new NotConnected();
     return this.traced('transaction', () => this.send(write));
@@ -114,8 +116,9 @@ export class Database implements OnApplicationShutdown {
   }
 
   /**
-   * A transaction that a throw rolls back. A connection that no longer responds is closed, and the server rolls back; with
-   * TypeORM's own method, ROLLBACK would wait for the stuck query, and the connection would return to the pool with it.
+   * A transaction that is rolled back if `work` throws. A connection that no longer responds is closed, and the server
+   * rolls back; with TypeORM's own method, ROLLBACK would wait for the stuck query, and the connection would return to
+   * the pool with it.
    */
   async transaction<Result>(work: (db: EntityManager) => Promise<Result>): Promise<Result> {
     if (!this.pool) throw new NotConnected();
@@ -141,7 +144,7 @@ export class Database implements OnApplicationShutdown {
     }
   }
 
-  /** A connection for work that begins and ends its transactions itself. One that is lost does not go back to the pool. */
+  /** A connection for work that manages its own transactions. If it is lost, it does not return to the pool. */
   async connection<Result>(work: (client: PoolClient) => Promise<Result>): Promise<Result> {
     if (!this.pool) throw new NotConnected();
     const client = await this.pool.connect();
@@ -179,7 +182,7 @@ export class Database implements OnApplicationShutdown {
     const close = async () => {
       if (this.source.isInitialized) await this.source.destroy();
     };
-    // An unresponsive server closes no connection.
+    // A hanging server closes no connection.
     await Promise.race([close(), sleep(CLOSE_TIMEOUT, undefined, { ref: false })]);
   }
 }

@@ -56,7 +56,7 @@ export const newMigrator = (settings: Pick<Settings, 'DATABASE_URL'>) =>
     dataSourceOptions({ ...settings, DATABASE_POOL_SIZE: 1 }, { connectionTimeoutMillis: 5000 }),
   );
 
-/** Polls: a statement that waited would hold a snapshot, for which CREATE INDEX CONCURRENTLY waits. */
+/** Polls, because a waiting statement would keep a snapshot, for which CREATE INDEX CONCURRENTLY waits. */
 async function waitFor(lock: Client): Promise<void> {
   const taken = async () =>
     (await lock.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [MIGRATION_LOCK]))

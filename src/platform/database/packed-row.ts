@@ -1,10 +1,10 @@
 import { listOf } from './pg-types';
 
-/** A column of a row: its SQL, and how to read it from text. Without `read` it is not packed. */
+/** A column of a row: its SQL, and how to parse its text. Without `read` it is not packed. */
 export interface Column<Value> {
   sql: string;
   read?: (text: string) => Value;
-  /** Never set: the type of the value. */
+  /** Never set; only for the type of the value. */
   value?: Value;
 }
 
@@ -47,7 +47,7 @@ export const freeText = <Value extends string | null>(sql: string): Column<Value
 
 type Columns = Record<string, Column<unknown>>;
 
-/** The columns that are those of an entity, with its types. */
+/** The columns shared with an entity, with its types. */
 export type ColumnsOf<Entity> = { [Name in keyof Entity]?: Column<Entity[Name]> };
 
 export type RowOf<Row> =
@@ -65,8 +65,8 @@ export interface Packed {
 const SEPARATOR = '|';
 
 /**
- * A row of many columns that PostgreSQL sends as one text, because receiving each column costs more than splitting a text:
- * docs/contributing/decisions/packed-rows.md.
+ * A row of many columns that PostgreSQL sends as one text, because receiving each column costs more than splitting a
+ * text: docs/contributing/decisions/packed-rows.md.
  */
 export class PackedRow<Of extends Columns> {
   /** The select list. */
@@ -77,7 +77,8 @@ export class PackedRow<Of extends Columns> {
   private readonly empty: Record<string, unknown>;
 
   constructor(columns: Of) {
-    // All properties at once: V8 keeps an object that gets 20 one by one as a hash table, and copies take four times as long.
+    // All properties at once: V8 stores an object that gets 20 properties one by one as a hash table, and copies take
+    // four times as long.
     this.empty = Object.fromEntries(Object.keys(columns).map((name) => [name, null]));
     const packed: string[] = [];
     const free: string[] = [];
@@ -95,7 +96,7 @@ export class PackedRow<Of extends Columns> {
   }
 
   read = (selected: Packed): RowOf<this> => {
-    // A copy keeps the hidden class; an object that gets its properties one by one changes it with each.
+    // A copy keeps the hidden class; adding properties one by one changes it with each.
     const row = { ...this.empty };
     const { names, readers } = this;
     // Not split(): creating its array takes longer than finding each separator.

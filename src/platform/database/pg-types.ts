@@ -1,6 +1,6 @@
 import { types } from 'pg';
 
-/** The elements of an array as PostgreSQL writes it, where they need no quotes. */
+/** The elements of an array in PostgreSQL's format, if they need no quotes. */
 export const listOf = (text: string): string[] => (text === '{}' ? [] : text.slice(1, -1).split(','));
 
 const { INT8, NUMERIC, TIMESTAMPTZ } = types.builtins;
@@ -9,8 +9,8 @@ const TEXT_ARRAY = 1009;
 
 const parseTextArray = types.getTypeParser(TEXT_ARRAY as never) as (text: string) => string[];
 
-// Ids and counts are numbers: CHECK constraints keep them below 2^53. Timestamps stay text, which is rearranged for the
-// wire: a Date would cost more than the rest of the row.
+// IDs and counts are numbers: CHECK constraints keep them below 2^53. Timestamps stay text, which is only reformatted
+// for the response: a Date would cost more than the rest of the row.
 const parsers: Record<number, (text: string) => unknown> = {
   [INT8]: Number,
   [NUMERIC]: Number,

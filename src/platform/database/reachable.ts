@@ -7,7 +7,7 @@ const MIN_VERSION = 15;
 const TLS = /TLS|SSL|CERT|SIGNATURE|INVALID_CA|EPROTO/;
 const NO_TLS = /does not support SSL|SSL connection/;
 
-/** What the operator can do about a failed connection; undefined: no known problem. */
+/** What the operator can do about a failed connection, or undefined for an unknown problem. */
 export function connectionProblem(url: string | undefined, error: unknown): OperatorError | undefined {
   const { hostname, port, pathname, username } = new URL(url ?? 'postgres://localhost');
   const where = `${hostname || 'localhost'}:${port || 5432}`;
@@ -36,7 +36,7 @@ export function connectionProblem(url: string | undefined, error: unknown): Oper
   return undefined;
 }
 
-/** The error of a command that lost its connection; undefined: another error. */
+/** The error of a command that lost its connection, or undefined for another error. */
 export function lostConnection(error: unknown): OperatorError | undefined {
   if (!isConnectionLost(error)) return undefined;
   const { code, message } = error as NodeJS.ErrnoException;

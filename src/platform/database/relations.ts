@@ -7,14 +7,14 @@ export interface Relation {
   columns: { name: string; sql: string }[];
 }
 
-/** Rows that statements name as if they were tables. The same statements run over temporary tables and over rows that are sent along. */
+/** Rows that statements refer to like tables. The same statements run on temporary tables and on rows sent along. */
 export interface Relations {
   query<Row extends object>(sql: string): Promise<{ rows: Row[] }>;
-  /** Stores the rows that a query finds now, for later statements. Returns their number. */
+  /** Stores the current rows of a query for later statements. Returns their number. */
   keep(relation: Relation, sql: string): Promise<number>;
-  /** Makes a relation without rows. */
+  /** Creates an empty relation. */
   keepNone(relation: Relation): Promise<void>;
-  /** Something to select the rows of a query from that depends on given rows alone, and at most how many they are. */
+  /** A SQL source of the rows of a query that depends only on given rows, and their maximum number. */
   derive(relation: Relation, sql: string): Promise<{ from: string; rows: number }>;
   /** Sets columns of the rows `s`, to expressions of a row `t` of a table that is joined with them. */
   update(relation: Relation, columns: Record<string, string>, join?: Join): Promise<void>;
@@ -77,7 +77,7 @@ export class TemporaryTables implements Relations {
   }
 }
 
-/** The text of each column, in their order; those left out at the end are null. */
+/** The text of each column, in order; omitted ones at the end are null. */
 export type GivenRow = readonly (string | null)[];
 
 /** The SQL of a relation in a statement. */
@@ -89,7 +89,7 @@ interface Given {
   source: Source;
 }
 
-/** The relations that an SQL text names, and its statement for each form that these may have. */
+/** The relations in a SQL text, and its statement for each form that these may have. */
 interface Parsed {
   names: string[];
   statements: Map<string, Statement>;
@@ -98,7 +98,7 @@ interface Parsed {
 /** Number of cached statements: those that connections keep, and others. */
 const MAX_STATEMENTS = 1000;
 
-/** The statements that an application has written for given rows, by their text. */
+/** The statements that an app has generated for given rows, by their text. */
 export class GivenStatements {
   readonly parsed = new Map<string, Parsed>();
   readonly made = { kept: 0, others: 0 };
@@ -106,7 +106,7 @@ export class GivenStatements {
 
 const NO_ROWS: Source = { form: 'none' };
 
-/** Relations as parameters of each statement: for a few rows, without a row in the catalogue. */
+/** Relations as parameters of each statement: for a few rows, without a row in the catalog. */
 export class GivenRows implements Relations {
   readonly few = true;
   private readonly given = new Map<string, Given>();

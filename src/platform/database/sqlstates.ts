@@ -44,7 +44,7 @@ const NOT_UNICODE = /^(22021|22P05)$/;
 // isNativeError: jest runs tests in another realm, whose Error is another class.
 const isError = (error: unknown): error is Error => types.isNativeError(error) || error instanceof Error;
 
-/** The kind of a database error; undefined: a bug or no database error. */
+/** The type of a database error, or undefined for a bug or another error. */
 export function faultOf(error: unknown): 'unavailable' | 'not unicode' | undefined {
   if (!isError(error)) return undefined;
   // TypeORM reads the entities when it first connects.

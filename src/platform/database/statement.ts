@@ -1,14 +1,14 @@
-/** A statement that is prepared once a connection and then run by its name. */
+/** A statement that is prepared once per connection and then run by its name. */
 export interface Statement<Row = unknown> {
-  /** Never set: the type of the rows that the statement returns. */
+  /** Never set; only for the type of the rows. */
   row?: Row;
   name: string;
   text: string;
-  /** How it shares connections: see the three functions that make one. */
+  /** How it shares connections: see the three functions below. */
   group: 'small' | 'long' | 'alone';
 }
 
-/** A statement that has a connection to itself, such as a write. */
+/** A statement with its own connection, such as a write. */
 export const statement = <Row>(name: string, text: string): Statement<Row> => ({
   name,
   text,
@@ -16,12 +16,12 @@ export const statement = <Row>(name: string, text: string): Statement<Row> => ({
 });
 
 /**
- * A small read, which is sent in a batch with others. It must change and lock nothing: where another one of its batch fails,
- * the server undoes what it did.
+ * A small read, which is sent in a batch with others. It must change and lock nothing: if another one of its batch
+ * fails, the server rolls it back.
  */
 export const read = <Row>(name: string, text: string): Statement<Row> => ({ name, text, group: 'small' });
 
-/** A read of many rows: it has a connection to itself, and all of them together have at most half of the pool. */
+/** A read of many rows: it has its own connection, and all of them together use at most half of the pool. */
 export const longRead = <Row>(name: string, text: string): Statement<Row> => ({ name, text, group: 'long' });
 
 /** The columns of a row of `table` in a statement. */
@@ -56,11 +56,14 @@ export interface RowLock {
   id: number;
 }
 
-/** One transaction whose statements are sent at once, because none needs the rows of another, and the result of its rows. */
+/**
+ * One transaction whose statements are sent at once, because none needs the rows of another, and the result of its
+ * rows.
+ */
 export interface Write<Result> {
   statements: BoundStatement[];
-  /** May run after COMMIT, so it may throw only where the statements changed nothing. */
+  /** May run after COMMIT, so it may throw only if the statements changed nothing. */
   result: (rowsOf: RowsOf) => Result;
-  /** Writes with the same lock follow each other, and may share a transaction. */
+  /** Writes with the same lock run one after the other, and may share a transaction. */
   lock?: RowLock;
 }

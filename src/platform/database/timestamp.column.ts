@@ -1,6 +1,7 @@
 import { Column, type ColumnOptions, type ValueTransformer } from 'typeorm';
 
-// TypeORM makes a Date of each timestamp. It becomes text again, as PostgreSQL writes it and as prepared statements return it.
+// TypeORM creates a Date of each timestamp. It is converted back to PostgreSQL's text, as prepared statements return
+// it.
 const asText: ValueTransformer = {
   to: (value: unknown) => value,
   from: (value: unknown) =>

@@ -1,3 +1,5 @@
-/** As the database's lower_ascii: email addresses and usernames are equal ignoring the case of ASCII letters alone. */
+/**
+ * Like the database's lower_ascii: email addresses and usernames are equal if only the case of ASCII letters differs.
+ */
 export const lowerAscii = (text: string): string =>
   text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());

@@ -8,7 +8,7 @@ const DIGITS: Record<string, number> = Object.fromEntries([
   ...'CLF UYW'.split(' ').map((code) => [code, 4]),
 ]);
 
-/** ISO 4217's codes of money that one can pay with. */
+/** ISO 4217's codes of currencies for payments. */
 export const CURRENCIES: readonly string[] = (
   'AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CLF CLP CNY ' +
   'COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF IDR ILS INR IQD ' +

@@ -1,4 +1,5 @@
-// PostgreSQL writes `2013-03-03 23:02:14.5+00` in a session in UTC, as our connections are. Other zones go through Date.
+// PostgreSQL writes `2013-03-03 23:02:14.5+00` in a session in UTC, which our connections use. Other zones are
+// converted through Date.
 const utc = (text: string) =>
   text.endsWith('+00') ? text : new Date(text).toISOString().replace('T', ' ').replace('Z', '+00');
 

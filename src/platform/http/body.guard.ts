@@ -8,8 +8,8 @@ const STREAMED = 'gamewharf:streamed-body';
 export const StreamedBody = () => SetMetadata(STREAMED, true);
 
 /**
- * The last guard: parses the body into `req.body`, so that no body of an unauthorized client is read. An interceptor would
- * cost every request an Observable: docs/contributing/decisions/custom-mechanisms.md.
+ * The last guard: parses the body into `req.body`, so that no body of an unauthorized client is read. An interceptor
+ * would cost every request an Observable: docs/contributing/decisions/custom-mechanisms.md.
  */
 @Injectable()
 export class BodyGuard implements CanActivate {

@@ -28,7 +28,7 @@ const DECODERS: Partial<Record<string, () => ReturnType<typeof createGunzip>>> =
 export const hasBody = ({ headers }: IncomingMessage) =>
   headers['content-length'] !== '0' && ('content-length' in headers || 'transfer-encoding' in headers);
 
-/** Parses `a=1&b=2` like the default parser of Express. Also the query parser of the application. */
+/** Parses `a=1&b=2` like the default parser of Express. Also the query parser of the app. */
 export function parseFields(text: string | null): Values {
   const fields: Values = Object.create(null) as Values;
   if (!text) return fields;
@@ -73,7 +73,7 @@ async function readFields(req: Request, limit: number): Promise<Values | undefin
   if (!hasBody(req)) return undefined;
   const [mediaType = '', ...parameters] = contentType(req);
   const parser = PARSERS[mediaType];
-  // Without a type, a chunked body may be empty: known when it is read.
+  // Without a type, a chunked body may be empty, which is only known after it is read.
   if (!parser && mediaType !== '') throw apiError(415, 'unsupported media type');
   const charset = parameters
     .find((one) => one.startsWith('charset='))
@@ -88,7 +88,9 @@ async function readFields(req: Request, limit: number): Promise<Values | undefin
   return parser(body, req);
 }
 
-/** Reads and decompresses a body. body-parser would ignore the body of a client that closed its half of the connection. */
+/**
+ * Reads and decompresses a body. body-parser would ignore the body of a client that closed its half of the connection.
+ */
 async function readBytes(req: Request, limit: number): Promise<Buffer> {
   const encoding = req.headers['content-encoding']?.toLowerCase() ?? 'identity';
   // The connection was lost.
@@ -129,13 +131,13 @@ function utf8(body: Buffer): string {
   }
 }
 
-// On bytes, since half a million replacements in a string take 20 ms.
+// On bytes, because half a million replacements in a string take 20 ms.
 function withoutPluses(form: Buffer): Buffer {
   for (let i = 0; i < form.length; i++) if (form[i] === PLUS) form[i] = SPACE;
   return form;
 }
 
-// busboy rather than multer, which would block the event loop for the headers of many parts and nests bracketed names.
+// busboy instead of multer, which would block the event loop for the headers of many parts and nests bracketed names.
 function parseMultipart(body: Buffer, req: Request): Promise<Values> {
   const malformed = badRequest('the multipart body is malformed');
   const hasReplacements = body.includes('\ufffd');
@@ -175,7 +177,7 @@ function parseMultipart(body: Buffer, req: Request): Promise<Values> {
       parser.on(limit, () => reject(apiError(413, 'too many parameters')));
     parser.on('error', () => reject(malformed));
     parser.on('close', () => resolve(fields));
-    // In slices, since parsing the headers of many parts blocks the event loop.
+    // In slices, because parsing the headers of many parts blocks the event loop.
     const feed = (start: number) => {
       const end = start + MULTIPART_SLICE;
       parser.write(body.subarray(start, end));

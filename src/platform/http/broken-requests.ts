@@ -8,7 +8,7 @@ import type { ClientSocket } from './connection';
 
 interface ParserError extends Error {
   code?: string;
-  /** The last chunk, and how many of its bytes were parsed. */
+  /** The last chunk, and the number of its parsed bytes. */
   rawPacket?: Buffer;
   bytesParsed?: number;
 }
@@ -86,7 +86,10 @@ export class BrokenRequests {
   }
 }
 
-/** Whether the bad character is in a credential: an invalid key rather than a malformed request. Looks only at the last chunk. */
+/**
+ * Whether the invalid character is in a credential: an invalid key instead of a malformed request. Checks only the last
+ * chunk.
+ */
 function isInAuthorization({ code, rawPacket, bytesParsed }: ParserError): boolean {
   if (code !== 'HPE_INVALID_HEADER_TOKEN' || !rawPacket || bytesParsed === undefined) return false;
   const parsed = rawPacket.subarray(0, bytesParsed).toString('latin1');

@@ -3,10 +3,10 @@ import { isIP } from 'node:net';
 import type { Request } from 'express';
 import type { ConcurrencyLimit, LimitedClient } from './concurrency-limit';
 
-/** An IP address: every limit of requests, connections and bytes counts by it. */
+/** An IP address, to which every limit of requests, connections and bytes applies. */
 export class Client implements LimitedClient {
   connections = 0;
-  /** Bytes of request bodies that are being read. */
+  /** Bytes of request bodies being read. */
   uploads = 0;
   /** Bytes of imports that may be small. */
   importBytes = 0;
@@ -15,7 +15,9 @@ export class Client implements LimitedClient {
   /** @param network An IPv4 address, or the /64 of an IPv6 address, which belongs to one client. */
   constructor(readonly network: string) {}
 
-  /** The network around it: a site has 24 bits of an IPv4 address or 48, and a provider 16 or 32. */
+  /**
+   * The surrounding network: a site has 24 bits of an IPv4 address or 48 of an IPv6 address, and a provider 16 or 32.
+   */
   within(around: 'site' | 'provider'): string {
     const { network } = this;
     const parts = around === 'site' ? 3 : 2;
@@ -65,19 +67,19 @@ export class Clients {
   }
 }
 
-/** Express takes the last address in X-Forwarded-For that no trusted proxy has: entries before it may be forged. */
+/** Express takes the last address in X-Forwarded-For that isn't a trusted proxy's: entries before it may be forged. */
 function clientAddress(req: Request): string {
   const address = req.ip ?? '';
   return isIP(address) === 0 ? (req.socket.remoteAddress ?? '') : address;
 }
 
-/** Empty: no address, as on a socket that is a file. */
+/** Empty without an IP address, as on a file socket. */
 function networkOf(address: string): string {
   const plain = address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
   return plain.includes(':') ? ipv6Network(plain, 4) : plain;
 }
 
-/** `groups`: how many of the eight numbers are the network's. */
+/** `groups`: how many of the eight numbers belong to the network. */
 function ipv6Network(address: string, groups: number): string {
   const [head = [], tail] = address
     .split('%')[0]!

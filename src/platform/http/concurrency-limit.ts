@@ -4,11 +4,11 @@ import { serviceUnavailable } from './api-error';
 export interface Work {
   readonly client: LimitedClient;
   begin(): void;
-  /** Called instead of `begin` when the work loses its place to another client's. */
+  /** Called instead of `begin` if the work loses its place to another client's. */
   reject(): void;
 }
 
-/** What one client has in a limit. */
+/** A client's state in a limit. */
 interface Lane {
   running: number;
   readonly waiting: Work[];
@@ -29,16 +29,16 @@ export interface Limits {
   alone?: number;
 }
 
-/** At most so much runs for one IP address, whatever it is. */
+/** The maximum for one IP address in any case. */
 export const PER_CLIENT = 16;
-// Enough to keep the connections of the pool busy. More would only make the first request of another client wait.
+// Enough to keep the connections of the pool busy. More would only delay the first request of another client.
 const ALONE = 64;
-// In milliseconds: so long after a request of another client, a client is not alone.
+// In milliseconds: for this long after a request of another client, a client is not alone.
 const ALONE_AFTER = 1000;
 
 /**
- * Limits work that runs at the same time. The rest of a client's work waits, first in, first out; clients take turns. When
- * too much waits, the client with the most waiting work loses its newest. (Libraries such as p-limit have one queue for all.)
+ * Limits concurrent work. The rest of a client's work waits, first in, first out; clients alternate. When too much
+ * waits, the client with the most waiting work loses its newest. (Libraries such as p-limit have one queue for all.)
  */
 export class ConcurrencyLimit {
   /** Running and waiting. */
@@ -59,7 +59,7 @@ export class ConcurrencyLimit {
     this.limits = { accepted, running, each, alone };
   }
 
-  /** Also where few are accepted, no client gets all of it. */
+  /** Even if few are accepted, no client gets all of it. */
   static ofRequests = (accepted: number) =>
     new ConcurrencyLimit({
       accepted,
@@ -72,7 +72,7 @@ export class ConcurrencyLimit {
     return this.rejectingSince === 0 ? 0 : performance.now() - this.rejectingSince;
   }
 
-  /** Begins the work, now or when it is its turn; false: too much waits already. */
+  /** Begins the work, now or when it is its turn; returns false if too much waits already. */
   enter(work: Work): boolean {
     const lane = this.laneOf(work.client);
     if (this.accepted >= this.limits.accepted) {
@@ -89,14 +89,14 @@ export class ConcurrencyLimit {
   }
 
   /**
-   * Ends work that began. The next begins later, in the check phase of the event loop: so no client has more than its limit
-   * of requests handled before other clients' sockets are read, even where each is finished at once.
+   * Ends running work. The next begins later, in the check phase of the event loop: no client has more than its limit
+   * of requests handled before other clients' sockets are read, even if each is finished immediately.
    */
   leave({ lanes }: LimitedClient): void {
     if (this.finished.push(lanes.get(this)!) === 1) setImmediate(() => this.settle());
   }
 
-  /** Removes work that waits; false: it has begun. */
+  /** Removes waiting work; returns false if it has begun. */
   cancel(work: Work): boolean {
     const { waiting } = this.laneOf(work.client);
     const i = waiting.indexOf(work);
@@ -106,7 +106,7 @@ export class ConcurrencyLimit {
     return true;
   }
 
-  /** Runs the work when it is its turn. Rejects with 503 where too much waits, or when `signal` aborts the wait. */
+  /** Runs the work when it is its turn. Rejects with 503 if too much waits, or when `signal` aborts the wait. */
   async run<Result>(
     client: LimitedClient,
     signal: AbortSignal | undefined,
@@ -153,7 +153,7 @@ export class ConcurrencyLimit {
     }
     this.finished = [];
     this.rejectingSince = 0;
-    // One of each client, until a round begins none.
+    // One of each client per round, until a round begins none.
     for (let skipped = 0; skipped < this.turns.length;) {
       const lane = this.turns.shift()!;
       const canBegin = lane.waiting.length > 0 && this.canBegin(lane);
@@ -163,7 +163,7 @@ export class ConcurrencyLimit {
     }
   }
 
-  /** Rejects the newest work of the client with the most that waits, if that is more than this one's. */
+  /** Rejects the newest work of the client with the most waiting work, if that is more than this one's. */
   private displaceFor({ waiting }: Lane): boolean {
     const longest = this.turns.reduce<Lane | undefined>(
       (most, lane) => (lane.waiting.length > (most?.waiting.length ?? waiting.length) ? lane : most),

@@ -11,7 +11,7 @@ export interface ClientSocket extends Socket {
   connection: Connection;
 }
 
-/** A client's connection. Node emits `close` for one response at a time, so this class knows all that are not sent yet. */
+/** A client's connection. Node emits `close` for one response at a time, so this class tracks all unsent ones. */
 export class Connection {
   /** Requests whose response isn't sent yet: more than one if the client pipelines. */
   pending = 0;
@@ -31,7 +31,7 @@ export class Connection {
     socket.destroySoon = () => this.linger();
   }
 
-  /** Node closes the connection when this response is sent. */
+  /** Node closes the connection after this response is sent. */
   closeAfter(res: ServerResponse): void {
     this.isClosing = true;
     if (!res.headersSent) res.setHeader('Connection', 'close');

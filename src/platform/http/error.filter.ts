@@ -18,7 +18,7 @@ export class ErrorFilter implements ExceptionFilter {
   }
 }
 
-/** Keeps the message of an exception such as `new NotFoundException('invalid review')`, or of a pipe of Nest. */
+/** Keeps the message of an exception such as `new NotFoundException('invalid review')`, or of a Nest pipe. */
 function ofHandler(error: unknown): unknown {
   if (!(error instanceof HttpException) || error.getStatus() >= 500) return error;
   const response = error.getResponse();
@@ -26,7 +26,7 @@ function ofHandler(error: unknown): unknown {
   return new ApiError(error.getStatus(), [message ?? error.message].flat().map(String));
 }
 
-// What Express's types leave out.
+// What Express's types omit.
 type Layer = Request['app']['router']['stack'][number] & {
   route?: { methods: Record<string, boolean> };
   match(path: string): boolean;
@@ -48,7 +48,7 @@ export function notFound(req: Request, error: unknown): unknown {
     : new ApiError(405, ['method not allowed'], { Allow });
 }
 
-/** Responds to OPTIONS for a known path; false: nothing is sent. */
+/** Responds to OPTIONS for a known path; returns false if nothing was sent. */
 function sentOptions(req: Request, res: Response): boolean {
   const allowed = req.method === 'OPTIONS' ? methodsOf(req) : undefined;
   if (allowed === undefined) return false;
@@ -58,7 +58,7 @@ function sentOptions(req: Request, res: Response): boolean {
   return true;
 }
 
-/** The Allow header; undefined: the path is unknown. */
+/** The Allow header, or undefined if the path is unknown. */
 function methodsOf(req: Request): string | undefined {
   const layers = req.app.router.stack as Layer[];
   const methods = new Set<string>();

@@ -10,10 +10,10 @@ import type { ClientSocket } from './connection';
 const SECOND = 1000;
 export const MAX_HEADER_BYTES = 16 * 1024;
 
-/** Classes with the prototypes that Express would set on each request, which would make V8 forget the request's shape. */
+/** Classes with the prototypes that Express would set on each request, which would make V8 drop the request's shape. */
 function nativeClasses(app: express.Express) {
   class Request extends http.IncomingMessage {
-    /** Called by Node for each piece of the body. */
+    /** Called by Node for each chunk of the body. */
     override push(piece: Buffer | null): boolean {
       // Without an exchange the request is ignored.
       if (piece !== null && !this.exchange?.pieceArrived(piece.length)) return false;
@@ -52,7 +52,7 @@ export class GamewharfAdapter extends ExpressAdapter {
     const server = http.createServer(
       {
         ...nativeClasses(app),
-        // Checked by the front door.
+        // Checked by the request gate.
         requireHostHeader: false,
         maxHeaderSize: MAX_HEADER_BYTES,
         headersTimeout: 8 * SECOND,
@@ -63,9 +63,9 @@ export class GamewharfAdapter extends ExpressAdapter {
       },
       this.gate.before(app),
     );
-    // One more than is allowed, so that the front door sees that there are too many.
+    // One more than is allowed, so that the request gate sees that there are too many.
     server.maxHeadersCount = MAX_HEADERS + 1;
-    // A client that closed its half still reads responses.
+    // A client that closed its half of the connection still reads responses.
     Object.assign(server, { httpAllowHalfOpen: true });
     server.on('connection', (socket: ClientSocket) =>
       inFlight.connect(socket, isTrusted(socket.remoteAddress ?? '', 0)),
@@ -83,7 +83,7 @@ export class GamewharfAdapter extends ExpressAdapter {
     return super.status(res, status === 201 ? 200 : status) as unknown;
   }
 
-  /** Without the body that Express negotiates, which would also repeat a signed URL. */
+  /** Without the body that Express negotiates, which would also contain a signed URL. */
   override redirect(res: express.Response, status: number, url: string): void {
     res.location(url).status(status).end();
   }

@@ -8,7 +8,9 @@ import { readText } from './readers';
 export class Form {
   constructor(private readonly fields: Record<string, unknown>) {}
 
-  /** The text of a field; undefined: not sent. A repeated field, or one that isn't text, is a bad request. */
+  /**
+   * The text of a field, or undefined if it was not sent. A repeated field, or one that isn't text, is a bad request.
+   */
   text(name: string): string | undefined {
     const value = this.fields[name] ?? undefined;
     if (value instanceof Repeated || Object.keys(this.fields).some((one) => one.startsWith(`${name}[`)))
@@ -26,13 +28,13 @@ export class Form {
   }
 }
 
-/** The fields that are given, as in a query. */
+/** The fields with values, as in a query. */
 export const queryText = (fields: Record<string, string | undefined>): string =>
   new URLSearchParams(
     Object.entries(fields).filter((field): field is [string, string] => field[1] !== undefined),
   ).toString();
 
-/** The address of a page with these fields in its query. */
+/** The URL of a page with these fields in its query. */
 export function withQuery(path: string, fields: Record<string, string | undefined>): string {
   const query = queryText(fields);
   return query === '' ? path : `${path}?${query}`;

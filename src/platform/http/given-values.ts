@@ -1,6 +1,6 @@
 import type { ModuleRef } from '@nestjs/core';
 
-/** The values of a parameter that was given more than once: in a query, in a body, or in both. */
+/** The values of a repeated parameter: in a query, in a body, or in both. */
 export class Repeated extends Array<unknown> {
   /** Joins two values, each of which may be repeated itself. */
   static override of<T = unknown>(...values: T[]): T[] & Repeated {
@@ -21,7 +21,7 @@ export class InvalidValue {
   constructor(readonly problem: string) {}
 }
 
-/** A value that a provider of the application has to read. */
+/** A value that a provider of the app has to read. */
 export class Deferred<Value> {
   constructor(readonly read: (modules: ModuleRef) => Promise<Value | InvalidValue>) {}
 }

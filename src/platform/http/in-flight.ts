@@ -7,14 +7,14 @@ import { ConcurrencyLimit, type Work } from './concurrency-limit';
 import { type ClientSocket, Connection } from './connection';
 import type { Observer } from './hooks';
 
-// Milliseconds. Longer than the timeout of a statement: for requests with several.
+// In milliseconds. Longer than the timeout of a statement, for requests with several.
 export const RESPONSE_TIMEOUT = 2300;
-/** Of these, so long a request may wait to begin. */
+/** The part of it for which a request may wait to begin. */
 export const WAIT_TIMEOUT = 1000;
 // Not the server's requestTimeout, which would also end an operator's import.
 export const BODY_TIMEOUT = 8000;
 export const READ_TIMEOUT = 10_000;
-/** A client that reads less of a response in READ_TIMEOUT loses its connection: 8 KB a second. */
+/** A client that reads less of a response in READ_TIMEOUT loses its connection: 8 KB per second. */
 export const MIN_READ_BYTES = 80 * 1024;
 const SWEEP_INTERVAL = 100;
 const SWEEPS_PER_FORGETTING = 100;
@@ -23,7 +23,7 @@ export const MAX_HEALTH = 1000;
 export const MAX_UPLOAD_BYTES = 64 * 1024 * 1024;
 // The memory of a request with a tiny body.
 const MIN_UPLOAD_BYTES = 16 * 1024;
-// A piece costs about as much time as so many bytes, and a body may have so many pieces more than its bytes explain.
+// A chunk costs about as much time as this many bytes, and a body may have this many chunks beyond those.
 const BYTES_OF_A_PIECE = 32;
 const MAX_SURPLUS_PIECES = 1000;
 
@@ -83,7 +83,7 @@ export class Exchange implements Work {
     this.state = 'outside';
   }
 
-  /** Reads the body. Meanwhile the request isn't running, because the client decides how long that takes. */
+  /** Reads the body. During that time the request isn't running, because the client decides how long it takes. */
   async receive<Body>(read: () => Promise<Body>): Promise<Body> {
     if (!this.req.complete) this.leave();
     const body = await read();
@@ -98,7 +98,7 @@ export class Exchange implements Work {
     return body;
   }
 
-  /** Called for each piece of the body, which is a chunk or what one read of the socket brought; false: rejected. */
+  /** Called for each chunk of the body, or each read of the socket; returns false if it was rejected. */
   pieceArrived(bytes: number): boolean {
     this.surplusPieces += 1 - bytes / BYTES_OF_A_PIECE;
     if (this.surplusPieces <= MAX_SURPLUS_PIECES) return true;
@@ -107,7 +107,7 @@ export class Exchange implements Work {
     return false;
   }
 
-  /** For long work such as an import: no deadline for the response, and the body isn't held in memory. */
+  /** For long work such as an import: no deadline for the response, and the body isn't buffered in memory. */
   takesLong(): void {
     this.isLong = true;
     this.inFlight.endUpload(this);
@@ -123,7 +123,7 @@ export class InFlight {
   readonly health = ConcurrencyLimit.ofRequests(MAX_HEALTH);
   /** Requests whose response is not sent yet. */
   count = 0;
-  // An array, since requests in a Set survive more garbage collections: docs/contributing/decisions/fast-requests.md.
+  // An array, because requests in a Set survive more garbage collections: docs/contributing/decisions/fast-requests.md.
   private readonly exchanges: Exchange[] = [];
   private readonly clients = new Clients();
   private timer: NodeJS.Timeout | undefined;
@@ -164,7 +164,7 @@ export class InFlight {
     const hasQuota = !hasBody(req) || this.startUpload(exchange);
     const reject = () => {
       if (exchange.isClosed || res.writableEnded) return;
-      // The rest of a pipeline can be sent again elsewhere.
+      // The rest of a pipeline can be sent again on another connection.
       if (!hasQuota || connection.pending > 1) connection.closeAfter(res);
       sendApiError(res, serviceUnavailable());
     };
@@ -204,7 +204,7 @@ export class InFlight {
     return true;
   }
 
-  /** A closed request runs until its handler ends, and keeps its upload while more bytes may come. */
+  /** A closed request runs until its handler ends, and keeps its upload while more bytes may arrive. */
   private settle(exchange: Exchange, isLate = false): void {
     const { connection, index, req, res } = exchange;
     if (req.complete || req.socket.destroyed) this.endUpload(exchange);
@@ -238,7 +238,7 @@ export class InFlight {
   }
 
   private sweep(now: number): void {
-    // Backwards, since the last one takes the place of a removed one.
+    // Backwards, because the last one takes the place of a removed one.
     for (let i = this.exchanges.length - 1; i >= 0; i--) {
       const exchange = this.exchanges[i]!;
       if (exchange.isClosed) {
@@ -253,7 +253,7 @@ export class InFlight {
     const { req, res } = exchange;
     const waited = now - exchange.since;
     if (res.writableEnded) {
-      // The response takes memory while the client does not read it.
+      // The response uses memory while the client does not read it.
       if (waited > RESPONSE_TIMEOUT + READ_TIMEOUT) req.socket.destroy();
     } else if (res.headersSent) enforceRate(exchange, now);
     else if (exchange.isLong) return;
@@ -268,7 +268,10 @@ export class InFlight {
   }
 }
 
-/** Ends the connection of a client that reads too slowly. While nothing waits to be read, it is not the client that is slow. */
+/**
+ * Ends the connection of a client that reads too slowly. While no data is waiting to be read, the client isn't the
+ * cause.
+ */
 function enforceRate(exchange: Exchange, now: number): void {
   const { socket } = exchange.req;
   const { writableLength } = socket;

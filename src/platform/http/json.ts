@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { apiError, badRequest } from './api-error';
 import { Repeated } from './given-values';
 
-/** A JSON number that a JavaScript number would round, such as 9007199254740993. No validator takes it for a number. */
+/**
+ * A JSON number that a JavaScript number would round, such as 9007199254740993. No validator accepts it as a number.
+ */
 export class RoundedNumber {
   constructor(readonly source: string) {}
 }
@@ -20,7 +22,7 @@ const MAX_UNUSUAL = 1000;
 const notAnObject = () => badRequest('the body must be a JSON object');
 
 /**
- * Parses a JSON object as JSON.parse does, except for repeated names, numbers that would be rounded, and the limits. Of libraries,
+ * Parses a JSON object like JSON.parse, except for repeated names, numbers that would be rounded, and the limits.
  * lossless-json keeps the digits of numbers, but accepts a repeated name with an equal value and has no limits.
  */
 export function parseJsonObject(text: string, maxMembers: number): Record<string, unknown> {

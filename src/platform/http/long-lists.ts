@@ -3,14 +3,14 @@ import type { Response } from 'express';
 import { WebResponse } from './response';
 import { ConcurrencyLimit } from './concurrency-limit';
 
-/** The rows of a list; a long list comes in slices. */
+/** The rows of a list; a long list is sent in slices. */
 export type Rows<Row> = Row[] | AsyncIterable<Row[]>;
 
 /** A list with more rows, or with a longer text in a row, is a long list. */
 export const SHORT_LIST = { rows: 500, text_bytes: 4000 };
 export const SLICE_BYTES = 256 * 1024;
 
-// Each long list that runs has one slice in memory.
+// Each running long list has one slice in memory.
 export const LONG_LISTS = { accepted: 64, running: 32, each: 4 };
 // In milliseconds, less than the deadline of the request.
 const MAX_WAIT = 1500;
@@ -37,7 +37,10 @@ export class LongLists {
   }
 }
 
-/** Sends each slice when the client has read the previous one. After an error the connection breaks, and never just ends. */
+/**
+ * Sends each slice after the client has read the previous one. An error breaks the connection, so that a partial
+ * response never looks complete.
+ */
 export class LongList<Row> extends WebResponse {
   constructor(
     private readonly lists: LongLists,
@@ -74,7 +77,7 @@ export class LongList<Row> extends WebResponse {
   }
 }
 
-/** Writes, and waits until the client has read enough; false: the connection is lost. */
+/** Writes, and waits until the client has read enough; returns false if the connection is lost. */
 export async function wasRead(res: Response, text: string): Promise<boolean> {
   if (!res.destroyed && !res.write(text))
     await new Promise<void>((resolve) => {

@@ -14,11 +14,11 @@ interface Property {
   name: string;
   isNullable: boolean;
   isList: boolean;
-  /** Declared with class-validator alone. */
+  /** Declared with class-validator only. */
   isPlain: boolean;
 }
 
-/** Nest's ValidationPipe for parameters as this API has them: strict about how they are given, and with all problems listed. */
+/** Nest's ValidationPipe for this API's parameters: strict about their types, and with all problems listed. */
 @Injectable()
 export class ParameterPipe extends ValidationPipe {
   private readonly properties = new Map<RequestClass, Property[]>();
@@ -59,7 +59,7 @@ export class ParameterPipe extends ValidationPipe {
     return number;
   }
 
-  /** The declared parameters, without those that were not given as they should. */
+  /** The declared parameters, without invalid ones. */
   private given(values: Values, metatype: RequestClass) {
     const given: Values = {};
     const rejected: Values = {};
@@ -126,7 +126,7 @@ function isDeeplyStorable(value: unknown): boolean {
   return typeof value !== 'object' || value === null || Object.values(value).every(isDeeplyStorable);
 }
 
-/** The texts of all problems in the order of declaration. Those that concern several parameters come last. */
+/** The texts of all problems in the order of declaration. Those that concern several parameters are last. */
 function problemsOf(request: Values, names: string[], errors: ValidationError[]): string[] {
   const invalid = names.filter((name) => request[name] instanceof InvalidValue);
   if (errors.length === 0 && invalid.length === 0) return [];

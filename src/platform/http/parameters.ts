@@ -21,7 +21,7 @@ import {
 
 type Schema = ApiPropertyOptions;
 
-/** The options of a parameter; one with a default is not required. */
+/** The options of a parameter; one with a default is optional. */
 interface Options {
   required?: boolean;
   default?: unknown;
@@ -95,7 +95,7 @@ export const Amount = parameter(readAmount, { ...ID, maximum: Number.MAX_SAFE_IN
 export const Decimal = parameter(readNumber, { type: 'number' });
 export const Timestamp = parameter(readTimestamp, { type: 'string', format: 'date-time' });
 
-// The rules below are class-validator's, with the texts of this API and their keywords in OpenAPI.
+// The rules below are class-validator's, with this API's texts and their OpenAPI keywords.
 
 export const Between = (minimum: number, maximum: number) =>
   applyDecorators(

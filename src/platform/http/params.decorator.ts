@@ -34,7 +34,7 @@ function parametersOf(req: Request): Record<string, unknown> {
   return given;
 }
 
-/** A value of the path or a header may be repeated elsewhere if it is the same there. */
+/** A value in the path or a header may be repeated elsewhere if it is the same there. */
 function addFixed(given: Record<string, unknown>, values: Record<string, string> | undefined): void {
   for (const name in values) {
     const other = given[name] ?? undefined;

@@ -11,7 +11,7 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 const JSON_NUMBER = /^(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 const MAX_DIGITS = 19;
 
-/** The digits of an integral number: 1000 for `1e3`. */
+/** The digits of an integer: 1000 for `1e3`. */
 function digitsOf(source: string): string | undefined {
   const [, whole, fraction = '', exponent = '0'] = JSON_NUMBER.exec(source) ?? [];
   if (whole === undefined) return undefined;
@@ -22,14 +22,14 @@ function digitsOf(source: string): string | undefined {
   return /^0*$/.test(digits.slice(shift)) ? digits.slice(0, shift) : undefined;
 }
 
-/** The JSON text of a number; undefined: another type. */
+/** The JSON text of a number, or undefined for another type. */
 function numberText(given: unknown): string | undefined {
   if (given instanceof RoundedNumber) return given.source;
   if (typeof given === 'number') return Object.is(given, -0) ? '-0' : String(given);
   return undefined;
 }
 
-/** The value as the text of a form; undefined: another type. */
+/** The value as the text of a form, or undefined for another type. */
 export function asText(given: unknown): string | undefined {
   if (typeof given === 'string') return given;
   const number = numberText(given);
@@ -49,7 +49,7 @@ export const readInteger: Reader<number> = (given) => {
 
 const AMOUNT = 'must be between 0 and 9007199254740991';
 
-/** Whole minor units. Unlike an ID, an amount that is too large must never be read as another one. */
+/** In whole minor units. Unlike an ID, an amount that is too large must never be read as another one. */
 export const readAmount: Reader<number> = (given) => {
   if (/^-\d+$/.test(typeof given === 'string' ? given : (numberText(given) ?? '')))
     return new InvalidValue(AMOUNT);
@@ -79,7 +79,7 @@ export const readBoolean: Reader<boolean> = (given) => {
   return new InvalidValue('must be a boolean');
 };
 
-/** Whether the database can store the text as it is. */
+/** Whether the database can store the text unchanged. */
 export const isStorable = (text: string) => !text.includes('\0') && !LONE_SURROGATE.test(text);
 
 export const notStorable = () => new InvalidValue('must be valid Unicode text without NUL');
@@ -102,7 +102,7 @@ export const readEmailAddress: Reader<string> = (given) => {
   return /^[^\s@]+@[^\s@]+$/.test(trimmed) ? trimmed : new InvalidValue('must be an email address');
 };
 
-// Old clients send the + of an address unescaped, which a form decodes to a space.
+// Old clients send the + of an email address unescaped, which a form decodes to a space.
 export const readEmail: Reader<string> = (given) => {
   const text = readNonEmptyText(given);
   return text instanceof InvalidValue ? text : text.replaceAll(' ', '+');

@@ -14,11 +14,11 @@ import type { Handler, Observer, RequestHooks } from './hooks';
 import { RequestLog } from '../observability/request-log';
 
 const REQUEST_ID = /^[\w.:-]{1,64}$/;
-// A client that pipelines more and does not read would use much memory.
+// A client that pipelines more without reading would use a lot of memory.
 export const MAX_PIPELINED = 10;
 export const MAX_HEADERS = 100;
 
-/** Handles every request before Express: ID, headers, admission. Calls the observers after the response. */
+/** Handles every request before Express: ID, headers, concurrency limits. Calls the observers after the response. */
 export class RequestGate implements RequestHooks {
   readonly observers: Observer[] = [];
   shortcut: RequestHooks['shortcut'];
@@ -105,7 +105,10 @@ function headerErrorOf({ rawHeaders, httpVersion }: IncomingMessage): ApiError |
 
 const ABSOLUTE = /^https?:\/\/[^/?#]+/i;
 
-/** Removes scheme and host of a request target (RFC 9112, 3.2.2). Others are rejected: Express would write them to stderr. */
+/**
+ * Removes scheme and host of a request target (RFC 9112, 3.2.2). Others are rejected: Express would write them to
+ * stderr.
+ */
 function toOriginForm(req: IncomingMessage): ApiError | undefined {
   const target = req.url!;
   if (target.startsWith('/')) return undefined;

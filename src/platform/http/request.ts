@@ -3,15 +3,15 @@ import type { Exchange } from './in-flight';
 import type { FixedHeader } from './response';
 import type { Spending } from '../rate-limits/memory-storage';
 
-/** The credential of a request, not verified. */
+/** The unverified credential of a request. */
 export interface Presented {
   type: 'key' | 'jwt';
   text: string;
 }
 
 /**
- * By the name of a rate limit: whose requests it counts. A limit without an entry doesn't apply. Verified credentials have a
- * `user`, and a `credential`: their API key, also for JWTs that were made from it.
+ * By the name of a rate limit: the subject whose requests it counts. A limit without an entry doesn't apply. Verified
+ * credentials have a `user`, and a `credential`: their API key, including for JWTs issued with it.
  */
 export type Trackers = Readonly<Partial<Record<string, string>>>;
 
@@ -34,15 +34,15 @@ declare module 'node:http' {
     trace_id?: string;
     /** Parameters from a header. */
     parametersInHeaders?: Record<string, string>;
-    /** The credential, not verified, or what is wrong with it. */
+    /** The unverified credential, or the problem with it. */
     presented?: Presented | ApiError;
-    /** Absent where no rate limits apply. */
+    /** Undefined if no rate limits apply. */
     trackers?: Trackers;
-    /** What it cost its IP address, refunded if its credential is valid. */
+    /** Its cost for its IP address, refunded if its credential is valid. */
     spent_address?: Spending;
-    /** What limits it as a lookup: how much is refunded if it finds something. */
+    /** The limit for lookups that it used, and the refund if it finds something. */
     lookup?: Spending | 'anonymous';
-    /** On paths under /operator/, where its token is good. */
+    /** On paths under /operator/, if its token is valid. */
     operator?: Operator;
     /** Resolves when the body has been parsed into `body`; absent before. */
     bodyParsed?: Promise<void>;
@@ -57,7 +57,7 @@ declare module 'node:http' {
     endSoon(body: string | Buffer): void;
     /** The response to a lookup has only empty lists. */
     found_nothing?: boolean;
-    /** As the rate limit headers say. */
+    /** For the rate limit headers. */
     requests_left: number;
     setRateLimit(limit: number, remaining: number, reset_seconds: number): void;
   }

@@ -15,7 +15,9 @@ const TEXTS: Record<number, string> = {
   431: 'request header fields too large',
 };
 
-/** The response for a thrown error: an ApiError, the status of an HTTP library's error, or the fault of a database error. */
+/**
+ * The response for a thrown error: an ApiError, the status of an HTTP library's error, or the type of a database error.
+ */
 export function apiErrorFor(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   const fault = faultOf(error);
@@ -27,7 +29,7 @@ export function apiErrorFor(error: unknown): ApiError {
   return new ApiError(500, ['internal server error']);
 }
 
-// Node joins a string with the head, which copies it: too slow for long bodies.
+// Node joins a string with the headers, which copies it: too slow for long bodies.
 const MAX_STRING_BODY = 4096;
 
 export function sendJson(res: ServerResponse, status: number, text: string): void {
@@ -82,7 +84,7 @@ export interface Cacheable {
 
 export function cacheable(response: object): Cacheable {
   const body = JSON.stringify(response);
-  // Weak, since a proxy may compress the body.
+  // Weak, because a proxy may compress the body.
   return { body, etag: `W/"${hash('sha256', body, 'base64url').slice(0, 22)}"` };
 }
 
@@ -112,7 +114,7 @@ export function isKnown(known: string | undefined, etag: string): boolean {
   return tags.some((tag) => opaque(tag) === opaque(etag));
 }
 
-/** A header line, validated as by Node, so that no value can contain a line break. */
+/** A header line, validated like by Node, so that no value can contain a line break. */
 export function headerLine(name: string, value: string | number): string {
   if (typeof value !== 'number') validateHeaderValue(name, value);
   return `${name}: ${value}\r\n`;
@@ -133,7 +135,7 @@ export class FixedHeader {
 export const fixedHeaders = (headers: Readonly<Record<string, string>>): FixedHeader[] =>
   Object.entries(headers).map(([name, value]) => new FixedHeader(name, value));
 
-/** Private in Node: test/platform/outgoing-response.test.ts has the versions. It writes the head. */
+/** Private in Node: test/platform/outgoing-response.test.ts lists the versions. It writes the headers. */
 interface HeadWriter {
   _storeHeader(this: ServerResponse, firstLine: string, headers: unknown): void;
 }
@@ -169,7 +171,7 @@ export class OutgoingResponse<
     this.request_id = headerLine('X-Request-Id', id);
   }
 
-  /** Of several limits the one with the fewest requests left is shown. */
+  /** The limit with the fewest remaining requests is shown. */
   override setRateLimit(limit: number, remaining: number, reset_seconds: number): void {
     if (remaining > this.requests_left) return;
     this.requests_left = remaining;

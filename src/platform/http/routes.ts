@@ -7,7 +7,7 @@ const BODY_ONLY = 'gamewharf:body-only';
 
 export const ERRORS = { $ref: '#/components/schemas/Errors' };
 
-/** On a handler: an error response of its own, with its possible texts. */
+/** On a handler: a specific error response with its possible texts. */
 export const Fails = (status: number, ...texts: string[]) =>
   ApiResponse({
     status,
@@ -20,7 +20,7 @@ export const BodyOnly = () => SetMetadata(BODY_ONLY, true);
 
 export const isBodyOnly = (handler: object): boolean => Reflect.getMetadata(BODY_ONLY, handler) === true;
 
-/** The routes below it, and no others, take operator tokens. */
+/** Only the routes below it accept operator tokens. */
 export const OPERATOR_PATH = '/operator/';
 
 /** A handler or its controller. */

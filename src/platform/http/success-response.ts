@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 
-/** The response of a write that has nothing to return. */
+/** The response of a write without a result. */
 export class SuccessResponse {
   @ApiProperty({ enum: [true], description: 'Always true: errors have a status and `errors`' })
   success: true;

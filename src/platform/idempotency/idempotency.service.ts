@@ -66,7 +66,7 @@ const STORE_RESPONSE = statement(
   'UPDATE idempotency_keys SET answer = $3 WHERE credential = $1 AND key_hash = $2',
 );
 
-/** Runs a write once for each key, and stores its response in the same transaction. Errors are not stored. */
+/** Runs a write once per key, and stores its response in the same transaction. Errors are not stored. */
 @Injectable()
 export class IdempotencyService {
   constructor(
@@ -95,7 +95,7 @@ export class IdempotencyService {
     return (await this.run(key, request, write)).response;
   }
 
-  /** `unstored`: names of fields that are left out of the stored response, because they name a person. */
+  /** `unstored`: names of fields omitted from the stored response, because they identify a person. */
   async run<Result extends object>(
     key: RetryKey | undefined,
     request: object,
@@ -132,7 +132,7 @@ export class IdempotencyService {
   }
 }
 
-/** Runs the work of an operator's request once for each key, in the caller's transaction. `fingerprint` is the request's. */
+/** Runs the work of an operator's request once per key, in the caller's transaction. `fingerprint` is the request's. */
 export async function oncePerKey<Result>(
   client: Pick<ClientBase, 'query'>,
   { credential, key_hash }: RetryKey,

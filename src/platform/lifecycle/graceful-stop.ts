@@ -8,7 +8,10 @@ const POLL_INTERVAL = 50;
 // Longer than the deadlines of requests: see in-flight.ts.
 const CLOSE_TIMEOUT = 5000;
 
-/** Is not ready while the load balancer drains; then accepts no connections, and closes after the last response. */
+/**
+ * Reports that it is not ready while the load balancer drains; then accepts no connections, and closes after the last
+ * response.
+ */
 export async function gracefulStop(app: INestApplication): Promise<void> {
   const { DRAIN_SECONDS = 0 } = app.get(Settings);
   const gate = app.get(RequestGate);

@@ -47,7 +47,7 @@ export class StartupChecks implements OnModuleInit {
 
 type RequestClass = Named & (new () => object);
 
-// Nest has no public way to list a handler's parameters. With its own constants, a change of theirs fails the build.
+// Nest has no public API that lists a handler's parameters. With its own constants, a change of theirs fails the build.
 const { BODY, QUERY, PARAM } = RouteParamtypes;
 const VALUES_OF_CLIENTS = new RegExp(`^(?:${BODY}|${QUERY}|${PARAM}):(\\d+)$`);
 
@@ -69,7 +69,7 @@ function requestClassesOf(handler: Named, controller: Named): RequestClass[] {
   );
 }
 
-/** The fields of a class are on each instance, since TypeScript compiles for ES2022 and later. */
+/** Every instance has the fields of its class, because TypeScript compiles for ES2022 and later. */
 function unvalidated(request: RequestClass): string[] {
   const rules = getMetadataStorage().getTargetValidationMetadatas(request, '', false, false);
   const validated = new Set(rules.map(({ propertyName }) => propertyName));

@@ -6,8 +6,8 @@ import { runInNewContext } from 'node:vm';
 const INTERVAL = 5500;
 
 /**
- * Runs two full garbage collections while the process is idle, which V8 would not do by itself. They release what loading
- * the modules used: docs/contributing/decisions/fast-requests.md.
+ * Runs two full garbage collections while the process is idle, which V8 would not do by itself. They release memory
+ * used to load the modules: docs/contributing/decisions/fast-requests.md.
  */
 export async function releaseStartupMemory(isBusy: () => boolean): Promise<void> {
   setFlagsFromString('--expose-gc');

@@ -4,7 +4,7 @@ import { Counter, Gauge, Registry } from 'prom-client';
 export class Measurements {
   readonly registry = new Registry();
 
-  /** `labels`: the values of each label that are shown from the start. */
+  /** `labels`: the values of each label that are exposed from the start. */
   counter<Label extends string = never>(
     name: string,
     help: string,

@@ -12,7 +12,7 @@ import type { Observer } from '../http/hooks';
 
 const UNMATCHED_ROUTE = { method: 'other', route: 'other' };
 
-/** The metrics, which it serves on a separate port that is not public. */
+/** The metrics, served on a separate port that is not public. */
 @Injectable()
 export class MetricsService implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly log = new Logger(MetricsService.name);
@@ -85,7 +85,7 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
     return this.measurements.registry.metrics();
   }
 
-  /** The metrics of the process take time: they are collected from the first scrape on. */
+  /** Collecting the metrics of the process takes time, so it starts with the first scrape. */
   private collect(): void {
     if (this.isCollecting) return;
     this.isCollecting = true;

@@ -12,14 +12,15 @@ const MAX_REJECTED_CLIENTS = 10_000;
 /** Logs requests, by route template and never by URL, and unexpected errors. */
 export class RequestLog {
   private readonly lines: DestinationStream;
-  /** Rejected requests of each client since the last flush, without the first one, which has a line of its own. */
+  /** Rejected requests of each client since the last flush, except the first one, which has its own line. */
   private readonly rejected = new Map<string, number>();
 
   constructor(private readonly logger: Logger) {
     this.lines = (logger as Logger & Record<typeof symbols.streamSym, DestinationStream>)[symbols.streamSym];
   }
 
-  // Formatted by hand, as pino took as long as routing: docs/contributing/decisions/fast-requests.md. The values need no redaction.
+  // Formatted by hand, because pino took as long as routing: docs/contributing/decisions/fast-requests.md. The values
+  // need no redaction.
   readonly completed: Observer = (req, res, ms) => {
     const path = req.route?.path;
     const level = typeof path === 'string' && path.startsWith(HEALTH_PATH) ? 'debug' : 'info';
@@ -35,7 +36,7 @@ export class RequestLog {
     );
   };
 
-  /** Writes how many more requests of each client were rejected; called every second while there are any. */
+  /** Logs how many more requests of each client were rejected; called every second while there are any. */
   flushRejected(): void {
     const counts = [...this.rejected.values()].filter((count) => count > 0);
     this.rejected.clear();
@@ -62,7 +63,7 @@ export class RequestLog {
   }
 }
 
-/** Leaves out the parameters and rows that errors of TypeORM and pg contain. */
+/** Omits the parameters and rows contained in errors of TypeORM and pg. */
 function describe(error: unknown) {
   if (!types.isNativeError(error) && !(error instanceof Error)) return { type: typeof error };
   const cause = (error as { driverError?: Error }).driverError ?? error;

@@ -19,7 +19,7 @@ import { traceParentOf } from './request-log';
 
 const FLUSH_TIMEOUT = 3000;
 
-/** Exports a span for each request and each of its statements, where a collector is configured. */
+/** Exports a span for each request and each of its statements, if a collector is configured. */
 @Injectable()
 export class TracingService implements OnApplicationBootstrap, OnApplicationShutdown {
   private provider: BasicTracerProvider | undefined;
@@ -72,7 +72,7 @@ export class TracingService implements OnApplicationBootstrap, OnApplicationShut
     await this.provider?.shutdown().catch(() => undefined);
   }
 
-  // The route and not the URL: paths hold keys, and queries contain email addresses.
+  // The route and not the URL: paths contain keys, and queries contain email addresses.
   private ended(req: IncomingMessage, { statusCode }: ServerResponse): void {
     const span = this.spans.get(req);
     if (!span) return;
@@ -107,7 +107,7 @@ export function tracesUrl(settings: Settings): string | undefined {
   return collector && `${collector.replace(/\/+$/, '')}/v1/traces`;
 }
 
-// Imports the libraries here, so that they cost nothing where tracing is off.
+// Imports the libraries here, so that they cost nothing if tracing is off.
 async function open(url: string): Promise<BasicTracerProvider | undefined> {
   try {
     const { BasicTracerProvider, BatchSpanProcessor } = await import('@opentelemetry/sdk-trace-base');

@@ -82,7 +82,7 @@ function describeOperation(
 const inOrderOf = (names: string[]) => (a: string, b: string) =>
   (names.indexOf(a) + 1 || 99) - (names.indexOf(b) + 1 || 99) || a.localeCompare(b);
 
-/** `CollectionsController.addGame` becomes `collectionsAddGame`, with `Add game` where no summary is given. */
+/** `CollectionsController.addGame` becomes `collectionsAddGame`, with `Add game` as the default summary. */
 function nameOperation(operation: Json): void {
   const [controller = '', method = ''] = String(operation.operationId).split('.');
   const noun = controller.replace(/Controller$/, '');

@@ -19,8 +19,9 @@ interface Place {
 }
 
 /**
- * Describes the parameters of a request class from the schema that Swagger built of it. Swagger itself has a class for either
- * the query or the body, and one media type; here a class may hold path parameters too, and a body has three media types.
+ * Describes the parameters of a request class from the schema that Swagger generated for it. Swagger itself supports a
+ * class for either the query or the body, and one media type; here a class may include path parameters too, and a body
+ * has three media types.
  */
 export function describeParameters(
   operation: Json,
@@ -73,7 +74,7 @@ const orNull = (schema: Json): Json =>
         ...(Array.isArray(schema.enum) && { enum: [...(schema.enum as unknown[]), null] }),
       };
 
-/** One ID or several is a list, too: a form holds the JSON text of either. */
+/** One or several IDs are a list, too: a form contains the JSON text of either. */
 const isList = ({ schema }: Parameter) => schema.type === 'array' || 'oneOf' in schema;
 
 function requestBodyOf(parameters: Parameter[], bodyOnly: boolean): Json {
@@ -104,7 +105,7 @@ function requestBodyOf(parameters: Parameter[], bodyOnly: boolean): Json {
         ),
       },
       'multipart/form-data': {
-        // An array would be one part an item: a list is one part that holds a JSON text.
+        // An array would be one part per item: a list is one part with a JSON text.
         schema: objectOf((one) =>
           isList(one)
             ? { type: 'string', contentMediaType: 'application/json', contentSchema: one.schema }

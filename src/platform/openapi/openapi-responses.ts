@@ -47,7 +47,7 @@ const COMMON_ERRORS: Record<string, { description: string; texts: string[] }> = 
   },
 };
 
-// Instead of the above, on routes for operator tokens.
+// Replaces the above on routes for operator tokens.
 const OPERATOR_ERRORS: typeof COMMON_ERRORS = {
   401: {
     description: 'The token is missing (`authentication required`), or unknown or revoked (`invalid token`).',
@@ -120,7 +120,7 @@ interface OperationFacts {
   limited: boolean;
   /** The credential that is required. */
   credential: 'bearer' | 'operator' | undefined;
-  /** The scope or the permission that it must have. */
+  /** The required scope or permission. */
   scope: string | undefined;
 }
 

@@ -7,7 +7,7 @@ import { OwnAddress } from '../http/own-address';
 import { ApiDescription } from './api-description';
 import { llmsText } from './llms';
 
-// Cached, but validated each time, so that an upgrade shows at once.
+// Cached, but validated each time, so that an upgrade is visible immediately.
 export const REVALIDATE = 'no-cache';
 
 export const DOCUMENT = {

@@ -21,7 +21,7 @@ interface Counter {
   full_at: number;
 }
 
-/** A counter and its limit. `ttl`: its period in milliseconds, as throttler calls it. */
+/** A counter and its limit. `ttl`: its period in milliseconds, in throttler's terms. */
 export interface Spending {
   name: string;
   key: string;
@@ -42,7 +42,7 @@ class Counters {
   readonly cache: ExpiringCache<Counter>;
 
   constructor(maxCounters: number) {
-    // A counter moves to the end of the cache only once a period, because that costs as much as several uses.
+    // A counter moves to the end of the cache only once per period, because that costs as much as several uses.
     this.cache = new ExpiringCache(
       { freshAfter: (now) => now - this.maxAge, staleUntil: (now) => now - 2 * this.maxAge },
       maxCounters,
@@ -60,8 +60,8 @@ class Counters {
 }
 
 /**
- * Throttler's storage in the memory of this process, by the generic cell rate algorithm: a limit refills evenly, and a counter
- * is one number. Throttler's own storage keeps the time of every request.
+ * Throttler's storage in the memory of this process, by the generic cell rate algorithm: a limit refills evenly, and a
+ * counter is one number. Throttler's own storage keeps the time of every request.
  */
 export class MemoryStorage implements ThrottlerStorage {
   protected readonly fallbacks: Total;
@@ -109,7 +109,7 @@ export class MemoryStorage implements ThrottlerStorage {
     return Promise.resolve({ ...recordOf(counter.full_at - now, { limit, ttl }), isBlocked: false });
   }
 
-  /** Counts one more, also beyond the limit, or refunds one. */
+  /** Counts one more, even beyond the limit, or refunds one. */
   add(spending: Spending, count: 1 | -1): Promise<void> {
     const now = this.clock.monotonic();
     const counter = this.of(spending.name).of(spending, now);
@@ -117,7 +117,7 @@ export class MemoryStorage implements ThrottlerStorage {
     return Promise.resolve();
   }
 
-  /** The record of a limit that is used up, otherwise undefined. Counts no request and doesn't query Redis. */
+  /** The record of an exhausted limit, otherwise undefined. Counts no request and doesn't query Redis. */
   blocked(spending: Spending): LimitRecord | undefined {
     const { cache } = this.of(spending.name);
     const record = recordOf((cache.peek(spending.key)?.full_at ?? 0) - this.clock.monotonic(), spending);
@@ -126,7 +126,10 @@ export class MemoryStorage implements ThrottlerStorage {
     return record;
   }
 
-  /** Replaces a counter by that of all processes, if it is known. Counting must follow at once: other requests learn too. */
+  /**
+   * Replaces a counter with that of all processes, if it is known. The request must be counted right afterwards,
+   * because other requests update the counter too.
+   */
   protected learn(spending: Spending, spent: number | undefined): void {
     const now = this.clock.monotonic();
     if (spent !== undefined) this.of(spending.name).of(spending, now).full_at = now + spent;

@@ -4,26 +4,27 @@ const COST = 'gamewharf:request-cost';
 const SIGNS_IN = 'gamewharf:signs-in';
 const LOOKUP = 'gamewharf:lookup';
 
-/** On a handler: a request counts as this part of one, such as 0.1. The headers count requests of this handler. */
+/** On a handler: a request counts as this fraction of one, such as 0.1. The headers count requests of this handler. */
 export const RequestCost = (cost: number) => SetMetadata(COST, cost);
 
 export const requestCostOf = (handler: object): number =>
   (Reflect.getMetadata(COST, handler) as number | undefined) ?? 1;
 
-/** On a handler that checks a password: its requests count for `sign-in` in place of `address`. */
+/** On a handler that checks a password: its requests count for `sign-in` instead of `address`. */
 export const SignInAttempt = () => SetMetadata(SIGNS_IN, true);
 
 export const signsIn = (handler: object): boolean => Reflect.hasMetadata(SIGNS_IN, handler);
 
-/** On a handler: lookups without a result are limited, for each user, or for the networks around an anonymous client. */
+/** On a handler: lookups without a result are limited, per user, or for the networks around an anonymous client. */
 export const LimitFailedLookups = () => SetMetadata(LOOKUP, true);
 
 export const limitsFailedLookups = (handler: object): boolean => Reflect.hasMetadata(LOOKUP, handler);
 
-// What throttler's decorators write. Its public API lacks the names; test/api/throttle.test.ts notices a change.
+// What throttler's decorators write. Its public API doesn't export the names; test/api/throttle.test.ts notices a
+// change.
 const [SKIP, LIMIT] = ['THROTTLER:SKIP', 'THROTTLER:LIMIT'];
 
-/** Whether `@SkipThrottle()` turns off all limits. The handler's own decorator wins over the controller's. */
+/** Whether `@SkipThrottle()` disables all limits. The handler's own decorator overrides the controller's. */
 export const isUnlimited = (handler: object, controller: object): boolean =>
   ((Reflect.getMetadata(`${SKIP}default`, handler) ?? Reflect.getMetadata(`${SKIP}default`, controller)) as
     boolean | undefined) ?? false;

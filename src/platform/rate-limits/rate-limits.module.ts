@@ -37,7 +37,7 @@ const throttlersOf = ({ misses: _, ...rates }: RateLimits) => [
       inject: [Settings, Clock, Measurements],
       useFactory: async ({ RATE_LIMIT, REDIS_URL }: Settings, clock: Clock, measurements: Measurements) => {
         const rates = rateLimitsOf(RATE_LIMIT);
-        // RateLimitGuard uses none if RATE_LIMIT is off. Their names are checked all the same.
+        // RateLimitGuard uses none if RATE_LIMIT is off. Their names are checked anyway.
         const throttlers = throttlersOf(rates ?? rateLimitsOf('')!);
         const names = rates ? [...throttlers.map(({ name }) => name!), ...OTHERS] : [];
         const storage =
@@ -59,7 +59,8 @@ export class RateLimitsModule implements OnModuleInit {
 
   onModuleInit(): void {
     if (!this.limits.rates) return;
-    // Requests that match no route pass no guard. Nest has registered all routes by now, and registers its 404 handler later.
+    // Requests that match no route pass no guard. Nest has registered all routes by now, and registers its 404 handler
+    // later.
     this.host.httpAdapter?.use(async (req: Request, res: Response, next: NextFunction) => {
       // A preflight doesn't count: the request after it does.
       if (!isPreflight(req)) await this.limits.spendAddress(req, res);

@@ -9,7 +9,7 @@ import { type LimitRecord, MemoryStorage, type Spending, spendingOf } from './me
 // A network's limit is that of this many IP addresses: docs/reference/rate-limits.md.
 const ADDRESSES_PER_NETWORK = { site: 4, provider: 20 };
 
-/** `address`: guesses at credentials and public data; `sign-in`: at passwords. */
+/** `address`: failed attempts at credentials and public data; `sign-in`: at passwords. */
 type Attempts = 'address' | 'sign-in';
 
 /** Counts requests and failed attempts, and rejects those beyond a limit. */
@@ -25,7 +25,7 @@ export class RateLimitsService {
     this.rates = rateLimitsOf(RATE_LIMIT) ?? null;
   }
 
-  /** Counts a request, shows in the headers what is left, and rejects the request if nothing is. */
+  /** Counts a request, reports the remaining ones in the headers, and rejects the request if none remain. */
   async spend(res: ServerResponse, spending: Spending, show = true): Promise<void> {
     const { name, key, limit, ttl } = spending;
     const record = await this.storage.increment(key, ttl, limit, ttl, name);

@@ -31,7 +31,7 @@ export class RedisStorage extends MemoryStorage implements OnApplicationShutdown
   private pausedUntil = -Infinity;
   private warned = false;
 
-  /** Imports the client here, so that it costs nothing where Redis is not configured. */
+  /** Imports the client here, so that it costs nothing if Redis is not configured. */
   static async open(url: string, ...rest: Dependencies): Promise<RedisStorage> {
     const { Redis } = await import('ioredis');
     const redis = new Redis(url, {
@@ -82,7 +82,7 @@ export class RedisStorage extends MemoryStorage implements OnApplicationShutdown
     this.redis.disconnect();
   }
 
-  /** Returns the milliseconds spent before; undefined: Redis failed. */
+  /** Returns the milliseconds spent before, or undefined if Redis failed. */
   private async count(
     { key, ttl, limit }: Spending,
     count: 1 | -1,
@@ -108,7 +108,7 @@ export class RedisStorage extends MemoryStorage implements OnApplicationShutdown
     this.failures = 0;
     this.pausedUntil = this.clock.monotonic() + PAUSE;
     this.warn(error.message);
-    // Reconnects, since a server that hangs keeps its connection open.
+    // Reconnects, because a server that hangs keeps its connection open.
     this.redis.disconnect(true);
   }
 
@@ -119,7 +119,7 @@ export class RedisStorage extends MemoryStorage implements OnApplicationShutdown
   }
 }
 
-/** Rejects after TIMEOUT. setImmediate: when this process was busy, the response may be waiting to be read. */
+/** Rejects after TIMEOUT. setImmediate, because the response may be waiting to be read if this process was busy. */
 function inTime<T>(response: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => setImmediate(() => reject(new Error('no response'))), TIMEOUT);

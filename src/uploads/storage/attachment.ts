@@ -1,5 +1,5 @@
 import { create } from 'content-disposition';
 
-/** The Content-Disposition of a file to save (RFC 6266). Some clients read only names in quotes. */
+/** The Content-Disposition of a file to save (RFC 6266). Some clients parse only quoted names. */
 export const attachment = (filename: string): string =>
   create(filename).replace(/filename=([^"*;]+)/, 'filename="$1"');

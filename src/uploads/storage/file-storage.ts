@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 
-/** Where the service finds files that a record names by `key`. It serves no bytes of a bucket itself. */
+/** The storage of files that records identify by `key`. The service itself sends no bytes of a bucket. */
 export abstract class FileStorage {
   /** A signed URL that expires after FILES_URL_SECONDS. Computed without a request to the storage. */
   abstract urlOf(key: string, filename: string): string;

@@ -54,7 +54,7 @@ export class FolderStorage extends FileStorage {
     return Buffer.from(key!, 'base64url').toString();
   }
 
-  /** The folder and the path of a file in it, both without symbolic links; undefined: no such file in the folder. */
+  /** The folder and the path of a file in it, both without symbolic links; undefined if the folder has no such file. */
   async find(key: string): Promise<FoundFile | undefined> {
     try {
       const root = await realpath(this.folder);

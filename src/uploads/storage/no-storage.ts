@@ -6,7 +6,7 @@ import { FileStorage } from './file-storage';
 const NOT_CONFIGURED =
   'No storage of files is configured: set FILES_DIR, or FILES_S3_ENDPOINT and FILES_S3_BUCKET.';
 
-/** Without a bucket or folder, only files that a record names by URL can be downloaded. */
+/** Without a bucket or folder, only files whose records have a URL can be downloaded. */
 export class NoStorage extends FileStorage {
   private readonly log = new Logger('Files');
 

@@ -9,7 +9,7 @@ import type { Settings } from '../../platform/config/settings';
 import { attachment } from './attachment';
 import { FileStorage } from './file-storage';
 
-/** S3 accepts no more in one request. */
+/** The maximum of S3 in one request. */
 const MAX_PUT = 5 * 2 ** 30;
 /** Milliseconds without progress after which an upload fails. */
 const IDLE_TIMEOUT = 60_000;
@@ -24,13 +24,15 @@ type S3Settings = Pick<
   | 'FILES_URL_SECONDS'
 >;
 
-// aws4 and not the AWS SDK, whose presigner brings 30 packages, needs a promise for each URL, and takes ten times as long.
+// aws4 and not the AWS SDK, whose presigner adds 30 packages, needs a promise for each URL, and takes ten times as
+// long.
 /** A bucket of any S3-compatible storage, with path-style URLs and Signature Version 4. */
 export class S3Storage extends FileStorage {
   private readonly endpoint: URL;
   private readonly folder: string;
   private readonly credentials: { accessKeyId: string; secretAccessKey: string };
-  // The time in a signature has seconds, so clients that request a file on several connections get the same URL.
+  // The time in a signature has a resolution of seconds, so clients that request a file on several connections get the
+  // same URL.
   private signed = { date: '', urls: new Map<string, string>() };
 
   constructor(
@@ -98,7 +100,7 @@ export class S3Storage extends FileStorage {
     more: Record<string, string>,
   ): Promise<void> {
     const to = this.to(key);
-    // The content is not hashed before it is sent, since it is read only once.
+    // The content is not hashed before it is sent, because it is read only once.
     const headers = {
       ...to.headers,
       ...more,
@@ -142,7 +144,7 @@ export class S3Storage extends FileStorage {
   }
 }
 
-/** As RFC 3986: encodeURIComponent leaves !'()* as they are. */
+/** According to RFC 3986: encodeURIComponent doesn't encode !'()*. */
 const encoded = (text: string) =>
   encodeURIComponent(text).replace(
     /[!'()*]/g,

@@ -65,11 +65,12 @@ const PLANNED_ENTRIES: Relation = {
   ],
 };
 
-/** Their entries that the stream leaves out. */
+/** The stored entries that the stream omits. */
 const DROPPED_ENTRIES: Relation = { name: 'dropped_entries', columns: PLANNED_ENTRIES.columns.slice(0, 2) };
 
 const has = (field: string) => given(ENTRY_FIELDS, field, 'e');
-// A leading part in the right order keeps its sort_keys; the others get keys above all that are in use, so that no update collides.
+// A leading part in the right order keeps its sort_keys; the others get keys above all existing ones, so that no update
+// collides.
 const planEntries = `
   WITH staged AS (
     SELECT e.collection_id, e.game_id, e.rank, t.game_id IS NOT NULL AS stored,

@@ -14,9 +14,9 @@ export interface Field {
   now: boolean;
   /** Stored in other tables than the type's own. */
   elsewhere: boolean;
-  /** Meaning of the field beyond its name and value, for docs/reference/import-records.md. */
+  /** Description of the field beyond its name and value, for docs/reference/import-records.md. */
   meaning: string;
-  /** The default from other fields of the record. */
+  /** The default, derived from other fields of the record. */
   implied?: (record: JsonObject) => unknown;
 }
 
@@ -43,7 +43,7 @@ export const optional = (name: string, kind: Kind, fallback = NULL, options: Opt
 export const time = (name: string, meaning = '') => optional(name, timestamp, NULL, { meaning });
 export const timeOrNow = (name: string) => optional(name, timestamp, NULL, { now: true });
 
-/** The bit of a field in `present`, by its place among the fields. */
+/** The bit of a field in `present`, by its position among the fields. */
 export const bitOf = (place: number) => 1 << place;
 
 /** Whether a staged record `s` has the field. */

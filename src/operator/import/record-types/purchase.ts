@@ -66,7 +66,7 @@ const insertGames = (buyer: string, sold_at: string) => `
   INSERT INTO purchase_games (purchase_id, game_id, user_id, email, sold_at)
   SELECT s.id, g.game_id, ${buyer}.user_id, lower_ascii(${buyer}.email), ${sold_at} FROM ${eachGame}`;
 
-// 144 bits, random but for the version of a UUID; base64url.
+// 144 bits, random except for the version of a UUID; base64url.
 const newKey = `'gwdl_' || translate(encode(
   uuid_send(gen_random_uuid()) || substr(uuid_send(gen_random_uuid()), 1, 2), 'base64'), '+/', '-_')`;
 const insertKeys = (purchase: string, created_at: string) => `
@@ -129,7 +129,7 @@ export const PURCHASE = recordType({
     ],
   },
   deletion: {
-    // It is part of its games' earnings.
+    // It is included in its games' earnings.
     problems: [
       `SELECT s.line, concat('purchase', ' ' || s.id) || ': is complete: refund it first' AS text
        FROM gone_purchases s JOIN purchases t ON t.id = s.id WHERE t.status = 'complete'`,

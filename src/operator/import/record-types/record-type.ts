@@ -1,28 +1,28 @@
 import type { Relation } from '../../../platform/database/relations';
 import type { Field, JsonObject } from './fields';
 
-/** A value that no two records share. In its SQL `s` is a staged record, and `t` a stored one. */
+/** A value that no two records can share. In its SQL `s` is a staged record, and `t` a stored one. */
 export interface Unique {
   /** Its name in a problem. */
   what: string;
-  /** Rows `s` with a line, an id and the value; the staged records, where it is left out. */
+  /** Rows `s` with a line, an ID and the value; by default the staged records. */
   rows?: string;
   /** The columns of the value in these rows. */
   columns: string;
-  /** The table `t` of stored values, and when one of them is that of `s`. */
+  /** The table `t` of stored values, and the condition under which one of them equals that of `s`. */
   stored: string;
-  /** The id of the record that has the stored value; t.id, where it is left out. */
+  /** The ID of the record with the stored value; by default t.id. */
   owner?: string;
-  /** How a problem says that another record has it, before the name of that record. */
+  /** How a problem says that another record has the value, followed by the name of that record. */
   taken?: string;
-  /** The field that the value is in. A record without it keeps the stored value. */
+  /** The field that contains the value. A record without it keeps the stored value. */
   field?: string;
 }
 
 /** The rows of other tables that belong to a record. */
 export interface Lists {
   tables: string[];
-  /** What to keep before stored and staged records are compared. */
+  /** What to store before stored and staged records are compared. */
   prepare?: { relation: Relation; sql: string }[];
   /** Whether the lists of the staged record `s` differ from those of the stored record `t`. */
   differ: string;
@@ -34,38 +34,38 @@ export interface Lists {
   stored?: Record<string, string>;
 }
 
-/** How a record `t` is deleted. */
+/** How to delete a record `t`. */
 interface Deletion {
   /** Queries for lines and texts of problems of the records to delete. */
   problems?: string[];
-  /** Rows that keep a record from being deleted, by their name in a problem. */
+  /** Rows that prevent the deletion of a record, by their name in a problem. */
   holds: Record<string, string>;
-  /** What the operator can do instead. */
+  /** The operator's alternative. */
   advice: string;
-  /** Locks other records, as the service locks them before those of this type. */
+  /** Locks other records, like the service locks them before those of this type. */
   first?: string;
-  /** Statements that delete or change other rows first. Foreign keys do the rest. */
+  /** Statements that delete or change other rows first. Foreign keys handle the rest. */
   before: string[];
 }
 
 interface Definition {
   name: string;
   table: string;
-  /** The record is found by the first one. */
+  /** The first one identifies the record. */
   fields: Field[];
   /** Reports problems that concern several fields. */
   compare?: (record: JsonObject, reject: (problem: string) => void) => void;
-  /** Unique values beside the key, and other queries for lines and texts of problems. */
+  /** Unique values in addition to the key, and other queries for lines and texts of problems. */
   unique?: (Unique | string)[];
-  /** The unique value that records may swap among each other: when `s` takes that of `t`. */
+  /** The unique value that records can swap: the condition under which `s` takes that of `t`. */
   swap?: { value: string; clash: string };
   lists?: Lists;
   deletion?: Deletion;
   /** The table has `updated_at`, which is set when the import changes a record. */
   hasUpdatedAt?: boolean;
   /**
-   * The service creates such rows, too. A record with an ID that it assigned must describe the same object: `differs` compares
-   * the record `s` with the row `t`, and `as` ends the sentence "was created by this service ...".
+   * The service creates such rows, too. A record with an ID that it assigned must describe the same object: `differs`
+   * compares the record `s` with the row `t`, and `as` ends the sentence "was created by this service ...".
    */
   createdByService?: { differs: string; as: string };
   /** The service deletes such rows itself, so the stored ones are locked before they are compared. */
@@ -73,11 +73,11 @@ interface Definition {
 }
 
 export interface RecordType extends Definition {
-  /** The column that a record is found by. */
+  /** The column that identifies a record. */
   key: string;
-  /** The name of a record `s` in a problem. API keys have none, since the key is secret. */
+  /** The name of a record `s` in a problem. API keys have none, because the key is secret. */
   subject: string;
-  /** The records in the stream, and those of them to delete, that are stored, that change a stored one, and that were deleted. */
+  /** Counts of records: in the stream, to be deleted, already stored, changing a stored one, and deleted. */
   records: Relation;
   deleted: Relation;
   stored: Relation;
@@ -114,5 +114,5 @@ export const isNew = (table: string, key = 'id') =>
   `NOT EXISTS (SELECT FROM stored_${table} o WHERE o.${key} = s.${key})`;
 export const isChanged = (table: string, key = 'id') => `s.${key} IN (SELECT ${key} FROM changed_${table})`;
 
-// The planner expects a hundred given rows, for which it would read a whole table. With a limit it expects ten.
+// The planner expects a hundred rows here, for which it would read a whole table. With a limit it expects ten.
 export const each = (relation: string) => `(SELECT id FROM ${relation} LIMIT (SELECT 9223372036854775807)) t`;

@@ -3,12 +3,12 @@ import { boolean, emails, fit, ownId, type Kind, NULL, text, url } from '../valu
 import { given, optional, required, timeOrNow } from './fields';
 import { each, isChanged, isNew, recordType } from './record-type';
 
-/** A hash that another system made, as the value of `password`. */
+/** A hash created by another system, as the value of `password`. */
 class PasswordHash {
   constructor(readonly text: string) {}
 }
 
-/** A plain password isn't staged: its hash is. */
+/** A plain password isn't staged, only its hash. */
 const password: Kind = {
   sql: 'text',
   allows: 'text of at most 1,000 characters',
@@ -102,7 +102,7 @@ export const USER = recordType({
     differ: `${hasEmails} AND
       ARRAY(SELECT lower_ascii(e.email) || ' ' || e.verified AS one FROM ${staged} ORDER BY one) IS DISTINCT FROM
       ARRAY(SELECT e.email || ' ' || e.verified AS one FROM user_emails e WHERE e.user_id = s.id ORDER BY one)`,
-    // Deleted and inserted again, since no order of updates suits all swaps of addresses.
+    // Deleted and inserted again, because no order of updates supports all swaps of email addresses.
     change: [
       `DELETE FROM user_emails t USING import_users s
        WHERE t.user_id = s.id AND ${isChanged('users')} AND ${hasEmails}
@@ -121,7 +121,7 @@ export const USER = recordType({
     advice: 'erase the person instead, with gamewharf users erase',
     before: [
       `DELETE FROM webhooks w USING ${each('gone_users')} WHERE w.user_id = t.id`,
-      // Entries that they added to other collections stay, as added by the owner.
+      // Entries that they added to other collections stay, attributed to the owner.
       `UPDATE collection_games g SET user_id = c.user_id
        FROM ${each('gone_users')}, collections c WHERE g.user_id = t.id AND c.id = g.collection_id`,
     ],

@@ -3,8 +3,8 @@ import type { Readable } from 'node:stream';
 import { OperatorError } from '../../config/operator-error';
 
 /**
- * A backup is gzip of: the header as a line of JSON; each table as a line of JSON, its rows as `COPY` writes them, and the
- * line `\.`; the trailer as a line of JSON. Without its trailer a backup is incomplete.
+ * A backup is gzip of: the header as a line of JSON; each table as a line of JSON, its rows as `COPY` writes them, and
+ * the line `\.`; the trailer as a line of JSON. Without its trailer a backup is incomplete.
  */
 export interface Header {
   gamewharf_backup: typeof FORMAT;
@@ -61,7 +61,7 @@ export class BackupReader {
 
   /** The rows of the table as `COPY FROM` reads them. */
   async *rows(): AsyncGenerator<Buffer> {
-    // The marker begins with the end of a line, so one is put before the first row.
+    // The marker begins with the end of a line, so a line end is added before the first row.
     let pending: Buffer = Buffer.concat([Buffer.from('\n'), this.buffer]);
     let skip = 1;
     for (;;) {
@@ -73,7 +73,7 @@ export class BackupReader {
         return;
       }
       const chunk = await this.more();
-      // Keeps the last byte that was yielded: the marker may begin there.
+      // Keeps the last byte that was yielded, because the marker may begin there.
       const kept = pending.subarray(ready - 1);
       pending = Buffer.concat([kept, chunk]);
       skip = 1;

@@ -9,7 +9,7 @@ import type { Settings } from '../../config/settings';
 import { withClient } from '../client';
 import { END_OF_TABLE, FORMAT, type Header, type Table, type Trailer } from './backup-file';
 
-// Records of recent changes, by transaction ids of this server; and the list of migrations, which the header has.
+// Records of recent changes, by transaction IDs of this server; and the list of migrations, which is in the header.
 const OMITTED_TABLES = ['build_changes', 'api_key_changes', 'migrations'];
 
 // Partitions are read through their table, so that a store with other partitions can read the backup.
@@ -25,7 +25,7 @@ const SEQUENCES = `
 export const fingerprintOf = (pepper: string) =>
   createHash('sha256').update(`gamewharf pepper ${pepper}`).digest('hex').slice(0, 16);
 
-/** Writes all rows as they were at one moment, while others read and write. Returns how many rows each table has. */
+/** Writes all rows as of one moment, during other reads and writes. Returns the number of rows of each table. */
 export async function backUp(
   { DATABASE_URL, API_KEY_PEPPER }: Pick<Settings, 'DATABASE_URL' | 'API_KEY_PEPPER'>,
   secrets: Record<string, string>,
@@ -61,7 +61,7 @@ async function* partsOf(client: Client, header: Header, trailer: Trailer): Async
   const tables = await client.query<Table>(TABLES, [OMITTED_TABLES]);
   for (const { table, columns } of tables.rows) {
     yield line({ table, columns });
-    // A query and not the table: a table with partitions cannot be copied directly.
+    // A query and not the table: a partitioned table cannot be copied directly.
     const rows = client.query(
       copyTo(
         `COPY (SELECT ${columns.map(escapeIdentifier).join(', ')} FROM ${escapeIdentifier(table)}) TO STDOUT`,
@@ -71,7 +71,7 @@ async function* partsOf(client: Client, header: Header, trailer: Trailer): Async
     trailer.rows[table] = rows.rowCount;
     yield END_OF_TABLE;
   }
-  // Sequences are in no snapshot: read last, they are ahead of all rows.
+  // Sequences are not part of a snapshot: read last, they are ahead of all rows.
   const sequences = await client.query<{ sequence: string; last_value: string }>(SEQUENCES);
   for (const { sequence, last_value } of sequences.rows) trailer.sequences[sequence] = last_value;
   yield line(trailer);

@@ -14,8 +14,8 @@ import type { BackupReader, Header, Trailer } from './backup-file';
 type StoreSettings = Pick<Settings, 'DATABASE_URL' | 'API_KEY_PEPPER'>;
 
 /**
- * Replaces the store by a backup. The backup is restored into a new database beside the old one, which is dropped when the
- * new one is complete: a failed restore changes nothing.
+ * Replaces the store with a backup. The backup is restored into a new database next to the old one, which is dropped
+ * when the new one is complete: a failed restore changes nothing.
  */
 export async function restore(
   settings: StoreSettings,
@@ -32,7 +32,7 @@ export async function restore(
   const beside = `${name.slice(0, 40)}_restore_${randomBytes(4).toString('hex')}`;
   await onDatabase(settings, async (client) => requireReplaceable(client, replace));
   await requireRights(settings);
-  // Not from template1, into which an operator may have put tables and extensions.
+  // Not from template1, to which an operator may have added tables and extensions.
   await administer(settings, (client) =>
     client.query(`CREATE DATABASE ${escapeIdentifier(beside)} TEMPLATE template0`),
   );

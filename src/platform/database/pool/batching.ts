@@ -24,16 +24,17 @@ const MAX_STATEMENTS = 8;
 // In milliseconds. A batch times out as a whole, when its oldest statement has waited too long.
 const MAX_AGE = 100;
 
-// Shares of the pool's connections. More backends at once would only compete for the server's processors.
+// Shares of the pool's connections. More concurrent backends would only compete for the server's CPUs.
 const SMALL_SHARE = 0.4;
 const LONG_SHARE = 0.5;
 
 /**
- * Sends the small reads of one tick of the event loop as a batch on one connection. A statement that fails fails alone; a
- * timeout ends the connection and fails the rest of the batch: docs/contributing/decisions/statement-batches.md.
+ * Sends the small reads of one tick of the event loop as a batch on one connection. A failed statement affects no
+ * other; a timeout ends the connection and fails the rest of the batch:
+ * docs/contributing/decisions/statement-batches.md.
  */
 export class StatementBatcher {
-  /** The batch that takes more statements; undefined: the last one was sent. */
+  /** The batch that accepts more statements; undefined: the last one was sent. */
   private open: Batch | undefined;
   private readonly small: ConcurrencyLimit;
   private readonly long: ConcurrencyLimit;

@@ -4,18 +4,18 @@ import { pgTypes } from '../pg-types';
 import { concernsOneStatement, NotConnected } from '../sqlstates';
 import type { Statement } from '../statement';
 
-/** Without a name where a pooler in between does not track prepared statements. */
+/** Without a name if a pooler in between does not track prepared statements. */
 export const queryOf = (
   { name, text }: Pick<Statement, 'name' | 'text'>,
   values: unknown[],
   prepared: boolean,
 ): QueryConfig => (prepared ? { name, text, values } : { text, values });
 
-/** The part of pg's connection that its types leave out, as pg's own Query uses it. */
+/** The part of pg's connection that its types omit, as pg's own Query uses it. */
 interface Wire extends Connection {
   /** By name, the texts of the statements that the server has prepared. */
   parsedStatements: Record<string, string>;
-  /** By name, the texts that were sent and are not prepared yet. */
+  /** By name, the texts that were sent but are not prepared yet. */
   submittedNamedStatements: Record<string, string>;
   _send(messages: Buffer): boolean;
 }
@@ -41,7 +41,7 @@ class Columns {
   }
 
   rowOf(values: (string | null)[]): Row {
-    // A copy keeps its hidden class; an object that grows column by column changes it with each.
+    // A copy keeps its hidden class; adding columns one by one changes it with each.
     const row = { ...this.empty };
     for (let i = 0; i < values.length; i++) {
       const value = values[i];
@@ -51,7 +51,7 @@ class Columns {
   }
 }
 
-// Those of a prepared statement never change: the server would reject it.
+// The columns of a prepared statement never change: the server would reject it.
 const columnsOn = new WeakMap<Wire, Map<string, Columns>>();
 
 function columnsOf(connection: Wire): Map<string, Columns> {
@@ -79,10 +79,10 @@ interface PipelineListener {
 }
 
 /**
- * Several statements as one query of pg: one write to the socket and one Sync, so one transaction. pg calls the handlers
- * for every message; `name` and `text` are those of the statement whose result comes next. This is the only file that uses
- * pg's internals. At 32 connections, a statement with one row takes 16 µs of CPU time here and 43 µs in pg's own pipeline
- * mode, and eight statements take 190 to 330 µs instead of 660 to 905 µs.
+ * Several statements as one query of pg: one write to the socket and one Sync, so one transaction. pg calls the
+ * handlers for every message; `name` and `text` are those of the statement whose result comes next. This is the only
+ * file that uses pg's internals. At 32 connections, a statement with one row takes 16 µs of CPU time here and 43 µs in
+ * pg's own pipeline mode, and eight statements take 190 to 330 µs instead of 660 to 905 µs.
  */
 class PipelineQuery extends Query {
   declare name: string | undefined;
@@ -110,7 +110,7 @@ class PipelineQuery extends Query {
     try {
       connection._send(this.messagesFor(connection));
     } catch (error) {
-      // A value could not be serialised: pg passes what is returned to handleError.
+      // A value could not be serialized: pg passes the returned error to handleError.
       return error;
     }
     return undefined;
@@ -173,7 +173,7 @@ class PipelineQuery extends Query {
   }
 }
 
-/** Runs the queries in one transaction and one write to the socket; the rows of each, once all is committed. */
+/** Runs the queries in one transaction and one write to the socket; returns the rows of each after the commit. */
 export function inTransaction(pool: Pool, queries: QueryConfig[]): Promise<unknown[][]> {
   return new Promise((resolve, reject) => {
     const rows: unknown[][] = [];
@@ -187,8 +187,8 @@ export function inTransaction(pool: Pool, queries: QueryConfig[]): Promise<unkno
 export const noneFree = () => new NotConnected('no connection was free in time');
 
 /**
- * Sends the queries on one connection of the pool. A connection that is lost does not go back to it. `waited`: for how long the
- * queries have waited already, as the pool knows only of the time that they wait for it.
+ * Sends the queries on one connection of the pool. A lost connection does not return to it. `waited`: how long the
+ * queries have already waited, because the pool only counts its own waiting time.
  */
 export function sendPipeline(
   pool: Pool,
@@ -196,7 +196,7 @@ export function sendPipeline(
   listener: PipelineListener,
   waited = 0,
 ): void {
-  // The pool's queue may keep this callback alive for long, but not what the listener leads to.
+  // The pool's queue may retain this callback for long, but not what the listener references.
   let waiting: PipelineListener | undefined = listener;
   const giveUp = () => {
     const rejected = waiting!;
@@ -208,7 +208,7 @@ export function sendPipeline(
     clearTimeout(timer);
     const served = waiting;
     waiting = undefined;
-    // Rejected before: the pool gave up as well, or assigns a connection too late.
+    // Already rejected: the pool gave up as well, or assigns a connection too late.
     if (!served) return client && release();
     if (error) {
       served.onEnd(error);

@@ -23,21 +23,22 @@ interface Share {
 
 const MAX_WRITES = 32;
 
-// One is sent while another waits for the disk. More transactions at once would hold fewer writes each.
+// One is sent while another waits for the disk. With more concurrent transactions, each would contain fewer writes.
 const MAX_TRANSACTIONS = 2;
 
 // In milliseconds. A slower transaction waits for a lock, and others need not wait for it.
 const SLOW = 100;
 
-// Short, as a transaction that takes several locks holds the others while it waits for one.
+// Short, because a transaction with several locks keeps the others while it waits for one.
 const SHORT_LOCK_TIMEOUT = statement(
   'short_lock_timeout',
   `SELECT set_config('lock_timeout', '50ms', true) AS lock_timeout`,
 );
 
 /**
- * A queue for each lock, so that its writes wait here and not in the database. Writes that wait together share a transaction,
- * which takes their locks in order; each write still succeeds or fails alone: docs/contributing/decisions/collection-locking.md.
+ * A queue per lock, so that its writes wait here and not in the database. Waiting writes share a transaction, which
+ * takes their locks in order; each write still succeeds or fails separately:
+ * docs/contributing/decisions/collection-locking.md.
  */
 export class WriteQueues {
   // No Map and no Set: docs/contributing/decisions/fast-requests.md.
@@ -51,7 +52,7 @@ export class WriteQueues {
     private readonly prepared: boolean,
   ) {}
 
-  /** The rows of each query, once all is committed. */
+  /** The rows of each query, after the commit. */
   run({ id }: RowLock, queries: QueryConfig[]): Promise<unknown[][]> {
     return new Promise((resolve, reject) => this.enqueue(id, { queries, resolve, reject }));
   }
@@ -128,7 +129,7 @@ export class WriteQueues {
     else for (const write of writes) await this.commit([{ queue, writes: [write] }]);
   }
 
-  /** Also those that still wait: they would only wait longer for the same error. */
+  /** Includes those that still wait: they would only wait longer for the same error. */
   private rejectAll(shares: Share[], error: unknown): void {
     for (const { queue, writes } of shares)
       for (const { reject } of [...writes, ...queue.waiting.splice(0)]) reject(error);
