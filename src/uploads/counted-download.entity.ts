@@ -1,4 +1,4 @@
-import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import { Entity, Index, PrimaryColumn } from 'typeorm';
 import { TimestampColumn } from '../platform/database/timestamp.column';
 
 /** A download session that was counted, so that it is counted once across replicas. */
