@@ -61,7 +61,7 @@ beforeAll(() => {
   }
   tree = path.join(work, 'app');
   printed = build(tree);
-  // Like a container's read-only root: files and folders can't be written, whoever owns them.
+  // Like a container's read-only root: files and folders can't be written, even by their owner.
   for (const name of [...entries(tree), tree]) chmodSync(name, statSync(name).mode & 0o555);
 });
 

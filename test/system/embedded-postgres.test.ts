@@ -748,7 +748,7 @@ describe('accounts', () => {
     expect(await marks(again.url)).toEqual([{ n: 3 }]);
     await second.stop();
 
-    // A deleted data folder starts empty, and the old data is set aside.
+    // A deleted data folder starts empty, and the old data is moved away.
     await rename(join(closed, 'renamed'), join(closed, 'project'));
     await rm(dataDir, { recursive: true });
     const [, empty] = await open({ dataDir, shelters });

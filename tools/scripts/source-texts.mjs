@@ -1,5 +1,5 @@
-// The texts in the code that people read: strings of several words (help, API descriptions, pages, messages) and
-// comments.
+// The texts in the code that people read: strings of several words (help, API descriptions, pages, messages), titles of
+// tests, and comments.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
@@ -16,15 +16,21 @@ const isQuoted = (node) =>
 const isSql = (node) =>
   SQL.test(node.text) || (ts.isTemplateSpan(node.parent) && SQL.test(node.parent.parent.head.text));
 
-/** [line, text] of each string of several words and of each comment, without `code`. */
+const isTitle = (node) =>
+  ts.isCallExpression(node.parent) &&
+  node.parent.arguments[0] === node &&
+  /^(describe|it|test)\b/.test(node.parent.expression.getText());
+
+/** [line, text] of each string of several words and of each comment, without `code`. In tests and tools, titles only. */
 export function textsOf(file) {
+  const isChecked = file.startsWith('src') ? isQuoted : (node) => isQuoted(node) && isTitle(node);
   const source = readFileSync(file, 'utf8');
   const tree = ts.createSourceFile(file, source, ts.ScriptTarget.Latest, true);
   const found = [];
   const literals = [];
   const visit = (node) => {
     if (isQuoted(node) || ts.isRegularExpressionLiteral(node)) literals.push(node);
-    if (isQuoted(node) && /[a-z],? [a-z]/i.test(node.text) && !isSql(node))
+    if (isChecked(node) && /[a-z],? [a-z]/i.test(node.text) && !isSql(node))
       found.push([node.getStart(), node.text.replace(/<[^>]*>/g, ' ')]);
     ts.forEachChild(node, visit);
   };
@@ -37,9 +43,10 @@ export function textsOf(file) {
   ]);
 }
 
-export const sourceFiles = () =>
-  readdirSync('src', { recursive: true, encoding: 'utf8' })
-    // The texts of the demo store are data.
-    .filter((name) => /\.(ts|js)$/.test(name) && !name.endsWith('demo-words.ts'))
-    .map((name) => join('src', name))
-    .sort();
+const filesIn = (folder) =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    // The texts of the demo store are data, and terms.mjs contains the terms.
+    .filter((name) => /\.(ts|js|mjs)$/.test(name) && !/demo-words|terms\.mjs|node_modules/.test(name))
+    .map((name) => join(folder, name));
+
+export const sourceFiles = () => ['src', 'test', 'tools'].flatMap(filesIn).sort();

@@ -139,7 +139,7 @@ const GAME_WITH_USER = `g.id, g.owner_name, g.slug, g.title, g.short_text, g.cov
 const GAME = `
   SELECT ${GAME_WITH_USER} FROM games g JOIN users u ON u.id = g.user_id WHERE g.id = $1 AND ${CAN_VIEW}`;
 
-// Nobody but owners can view a game that isn't public. OFFSET 0: evaluated once, not again for the condition.
+// Only owners can view a game that isn't public. OFFSET 0: evaluated once, not again for the condition.
 const OWNS = `(${CAN_EDIT} OR EXISTS (${keysOf('$2')}) OR EXISTS (
   SELECT FROM (${boughtBy('$2')}) bought
   JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete'))`;
