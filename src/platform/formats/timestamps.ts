@@ -18,24 +18,13 @@ export const timestampOf = (seconds: number) =>
     .replace(/\.\d+Z$/, '+00');
 
 // Years from 1000 to 2999, which have four digits in any time zone.
-const TIMESTAMP = /^([12]\d{3})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.\d{1,9})?(?:Z|[+-](\d\d):(\d\d))$/;
-const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-
-function isDate(year: number, month: number, day: number) {
-  if (month < 1 || month > 12 || day < 1) return false;
-  const leap = month === 2 && year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
-  return day <= DAYS[month - 1]! + (leap ? 1 : 0);
-}
+const TIMESTAMP =
+  /^([12]\d{3}-\d\d-\d\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/;
 
 /** Whether a text is a timestamp that PostgreSQL reads, such as 2013-03-03T23:02:14Z. */
 export function isTimestamp(text: string): boolean {
-  const parts = TIMESTAMP.exec(text);
-  return (
-    parts !== null &&
-    isDate(+parts[1]!, +parts[2]!, +parts[3]!) &&
-    +parts[4]! <= 23 &&
-    +parts[5]! <= 59 &&
-    +parts[6]! <= 59 &&
-    (parts[7] === undefined || (+parts[7] <= 14 && +parts[8]! <= 59))
-  );
+  const [, day] = TIMESTAMP.exec(text) ?? [];
+  const date = new Date(day ?? '');
+  // 30 February becomes a day in March.
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day!);
 }

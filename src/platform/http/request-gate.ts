@@ -10,7 +10,7 @@ import { InFlight } from './in-flight';
 import { Counter } from 'prom-client';
 import { Measurements } from '../observability/measurements';
 import type { ClientSocket } from './connection';
-import type { Handler, Observer, RequestHooks } from './hooks';
+import type { Handler, Observer } from './hooks';
 import { RequestLog } from '../observability/request-log';
 
 const REQUEST_ID = /^[\w.:-]{1,64}$/;
@@ -19,10 +19,12 @@ export const MAX_PIPELINED = 10;
 export const MAX_HEADERS = 100;
 
 /** Handles every request before Express: ID, headers, concurrency limits. Calls the observers after the response. */
-export class RequestGate implements RequestHooks {
+export class RequestGate {
   readonly observers: Observer[] = [];
-  shortcut: RequestHooks['shortcut'];
-  trace: RequestHooks['trace'];
+  /** Responds to requests whose URL begins with the prefix, without routing; returns false if it doesn't handle one. */
+  shortcut: { prefix: string; handles: (...exchange: Parameters<Handler>) => boolean } | undefined;
+  /** Wraps a request in a span; undefined when tracing is off. */
+  trace: ((...exchange: [...Parameters<Handler>, next: Handler]) => void) | undefined;
   /** Not ready yet, because the demo store is being created. */
   starting = false;
   draining = false;
