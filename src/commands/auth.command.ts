@@ -7,7 +7,7 @@ import { Clock } from '../platform/config/clock';
 import { type CommandRunner, type Commands, idIn, wholeNumber } from './operator-command';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { OperatorError } from '../platform/config/operator-error';
-import { printTable, timeOrDash } from './print-table';
+import { printRows, printTable, timeIn } from './print-table';
 import { ApiKeysService } from '../auth/api-keys.service';
 import { Audit } from '../auth/audit';
 import { EXPIRY_RULE, expiryOf } from '../auth/key-expiry';
@@ -59,20 +59,17 @@ function registerKeys(keys: Command, run: CommandRunner): void {
     .action(({ user }: { user: string }) =>
       run(async (app) => {
         const rows = await app.get(ApiKeysService).keysOf((await userNamed(app.get(EntityManager), user)).id);
-        printTable([
-          ['ID', 'KEY', 'SCOPES', 'CREATED', 'LAST USED', 'FROM', 'EXPIRES', 'REVOKED', 'LABEL'],
-          ...rows.map((row) => [
-            String(row.id),
-            `${row.hint}...`,
-            row.scopes?.join(' ') ?? 'all',
-            timeOrDash(row.created_at),
-            timeOrDash(row.last_used_at),
-            row.last_used_from ?? '-',
-            timeOrDash(row.expires_at),
-            timeOrDash(row.revoked_at),
-            row.label ?? '',
-          ]),
-        ]);
+        printRows(rows, {
+          ID: (row) => row.id,
+          KEY: (row) => `${row.hint}...`,
+          SCOPES: (row) => row.scopes?.join(' ') ?? 'all',
+          CREATED: (row) => timeIn(row.created_at),
+          'LAST USED': (row) => timeIn(row.last_used_at),
+          FROM: (row) => row.last_used_from,
+          EXPIRES: (row) => timeIn(row.expires_at),
+          REVOKED: (row) => timeIn(row.revoked_at),
+          LABEL: (row) => row.label ?? '',
+        });
       }),
     );
   keys
@@ -146,15 +143,12 @@ function registerSigningKeys(signingKeys: Command, run: CommandRunner): void {
         const service = app.get(SigningKeysService);
         const keys = await service.published();
         const current = service.current()?.kid;
-        printTable([
-          ['KEY', 'STATE', 'SIGNS FROM', 'VERIFIES UNTIL'],
-          ...keys.map((key) => [
-            key.kid,
-            stateOf(key, current, app.get(Clock).now()),
-            whenOf(key.signs_from),
-            whenOf(key.verifies_until),
-          ]),
-        ]);
+        printRows(keys, {
+          KEY: (key) => key.kid,
+          STATE: (key) => stateOf(key, current, app.get(Clock).now()),
+          'SIGNS FROM': (key) => whenOf(key.signs_from),
+          'VERIFIES UNTIL': (key) => whenOf(key.verifies_until),
+        });
       }),
     );
   signingKeys
@@ -187,17 +181,14 @@ function registerAudit(audit: Command, run: CommandRunner): void {
             for (const row of rows) console.log(JSON.stringify({ ...row, at: modernTimestamp(row.at) }));
             return;
           }
-          printTable([
-            ['ID', 'TIME', 'EVENT', 'USER', 'REQUEST', 'DETAILS'],
-            ...rows.map((row) => [
-              String(row.id),
-              modernTimestamp(row.at),
-              row.event,
-              String(row.user_id ?? '-'),
-              row.request_id ?? '-',
-              JSON.stringify(row.details),
-            ]),
-          ]);
+          printRows(rows, {
+            ID: (row) => row.id,
+            TIME: (row) => timeIn(row.at),
+            EVENT: (row) => row.event,
+            USER: (row) => row.user_id,
+            REQUEST: (row) => row.request_id,
+            DETAILS: (row) => JSON.stringify(row.details),
+          });
         }),
     );
 }
@@ -227,7 +218,7 @@ function registerScopes(scopes: Command, run: CommandRunner): void {
 const stateOf = ({ kid, signs_from }: Key, current: string | undefined, now: number) =>
   kid === current ? 'signs' : signs_from > now / 1000 ? 'waits' : 'verifies';
 
-const whenOf = (seconds: number) => (Number.isFinite(seconds) ? timeOf(seconds) : '-');
+const whenOf = (seconds: number) => (Number.isFinite(seconds) ? timeOf(seconds) : null);
 
 const eventCountIn = wholeNumber(1, 100_000, 'Use a number from 1 to 100000.');
 const lifetimeIn = wholeNumber(1, 86_400, 'Use a number of seconds from 1 to 86400.');

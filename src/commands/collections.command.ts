@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { type CommandRunner, type Commands, idIn } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
-import { printTable } from './print-table';
+import { printRows, printTable } from './print-table';
 import { CollectionsService } from '../collections/collections.service';
 import { ResanitiseService } from '../collections/resanitise.service';
 
@@ -28,10 +28,11 @@ function registerCollections(collections: Command, run: CommandRunner): void {
           ['description', collection.description ?? '-'],
         ]);
         console.log();
-        printTable([
-          ['USER', 'ROLE', 'ON PROFILE'],
-          ...editors.map(({ username, role, on_profile }) => [username, role, on_profile ? 'yes' : 'no']),
-        ]);
+        printRows(editors, {
+          USER: (editor) => editor.username,
+          ROLE: (editor) => editor.role,
+          'ON PROFILE': (editor) => editor.on_profile,
+        });
       }),
     );
   collections

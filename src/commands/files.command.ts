@@ -6,11 +6,10 @@ import { EntityManager } from 'typeorm';
 import { gameNamed } from '../games/game-named';
 import { bar } from '../operator/import/progress';
 import { OperatorError } from '../platform/config/operator-error';
-import { modernTimestamp } from '../platform/formats/timestamps';
 import { FilesService } from '../uploads/files.service';
 import { PLATFORMS, type Upload } from '../uploads/upload.entity';
 import { type CommandRunner, type Commands, idIn } from './operator-command';
-import { printTable } from './print-table';
+import { printRows, timeIn } from './print-table';
 
 const GAME = ['--game <GAME>', 'game as owner/slug, such as ash-beetle/brave-arcade, or its ID'] as const;
 const REDRAW_INTERVAL = 200;
@@ -84,18 +83,14 @@ function registerFiles(files: Command, run: CommandRunner): void {
     .action(({ game: name }: { game: string }) =>
       run(async (app) => {
         const game = await gameNamed(app.get(EntityManager), name);
-        const uploads = await app.get(FilesService).list(game.id);
-        printTable([
-          ['ID', 'FILE', 'TRAITS', 'SOURCE', 'BYTES', 'UPDATED'],
-          ...uploads.map((upload) => [
-            String(upload.id),
-            upload.filename,
-            upload.traits.join(' ') || '-',
-            sourceOf(upload),
-            upload.size === null ? '-' : String(upload.size),
-            modernTimestamp(upload.updated_at),
-          ]),
-        ]);
+        printRows(await app.get(FilesService).list(game.id), {
+          ID: (upload) => upload.id,
+          FILE: (upload) => upload.filename,
+          TRAITS: (upload) => upload.traits.join(' ') || null,
+          SOURCE: sourceOf,
+          BYTES: (upload) => upload.size,
+          UPDATED: (upload) => timeIn(upload.updated_at),
+        });
       }),
     );
   files

@@ -6,10 +6,9 @@ import { commandName } from '../platform/config/environment';
 import { OperatorError } from '../platform/config/operator-error';
 import { ignoringCase } from '../platform/database/ignoring-case';
 import { formatMoney } from '../platform/formats/money';
-import { modernTimestamp } from '../platform/formats/timestamps';
 import { nextCommands } from '../dev/next-commands';
 import { type CommandRunner, type Commands, countIn } from './operator-command';
-import { printable, printTable } from './print-table';
+import { printable, printRows, timeIn } from './print-table';
 import { userNamed } from './user-named';
 
 interface CreateOptions {
@@ -52,18 +51,15 @@ function registerGames(games: Command, run: CommandRunner): void {
           take: count,
         });
         if (rows.length === 0) return console.log(`There are no games. ${nextCommands(user)}`);
-        printTable([
-          ['ID', 'GAME', 'TITLE', 'VISIBILITY', 'MIN PRICE', 'PURCHASES', 'CREATED'],
-          ...rows.map((row) => [
-            String(row.id),
-            `${row.owner_name}/${row.slug}`,
-            row.title,
-            row.visibility,
-            formatMoney(row.min_price, 'USD'),
-            String(row.purchases_count),
-            modernTimestamp(row.created_at),
-          ]),
-        ]);
+        printRows(rows, {
+          ID: (row) => row.id,
+          GAME: (row) => `${row.owner_name}/${row.slug}`,
+          TITLE: (row) => row.title,
+          VISIBILITY: (row) => row.visibility,
+          'MIN PRICE': (row) => formatMoney(row.min_price, 'USD'),
+          PURCHASES: (row) => row.purchases_count,
+          CREATED: (row) => timeIn(row.created_at),
+        });
       }),
     );
 }

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { commandName } from '../platform/config/environment';
 import type { CommandRunner, Commands } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
-import { printTable, timeOrDash } from './print-table';
+import { printRows, timeIn } from './print-table';
 import { Audit } from '../auth/audit';
 import { ALL_RIGHTS, OPERATOR_RIGHTS, type OperatorRight } from '../operator/tokens/operator-rights';
 import { OperatorTokensService } from '../operator/tokens/operator-tokens.service';
@@ -41,17 +41,14 @@ function registerOperatorTokens(tokens: Command, run: CommandRunner): void {
     .description('List all operator tokens, including revoked ones.')
     .action(() =>
       run(async (app) => {
-        printTable([
-          ['NAME', 'TOKEN', 'PERMISSIONS', 'CREATED', 'LAST USED', 'REVOKED'],
-          ...(await app.get(OperatorTokensService).list()).map((row) => [
-            row.name,
-            `${row.hint}...`,
-            row.rights.join(' '),
-            timeOrDash(row.created_at),
-            timeOrDash(row.last_used_at),
-            timeOrDash(row.revoked_at),
-          ]),
-        ]);
+        printRows(await app.get(OperatorTokensService).list(), {
+          NAME: (row) => row.name,
+          TOKEN: (row) => `${row.hint}...`,
+          PERMISSIONS: (row) => row.rights.join(' '),
+          CREATED: (row) => timeIn(row.created_at),
+          'LAST USED': (row) => timeIn(row.last_used_at),
+          REVOKED: (row) => timeIn(row.revoked_at),
+        });
       }),
     );
   tokens

@@ -23,5 +23,16 @@ export function printTable(table: readonly (readonly string[])[]): void {
     );
 }
 
-/** A time as a table cell. */
-export const timeOrDash = (timestamp: string | null) => (timestamp ? modernTimestamp(timestamp) : '-');
+type Cell = string | number | boolean | null;
+
+/** Prints a table with a column for each heading. Null is a dash. */
+export const printRows = <Row>(rows: readonly Row[], columns: Record<string, (row: Row) => Cell>): void =>
+  printTable([
+    Object.keys(columns),
+    ...rows.map((row) => Object.values(columns).map((cell) => textOf(cell(row)))),
+  ]);
+
+const textOf = (cell: Cell) => (typeof cell === 'boolean' ? (cell ? 'yes' : 'no') : String(cell ?? '-'));
+
+/** A time as a cell. */
+export const timeIn = (timestamp: string | null) => timestamp && modernTimestamp(timestamp);

@@ -7,8 +7,7 @@ import { Settings } from '../platform/config/settings';
 import { ask } from './terminal';
 import { Database } from '../platform/database/database';
 import { formatMoney } from '../platform/formats/money';
-import { printable, printTable } from './print-table';
-import { modernTimestamp } from '../platform/formats/timestamps';
+import { printable, printRows, timeIn } from './print-table';
 import { ApiError } from '../platform/http/api-error';
 import { recountSales } from '../operator/sales/recount';
 import { GIVE, NEWEST_SALES } from '../operator/sales/sale-statements';
@@ -133,17 +132,14 @@ function registerPurchases(purchases: Command, run: CommandRunner): void {
         const sales = new SalesCommand(app);
         const game = await sales.game(await gameOf(options, signal));
         const rows = await app.get(Database).rows(NEWEST_SALES, [game.id, options.count]);
-        printTable([
-          ['ID', 'TIME', 'BUYER', 'PRICE', 'STATUS', 'REFERENCE'],
-          ...rows.map((row) => [
-            String(row.id),
-            modernTimestamp(row.created_at),
-            row.email,
-            formatMoney(row.amount, row.currency),
-            row.status,
-            row.reference ?? '-',
-          ]),
-        ]);
+        printRows(rows, {
+          ID: (row) => row.id,
+          TIME: (row) => timeIn(row.created_at),
+          BUYER: (row) => row.email,
+          PRICE: (row) => formatMoney(row.amount, row.currency),
+          STATUS: (row) => row.status,
+          REFERENCE: (row) => row.reference,
+        });
         console.log(await sales.request(game, 'sales', { per_page: Math.min(options.count, MAX_PAGE) }));
       }),
     );

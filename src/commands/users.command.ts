@@ -10,9 +10,8 @@ import { OperatorError } from '../platform/config/operator-error';
 import { ask } from './terminal';
 import { Database } from '../platform/database/database';
 import { registerPeopleCommands } from './people.command';
-import { printTable } from './print-table';
+import { printRows, timeIn } from './print-table';
 import { ERASED_ADDRESS } from '../users/erased-users';
-import { modernTimestamp } from '../platform/formats/timestamps';
 import { OwnAddress } from '../platform/http/own-address';
 import { UserEmail } from '../auth/accounts/user-email.entity';
 import { User } from '../auth/accounts/user.entity';
@@ -73,16 +72,13 @@ function registerUserCommands(users: Command, run: CommandRunner): void {
           [count],
         );
         if (rows.length === 0) return console.log(`There are no accounts or games. ${nextCommands()}`);
-        printTable([
-          ['ID', 'NAME', 'DEVELOPER', 'CREATED', 'EMAIL ADDRESSES'],
-          ...rows.map((row) => [
-            String(row.id),
-            row.username,
-            row.developer ? 'yes' : 'no',
-            modernTimestamp(row.created_at),
-            row.addresses.join(' ') || '-',
-          ]),
-        ]);
+        printRows(rows, {
+          ID: (row) => row.id,
+          NAME: (row) => row.username,
+          DEVELOPER: (row) => row.developer,
+          CREATED: (row) => timeIn(row.created_at),
+          'EMAIL ADDRESSES': (row) => row.addresses.join(' ') || null,
+        });
         showRequest(app, rows[0]!.username);
       }),
     );

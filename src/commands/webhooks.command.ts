@@ -3,7 +3,7 @@ import { EntityManager } from 'typeorm';
 import { commandName } from '../platform/config/environment';
 import { type CommandRunner, type Commands, idIn } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
-import { printTable, timeOrDash } from './print-table';
+import { printRows, timeIn } from './print-table';
 import { gameNamed } from '../games/game-named';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../operator/webhooks/announcements';
 import { WebhooksService } from '../operator/webhooks/webhooks.service';
@@ -42,21 +42,18 @@ function registerWebhooks(webhooks: Command, run: CommandRunner): void {
     )
     .action(() =>
       run(async (app) => {
-        printTable([
-          ['ID', 'URL', 'USER', 'EVENTS', 'GAME', 'CREATED', 'LAST ATTEMPT', 'RESULT', 'PENDING', 'DISABLED'],
-          ...(await app.get(WebhooksService).list()).map((row) => [
-            String(row.id),
-            row.url.replace(/\?.*/, '?...'),
-            row.username ?? '-',
-            row.events.join(' '),
-            String(row.game_id || 'all'),
-            timeOrDash(row.created_at),
-            timeOrDash(row.last_at),
-            row.last_outcome ?? '-',
-            String(row.waiting),
-            timeOrDash(row.ended_at),
-          ]),
-        ]);
+        printRows(await app.get(WebhooksService).list(), {
+          ID: (row) => row.id,
+          URL: (row) => row.url.replace(/\?.*/, '?...'),
+          USER: (row) => row.username,
+          EVENTS: (row) => row.events.join(' '),
+          GAME: (row) => row.game_id || 'all',
+          CREATED: (row) => timeIn(row.created_at),
+          'LAST ATTEMPT': (row) => timeIn(row.last_at),
+          RESULT: (row) => row.last_outcome,
+          PENDING: (row) => row.waiting,
+          DISABLED: (row) => timeIn(row.ended_at),
+        });
       }),
     );
   webhooks

@@ -101,7 +101,7 @@ export const table = (head: string[], rows: string[][]) =>
     .join('\n');
 
 function ratios({ endpoints }: Results): string {
-  const others = ['floor', 'stock'].filter((name) => endpoints[0]?.measured[name]);
+  const others = ['floor', 'stock'].filter((name) => endpoints.some(({ measured }) => measured[name]));
   return table(
     ['endpoint', ...others.map((name) => `ours / ${name}`), 'p99, ours / floor'],
     endpoints.map((result) => [

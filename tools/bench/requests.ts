@@ -11,6 +11,7 @@ const REQUESTS = 50_000;
 
 export interface Workload {
   endpoint: string;
+  withoutStock?: true;
   /** The requests as the load generator sends them. */
   file: string;
   count: number;
@@ -39,7 +40,7 @@ export async function workloadOf(endpoint: Endpoint, store: Store): Promise<Work
     writeFileSync(sampled!, JSON.stringify(asks.slice(0, 60)));
   }
   const sample = JSON.parse(readFileSync(sampled!, 'utf8')) as Ask[];
-  return { endpoint: endpoint.name, file: file!, count, sample };
+  return { endpoint: endpoint.name, withoutStock: endpoint.withoutStock, file: file!, count, sample };
 }
 
 /** Without the parts that depend on the time of signing, and with sorted parameters. */

@@ -47,11 +47,12 @@ const chosen = READS.filter(({ name }) =>
 const say = (line: string) => console.error(line);
 
 async function measureEndpoint(
-  servers: MeasuredServer[],
+  all: MeasuredServer[],
   load: LoadGenerator,
   workload: Workload,
   client: Client,
 ): Promise<EndpointResult> {
+  const servers = workload.withoutStock ? all.filter(({ name }) => name !== 'stock') : all;
   await compareResponses(servers, workload, SAMPLED);
   const measured: EndpointResult['measured'] = {};
   for (const server of servers) {

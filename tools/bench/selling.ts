@@ -11,7 +11,7 @@ import { connectTo } from '../../src/operator/import/import-records';
 import { periodsOf } from '../../src/purchases/earnings';
 import { pgbenchRate, type Script, transaction } from './pgbench';
 import { machine, median, ratioOf, formatRatio, table } from './report';
-import { LoadGenerator, MeasuredServer, type ServerName } from './servers';
+import { LoadGenerator, MeasuredServer } from './servers';
 import { openStore, type Store } from './store';
 import { randomFrom } from './written-collections';
 
@@ -20,17 +20,15 @@ const { values } = parseArgs({
     scale: { type: 'string', default: '0.05' },
     seconds: { type: 'string', default: '4' },
     rounds: { type: 'string', default: '3' },
-    servers: { type: 'string', default: 'ours' },
   },
 });
 const seconds = Number(values.seconds);
 const rounds = Number(values.rounds);
-const servers = values.servers.split(',') as ServerName[];
 
 const TOKEN = 'an operator token of the benchmark';
 const SENDERS = [64, 1];
 /** More than are sent in all rounds: repeating a record would change nothing. */
-const REQUESTS = 12_000 * seconds * (rounds + 1) * servers.length;
+const REQUESTS = 12_000 * seconds * (rounds + 1);
 const IDS_OF_ONE = 10_000_000;
 const DATABASE = 'selling_bench';
 
@@ -136,26 +134,24 @@ async function sell(
   return { ...outcome, rate: responses / outcome.seconds, cpu: (after.cpu - before.cpu) / 1000 / responses };
 }
 
-/** The sales of each server and of pgbench, alternately. */
+/** The sales of the service and of pgbench, alternately. */
 async function compare(
   client: Client,
   store: Pick<Store, 'folder' | 'url'>,
-  running: MeasuredServer[],
+  server: MeasuredServer,
   load: LoadGenerator,
   file: string,
   script: Script,
   connections: number,
 ) {
-  const measured = running.map(() => [] as Measured[]);
+  const measured: Measured[] = [];
   const pgbench: number[] = [];
   for (let round = 0; round <= rounds; round++) {
-    for (const [i, server] of running.entries()) {
-      const from = (round * running.length + i) / ((rounds + 1) * running.length);
-      const one = await sell(client, server, load, file, connections, from);
-      // The first round is a warm-up.
-      if (round > 0) measured[i]!.push(one);
-    }
-    if (round > 0) pgbench.push((await pgbenchRate(store, [script], connections, seconds)) ?? NaN);
+    const one = await sell(client, server, load, file, connections, round / (rounds + 1));
+    // The first round warms up.
+    if (round === 0) continue;
+    measured.push(one);
+    pgbench.push((await pgbenchRate(store, [script], connections, seconds)) ?? NaN);
   }
   return { measured, pgbench };
 }
@@ -163,10 +159,8 @@ async function compare(
 async function measureWays(store: Pick<Store, 'folder' | 'url' | 'pepper'>): Promise<string> {
   const client = await connectTo({ DATABASE_URL: store.url });
   const load = new LoadGenerator();
-  const running: MeasuredServer[] = [];
+  const server = await MeasuredServer.start('ours', store, { OPERATOR_TOKEN: TOKEN });
   try {
-    for (const name of servers)
-      running.push(await MeasuredServer.start(name, store, { OPERATOR_TOKEN: TOKEN }));
     const { rows } = await client.query<{ games: string; id: string }>(
       'SELECT (SELECT max(id) FROM games) AS games, (SELECT max(id) FROM purchases) AS id',
     );
@@ -186,27 +180,23 @@ async function measureWays(store: Pick<Store, 'folder' | 'url' | 'pepper'>): Pro
           [`game random(1, ${games})`],
           statements.map((one) => `${one.replace(/\s+/g, ' ')};`),
         );
-        const { measured, pgbench } = await compare(client, store, running, load, file, script, senders);
-        measured.forEach((ofServer, i) => {
-          const of = (what: keyof Measured) => ofServer.map((one) => one[what]);
-          lines.push([
-            `${name}, ${senders === 1 ? 'one sender' : `${senders} senders`}`,
-            ...(servers.length > 1 ? [servers[i]!] : []),
-            formatRatio(ratioOf(of('rate'), pgbench)),
-            median(of('rate')).toFixed(0),
-            median(pgbench).toFixed(0),
-            median(of('p50')).toFixed(1),
-            median(of('p99')).toFixed(1),
-            median(of('cpu')).toFixed(2),
-          ]);
-        });
-        say(lines.slice(-servers.length).join('\n'));
+        const { measured, pgbench } = await compare(client, store, server, load, file, script, senders);
+        const of = (what: keyof Measured) => measured.map((one) => one[what]);
+        lines.push([
+          `${name}, ${senders === 1 ? 'one sender' : `${senders} senders`}`,
+          formatRatio(ratioOf(of('rate'), pgbench)),
+          median(of('rate')).toFixed(0),
+          median(pgbench).toFixed(0),
+          median(of('p50')).toFixed(1),
+          median(of('p99')).toFixed(1),
+          median(of('cpu')).toFixed(2),
+        ]);
+        say(lines.at(-1)!.join('  '));
       }
     await checkSums(client);
     return table(
       [
         'sales of',
-        ...(servers.length > 1 ? ['server'] : []),
         'ours / pgbench',
         'ours, sales/s',
         'pgbench, sales/s',
@@ -218,7 +208,7 @@ async function measureWays(store: Pick<Store, 'folder' | 'url' | 'pepper'>): Pro
     );
   } finally {
     load.stop();
-    for (const server of running) await server.stop();
+    await server.stop();
     await client.end();
   }
 }
@@ -250,8 +240,7 @@ async function run(): Promise<void> {
       '',
     ].join('\n\n');
     console.log(text);
-    // A comparison of builds isn't published.
-    if (servers.length === 1) writeFileSync(join('tools', 'bench', 'RESULTS-selling.md'), text);
+    writeFileSync(join('tools', 'bench', 'RESULTS-selling.md'), text);
   } finally {
     await admin.query(`DROP DATABASE IF EXISTS ${DATABASE} WITH (FORCE)`);
     await admin.end();

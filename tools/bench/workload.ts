@@ -13,6 +13,8 @@ export interface Endpoint {
   name: string;
   /** The number of requests, if repeating one would benefit a server's cache. */
   requests?: number;
+  /** Stock Nest doesn't serve it. */
+  withoutStock?: true;
   /**
    * The path of the endpoint on the comparison servers, and its requests in random order, spread over the whole store.
    */
@@ -77,12 +79,15 @@ const OWNED_BY_DEVELOPERS = ({ download_keys }: Store['size']) =>
 const zipf = (size: number, next: () => number) =>
   Math.min(size, Math.floor(Math.exp(next() * Math.log(size + 1)))) - 1;
 
-/** Each of this many keys once. */
-export const everyKey = (count: number): Endpoint => ({
-  name: 'every key',
-  requests: count,
-  asks: () =>
-    Promise.resolve(Array.from({ length: count }, (_, i) => ({ path: '/credentials/info', key: i + 1 }))),
+/** Requests of the developers for their own games. */
+const lookup = (
+  name: string,
+  sql: (size: Store['size']) => string,
+  path: (row: Record<string, string>) => string,
+): Endpoint => ({
+  name,
+  withoutStock: true,
+  asks: (client, { size }, count) => found(client, count, sql(size), path),
 });
 
 export const READS: Endpoint[] = [
@@ -91,6 +96,7 @@ export const READS: Endpoint[] = [
   keyed('profile/games', '/profile/games'),
   {
     name: 'profile/owned-keys',
+    withoutStock: true,
     asks: (_, { size }, count) =>
       Promise.resolve(
         drawn(count, (below) => ({
@@ -105,6 +111,7 @@ export const READS: Endpoint[] = [
   },
   {
     name: 'games/ID/ownership',
+    withoutStock: true,
     asks: async (client, { size }, count) => {
       const path = (game: string) => `/games/${game}/ownership`;
       const any = await visibleGames(client, size, count, path);
@@ -114,54 +121,36 @@ export const READS: Endpoint[] = [
   },
   {
     name: 'games/ID/uploads',
+    withoutStock: true,
     asks: (client, { size }, count) =>
       ofPlayers(client, size, count, 'game_id', (id) => `/games/${id}/uploads`),
   },
   {
     name: 'uploads/ID/download',
+    withoutStock: true,
     asks: (client, { size }, count) =>
       ofPlayers(client, size, count, 'u.id', (id) => `/uploads/${id}/download`),
   },
-  {
-    name: 'download_keys by key',
-    asks: (client, { size }, count) =>
-      found(
-        client,
-        count,
-        KEYS_OF_GAMES(size),
-        ({ game, key }) => `/games/${game}/download_keys?download_key=${key}`,
-      ),
-  },
-  {
-    name: 'download_keys by user',
-    asks: (client, { size }, count) =>
-      found(
-        client,
-        count,
-        `${KEYS_OF_GAMES(size)} AND dk.user_id IS NOT NULL`,
-        ({ game, user_id }) => `/games/${game}/download_keys?user_id=${user_id}`,
-      ),
-  },
-  {
-    name: 'download_keys by email',
-    asks: (client, { size }, count) =>
-      found(
-        client,
-        count,
-        `${KEYS_OF_GAMES(size)} AND dk.email IS NOT NULL`,
-        ({ game, email }) => `/games/${game}/download_keys?email=${encodeURIComponent(email!)}`,
-      ),
-  },
-  {
-    name: 'purchases',
-    asks: (client, { size }, count) =>
-      found(
-        client,
-        count,
-        PURCHASES_OF_GAMES(size),
-        ({ game, email }) => `/games/${game}/purchases?email=${encodeURIComponent(email!)}`,
-      ),
-  },
+  lookup(
+    'download_keys by key',
+    KEYS_OF_GAMES,
+    ({ game, key }) => `/games/${game}/download_keys?download_key=${key}`,
+  ),
+  lookup(
+    'download_keys by user',
+    (size) => `${KEYS_OF_GAMES(size)} AND dk.user_id IS NOT NULL`,
+    ({ game, user_id }) => `/games/${game}/download_keys?user_id=${user_id}`,
+  ),
+  lookup(
+    'download_keys by email',
+    (size) => `${KEYS_OF_GAMES(size)} AND dk.email IS NOT NULL`,
+    ({ game, email }) => `/games/${game}/download_keys?email=${encodeURIComponent(email!)}`,
+  ),
+  lookup(
+    'purchases',
+    PURCHASES_OF_GAMES,
+    ({ game, email }) => `/games/${game}/purchases?email=${encodeURIComponent(email!)}`,
+  ),
   {
     name: 'collections/ID',
     asks: (client, { size }, count) =>
@@ -184,6 +173,7 @@ export const READS: Endpoint[] = [
   },
   {
     name: 'profile/collections?game_id',
+    withoutStock: true,
     asks: (_, { size }, count) =>
       Promise.resolve(
         drawn(count, (below) => ({
@@ -206,7 +196,7 @@ export const READS: Endpoint[] = [
     },
   },
   keyed('legacy me', '/api/1/key/me'),
-  keyed('legacy my-games', '/api/1/key/my-games'),
+  { ...keyed('legacy my-games', '/api/1/key/my-games'), withoutStock: true },
 ];
 
 /** Games that the players own, or uploads `u` of those. */

@@ -75,6 +75,18 @@ export class Lab {
     return service;
   }
 
+  /** A started PostgreSQL, and a started replica that serves it. */
+  async started(
+    options: Parameters<Lab['service']>[1] = {},
+    settings: PostgresSettings = {},
+  ): Promise<{ postgres: Postgres; service: Service }> {
+    const postgres = await this.postgres(settings);
+    await postgres.start();
+    const service = await this.service(postgres.url, options);
+    await service.start();
+    return { postgres, service };
+  }
+
   async proxy(url: string): Promise<FaultyProxy> {
     const proxy = await FaultyProxy.before(url);
     this.onClear(() => proxy.vanish());

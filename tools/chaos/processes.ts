@@ -40,8 +40,6 @@ export async function memoryOf(pid: number): Promise<number> {
   return Number(pages) * 4096;
 }
 
-export const openFilesOf = async (pid: number) => (await readdir(`/proc/${pid}/fd`)).length;
-
 async function isRunning(pid: number): Promise<boolean> {
   const status = await statusOf(pid);
   // It may be a zombie whose parent hasn't waited for it.

@@ -4,7 +4,6 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,7 +11,9 @@ import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const built = (file) => join(root, 'dist', 'src', file);
-const { openEmbeddedPostgres } = createRequire(import.meta.url)(built('dev/embedded/embedded-postgres.js'));
+const load = createRequire(import.meta.url);
+const { openEmbeddedPostgres } = load(built('dev/embedded/embedded-postgres.js'));
+const { freePort } = load(built('dev/embedded/server.js'));
 
 const key = randomBytes(20).toString('hex');
 const records = [
@@ -73,8 +74,7 @@ try {
   const ended = once(server, 'exit');
   server.kill('SIGTERM');
   const [code, signal] = await ended;
-  // Windows has no SIGTERM: the process just ends.
-  if (code !== 0 && process.platform !== 'win32') {
+  if (code !== 0) {
     console.error(`After a SIGTERM the service exited with ${code ?? signal} instead of 0.`);
     process.exitCode = 1;
   }
@@ -106,13 +106,4 @@ async function ready(url, metricsPort) {
     await sleep(100);
   }
   throw new Error('The service did not become ready within 30 seconds.');
-}
-
-async function freePort() {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address();
-  probe.close();
-  await once(probe, 'close');
-  return port;
 }

@@ -23,15 +23,12 @@ export const floods: Scenario = {
   control: 'pipelined requests outlive their connection',
   async run({ lab, guarded, quick }) {
     const seconds = quick || !guarded ? 3 : 10;
-    const postgres = await lab.postgres();
-    await postgres.start();
-    const service = await lab.service(postgres.url, {
+    const { postgres, service } = await lab.started({
       without: guarded ? undefined : 'connection cleanup',
       // The default limits.
       RATE_LIMIT: undefined,
       OPERATOR_TOKEN,
     });
-    await service.start();
     await ask(`${service.url}/operator/import`, {
       method: 'POST',
       headers: { authorization: operatorAuthorization, 'content-type': 'application/x-ndjson' },

@@ -14,13 +14,10 @@ export const poolExhausted: Scenario = {
   control: 'no deadlines',
   long: true,
   async run({ lab, guarded }) {
-    const postgres = await lab.postgres();
-    await postgres.start();
-    const service = await lab.service(postgres.url, {
+    const { postgres, service } = await lab.started({
       DATABASE_POOL_SIZE: '4',
       without: guarded ? undefined : 'deadlines',
     });
-    await service.start();
     const holder = new Client({ connectionString: postgres.url });
     await holder.connect();
     await holder.query('BEGIN; LOCK TABLE collections');

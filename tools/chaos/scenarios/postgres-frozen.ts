@@ -11,10 +11,7 @@ export const postgresFrozen: Scenario = {
   control: 'no deadlines',
   async run({ lab, guarded, quick }) {
     const times = quick || !guarded ? 1 : 5;
-    const postgres = await lab.postgres();
-    await postgres.start();
-    const service = await lab.service(postgres.url, { without: guarded ? undefined : 'deadlines' });
-    await service.start();
+    const { postgres, service } = await lab.started({ without: guarded ? undefined : 'deadlines' });
     let [responses, slowest, alive, recovery] = [0, 0, 0, 0];
     const broken: string[] = [];
     for (let i = 0; i < times; i++) {

@@ -11,12 +11,9 @@ export const postgresGone: Scenario = {
   control: 'no database error mapping',
   async run({ lab, guarded, quick }) {
     const times = quick || !guarded ? 1 : 5;
-    const postgres = await lab.postgres();
-    await postgres.start();
-    const service = await lab.service(postgres.url, {
+    const { postgres, service } = await lab.started({
       without: guarded ? undefined : 'database error mapping',
     });
-    await service.start();
     const { pid } = service;
     let [rejected, back, unhinted] = [0, 0, 0];
     const broken: string[] = [];

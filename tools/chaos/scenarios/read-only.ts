@@ -10,12 +10,9 @@ export const readOnly: Scenario = {
   control: 'no database error mapping',
   long: true,
   async run({ lab, guarded }) {
-    const postgres = await lab.postgres();
-    await postgres.start();
-    const service = await lab.service(postgres.url, {
+    const { postgres, service } = await lab.started({
       without: guarded ? undefined : 'database error mapping',
     });
-    await service.start();
     const traffic = async () => {
       const ask = readOrWrite(service, { timeout: 5000 });
       const reads = new Clients(20, (client, agent) => ask(client * 3 + 1, agent), { pause: 10 });

@@ -22,10 +22,7 @@ export const slowClients: Scenario = {
   control: 'no read timeouts',
   long: true,
   async run({ lab, guarded }) {
-    const postgres = await lab.postgres();
-    await postgres.start();
-    const service = await lab.service(postgres.url, { without: guarded ? undefined : 'read timeouts' });
-    await service.start();
+    const { service } = await lab.started({ without: guarded ? undefined : 'read timeouts' });
     const others = new Clients(
       4,
       (_, agent) => ask(`${service.url}/profile`, { key: DEVELOPER, agent, timeout: 5000 }),

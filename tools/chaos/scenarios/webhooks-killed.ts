@@ -17,10 +17,7 @@ export const webhooksKilled: Scenario = {
   control: 'a message is deleted when it is sent',
   async run({ lab, guarded, quick }) {
     const kills = quick ? 4 : 20;
-    const postgres = await lab.postgres();
-    await postgres.start();
-    const service = await lab.service(postgres.url, { without: guarded ? undefined : 'outbox' });
-    await service.start();
+    const { postgres, service } = await lab.started({ without: guarded ? undefined : 'outbox' });
     const receiver = await WebhookReceiver.open();
     let over = false;
     try {

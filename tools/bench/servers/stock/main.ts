@@ -11,7 +11,6 @@ import {
   Param,
   ParseIntPipe,
   Query,
-  Redirect,
   UseGuards,
   ValidationPipe,
 } from '@nestjs/common';
@@ -19,7 +18,7 @@ import { APP_INTERCEPTOR, APP_PIPE, NestFactory } from '@nestjs/core';
 import { AuthGuard, PassportModule } from '@nestjs/passport';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { Type } from 'class-transformer';
-import { IsInt, IsOptional, IsString } from 'class-validator';
+import { IsInt, IsString } from 'class-validator';
 import { join } from 'node:path';
 import type { ApiKey } from '../../../../src/auth/api-key.entity';
 import { ApiKey as ApiKeyEntity } from '../../../../src/auth/api-key.entity';
@@ -35,45 +34,25 @@ import { PurchaseGame } from '../../../../src/purchases/purchase-game.entity';
 import { Purchase } from '../../../../src/purchases/purchase.entity';
 import { UserEmail } from '../../../../src/auth/accounts/user-email.entity';
 import { User } from '../../../../src/auth/accounts/user.entity';
-import { Upload } from '../../../../src/uploads/upload.entity';
 import { Build } from '../../../../src/wharf/build.entity';
 import {
   answered,
   CollectionResponse,
-  DownloadKeyResponse,
   EntryResponse,
   GameResponse,
   GameWithUserResponse,
-  LegacyGameResponse,
-  OwnedKeyResponse,
-  PurchaseResponse,
-  UploadResponse,
   UserResponse,
 } from './responses';
 import { BearerStrategy, CurrentKey } from './auth';
-import { signedUrl } from './signed-url';
 import { StoreService } from './store.service';
-
-class LookupQuery {
-  @IsOptional() @IsString() download_key?: string;
-  @IsOptional() @Type(() => Number) @IsInt() user_id?: number;
-  @IsOptional() @IsString() email?: string;
-}
 
 class PageQuery {
   @Type(() => Number) @IsInt() page: number = 1;
   @Type(() => Number) @IsInt() per_page: number = 100;
 }
 
-class OwnedKeysQuery extends PageQuery {
-  override per_page: number = 50;
-}
-
-class GameQuery {
+class LatestQuery {
   @Type(() => Number) @IsInt() game_id: number;
-}
-
-class LatestQuery extends GameQuery {
   @IsString() channel_name: string;
 }
 
@@ -98,66 +77,9 @@ class StoreController {
     return { games: games.map((game) => answered(GameResponse, game)) };
   }
 
-  @Get('api/1/key/my-games')
-  async legacyGames(@CurrentKey() key: ApiKey) {
-    const games = await this.store.editableGames(key.user_id);
-    return { games: games.map((game) => answered(LegacyGameResponse, game)) };
-  }
-
-  @Get('profile/owned-keys')
-  async ownedKeys(@Query() { page, per_page }: OwnedKeysQuery, @CurrentKey() key: ApiKey) {
-    const keys = await this.store.ownedKeys(key.user_id, page, per_page);
-    return { page, per_page, owned_keys: keys.map((owned) => answered(OwnedKeyResponse, owned)) };
-  }
-
   @Get('games/:id')
   async game(@Param('id', ParseIntPipe) id: number, @CurrentKey() key: ApiKey) {
     return { game: answered(GameWithUserResponse, await this.store.game(key.user_id, id)) };
-  }
-
-  @Get('games/:id/ownership')
-  async ownership(@Param('id', ParseIntPipe) id: number, @CurrentKey() key: ApiKey) {
-    return { owns: await this.store.ownership(key.user_id, id) };
-  }
-
-  @Get('games/:id/uploads')
-  async uploads(@Param('id', ParseIntPipe) id: number, @CurrentKey() key: ApiKey) {
-    const uploads = await this.store.uploadsOf(key.user_id, id);
-    return { uploads: uploads.map((upload) => answered(UploadResponse, upload)) };
-  }
-
-  @Get('uploads/:id/download')
-  @Redirect(undefined, 302)
-  async download(@Param('id', ParseIntPipe) id: number, @CurrentKey() key: ApiKey) {
-    const { file_key, filename } = await this.store.upload(key.user_id, id);
-    return { url: signedUrl(file_key!, filename) };
-  }
-
-  @Get('games/:id/download_keys')
-  async downloadKey(
-    @Param('id', ParseIntPipe) id: number,
-    @Query() query: LookupQuery,
-    @CurrentKey() key: ApiKey,
-  ) {
-    return {
-      download_key: answered(DownloadKeyResponse, await this.store.downloadKey(key.user_id, id, query)),
-    };
-  }
-
-  @Get('games/:id/purchases')
-  async purchases(
-    @Param('id', ParseIntPipe) id: number,
-    @Query() query: LookupQuery,
-    @CurrentKey() key: ApiKey,
-  ) {
-    const purchases = await this.store.purchases(key.user_id, id, query);
-    return { purchases: purchases.map((purchase) => answered(PurchaseResponse, purchase)) };
-  }
-
-  @Get('profile/collections')
-  async collections(@Query() { game_id }: GameQuery, @CurrentKey() key: ApiKey) {
-    const collections = await this.store.editableCollections(key.user_id, game_id);
-    return { collections: collections.map((collection) => answered(CollectionResponse, collection)) };
   }
 
   @Get('collections/:id')
@@ -200,7 +122,6 @@ const TABLES = [
   CollectionAdmin,
   CollectionGame,
   Build,
-  Upload,
 ];
 
 @Module({

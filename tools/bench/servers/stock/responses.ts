@@ -7,7 +7,6 @@ const Used = () => Expose({ toClassOnly: true });
 const Formatted = (format: (iso: string) => string) =>
   Transform(({ value }) => (value === null ? null : format(new Date(value as string).toISOString())));
 const Modern = () => Formatted((iso) => `${iso.slice(0, 19)}Z`);
-const Legacy = () => Formatted((iso) => iso.slice(0, 19).replace('T', ' '));
 
 function money(amount: number, currency: string): string {
   const format = new Intl.NumberFormat('en-US', { style: 'currency', currency });
@@ -55,42 +54,18 @@ class BaseGame {
 }
 
 @Exclude()
-class CountedGame extends BaseGame {
+export class GameResponse extends BaseGame {
   @Shown() get published(): boolean {
     return this.published_at !== null;
   }
-  @Used() published_at: Date | null;
+  @Expose() @Modern() published_at: Date | null;
+  @Expose() @Modern() created_at: Date;
+  @Expose() classification: string;
+  @Expose() traits: string[];
   @Expose() views_count: number;
   @Expose() downloads_count: number;
   @Expose() purchases_count: number;
   @Expose() @Type(() => EarningResponse) earnings: EarningResponse[];
-}
-
-@Exclude()
-export class GameResponse extends CountedGame {
-  @Expose() classification: string;
-  @Expose() traits: string[];
-  @Expose() @Modern() declare published_at: Date | null;
-  @Expose() @Modern() created_at: Date;
-}
-
-@Exclude()
-export class LegacyGameResponse extends CountedGame {
-  @Used() traits: string[];
-  @Shown() get p_android(): boolean {
-    return this.traits.includes('p_android');
-  }
-  @Shown() get p_linux(): boolean {
-    return this.traits.includes('p_linux');
-  }
-  @Shown() get p_osx(): boolean {
-    return this.traits.includes('p_osx');
-  }
-  @Shown() get p_windows(): boolean {
-    return this.traits.includes('p_windows');
-  }
-  @Expose() @Legacy() declare published_at: Date | null;
-  @Expose() @Legacy() created_at: Date;
 }
 
 @Exclude()
@@ -120,91 +95,6 @@ export class GameWithUserResponse extends EmbeddedGame {
 }
 
 @Exclude()
-export class OwnedKeyResponse {
-  @Expose() id: number;
-  @Expose() game_id: number;
-  @Expose() purchase_id: number | null;
-  @Expose() @Modern() created_at: Date;
-  @Expose() @Modern() updated_at: Date;
-  @Expose() downloads: number;
-  @Expose() @Type(() => GameWithUserResponse) game: GameWithUserResponse;
-}
-
-@Exclude()
-class BuildResponse {
-  @Expose() id: number;
-  @Expose() upload_id: number;
-  @Expose() game_id: number;
-  @Expose() parent_build_id: number;
-  @Expose() version: number;
-  @Expose() user_version: string | null;
-  @Expose() state: string;
-  @Expose() @Modern() created_at: Date;
-  @Expose() @Modern() updated_at: Date;
-}
-
-@Exclude()
-export class UploadResponse {
-  @Expose() id: number;
-  @Expose() game_id: number;
-  @Expose() position: number;
-  @Expose() type: string;
-  @Expose() traits: string[];
-  @Expose() filename: string;
-  @Expose() display_name: string | null;
-  @Expose() @Modern() created_at: Date;
-  @Expose() @Modern() updated_at: Date;
-  @Shown() get storage(): string {
-    return this.external_url !== null ? 'external' : this.build === null ? 'hosted' : 'build';
-  }
-  @Used() external_url: string | null;
-  @Shown() get host(): string | undefined {
-    return this.external_url === null ? undefined : new URL(this.external_url).host;
-  }
-  @Expose() size: number;
-  @Expose() md5_hash: string | null;
-  @Shown() get build_id(): number | undefined {
-    return this.build?.id;
-  }
-  @Transform(({ value }: { value: string | null }) => value ?? undefined)
-  @Expose()
-  channel_name?: string;
-  @Transform(({ value }: { value: BuildResponse | null }) => value ?? undefined, { toPlainOnly: true })
-  @Expose()
-  @Type(() => BuildResponse)
-  build: BuildResponse | null;
-}
-
-@Exclude()
-export class DownloadKeyResponse {
-  @Expose() id: number;
-  @Expose() @Modern() created_at: Date;
-  @Expose() downloads: number;
-  @Expose() key: string;
-  @Expose() game_id: number;
-  @Expose() @Type(() => UserResponse) owner?: UserResponse;
-}
-
-@Exclude()
-export class PurchaseResponse {
-  @Expose() id: number;
-  @Expose() donation: boolean;
-  @Expose() email: string;
-  @Expose() @Modern() created_at: Date;
-  @Expose() source: string;
-  @Expose() currency: string;
-  @Used() amount: number;
-  @Shown() get price(): string {
-    return money(this.amount, this.currency);
-  }
-  @Expose() sale_rate: number;
-  @Expose() quantity: number;
-  @Expose() status: string;
-  @Expose() purchase_type: string;
-  @Expose() game_id: number | number[];
-}
-
-@Exclude()
 export class CollectionResponse {
   @Expose() id: number;
   @Expose() title: string;
@@ -217,7 +107,6 @@ export class CollectionResponse {
   @Expose() private: boolean;
   @Expose() description: string | null;
   @Expose() layout: string;
-  @Expose() has_game?: boolean;
   @Expose() @Modern() created_at: Date;
   @Expose() @Modern() updated_at: Date;
 }
