@@ -63,7 +63,6 @@ async function firstLine(): Promise<string> {
 
 /** Node's line editor without its output: arrow keys edit the line, but nothing shows what is typed. */
 async function ask(question: string): Promise<string> {
-  process.stderr.write(question);
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   const terminal = createInterface({ input: process.stdin, output: silent, terminal: true, historySize: 0 });
   try {
@@ -71,6 +70,8 @@ async function ask(question: string): Promise<string> {
       terminal.once('line', resolve);
       // Ctrl-C, or Ctrl-D on an empty line.
       terminal.once('close', () => reject(new OperatorError('Nothing was changed.')));
+      // Only now, as the terminal itself shows what is typed before.
+      process.stderr.write(question);
     });
   } finally {
     terminal.close();

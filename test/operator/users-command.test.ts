@@ -41,14 +41,22 @@ async function typePassword(name: string, ...lines: string[]): Promise<string> {
   const program = new Command().exitOverride();
   addCommands(program, (work) => work(theApp(), new AbortController().signal), ['users']);
   const { stdin } = process;
-  const terminal = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => terminal });
+  let echoes = true;
+  const setRawMode = (isRaw: boolean) => {
+    echoes = !isRaw;
+    return terminal;
+  };
+  const terminal = Object.assign(new PassThrough(), { isTTY: true, setRawMode });
   const said: string[] = [];
   const log = jest.spyOn(console, 'log').mockImplementation((line: string) => void said.push(line));
   const questions = jest.spyOn(process.stderr, 'write').mockImplementation((text) => {
     said.push(String(text));
     // Key by key, as a terminal sends them.
     if (String(text).endsWith(': '))
-      for (const key of lines.shift()!.match(/\u001b\[.|./gs)!) terminal.write(key);
+      for (const key of lines.shift()!.match(/\u001b\[.|./gs)!) {
+        if (echoes) said.push(key);
+        terminal.write(key);
+      }
     return true;
   });
   Object.defineProperty(process, 'stdin', { value: terminal, configurable: true });
