@@ -22,7 +22,7 @@ import { forge } from '../support/tokens';
 useStore({ RATE_LIMIT: 'off', OPERATOR_TOKEN });
 
 /** Objects that one user owns and another administers. Other users get a 404 where the object can be hidden. */
-interface Things {
+interface Fixtures {
   game: number;
   collection: number;
   private_collection: number;
@@ -39,7 +39,7 @@ interface Call {
   form?: Record<string, unknown>;
 }
 
-type CallOn = (things: Things) => Call;
+type CallOn = (fixtures: Fixtures) => Call;
 
 /** The expected responses of one route for valid credentials: `rejected` where the object belongs to someone else. */
 interface Row {
@@ -50,7 +50,7 @@ interface Row {
 }
 
 const on = (path: string, form?: Record<string, unknown>): Call => ({ path, form });
-const MISSING: Things = {
+const MISSING: Fixtures = {
   game: 4e6,
   collection: 4e6,
   private_collection: 4e6,
@@ -89,8 +89,12 @@ const noBuild = failure(404, 'invalid build');
 const noCollection = failure(404, 'invalid collection');
 const notTheirs = failure(403, "you can't edit this collection");
 /** Changes a collection that everyone can see and only its owner and admins can change. */
-const changes = (path: string, form: (things: Things) => Record<string, unknown> = () => ({})): Row =>
-  editors((things) => on(`/collections/${things.collection}${path}`, form(things)), noCollection, notTheirs);
+const changes = (path: string, form: (fixtures: Fixtures) => Record<string, unknown> = () => ({})): Row =>
+  editors(
+    (fixtures) => on(`/collections/${fixtures.collection}${path}`, form(fixtures)),
+    noCollection,
+    notTheirs,
+  );
 
 /** One line per route. A route without a line fails the build. */
 const TABLE: Record<string, Row> = {
@@ -322,7 +326,7 @@ beforeAll(async () => {
   stranger = await make.user();
 });
 
-async function things(of: Actor = owner, admins: Actor[] = [admin]): Promise<Things> {
+async function fixtures(of: Actor = owner, admins: Actor[] = [admin]): Promise<Fixtures> {
   const game = await make.game({ owner: of, admins, visibility: 'private' });
   const key = await make.downloadKey({ game, email: 'buyer@example.com' });
   const entry = await make.game({ owner: of });
@@ -341,15 +345,15 @@ async function things(of: Actor = owner, admins: Actor[] = [admin]): Promise<Thi
   };
 }
 
-let shared: Promise<Things>;
+let shared: Promise<Fixtures>;
 
 /** Reads share their objects, and so do download sessions, which change nothing. Other writes get new objects. */
-const thingsFor = ({ method, path }: Route) =>
-  method === 'GET' || path.endsWith('/download-sessions') ? (shared ??= things()) : things();
+const fixturesFor = ({ method, path }: Route) =>
+  method === 'GET' || path.endsWith('/download-sessions') ? (shared ??= fixtures()) : fixtures();
 
 /** An account can have at most 1,000 collections. */
 beforeEach(async () => {
-  const { collection, private_collection } = await (shared ??= things());
+  const { collection, private_collection } = await (shared ??= fixtures());
   const kept = [collection, private_collection];
   await sql('DELETE FROM collections WHERE user_id = $1 AND id <> ALL ($2)', [owner.id, kept]);
 });
@@ -358,7 +362,7 @@ async function ask(
   route: Route,
   row: Row,
   credential: string | undefined,
-  object: Things,
+  object: Fixtures,
 ): Promise<HttpResponse> {
   const { path, form } = row.call(object);
   const address = legacyPath(path, credential);
@@ -428,7 +432,7 @@ describe('without a valid credential', () => {
     const given = await credential();
     for (const route of routes()) {
       const row = rowOf(route);
-      const response = await ask(route, row, given, await thingsFor(route));
+      const response = await ask(route, row, given, await fixturesFor(route));
       if (readsNoCredential(route))
         expect([nameOf(route), response.status]).toEqual([nameOf(route), row.success]);
       else if (isForOperators(route.access!))
@@ -449,7 +453,7 @@ function credentialsWith(scope: string): Promise<string[]> {
   if (!credentials) {
     credentials = (async () => {
       // A game's JWT has access to that game only.
-      const { game } = await (shared ??= things());
+      const { game } = await (shared ??= fixtures());
       const jwt = forge({ sub: owner.id, scope, claims: { game_id: game } });
       return Promise.all([make.key({ owner, scopes: [scope] }), jwt]);
     })();
@@ -467,7 +471,7 @@ test.each(Object.keys(TABLE))('%s: accepts only scopes that include it', async (
   const tried = [...Object.keys(SCOPES), needed.slice(0, -1), `${needed}:more`, 'nonsense'];
   for (const scope of tried)
     for (const credential of await credentialsWith(scope)) {
-      const response = await ask(route, row, credential, await thingsFor(route));
+      const response = await ask(route, row, credential, await fixturesFor(route));
       const expected = covers([scope], needed) ? { status: row.success } : rejection(credential, needed);
       expect([scope, response]).toEqual([scope, expect.objectContaining(expected)]);
     }
@@ -478,7 +482,7 @@ test('accepts only operator tokens with the required permission', async () => {
   const all = [{ token: OPERATOR_TOKEN, rights: ALL_RIGHTS }];
   for (const rights of [ALL_RIGHTS, ...ALL_RIGHTS.map((right) => [right])])
     all.push({ token: await tokens.create(`may-${rights.length}-${rights[0]}`, rights), rights });
-  const object = await (shared ??= things());
+  const object = await (shared ??= fixtures());
   for (const route of routes()) {
     const row = rowOf(route);
     const [kind, right] = route.access!.split(':');
@@ -504,9 +508,9 @@ test('accepts any credential on routes that allow any, and rejects JWTs on route
     const jwt = await forge({ sub: owner.id, scope: 'profile:me' });
     if (route.access === 'any credential')
       for (const credential of [await make.key({ owner, scopes: ['collection:view'] }), jwt])
-        expect((await ask(route, row, credential, await thingsFor(route))).status).toBe(row.success);
+        expect((await ask(route, row, credential, await fixturesFor(route))).status).toBe(row.success);
     if (route.access === 'any api key')
-      expect([nameOf(route), await ask(route, row, jwt, await thingsFor(route))]).toEqual([
+      expect([nameOf(route), await ask(route, row, jwt, await fixturesFor(route))]).toEqual([
         nameOf(route),
         failure(403, 'an api key is required'),
       ]);
@@ -518,7 +522,7 @@ test('accepts no API credential on pages or for changes to public objects', asyn
     for (const credential of [owner.key, await forge({ sub: owner.id, scope: 'profile game collection' })])
       expect([
         nameOf(route),
-        (await ask(route, rowOf(route), credential, await thingsFor(route))).status,
+        (await ask(route, rowOf(route), credential, await fixturesFor(route))).status,
       ]).toEqual([nameOf(route), rowOf(route).success]);
 });
 
@@ -528,12 +532,12 @@ test('objects: allows owners and admins, and returns the response for a missing 
     const row = rowOf(route);
     for (const [who, actor] of Object.entries(everyone())) {
       const allowed = !row.rejected || actor === owner || actor === admin;
-      const response = await ask(route, row, actor.key, await thingsFor(route));
+      const response = await ask(route, row, actor.key, await fixturesFor(route));
       const expected = allowed ? expect.objectContaining({ status: row.success }) : row.rejected;
       expect([nameOf(route), who, response]).toEqual([nameOf(route), who, expected]);
     }
     if (!row.rejected) continue;
-    const foreign = await ask(route, row, owner.key, await things(developer, []));
+    const foreign = await ask(route, row, owner.key, await fixtures(developer, []));
     expect([nameOf(route), 'foreign', foreign]).toEqual([nameOf(route), 'foreign', row.rejected]);
     const missing = await ask(route, row, owner.key, MISSING);
     expect([nameOf(route), 'missing', missing]).toEqual([nameOf(route), 'missing', row.missing]);

@@ -154,9 +154,9 @@ describe('response_type=code', () => {
   });
 
   test('RFC 6749 4.1.3, RFC 9700 4.5: rejects a code that another client stole', async () => {
-    const [client_id, thief] = [await application(), await application()];
+    const [client_id, attacker] = [await application(), await application()];
     const { code, code_verifier } = await codeFor(client_id);
-    expect(await exchange(thief, code, code_verifier)).toMatchObject(oauthError('invalid_grant'));
+    expect(await exchange(attacker, code, code_verifier)).toMatchObject(oauthError('invalid_grant'));
     expect((await exchange(client_id, code, code_verifier)).status).toBe(200);
   });
 

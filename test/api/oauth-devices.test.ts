@@ -211,9 +211,9 @@ describe('the device grant', () => {
   });
 
   test('RFC 8628 3.4: rejects an unknown device code and that of another client', async () => {
-    const [client_id, thief] = [await application(), await application()];
+    const [client_id, attacker] = [await application(), await application()];
     const { device_code } = await device(client_id);
-    expect(await poll(thief, device_code)).toMatchObject(oauthError('invalid_grant'));
+    expect(await poll(attacker, device_code)).toMatchObject(oauthError('invalid_grant'));
     expect(await poll(client_id, 'made-up')).toMatchObject(oauthError('invalid_grant'));
   });
 
@@ -259,10 +259,10 @@ describe('the device grant', () => {
   });
 
   test('RFC 8628 5.1: limits failed attempts at codes', async () => {
-    const guesser = await browserOf(await make.user());
+    const attacker = await browserOf(await make.user());
     for (let i = 0; i < 5; i++)
-      expect((await guesser.get('/user/oauth/device?code=BBBB-BBBB')).status).toBe(404);
-    expect((await guesser.get('/user/oauth/device?code=BBBB-BBBB')).status).toBe(429);
+      expect((await attacker.get('/user/oauth/device?code=BBBB-BBBB')).status).toBe(404);
+    expect((await attacker.get('/user/oauth/device?code=BBBB-BBBB')).status).toBe(429);
   });
 
   const WRONG = '/user/oauth/device?code=BBBB-BBBB';
@@ -274,35 +274,35 @@ describe('the device grant', () => {
     )[0]?.failures ?? 0;
 
   test('RFC 8628 5.1: does not reset failed attempts after a correct code', async () => {
-    const guesser = await make.user();
-    const guessing = await browserOf(guesser);
+    const attacker = await make.user();
+    const attackerBrowser = await browserOf(attacker);
     const client_id = await application();
     for (let i = 0; i < 4; i++) {
-      expect((await guessing.get(WRONG)).status).toBe(404);
+      expect((await attackerBrowser.get(WRONG)).status).toBe(404);
       const { user_code } = await device(client_id);
-      expect((await guessing.get(`/user/oauth/device?code=${user_code}`)).status).toBe(200);
-      expect(await failuresOf(guesser)).toBe(i + 1);
+      expect((await attackerBrowser.get(`/user/oauth/device?code=${user_code}`)).status).toBe(200);
+      expect(await failuresOf(attacker)).toBe(i + 1);
     }
-    expect((await guessing.get(WRONG)).status).toBe(404);
-    expect((await guessing.get(WRONG)).status).toBe(429);
+    expect((await attackerBrowser.get(WRONG)).status).toBe(404);
+    expect((await attackerBrowser.get(WRONG)).status).toBe(429);
     const { user_code } = await device(client_id);
-    expect((await guessing.get(`/user/oauth/device?code=${user_code}`)).status).toBe(429);
+    expect((await attackerBrowser.get(`/user/oauth/device?code=${user_code}`)).status).toBe(429);
   });
 
   test('RFC 8628 5.1: limits concurrent failed attempts', async () => {
-    const guesser = await make.user();
-    const guessing = await browserOf(guesser);
-    const guess = () => send('GET', WRONG, { headers: cookieOf(guessing) });
-    const guesses = Promise.all(Array.from({ length: 60 }, guess));
+    const attacker = await make.user();
+    const attackerBrowser = await browserOf(attacker);
+    const attempt = () => send('GET', WRONG, { headers: cookieOf(attackerBrowser) });
+    const attempts = Promise.all(Array.from({ length: 60 }, attempt));
     const others = Promise.all(Array.from({ length: 20 }, () => user.get('/profile')));
     expect((await others).filter(({ status }) => status !== 200)).toEqual([]);
-    const statuses = (await guesses).map(({ status }) => status);
+    const statuses = (await attempts).map(({ status }) => status);
     const wrong = statuses.filter((status) => status === 404).length;
     expect(wrong).toBeGreaterThan(0);
     expect(wrong).toBeLessThanOrEqual(5);
     // A busy machine may send 503 for a counted attempt.
-    expect(wrong).toBeLessThanOrEqual(await failuresOf(guesser));
-    expect(await failuresOf(guesser)).toBeLessThanOrEqual(5);
+    expect(wrong).toBeLessThanOrEqual(await failuresOf(attacker));
+    expect(await failuresOf(attacker)).toBeLessThanOrEqual(5);
     expect(statuses.filter((status) => status !== 404 && status !== 503 && status !== 429)).toEqual([]);
   });
 
@@ -311,42 +311,42 @@ describe('the device grant', () => {
     const url = await replica.getUrl();
     const ask = async (path: string, headers: Record<string, string>) =>
       (await fetch(url + path, { headers, redirect: 'manual' })).status;
-    const guesser = await make.user();
-    const guessing = await browserOf(guesser);
-    expect((await guessing.get(WRONG)).status).toBe(404);
+    const attacker = await make.user();
+    const attackerBrowser = await browserOf(attacker);
+    expect((await attackerBrowser.get(WRONG)).status).toBe(404);
     const statuses = await theApp()
       .get(Database)
       .transaction(async (db) => {
         await db.query('SELECT FROM attempts WHERE subject = sha256($1::bytea) FOR UPDATE', [
-          Buffer.from(`device code by ${guesser.id}`),
+          Buffer.from(`device code by ${attacker.id}`),
         ]);
-        const guesses = Array.from({ length: 6 }, () => ask(WRONG, cookieOf(guessing)));
+        const attempts = Array.from({ length: 6 }, () => ask(WRONG, cookieOf(attackerBrowser)));
         await until(async () => (await sql(WAITING_FOR_LOCKS)).length > 0);
         const other = await ask('/profile', user.headers);
-        return { other, guesses };
+        return { other, attempts };
       });
     expect(statuses.other).toBe(200);
-    expect((await Promise.all(statuses.guesses)).filter((status) => status === 429)).toHaveLength(5);
+    expect((await Promise.all(statuses.attempts)).filter((status) => status === 429)).toHaveLength(5);
     await replica.close();
   });
 
   test('RFC 8628 5.1: does not count an attempt that the database could not check', async () => {
-    const guesser = await make.user();
-    const guessing = await browserOf(guesser);
-    await guessing.get(WRONG);
+    const attacker = await make.user();
+    const attackerBrowser = await browserOf(attacker);
+    await attackerBrowser.get(WRONG);
     await sql('ALTER TABLE oauth_device_requests RENAME TO away');
-    for (let i = 0; i < 6; i++) expect((await guessing.get(WRONG)).status).toBe(500);
+    for (let i = 0; i < 6; i++) expect((await attackerBrowser.get(WRONG)).status).toBe(500);
     await sql('ALTER TABLE away RENAME TO oauth_device_requests');
-    expect(await failuresOf(guesser)).toBe(1);
-    expect((await guessing.get(WRONG)).status).toBe(404);
+    expect(await failuresOf(attacker)).toBe(1);
+    expect((await attackerBrowser.get(WRONG)).status).toBe(404);
   });
 
   test('RFC 8628 5.1: accepts decisions only for codes shown in the same session', async () => {
     const client_id = await application();
     const [shown, guessed] = [await device(client_id), await device(client_id)];
-    const [victim, thief] = [await browserOf(await make.user()), await browserOf(await make.user())];
+    const [victim, attacker] = [await browserOf(await make.user()), await browserOf(await make.user())];
     const [yes, no] = await decisionForms(victim, shown.user_code);
-    const [stolen] = await decisionForms(thief, guessed.user_code);
+    const [stolen] = await decisionForms(attacker, guessed.user_code);
     await victim.get(`/user/oauth/device?code=${shown.user_code}`);
     for (const decision of [
       { ...yes, code: guessed.user_code },

@@ -96,9 +96,9 @@ describe('grant_type=refresh_token', () => {
   });
 
   test('RFC 6749 10.4: rejects a token of another client', async () => {
-    const [client_id, thief] = [await application(), await application()];
+    const [client_id, attacker] = [await application(), await application()];
     const { refresh_token } = await tokensFor(client_id);
-    expect(await refresh(thief, refresh_token)).toMatchObject(oauthError('invalid_grant'));
+    expect(await refresh(attacker, refresh_token)).toMatchObject(oauthError('invalid_grant'));
     expect((await refresh(client_id, refresh_token)).status).toBe(200);
   });
 

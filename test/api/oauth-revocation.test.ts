@@ -82,10 +82,10 @@ test.each(['access_token', 'refresh_token', 'nonsense', ''])(
 );
 
 test("RFC 7009 2.2: does nothing for an unknown or revoked token, another client's token or a personal key", async () => {
-  const [client_id, thief] = [await application(), await application()];
+  const [client_id, attacker] = [await application(), await application()];
   const { access_token, refresh_token } = await tokensFor(client_id);
   for (const token of ['nonsense', 'x'.repeat(1000), access_token, refresh_token, user.key!])
-    expect(await revoke(thief, token)).toEqual(done);
+    expect(await revoke(attacker, token)).toEqual(done);
   expect(await revoke(client_id, user.key!)).toEqual(done);
   expect(await isAccepted(user.key!)).toBe(true);
   expect(await isAccepted(access_token)).toBe(true);

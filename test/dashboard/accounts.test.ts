@@ -386,12 +386,12 @@ describe('sessions', () => {
   ])('end with %s for every holder of the cookie', async (_, leave) => {
     const user = await make.user();
     const browser = await browserOf(user);
-    const thief = new Browser();
-    thief.cookies.set('gamewharf_session', browser.cookies.get('gamewharf_session')!);
-    expect((await thief.get(KEYS)).status).toBe(200);
+    const attacker = new Browser();
+    attacker.cookies.set('gamewharf_session', browser.cookies.get('gamewharf_session')!);
+    expect((await attacker.get(KEYS)).status).toBe(200);
     await browser.get(KEYS);
     expect((await leave(browser, user)).status).toBe(303);
-    expect((await thief.get(KEYS)).location).toContain('/login');
+    expect((await attacker.get(KEYS)).location).toContain('/login');
   });
 
   test('end after inactivity and after a maximum age', async () => {

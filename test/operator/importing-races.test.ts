@@ -338,15 +338,15 @@ describe('locks', () => {
     const ahead = [1, 2].map((id) => sendSmall([purchase(id)]));
     await untilBlocked(2);
     const imports = theApp().get(SmallImports);
-    const hangUp = new AbortController();
+    const disconnect = new AbortController();
     // Not over HTTP, where this many would take long to arrive.
     theClock().stop();
     const waiting = Array.from({ length: 2000 }, () =>
-      imports.run(new SmallImport(imports.types), hangUp.signal),
+      imports.run(new SmallImport(imports.types), disconnect.signal),
     );
     const ended = Promise.allSettled(waiting);
     expect((await sendSmall([purchase(3)])).status).toBe(503);
-    hangUp.abort();
+    disconnect.abort();
     const third = sendSmall([purchase(3)]);
     expect((await ended).map(({ status }) => status)).toEqual(waiting.map(() => 'rejected'));
     await release();

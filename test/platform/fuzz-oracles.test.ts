@@ -114,35 +114,35 @@ test('accepts allowed markup', () => {
 
 describe('webhook messages of a sale', () => {
   const sale = { id: 7, game_ids: [1], amount: 499, reference: 'order-7' };
-  const told = (changes: Partial<ReceivedMessage> = {}, data: object = {}): ReceivedMessage => ({
+  const message = (changes: Partial<ReceivedMessage> = {}, data: object = {}): ReceivedMessage => ({
     id: 'msg_1',
     type: 'purchase.completed',
     data: { ...sale, status: 'complete', ...data },
     genuine: true,
     ...changes,
   });
-  const refund = told({ id: 'msg_2', type: 'purchase.refunded' }, { status: 'refunded' });
+  const refund = message({ id: 'msg_2', type: 'purchase.refunded' }, { status: 'refunded' });
 
   test.each<[string, ReceivedMessage[], refunded: boolean, erased: boolean]>([
-    ['once', [told()], false, false],
-    ['twice', [told(), told()], false, false],
-    ['in another order', [refund, told()], true, false],
-    ['after an erasure', [told({}, { reference: null })], false, true],
+    ['once', [message()], false, false],
+    ['twice', [message(), message()], false, false],
+    ['in another order', [refund, message()], true, false],
+    ['after an erasure', [message({}, { reference: null })], false, true],
   ])('are accepted %s', (_how, messages, refunded, erased) => {
     expect(problemIn(messages, sale, refunded, erased)).toBeUndefined();
   });
 
   test.each<[string, ReceivedMessage[], refunded: boolean]>([
     ['nothing', [], false],
-    ['no refund', [told()], true],
-    ['a refund that did not happen', [told(), refund], false],
-    ['one event with two IDs', [told(), told({ id: 'msg_3' })], false],
-    ['another amount', [told({}, { amount: 1 })], false],
-    ['another reference', [told({}, { reference: 'order-8' })], false],
-    ['no reference', [told({}, { reference: null })], false],
-    ['a buyer', [told({}, { email: 'a@example.com' })], false],
-    ['another status', [told({}, { status: 'refunded' })], false],
-    ['a wrong signature', [told(), told({ genuine: false })], false],
+    ['no refund', [message()], true],
+    ['a refund that did not happen', [message(), refund], false],
+    ['one event with two IDs', [message(), message({ id: 'msg_3' })], false],
+    ['another amount', [message({}, { amount: 1 })], false],
+    ['another reference', [message({}, { reference: 'order-8' })], false],
+    ['no reference', [message({}, { reference: null })], false],
+    ['a buyer', [message({}, { email: 'a@example.com' })], false],
+    ['another status', [message({}, { status: 'refunded' })], false],
+    ['a wrong signature', [message(), message({ genuine: false })], false],
   ])('are rejected with %s', (_what, messages, refunded) => {
     expect(problemIn(messages, sale, refunded, false)).toBeDefined();
   });

@@ -26,8 +26,8 @@ type Action =
 interface Event {
   action: Action;
   response: string;
-  asked: number;
-  answered: number;
+  requested: number;
+  responded: number;
 }
 
 type State = readonly number[];
@@ -62,9 +62,9 @@ function explained(events: Event[], start: State): boolean {
     const memory = `${done} ${state.join()}`;
     if (tried.has(memory)) return false;
     tried.add(memory);
-    const soonest = Math.min(...left.map(({ answered }) => answered));
+    const soonest = Math.min(...left.map(({ responded }) => responded));
     return left.some((event) => {
-      if (event.asked > soonest) return false;
+      if (event.requested > soonest) return false;
       const { next, response } = model(state, event.action);
       return response === event.response && from(done | (1n << BigInt(events.indexOf(event))), next);
     });
@@ -103,9 +103,9 @@ async function play(
   const { id } = await make.collection({ owner, games: start.map((n) => ({ id: ids[n]! })) });
   const events: Event[] = [];
   const perform = async (action: Action, at = replicas[0]!) => {
-    const asked = performance.now();
+    const requested = performance.now();
     const response = await responseOf(at, owner, id, ids, action);
-    events.push({ action, response, asked, answered: performance.now() });
+    events.push({ action, response, requested, responded: performance.now() });
   };
   let writing = true;
   const reader = async () => {
@@ -194,11 +194,11 @@ test('control: they are not without the lock', async () => {
 });
 
 test('control: the model rejects an incorrect history', () => {
-  const event = (action: Action, response: string, asked: number): Event => ({
+  const event = (action: Action, response: string, requested: number): Event => ({
     action,
     response,
-    asked,
-    answered: asked + 1,
+    requested,
+    responded: requested + 1,
   });
   const add = event({ do: 'add', game: 1 }, 'position 1', 1);
   expect(explained([add, event({ do: 'read' }, 'games 1', 3)], [])).toBe(true);

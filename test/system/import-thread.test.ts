@@ -123,10 +123,10 @@ describe('large imports while one is running', () => {
   afterEach(async () => {
     await holder.end();
     for (const one of sending.splice(0)) one.destroy();
-    await until(() => room().taken === 0, 15_000);
+    await until(() => importLimits().taken === 0, 15_000);
   });
 
-  const room = (app = theApp()) => {
+  const importLimits = (app = theApp()) => {
     const { large, bytes } = app.get(ImportLimits) as unknown as { large: ConcurrencyLimit; bytes: Quota };
     return { taken: large.accepted, rejections: large.rejected, held: bytes.used };
   };
@@ -176,18 +176,18 @@ describe('large imports while one is running', () => {
 
   test('wait without a thread, in order; excess ones get a 503, and other requests are served', async () => {
     const waiting = [0, 1, 2, 3, 4, 5].map((i) => begun(9110 + i, { chunked: i % 2 === 1 }));
-    await until(() => room().taken === 6);
+    await until(() => importLimits().taken === 6);
     const newest: ReturnType<typeof begun>[] = [];
     for (const id of [9116, 9117]) {
       newest.push(begun(id));
-      await until(() => room().taken === 7 + newest.length - 1);
+      await until(() => importLimits().taken === 7 + newest.length - 1);
     }
     const rejected = { ...failure(503, 'service unavailable'), retry: '10' };
     expect(await begun(9118, { chunked: true }).response).toEqual(rejected);
     // Another client's imports replace the newest ones of the busiest client.
     const others = [9120, 9121].map((id) => begun(id, { from: '127.0.0.2' }));
     expect(await Promise.all(newest.map(({ response }) => response))).toEqual([rejected, rejected]);
-    expect(room().taken).toBe(8);
+    expect(importLimits().taken).toBe(8);
     await until(async () => (await threads()) > 0);
     await sleep(200);
     expect(await threads()).toBe(1);
@@ -205,36 +205,36 @@ describe('large imports while one is running', () => {
     await holder.query('ROLLBACK');
     const responses = await Promise.all([...waiting, ...others].map(({ response }) => response));
     expect(responses).toEqual(responses.map(() => added));
-    await until(() => room().taken === 0 && room().held === 0);
+    await until(() => importLimits().taken === 0 && importLimits().held === 0);
     expect((await sql('SELECT FROM users WHERE id BETWEEN 9110 AND 9121')).length).toBe(8);
   }, 60_000);
 
   test('do not read the body while waiting', async () => {
     begun(9130);
-    await until(() => room().taken === 1);
+    await until(() => importLimits().taken === 1);
     const long = begin(9131, { bytes: 64 * MiB });
     const piped = begin(9132, { bytes: 64 * MiB, chunked: true });
-    await until(() => room().taken === 3);
+    await until(() => importLimits().taken === 3);
     await sleep(300);
     // The kernels of both ends buffer a few MiB of a connection.
     expect(long.one.socket!.writableLength).toBeGreaterThan(40 * MiB);
     expect(piped.one.socket!.writableLength).toBeGreaterThan(40 * MiB);
-    expect(room().held).toBeLessThan(1.5 * MiB);
+    expect(importLimits().held).toBeLessThan(1.5 * MiB);
   });
 
   test('release their place on disconnect, at the latest when it is their turn', async () => {
     begun(9140);
-    await until(() => room().taken === 1);
+    await until(() => importLimits().taken === 1);
     const gone = begun(9141, { bytes: MiB + 1024, chunked: true });
     const unread = begun(9142, { bytes: 64 * MiB });
     const half = begin(9144, { bytes: MiB + 1024, chunked: true });
     const last = begun(9143);
-    await until(() => room().taken === 5);
+    await until(() => importLimits().taken === 5);
     // Everything that these two sent was read, so their close is noticed. The close of the other is behind its body.
     gone.one.socket!.resetAndDestroy();
     half.one.destroy();
     unread.one.destroy();
-    await until(() => room().taken === 3);
+    await until(() => importLimits().taken === 3);
     await holder.query('ROLLBACK');
     expect(await last.response).toEqual(added);
     expect(await sql('SELECT id FROM users WHERE id BETWEEN 9140 AND 9144 ORDER BY id')).toEqual([
@@ -247,13 +247,13 @@ describe('large imports while one is running', () => {
     const app = await openApp({ OPERATOR_TOKEN });
     const url = (await app.getUrl()).replace('[::1]', '127.0.0.1');
     const waiting = [0, 1, 2].map((i) => begun(9150 + i, { url }));
-    await until(() => room(app).taken === 3);
+    await until(() => importLimits(app).taken === 3);
     const began = performance.now();
     await gracefulStop(app);
     expect(performance.now() - began).toBeLessThan(8000);
     const ends = await Promise.allSettled(waiting.map(({ response }) => response));
     expect(ends.every((end) => end.status === 'rejected' || end.value.status === 503)).toBe(true);
-    await until(() => room(app).taken === 0);
+    await until(() => importLimits(app).taken === 0);
     expect(app.get(RequestGate).inFlight.count).toBe(0);
     expect(await sql('SELECT FROM users WHERE id BETWEEN 9150 AND 9152')).toEqual([]);
   }, 30_000);

@@ -97,28 +97,28 @@ async function promised(length: number, { from = ONE, method = 'POST' } = {}): P
 const many = <T>(n: number, work: (i: number) => T): T[] => Array.from({ length: n }, (_, i) => work(i));
 
 describe('requests with a database that hangs', () => {
-  const answered: number[] = [];
+  const statuses: number[] = [];
   const askedBy = (count: number, options: (i: number) => { from?: string; headers?: object }) =>
     many(
       count,
       (i) =>
         void responseTo(ask('/profile', options(i))).then(
-          ({ status }) => answered.push(status),
+          ({ status }) => statuses.push(status),
           () => undefined,
         ),
     );
-  beforeEach(() => answered.splice(0));
+  beforeEach(() => statuses.splice(0));
 
   test('one IP address cannot use all capacity, whatever it claims, and its waiting requests give way to another', async () => {
     await start({ MAX_IN_FLIGHT: '40' });
     proxy!.freeze();
     askedBy(60, (i) => ({ headers: { 'x-forwarded-for': `203.0.113.${i}` } }));
     // 30 run and 10 wait.
-    await until(() => answered.length === 20);
+    await until(() => statuses.length === 20);
     askedBy(20, () => ({ from: OTHER }));
     // 10 run in the place of those 10.
-    await until(() => answered.length === 40);
-    expect(new Set(answered)).toEqual(new Set([503]));
+    await until(() => statuses.length === 40);
+    expect(new Set(statuses)).toEqual(new Set([503]));
     expect(inFlight().requests.accepted).toBe(40);
   });
 
@@ -127,9 +127,9 @@ describe('requests with a database that hangs', () => {
     proxy!.freeze();
     const headers = (address: string) => ({ headers: { 'x-forwarded-for': `198.51.100.1, ${address}` } });
     askedBy(60, (i) => headers(`2001:db8::${i}`));
-    await until(() => answered.length === 20);
+    await until(() => statuses.length === 20);
     askedBy(20, () => headers('2001:db8:0:1::1'));
-    await until(() => answered.length === 40);
+    await until(() => statuses.length === 40);
     expect(inFlight().requests.accepted).toBe(40);
   });
 
@@ -274,13 +274,13 @@ test('a client with one request does not wait for all requests of another', asyn
   await start({});
   const quiet = await open(OTHER);
   const noisy = await Promise.all(many(600, () => open()));
-  const answered: string[] = [];
-  app!.get(RequestGate).observers.push(({ url }) => answered.push(url!));
+  const served: string[] = [];
+  app!.get(RequestGate).observers.push(({ url }) => served.push(url!));
   // The kernel has all of them before the service reads the first.
   for (const socket of noisy) socket.write('GET /health/ready HTTP/1.1\r\nHost: a\r\n\r\n');
   quiet.write('GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n');
-  await until(() => answered.length === 601);
-  expect(answered.indexOf('/health/live')).toBeLessThan(200);
+  await until(() => served.length === 601);
+  expect(served.indexOf('/health/live')).toBeLessThan(200);
 });
 
 test('rejects a flood beyond the queue and serves other clients', async () => {

@@ -35,7 +35,7 @@ async function open(app: NestExpressApplication): Promise<Socket> {
 /** The statuses of the responses on one connection until the server closes it. */
 async function responsesTo(
   bytes: string,
-  { hangsUp = false, app = theApp() } = {},
+  { closes = false, app = theApp() } = {},
 ): Promise<(number | 'not closed')[]> {
   const socket = await open(app);
   let text = '';
@@ -45,7 +45,7 @@ async function responsesTo(
     closed = true;
     socket.end();
   });
-  if (hangsUp) socket.end(bytes);
+  if (closes) socket.end(bytes);
   else socket.write(bytes);
   socket.setTimeout(3000, () => socket.destroy());
   await once(socket, 'close');
@@ -73,11 +73,11 @@ describe.each(['/profile', '/health/live', '/wharf/latest?game_id=1&channel_name
     });
 
     test('followed by the end of the stream', async () => {
-      expect(await responsesTo(requests, { hangsUp: true })).toEqual(ahead);
+      expect(await responsesTo(requests, { closes: true })).toEqual(ahead);
     });
 
     test('followed by half a request', async () => {
-      expect(await responsesTo(`${requests}GET /pro`, { hangsUp: true })).toEqual([...ahead, 400]);
+      expect(await responsesTo(`${requests}GET /pro`, { closes: true })).toEqual([...ahead, 400]);
     });
   },
 );

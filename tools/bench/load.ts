@@ -78,7 +78,7 @@ async function run({ port, file, connections, seconds, from, leadIn = 0 }: Order
         sent = performance.now();
         socket.write(request);
       };
-      const answered = () => {
+      const onResponse = () => {
         if (running) latencies[responses++ % latencies.length] = performance.now() - sent;
         ask();
       };
@@ -88,7 +88,7 @@ async function run({ port, file, connections, seconds, from, leadIn = 0 }: Order
           missing -= size;
           if (missing === 0) {
             missing = -1;
-            answered();
+            onResponse();
           }
           return true;
         }
@@ -105,7 +105,7 @@ async function run({ port, file, connections, seconds, from, leadIn = 0 }: Order
         missing = end + 4 + Number(LENGTH.exec(text)?.[1] ?? 0) - chunk.length;
         if (missing === 0) {
           missing = -1;
-          answered();
+          onResponse();
         }
         return true;
       };

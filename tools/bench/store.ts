@@ -165,7 +165,7 @@ async function importDemo(
   try {
     if (await isFilled(client)) return JSON.parse(readFileSync(note, 'utf8')) as Store['import'];
     let records = 0;
-    let told = Date.now();
+    let logged = Date.now();
     const counted = function* () {
       for (const record of demoRecords({ ...size, seed: SEED })) {
         records++;
@@ -180,8 +180,8 @@ async function importDemo(
     await importRecords(() => connectTo({ DATABASE_URL: url }), createReadStream(file, CHUNKS), {
       pepper: Buffer.from(pepper),
       progress(progress) {
-        if (Date.now() - told < 5000) return;
-        told = Date.now();
+        if (Date.now() - logged < 5000) return;
+        logged = Date.now();
         say(`  ${Object.values(progress).join(' ')}`);
       },
     });

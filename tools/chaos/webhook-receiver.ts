@@ -21,7 +21,7 @@ export class WebhookReceiver {
   total = 0;
   failures = 0;
   private readonly heard = new Set<string>();
-  private readonly answered = new Map<string, number>();
+  private readonly accepted = new Map<string, number>();
   private readonly wrong: string[] = [];
 
   private constructor(private readonly server: Server) {}
@@ -45,9 +45,9 @@ export class WebhookReceiver {
   /** Compares the accepted messages with the actual events. */
   compare(events: StoredEvent[]): { lost: number; wrong: string[] } {
     const happened = new Set(events.map(({ event, data }) => `${event} ${JSON.stringify(JSON.parse(data))}`));
-    const invented = [...this.answered.keys()].filter((told) => !happened.has(told));
+    const invented = [...this.accepted.keys()].filter((event) => !happened.has(event));
     return {
-      lost: [...happened].filter((event) => !this.answered.has(event)).length,
+      lost: [...happened].filter((event) => !this.accepted.has(event)).length,
       wrong: [...this.wrong, ...invented],
     };
   }
@@ -83,8 +83,8 @@ export class WebhookReceiver {
     const event = type.replace('purchase.', '');
     const { id, amount, reference, status } = data;
     if (status !== { completed: 'complete', refunded: 'refunded' }[event]) this.wrong.push(body);
-    const told = `${event} ${JSON.stringify({ id, amount, reference })}`;
-    this.answered.set(told, (this.answered.get(told) ?? 0) + 1);
+    const key = `${event} ${JSON.stringify({ id, amount, reference })}`;
+    this.accepted.set(key, (this.accepted.get(key) ?? 0) + 1);
   }
 
   private isGenuine({ headers }: IncomingMessage, body: string): boolean {

@@ -55,9 +55,9 @@ export class Campaign {
   }
 
   async run(): Promise<void> {
-    const told = setInterval(() => say(`  ${this.rate}, ${this.findings} findings`), 10_000).unref();
+    const progress = setInterval(() => say(`  ${this.rate}, ${this.findings} findings`), 10_000).unref();
     await Promise.all(this.lanes.map((kind, lane) => this.lane(kind, lane)));
-    clearInterval(told);
+    clearInterval(progress);
   }
 
   private get isOver(): boolean {

@@ -47,17 +47,17 @@ async function fuzz(server: Server, target: Target): Promise<boolean> {
   await campaign.run();
   good &&= campaign.findings === 0;
   const { log } = server;
-  const { turnedAway, coverage } = target;
-  const errors = log.errors(turnedAway);
+  const { retried, coverage } = target;
+  const errors = log.errors(retried);
   if (errors.length > 0) problem(`log: ${errors.length} errors, such as\n${errors.slice(0, 30).join('\n')}`);
   if (log.leaks.length > 0) problem(`secret: ${log.leaks.length} log lines, such as ${log.leaks[0]}`);
-  if (turnedAway.size > target.sent / 100)
-    problem(`status: ${turnedAway.size} responses were 503, more than one in a hundred`);
+  if (retried.size > target.sent / 100)
+    problem(`status: ${retried.size} responses were 503, more than one in a hundred`);
   await checkInvariants(server.sql).catch((error: Error) => problem(error.message));
   if (values.kind === undefined && coverage.unreached.length > 0)
     problem(`coverage: no request succeeded with ${coverage.unreached.join(', ')}`);
   console.log(
-    `${coverage.table}\n\n${campaign.rate}, ${log.lines} log lines, ${turnedAway.size} retried after a 503, ` +
+    `${coverage.table}\n\n${campaign.rate}, ${log.lines} log lines, ${retried.size} retried after a 503, ` +
       `seed ${seed}: ${good ? 'nothing found' : 'SEE ABOVE'}`,
   );
   return good;

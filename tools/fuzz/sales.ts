@@ -118,18 +118,18 @@ class Checkout {
     if (!isDeepStrictEqual(before, after))
       throw new Finding('model', 'games have other earnings', JSON.stringify([[...before], [...after]]));
     await this.ask('GET /operator/metrics', '/operator/metrics', undefined, 200);
-    for (const sold of this.sold) await this.wasTold(sold);
+    for (const sold of this.sold) await this.checkWebhook(sold);
   }
 
-  private async wasTold(sold: Sold): Promise<void> {
+  private async checkWebhook(sold: Sold): Promise<void> {
     const { webhook } = this.target;
     if (!webhook) return;
     const { id, games, currency, amount, fields, response, refunded } = sold;
-    const told = await webhook.messagesOf(id, refunded ? 2 : 1);
+    const messages = await webhook.messagesOf(id, refunded ? 2 : 1);
     const { created_at } = (response as { purchase: JsonObject }).purchase;
     const reference = fields.reference ?? null;
     const data = { id, game_ids: games, amount, currency, source: 'store', created_at, reference };
-    const problem = problemIn(told, data as JsonObject, refunded, this.gone.has(sold));
+    const problem = problemIn(messages, data as JsonObject, refunded, this.gone.has(sold));
     if (problem)
       throw new Finding('model', 'a webhook got another message', `${problem}; ${JSON.stringify(data)}`);
   }
@@ -291,10 +291,10 @@ class Checkout {
   ): Promise<Received> {
     const headers: Message['headers'] = [['Authorization', operatorAuthorization]];
     const message = fields ? formMessage(path, fields, headers) : { method: 'GET', path, headers };
-    const answered = await this.target.send(message, { operation: this.target.operation(name) });
-    if (![status].flat().includes(answered.response.status))
-      throw new Finding('model', `${name} does not return ${String(status)}`, excerpt(answered.response));
-    return answered;
+    const received = await this.target.send(message, { operation: this.target.operation(name) });
+    if (![status].flat().includes(received.response.status))
+      throw new Finding('model', `${name} does not return ${String(status)}`, excerpt(received.response));
+    return received;
   }
 
   private equal(what: string, found: unknown, expected: unknown): void {

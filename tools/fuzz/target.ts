@@ -24,7 +24,7 @@ export class Target {
   readonly tenant = new Tenant(0);
   readonly jwts = new Map<string, string>();
   /** The IDs of requests that got a 503 and were retried. */
-  readonly turnedAway = new Set<string>();
+  readonly retried = new Set<string>();
 
   private constructor(
     /** One per replica. */
@@ -92,7 +92,7 @@ export class Target {
     for (let attempt = 1; ; attempt++) {
       const response = await client.exchange(bytesOf(message), message.method === 'HEAD');
       if (response.status !== 503 || attempt === ATTEMPTS) return response;
-      this.turnedAway.add(headerOf(response, 'x-request-id')!);
+      this.retried.add(headerOf(response, 'x-request-id')!);
       await sleep(attempt * 200);
     }
   }

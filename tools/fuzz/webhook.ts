@@ -22,7 +22,7 @@ const MAX_KEPT = 10_000;
 
 /** Receives all sales, and keeps their messages until they are read. */
 export class Webhook {
-  private readonly told = new Map<number, ReceivedMessage[]>();
+  private readonly received = new Map<number, ReceivedMessage[]>();
   private readonly secret = randomBytes(32);
   private readonly server = createServer((req, res) => {
     const chunks: Buffer[] = [];
@@ -46,12 +46,12 @@ export class Webhook {
 
   /** The messages of a purchase, as soon as there are this many events. */
   async messagesOf(purchase: number, events: number): Promise<ReceivedMessage[]> {
-    const messages = () => this.told.get(purchase) ?? [];
+    const messages = () => this.received.get(purchase) ?? [];
     await until(() => new Set(messages().map(({ id }) => id)).size >= events, PATIENCE).catch(
       () => undefined,
     );
     const heard = messages();
-    this.told.delete(purchase);
+    this.received.delete(purchase);
     return heard;
   }
 
@@ -67,8 +67,8 @@ export class Webhook {
     const { type, data } = JSON.parse(body) as { type: string; data: JsonObject };
     const message = { id, type, data, genuine: headers['webhook-signature'] === signature };
     const purchase = Number(data.id);
-    this.told.set(purchase, [...(this.told.get(purchase) ?? []), message]);
-    if (this.told.size > MAX_KEPT) this.told.delete(this.told.keys().next().value!);
+    this.received.set(purchase, [...(this.received.get(purchase) ?? []), message]);
+    if (this.received.size > MAX_KEPT) this.received.delete(this.received.keys().next().value!);
   }
 }
 
@@ -77,7 +77,7 @@ export class Webhook {
  * data.
  */
 export function problemIn(
-  told: ReceivedMessage[],
+  received: ReceivedMessage[],
   data: JsonObject,
   refunded: boolean,
   erased: boolean,
@@ -87,10 +87,10 @@ export function problemIn(
     ...(refunded && { 'purchase.refunded': 'refunded' }),
   };
   for (const type of Object.keys(statuses)) {
-    const ids = new Set(told.filter((message) => message.type === type).map(({ id }) => id));
+    const ids = new Set(received.filter((message) => message.type === type).map(({ id }) => id));
     if (ids.size !== 1) return `${type} was sent as ${ids.size} events`;
   }
-  for (const message of told) {
+  for (const message of received) {
     if (!message.genuine) return 'a message has an invalid signature';
     const { status, reference, ...rest } = message.data;
     const { reference: own, ...expected } = data;

@@ -46,15 +46,15 @@ export const poolExhausted: Scenario = {
     const freed = performance.now();
     await until(async () => (await read(service)) === 200, 10_000);
     const back = performance.now() - freed;
-    const [seen, told] = [tally ?? (await fast), written ?? (await waited)];
+    const [readerTally, writerTally] = [tally ?? (await fast), written ?? (await waited)];
     const after = await Promise.all(Array.from({ length: 20 }, () => read(service)));
-    const slowest = seen.within(1);
+    const slowest = readerTally.within(1);
     return {
-      happened: `readers: ${seen}, within ${slowest.toFixed(0)} ms; writers: ${told}; served again after ${back.toFixed(0)} ms`,
+      happened: `readers: ${readerTally}, within ${slowest.toFixed(0)} ms; writers: ${writerTally}; served again after ${back.toFixed(0)} ms`,
       broken: violated(
         [slowest > 1000, `readers got a response within ${slowest.toFixed(0)} ms`],
-        [seen.other(200, 503) > 0, `readers: ${seen}`],
-        [told.other(503) > 0, `writers: ${told}`],
+        [readerTally.other(200, 503) > 0, `readers: ${readerTally}`],
+        [writerTally.other(503) > 0, `writers: ${writerTally}`],
         [back > 1000, `served again after ${back.toFixed(0)} ms`],
         [after.some((status) => status !== 200), `afterwards ${after.join(' ')}`],
       ),

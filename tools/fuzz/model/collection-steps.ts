@@ -9,13 +9,13 @@ export async function create(play: Play, { user, place, game, blurb, ...step }: 
   const game_id = game === undefined ? undefined : play.tenant.base + game;
   const { title, description, layout } = step;
   const fields = { title, private: step.private, description, layout, game_id, blurb };
-  const answered = await play.call({ user, operation, fields, place });
+  const received = await play.call({ user, operation, fields, place });
   const owner = play.tenant.user(user);
   if (game_id !== undefined && !play.model.canViewGame(game_id, owner)) {
-    play.rejected(operation, answered, [404, 'invalid game']);
+    play.rejected(operation, received, [404, 'invalid game']);
     return;
   }
-  const given = play.given(operation, answered, 'collection', fields);
+  const given = play.given(operation, received, 'collection', fields);
   const note = game_id === undefined || blurb === undefined ? null : play.stored(blurb);
   const collection: Collection = {
     id: given.id as number,
@@ -34,8 +34,8 @@ export async function create(play: Play, { user, place, game, blurb, ...step }: 
   if (game_id !== undefined)
     collection.entries.push({ game: game_id, blurb: note, user_id: owner, created_at: [...play.moment] });
   if (play.model.collections.has(collection.id))
-    play.fail(operation, 'returns an ID twice', answered, collection.id);
-  play.compare(operation, answered, given, collection);
+    play.fail(operation, 'returns an ID twice', received, collection.id);
+  play.compare(operation, received, given, collection);
   play.model.put(collection);
 }
 
@@ -46,8 +46,8 @@ export async function update(play: Play, step: Of<'update'>): Promise<void> {
   const fields = { title, private: step.private, description, layout, on_profile };
   const about = await play.about(UPDATE, step, fields);
   if (!about) return;
-  const { answered, collection, me } = about;
-  const given = play.given(UPDATE, answered, 'collection', fields);
+  const { received, collection, me } = about;
+  const given = play.given(UPDATE, received, 'collection', fields);
   const before = stateOf(collection);
   if (title !== undefined) collection.title = title.trim();
   if (step.private !== undefined) collection.private = step.private;
@@ -57,7 +57,7 @@ export async function update(play: Play, step: Of<'update'>): Promise<void> {
   // The sanitized HTML is taken from the response, and the rest is compared below.
   const after = { ...stateOf(collection), description: given.description };
   if (!isDeepStrictEqual(before, after)) play.model.touch(collection, [...play.moment]);
-  play.compare(UPDATE, answered, given, collection);
+  play.compare(UPDATE, received, given, collection);
 }
 
 const stateOf = ({ title, private: hidden, description, layout }: Collection) => ({
@@ -79,15 +79,15 @@ export async function resubmit(play: Play, step: Of<'resubmit'>): Promise<void> 
   const fields = { description: stored.description };
   const about = await play.about(UPDATE, { ...step, user: stored.user_id - play.tenant.base }, fields);
   if (!about) return;
-  const { answered, collection } = about;
-  play.compare(UPDATE, answered, play.given(UPDATE, answered, 'collection', fields), collection);
+  const { received, collection } = about;
+  play.compare(UPDATE, received, play.given(UPDATE, received, 'collection', fields), collection);
 }
 
 export async function deleteCollection(play: Play, step: Of<'delete'>): Promise<void> {
   const operation = 'POST /collections/{collection_id}/delete';
   const about = await play.about(operation, step);
   if (!about) return;
-  play.expect(operation, about.answered, 200, { success: true });
+  play.expect(operation, about.received, 200, { success: true });
   play.model.collections.delete(about.collection.id);
 }
 
@@ -95,16 +95,16 @@ export async function read(play: Play, step: { user: number; collection: number 
   const operation = 'GET /collections/{collection_id}';
   const about = await play.about(operation, step);
   if (!about) return;
-  const { answered, collection } = about;
-  play.compare(operation, answered, play.given(operation, answered, 'collection', step), collection);
+  const { received, collection } = about;
+  play.compare(operation, received, play.given(operation, received, 'collection', step), collection);
 }
 
 export async function list(play: Play, { user, game }: { user: number; game?: number }): Promise<void> {
   const operation = 'GET /profile/collections';
   const game_id = game === undefined ? undefined : play.tenant.base + game;
-  const answered = await play.call({ user, operation, fields: { game_id } });
+  const received = await play.call({ user, operation, fields: { game_id } });
   const expected = play.model.editableBy(play.tenant.user(user));
-  const { collections } = answered.json as { collections: JsonObject[] };
+  const { collections } = received.json as { collections: JsonObject[] };
   if (
     !isDeepStrictEqual(
       collections.map(({ id }) => id),
@@ -114,13 +114,13 @@ export async function list(play: Play, { user, game }: { user: number; game?: nu
     play.fail(
       operation,
       'lists others, or in another order',
-      answered,
+      received,
       expected.map(({ id }) => id),
     );
   expected.forEach((collection, i) =>
     play.compare(
       operation,
-      answered,
+      received,
       collections[i]!,
       collection,
       game_id === undefined ? {} : { has_game: collection.entries.some((entry) => entry.game === game_id) },

@@ -12,9 +12,9 @@ export async function addGame(play: Play, step: Of<'add'>): Promise<void> {
   const game_id = play.tenant.base + step.game;
   const about = await play.about(operation, step, { game_id, blurb });
   if (!about) return;
-  const { answered, collection, me } = about;
+  const { received, collection, me } = about;
   if (!play.model.canViewGame(game_id, me)) {
-    play.rejected(operation, answered, [404, 'invalid game']);
+    play.rejected(operation, received, [404, 'invalid game']);
     return;
   }
   let entry = collection.entries.find((one) => one.game === game_id);
@@ -24,8 +24,8 @@ export async function addGame(play: Play, step: Of<'add'>): Promise<void> {
     collection.entries.push(entry);
     play.model.touch(collection, [...play.moment]);
   }
-  const given = play.given(operation, answered, 'collection_game', game_id);
-  play.compareEntry(operation, answered, given, collection, entry);
+  const given = play.given(operation, received, 'collection_game', game_id);
+  play.compareEntry(operation, received, given, collection, entry);
 }
 
 export async function removeGame(play: Play, step: Of<'remove'>): Promise<void> {
@@ -33,13 +33,13 @@ export async function removeGame(play: Play, step: Of<'remove'>): Promise<void> 
   const game_id = play.tenant.base + step.game;
   const about = await play.about(operation, step, { game_id });
   if (!about) return;
-  const { answered, collection } = about;
+  const { received, collection } = about;
   const at = collection.entries.findIndex((entry) => entry.game === game_id);
   if (at >= 0) {
     collection.entries.splice(at, 1);
     play.model.touch(collection, [...play.moment]);
   }
-  play.expect(operation, answered, 200, { success: true, removed: at >= 0 });
+  play.expect(operation, received, 200, { success: true, removed: at >= 0 });
 }
 
 export async function note(play: Play, step: Of<'note'>): Promise<void> {
@@ -49,18 +49,18 @@ export async function note(play: Play, step: Of<'note'>): Promise<void> {
   await seeBlurbs(play, play.idOf(step.collection));
   const about = await play.about(operation, step, { blurb }, { game_id: String(game_id) });
   if (!about) return;
-  const { answered, collection, me } = about;
+  const { received, collection, me } = about;
   const entry = collection.entries.find((one) => one.game === game_id);
   if (!entry || !play.model.canViewGame(game_id, me)) {
-    play.rejected(operation, answered, [404, 'game is not in the collection']);
+    play.rejected(operation, received, [404, 'game is not in the collection']);
     return;
   }
-  const given = play.given(operation, answered, 'collection_game', blurb);
+  const given = play.given(operation, received, 'collection_game', blurb);
   if (blurb !== undefined) {
     if (given.blurb !== entry.blurb) play.model.touch(collection, [...play.moment]);
     entry.blurb = play.stored(blurb);
   }
-  play.compareEntry(operation, answered, given, collection, entry);
+  play.compareEntry(operation, received, given, collection, entry);
 }
 
 /** Reads sanitized HTML that no response has contained yet. */
@@ -78,8 +78,8 @@ export async function order(play: Play, step: Of<'order'>): Promise<void> {
   const gone = step.removed?.map((n) => play.tenant.base + n);
   const about = await play.about(operation, step, { game_ids: games, remove_game_ids: gone });
   if (!about) return;
-  const { answered, collection } = about;
-  play.expect(operation, answered, 200, { success: true });
+  const { received, collection } = about;
+  play.expect(operation, received, 200, { success: true });
   const left = collection.entries.filter(({ game }) => !gone?.includes(game));
   const first = games.flatMap((game) => left.filter((entry) => entry.game === game));
   const ordered = [...first, ...left.filter((entry) => !first.includes(entry))];
@@ -96,16 +96,16 @@ export async function entries(
   const { page, per_page } = step;
   const about = await play.about(operation, step, { page, per_page });
   if (!about) return;
-  const { answered, collection, me } = about;
-  const { collection_games, ...rest } = answered.json as { collection_games: JsonObject[] };
+  const { received, collection, me } = about;
+  const { collection_games, ...rest } = received.json as { collection_games: JsonObject[] };
   const [at, size] = [page ?? 1, per_page ?? 100];
   const shown = collection.entries
     .filter(({ game }) => play.model.canViewGame(game, me))
     .slice((at - 1) * size, at * size);
   if (!isDeepStrictEqual(rest, { page: at, per_page: size }) || collection_games.length !== shown.length)
-    play.fail(operation, 'has another page', answered, shown);
+    play.fail(operation, 'has another page', received, shown);
   shown.forEach((entry, i) =>
-    play.compareEntry(operation, answered, collection_games[i]!, collection, entry),
+    play.compareEntry(operation, received, collection_games[i]!, collection, entry),
   );
 }
 

@@ -32,7 +32,7 @@ interface Call {
 
 /** The result of a request about a collection that its user may access. */
 interface About {
-  answered: Received;
+  received: Received;
   collection: Collection;
   me: number;
 }
@@ -85,23 +85,23 @@ export class Play {
     const message = messageOf(ask, this.tenant.key(user));
     const about = { operation: this.target.operation(operation) };
     const before = Date.now();
-    const answered = await this.target.send(message, about, replica);
+    const received = await this.target.send(message, about, replica);
     this.moment = [Math.floor(before / 1000), Math.floor(Date.now() / 1000)];
-    checkDescribed(about.operation, answered.response, false);
+    checkDescribed(about.operation, received.response, false);
     if (ask.headers.length > 0) {
       const again = await this.target.send(message, about, replica + 1);
       if (
-        again.response.body !== answered.response.body ||
-        again.response.status !== answered.response.status
+        again.response.body !== received.response.body ||
+        again.response.status !== received.response.status
       )
         this.fail(
           operation,
           'returns something else when it is repeated with its Idempotency-Key',
           again,
-          answered.json,
+          received.json,
         );
     }
-    return answered;
+    return received;
   }
 
   /** Reads or changes a collection; returns undefined if it was rejected as expected. */
@@ -113,21 +113,21 @@ export class Play {
   ): Promise<About | undefined> {
     const id = this.idOf(index);
     const path = { collection_id: String(id), ...more };
-    const answered = await this.call({ user, operation, path, fields, place });
+    const received = await this.call({ user, operation, path, fields, place });
     const collection = this.model.collections.get(id);
     const me = this.tenant.user(user);
     const rejection = operation.startsWith('GET')
       ? this.model.hides(collection, me)
       : this.model.rejection(collection, me);
-    return this.rejected(operation, answered, rejection)
+    return this.rejected(operation, received, rejection)
       ? undefined
-      : { answered, collection: collection!, me };
+      : { received, collection: collection!, me };
   }
 
   /** The member of a successful response with this name. */
-  given(operation: string, answered: Received, name: string, sent: unknown): JsonObject {
-    if (answered.response.status !== 200) this.fail(operation, 'is rejected', answered, sent);
-    return (answered.json as Record<string, JsonObject>)[name]!;
+  given(operation: string, received: Received, name: string, sent: unknown): JsonObject {
+    if (received.response.status !== 200) this.fail(operation, 'is rejected', received, sent);
+    return (received.json as Record<string, JsonObject>)[name]!;
   }
 
   /** Like a load balancer between two requests of one browser. */
@@ -140,55 +140,55 @@ export class Play {
     throw new Finding('model', `${operation} ${what}`, `${excerpt(response)}\nexpected: ${shown}`);
   }
 
-  expect(operation: string, answered: Received, status: number, body: unknown): void {
+  expect(operation: string, received: Received, status: number, body: unknown): void {
     if (
-      answered.response.status !== status ||
-      !isDeepStrictEqual(answered.json, JSON.parse(JSON.stringify(body)))
+      received.response.status !== status ||
+      !isDeepStrictEqual(received.json, JSON.parse(JSON.stringify(body)))
     )
-      this.fail(operation, `differs from the model`, answered, { status, body });
+      this.fail(operation, `differs from the model`, received, { status, body });
   }
 
   /** Whether it was rejected as expected. */
-  rejected(operation: string, answered: Received, rejection: OAuthError | undefined): boolean {
+  rejected(operation: string, received: Received, rejection: OAuthError | undefined): boolean {
     if (!rejection) return false;
-    this.expect(operation, answered, rejection[0], { errors: [rejection[1]] });
+    this.expect(operation, received, rejection[0], { errors: [rejection[1]] });
     return true;
   }
 
-  private time(operation: string, answered: Received, given: unknown, moment: Moment): void {
+  private time(operation: string, received: Received, given: unknown, moment: Moment): void {
     const at = second(String(given));
     if (!(at >= moment[0] - 1 && at <= moment[1] + 1))
-      this.fail(operation, 'has another time', answered, moment);
+      this.fail(operation, 'has another time', received, moment);
     moment[0] = moment[1] = at;
   }
 
   private html(
     operation: string,
-    answered: Received,
+    received: Received,
     given: Json | undefined,
     expected: Html,
   ): string | null {
     const html = given as string | null;
     const why = html === null ? undefined : unsafeMarkup(html);
-    if (why) this.fail(operation, 'returns unsafe HTML', answered, why);
+    if (why) this.fail(operation, 'returns unsafe HTML', received, why);
     if (expected !== UNSEEN && html !== expected)
-      this.fail(operation, 'returns other HTML', answered, expected);
+      this.fail(operation, 'returns other HTML', received, expected);
     return html;
   }
 
   compare(
     operation: string,
-    answered: Received,
+    received: Received,
     given: JsonObject,
     collection: Collection,
     more: JsonObject = {},
   ): void {
-    this.time(operation, answered, given.created_at, collection.created_at);
-    this.time(operation, answered, given.updated_at, collection.updated_at);
-    collection.description = this.html(operation, answered, given.description, collection.description);
+    this.time(operation, received, given.created_at, collection.created_at);
+    this.time(operation, received, given.updated_at, collection.updated_at);
+    collection.description = this.html(operation, received, given.description, collection.description);
     collection.layout ??= given.layout as 'grid' | 'list';
     if (!String(given.url).startsWith(`https://gamewharf.example/c/${collection.id}/`))
-      this.fail(operation, 'has another URL', answered, collection.id);
+      this.fail(operation, 'has another URL', received, collection.id);
     const expected = {
       id: collection.id,
       title: collection.title,
@@ -203,18 +203,18 @@ export class Play {
       ...more,
     };
     if (!isDeepStrictEqual(given, expected))
-      this.fail(operation, 'has another collection', answered, expected);
+      this.fail(operation, 'has another collection', received, expected);
   }
 
   compareEntry(
     operation: string,
-    answered: Received,
+    received: Received,
     given: JsonObject,
     collection: Collection,
     entry: Entry,
   ): void {
-    this.time(operation, answered, given.created_at, entry.created_at);
-    entry.blurb = this.html(operation, answered, given.blurb, entry.blurb);
+    this.time(operation, received, given.created_at, entry.created_at);
+    entry.blurb = this.html(operation, received, given.blurb, entry.blurb);
     const expected = {
       collection_id: collection.id,
       game_id: entry.game,
@@ -224,7 +224,7 @@ export class Play {
       created_at: given.created_at,
       game: embeddedGame(this.tenant.game(entry.game)!, this.tenant),
     };
-    if (!isDeepStrictEqual(given, expected)) this.fail(operation, 'has another entry', answered, expected);
+    if (!isDeepStrictEqual(given, expected)) this.fail(operation, 'has another entry', received, expected);
   }
 
   idOf(index: number): number {
