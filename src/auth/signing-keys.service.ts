@@ -222,19 +222,12 @@ export class SigningKeysService implements OnModuleDestroy {
   }
 
   private rows(): Promise<Row[]> {
-    return this.signingKeys
-      .createQueryBuilder('k')
-      .select([
-        ...(['kid', 'public_key', 'private_key', 'token_lifetime'] as const).map(
-          (column) => `k.${column} AS ${column}`,
-        ),
-        'extract(epoch FROM k.signs_from)::float8 AS signs_from',
-        `${VERIFIES_UNTIL} AS verifies_until`,
-        `coalesce(${VERIFIES_UNTIL} <= extract(epoch FROM now()), false) AS expired`,
-      ])
-      .orderBy('k.signs_from')
-      .addOrderBy('k.kid')
-      .getRawMany();
+    return this.signingKeys.query(
+      `SELECT kid, public_key, private_key, token_lifetime, extract(epoch FROM signs_from)::float8 AS signs_from,
+         ${VERIFIES_UNTIL} AS verifies_until,
+         coalesce(${VERIFIES_UNTIL} <= extract(epoch FROM now()), false) AS expired
+       FROM signing_keys k ORDER BY k.signs_from, kid`,
+    );
   }
 
   private remember(keys: Key[]): void {

@@ -121,19 +121,16 @@ export function headerLine(name: string, value: string | number): string {
 }
 
 /** A header of every response, formatted once. */
-export class FixedHeader {
-  readonly name: string;
-  readonly line: string;
-
-  constructor(name: string, value: string) {
-    validateHeaderName(name);
-    this.name = name.toLowerCase();
-    this.line = headerLine(name, value);
-  }
+export interface FixedHeader {
+  name: string;
+  line: string;
 }
 
 export const fixedHeaders = (headers: Readonly<Record<string, string>>): FixedHeader[] =>
-  Object.entries(headers).map(([name, value]) => new FixedHeader(name, value));
+  Object.entries(headers).map(([name, value]) => {
+    validateHeaderName(name);
+    return { name: name.toLowerCase(), line: headerLine(name, value) };
+  });
 
 /** Private in Node: test/platform/outgoing-response.test.ts lists the versions. It writes the headers. */
 interface HeadWriter {

@@ -8,66 +8,41 @@ const EXAMPLES = JSON.parse(
   readFileSync(join(__dirname, 'assets', 'example-responses.json'), 'utf8'),
 ) as Record<string, unknown>;
 
-const COMMON_ERRORS: Record<string, { description: string; texts: string[] }> = {
-  400: {
-    description:
-      'A parameter is missing, malformed, out of range or sent twice, or the request has more than one `Authorization` header. The response lists every problem.',
-    texts: ['game_id must be an integer'],
-  },
-  401: {
-    description:
-      'The credential is missing (`authentication required`), unknown or revoked (`invalid key`), not a token of this service ' +
+type ErrorTexts = [description: string, text: string];
+
+const COMMON_ERRORS: Record<string, ErrorTexts> = {
+  400: [
+    'A parameter is missing, malformed, out of range or sent twice, or the request has more than one `Authorization` header. The response lists every problem.',
+    'game_id must be an integer',
+  ],
+  401: [
+    'The credential is missing (`authentication required`), unknown or revoked (`invalid key`), not a token of this service ' +
       '(`invalid token`), or expired (`token expired`).',
-    texts: ['authentication required'],
-  },
-  403: {
-    description: 'The credential is valid but lacks the scope.',
-    texts: ['api key does not permit `SCOPE`'],
-  },
-  413: {
-    description: 'The body is too large, or has too many parameters.',
-    texts: ['too many parameters'],
-  },
-  415: {
-    description: 'The media type, charset or encoding of the body is not supported.',
-    texts: ['unsupported media type'],
-  },
-  429: {
-    description: 'Too many requests. Try again after `Retry-After` seconds.',
-    texts: ['rate limit exceeded'],
-  },
-  500: {
-    description: 'An internal error. The log has the request ID.',
-    texts: ['internal server error'],
-  },
-  503: {
-    description:
-      'The service is overloaded, stopping, or without its database. Try again after `Retry-After` seconds.',
-    texts: ['service unavailable'],
-  },
+    'authentication required',
+  ],
+  403: ['The credential is valid but lacks the scope.', 'api key does not permit `SCOPE`'],
+  413: ['The body is too large, or has too many parameters.', 'too many parameters'],
+  415: ['The media type, charset or encoding of the body is not supported.', 'unsupported media type'],
+  429: ['Too many requests. Try again after `Retry-After` seconds.', 'rate limit exceeded'],
+  500: ['An internal error. The log has the request ID.', 'internal server error'],
+  503: [
+    'The service is overloaded, stopping, or without its database. Try again after `Retry-After` seconds.',
+    'service unavailable',
+  ],
 };
 
 // Replaces the above on routes for operator tokens.
 const OPERATOR_ERRORS: typeof COMMON_ERRORS = {
-  401: {
-    description: 'The token is missing (`authentication required`), or unknown or revoked (`invalid token`).',
-    texts: ['authentication required'],
-  },
-  403: {
-    description: 'The token is valid but lacks the permission.',
-    texts: ['operator token does not permit `SCOPE`'],
-  },
-  404: {
-    description: 'The object does not exist, or the store has no operator tokens.',
-    texts: ['invalid api endpoint'],
-  },
+  401: [
+    'The token is missing (`authentication required`), or unknown or revoked (`invalid token`).',
+    'authentication required',
+  ],
+  403: ['The token is valid but lacks the permission.', 'operator token does not permit `SCOPE`'],
+  404: ['The object does not exist, or the store has no operator tokens.', 'invalid api endpoint'],
 };
 
 const ERRORS_WITHOUT_PARAMETERS: typeof COMMON_ERRORS = {
-  400: {
-    description: 'The request has more than one `Authorization` header.',
-    texts: ['Authorization must be given once'],
-  },
+  400: ['The request has more than one `Authorization` header.', 'Authorization must be given once'],
 };
 
 const header = (description: string, schema: Json, required = false) => ({
@@ -145,13 +120,13 @@ export function describeResponses(
     ...(!hasParameters && ERRORS_WITHOUT_PARAMETERS),
   };
   for (const status of statuses) {
-    const { description, texts } = common[status]!;
+    const [description, text] = common[status]!;
     responses[status] ??= {
       description,
       content: {
         'application/json': {
           schema: ERRORS,
-          example: { errors: texts.map((text) => text.replace('SCOPE', scope ?? '')) },
+          example: { errors: [text.replace('SCOPE', scope ?? '')] },
         },
       },
     };
@@ -168,12 +143,8 @@ export function describeResponses(
 }
 
 /** Adds the 403 of a missing scope to the handler's own 403. */
-function alsoForScope(
-  response: Json,
-  scope: string,
-  { description, texts }: (typeof COMMON_ERRORS)[string],
-): void {
-  const lacks = { errors: texts.map((text) => text.replace('SCOPE', scope)) };
+function alsoForScope(response: Json, scope: string, [description, text]: ErrorTexts): void {
+  const lacks = { errors: [text.replace('SCOPE', scope)] };
   if (response.description === description) return;
   response.description = `${description} Or: ${String(response.description)}`;
   const media = (response.content as Record<string, Json>)['application/json']!;
