@@ -15,6 +15,16 @@ const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as Record<
   Versions
 >;
 
+test('npm runs no install script of a package', () => {
+  const { allowScripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { allowScripts: object };
+  const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
+    packages: Record<string, { hasInstallScript?: boolean }>;
+  };
+  const withScripts = Object.keys(packages).filter((path) => packages[path]!.hasInstallScript);
+  const names = new Set(withScripts.map((path) => path.slice(path.lastIndexOf('node_modules/') + 13)));
+  expect(allowScripts).toEqual(Object.fromEntries([...names].map((name) => [name, false])));
+});
+
 test('the bill of materials lists exactly the production packages', () => {
   const text = execFileSync(process.execPath, ['tools/scripts/sbom.mjs'], {
     encoding: 'utf8',

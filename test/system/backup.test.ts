@@ -1,4 +1,15 @@
-import { createReadStream, createWriteStream, existsSync, readFileSync, statSync } from 'node:fs';
+import {
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -313,6 +324,15 @@ describe('the backup and restore commands', () => {
     expect(process.listenerCount('SIGTERM')).toBe(listeners);
   });
 
+  test('replace a link instead of writing to its target', async () => {
+    const [target, link] = [join(folder, 'target'), join(folder, 'link.gz')];
+    writeFileSync(target, 'as before');
+    symlinkSync(target, link);
+    await run('backup', link);
+    expect(readFileSync(target, 'utf8')).toBe('as before');
+    expect(lstatSync(link).isFile()).toBe(true);
+  });
+
   test('warn that a copy contains the webhooks of its store', async () => {
     const mine = join(folder, 'with-webhooks.gz');
     const restored = async () => {
@@ -361,7 +381,9 @@ describe('the backup and restore commands', () => {
     const missing = join(folder, 'missing', 'x');
     await expect(run('restore', missing)).rejects.toThrow(`File ${missing} doesn't exist.`);
     await expect(run('backup', missing)).rejects.toThrow(`${missing} cannot be used (ENOENT).`);
-    await expect(run('backup', folder)).rejects.toThrow(`${folder} cannot be used (`);
-    expect(existsSync(`${folder}.unfinished`)).toBe(false);
+    const taken = join(folder, 'taken');
+    mkdirSync(taken);
+    await expect(run('backup', taken)).rejects.toThrow(`${taken} cannot be used (`);
+    expect(readdirSync(folder).filter((name) => name.startsWith('taken'))).toEqual(['taken']);
   });
 });
