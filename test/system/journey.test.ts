@@ -15,8 +15,6 @@ useStore({ OPERATOR_TOKEN, FILES_DIR, SELLERS_MAY_REFUND: 'true' });
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const CONTENT = Buffer.from('PK a game of some bytes');
-const SALES = '/user/settings/sales';
-const MY_GAMES = '/user/games';
 
 /** Runs the command next to the service. */
 const gamewharf = (...words: string[]): string =>
@@ -61,10 +59,10 @@ inChromium.describe('in Chromium', () => {
     const { purchase } = (await sale.json()) as { purchase: { id: number } };
     const selling = await Window.open(chromium, baseUrl());
     await selling.signIn(seller.username, PASSWORD);
-    await selling.page.goto(SALES);
+    await selling.page.goto('/');
+    await selling.page.getByRole('link', { name: 'Sales', exact: true }).click();
     await selling.page.getByText('$4.99').first().waitFor();
     const findBuyer = async () => {
-      await selling.page.goto(SALES);
       await selling.page.getByRole('searchbox').fill('buyer@');
       await selling.page.getByRole('button', { name: 'Search' }).click();
       await selling.page.getByRole('link', { name: 'buyer@example.com' }).click();
@@ -73,15 +71,16 @@ inChromium.describe('in Chromium', () => {
     expect(await findBuyer()).not.toContain('refunded');
 
     // A refund revokes the buyer's key.
-    await selling.page.goto(`${SALES}/${purchase.id}/refund`);
+    await selling.page.getByRole('link', { name: `Sale ${purchase.id}` }).click();
+    await selling.page.getByRole('link', { name: 'Refund' }).click();
     await selling.page.getByRole('button', { name: 'Refund' }).click();
     await selling.page.getByRole('status').getByText('is refunded').waitFor();
     expect(await findBuyer()).toContain('refunded');
     expect(await sql('SELECT id FROM download_keys WHERE revoked_at IS NULL')).toEqual([]);
 
     // The seller creates a key. A player redeems it and downloads the game.
-    await selling.page.getByRole('link', { name: 'Games', exact: true }).click();
-    await selling.page.getByRole('link', { name: 'Download keys of Tin Comet' }).click();
+    await selling.page.getByRole('link', { name: 'Keys', exact: true }).click();
+    await selling.page.getByRole('link', { name: 'Tin Comet', exact: true }).click();
     await selling.page.getByLabel('Number of keys').fill('1');
     await selling.page.getByLabel('Label').fill('Giveaway');
     await selling.page.getByRole('button', { name: 'Create keys' }).click();
@@ -89,7 +88,7 @@ inChromium.describe('in Chromium', () => {
     const playing = await Window.open(chromium, baseUrl());
     const { page } = playing;
     await playing.signIn(player.username, PASSWORD);
-    await page.goto(MY_GAMES);
+    await page.getByRole('link', { name: 'My games' }).click();
     await page.getByText('You don’t own any games yet.').waitFor();
     await page.getByRole('link', { name: 'Redeem a key' }).click();
     await page.getByLabel('Download key').fill(key);

@@ -96,6 +96,7 @@ const sections = (groups: Group[], schemas: Schemas): Html =>
 function endpoint({ method, path, operation }: Route, schemas: Schemas): Html {
   const id = idOf(operation.operationId);
   const parameters = parametersOf(operation);
+  const name = `${method.toUpperCase()} ${path}`;
   return html`<details class="endpoint" id="${id}">
     <summary>
       ${badge(method)} <code>${pathOf(path)}</code>
@@ -108,9 +109,9 @@ function endpoint({ method, path, operation }: Route, schemas: Schemas): Html {
       ${
         parameters.length === 0
           ? html`<p>No parameters.</p>`
-          : table(`Parameters: ${operation.summary}`, 'Parameter', parameters.map(parameterRow))
+          : table(`Parameters: ${name}`, 'Parameter', parameters.map(parameterRow))
       }
-      ${tryForm(id, { method, path, operation }, parameters)} ${responsesOf(operation, schemas)}
+      ${tryForm(id, { method, path, operation }, parameters)} ${responsesOf(name, operation, schemas)}
     </div>
   </details>`;
 }
@@ -213,7 +214,7 @@ const examplesOf = (content?: Content): unknown[] => {
 const code = (label: string, text: string): Html =>
   html`<pre tabindex="0" role="region" aria-label="${label}"><code>${text}</code></pre>`;
 
-function responsesOf({ summary, responses }: Operation, schemas: Schemas): Html {
+function responsesOf(name: string, { responses }: Operation, schemas: Schemas): Html {
   const [good, bad] = [true, false].map((isGood) =>
     Object.entries(responses).filter(([status]) => status < '300' === isGood),
   );
@@ -221,8 +222,8 @@ function responsesOf({ summary, responses }: Operation, schemas: Schemas): Html 
       const rows = fieldRows(content?.['application/json']?.schema ?? {}, schemas);
       return html`<h3>Response ${status}</h3>
         ${description !== 'Success.' && html`<p>${inline(description)}</p>`}
-        ${examplesOf(content).map((example) => code(`Response ${status}: ${summary}`, JSON.stringify(example, null, 2)))}
-        ${rows.length > 0 && table(`Fields of the response: ${summary}`, 'Field', rows)}`;
+        ${examplesOf(content).map((example) => code(`Response ${status}: ${name}`, JSON.stringify(example, null, 2)))}
+        ${rows.length > 0 && table(`Fields of the response: ${name}`, 'Field', rows)}`;
     })}
     <details>
       <summary>Errors: ${bad!.map(([status]) => status).join(', ')}</summary>

@@ -92,7 +92,7 @@ function prepare(form) {
   const choice = element('select', {}, ...Object.keys(LANGUAGES).map((name) => new Option(name, name)));
   const code = element('pre', { tabIndex: 0 });
   code.setAttribute('role', 'region');
-  code.setAttribute('aria-label', 'Code');
+  code.setAttribute('aria-label', `Code: ${form.dataset.method} ${form.dataset.path}`);
   const output = element('output', {});
   const sendButton = element('button', { textContent: 'Send request' });
   const write = () => {
@@ -164,7 +164,7 @@ async function send(form, output) {
     const took = Math.round(performance.now() - started);
     const shown = element('pre', { tabIndex: 0, textContent: pretty(text) });
     shown.setAttribute('role', 'region');
-    shown.setAttribute('aria-label', 'Your response');
+    shown.setAttribute('aria-label', `Your response: ${method} ${form.dataset.path}`);
     output.replaceChildren(element('p', { textContent: `${response.status} in ${took} ms` }), shown);
   } catch {
     output.replaceChildren('No response. Check your connection and try again.');
