@@ -34,7 +34,7 @@ module.exports = {
   transform: { '^.+\\.[cm]?[jt]s$': ['@swc/jest', require('./test/support/swc.json')] },
   resolver: '<rootDir>/test/support/resolver.js',
   transformIgnorePatterns: [`/node_modules/(?!(${esmOnly.join('|')})/)`],
-  setupFiles: ['<rootDir>/test/support/no-colours.js'],
+  setupFiles: ['<rootDir>/test/support/no-colors.js'],
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
   reporters: ['default', '<rootDir>/test/support/closing-line.js'],

@@ -9,7 +9,7 @@ import { type Reader, readText } from '../platform/http/readers';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { COLLECTION_LAYOUTS } from './collection.entity';
 import type { CollectionRow } from './collection.row';
-import { fitsHtmlLimit, isWorthSanitising, MAX_HTML_CHARACTERS, sanitiseHtml } from './html';
+import { fitsHtmlLimit, isWorthSanitizing, MAX_HTML_CHARACTERS, sanitizeHtml } from './html';
 import { HtmlThread } from './html-thread';
 
 export const MAX_TITLE = 60;
@@ -32,10 +32,10 @@ const fitting = (html: string | null) => (fitsHtmlLimit(html) ? html : tooLong()
 const readHtml: Reader<string | null | Deferred<string | null>> = (given) => {
   const text = readText(given);
   if (typeof text !== 'string') return text;
-  if (!isWorthSanitising(text)) return tooLong();
-  if (text.length <= SHORT_HTML) return fitting(sanitiseHtml(text));
+  if (!isWorthSanitizing(text)) return tooLong();
+  if (text.length <= SHORT_HTML) return fitting(sanitizeHtml(text));
   return new Deferred(async (modules) =>
-    fitting(await modules.get(HtmlThread, { strict: false }).sanitise(text)),
+    fitting(await modules.get(HtmlThread, { strict: false }).sanitize(text)),
   );
 };
 

@@ -10,7 +10,7 @@ import { CollectionsService } from './collections.service';
 import { HtmlThread } from './html-thread';
 import { ProfileCollection } from './profile-collection.entity';
 import { ProfileCollectionsService } from './profile-collections.service';
-import { ResanitiseService } from './resanitise.service';
+import { ResanitizeService } from './resanitize.service';
 
 @Module({
   imports: [IdempotencyModule, TypeOrmModule.forFeature([Collection, CollectionGame, ProfileCollection])],
@@ -19,7 +19,7 @@ import { ResanitiseService } from './resanitise.service';
     CollectionsService,
     CollectionGamesService,
     ProfileCollectionsService,
-    ResanitiseService,
+    ResanitizeService,
     { provide: HtmlThread, useFactory: () => new HtmlThread() },
   ],
   exports: [ProfileCollectionsService],

@@ -25,7 +25,7 @@ export class HtmlThread implements OnApplicationShutdown {
 
   constructor(private readonly timeout = TIMEOUT) {}
 
-  sanitise(html: string): Promise<string | null> {
+  sanitize(html: string): Promise<string | null> {
     return this.turns.run(this.turns.anyone, AbortSignal.timeout(this.timeout), () => this.onThread(html));
   }
 

@@ -1,15 +1,15 @@
-import type sanitizeHtml from 'sanitize-html';
+import type sanitize from 'sanitize-html';
 
 // Loaded at the first HTML, because it takes 5 MB.
 // eslint-disable-next-line @typescript-eslint/no-require-imports -- import() would make all callers asynchronous
-const library = () => require('sanitize-html') as typeof sanitizeHtml;
+const library = () => require('sanitize-html') as typeof sanitize;
 
 export const MAX_HTML_CHARACTERS = 20_000;
 // Longer texts are not parsed: the result would be too long.
 const MAX_UNPARSED = 4 * MAX_HTML_CHARACTERS;
 
 /** Whether the text may be short enough after sanitizing. */
-export const isWorthSanitising = (html: string) => html.length <= MAX_UNPARSED;
+export const isWorthSanitizing = (html: string) => html.length <= MAX_UNPARSED;
 
 /** Whether sanitized HTML is short enough, in code points. */
 export const fitsHtmlLimit = (html: string | null) =>
@@ -17,8 +17,8 @@ export const fitsHtmlLimit = (html: string | null) =>
   html.length <= MAX_HTML_CHARACTERS ||
   (html.length <= 2 * MAX_HTML_CHARACTERS && [...html].length <= MAX_HTML_CHARACTERS);
 
-// The allow-list of descriptions and blurbs. After a change run `gamewharf collections resanitise`.
-const ALLOWED: sanitizeHtml.IOptions = {
+// The allow-list of descriptions and blurbs. After a change run `gamewharf collections resanitize`.
+const ALLOWED: sanitize.IOptions = {
   allowedTags: [
     ...['p', 'br', 'hr', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'blockquote', 'pre', 'code'],
     ...['b', 'strong', 'i', 'em', 'u', 's', 'del', 'ins', 'sub', 'sup', 'small', 'mark'],
@@ -66,7 +66,7 @@ class TooDeep extends Error {}
 const PASSES = 5;
 
 /** Removes everything that is not allowed. Returns null if nothing remains. */
-export function sanitiseHtml(html: string): string | null {
+export function sanitizeHtml(html: string): string | null {
   if (!/[<>&]/.test(html)) return html.trim() || null;
   let clean = onePass(html);
   // Repeated until nothing changes, so that sanitizing stored HTML again is a no-op.

@@ -1,4 +1,4 @@
 import { parentPort } from 'node:worker_threads';
-import { sanitiseHtml } from './html';
+import { sanitizeHtml } from './html';
 
-parentPort!.on('message', (html: string) => parentPort!.postMessage(sanitiseHtml(html)));
+parentPort!.on('message', (html: string) => parentPort!.postMessage(sanitizeHtml(html)));

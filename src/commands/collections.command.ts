@@ -3,7 +3,7 @@ import { type CommandRunner, type Commands, idIn } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
 import { printRows, printTable } from './print-table';
 import { CollectionsService } from '../collections/collections.service';
-import { ResanitiseService } from '../collections/resanitise.service';
+import { ResanitizeService } from '../collections/resanitize.service';
 
 export const commands: Commands = { collections: registerCollections };
 
@@ -36,11 +36,11 @@ function registerCollections(collections: Command, run: CommandRunner): void {
       }),
     );
   collections
-    .command('resanitise')
+    .command('resanitize')
     .description('Sanitize stored descriptions and blurbs again with the HTML rules of this version.')
     .action(() =>
       run(async (app, signal) => {
-        const done = await app.get(ResanitiseService).run(signal);
+        const done = await app.get(ResanitizeService).run(signal);
         console.log(
           `${done.checked.toLocaleString('en-US')} texts checked, ${done.changed.toLocaleString('en-US')} changed.`,
         );

@@ -98,8 +98,8 @@ describe('no response_type', () => {
     expect(fragmentOf(location)).toMatchObject({ token_type: 'bearer', scope: 'profile:me' });
     expect((await browser.get(authorizePath(without(tokenRequest(client_id))))).status).toBe(303);
     await browser.get(authorizePath(without(tokenRequest(await application()))));
-    const cancelled = await browser.submit('/user/oauth', {}, 'Cancel');
-    expect(fragmentOf(cancelled.location)).toMatchObject({ error: 'access_denied' });
+    const canceled = await browser.submit('/user/oauth', {}, 'Cancel');
+    expect(fragmentOf(canceled.location)).toMatchObject({ error: 'access_denied' });
   });
 
   test('is an error for any other app', async () => {

@@ -60,7 +60,7 @@ describe('collections show', () => {
   });
 });
 
-describe('collections resanitise', () => {
+describe('collections resanitize', () => {
   test('removes only markup that the list no longer allows', async () => {
     const owner = await make.user();
     const games = await Promise.all([1, 2].map(() => make.game({ owner })));
@@ -78,7 +78,7 @@ describe('collections resanitise', () => {
       await sql(`SELECT xmin::text, blurb FROM collection_games WHERE collection_id = $1`, [clean.id]),
     ];
     const before = await rest();
-    expect(await run('collections', 'resanitise')).toEqual({ printed: '7 texts checked, 3 changed.' });
+    expect(await run('collections', 'resanitize')).toEqual({ printed: '7 texts checked, 3 changed.' });
     expect(await rest()).toEqual(before);
     expect(
       await sql('SELECT id, description FROM collections WHERE id = ANY($1) ORDER BY id', [
@@ -94,7 +94,7 @@ describe('collections resanitise', () => {
         games[1]!.id,
       ]),
     ).toEqual([{ blurb: 'z' }]);
-    expect(await run('collections', 'resanitise')).toEqual({ printed: '6 texts checked, 0 changed.' });
+    expect(await run('collections', 'resanitize')).toEqual({ printed: '6 texts checked, 0 changed.' });
   });
 
   test('handles more than a batch and results that are too long', async () => {
@@ -105,7 +105,7 @@ describe('collections resanitise', () => {
     );
     const link = '<a href="https://x.example">x</a>';
     const { id } = await make.collection({ owner, description: link.repeat(600) });
-    const { printed, failed } = await run('collections', 'resanitise');
+    const { printed, failed } = await run('collections', 'resanitize');
     expect(printed).toMatch(/^1,\d{3} texts checked, 1,200 changed\.$/);
     expect(failed).toBe(
       `These texts are unchanged because they would exceed the maximum length:\n  the description of collection ${id}`,

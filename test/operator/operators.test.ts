@@ -289,7 +289,7 @@ describe('imported records by permission', () => {
   );
 
   test('without users, reject records that let someone sign in', async () => {
-    const token = await made('catalogue', 'import', 'purchases', 'metrics');
+    const token = await made('catalog', 'import', 'purchases', 'metrics');
     expect(await sendImport(records, token)).toEqual(problems);
     // Large enough for its own worker thread.
     const many = Array.from({ length: 400 }, (_, i) => user(1000 + i));

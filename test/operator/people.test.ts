@@ -153,7 +153,7 @@ async function createPerson(name: string, other: Actor): Promise<Person> {
     owner: user,
     admins: [other],
     games: [others],
-    title: text('favourites'),
+    title: text('favorites'),
     description: text('description'),
   });
   await sql(`UPDATE collection_games SET blurb = $2 WHERE collection_id = $1`, [own.id, text('blurb')]);

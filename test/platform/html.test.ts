@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { fitsHtmlLimit, sanitiseHtml } from '../../src/collections/html';
+import { fitsHtmlLimit, sanitizeHtml } from '../../src/collections/html';
 import { ATTACKS } from '../support/html-attacks';
 
 const ALLOWED = new Set(
@@ -71,7 +71,7 @@ test.each([
   ['<h1>x</h1><iframe src="https://x.example">y</iframe>', '<h1>x</h1>'],
   ['<unknown>kept words</unknown>', 'kept words'],
 ])('%s', (html, clean) => {
-  expect(sanitiseHtml(html)).toBe(clean);
+  expect(sanitizeHtml(html)).toBe(clean);
 });
 
 test.each([
@@ -82,13 +82,13 @@ test.each([
   '<style>p{}</style>',
   '<svg><p>x</p></svg>',
 ])('removes all of %p', (html) => {
-  expect(sanitiseHtml(html)).toBeNull();
+  expect(sanitizeHtml(html)).toBeNull();
 });
 
 test.each(ATTACKS)('keeps only allowed markup of %s', (html) => {
-  const clean = sanitiseHtml(html);
+  const clean = sanitizeHtml(html);
   expect(disallowedMarkup(clean ?? '')).toEqual([]);
-  expect(clean === null ? null : sanitiseHtml(clean)).toBe(clean);
+  expect(clean === null ? null : sanitizeHtml(clean)).toBe(clean);
 });
 
 test("control: the test's parser reports disallowed markup", () => {
@@ -121,16 +121,16 @@ test('is idempotent for any mixture of markup', () => {
   );
   fc.assert(
     fc.property(fc.array(fc.oneof(scrap, fc.string({ maxLength: 6 })), { maxLength: 20 }), (scraps) => {
-      const clean = sanitiseHtml(scraps.join(''));
+      const clean = sanitizeHtml(scraps.join(''));
       expect(disallowedMarkup(clean ?? '')).toEqual([]);
-      if (clean !== null) expect(sanitiseHtml(clean)).toBe(clean);
+      if (clean !== null) expect(sanitizeHtml(clean)).toBe(clean);
     }),
     { numRuns: 2000 },
   );
 });
 
 test('keeps the text of markup nested too deep', () => {
-  expect(sanitiseHtml(`${'<b>'.repeat(1000)}deep &amp; <i>low</i>`)).toBe('deep &amp; low');
+  expect(sanitizeHtml(`${'<b>'.repeat(1000)}deep &amp; <i>low</i>`)).toBe('deep &amp; low');
 });
 
 test('limits code points', () => {

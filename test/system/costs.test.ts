@@ -1,5 +1,5 @@
 import { ExpiringCache, maxAge } from '../../src/platform/cache/expiring-cache';
-import { sanitiseHtml } from '../../src/collections/html';
+import { sanitizeHtml } from '../../src/collections/html';
 import { InvalidValue } from '../../src/platform/http/given-values';
 import { readIdList } from '../../src/platform/http/readers';
 
@@ -32,9 +32,9 @@ const BOMBS: [string, (size: number) => string][] = [
 
 test.each(BOMBS)('sanitizes HTML in linear time: %s', (_, html) => {
   const [short, long] = [html(50_000), html(500_000)];
-  const control = costOf(() => void sanitiseHtml(short));
+  const control = costOf(() => void sanitizeHtml(short));
   // Ten times the text. Quadratic time would be a hundred times as long; a few milliseconds are the minimum.
-  expect(costOf(() => void sanitiseHtml(long))).toBeLessThan(40 * Math.max(control, 5));
+  expect(costOf(() => void sanitizeHtml(long))).toBeLessThan(40 * Math.max(control, 5));
 });
 
 test.each(['[', '[1', '[1,', '[1,2,', ' '])('rejects %j with many spaces in linear time', (start) => {

@@ -1,5 +1,5 @@
 import type { Browser, Page } from 'playwright-core';
-import { sanitiseHtml } from '../../src/collections/html';
+import { sanitizeHtml } from '../../src/collections/html';
 import { inChromium, openChromium } from '../support/chromium';
 import { ATTACKS } from '../support/html-attacks';
 
@@ -40,7 +40,7 @@ inChromium.describe('in Chromium', () => {
   afterAll(async () => browser?.close());
 
   test.each(ATTACKS)('runs no script from %s', async (attack) => {
-    expect(await alarmsOf(page, sanitiseHtml(attack) ?? '')).toEqual([]);
+    expect(await alarmsOf(page, sanitizeHtml(attack) ?? '')).toEqual([]);
   });
 
   test('control: detects unsanitized markup', async () => {

@@ -1,5 +1,5 @@
 import { setImmediate as checkPhase } from 'node:timers/promises';
-import { sanitiseHtml } from '../../src/collections/html';
+import { sanitizeHtml } from '../../src/collections/html';
 import { HtmlThread } from '../../src/collections/html-thread';
 import { ATTACKS } from '../support/html-attacks';
 import { type Actor, make, useStore } from '../support/store';
@@ -20,7 +20,7 @@ const describedAs = (description: string | null) => ({ status: 200, body: { coll
 test('sanitizes a long text like a short one', async () => {
   for (const attack of ATTACKS) {
     const html = LONG + attack;
-    expect(await owner.post(path, { description: html })).toMatchObject(describedAs(sanitiseHtml(html)));
+    expect(await owner.post(path, { description: html })).toMatchObject(describedAs(sanitizeHtml(html)));
   }
 });
 
@@ -45,15 +45,15 @@ describe('the thread', () => {
   afterEach(() => thread.end());
 
   const unavailable = { status: 503, headers: { 'Retry-After': '1' } };
-  const clean = sanitiseHtml(LONG);
+  const clean = sanitizeHtml(LONG);
 
   test('returns each sanitized text', async () => {
     const texts = Array.from({ length: 50 }, (_, i) => `${LONG}<b>${i}`);
-    expect(await Promise.all(texts.map((text) => thread.sanitise(text)))).toEqual(texts.map(sanitiseHtml));
+    expect(await Promise.all(texts.map((text) => thread.sanitize(text)))).toEqual(texts.map(sanitizeHtml));
   });
 
   test('fails only one text when it crashes; others get a new thread', async () => {
-    const [first, second] = [thread.sanitise(LONG), thread.sanitise(LONG)];
+    const [first, second] = [thread.sanitize(LONG), thread.sanitize(LONG)];
     await checkPhase();
     void thread['worker']!.terminate();
     await expect(first).rejects.toMatchObject(unavailable);
@@ -62,26 +62,26 @@ describe('the thread', () => {
 
   test('is terminated when it hangs', async () => {
     thread = new HtmlThread(3000);
-    await expect(thread.sanitise('<'.repeat(20_000_000))).rejects.toMatchObject(unavailable);
-    expect(await thread.sanitise(LONG)).toBe(clean);
+    await expect(thread.sanitize('<'.repeat(20_000_000))).rejects.toMatchObject(unavailable);
+    expect(await thread.sanitize(LONG)).toBe(clean);
   });
 
   test('rejects more work when its queue is full', async () => {
-    const texts = Array.from({ length: 200 }, () => thread.sanitise(LONG));
+    const texts = Array.from({ length: 200 }, () => thread.sanitize(LONG));
     const outcomes = await Promise.allSettled(texts);
     expect(outcomes.filter(({ status }) => status === 'fulfilled').length).toBe(101);
     expect(outcomes.filter(({ status }) => status === 'rejected').length).toBe(99);
   });
 
   test('keeps no process alive while it is idle', async () => {
-    await thread.sanitise(LONG);
+    await thread.sanitize(LONG);
     await until(() => !process.getActiveResourcesInfo().includes('MessagePort'));
-    expect(await thread.sanitise(LONG)).toBe(clean);
+    expect(await thread.sanitize(LONG)).toBe(clean);
   });
 
   test('starts again after it ended', async () => {
-    expect(await thread.sanitise(LONG)).toBe(clean);
+    expect(await thread.sanitize(LONG)).toBe(clean);
     thread.end();
-    expect(await thread.sanitise(LONG)).toBe(clean);
+    expect(await thread.sanitize(LONG)).toBe(clean);
   });
 });

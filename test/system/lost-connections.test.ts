@@ -297,7 +297,7 @@ describe('while connections are terminated continuously', () => {
           const id = ++serial;
           await make.collection({ owner, description: `<b>${id}</b><script>x</script>` });
           await writeFile(file, ndjson([user(id), game(id, { user_id: id })]));
-          const failures = await Promise.all([command('import', file), command('collections', 'resanitise')]);
+          const failures = await Promise.all([command('import', file), command('collections', 'resanitize')]);
           for (const error of failures) if (error) expect(faultOf(error)).toBe('unavailable');
           return failures.some(Boolean) ? 503 : 200;
         },
@@ -312,7 +312,7 @@ describe('while connections are terminated continuously', () => {
         'SELECT FROM users u WHERE id > 80000 AND NOT EXISTS (SELECT FROM games WHERE user_id = u.id)',
       ),
     ).toEqual([]);
-    expect(await command('collections', 'resanitise')).toBeUndefined();
+    expect(await command('collections', 'resanitize')).toBeUndefined();
     expect(await sql(`SELECT FROM collections WHERE description LIKE '%script%'`)).toEqual([]);
   });
 

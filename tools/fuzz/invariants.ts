@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { sanitiseHtml } from '../../src/collections/html';
+import { sanitizeHtml } from '../../src/collections/html';
 import { periodsOf } from '../../src/purchases/earnings';
 import { unsafeMarkup } from './model/safe-html';
 import { Finding } from './oracles';
@@ -107,7 +107,7 @@ async function checkHtml(sql: Pool): Promise<void> {
   for (const { html } of rows) {
     const why = unsafeMarkup(html);
     if (why) throw new Finding('invariant', 'stored HTML is not safe', `${why}\n${html.slice(0, 400)}`);
-    if (sanitiseHtml(html) !== html)
+    if (sanitizeHtml(html) !== html)
       throw new Finding('invariant', 'sanitizing stored HTML changes it', html.slice(0, 400));
   }
 }

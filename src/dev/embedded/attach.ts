@@ -43,7 +43,7 @@ export async function attach(options: AttachOptions): Promise<Attached> {
   const isOver = () => Date.now() - (since ??= Date.now()) > START_TIMEOUT_MS;
   try {
     for (; ; await sleep(POLL_MS)) {
-      if (signal.aborted) throw new OperatorError('The start of PostgreSQL was cancelled.');
+      if (signal.aborted) throw new OperatorError('The start of PostgreSQL was canceled.');
       const failure = await server?.failure();
       if (failure) {
         if (!PASSING.test(failure) || isOver())

@@ -1,5 +1,5 @@
 import { SCOPES } from '../../auth/scopes';
-import { isWorthSanitising, MAX_HTML_CHARACTERS, sanitiseHtml } from '../../collections/html';
+import { isWorthSanitizing, MAX_HTML_CHARACTERS, sanitizeHtml } from '../../collections/html';
 import { lowerAscii } from '../../platform/formats/lower-ascii';
 import { isTimestamp } from '../../platform/formats/timestamps';
 import { ERASED_ADDRESS } from '../../users/erased-users';
@@ -135,7 +135,7 @@ export const html: Kind = {
   encode(value, reject) {
     const given = fit(value, { min: 0, max: Infinity }, reject);
     if (given === undefined) return '';
-    const clean = isWorthSanitising(given) ? sanitiseHtml(given) : given;
+    const clean = isWorthSanitizing(given) ? sanitizeHtml(given) : given;
     if (clean === null) return NULL;
     const found = fit(clean, { max: MAX_HTML_CHARACTERS }, reject);
     return found === undefined ? '' : copied(found);

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../platform/database/database';
 import { bind, longRead, statement } from '../platform/database/statement';
 import { LOCK_COLLECTIONS } from './collection-lock';
-import { fitsHtmlLimit, sanitiseHtml } from './html';
+import { fitsHtmlLimit, sanitizeHtml } from './html';
 
 const BATCH = 500;
 
@@ -19,13 +19,13 @@ interface Text {
  */
 const textsOf = (table: string, column: string, collection_id: string, game_id: string) => ({
   read: longRead<Text>(
-    `resanitise_${table}`,
+    `resanitize_${table}`,
     `SELECT ${collection_id} AS collection_id, ${game_id} AS game_id, ${column} AS html FROM ${table}
      WHERE ${collection_id} >= $1 AND (${collection_id}, ${game_id}) > ($1, $2) AND ${column} IS NOT NULL
      ORDER BY 1, 2 LIMIT ${BATCH}`,
   ),
   store: statement(
-    `resanitise_store_${table}`,
+    `resanitize_store_${table}`,
     `UPDATE ${table} t SET ${column} = changed.clean
      FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[]) AS changed (of_collection, of_game, html, clean)
      WHERE ${collection_id} = of_collection AND ${game_id} = of_game AND ${column} = html RETURNING 1`,
@@ -39,7 +39,7 @@ const ALL_TEXTS = [
 
 /** Sanitizes stored HTML with the current allow-list, one batch at a time, while the service runs. */
 @Injectable()
-export class ResanitiseService {
+export class ResanitizeService {
   constructor(private readonly database: Database) {}
 
   /** `too_long`: texts that would be too long now, and are unchanged. */
@@ -53,7 +53,7 @@ export class ResanitiseService {
         const { collection_id, game_id } = texts.at(-1)!;
         last = [collection_id, game_id];
         done.checked += texts.length;
-        const cleaned = texts.map((text) => ({ ...text, clean: sanitiseHtml(text.html) }));
+        const cleaned = texts.map((text) => ({ ...text, clean: sanitizeHtml(text.html) }));
         done.too_long.push(...cleaned.filter(({ clean }) => !fitsHtmlLimit(clean)));
         const changed = cleaned.filter(({ html, clean }) => fitsHtmlLimit(clean) && clean !== html);
         const ids = changed.map((text) => text.collection_id);

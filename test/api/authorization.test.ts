@@ -310,7 +310,7 @@ const routes = () => routesOf(theApp().get(ModulesContainer));
 function rowOf(route: Route): Row {
   const row = TABLE[nameOf(route)];
   if (!row)
-    throw new Error(`${nameOf(route)} has no row in the table of test/api/authorisation.test.ts: add a line`);
+    throw new Error(`${nameOf(route)} has no row in the table of test/api/authorization.test.ts: add a line`);
   return row;
 }
 
