@@ -93,46 +93,33 @@ export class DeviceRequestsService {
   /** Returns the user's decision. A device that polls too fast gets a longer interval. */
   poll(client_id: string, device_code: string): Promise<Poll> {
     return this.database.transaction(async (db) => {
-      const row = await this.lock(db, client_id, device_code);
+      const device_code_hash = hashOf(device_code);
+      // One second of tolerance for clocks and networks.
+      const [row] = await db.query<PollRow[]>(
+        `SELECT scopes, code_challenge, interval_seconds, expires_at <= now() AS expired, grant_id,
+                denied_at IS NOT NULL OR EXISTS (
+                  SELECT FROM oauth_grants g WHERE g.id = grant_id AND g.revoked_at IS NOT NULL) AS denied,
+                coalesce(polled_at > clock_timestamp() - make_interval(secs => interval_seconds - 1), false) AS too_fast
+         FROM oauth_device_requests WHERE device_code_hash = $1 AND client_id = $2 FOR UPDATE`,
+        [device_code_hash, client_id],
+      );
       if (!row) throw invalidGrant();
       if (row.denied) return { status: 'denied' };
       if (row.grant_id !== null) {
         const code = codeFor(device_code);
         const { scopes, code_challenge } = row;
-        const unused = await this.tokens.storeCode(db, row.grant_id, code, {
-          scopes,
-          code_challenge: code_challenge ?? undefined,
-        });
+        const request = { scopes, code_challenge: code_challenge ?? undefined };
+        const unused = await this.tokens.storeCode(db, row.grant_id, code, request);
         return unused ? { status: 'approved', code, code_challenge } : { status: 'expired' };
       }
       if (row.expired) return { status: 'expired' };
       const interval = row.too_fast
         ? Math.min(row.interval_seconds + INTERVAL, MAX_INTERVAL)
         : row.interval_seconds;
-      await db.update(
-        OauthDeviceRequest,
-        { device_code_hash: hashOf(device_code) },
-        { polled_at: () => 'clock_timestamp()', interval_seconds: interval },
-      );
+      const polled = { polled_at: () => 'clock_timestamp()', interval_seconds: interval };
+      await db.update(OauthDeviceRequest, { device_code_hash }, polled);
       return { status: row.too_fast ? 'slow_down' : 'pending', interval };
     });
-  }
-
-  private async lock(
-    db: EntityManager,
-    client_id: string,
-    device_code: string,
-  ): Promise<PollRow | undefined> {
-    // One second of tolerance for clocks and networks.
-    const [row] = await db.query<PollRow[]>(
-      `SELECT scopes, code_challenge, interval_seconds, expires_at <= now() AS expired, grant_id,
-              denied_at IS NOT NULL OR EXISTS (
-                SELECT FROM oauth_grants g WHERE g.id = grant_id AND g.revoked_at IS NOT NULL) AS denied,
-              coalesce(polled_at > clock_timestamp() - make_interval(secs => interval_seconds - 1), false) AS too_fast
-       FROM oauth_device_requests WHERE device_code_hash = $1 AND client_id = $2 FOR UPDATE`,
-      [hashOf(device_code), client_id],
-    );
-    return row;
   }
 }
 
