@@ -59,7 +59,6 @@ export class MeasuredServer {
       stdio: ['ignore', log, log, 'ipc'],
       env: {
         PATH: process.env.PATH,
-        SystemRoot: process.env.SystemRoot,
         NODE_ENV: 'production',
         PORT: String(port),
         PUBLIC_URL: `http://127.0.0.1:${port}`,

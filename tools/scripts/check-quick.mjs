@@ -12,19 +12,8 @@ process.chdir(root);
 const git = (...args) => execFileSync('git', args, { encoding: 'utf8' }).split('\n').filter(Boolean);
 const bin = (name) => path.join('node_modules', ...name.split('/'));
 
-/** The commit where this branch forked from main, or the last commit on main itself. */
-function base() {
-  for (const main of ['origin/main', 'main'])
-    try {
-      return git('merge-base', 'HEAD', main)[0];
-    } catch {
-      // This clone has no such branch.
-    }
-  return 'HEAD';
-}
-
 const changed = [
-  ...git('diff', '--name-only', '--diff-filter=d', base()),
+  ...git('diff', '--name-only', '--diff-filter=d', git('merge-base', 'HEAD', 'origin/main')[0]),
   ...git('ls-files', '--others', '--exclude-standard'),
 ];
 const tests = readdirSync('test', { recursive: true })

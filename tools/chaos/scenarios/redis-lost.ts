@@ -14,15 +14,12 @@ export const redisLost: Scenario = {
   control: 'a default Redis client',
   long: true,
   async run({ lab, guarded }) {
-    const postgres = await lab.postgres();
-    await postgres.start();
     const redis = await lab.redis();
-    const service = await lab.service(postgres.url, {
+    const { service } = await lab.started({
       REDIS_URL: redis.url,
       RATE_LIMIT: NOT_REACHED,
       without: guarded ? undefined : 'Redis timeouts',
     });
-    await service.start();
     await requests(service, 200);
     const healthy = await requests(service, 300);
     redis.hang();
