@@ -14,9 +14,9 @@ export interface NewKey {
   label?: string | null;
   /** A timestamp, or undefined if it doesn't expire. */
   expires_at?: string | null;
-  /** In place of `expires_at`. */
+  /** Used instead of `expires_at`. */
   seconds?: number;
-  /** The consent under which an application holds it. */
+  /** The grant under which an app holds it. */
   grant_id?: number;
 }
 

@@ -70,7 +70,7 @@ async function ask(question: string): Promise<string> {
       terminal.once('line', resolve);
       // Ctrl-C, or Ctrl-D on an empty line.
       terminal.once('close', () => reject(new OperatorError('Nothing was changed.')));
-      // Only now, as the terminal itself shows what is typed before.
+      // Not earlier, because the terminal itself echoes what is typed before.
       process.stderr.write(question);
     });
   } finally {

@@ -3,7 +3,7 @@ import { User } from '../auth/accounts/user.entity';
 import { OperatorError } from '../platform/config/operator-error';
 import { ignoringCase } from '../platform/database/ignoring-case';
 
-/** The user that an operator names. */
+/** The user with the username that an operator specified. */
 export async function userNamed(entities: EntityManager, username: string): Promise<User> {
   const user = await entities.findOneBy(User, { username: ignoringCase(username) });
   if (!user) throw new OperatorError(`User ${username} doesn't exist.`);

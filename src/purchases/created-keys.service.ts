@@ -21,7 +21,10 @@ import { newDownloadKey } from './new-download-key';
 export const MAX_UNCLAIMED = 10_000;
 const TOO_MANY = `a game can have at most ${MAX_UNCLAIMED} unclaimed download keys`;
 const SLICE = 500;
-/** Fields of a response that are not stored for retries: a label may name a person, and an erasure deletes it from the key. */
+/**
+ * Fields of a response that are not stored for retries: a label may identify a person, and an erasure deletes it only
+ * from the key.
+ */
 const OF_PERSON = ['label'];
 
 const GAME = `SELECT g.id, g.title FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')}`;

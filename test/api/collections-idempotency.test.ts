@@ -62,7 +62,7 @@ test('repeats the first response for the same key without a second effect', asyn
 test('returns 429 to a new key when a user has used up the storage for responses', async () => {
   const { owner, stranger } = await actors();
   const first = await post(owner, '/collections', { title: 'One' }, 'a');
-  // A response of all bytes that the quota has, and of as many as become available again in a minute.
+  // A response that uses the whole quota, and one that uses what becomes available again in a minute.
   const limit = MAX_STORED / (MAX_STORED + 60 * 3108);
   const quota = { name: 'stored-responses', key: `stored-responses:user ${owner.id}`, limit, ttl: DAY };
   await theApp().get<MemoryStorage>(getStorageToken()).add(quota, 1);

@@ -200,7 +200,7 @@ describe('sign-in', () => {
     const count = (status: number) => responses.filter((response) => response.status === status).length;
     expect(count(403)).toBeGreaterThan(0);
     expect(count(403)).toBeLessThanOrEqual(5);
-    // A busy machine may send 503 before a password is checked.
+    // On a busy machine a 503 may come before the password is checked.
     expect(count(403) + count(429) + count(503)).toBe(12);
   });
 
@@ -250,7 +250,7 @@ describe('sign-in', () => {
     const queue = theApp().get(PasswordQueue);
     let full = true;
     const waiting = Array.from({ length: 10 }, async () => {
-      // A place is free again in the check phase of the event loop.
+      // A slot is released in the check phase of the event loop.
       while (full) await queue.matches(undefined, 'x').catch(() => checkPhase());
     });
     for (let i = 0; i < 7; i++) expect((await new Browser().signIn(user.username)).status).toBe(503);

@@ -267,7 +267,7 @@ test('a receiver that responds 410 is disabled, until its owner enables it again
   expect(browser.words).not.toContain('Enable again');
   const id = await sold(game.id);
   expect((await receiver.heard(2))[1]!.data.id).toBe(id);
-  // Nothing is left to do for a second click.
+  // A second click has nothing left to do.
   await browser.post(enable, fields);
   await browser.follow();
   expect(browser.words).not.toContain('The webhook is enabled.');

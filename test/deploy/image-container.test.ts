@@ -232,7 +232,7 @@ withContainers.describe('the image', () => {
       const asking = (async () => {
         while (draining) {
           const response = await get('/wharf/latest?game_id=1&channel_name=windows').catch(() => undefined);
-          // No connection: it has drained.
+          // The connection fails: it has drained.
           if (!response) return;
           responses.push(response.status, response.headers.get('connection'));
           await sleep(50);

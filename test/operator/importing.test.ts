@@ -1189,7 +1189,7 @@ describe('large imports', () => {
     collections: 200,
   };
   const lines = () => [...demoRecords({ ...options, large_collection: 2000, api_keys: 50 })];
-  test('keep totals, buyers and owners as they are defined', async () => {
+  test('keep totals, buyers and owners consistent with their definitions', async () => {
     await importDirectly(lines());
     expect(await storedSales()).toEqual(await expectedSales());
     expect(await wrongBuyers()).toEqual([]);

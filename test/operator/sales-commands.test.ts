@@ -48,7 +48,7 @@ describe('docs/guides/selling.md', () => {
 
   // Each example depends on the previous ones.
   withCurl.test(
-    'sells, refunds and retries as it says, in its order',
+    'sells, refunds and retries in the documented order',
     async () => {
       const steps = examples.filter(({ language }) => language !== 'json');
       expect(steps.map(({ language }) => language)).toEqual(['sh', 'sh', 'js', 'sh', 'sh', 'sh']);
@@ -98,7 +98,7 @@ describe('docs/guides/selling.md', () => {
 });
 
 describe('docs/guides/download-keys.md', () => {
-  withCurl.test('creates and revokes keys as it says', async () => {
+  withCurl.test('creates and revokes keys as documented', async () => {
     const [create, created, revoke, revoked] = examplesOf('guides/download-keys.md');
     const { stdout } = await run(create!, env);
     const { download_keys } = JSON.parse(stdout) as SaleResponse;

@@ -10,7 +10,7 @@ test('expires a value counted from when it was requested', () => {
   expect(cache.get('a', 1999)).toBe('two');
 });
 
-test('keeps at most its size, and at least the newest half', () => {
+test('holds at most its maximum size, and at least the newest half', () => {
   const cache = new ExpiringCache<number>(maxAge(500), 4);
   for (let i = 0; i < 5; i++) cache.set(`n${i}`, i, 1000 + i);
   const known = () => ['n0', 'n1', 'n2', 'n3', 'n4', 'n5'].map((name) => cache.get(name, 1012));
@@ -44,7 +44,7 @@ test('can measure its size per entry, including updated entries', () => {
   expect(cache.size).toBe(1);
 });
 
-test('does not store a value larger than half of the cache, but later ones', () => {
+test('does not store a value larger than half of the cache, but stores later ones', () => {
   const cache = new ExpiringCache<string>(maxAge(500), 8, (_, value) => value.length);
   cache.set('large', '12345', 1000);
   expect(cache.size).toBe(0);

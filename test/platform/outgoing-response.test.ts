@@ -113,8 +113,8 @@ describe('rejects line breaks in values', () => {
   });
 });
 
-describe('a response that ends soon', () => {
-  test('is sent at the end of the tick, and counts as ended before', async () => {
+describe('a response ended with endSoon', () => {
+  test('is sent at the end of the tick, and counts as ended before that', async () => {
     const seen: unknown[] = [];
     const body = await bodyOf(async (res) => {
       const socket = res.socket!;

@@ -28,7 +28,7 @@ const UNSEEN = `(() => {
   return [...cut, ...faint].map((one) => one.outerHTML);
 })()`;
 
-/** What axe finds on a page, what overflows or is cut off, and controls that are hard to see. */
+/** Problems of a page: axe's findings, overflowing or cut-off content, and controls that are hard to see. */
 const FINDINGS = `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })
   .then(({ violations }) => ({
     violations: violations.map(({ id, nodes }) => id + ': ' + nodes.map((node) => node.html).join(' | ')),
@@ -37,7 +37,7 @@ const FINDINGS = `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 
     unseen: ${UNSEEN},
   }))`;
 
-/** Checks the page that is shown; `name` says which one it is. */
+/** Checks the current page; `name` identifies it in messages. */
 export async function checkAccessibility(page: Page, name = page.url()): Promise<void> {
   await page.evaluate(axe);
   const found = (await page.evaluate(FINDINGS)) as object;

@@ -324,7 +324,7 @@ describe('the backup and restore commands', () => {
     expect(process.listenerCount('SIGTERM')).toBe(listeners);
   });
 
-  test('replace a link instead of writing to its target', async () => {
+  test('replace a symbolic link instead of writing to its target', async () => {
     const [target, link] = [join(folder, 'target'), join(folder, 'link.gz')];
     writeFileSync(target, 'as before');
     symlinkSync(target, link);

@@ -14,14 +14,14 @@ const SALES = `${SETTINGS}/sales`;
 const GAMES = `${SETTINGS}/games`;
 const LONG = 'long'.repeat(20);
 
-/** Routes that have no page of their own. */
+/** Routes without a page. */
 const WITHOUT_PAGE = [
   /\.csv$/,
   // It redirects to the first page of the user.
   /^\/user\/settings$/,
 ];
 
-// Of the endpoints only some: axe takes seconds for all of them.
+// Only some of the endpoints: axe takes seconds for all of them.
 const OPEN_DETAILS = `document.querySelectorAll('details:not(.endpoint, .endpoint details), .endpoint:nth-of-type(-n + 2), .endpoint:nth-of-type(-n + 2) details')
   .forEach((one) => (one.open = true))`;
 
@@ -33,7 +33,7 @@ const LOOKS = [
   ['wide, light', 1200, 'light'],
 ] as const;
 
-/** Checks what is shown in both color schemes at both widths, and leaves it narrow. */
+/** Checks the current page in both color schemes at both widths, and leaves the window narrow. */
 async function check(page: Page, name: string): Promise<void> {
   for (const [look, width, colorScheme] of LOOKS) {
     await page.setViewportSize({ width, height: 800 });
@@ -43,7 +43,7 @@ async function check(page: Page, name: string): Promise<void> {
   await page.setViewportSize({ width: 320, height: 800 });
 }
 
-/** A seller with something on every page, and the URLs of all pages by their routes. */
+/** A seller with data on every page, and the URLs of all pages by route. */
 async function pagesOf(seller: Actor): Promise<Record<string, string[]>> {
   const app = `app-${seller.id}`;
   const insert = async (text: string, ...values: unknown[]) =>
@@ -201,7 +201,7 @@ async function pagesOf(seller: Actor): Promise<Record<string, string[]>> {
   };
 }
 
-/** What pages show after a form was sent. */
+/** Pages after a form was sent. */
 async function states(page: Page): Promise<void> {
   const press = async (name: string, text: string | RegExp) => {
     await page.getByRole('button', { name, exact: true }).click();

@@ -148,7 +148,7 @@ async function compare(
   const pgbench: number[] = [];
   for (let round = 0; round <= rounds; round++) {
     const one = await sell(client, server, load, file, connections, round / (rounds + 1));
-    // The first round warms up.
+    // The first round is a warm-up.
     if (round === 0) continue;
     measured.push(one);
     pgbench.push((await pgbenchRate(store, [script], connections, seconds)) ?? NaN);

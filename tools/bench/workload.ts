@@ -13,7 +13,7 @@ export interface Endpoint {
   name: string;
   /** The number of requests, if repeating one would benefit a server's cache. */
   requests?: number;
-  /** Stock Nest doesn't serve it. */
+  /** The stock Nest server doesn't implement it. */
   withoutStock?: true;
   /**
    * The path of the endpoint on the comparison servers, and its requests in random order, spread over the whole store.

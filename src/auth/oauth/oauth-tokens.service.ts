@@ -54,7 +54,7 @@ interface RefreshRow extends Pick<
   successor_used: boolean | null;
 }
 
-/** Codes, and the tokens that they and refresh tokens are exchanged for. */
+/** Issues codes, and the tokens for which they and refresh tokens are exchanged. */
 @Injectable()
 export class OauthTokensService {
   constructor(
@@ -72,7 +72,7 @@ export class OauthTokensService {
     return text;
   }
 
-  /** Stores a code or extends its expiry; false: it was used. A device gets the same code at each poll. */
+  /** Stores a code or extends its expiry; returns false if it was used. A device gets the same code at each poll. */
   async storeCode(
     db: EntityManager,
     grant_id: number,
@@ -89,7 +89,7 @@ export class OauthTokensService {
     return rows.length > 0;
   }
 
-  /** A code is valid once. A second use means that it leaked: the tokens of the first are revoked. */
+  /** A code is single-use. A second use means that it leaked, so the tokens of the first are revoked. */
   async exchange(
     client_id: string,
     code: string,
@@ -103,7 +103,7 @@ export class OauthTokensService {
       const grant = await this.grants.lock(db, grant_id);
       if (!grant) return 'rejected';
       if (used_at !== null) return { revoked: await this.revokeFamily(db, family_id) };
-      // Two concurrent exchanges are a race and no leak: the second finds the code used only here.
+      // Two concurrent exchanges are a race, not a leak: the second one only finds the code used here.
       const scopes = await this.redeem(db, code, redirect_uri, code_verifier);
       return scopes ? this.issue(db, grant, scopes, { family_id }) : 'rejected';
     });
@@ -198,7 +198,7 @@ export class OauthTokensService {
     return revoked;
   }
 
-  /** Marks the code as used and returns its scopes; undefined: it is not valid with these parameters. */
+  /** Marks the code as used and returns its scopes, or undefined if it is not valid with these parameters. */
   private async redeem(
     db: EntityManager,
     code: string,

@@ -48,7 +48,7 @@ export const consentPage = (visitor: SignedInVisitor, { name, owner, grant, ...a
   };
 };
 
-/** The token or code of an application without a redirect address, to be copied. */
+/** The token or code of an app without a redirect URI, to be copied. */
 export const resultPage = ({
   application,
   kind,
@@ -72,7 +72,7 @@ export const resultPage = ({
         <p>The code was shown only once. Start again in the app.</p>`,
 });
 
-/** A request of an application that can't be allowed; `back`: its URL for errors. */
+/** A request of an app that can't be allowed; `back`: its URL for errors. */
 export const errorPage = (name: string, error: OAuthError, back: string | undefined): Page => ({
   title: 'Invalid request',
   status: 400,

@@ -10,7 +10,7 @@ const PATH = '/user/oauth/device';
 
 export type EntryResult = { problem?: string } & Pick<Page, 'status' | 'headers'>;
 
-/** Asks for the code that a device shows. */
+/** Asks for the code shown by a device. */
 export const entryPage = (typed: string, { problem, ...response }: EntryResult): Page => ({
   title: 'Connect a device',
   ...response,
@@ -23,7 +23,7 @@ export const entryPage = (typed: string, { problem, ...response }: EntryResult):
     </form>`,
 });
 
-/** `proof`: that the page has shown the code. */
+/** `proof`: proves that the page has shown the code. */
 export const deviceConsentPage = (visitor: SignedInVisitor, request: ShownRequest, proof: string): Page =>
   consentPage(visitor, {
     ...request,

@@ -3,7 +3,7 @@ import { html, type Html, type Part } from './html';
 import { formToken } from './layout';
 import type { Visitor } from './visitor';
 
-/** What is wrong with the fields of a form. */
+/** Problems with the fields of a form. */
 export type Problems<Field extends string = string> = Partial<Record<Field, string>>;
 
 export const isWrong = (problems: Problems): boolean =>
@@ -13,7 +13,7 @@ export const isWrong = (problems: Problems): boolean =>
 export const problemAt = (field: string, problem: string | undefined): Html =>
   html`${problem !== undefined && html`<p class="problem" id="${field}-problem" role="alert">${problem}</p>`}`;
 
-/** The attributes of a field that has a problem, or other texts about it. */
+/** The attributes of a field with a problem or other descriptions. */
 export const described = (field: string, problem: string | undefined, ...others: string[]): Html => {
   const texts = [...others, ...(problem === undefined ? [] : [`${field}-problem`])];
   return html`${texts.length > 0 && html` aria-describedby="${texts.join(' ')}"`}${problem !== undefined && html` aria-invalid="true"`}`;
@@ -23,9 +23,9 @@ interface Field {
   id: string;
   label: Part;
   problem?: string;
-  /** The ID of the text that has the problem, if it is about several fields. */
+  /** The ID of the element with the problem, if it concerns several fields. */
   problemOf?: string;
-  /** Classes of the label and the input together. */
+  /** Classes of the element that contains the label and the input. */
   style?: string;
   /** Attributes of the input; true: without a value. */
   [attribute: string]: Part | boolean;
@@ -48,16 +48,16 @@ const attribute = ([name, value]: [string, Part | boolean]): Html =>
 
 const MAX_NAME = 100;
 
-/** What is wrong with a name; `missing` is the problem of an empty one. */
+/** The problem with a name; `missing` is the text for an empty one. */
 export const problemOfName = (name: string, missing: string): string | undefined => {
   if (name === '') return missing;
   return [...name].length > MAX_NAME ? `The name must be at most ${MAX_NAME} characters.` : undefined;
 };
 
-/** The field for the name of a key or an application. */
+/** The field for the name of a key or an app. */
 export const nameField = (named: Field): Html => field({ ...named, required: true, maxlength: MAX_NAME });
 
-/** A text that is typed as it is, such as a username or a key. */
+/** Text without capitalization or spell checking, such as a username or a key. */
 export const AS_TYPED = { required: true, autocapitalize: 'none', spellcheck: 'false' };
 
 export const MAX_PASSWORD = 1000;
@@ -68,7 +68,7 @@ export const passwordField = (label: string, autofocus = false): Html =>
       Show password
     </button>`;
 
-/** A box to tick, and what it means. */
+/** A checkbox with its description. */
 export const checkbox = (name: string, checked: boolean, meaning: Html, style = 'check'): Html =>
   html`<label class="${style}"
     ><input type="checkbox" name="${name}" value="yes" ${checked && html` checked`} /><span
@@ -93,7 +93,7 @@ export const selectField = (
     </select></label
   >`;
 
-/** Boxes that belong together. */
+/** A group of checkboxes. */
 export const choices = (
   id: string,
   legend: string,
@@ -108,7 +108,7 @@ export const choices = (
 
 export const ALL_SCOPES = Object.keys(SCOPES) as Scope[];
 
-/** A box for each scope; `words` say what it permits. */
+/** A checkbox for each scope; `words` describe what it permits. */
 export const scopeBoxes = (words: Record<Scope, string>, chosen: readonly string[]): Html =>
   html`${ALL_SCOPES.map((scope) => {
     const about = html`${words[scope]} <small><code>${scope}</code></small>`;

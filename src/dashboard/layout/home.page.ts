@@ -3,7 +3,7 @@ import { html, type Html } from './html';
 import type { Page } from './layout';
 import { copyable } from './parts';
 
-/** How to make the first request. `demo`: a key that it can use. */
+/** Explains the first request. `demo`: a key that it can use. */
 export const homePage = (
   store: string,
   url: string,

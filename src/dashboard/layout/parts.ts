@@ -58,7 +58,7 @@ export const table = (caption: string, columns: Column[], rows: Html[], style = 
     </tbody>
   </table>`;
 
-/** A table, or a text in place of one without rows. */
+/** A table, or a text if it has no rows. */
 export const tableOr = (
   empty: Part,
   caption: string,
@@ -67,11 +67,11 @@ export const tableOr = (
   style?: string,
 ): Html => (rows.length === 0 ? html`<p class="empty">${empty}</p>` : table(caption, columns, rows, style));
 
-/** What an empty page of a list says. */
+/** The text of an empty page of a list. */
 export const noMore = (things: string, page: number, first = `You have no ${things} yet.`): string =>
   page === 1 ? first : `There are no more ${things}.`;
 
-/** Values by their names, without those that are false. */
+/** Values by name, without those that are false. */
 export const facts = (values: Record<string, Part>, style = 'facts'): Html =>
   html`<dl class="${style}">
     ${Object.entries(values).map(
@@ -91,7 +91,7 @@ export function pageLinks(links: Record<string, string | false>): Html {
   return given.length > 0 ? nav : html``;
 }
 
-/** Links between the numbered pages of a list, `words` for the one before and the one after. */
+/** Links between the numbered pages of a list; `words` are the texts for the previous and the next one. */
 export const numberedPages = (
   path: string,
   page: number,

@@ -148,7 +148,7 @@ const reachOf = ({ scopes }: ApiKey): Html =>
 const lastUse = ({ last_used_at, last_used_from }: ApiKey): Html =>
   html`${day(last_used_at)}${last_used_from && html`<br /><small>from ${last_used_from}</small>`}`;
 
-/** The last day of the key, and how many days are left of its last week. */
+/** The last day of the key, and the number of remaining days in its last week. */
 function expiryOf({ expires_at }: ApiKey, now: number): Html {
   if (expires_at === null) return day(null);
   const left = Math.ceil((Date.parse(expires_at) - now) / DAY);
@@ -156,7 +156,7 @@ function expiryOf({ expires_at }: ApiKey, now: number): Html {
   return html`${day(expires_at)}${left <= WARNING_DAYS && html` <strong class="tag warn">${left === 1 ? 'within a day' : `in ${left} days`}</strong>`}`;
 }
 
-/** The requests of the last days, the newest last. */
+/** The number of requests on each of the last days, ending with the newest. */
 function sparkline(requests: number[]): Html {
   const most = Math.max(...requests);
   if (most === 0) return html`<span class="muted">none</span>`;

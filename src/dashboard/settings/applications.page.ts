@@ -48,7 +48,7 @@ const row = ({ client_id, name, created_at }: OauthApplication): Html =>
     </td>
   </tr>`;
 
-/** `application`: the one that is changed; without it one is registered. */
+/** `application`: the app to change; without it, a new one is registered. */
 export const applicationPage = (
   visitor: Visitor,
   { name, redirect_uris, scopes, implicit_allowed, may_start_games }: ApplicationFields,

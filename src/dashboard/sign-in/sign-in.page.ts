@@ -8,7 +8,7 @@ import type { Visitor } from '../layout/visitor';
 
 const PATH = '/login';
 
-/** What an attempt to sign in came to, and the name that was entered. */
+/** The result of a sign-in attempt, and the name that was entered. */
 export type SignInResult = { name?: string; problem?: string } & Pick<Page, 'status' | 'headers'>;
 
 export const signInPage = (

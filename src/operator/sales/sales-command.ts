@@ -38,7 +38,7 @@ export class SalesCommand {
     return { user_id: user.id };
   }
 
-  /** A command that shows the response of the API, with the key that `npm start` printed if it is the developer's. */
+  /** A command that shows the API's response, with the key that `npm start` printed if it is the developer's. */
   async request(game: Game, path: string, parameters: Record<string, string | number>): Promise<string> {
     const [[name, value]] = Object.entries(parameters) as [[string, string | number]];
     const url = `${this.app.get(OwnAddress).announced}/games/${game.id}/${path}?${name}=${encodeURIComponent(value)}`;

@@ -25,6 +25,6 @@ const TIMESTAMP =
 export function isTimestamp(text: string): boolean {
   const [, day] = TIMESTAMP.exec(text) ?? [];
   const date = new Date(day ?? '');
-  // 30 February becomes a day in March.
+  // 30 February is parsed as a day in March.
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day!);
 }

@@ -44,7 +44,7 @@ export class ConcurrencyLimit {
   /** Running and waiting. */
   accepted = 0;
   rejected = 0;
-  /** For work that is the same for all clients. */
+  /** Used for work that does not belong to one client. */
   readonly anyone: LimitedClient = { lanes: new Map() };
   running = 0;
   private readonly limits: Required<Limits>;

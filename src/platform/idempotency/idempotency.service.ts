@@ -9,7 +9,7 @@ import { ApiError, badRequest } from '../http/api-error';
 
 export const HEADER = 'Idempotency-Key';
 
-/** Bytes of responses that are stored for a user in DAY, after which they are deleted. */
+/** Bytes of stored responses per user in DAY, after which they are deleted. */
 export const MAX_STORED = 256 * 1024 * 1024;
 export const DAY = 24 * 3600 * 1000;
 
@@ -122,7 +122,7 @@ export class IdempotencyService {
     });
   }
 
-  /** Like a limit of requests, of which each counts by its bytes. Used space becomes available again evenly. */
+  /** Works like a rate limit in which each response counts by its bytes. Used space becomes available again evenly. */
   private async takeQuota(user_id: number, bytes: number): Promise<void> {
     const name = 'stored-responses';
     const key = `${name}:user ${user_id}`;

@@ -51,7 +51,7 @@ const requested = (attack: Attack, count: number, description: string) =>
 export const manyCollections = (attack: Attack) => requested(attack, 40_000, '');
 export const longCollections = (attack: Attack) => requested(attack, 3000, LONG);
 
-/** Four clients that read nothing more of a long response, again and again, while one at another IP address reads its own. */
+/** Four clients that repeatedly stop reading a long response, while one at another IP address reads its own. */
 const slowly = (attack: Attack, messageOf: (user: number) => Message): Promise<string[]> =>
   withCollections(attack, [BOB, 600, ''], () =>
     withCollections(attack, [CAROL, 1000, LONG], async () => {
@@ -69,7 +69,7 @@ const slowly = (attack: Attack, messageOf: (user: number) => Message): Promise<s
 export const slowLists = (attack: Attack) => slowly(attack, collectionsOf);
 export const slowExports = (attack: Attack) => slowly(attack, exportOf);
 
-/** `all` of a response with status 200, or what came instead. */
+/** `all` for a complete response with status 200, otherwise what was received instead. */
 const responseElsewhere = ({ base }: Attack, { method, path, headers }: Message): Promise<string> =>
   new Promise((resolve) => {
     const options = { method, headers: Object.fromEntries(headers), localAddress: '127.0.0.3', agent: false };

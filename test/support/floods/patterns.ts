@@ -146,7 +146,7 @@ const sales: Pattern = (attack) =>
 
 const OWNED_KEYS = 5000;
 
-/** Pages of an account that owns more than any player. */
+/** Pages of an account with more keys than any player. */
 const ownedKeys: Pattern = async (attack) => {
   const game = ATTACKER.base + 1;
   await attack.sql.query(
@@ -154,7 +154,7 @@ const ownedKeys: Pattern = async (attack) => {
      SELECT 'owned ' || n, $1, $2, $2 FROM generate_series(1, $3::int) AS n`,
     [game, ATTACKER.user(CAROL), OWNED_KEYS],
   );
-  // As autovacuum does within a minute: otherwise the plan would be one for an almost empty table.
+  // Like autovacuum within a minute; otherwise the plan would be one for an almost empty table.
   await attack.sql.query('ANALYZE download_keys');
   try {
     attack.begin();

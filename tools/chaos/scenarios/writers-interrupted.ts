@@ -15,7 +15,7 @@ interface Running {
 }
 
 interface Interruption extends Omit<Scenario, 'run'> {
-  /** How often it happens: with the protection, as the control, and in a quick run. */
+  /** The number of repetitions: with the protection, as the control, and in a quick run. */
   times: [guarded: number, control: number, quick: number];
   writers: number;
   /** The control's settings of PostgreSQL. */
@@ -26,7 +26,9 @@ interface Interruption extends Omit<Scenario, 'run'> {
   interrupt(running: Running): Promise<unknown>;
 }
 
-/** Writers go on while something is interrupted again and again. Then their acknowledged writes are compared with the database. */
+/**
+ * Interrupts something repeatedly while writers continue, then compares their acknowledged writes with the database.
+ */
 const underWriters = ({ times, interrupt, ...scenario }: Interruption): Scenario => ({
   ...scenario,
   async run({ lab, guarded, quick }) {

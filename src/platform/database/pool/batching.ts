@@ -49,7 +49,7 @@ export class StatementBatcher {
     this.long = limit(LONG_SHARE);
   }
 
-  /** Batches and long statements that do not wait for a connection of the pool yet. */
+  /** Batches and long statements that wait for their limit, before they wait for a connection of the pool. */
   get waiting(): number {
     return [this.small, this.long].reduce((sum, { accepted, running }) => sum + accepted - running, 0);
   }
