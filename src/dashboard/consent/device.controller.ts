@@ -9,7 +9,7 @@ import {
 import { GrantsService } from '../../auth/oauth/grants.service';
 import { AttemptsService, guessAtDeviceCode } from '../../auth/sign-in/attempts.service';
 import { Database } from '../../platform/database/database';
-import type { Form } from '../../platform/http/form';
+import { Form } from '../../platform/http/form';
 import { Layout } from '../layout/layout';
 import { FormFields, PageQuery, Pages } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor, Visitor } from '../layout/visitor';

@@ -1,6 +1,6 @@
 import { Controller, Get } from '@nestjs/common';
 import { SignedIn } from '../../auth/access';
-import type { Form } from '../../platform/http/form';
+import { Form } from '../../platform/http/form';
 import { Layout } from '../layout/layout';
 import { PageQuery, Pages } from '../layout/page';
 import { pageOf } from '../layout/parts';

@@ -4,7 +4,7 @@ import { SignedIn } from '../../auth/access';
 import { Audit } from '../../auth/audit';
 import { AttemptsService, guessAtDownloadKey } from '../../auth/sign-in/attempts.service';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
-import type { Form } from '../../platform/http/form';
+import { Form } from '../../platform/http/form';
 import { LibraryService } from '../../purchases/library.service';
 import { DownloadsService } from '../../uploads/downloads.service';
 import { UploadsService } from '../../uploads/uploads.service';

@@ -4,7 +4,7 @@ import { invalidGame } from '../../games/errors';
 import { plainMoney } from '../../platform/formats/money';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import { badRequest } from '../../platform/http/api-error';
-import type { Form } from '../../platform/http/form';
+import { Form } from '../../platform/http/form';
 import { LongLists } from '../../platform/http/long-lists';
 import { GameSalesService, type ListedSale, type Place } from '../../purchases/game-sales.service';
 import { Layout } from '../layout/layout';

@@ -6,7 +6,7 @@ import { SalesService } from '../../operator/sales/sales.service';
 import { WebhookAttempts } from '../../operator/webhooks/webhook-attempts.service';
 import { Settings } from '../../platform/config/settings';
 import { apiError } from '../../platform/http/api-error';
-import type { Form } from '../../platform/http/form';
+import { Form } from '../../platform/http/form';
 import { type SellerSale, SellerSalesService } from '../../purchases/seller-sales.service';
 import { Layout, seeOther } from '../layout/layout';
 import { FormFields, Pages, PathId } from '../layout/page';

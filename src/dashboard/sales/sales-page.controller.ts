@@ -4,7 +4,7 @@ import { invalidGame } from '../../games/errors';
 import { Clock } from '../../platform/config/clock';
 import { plainMoney } from '../../platform/formats/money';
 import { badRequest } from '../../platform/http/api-error';
-import type { Form } from '../../platform/http/form';
+import { Form } from '../../platform/http/form';
 import { LongLists } from '../../platform/http/long-lists';
 import { Layout } from '../layout/layout';
 import { PageQuery, Pages } from '../layout/page';

@@ -8,7 +8,7 @@ import { apiError } from '../../platform/http/api-error';
 import { OwnAddress } from '../../platform/http/own-address';
 import { Audit } from '../../auth/audit';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
-import type { Form } from '../../platform/http/form';
+import { Form } from '../../platform/http/form';
 import { isWrong } from '../layout/fields';
 import { Layout, seeOther } from '../layout/layout';
 import { FormFields, Pages, PathId } from '../layout/page';

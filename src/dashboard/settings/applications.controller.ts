@@ -5,7 +5,7 @@ import { ApplicationsService, MAX_APPLICATIONS } from '../../auth/oauth/applicat
 import type { OauthApplication } from '../../auth/oauth/oauth-application.entity';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { apiError } from '../../platform/http/api-error';
-import type { Form } from '../../platform/http/form';
+import { Form } from '../../platform/http/form';
 import { isWrong } from '../layout/fields';
 import { Layout, seeOther } from '../layout/layout';
 import { FormFields, Pages } from '../layout/page';

@@ -6,7 +6,7 @@ import { ExportService } from '../../operator/people/export.service';
 import { People } from '../../operator/people/person';
 import { OperatorEvents } from '../../operator/tokens/operator-events';
 import { Settings } from '../../platform/config/settings';
-import type { Form } from '../../platform/http/form';
+import { Form } from '../../platform/http/form';
 import { SignInAttempt } from '../../platform/rate-limits/rate-limits.decorators';
 import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
 import { MAX_PASSWORD } from '../layout/fields';

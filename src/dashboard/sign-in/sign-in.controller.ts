@@ -4,7 +4,7 @@ import { Public } from '../../auth/access';
 import { Audit } from '../../auth/audit';
 import { AuthorizationRequests } from '../../auth/oauth/authorization-requests.service';
 import { Settings } from '../../platform/config/settings';
-import type { Form } from '../../platform/http/form';
+import { Form } from '../../platform/http/form';
 import { SignInAttempt } from '../../platform/rate-limits/rate-limits.decorators';
 import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
 import { Demo } from '../layout/demo';

@@ -8,7 +8,7 @@ import { isSuccess, type Outcome } from '../../operator/webhooks/webhook-attempt
 import { WebhooksService } from '../../operator/webhooks/webhooks.service';
 import { OperatorError } from '../../platform/config/operator-error';
 import { apiError } from '../../platform/http/api-error';
-import type { Form } from '../../platform/http/form';
+import { Form } from '../../platform/http/form';
 import type { Problems } from '../layout/fields';
 import { Layout, seeOther } from '../layout/layout';
 import { FormFields, Pages, PathId } from '../layout/page';
