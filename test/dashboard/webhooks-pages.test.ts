@@ -84,7 +84,7 @@ test('a seller adds a webhook, sees its secret once, and is notified of sales an
   expect(browser.words).toContain('Nothing was sent yet.');
   const id = await sold(game.id, { reference: 'order-1' });
   await post(`/operator/purchases/${id}/refund`);
-  const messages = await receiver.heard(2);
+  const messages = await receiver.received(2);
   expect(
     messages.map(({ type, genuine, data }) => [type, genuine, data.id, data.reference]).toSorted(),
   ).toEqual([
@@ -169,7 +169,7 @@ test('sends no more messages to an admin removed from a game, not even pending o
   await sold(game.id);
   await sold(shared.id);
   await sold(shared.id);
-  await receiver.heard(1);
+  await receiver.received(1);
   await recorded(receiver, 1);
   const tried = receiver.messages.length;
   await sql('DELETE FROM game_admins WHERE user_id = $1', [admin.id]);
@@ -177,7 +177,7 @@ test('sends no more messages to an admin removed from a game, not even pending o
   await again();
   await idle();
   await sold(shared.id);
-  await ofOwner.heard(4);
+  await ofOwner.received(4);
   await idle();
   expect(receiver.messages).toHaveLength(tried);
   expect(receiver.messages.map(({ data }) => data.game_ids)).toEqual(
@@ -198,7 +198,7 @@ test('sends a test message, and resends a delivery with the same ID', async () =
   expect(browser.words).toMatch(/Your receiver responded 503 \(\d+ ms\)\./);
   expect(browser.words).toMatch(/Test \d+ \w+ \d+ ?, [\d:]+ UTC 503 \d+ ms down/);
   const id = await sold(game.id);
-  await receiver.heard(2);
+  await receiver.received(2);
   await recorded(receiver, 2);
   receiver.response = status(200);
   await browser.get(pathOf(receiver));
@@ -209,7 +209,7 @@ test('sends a test message, and resends a delivery with the same ID', async () =
   expect(browser.words).toContain('Your receiver responded 200');
   // Delivered: no message is pending.
   expect(browser.words).toContain('Pending messages 0');
-  const [tested, first, second] = await receiver.heard(3);
+  const [tested, first, second] = await receiver.received(3);
   expect([tested!.type, tested!.genuine]).toEqual(['webhook.test', true]);
   expect(second).toMatchObject({
     id: first!.id,
@@ -266,7 +266,7 @@ test('a receiver that responds 410 is disabled, until its owner enables it again
   expect(browser.words).toContain('The webhook is enabled.');
   expect(browser.words).not.toContain('Enable again');
   const id = await sold(game.id);
-  expect((await receiver.heard(2))[1]!.data.id).toBe(id);
+  expect((await receiver.received(2))[1]!.data.id).toBe(id);
   // A second click has nothing left to do.
   await browser.post(enable, fields);
   await browser.follow();
@@ -292,7 +292,7 @@ test('signs with a rotated secret at once, and deletes a webhook', async () => {
   receiver.secret = /whsec_[\w+/]{43}=/.exec(browser.page.text)![0];
   expect(receiver.secret).not.toBe(before);
   await sold(game.id);
-  expect((await receiver.heard(1))[0]!.genuine).toBe(true);
+  expect((await receiver.received(1))[0]!.genuine).toBe(true);
   await browser.get(`${pathOf(receiver)}/delete`);
   await browser.submit(`${pathOf(receiver)}/delete`);
   await browser.follow();

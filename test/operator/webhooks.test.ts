@@ -209,7 +209,7 @@ describe('gamewharf webhooks', () => {
   test("sends a test message and prints the receiver's response", async () => {
     const receiver = await added(status(202));
     expect(await webhooks('test', String(receiver.id))).toEqual(['The receiver responded 202.']);
-    const [message] = await receiver.heard(1);
+    const [message] = await receiver.received(1);
     expect(message).toMatchObject({ genuine: true, type: 'webhook.test', data: {} });
     receiver.close();
     expect(await webhooks('test', String(receiver.id))).toEqual(['No response: ECONNREFUSED.']);
@@ -223,7 +223,7 @@ test('a sale is sent once, signed and without its buyer', async () => {
     created_at: '2026-03-04T10:00:00Z',
     game_id: [other.id, game.id],
   });
-  const [message] = await receiver.heard(1);
+  const [message] = await receiver.received(1);
   expect(message).toEqual({
     id: expect.stringMatching(/^msg_[0-9a-f-]{36}$/) as string,
     genuine: true,
@@ -263,7 +263,7 @@ test('a refund is sent once', async () => {
   const id = await sold();
   await refund(id);
   await refund(id);
-  const messages = await receiver.heard(2);
+  const messages = await receiver.received(2);
   await idle(receiver);
   expect(messages.map(({ type, data }) => [type, data.id, data.status]).toSorted()).toEqual([
     ['purchase.completed', id, 'complete'],
@@ -277,12 +277,12 @@ test('a webhook gets only its events and its game', async () => {
   const all = await added();
   const [one, two] = [await sold({ game_id: other.id }), await sold({ game_id: [game.id, other.id] })];
   await refund(one);
-  await all.heard(3);
-  const told = (receiver: Receiver) =>
+  await all.received(3);
+  const eventsOf = (receiver: Receiver) =>
     receiver.messages.map(({ type, data }) => `${type} ${data.id}`).toSorted();
   await until(async () => (await sql('SELECT FROM webhook_deliveries')).length === 0);
-  expect(told(refunds)).toEqual([`purchase.refunded ${one}`]);
-  expect(told(ofGame)).toEqual([`purchase.completed ${two}`]);
+  expect(eventsOf(refunds)).toEqual([`purchase.refunded ${one}`]);
+  expect(eventsOf(ofGame)).toEqual([`purchase.completed ${two}`]);
 });
 
 test('sends nothing for rolled back, rejected and imported sales, and once for a repeated Idempotency-Key', async () => {
@@ -296,7 +296,7 @@ test('sends nothing for rolled back, rejected and imported sales, and once for a
   await importLines(purchase(900_001, { game_id: game.id }));
   const key = { 'idempotency-key': 'once' };
   expect(await sold({ source: 'repeated' }, key)).toBe(await sold({ source: 'repeated' }, key));
-  await receiver.heard(2);
+  await receiver.received(2);
   await idle(receiver);
   expect(receiver.messages.map(({ data }) => String(data.source)).toSorted()).toEqual(['most', 'repeated']);
 });
@@ -346,13 +346,13 @@ test.each(FAILURES)(
     const { failed } = await results();
     await sold();
     for (const attempt of [1, 2]) {
-      await receiver.heard(attempt);
+      await receiver.received(attempt);
       await until(async () => (await results()).failed === failed! + attempt);
       await until(async () => new RegExp(` (${outcome})\\S* +1 +-$`).test((await webhooks('list'))[1]!));
       expect(await receiver.waiting).toMatchObject([{ attempts: attempt, later: true }]);
       await again();
     }
-    await receiver.heard(3);
+    await receiver.received(3);
     await idle(receiver);
     expect(new Set(receiver.messages.map(({ id }) => id)).size).toBe(1);
     expect(receiver.messages.every(({ genuine }) => genuine)).toBe(true);
@@ -399,18 +399,18 @@ test('other deliveries to a failing receiver wait', async () => {
   await until(async () => (await webhooks('list'))[1]!.includes(' 500 '));
   for (let i = 0; i < 10; i++) await sold();
   deliveries().poll();
-  await well.heard(11);
+  await well.received(11);
   expect(receiver.messages).toHaveLength(1);
   receiver.response = ok;
   await sql(`UPDATE webhooks SET paused_until = now() WHERE paused_until > now() + interval '8 seconds'`);
   deliveries().poll();
-  expect(await receiver.heard(11)).toHaveLength(11);
+  expect(await receiver.received(11)).toHaveLength(11);
   // A single failure after a success may concern only the message, and delays only that.
   receiver.response = (res, attempt) => (attempt === 12 ? status(500)(res, attempt) : ok(res, attempt));
   await sold();
   await until(async () => (await webhooks('list'))[1]!.includes(' 500 '));
   await sold();
-  expect(await receiver.heard(13)).toHaveLength(13);
+  expect(await receiver.received(13)).toHaveLength(13);
 });
 
 test('a response that never ends counts by its status', async () => {
@@ -420,7 +420,7 @@ test('a response that never ends counts by its status', async () => {
     more();
   });
   await sold();
-  await receiver.heard(1);
+  await receiver.received(1);
   await idle(receiver);
   expect(receiver.messages).toHaveLength(1);
 });
@@ -428,7 +428,7 @@ test('a response that never ends counts by its status', async () => {
 test('a receiver that returns 410 gets no more messages', async () => {
   const receiver = await added(status(410));
   await sold();
-  await receiver.heard(1);
+  await receiver.received(1);
   await until(async () => (await sql('SELECT FROM webhooks WHERE ended_at IS NOT NULL')).length === 1);
   await sold();
   await again();
@@ -441,11 +441,11 @@ test('gives up after three days, and drops messages that are too old or too many
   const receiver = await added(status(500));
   const before = await results();
   await sold();
-  await receiver.heard(1);
+  await receiver.received(1);
   await until(async () => (await webhooks('list'))[1]!.includes(' 500 '));
   await sql(`UPDATE webhook_deliveries SET created_at = now() - interval '73 hours'`);
   await again();
-  await receiver.heard(2);
+  await receiver.received(2);
   await idle(receiver);
   await until(async () => (await results()).given_up === before.given_up! + 1);
   const written = `INSERT INTO webhook_deliveries (id, webhook_id, event, purchase_id, data, created_at, due_at)
@@ -469,8 +469,8 @@ test('a receiver that hangs delays no other webhook, request or shutdown', async
   const app = await openApp({ OPERATOR_TOKEN });
   for (let i = 0; i < 12; i++) await sold();
   deliveries(app).wake();
-  expect(await well.heard(12)).toHaveLength(12);
-  await hanging.heard(4);
+  expect(await well.received(12)).toHaveLength(12);
+  await hanging.received(4);
   expect((await owner.get('/profile')).status).toBe(200);
   await gracefulStop(app);
   expect((await hanging.waiting).length).toBe(12);
@@ -483,14 +483,14 @@ test('retries a delivery that times out', async () => {
   const timeouts = jest.spyOn(AbortSignal, 'timeout').mockReturnValue(timeout.signal);
   const hanging = await added(() => undefined);
   await sold();
-  await hanging.heard(1);
+  await hanging.received(1);
   expect(timeouts.mock.calls).toEqual([[TIMEOUT]]);
   timeouts.mockRestore();
   timeout.abort();
   await until(async () => (await webhooks('list'))[1]!.includes(' timeout '));
   hanging.response = ok;
   await again();
-  const [first, second] = await hanging.heard(2);
+  const [first, second] = await hanging.received(2);
   expect(second!.id).toBe(first!.id);
 });
 
@@ -503,7 +503,7 @@ test('several processes deliver each message once, including those of a process 
     deliveries().wake();
     await new Promise(setImmediate);
   }
-  await receiver.heard(40);
+  await receiver.received(40);
   await idle(receiver);
   expect(receiver.messages.map(({ data }) => data.id).toSorted()).toEqual(ids.toSorted());
 
@@ -521,12 +521,12 @@ test('several processes deliver each message once, including those of a process 
     .get(SalesService)
     .sell(Object.assign(new SaleRequest(), order({ reference: 'in the terminal' })), {});
   await command.close();
-  expect((await receiver.heard(41)).at(-1)!.data.reference).toBe('in the terminal');
+  expect((await receiver.received(41)).at(-1)!.data.reference).toBe('in the terminal');
 
   // The process that claimed it ends before the response.
   receiver.response = () => undefined;
   await sold();
-  await receiver.heard(42);
+  await receiver.received(42);
   await gracefulStop(app);
   expect(await receiver.waiting).toMatchObject([{ attempts: 1 }]);
 });
@@ -536,14 +536,14 @@ test('an erasure leaves no personal data in pending messages, and a reference wi
   const email = 'Quillon.Marr@example.com';
   const user = await make.user({ emails: [{ email, verified: true }] });
   await sold({ user_id: user.id, email, reference: `order of ${email}` });
-  await receiver.heard(1);
+  await receiver.received(1);
   const stored = async () =>
     JSON.stringify([await sql('SELECT * FROM webhook_deliveries'), await sql('SELECT * FROM webhooks')]);
   expect(await stored()).not.toMatch(/quillon/i);
   expect((await post(`/operator/users/${user.id}/erase`, {})).status).toBe(200);
   receiver.response = ok;
   await again();
-  const [before, after] = await receiver.heard(2);
+  const [before, after] = await receiver.received(2);
   expect(before!.data.reference).toBe(`order of ${email}`);
   expect(JSON.stringify(after)).not.toMatch(/quillon/i);
   expect(after!.data).toEqual({ ...before!.data, reference: null });
@@ -620,7 +620,7 @@ describe('docs/guides/webhooks.md', () => {
   test('documents the message as it is sent', async () => {
     const receiver = await added();
     await sold({ reference: 'order-10046' });
-    const [{ type, timestamp, data }] = (await receiver.heard(1)) as [Message];
+    const [{ type, timestamp, data }] = (await receiver.received(1)) as [Message];
     const shown = JSON.parse(message!.code) as Message;
     expect({ type, timestamp, data }).toEqual({
       ...shown,

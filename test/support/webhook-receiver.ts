@@ -66,7 +66,7 @@ export class Receiver {
     ]);
   }
 
-  async heard(count: number): Promise<Message[]> {
+  async received(count: number): Promise<Message[]> {
     await until(() => this.messages.length >= count, PATIENCE);
     return this.messages;
   }

@@ -196,7 +196,7 @@ inChromium.describe('in Chromium', () => {
       await window.tabTo(/^Send test$/);
       await keyboard.press('Enter');
       await page.getByRole('alert').getByText('Your receiver responded 500').waitFor();
-      expect((await receiver.heard(1))[0]).toMatchObject({ genuine: true, type: 'webhook.test' });
+      expect((await receiver.received(1))[0]).toMatchObject({ genuine: true, type: 'webhook.test' });
       const [{ id: webhook_id }] = (await sql<{ id: number }>('SELECT max(id) AS id FROM webhooks')) as [
         { id: number },
       ];
@@ -207,7 +207,7 @@ inChromium.describe('in Chromium', () => {
          VALUES (gen_random_uuid(), $1, 'purchase.completed', $2, '{"id":1}')`,
         [webhook_id, purchase.id],
       );
-      await receiver.heard(2);
+      await receiver.received(2);
       await until(async () => (await sql('SELECT FROM webhook_attempts')).length === 2);
       receiver.response = status(200);
       await page.reload();

@@ -40,7 +40,7 @@ const traceOf = (text: string) =>
 let databaseLog = '';
 
 /** A separate server that logs every statement with its parameters. */
-async function talkativeDatabase(): Promise<TestDatabase> {
+async function verboseDatabase(): Promise<TestDatabase> {
   const folder = await mkdtemp(join(tmpdir(), 'gamewharf-canary-'));
   // Root runs the server as another account, which needs access here.
   await chmod(folder, 0o755);
@@ -93,7 +93,7 @@ async function collectTraces(): Promise<void> {
 }
 
 beforeAll(collectTraces);
-useStore(environment, talkativeDatabase);
+useStore(environment, verboseDatabase);
 
 let lenient: NestExpressApplication;
 let bases: string[] = [];
