@@ -133,7 +133,7 @@ const deliveryList = (deliveries: PurchaseDelivery[]): Html =>
           ({ at, webhook_id, url, event, outcome }) =>
             html`<tr>
               <th scope="row">${outcome === null && 'Next attempt '}${timeOf(at)}</th>
-              <td data-label="Webhook" class="long">
+              <td data-label="Webhook" class="wrap">
                 <a href="${webhookPath(webhook_id)}">${nameOf({ url })}</a>
               </td>
               <td data-label="Event"><code>${event}</code></td>
@@ -204,7 +204,7 @@ const saleRow = (sale: SellerSale, withBuyer: boolean): Html => {
     <th scope="row"><a href="${pathOf(sale)}">Sale ${id}</a><br />${day(created_at)}</th>
     ${
       withBuyer &&
-      html`<td data-label="Buyer" class="long">
+      html`<td data-label="Buyer" class="wrap">
         ${email}${username !== null && html` <small>${username}</small>`}
       </td>`
     }
