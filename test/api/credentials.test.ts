@@ -250,7 +250,7 @@ describe('API keys', () => {
     expect(more('verified') + more('cached')).toBe(3);
   });
 
-  test('reject a cached JWT after it expires', async () => {
+  test('expire: a cached JWT is rejected afterwards', async () => {
     const { owner } = await actors();
     const token = await forge({ sub: owner.id, expires_in: -40 });
     expect((await info(token)).status).toBe(200);
@@ -260,7 +260,7 @@ describe('API keys', () => {
     expect(await info(token)).toMatchObject(failure(401, 'token expired'));
   });
 
-  test('do not include a cached JWT', async () => {
+  test('are not JWTs: a cached JWT is an invalid key', async () => {
     const { owner } = await actors();
     const token = await forge({ sub: owner.id });
     expect((await info(token)).status).toBe(200);

@@ -56,7 +56,7 @@ describe('legacy errors with status 200', () => {
     });
   });
 
-  test('covers missing scopes, parameters and objects', async () => {
+  test('include missing scopes, parameters and objects', async () => {
     const { owner } = await actors();
     const few = await make.key({ owner, scopes: ['profile:me'] });
     for (const [path, status, text] of [
@@ -70,13 +70,13 @@ describe('legacy errors with status 200', () => {
       });
   });
 
-  test('returns the real status for a method that no old client uses', async () => {
+  test('exclude a method that no old client uses', async () => {
     const { strict, lenient } = await both('/api/1/x/me', { method: 'DELETE' });
     expect([strict.status, lenient.status]).toEqual([405, 200]);
     expect(lenient.body).toEqual(errors('method not allowed'));
   });
 
-  test('keeps the status of modern errors in either case', async () => {
+  test('exclude modern errors', async () => {
     for (const [path, status] of [
       ['/profile', 401],
       ['/nowhere', 404],
@@ -88,7 +88,7 @@ describe('legacy errors with status 200', () => {
     }
   });
 
-  test('logs the original status', async () => {
+  test('are logged with their original status', async () => {
     logged.length = 0;
     await both('/api/1/nonsense/me');
     const lines = logged.join('').trim().split('\n');
@@ -99,7 +99,7 @@ describe('legacy errors with status 200', () => {
     ]);
   });
 
-  test('keeps the status of server errors so that clients and proxies retry', async () => {
+  test('exclude server errors, so that clients and proxies retry', async () => {
     const cutOff = await openApp({ LENIENT_CLIENTS: 'true' });
     try {
       const base = await cutOff.getUrl();

@@ -158,7 +158,7 @@ test.each([50, 51, 60])('lists all of %i uploads', async (count) => {
 });
 
 describe('builds of a channel', () => {
-  test('include only completed ones for players and all for editors, newest first', async () => {
+  test('are only completed ones for players and all for editors, newest first', async () => {
     const game = await make.game({ owner, admins: [people.admin] });
     const upload = await make.upload({ game, channel_name: 'windows' });
     const ids: number[] = [];

@@ -345,7 +345,7 @@ describe('sells', () => {
     ).toMatchObject(ok({ download_key: { owner: { id: stranger.id } } }));
   });
 
-  test('to an email address that the account or no account has verified, or without an account', async () => {
+  test('to an email address verified by the account or by no account, or without an account', async () => {
     const cases: [Fields, Actor | undefined][] = [
       [{ user_id: buyer.id, email: 'Zoe@example.com' }, buyer],
       [{ user_id: stranger.id, email: 'old@example.com' }, stranger],
