@@ -18,23 +18,17 @@ export class CollectionGamesRequest extends CollectionRequest {
   per_page: number = 100;
 }
 
-export class AddGameRequest extends CollectionRequest {
-  @Id('ID of the game')
-  game_id: number;
-
-  @Html('Note about the game, as HTML', { required: false })
-  blurb?: string | null;
-}
-
 export class RemoveGameRequest extends CollectionRequest {
   @Id('ID of the game')
   game_id: number;
 }
 
-export class UpdateCollectionGameRequest extends CollectionRequest {
-  @Id('ID of the game')
-  game_id: number;
+export class AddGameRequest extends RemoveGameRequest {
+  @Html('Note about the game, as HTML', { required: false })
+  blurb?: string | null;
+}
 
+export class UpdateCollectionGameRequest extends RemoveGameRequest {
   @Html('Note about the game, as HTML; an empty value clears it', { required: false })
   blurb?: string | null;
 }
