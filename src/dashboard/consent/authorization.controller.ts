@@ -12,26 +12,16 @@ import {
   type OAuthError,
   errorOf,
 } from '../../auth/oauth/authorization-requests.service';
-import { consentPage, errorPage, resultPage } from './consent.page';
+import { appConsentPage, errorPage, PATH, resultPage } from './consent.page';
 import { type Consent, type Grant, GrantsService } from '../../auth/oauth/grants.service';
 import { OauthTokensService } from '../../auth/oauth/oauth-tokens.service';
-import {
-  isClaimed,
-  isLoopback,
-  OUT_OF_BAND,
-  placeOf,
-  policySource,
-  redirectWith,
-} from '../../auth/oauth/redirect-uris';
+import { isClaimed, OUT_OF_BAND, policySource, redirectWith } from '../../auth/oauth/redirect-uris';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { type Form, withQuery } from '../../platform/http/form';
-import { html, type Html } from '../layout/html';
 import { Layout, seeOther } from '../layout/layout';
 import { FormFields, PageQuery, Pages } from '../layout/page';
 import { SignInRequired } from '../layout/sign-in-required';
 import { CurrentVisitor, isSignedIn, type SignedInVisitor, Visitor } from '../layout/visitor';
-
-const PATH = '/user/oauth';
 
 /** The authorization endpoint: asks the user for consent, and redirects to the app. */
 @Pages()
@@ -143,26 +133,9 @@ export class AuthorizationController {
     return redirectWith(redirect_uri, part, { ...error, state: fields.state, iss: this.own.url });
   }
 
-  private consent(
-    visitor: SignedInVisitor,
-    { application, redirect_uri, scopes, fields }: Asked,
-    grant: Grant | undefined,
-  ) {
-    const source = policySource(redirect_uri);
-    const { name, user, may_start_games } = application;
-    const lasting =
-      fields.response_type === 'token' ? 'until it is unused for 90 days' : 'for at most 180 days';
-    const page = consentPage(visitor, {
-      name,
-      owner: user!.username,
-      scopes,
-      may_start_games,
-      grant,
-      question: html`Allow <bdi>${name}</bdi> to act for you?`,
-      afterwards: html`${afterwards(redirect_uri)} It stays signed in ${lasting}.`,
-      action: PATH,
-      fields,
-    });
+  private consent(visitor: SignedInVisitor, asked: Asked, grant: Grant | undefined) {
+    const source = policySource(asked.redirect_uri);
+    const page = appConsentPage(visitor, asked, grant);
     return this.layout.show(visitor, { ...page, formTargets: source ? [source] : [] });
   }
 }
@@ -173,9 +146,3 @@ const isRemembered = ({ application, redirect_uri, scopes, fields }: Asked, gran
   scopes.every((scope) => covers(grant.scopes, scope)) &&
   (grant.may_start_games || !application.may_start_games) &&
   (grant.implicit_allowed || fields.response_type !== 'token');
-
-function afterwards(redirect_uri: string): Html {
-  if (redirect_uri === OUT_OF_BAND) return html`Then you get a code to copy into the app.`;
-  if (isLoopback(redirect_uri)) return html`Then you return to the program on this computer.`;
-  return html`Then you go to <strong>${placeOf(redirect_uri)}</strong>.`;
-}

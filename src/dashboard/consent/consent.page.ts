@@ -2,8 +2,11 @@ import { html, type Html } from '../layout/html';
 import { formToken, type Page } from '../layout/layout';
 import { copyable, permissionList } from '../layout/parts';
 import type { SignedInVisitor } from '../layout/visitor';
-import type { OAuthError } from '../../auth/oauth/authorization-requests.service';
+import type { Asked, OAuthError } from '../../auth/oauth/authorization-requests.service';
+import { isLoopback, OUT_OF_BAND, placeOf } from '../../auth/oauth/redirect-uris';
 import type { Grant } from '../../auth/oauth/grants.service';
+
+export const PATH = '/user/oauth';
 
 interface Asking {
   name: string;
@@ -47,6 +50,34 @@ export const consentPage = (visitor: SignedInVisitor, { name, owner, grant, ...a
       <p class="muted">You are signed in as <strong>${visitor.user.username}</strong>.</p>`,
   };
 };
+
+/** Asks for the consent to a request of the authorization endpoint. */
+export const appConsentPage = (
+  visitor: SignedInVisitor,
+  { application, redirect_uri, scopes, fields }: Asked,
+  grant: Grant | undefined,
+): Page => {
+  const { name, user, may_start_games } = application;
+  const lasting =
+    fields.response_type === 'token' ? 'until it is unused for 90 days' : 'for at most 180 days';
+  return consentPage(visitor, {
+    name,
+    owner: user!.username,
+    scopes,
+    may_start_games,
+    grant,
+    question: html`Allow <bdi>${name}</bdi> to act for you?`,
+    afterwards: html`${afterwards(redirect_uri)} It stays signed in ${lasting}.`,
+    action: PATH,
+    fields,
+  });
+};
+
+function afterwards(redirect_uri: string): Html {
+  if (redirect_uri === OUT_OF_BAND) return html`Then you get a code to copy into the app.`;
+  if (isLoopback(redirect_uri)) return html`Then you return to the program on this computer.`;
+  return html`Then you go to <strong>${placeOf(redirect_uri)}</strong>.`;
+}
 
 /** The token or code of an app without a redirect URI, to be copied. */
 export const resultPage = ({

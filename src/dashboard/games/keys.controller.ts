@@ -45,9 +45,7 @@ export class GameKeysController {
     const range = rangeOf(query);
     await this.keys.page(game_id, visitor.user.id, range, 1);
     const rows = this.keys.slices(game_id, visitor.user.id, range);
-    return new CsvResponse(this.lists, `keys-of-game-${game_id}.csv`, Object.keys(CELLS), rows, (row) =>
-      Object.values(CELLS).map((cell) => cell(row)),
-    );
+    return new CsvResponse(this.lists, `keys-of-game-${game_id}.csv`, CELLS, rows);
   }
 
   @Post('keys')

@@ -8,15 +8,11 @@ import { ApiDescription } from '../../platform/openapi/api-description';
 import { KeysService } from '../settings/keys.service';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { type Asset, Assets } from '../layout/assets';
-import { html, type Html } from '../layout/html';
-import { formToken, type HtmlResponse, Layout, seeOther } from '../layout/layout';
+import { type HtmlResponse, Layout, seeOther } from '../layout/layout';
 import { Pages } from '../layout/page';
-import { alert } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor, Visitor } from '../layout/visitor';
 import { endpointsOf } from './endpoints.page';
-import { credentialField, referencePage } from './reference.page';
-
-const PATH = '/docs';
+import { OPERATOR_REFERENCE, PATH, publicReference, type Reference, referencePage } from './reference.page';
 
 @Pages()
 @Controller('docs')
@@ -42,38 +38,14 @@ export class ReferencePageController {
   @Get()
   @Public()
   async page(@CurrentVisitor() visitor: Visitor): Promise<HtmlResponse> {
-    const { made, problem } = visitor.user ? await this.sessions.takeNotice(visitor.token) : {};
-    const source = this.endpoints().path;
-    return this.show(visitor, {
-      title: 'API reference',
-      lead: html`All endpoints of the public API, also available as <a href="/openapi.json">OpenAPI</a> and
-        <a href="/llms.txt">llms.txt</a>. Operators of a store use
-        <a href="${PATH}/operator">further endpoints</a>.`,
-      credential: html`<section class="card stack" aria-labelledby="your-key">
-        <h2 id="your-key">Your key</h2>
-        ${problem && alert(problem)} ${credentialField('An API key or a JWT, for the code below', made)}
-        ${this.keyFor(visitor)}
-      </section>`,
-      source,
-      withoutScript: html`Without JavaScript, you can read the <a href="${source}">list of endpoints</a>.`,
-    });
+    const notice = visitor.user ? await this.sessions.takeNotice(visitor.token) : {};
+    return this.show(visitor, publicReference(visitor, this.endpoints().path, notice));
   }
 
   @Get('operator')
   @Public()
   operatorPage(@CurrentVisitor() visitor: Visitor): HtmlResponse {
-    return this.show(visitor, {
-      title: 'API reference for operators',
-      lead: html`The endpoints that a store’s own systems call with an operator token.`,
-      credential: html`<form id="with-token" class="card stack">
-        ${credentialField('Operator token')}
-        <button>Show the endpoints</button>
-        <small>To create a token, run <code>gamewharf operator-tokens create</code>.</small>
-      </form>`,
-      source: '/operator/docs',
-      withoutScript: html`This page needs JavaScript. Without it, download
-        <code>/operator/openapi.json</code> with your token.`,
-    });
+    return this.show(visitor, OPERATOR_REFERENCE);
   }
 
   /** Creates a key for the signed-in reader that is valid for a day. */
@@ -91,24 +63,14 @@ export class ReferencePageController {
     return seeOther(PATH);
   }
 
-  private show(visitor: Visitor, page: Omit<Parameters<typeof referencePage>[0], 'base'>): HtmlResponse {
+  private show(visitor: Visitor, page: Reference): HtmlResponse {
     return this.layout.show(visitor, {
       section: PATH,
       title: page.title,
       styles: [this.assets.referenceStyle],
       scripts: [this.assets.referenceScript],
       sendsRequests: true,
-      main: referencePage({ ...page, base: this.own.url }),
+      main: referencePage(page, this.own.url),
     });
-  }
-
-  private keyFor(visitor: Visitor): Html {
-    if (!visitor.user)
-      return html`<p><a href="/login?return_to=${PATH}">Sign in</a> to create a key for this page.</p>`;
-    return html`<form method="post" action="${PATH}/key">
-      ${formToken(visitor)}
-      <button class="quiet">Create a key for a day</button>
-      <small>It only reads your profile (<code>profile:me</code>).</small>
-    </form>`;
   }
 }

@@ -1,20 +1,26 @@
 import { html, type Html } from '../layout/html';
+import { formToken } from '../layout/layout';
+import { alert } from '../layout/parts';
+import type { Visitor } from '../layout/visitor';
 
-interface Reference {
+export const PATH = '/docs';
+
+export interface Reference {
   title: string;
   lead: Html;
   /** The form for the credential of the requests. */
   credential: Html;
   /** Path of the endpoints, which the script shows. */
   source: string;
-  /** URL of the API in the code examples. */
-  base: string;
   /** What readers without JavaScript can do. */
   withoutScript: Html;
 }
 
 /** The layout of the API reference. */
-export const referencePage = ({ title, lead, credential, source, base, withoutScript }: Reference): Html =>
+export const referencePage = (
+  { title, lead, credential, source, withoutScript }: Reference,
+  base: string,
+): Html =>
   html`<h1>${title}</h1>
     <p class="lead">${lead}</p>
     <div class="reference" data-source="${source}" data-base="${base}">
@@ -34,7 +40,7 @@ export const referencePage = ({ title, lead, credential, source, base, withoutSc
       </div>
     </div>`;
 
-export const credentialField = (label: string, value = ''): Html =>
+const credentialField = (label: string, value = ''): Html =>
   html`<label class="field" for="credential"
       >${label}
       <input
@@ -46,3 +52,43 @@ export const credentialField = (label: string, value = ''): Html =>
         aria-describedby="credential-help"
     /></label>
     <small id="credential-help">Only this page uses it, and forgets it when you leave.</small>`;
+
+/** `made`: a new key for this page. */
+export const publicReference = (
+  visitor: Visitor,
+  source: string,
+  { made, problem }: { made?: string; problem?: string },
+): Reference => ({
+  title: 'API reference',
+  lead: html`All endpoints of the public API, also available as <a href="/openapi.json">OpenAPI</a> and
+    <a href="/llms.txt">llms.txt</a>. Operators of a store use
+    <a href="${PATH}/operator">further endpoints</a>.`,
+  credential: html`<section class="card stack" aria-labelledby="your-key">
+    <h2 id="your-key">Your key</h2>
+    ${problem && alert(problem)} ${credentialField('An API key or a JWT, for the code below', made)}
+    ${
+      visitor.user
+        ? html`<form method="post" action="${PATH}/key">
+            ${formToken(visitor)}
+            <button class="quiet">Create a key for a day</button>
+            <small>It only reads your profile (<code>profile:me</code>).</small>
+          </form>`
+        : html`<p><a href="/login?return_to=${PATH}">Sign in</a> to create a key for this page.</p>`
+    }
+  </section>`,
+  source,
+  withoutScript: html`Without JavaScript, you can read the <a href="${source}">list of endpoints</a>.`,
+});
+
+export const OPERATOR_REFERENCE: Reference = {
+  title: 'API reference for operators',
+  lead: html`The endpoints that a store’s own systems call with an operator token.`,
+  credential: html`<form id="with-token" class="card stack">
+    ${credentialField('Operator token')}
+    <button>Show the endpoints</button>
+    <small>To create a token, run <code>gamewharf operator-tokens create</code>.</small>
+  </form>`,
+  source: '/operator/docs',
+  withoutScript: html`This page needs JavaScript. Without it, download
+    <code>/operator/openapi.json</code> with your token.`,
+};

@@ -63,9 +63,7 @@ export class BuyersController {
     };
     const rows = this.sales.listed(game_id, visitor.user.id, { ...within });
     const name = csvName(dates ? 'sales' : 'buyers', { id: game_id, title }, dates);
-    return new CsvResponse(this.lists, name, Object.keys(CELLS), rows, (row) =>
-      Object.values(CELLS).map((cell) => cell(row)),
-    );
+    return new CsvResponse(this.lists, name, CELLS, rows);
   }
 
   private async titleOf(game_id: number, { user }: SignedInVisitor): Promise<string> {

@@ -46,9 +46,8 @@ export class CsvResponse<Row> extends WebResponse {
   constructor(
     private readonly lists: LongLists,
     private readonly filename: string,
-    private readonly head: string[],
+    private readonly columns: Record<string, (row: Row) => Cell>,
     private readonly rows: Rows<Row>,
-    private readonly cellsOf: (row: Row) => Cell[],
   ) {
     super();
   }
@@ -68,9 +67,10 @@ export class CsvResponse<Row> extends WebResponse {
   }
 
   private async send(res: Response): Promise<void> {
-    let text = BYTE_ORDER_MARK + lineOf(this.head);
+    let text = BYTE_ORDER_MARK + lineOf(Object.keys(this.columns));
+    const cells = Object.values(this.columns);
     for await (const rows of Array.isArray(this.rows) ? [this.rows] : this.rows) {
-      text += rows.map((row) => lineOf(this.cellsOf(row))).join('');
+      text += rows.map((row) => lineOf(cells.map((cell) => cell(row)))).join('');
       if (!(await wasRead(res, text))) return;
       text = '';
     }

@@ -23,6 +23,8 @@ import {
 
 const MAX_GAMES_IN_FILE = 10_000;
 
+type FigureRow = Sold & { of: string; id?: number };
+
 /** The Sales page, and its tables as CSV. */
 @Pages()
 @Controller('user/settings/sales')
@@ -50,19 +52,19 @@ export class SalesPageController {
     const { report, period, game_id, title } = found;
     const game = title === undefined ? undefined : { id: game_id!, title };
     const currency = report.chosen?.currency ?? '';
-    const file = (head: string, rows: (Sold & { of: string; id?: number })[]) =>
-      new CsvResponse(
+    const name = csvName(`sales-by-${of === 'time' ? period.unit : of}`, game, period);
+    const file = (head: string, rows: FigureRow[]) =>
+      new CsvResponse<FigureRow>(
         this.lists,
-        csvName(`sales-by-${of === 'time' ? period.unit : of}`, game, period),
-        [...(of === 'game' ? ['game_id'] : []), head, 'sales', 'currency', 'revenue'],
+        name,
+        {
+          ...(of === 'game' && { game_id: ({ id }: FigureRow) => id ?? null }),
+          [head]: (row) => row.of,
+          sales: ({ purchases }) => purchases,
+          currency: () => currency,
+          revenue: ({ amount }) => plainMoney(amount, currency),
+        },
         rows,
-        ({ id, of, purchases, amount }) => [
-          ...(id === undefined ? [] : [id]),
-          of,
-          purchases,
-          currency,
-          plainMoney(amount, currency),
-        ],
       );
     if (of === 'time')
       return file(
@@ -72,7 +74,7 @@ export class SalesPageController {
     if (of === 'source')
       return file(
         'source',
-        report.sources.map((one) => ({ ...one, id: undefined, of: one.source })),
+        report.sources.map((one) => ({ ...one, of: one.source })),
       );
     if (of !== 'game') throw badRequest('of must be time, game or source');
     const games = await this.games(visitor, found, MAX_GAMES_IN_FILE);
