@@ -86,7 +86,7 @@ function registerRefund(refund: Command, run: CommandRunner): void {
           .get(service().SalesService)
           .refund(Object.assign(new (dto().RefundRequest)(), order), {})
           .catch((error: unknown) => {
-            if (error instanceof ApiError && error.status === 404)
+            if (error instanceof ApiError && error.statusCode === 404)
               throw new OperatorError(`Purchase ${id} doesn't exist. Nothing was changed.`);
             explained(error);
           });

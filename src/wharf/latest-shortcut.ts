@@ -73,7 +73,7 @@ export class LatestShortcut implements OnApplicationBootstrap {
       // The deadline may have sent a response already.
       if (!res.headersSent) sendCacheable(req, res, response, this.cacheControl);
     } catch (error) {
-      if (error instanceof ApiError && error.status === 404) void this.limits.failed('address', req);
+      if (error instanceof ApiError && error.statusCode === 404) void this.limits.failed('address', req);
       throw error;
     }
   }

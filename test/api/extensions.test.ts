@@ -1,7 +1,22 @@
-import { Body, Controller, Get, Module, Post, Req, UseGuards } from '@nestjs/common';
+import {
+  type ArgumentsHost,
+  Body,
+  Catch,
+  ConflictException,
+  Controller,
+  type ExceptionFilter,
+  Get,
+  HttpException,
+  Module,
+  Post,
+  Req,
+  StreamableFile,
+  UseFilters,
+  UseGuards,
+} from '@nestjs/common';
 import { AuthGuard } from '@nestjs/passport';
 import { IsString } from 'class-validator';
-import type { Request } from 'express';
+import type { Request, Response } from 'express';
 import { Public, Scopes, SignedIn } from '../../src/auth/access';
 import { CurrentCredential, type Credential } from '../../src/auth/credential';
 import { Params } from '../../src/platform/http/params.decorator';
@@ -11,8 +26,34 @@ import { failure, make, openApp, useStore } from '../support/store';
 // A module that an integrator adds to the service.
 useStore();
 
-@Controller('reviews')
-class ReviewsController {
+@Catch(HttpException)
+class StatusFilter implements ExceptionFilter {
+  catch(error: HttpException, host: ArgumentsHost) {
+    host.switchToHttp().getResponse<Response>().status(error.getStatus()).json({ caught: error.message });
+  }
+}
+
+@Controller('ratings')
+class RatingsController {
+  @Get('file')
+  @Public()
+  file() {
+    return new StreamableFile(Buffer.from('moon'), { type: 'text/plain' });
+  }
+
+  @Get('conflict')
+  @Public()
+  conflict() {
+    throw new ConflictException({ errors: ['rated already'] });
+  }
+
+  @Get('filtered')
+  @Scopes('profile:me')
+  @UseFilters(StatusFilter)
+  filtered() {
+    return {};
+  }
+
   @Get('mine')
   @Public()
   @UseGuards(AuthGuard('bearer'))
@@ -33,8 +74,8 @@ class ReviewsController {
   }
 }
 
-@Module({ controllers: [ReviewsController] })
-class ReviewsModule {}
+@Module({ controllers: [RatingsController] })
+class RatingsModule {}
 
 @Controller('forgotten')
 class ForgottenController {
@@ -67,25 +108,41 @@ async function ask(url: string, path: string, authorization?: string) {
 
 test("verifies credentials with Passport's AuthGuard as well as with @Scopes", async () => {
   const user = await make.user();
-  const app = await openApp({}, { imports: [ReviewsModule] });
+  const app = await openApp({}, { imports: [RatingsModule] });
   const url = await app.getUrl();
   const scoped = await make.key({ owner: user, scopes: ['profile:me'] });
-  expect(await ask(url, '/reviews/mine')).toEqual(failure(401, 'Unauthorized'));
-  expect(await ask(url, '/reviews/of-collections')).toEqual(failure(401, 'authentication required'));
-  for (const path of ['/reviews/mine', '/reviews/of-collections']) {
+  expect(await ask(url, '/ratings/mine')).toEqual(failure(401, 'Unauthorized'));
+  expect(await ask(url, '/ratings/of-collections')).toEqual(failure(401, 'authentication required'));
+  for (const path of ['/ratings/mine', '/ratings/of-collections']) {
     expect(await ask(url, path, 'Bearer wrong')).toEqual(failure(401, 'invalid key'));
     expect(await ask(url, path, `Bearer ${user.key}`)).toEqual({ status: 200, body: { user_id: user.id } });
     expect(await ask(url, path, user.key)).toEqual({ status: 200, body: { user_id: user.id } });
   }
-  expect(await ask(url, '/reviews/mine', `Bearer ${scoped}`)).toMatchObject({ status: 200 });
-  expect(await ask(url, '/reviews/of-collections', `Bearer ${scoped}`)).toEqual(
+  expect(await ask(url, '/ratings/mine', `Bearer ${scoped}`)).toMatchObject({ status: 200 });
+  expect(await ask(url, '/ratings/of-collections', `Bearer ${scoped}`)).toEqual(
     failure(403, 'api key does not permit `collection:view`'),
   );
 });
 
+test('sends a StreamableFile, and the errors of an HttpException, which filters catch', async () => {
+  const app = await openApp({}, { imports: [RatingsModule] });
+  const url = await app.getUrl();
+  const file = await fetch(`${url}/ratings/file`);
+  expect([file.status, file.headers.get('content-type'), await file.text()]).toEqual([
+    200,
+    'text/plain',
+    'moon',
+  ]);
+  expect(await ask(url, '/ratings/conflict')).toEqual(failure(409, 'rated already'));
+  expect(await ask(url, '/ratings/filtered')).toEqual({
+    status: 401,
+    body: { caught: 'authentication required' },
+  });
+});
+
 test("returns this API's status for a POST declared with Nest's decorator", async () => {
-  const app = await openApp({}, { imports: [ReviewsModule] });
-  const response = await fetch(`${await app.getUrl()}/reviews`, { method: 'POST' });
+  const app = await openApp({}, { imports: [RatingsModule] });
+  const response = await fetch(`${await app.getUrl()}/ratings`, { method: 'POST' });
   expect({ status: response.status, body: await response.json() }).toEqual({ status: 200, body: { id: 1 } });
 });
 

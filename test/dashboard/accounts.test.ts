@@ -239,7 +239,7 @@ describe('sign-in', () => {
       ),
     );
     const rejected = results.flatMap((one) => (one.status === 'rejected' ? [one.reason as ApiError] : []));
-    expect(rejected.map(({ status, errors }) => ({ status, errors }))).toEqual(
+    expect(rejected.map(({ statusCode: status, errors }) => ({ status, errors }))).toEqual(
       Array.from({ length: 20 }, () => ({ status: 503, errors: ['service unavailable'] })),
     );
     expect(order.slice(0, 20)).toEqual(rejected.map(() => 'rejected'));

@@ -35,7 +35,7 @@ test.each<[ApiError, number, string, string]>([
     'an api key is required',
     'error="insufficient_scope", error_description="an api key is required"',
   ],
-])('%s', ({ status, errors, headers }, expected, text, parameters) => {
+])('%s', ({ statusCode: status, errors, headers }, expected, text, parameters) => {
   expect([status, errors]).toEqual([expected, [text]]);
   expect(headers).toEqual({
     'WWW-Authenticate': `Bearer realm="gamewharf"${parameters && `, ${parameters}`}`,

@@ -159,7 +159,7 @@ describe('while connections are terminated continuously', () => {
         })
         .then(
           () => 200,
-          (error: unknown) => apiErrorFor(error).status,
+          (error: unknown) => apiErrorFor(error).statusCode,
         );
     });
     expect(statuses).toEqual(onlyResponsesOr503);

@@ -67,7 +67,7 @@ export class AuthorizationRequests {
       const { redirect_uri } = await this.read(new Form(parseFields(url.search.slice(1))));
       return [policySource(redirect_uri)].filter((source) => source !== undefined);
     } catch (error) {
-      if (error instanceof ApiError && error.status < 500) return [];
+      if (error instanceof ApiError && error.statusCode < 500) return [];
       throw error;
     }
   }

@@ -18,7 +18,7 @@ export class OauthErrorFilter implements ExceptionFilter {
   catch(thrown: unknown, host: ArgumentsHost): void {
     const known = thrown instanceof OauthError ? thrown : undefined;
     sendError(this.log, host.switchToHttp().getResponse<Response>(), thrown, (res, failure) => {
-      const { status, errors } = failure;
+      const { statusCode: status, errors } = failure;
       sendApiError(res, failure, {
         errors,
         error: known?.error ?? CODES[status] ?? 'invalid_request',

@@ -70,7 +70,7 @@ export class GameKeysController {
         withQuery(keysPath(game_id), { from: String(made[0]!.id), to: String(made.at(-1)!.id) }),
       );
     } catch (error) {
-      if (!(error instanceof ApiError) || error.status !== 400) throw error;
+      if (!(error instanceof ApiError) || error.statusCode !== 400) throw error;
       return again({ count: `${error.errors[0]!.replace(/^a/, 'A')}.` });
     }
   }

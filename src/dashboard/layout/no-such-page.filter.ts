@@ -39,7 +39,7 @@ export class NoSuchPageFilter implements ExceptionFilter {
     const isPath = !isRouted(req);
     const isForPeople = wantsPage(req) && (isPath ? !LEGACY.test(req.path) : FILES.test(req.path));
     const failure = !isForPeople ? undefined : isPath ? notFound(req, error) : error;
-    if (!(failure instanceof ApiError) || (isPath && failure.status !== 404))
+    if (!(failure instanceof ApiError) || (isPath && failure.statusCode !== 404))
       return this.others.catch(error, host);
     if (isPath && req.method === 'GET' && WITH_SLASH.test(req.path)) {
       seeOther(req.path.slice(0, -1)).sendTo(res);

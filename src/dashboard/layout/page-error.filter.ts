@@ -43,7 +43,7 @@ export class PageErrorFilter implements ExceptionFilter {
   }
 }
 
-const errorPage = (section: string, { status, errors, headers }: ApiError): Page => {
+const errorPage = (section: string, { statusCode: status, errors, headers }: ApiError): Page => {
   const title = TITLES[status] ?? 'Something went wrong';
   return {
     title,

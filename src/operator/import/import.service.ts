@@ -61,7 +61,7 @@ export class ImportService implements OnModuleDestroy {
       });
     if (!small) return this.counted({}, 'large', all());
     const waiting = (error: unknown) => {
-      if (error instanceof ApiError && error.status === 503) return all();
+      if (error instanceof ApiError && error.statusCode === 503) return all();
       throw error;
     };
     return this.counted({}, 'small', this.small.run(small, signal).catch(waiting));

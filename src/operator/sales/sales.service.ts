@@ -55,7 +55,7 @@ export class SalesService {
       return await again(attempt);
     } catch (error) {
       const response =
-        error instanceof ApiError && error.status < 500
+        error instanceof ApiError && error.statusCode < 500
           ? await this.idempotency.storedResult<Result>(retry, request)
           : undefined;
       if (response) return this.withBuyer(response);

@@ -1,11 +1,18 @@
+import { HttpException } from '@nestjs/common';
+
 /** An error with its status and texts. */
-export class ApiError extends Error {
+export class ApiError extends HttpException {
   constructor(
-    readonly status: number,
+    status: number,
     readonly errors: string[],
     readonly headers: Record<string, string> = {},
   ) {
-    super(errors.join('; '));
+    super({ errors }, status);
+    this.message = errors.join('; ');
+  }
+
+  get statusCode(): number {
+    return this.getStatus();
   }
 }
 

@@ -57,7 +57,7 @@ export class BrokenRequests {
   }
 
   private reject({ connection }: ClientSocket, error: ApiError): void {
-    this.rejected.inc({ status: error.status });
+    this.rejected.inc({ status: error.statusCode });
     const { newest } = connection;
     if (!newest || newest.req.complete) connection.closeWith(this.text(error));
     // The error is in the body of a request that already has its response.
@@ -68,7 +68,7 @@ export class BrokenRequests {
     }
   }
 
-  private text({ status, errors, headers }: ApiError): string {
+  private text({ statusCode: status, errors, headers }: ApiError): string {
     const body = JSON.stringify({ errors });
     const own = {
       'Content-Type': 'application/json',

@@ -12,18 +12,27 @@ export class ErrorFilter implements ExceptionFilter {
     const http = host.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
     const response = isRouted(req) ? ofHandler(error) : notFound(req, error);
-    if (!res.headersSent && response instanceof ApiError && response.status === 405 && sentOptions(req, res))
+    if (
+      !res.headersSent &&
+      response instanceof ApiError &&
+      response.statusCode === 405 &&
+      sentOptions(req, res)
+    )
       return;
     sendError(this.log, res, response);
   }
 }
 
-/** Keeps the message of an exception such as `new NotFoundException('invalid review')`, or of a Nest pipe. */
+/** Keeps the texts of an exception such as `new NotFoundException('invalid review')`, or of a Nest pipe. */
 function ofHandler(error: unknown): unknown {
-  if (!(error instanceof HttpException) || error.getStatus() >= 500) return error;
+  if (error instanceof ApiError || !(error instanceof HttpException) || error.getStatus() >= 500)
+    return error;
   const response = error.getResponse();
-  const message = typeof response === 'string' ? response : (response as { message?: unknown }).message;
-  return new ApiError(error.getStatus(), [message ?? error.message].flat().map(String));
+  const { errors, message = errors ?? error.message } =
+    typeof response === 'string'
+      ? { message: response }
+      : (response as { errors?: unknown; message?: unknown });
+  return new ApiError(error.getStatus(), [message].flat().map(String));
 }
 
 // What Express's types omit.
@@ -41,7 +50,7 @@ export function isRouted(req: Request): boolean {
 /** For a request without a route: 405 if the path has routes of other methods, else 404. */
 export function notFound(req: Request, error: unknown): unknown {
   // A middleware decided it, and not the router.
-  if (error instanceof ApiError || apiErrorFor(error).status !== 404) return error;
+  if (error instanceof ApiError || apiErrorFor(error).statusCode !== 404) return error;
   const Allow = methodsOf(req);
   return Allow === undefined
     ? new ApiError(404, ['invalid api endpoint'])

@@ -1,5 +1,6 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { StreamableFile } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
 import { OutgoingResponse, sendJson, WebResponse } from './response';
@@ -96,7 +97,7 @@ export class GamewharfAdapter extends ExpressAdapter {
     // The deadline may have sent a response already.
     if (res.writableEnded) return;
     if (body instanceof WebResponse) return body.sendTo(res);
-    if (typeof body === 'string' || body === null || typeof body !== 'object') {
+    if (typeof body !== 'object' || body === null || body instanceof StreamableFile) {
       super.reply(res, body, status);
       return;
     }

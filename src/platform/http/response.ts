@@ -49,7 +49,7 @@ export function sendError(
 ): void {
   const failure = apiErrorFor(error);
   // Logs unexpected errors, but not a 503 that the code throws itself.
-  if (failure.status >= 500 && failure !== error) log.failed(res.req.id, error);
+  if (failure.statusCode >= 500 && failure !== error) log.failed(res.req.id, error);
   // The deadline may have sent a response already.
   if (res.writableEnded) return;
   if (res.headersSent) {
@@ -58,13 +58,13 @@ export function sendError(
     return;
   }
   // Without waiting for the rest of the body.
-  if (failure.status === 413) res.req.exchange.connection.closeAfter(res);
+  if (failure.statusCode === 413) res.req.exchange.connection.closeAfter(res);
   send(res, failure);
 }
 
 export function sendApiError(
   res: ServerResponse,
-  { status, errors, headers }: ApiError,
+  { statusCode: status, errors, headers }: ApiError,
   body: object = { errors },
 ): void {
   for (const name in headers) res.setHeader(name, headers[name]!);

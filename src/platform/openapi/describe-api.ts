@@ -10,6 +10,8 @@ import { requestClassOf } from '../http/params.decorator';
 import { handlersOf, isBodyOnly, OPERATOR_PATH } from '../http/routes';
 import { isUnlimited } from '../rate-limits/rate-limits.decorators';
 
+const BODY_METHODS = ['post', 'put', 'patch'];
+
 export type Audience = 'everybody' | 'operator';
 
 /** The OpenAPI document, from the decorators of routes, requests and responses. */
@@ -70,12 +72,13 @@ function describeOperation(
   const request = requestClassOf(handler);
   describeParameters(operation, request, schemas, {
     path,
-    inBody: method === 'post',
+    inBody: BODY_METHODS.includes(method),
     bodyOnly: isBodyOnly(handler),
   });
   const { scope, credential } = describeSecurity(operation);
-  const readsBody = operation.requestBody !== undefined || (method === 'post' && request !== undefined);
-  const hasParameters = request !== undefined || readsBody;
+  const readsBody =
+    operation.requestBody !== undefined || (BODY_METHODS.includes(method) && request !== undefined);
+  const hasParameters = request !== undefined || readsBody || ((operation.parameters ?? []) as []).length > 0;
   describeResponses(operation, { hasParameters, readsBody, limited, credential, scope }, schemas);
 }
 
