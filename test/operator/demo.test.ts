@@ -45,7 +45,7 @@ test('npm start prints an account of an empty store as long as its password work
   expect(empty).toContain('Ctrl-C stops it.');
   expect(empty.match(/^ {2}.*$/gm)).toEqual([
     '  gamewharf users create me --developer',
-    '  gamewharf games create --user me --title "My game"',
+    '  gamewharf games create --user me --title "My game" --price 4.99',
     '  gamewharf sell --game me/my-game --to player@example.com',
   ]);
   expect(printed).toContain(api_key);
