@@ -29,11 +29,14 @@ type S3Settings = Pick<
 /** A bucket of any S3-compatible storage, with path-style URLs and Signature Version 4. */
 export class S3Storage extends FileStorage {
   private readonly endpoint: URL;
+  // The getters of URL compute their values.
+  private readonly origin: string;
+  private readonly host: string;
   private readonly folder: string;
   private readonly credentials: { accessKeyId: string; secretAccessKey: string };
   // The time in a signature has a resolution of seconds, so clients that request a file on several connections get the
   // same URL.
-  private signed = { date: '', urls: new Map<string, string>() };
+  private signed = { second: 0, date: '', urls: new Map<string, string>() };
 
   constructor(
     private readonly settings: S3Settings,
@@ -41,6 +44,7 @@ export class S3Storage extends FileStorage {
   ) {
     super();
     this.endpoint = new URL(settings.FILES_S3_ENDPOINT!);
+    ({ origin: this.origin, host: this.host } = this.endpoint);
     this.folder = `${this.endpoint.pathname.replace(/\/$/, '')}/${encoded(settings.FILES_S3_BUCKET!)}`;
     this.credentials = {
       accessKeyId: settings.FILES_S3_ACCESS_KEY_ID!,
@@ -49,11 +53,11 @@ export class S3Storage extends FileStorage {
   }
 
   override urlOf(key: string, filename: string): string {
-    const { date } = this;
-    if (this.signed.date !== date) this.signed = { date, urls: new Map() };
+    const second = Math.floor(this.clock.now() / 1000);
+    if (this.signed.second !== second) this.signed = { second, date: this.date, urls: new Map() };
     const file = `${key}\n${filename}`;
     let url = this.signed.urls.get(file);
-    if (url === undefined) this.signed.urls.set(file, (url = this.sign(key, filename, date)));
+    if (url === undefined) this.signed.urls.set(file, (url = this.sign(key, filename, this.signed.date)));
     return url;
   }
 
@@ -62,7 +66,7 @@ export class S3Storage extends FileStorage {
       `?X-Amz-Expires=${this.settings.FILES_URL_SECONDS}&X-Amz-Date=${date}` +
       `&response-content-disposition=${encoded(attachment(filename))}`;
     const { path } = sign({ ...this.to(key, query), signQuery: true }, this.credentials);
-    return this.endpoint.origin + path!;
+    return this.origin + path!;
   }
 
   override async put(key: string, size: number, content: Readable, signal: AbortSignal): Promise<void> {
@@ -81,9 +85,9 @@ export class S3Storage extends FileStorage {
     return {
       service: 's3',
       region: this.settings.FILES_S3_REGION,
-      host: this.endpoint.host,
+      host: this.host,
       path: `${this.folder}/${key.split('/').map(encoded).join('/')}${query}`,
-      headers: { Host: this.endpoint.host },
+      headers: { Host: this.host },
     };
   }
 
