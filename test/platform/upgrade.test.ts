@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { dataSourceOptions } from '../../src/platform/database/data-source';
 import { hashApiKey } from '../../src/auth/api-key';
-import { administer, withDatabase } from '../support/database';
+import { administer, dropDatabase, withDatabase } from '../support/database';
 import { OPERATOR_TOKEN } from '../support/importing';
 import { anonymous, make, PEPPER, send, useStore } from '../support/store';
 import { until } from '../support/time';
@@ -55,7 +55,7 @@ useStore({ OPERATOR_TOKEN }, async () => {
   await migrate(() => true);
   const drop = async () => {
     await client.end();
-    await administer((admin) => admin.query(`DROP DATABASE ${name} WITH (FORCE)`));
+    await dropDatabase(name);
   };
   return { url, drop };
 });

@@ -25,9 +25,12 @@ export async function cloneDatabase(): Promise<TestDatabase> {
   return {
     url: withDatabase(process.env.TEST_POOLER_URL ?? serverUrl(), name),
     direct_url: withDatabase(serverUrl(), name),
-    drop: () => insist(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`, INSUFFICIENT_PRIVILEGE),
+    drop: () => dropDatabase(name),
   };
 }
+
+export const dropDatabase = (name: string): Promise<void> =>
+  insist(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`, INSUFFICIENT_PRIVILEGE);
 
 /**
  * Retries while autovacuum is connected to the database: it can't be copied then, and only a superuser may end that

@@ -28,7 +28,13 @@ import { demoRecords } from '../../src/dev/demo/demo';
 import { ndjsonOf } from '../../src/dev/demo/demo-file';
 import { connectTo, importRecords } from '../../src/operator/import/import-records';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
-import { administer, cloneDatabase, type TestDatabase, withDatabase } from '../support/database';
+import {
+  administer,
+  cloneDatabase,
+  dropDatabase,
+  type TestDatabase,
+  withDatabase,
+} from '../support/database';
 import { type Actor, actors, databaseUrl, make, openApp, PEPPER, useStore } from '../support/store';
 
 useStore();
@@ -200,7 +206,7 @@ test('a backup of 0.1 is migrated to this version', async () => {
   await pending.initialize();
   expect(await pending.showMigrations()).toBe(false);
   await pending.destroy();
-  await administer((client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`));
+  await dropDatabase(name);
   await writeFile(file, Buffer.concat(bytes));
 });
 

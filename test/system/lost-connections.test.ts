@@ -15,7 +15,7 @@ import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
 import { connectTo } from '../../src/operator/import/import-records';
 import { poolOf } from '../support/pool';
 import { Browser, PASSWORD, withPassword } from '../support/browser';
-import { administer, withDatabase } from '../support/database';
+import { administer, dropDatabase, withDatabase } from '../support/database';
 import { game, ndjson, OPERATOR_TOKEN, sendImport, user } from '../support/importing';
 import { withoutPooler } from '../support/run-if';
 import { databaseUrl, make, openApp, send, sql, theApp, useStore } from '../support/store';
@@ -365,7 +365,7 @@ describe('while connections are terminated continuously', () => {
     } finally {
       over = true;
       await terminating;
-      await administer((client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`));
+      await dropDatabase(name);
     }
   });
 });

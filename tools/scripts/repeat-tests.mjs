@@ -46,10 +46,11 @@ for (let i = 1; i <= Number(values.times); i++) {
   const messages = [];
   const failed = testResults
     .filter(({ status }) => status === 'failed')
-    .flatMap(({ name, assertionResults }) => {
+    .flatMap(({ name, assertionResults, message }) => {
       const file = path.relative(process.cwd(), name);
       const titles = assertionResults.filter(({ status }) => status === 'failed');
       for (const { failureMessages } of titles) messages.push(...failureMessages);
+      if (titles.length === 0) messages.push(message);
       return titles.length > 0
         ? titles.map(({ fullName }) => `${file}: ${fullName}`)
         : [`${file}: did not run`];
