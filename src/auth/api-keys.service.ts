@@ -78,7 +78,7 @@ export class ApiKeysService {
     return this.keys.find({ where: { user_id }, order: { id: 'DESC' } });
   }
 
-  /** Revokes a key and its JWTs, of one user or (null) of any. Returns false if there is no such live key. */
+  /** Revokes a key and its JWTs, of one user or (null) of any. Returns false if no live key has this ID. */
   async revoke(id: number, user_id: number | null): Promise<boolean> {
     const revoked = await this.revokeIn(this.keys.manager, { id, ...(user_id !== null && { user_id }) });
     this.forget(revoked);

@@ -66,7 +66,7 @@ export class LibraryService {
     return this.database.rows(LIBRARY, [user_id, (page - 1) * GAMES_ON_A_PAGE]);
   }
 
-  /** Gives the user a live key without an owner. Undefined if there is no such key, or another account has it. */
+  /** Gives the user a live key without an owner. Undefined if the key doesn't exist, or another account has it. */
   async redeem(db: EntityManager, user_id: number, key: string) {
     // The key's row is locked first, so that only one of two players who enter it concurrently gets it.
     const found = await db

@@ -118,7 +118,7 @@ export const SEARCH = list(
 export class SellerSalesService {
   constructor(private readonly database: Database) {}
 
-  /** Undefined if there is no such sale of a game that the user can edit. */
+  /** Undefined if it doesn't exist, or isn't of a game that the user can edit. */
   sale(seller_id: number, purchase_id: number): Promise<SellerSale | undefined> {
     return this.database.row(SELLER_SALE, [seller_id, purchase_id]);
   }

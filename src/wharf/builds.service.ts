@@ -117,7 +117,7 @@ export class BuildsService {
     return build;
   }
 
-  /** Responses depend only on the version, so they never expire. The empty text means that there is no version. */
+  /** Responses depend only on the version, so they never expire. An empty text stands for no version. */
   private responseOf(version: string | null): Cacheable {
     const known = this.responses.peek(version ?? '');
     if (known) return known;

@@ -14,14 +14,17 @@ import {
   UseFilters,
   UseGuards,
 } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { IsString } from 'class-validator';
 import type { Request, Response } from 'express';
 import { Public, Scopes, SignedIn } from '../../src/auth/access';
 import { CurrentCredential, type Credential } from '../../src/auth/credential';
+import { Form } from '../../src/platform/http/form';
+import { ParameterPipe } from '../../src/platform/http/parameter.pipe';
 import { Params } from '../../src/platform/http/params.decorator';
 import { UsersService } from '../../src/users/users.service';
-import { failure, make, openApp, useStore } from '../support/store';
+import { failure, make, openApp, theApp, useStore } from '../support/store';
 
 // A module that an integrator adds to the service.
 useStore();
@@ -156,6 +159,12 @@ test('the service does not start with a session handler on a controller without 
   await expect(openApp({}, { imports: [UnguardedModule] })).rejects.toThrow(
     'Use @SignedIn on controllers with @Pages only: UnguardedController.list (GET /unguarded).',
   );
+});
+
+test("passes on a custom decorator's object if TypeScript emitted no class for it", async () => {
+  const form = new Form({ name: 'moon' });
+  const pipe = new ParameterPipe(theApp().get(ModuleRef));
+  expect(await pipe.transform(form, { type: 'custom', metatype: Function })).toBe(form);
 });
 
 test('allows replacing a provider', async () => {

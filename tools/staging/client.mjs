@@ -6,7 +6,7 @@ export const operatorToken = process.env.STAGING_OPERATOR_TOKEN;
 const PATIENCE = 10_000;
 
 /**
- * One request as any client would send it. Waits once for a 429, because there are many checks and a limit is no
+ * One request as any client would send it. Waits once after a 429: the many checks may reach a limit, which isn't a
  * failure.
  */
 export async function ask(method, path, { key = apiKey, form, json, headers = {}, body } = {}) {

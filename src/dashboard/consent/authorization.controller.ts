@@ -17,7 +17,7 @@ import { type Consent, type Grant, GrantsService } from '../../auth/oauth/grants
 import { OauthTokensService } from '../../auth/oauth/oauth-tokens.service';
 import { isClaimed, OUT_OF_BAND, policySource, redirectWith } from '../../auth/oauth/redirect-uris';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
-import { type Form, withQuery } from '../../platform/http/form';
+import { Form, withQuery } from '../../platform/http/form';
 import { Layout, seeOther } from '../layout/layout';
 import { FormFields, PageQuery, Pages } from '../layout/page';
 import { SignInRequired } from '../layout/sign-in-required';

@@ -3,7 +3,7 @@ import { SignedIn } from '../../auth/access';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import { ApiError, apiError } from '../../platform/http/api-error';
-import { type Form, withQuery } from '../../platform/http/form';
+import { Form, withQuery } from '../../platform/http/form';
 import { LongLists } from '../../platform/http/long-lists';
 import { readInteger } from '../../platform/http/readers';
 import { CreatedKeysService, type IdRange, type ListedKey } from '../../purchases/created-keys.service';

@@ -4,7 +4,7 @@ import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { ProfileCollectionsService } from '../../collections/profile-collections.service';
 import { StoreLinks } from '../../platform/config/store-links';
 import { apiError } from '../../platform/http/api-error';
-import { type Form, withQuery } from '../../platform/http/form';
+import { Form, withQuery } from '../../platform/http/form';
 import { Layout, seeOther } from '../layout/layout';
 import { FormFields, PageQuery, Pages, PathId } from '../layout/page';
 import { pageOf } from '../layout/parts';

@@ -16,7 +16,7 @@ type SignIn =
 interface Account {
   /** The entered name, with ASCII letters in lowercase. */
   name: string;
-  /** Null if there is no such account. */
+  /** Null if the account doesn't exist. */
   id: number | null;
   password_hash: string | null;
 }

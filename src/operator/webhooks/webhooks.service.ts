@@ -118,7 +118,7 @@ export class WebhooksService {
     return (raw as unknown[]).length;
   }
 
-  /** Messages are signed with the new secret from now on. Undefined if there is no such webhook. */
+  /** Messages are signed with the new secret from now on. Undefined if the webhook doesn't exist. */
   async rotate(id: number, user_id: number, by: Actor): Promise<string | undefined> {
     const found = await this.webhooks.findOneBy({ id, user_id });
     if (!found) return undefined;

@@ -34,8 +34,8 @@ export class ParameterPipe extends ValidationPipe {
   override async transform(value: unknown, metadata: ArgumentMetadata): Promise<unknown> {
     const metatype = metadata.metatype as RequestClass | undefined;
     if (!metatype || !this.toValidate(metadata)) return this.transformPrimitive(value, metadata);
-    // Of another custom decorator.
-    if (value instanceof metatype) return value;
+    // An object of another custom decorator. For a class that is imported only as a type, tsc emits `Function`.
+    if (metadata.type === 'custom' && !isPlain(value)) return value;
     const { given, rejected } = this.given((value ?? {}) as Values, metatype);
     const request = Object.assign(
       plainToInstance(metatype, given, this.transformOptions),
@@ -85,6 +85,11 @@ export class ParameterPipe extends ValidationPipe {
     if (!properties) this.properties.set(metatype, (properties = propertiesIn(metatype)));
     return properties;
   }
+}
+
+function isPlain(value: unknown): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value ?? {});
+  return prototype === Object.prototype || prototype === null;
 }
 
 function propertiesIn(metatype: RequestClass): Property[] {
