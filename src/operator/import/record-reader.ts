@@ -23,7 +23,7 @@ const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Rejects a record that would let the client act as a user, unless the token also has the permission `users`. */
-function lettingIn({ name }: RecordType, { password, password_hash }: JsonObject): string[] {
+function credentialFields({ name }: RecordType, { password, password_hash }: JsonObject): string[] {
   const problem = 'operator token does not permit `users`';
   if (name === 'api_key' || name === 'oauth_application') return [problem];
   if (name !== 'user') return [];
@@ -82,7 +82,7 @@ export class RecordReader {
   }
 
   private readRecord(type: RecordType, record: JsonObject, line: number): void {
-    this.problemsOfRecord = this.mayLetIn ? [] : lettingIn(type, record);
+    this.problemsOfRecord = this.mayLetIn ? [] : credentialFields(type, record);
     const { deleted } = record;
     if (deleted === true) return this.readDeleted(type, record, line);
     if (deleted !== undefined && deleted !== null && deleted !== false)
