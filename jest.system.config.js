@@ -5,5 +5,6 @@ module.exports = {
   ...base,
   testMatch: ['<rootDir>/test/system/**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/'],
+  testSequencer: '<rootDir>/test/support/load-last.mjs',
   maxWorkers: 1,
 };

@@ -12,17 +12,28 @@ export interface Sample {
 const MEGABYTE = 1024 ** 2;
 const PATIENCE = 15_000;
 const EVERY = 500;
-/** Above this limit the machine is too busy to judge times. */
 const MOST_WAITING = 0.25;
 
-export class Metrics {
-  constructor(
-    private readonly base: string,
-    private readonly pid: number,
-  ) {}
+/** How long the main thread of a process has waited for a CPU since this was created; 0 where only Linux tells. */
+export class CpuWait {
+  private readonly begun = performance.now();
+  private readonly before: number;
 
-  /** How long its main thread has waited for a CPU so far; 0 on systems that don't report it (only Linux does). */
-  get waited_ms(): number {
+  constructor(private readonly pid: number) {
+    this.before = this.waited_ms;
+  }
+
+  /** Of the time that has passed. */
+  get share(): number {
+    return (this.waited_ms - this.before) / (performance.now() - this.begun);
+  }
+
+  /** The machine is too busy to judge times: late responses prove nothing. */
+  get isStarved(): boolean {
+    return this.share > MOST_WAITING;
+  }
+
+  private get waited_ms(): number {
     try {
       const [, waited_ns] = readFileSync(`/proc/${this.pid}/schedstat`, 'utf8').split(' ');
       return Number(waited_ns) / 1e6;
@@ -30,6 +41,13 @@ export class Metrics {
       return 0;
     }
   }
+}
+
+export class Metrics {
+  constructor(
+    private readonly base: string,
+    readonly pid: number,
+  ) {}
 
   async sample(): Promise<Sample> {
     const text = await textOf(`${this.base}/metrics`);
@@ -58,13 +76,12 @@ export class Watch {
   first: Sample | undefined;
   private readonly timer: NodeJS.Timeout;
   private last: Promise<void> = Promise.resolve();
-  private readonly begun = performance.now();
-  private readonly waited_before: number;
-  /** The share of the time in which the process waited for a CPU. */
-  private waiting = 0;
+  private readonly cpu: CpuWait;
+  private waiting = '';
+  isStarved = false;
 
   constructor(private readonly metrics: Metrics) {
-    this.waited_before = metrics.waited_ms;
+    this.cpu = new CpuWait(metrics.pid);
     this.timer = setInterval(() => (this.last = this.last.then(() => this.look())), EVERY).unref();
     this.last = this.look();
   }
@@ -72,22 +89,15 @@ export class Watch {
   async stop(): Promise<this> {
     clearInterval(this.timer);
     await this.last;
-    this.waiting = Math.max(
-      0,
-      (this.metrics.waited_ms - this.waited_before) / (performance.now() - this.begun),
-    );
+    this.isStarved = this.cpu.isStarved;
+    this.waiting = `waited for a CPU ${(this.cpu.share * 100).toFixed(0)} % of the time${this.isStarved ? ': too busy a machine to judge times' : ''}`;
     await this.look();
     return this;
   }
 
-  /** Late responses prove nothing then. */
-  get isStarved(): boolean {
-    return this.waiting > MOST_WAITING;
-  }
-
   toString(): string {
     const { in_flight, resident_mb, delay_ms } = this.most;
-    return `up to ${in_flight} in flight, ${resident_mb.toFixed(0)} MB (${(this.first?.resident_mb ?? 0).toFixed(0)} before), event-loop delay up to ${delay_ms.toFixed(0)} ms, waited for a processor ${(this.waiting * 100).toFixed(0)} % of the time${this.isStarved ? ': too busy a machine to judge times' : ''}`;
+    return `up to ${in_flight} in flight, ${resident_mb.toFixed(0)} MB (${(this.first?.resident_mb ?? 0).toFixed(0)} before), event-loop delay up to ${delay_ms.toFixed(0)} ms, ${this.waiting}`;
   }
 
   private async look(): Promise<void> {
