@@ -38,7 +38,9 @@ function randomOf(seed: number): () => number {
   };
 }
 
-function drawn(count: number, ask: (below: (limit: number) => number, next: () => number) => Ask): Ask[] {
+type Below = (limit: number) => number;
+
+function drawn(count: number, ask: (below: Below, next: () => number) => Ask): Ask[] {
   const next = randomOf(7);
   return Array.from({ length: count }, () => ask((limit) => Math.floor(next() * limit), next));
 }
@@ -55,11 +57,23 @@ async function found(
   return rows.map((row) => ({ path: path(row), key: keyOf(Number(row.owner)) }));
 }
 
-const keyed = (name: string, path: string): Endpoint => ({
+/** Requests of developers, without a row to find. */
+const keyed = (name: string, path: (below: Below, size: Store['size']) => string): Endpoint => ({
   name,
   asks: (_, { size }, count) =>
-    Promise.resolve(drawn(count, (below) => ({ path, key: 1 + below(size.api_keys) }))),
+    Promise.resolve(drawn(count, (below) => ({ path: path(below, size), key: 1 + below(size.api_keys) }))),
 });
+
+/** Requests of developers for rows that everybody can see. */
+const visible = (name: string, rows: typeof GAMES, path: (id: string) => string): Endpoint => ({
+  name,
+  asks: (client, { size }, count) => visibleRows(client, size, count, rows(size), path),
+});
+
+const GAMES = (_: Store['size']) => `games WHERE visibility = 'public' AND published_at IS NOT NULL`;
+// The last one has thousands of games.
+const COLLECTIONS = ({ collections }: Store['size']) =>
+  `collections WHERE NOT private AND id <= ${collections}`;
 
 // Without the players' keys.
 const KEYS_OF_GAMES = ({ download_keys }: Store['size']) =>
@@ -91,9 +105,9 @@ const lookup = (
 });
 
 export const READS: Endpoint[] = [
-  keyed('credentials/info', '/credentials/info'),
-  keyed('profile', '/profile'),
-  keyed('profile/games', '/profile/games'),
+  keyed('credentials/info', () => '/credentials/info'),
+  keyed('profile', () => '/profile'),
+  keyed('profile/games', () => '/profile/games'),
   {
     name: 'profile/owned-keys',
     withoutStock: true,
@@ -105,16 +119,13 @@ export const READS: Endpoint[] = [
         })),
       ),
   },
-  {
-    name: 'games/ID',
-    asks: (client, { size }, count) => visibleGames(client, size, count, (game) => `/games/${game}`),
-  },
+  visible('games/ID', GAMES, (game) => `/games/${game}`),
   {
     name: 'games/ID/ownership',
     withoutStock: true,
     asks: async (client, { size }, count) => {
       const path = (game: string) => `/games/${game}/ownership`;
-      const any = await visibleGames(client, size, count, path);
+      const any = await visibleRows(client, size, count, GAMES(size), path);
       const owned = await found(client, count, OWNED_BY_DEVELOPERS(size), ({ game }) => path(game!));
       return any.map((ask, i) => (i % 2 === 0 ? ask : owned[i % owned.length]!));
     },
@@ -151,36 +162,23 @@ export const READS: Endpoint[] = [
     PURCHASES_OF_GAMES,
     ({ game, email }) => `/games/${game}/purchases?email=${encodeURIComponent(email!)}`,
   ),
+  visible('collections/ID', COLLECTIONS, (collection) => `/collections/${collection}`),
+  visible(
+    'collection-games at 100',
+    COLLECTIONS,
+    (collection) => `/collections/${collection}/collection-games`,
+  ),
+  keyed(
+    'collection-games at 500',
+    (below, { collections }) =>
+      `/collections/${collections + 1}/collection-games?per_page=500&page=${1 + below(10)}`,
+  ),
   {
-    name: 'collections/ID',
-    asks: (client, { size }, count) =>
-      visibleCollections(client, size, count, (collection) => `/collections/${collection}`),
-  },
-  {
-    name: 'collection-games at 100',
-    asks: (client, { size }, count) =>
-      visibleCollections(client, size, count, (collection) => `/collections/${collection}/collection-games`),
-  },
-  {
-    name: 'collection-games at 500',
-    asks: (_, { size }, count) =>
-      Promise.resolve(
-        drawn(count, (below) => ({
-          path: `/collections/${size.collections + 1}/collection-games?per_page=500&page=${1 + below(10)}`,
-          key: 1 + below(size.api_keys),
-        })),
-      ),
-  },
-  {
-    name: 'profile/collections?game_id',
+    ...keyed(
+      'profile/collections?game_id',
+      (below, { games }) => `/profile/collections?game_id=${1 + below(games)}`,
+    ),
     withoutStock: true,
-    asks: (_, { size }, count) =>
-      Promise.resolve(
-        drawn(count, (below) => ({
-          path: `/profile/collections?game_id=${1 + below(size.games)}`,
-          key: 1 + below(size.api_keys),
-        })),
-      ),
   },
   {
     name: 'wharf/latest',
@@ -195,8 +193,8 @@ export const READS: Endpoint[] = [
       return drawn(count, (_below, next) => ({ path: rows[zipf(rows.length, next)]!.path, key: 0 }));
     },
   },
-  keyed('legacy me', '/api/1/key/me'),
-  { ...keyed('legacy my-games', '/api/1/key/my-games'), withoutStock: true },
+  keyed('legacy me', () => '/api/1/key/me'),
+  { ...keyed('legacy my-games', () => '/api/1/key/my-games'), withoutStock: true },
 ];
 
 /** Games that the players own, or uploads `u` of those. */
@@ -218,33 +216,16 @@ async function ofPlayers(
   return rows.map(({ id, player }) => ({ path: path(id), key: keyOfPlayer(size, Number(player)) }));
 }
 
-async function visibleGames(
+async function visibleRows(
   client: Client,
   size: Store['size'],
   count: number,
+  rows: string,
   path: (id: string) => string,
 ): Promise<Ask[]> {
-  const { rows } = await client.query<{ id: string }>(
-    `SELECT id FROM games WHERE visibility = 'public' AND published_at IS NOT NULL ORDER BY id`,
-  );
+  const { rows: found } = await client.query<{ id: string }>(`SELECT id FROM ${rows} ORDER BY id`);
   return drawn(count, (below) => ({
-    path: path(rows[below(rows.length)]!.id),
-    key: 1 + below(size.api_keys),
-  }));
-}
-
-async function visibleCollections(
-  client: Client,
-  size: Store['size'],
-  count: number,
-  path: (id: string) => string,
-): Promise<Ask[]> {
-  const { rows } = await client.query<{ id: string }>(
-    'SELECT id FROM collections WHERE NOT private AND id <= $1 ORDER BY id',
-    [size.collections],
-  );
-  return drawn(count, (below) => ({
-    path: path(rows[below(rows.length)]!.id),
+    path: path(found[below(found.length)]!.id),
     key: 1 + below(size.api_keys),
   }));
 }
