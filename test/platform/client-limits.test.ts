@@ -9,16 +9,16 @@ function fill(quota: Quota, client: Client): number {
 }
 
 test('grants three quarters to a single IP address', () => {
-  const quota = new Quota('connections', 100);
+  const quota = new Quota(100);
   expect(fill(quota, new Client('192.0.2.1'))).toBe(75);
   expect(quota.rejected).toBe(1);
 });
 
 test('divides the rest equally among other clients and one more', () => {
-  const quota = new Quota('connections', 100);
+  const quota = new Quota(100);
   fill(quota, new Client('192.0.2.1'));
   expect(fill(quota, new Client('192.0.2.1'))).toBe(25);
-  const crowded = new Quota('connections', 100);
+  const crowded = new Quota(100);
   fill(crowded, new Client('192.0.2.1'));
   const others = Array.from({ length: 9 }, () => new Client('192.0.2.1'));
   for (const other of others) expect(crowded.take(other)).toBe(true);
@@ -27,20 +27,20 @@ test('divides the rest equally among other clients and one more', () => {
 });
 
 test('grants many IP addresses what they request until nothing is left', () => {
-  const quota = new Quota('connections', 40);
+  const quota = new Quota(40);
   for (let i = 0; i < 40; i++) expect(quota.take(new Client('192.0.2.1'))).toBe(true);
   expect(quota.take(new Client('192.0.2.1'))).toBe(false);
 });
 
 test.each([1, 2, 3])('a quota of %i accepts a client', (total) => {
-  expect(new Quota('connections', total).take(new Client('192.0.2.1'))).toBe(true);
+  expect(new Quota(total).take(new Client('192.0.2.1'))).toBe(true);
 });
 
 test('never exceeds the total, and one IP address leaves a share for another, in any sequence', () => {
   const step = fc.record({ who: fc.nat(3), amount: fc.integer({ min: 1, max: 9 }), back: fc.boolean() });
   fc.assert(
     fc.property(fc.integer({ min: 20, max: 60 }), fc.array(step, { maxLength: 200 }), (total, steps) => {
-      const quota = new Quota('uploads', total);
+      const quota = new Quota(total);
       const clients = Array.from({ length: 4 }, () => new Client('192.0.2.1'));
       const held = clients.map((): number[] => []);
       for (const { who, amount, back } of steps) {
@@ -48,7 +48,10 @@ test('never exceeds the total, and one IP address leaves a share for another, in
         else if (back && held[who]!.length > 0) quota.release(clients[who]!, held[who]!.pop());
         const sums = held.map((amounts) => amounts.reduce((sum, one) => sum + one, 0));
         const used = sums.reduce((sum, one) => sum + one, 0);
-        expect([quota.used, ...clients.map(({ uploads }) => uploads)]).toEqual([used, ...sums]);
+        expect([quota.used, ...clients.map((client) => client.used.get(quota) ?? 0)]).toEqual([
+          used,
+          ...sums,
+        ]);
         expect(used).toBeLessThanOrEqual(total);
         for (const sum of sums) expect(sum).toBeLessThanOrEqual(total * 0.75);
       }

@@ -259,7 +259,7 @@ describe('large imports while one is running', () => {
   }, 30_000);
 
   test('bound the bytes of small bodies in total and per IP address', async () => {
-    const full = new Quota('importBytes', 2 * MiB);
+    const full = new Quota(2 * MiB);
     Object.assign(theApp().get(ImportLimits), { bytes: full });
     const slow = [0, 1].map((i) => begin(9160 + i, { bytes: 700 * 1024, chunked: true }));
     await until(() => full.used === 1400 * 1024);

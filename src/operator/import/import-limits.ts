@@ -15,7 +15,7 @@ const RETRY_AFTER = 10;
 @Injectable()
 export class ImportLimits {
   private readonly large = new ConcurrencyLimit({ accepted: MAX_LARGE, running: 1 });
-  private readonly bytes = new Quota('importBytes', MAX_HELD_BYTES);
+  private readonly bytes = new Quota(MAX_HELD_BYTES);
 
   /** One at a time. A waiting import has no thread, and its body is not read, so its client has to wait. */
   inTurn<Result>(client: Client, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {

@@ -5,11 +5,8 @@ import type { ConcurrencyLimit, LimitedClient } from './concurrency-limit';
 
 /** An IP address, to which every limit of requests, connections and bytes applies. */
 export class Client implements LimitedClient {
-  connections = 0;
-  /** Bytes of request bodies being read. */
-  uploads = 0;
-  /** Bytes of imports that may be small. */
-  importBytes = 0;
+  /** The part of each quota that it uses. */
+  readonly used = new Map<Quota, number>();
   readonly lanes: LimitedClient['lanes'] = new Map<ConcurrencyLimit, never>();
 
   /** @param network An IPv4 address, or the /64 of an IPv6 address, which belongs to one client. */
@@ -28,9 +25,8 @@ export class Client implements LimitedClient {
   }
 }
 
-const isIdle = ({ connections, uploads, importBytes, lanes }: Client) =>
-  connections + uploads + importBytes === 0 &&
-  [...lanes.values()].every(({ running, waiting }) => running + waiting.length === 0);
+const isIdle = ({ used, lanes }: Client) =>
+  used.size === 0 && [...lanes.values()].every(({ running, waiting }) => running + waiting.length === 0);
 
 const MAX_FORWARDED = 10_000;
 
@@ -39,8 +35,13 @@ export class Clients {
   // By X-Forwarded-For, which takes 3 µs to parse.
   private readonly byForwarded = new Map<string, Client>();
 
-  ofPeer(address: string): Client {
-    return this.of(networkOf(address));
+  /** `address`: empty without an IP address, as on a file socket. */
+  of(address: string): Client {
+    const plain = address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
+    const network = plain.includes(':') ? ipv6Network(plain, 4) : plain;
+    let client = this.byNetwork.get(network);
+    if (!client) this.byNetwork.set(network, (client = new Client(network)));
+    return client;
   }
 
   /** The client that a trusted proxy names. */
@@ -50,7 +51,9 @@ export class Clients {
     let forwarded = this.byForwarded.get(header);
     if (!forwarded) {
       if (this.byForwarded.size === MAX_FORWARDED) this.byForwarded.clear();
-      this.byForwarded.set(header, (forwarded = this.of(networkOf(clientAddress(req as Request)))));
+      // Express takes the last address that isn't a trusted proxy's: entries before it may be forged.
+      const { ip = '' } = req as Request;
+      this.byForwarded.set(header, (forwarded = isIP(ip) === 0 ? peer : this.of(ip)));
     }
     return forwarded;
   }
@@ -59,24 +62,6 @@ export class Clients {
     this.byForwarded.clear();
     for (const [network, client] of this.byNetwork) if (isIdle(client)) this.byNetwork.delete(network);
   }
-
-  private of(network: string): Client {
-    let client = this.byNetwork.get(network);
-    if (!client) this.byNetwork.set(network, (client = new Client(network)));
-    return client;
-  }
-}
-
-/** Express takes the last address in X-Forwarded-For that isn't a trusted proxy's: entries before it may be forged. */
-function clientAddress(req: Request): string {
-  const address = req.ip ?? '';
-  return isIP(address) === 0 ? (req.socket.remoteAddress ?? '') : address;
-}
-
-/** Empty without an IP address, as on a file socket. */
-function networkOf(address: string): string {
-  const plain = address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
-  return plain.includes(':') ? ipv6Network(plain, 4) : plain;
 }
 
 /** `groups`: how many of the eight numbers belong to the network. */
@@ -99,13 +84,10 @@ export class Quota {
   rejected = 0;
   private clients = 0;
 
-  constructor(
-    readonly name: 'connections' | 'uploads' | 'importBytes',
-    readonly total: number,
-  ) {}
+  constructor(readonly total: number) {}
 
   take(client: Client, amount = 1): boolean {
-    const own = client[this.name];
+    const own = client.used.get(this) ?? 0;
     const used = this.used + amount;
     // For each client that uses some, and for one more.
     const equalShare = Math.max(1, this.total / (this.clients + (own === 0 ? 2 : 1)));
@@ -114,14 +96,15 @@ export class Quota {
       return false;
     }
     if (own === 0) this.clients++;
-    client[this.name] = own + amount;
+    client.used.set(this, own + amount);
     this.used = used;
     return true;
   }
 
   release(client: Client, amount = 1): void {
+    const rest = client.used.get(this)! - amount;
     this.used -= amount;
-    client[this.name] -= amount;
-    if (client[this.name] === 0) this.clients--;
+    if (rest > 0) client.used.set(this, rest);
+    else if (client.used.delete(this)) this.clients--;
   }
 }

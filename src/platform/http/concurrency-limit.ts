@@ -96,14 +96,14 @@ export class ConcurrencyLimit {
     if (this.finished.push(lanes.get(this)!) === 1) setImmediate(() => this.settle());
   }
 
-  /** Removes waiting work; returns false if it has begun. */
-  cancel(work: Work): boolean {
+  /** Rejects waiting work. Nothing happens to work that has begun. */
+  cancel(work: Work): void {
     const { waiting } = this.laneOf(work.client);
     const i = waiting.indexOf(work);
-    if (i < 0) return false;
+    if (i < 0) return;
     waiting.splice(i, 1);
     this.accepted--;
-    return true;
+    work.reject();
   }
 
   /** Runs the work when it is its turn. Rejects with 503 if too much waits, or when `signal` aborts the wait. */
@@ -115,8 +115,7 @@ export class ConcurrencyLimit {
   ): Promise<Result> {
     await new Promise<void>((resolve, reject) => {
       const waiter: Work = { client, begin: resolve, reject: () => reject(serviceUnavailable(retryAfter)) };
-      // Nothing happens to work that has begun.
-      signal?.addEventListener('abort', () => this.cancel(waiter) && waiter.reject(), { once: true });
+      signal?.addEventListener('abort', () => this.cancel(waiter), { once: true });
       if (signal?.aborted || !this.enter(waiter)) waiter.reject();
     });
     try {

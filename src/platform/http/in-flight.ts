@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { sendApiError } from './response';
-import { apiError, serviceUnavailable } from './api-error';
+import { type ApiError, apiError, serviceUnavailable } from './api-error';
 import { hasBody, MAX_BODY } from './body';
 import { type Client, Clients, Quota } from './client-limits';
 import { ConcurrencyLimit, type Work } from './concurrency-limit';
@@ -27,6 +27,11 @@ const MIN_UPLOAD_BYTES = 16 * 1024;
 const BYTES_OF_A_PIECE = 32;
 const MAX_SURPLUS_PIECES = 1000;
 
+interface Turn {
+  begin: () => void;
+  reject: (error: ApiError) => void;
+}
+
 /** A request and its response. */
 export class Exchange implements Work {
   /** The start of the deadline for the response: the end of the body, or `at`. */
@@ -42,7 +47,7 @@ export class Exchange implements Work {
   isClosed = false;
   /** Without a deadline for the response. */
   isLong = false;
-  private turn: Pick<Work, 'begin' | 'reject'> | undefined;
+  private turn: Turn | undefined;
   private surplusPieces = 0;
 
   constructor(
@@ -59,7 +64,7 @@ export class Exchange implements Work {
   }
 
   /** Begins when it is its turn. */
-  enter(turn: Pick<Work, 'begin' | 'reject'>): void {
+  enter(turn: Turn): void {
     this.turn = turn;
     this.state = 'waiting';
     if (!this.limit.enter(this)) this.reject();
@@ -72,14 +77,12 @@ export class Exchange implements Work {
 
   reject(): void {
     this.state = 'outside';
-    this.turn!.reject();
+    this.turn!.reject(serviceUnavailable());
   }
 
   leave(): void {
-    if (this.state === 'waiting') {
-      this.limit.cancel(this);
-      this.reject();
-    } else if (this.state === 'running') this.limit.leave(this.client);
+    if (this.state === 'waiting') this.limit.cancel(this);
+    else if (this.state === 'running') this.limit.leave(this.client);
     this.state = 'outside';
   }
 
@@ -91,10 +94,7 @@ export class Exchange implements Work {
     if (this.isClosed) throw serviceUnavailable();
     this.inFlight.endUpload(this);
     this.since = performance.now();
-    if (this.state === 'outside')
-      await new Promise<void>((begin, reject) =>
-        this.enter({ begin, reject: () => reject(serviceUnavailable()) }),
-      );
+    if (this.state === 'outside') await new Promise<void>((begin, reject) => this.enter({ begin, reject }));
     return body;
   }
 
@@ -117,7 +117,7 @@ export class Exchange implements Work {
 /** The requests in flight, and their deadlines. */
 export class InFlight {
   readonly connections: Quota;
-  readonly uploads = new Quota('uploads', MAX_UPLOAD_BYTES);
+  readonly uploads = new Quota(MAX_UPLOAD_BYTES);
   readonly requests: ConcurrencyLimit;
   /** Probes never wait for other requests. */
   readonly health = ConcurrencyLimit.ofRequests(MAX_HEALTH);
@@ -134,11 +134,11 @@ export class InFlight {
     private readonly observers: readonly Observer[],
   ) {
     this.requests = ConcurrencyLimit.ofRequests(MAX_IN_FLIGHT);
-    this.connections = new Quota('connections', MAX_CONNECTIONS);
+    this.connections = new Quota(MAX_CONNECTIONS);
   }
 
   connect(socket: ClientSocket, isTrusted: boolean): void {
-    const client = this.clients.ofPeer(socket.remoteAddress ?? '');
+    const client = this.clients.of(socket.remoteAddress ?? '');
     const connection = new Connection(socket, client, isTrusted);
     socket.connection = connection;
     if (this.connections.take(client)) socket.once('close', () => this.disconnect(connection));
@@ -154,7 +154,7 @@ export class InFlight {
     this.count++;
     connection.pending++;
     connection.newest = res;
-    res.on('close', closeExchange);
+    res.on('close', () => this.close(exchange));
     return exchange;
   }
 
@@ -162,14 +162,14 @@ export class InFlight {
   admit(exchange: Exchange, begin: () => void): void {
     const { req, res, connection } = exchange;
     const hasQuota = !hasBody(req) || this.startUpload(exchange);
-    const reject = () => {
+    const reject = (error: ApiError) => {
       if (exchange.isClosed || res.writableEnded) return;
       // The rest of a pipeline can be sent again on another connection.
       if (!hasQuota || connection.pending > 1) connection.closeAfter(res);
-      sendApiError(res, serviceUnavailable());
+      sendApiError(res, error);
     };
     if (hasQuota) exchange.enter({ begin, reject });
-    else reject();
+    else reject(serviceUnavailable());
   }
 
   close(exchange: Exchange): void {
@@ -282,9 +282,4 @@ function enforceRate(exchange: Exchange, now: number): void {
   }
   exchange.sent = sent;
   exchange.since = now;
-}
-
-function closeExchange(this: ServerResponse): void {
-  const { exchange } = this.req;
-  exchange.inFlight.close(exchange);
 }

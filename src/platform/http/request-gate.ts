@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { Settings } from '../config/settings';
 import { type FixedHeader, fixedHeaders, sendApiError } from './response';
@@ -23,8 +23,8 @@ export class RequestGate {
   readonly observers: Observer[] = [];
   /** Responds to requests whose URL begins with the prefix, without routing; returns false if it doesn't handle one. */
   shortcut: { prefix: string; handles: (...exchange: Parameters<Handler>) => boolean } | undefined;
-  /** Wraps a request in a span; undefined when tracing is off. */
-  trace: ((...exchange: [...Parameters<Handler>, next: Handler]) => void) | undefined;
+  /** Wraps a request in a span when tracing is on. */
+  trace = (req: IncomingMessage, res: ServerResponse, next: Handler) => next(req, res);
   /** Not ready yet, because the demo store is being created. */
   starting = false;
   draining = false;
@@ -70,11 +70,7 @@ export class RequestGate {
       res.fixed = this.fixed;
       if (error || this.draining) connection.closeAfter(res);
       if (error) sendApiError(res, error);
-      else
-        this.inFlight.admit(exchange, () => {
-          if (this.trace) this.trace(req, res, serve);
-          else serve(req, res);
-        });
+      else this.inFlight.admit(exchange, () => this.trace(req, res, serve));
     };
   }
 
