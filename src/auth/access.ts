@@ -9,26 +9,26 @@ export { Public };
 export type OperatorAccess = 'operator' | `operator:${string}`;
 export type Access = 'public' | 'any credential' | 'any api key' | 'signed in' | Scope | OperatorAccess;
 
-/** The access that a handler declares; undefined: none declared, so the handler can't be called. */
-export const accessOf = (handler: object): Access | undefined =>
-  Reflect.getMetadata(ACCESS, handler) as Access | undefined;
+/** The access that a handler or its controller declares; undefined: none, so the handler can't be called. */
+export const accessOf = (handler: object, controller: object): Access | undefined =>
+  (Reflect.getMetadata(ACCESS, handler) ?? Reflect.getMetadata(ACCESS, controller)) as Access | undefined;
 
-export const AnyCredential = () =>
-  applyDecorators(SetMetadata(ACCESS, 'any credential' satisfies Access), ApiSecurity('bearer', []));
+const bearer = (access: Access, scopes: Scope[] = []) =>
+  applyDecorators(SetMetadata(ACCESS, access), ApiSecurity('bearer', scopes));
+
+export const AnyCredential = () => bearer('any credential');
 
 /** An API key, whatever its scopes; not a JWT, which cannot be the parent of another. */
-export const AnyApiKey = () =>
-  applyDecorators(SetMetadata(ACCESS, 'any api key' satisfies Access), ApiSecurity('bearer', []));
+export const AnyApiKey = () => bearer('any api key');
+
+/** The credential must have this scope or one above it. */
+export const Scopes = (scope: Scope) => bearer(scope, [scope]);
 
 /** Marks controllers of pages, whose guard loads the session. */
 export const PAGES = 'gamewharf:pages';
 
-/** A page that needs a session and ignores credentials. Only on controllers of pages. */
+/** A page that needs a session and ignores credentials. Only on controllers of pages and their handlers. */
 export const SignedIn = () => SetMetadata(ACCESS, 'signed in' satisfies Access);
-
-/** The credential must have this scope or one above it. */
-export const Scopes = (scope: Scope) =>
-  applyDecorators(SetMetadata(ACCESS, scope), ApiSecurity('bearer', [scope]));
 
 /** An operator token, which OperatorGuard checks. Use `@OperatorMay`, which knows the permissions. */
 export const ForOperators = (right?: string) =>

@@ -2,17 +2,23 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, type FindOptionsWhere, In, IsNull, type Repository } from 'typeorm';
 import { Settings } from '../platform/config/settings';
+import { Database } from '../platform/database/database';
+import { lockUser } from './accounts/lock-user';
 import { hashApiKey, hintOf, newApiKey, peppersOf } from './api-key';
 import { ApiKey } from './api-key.entity';
 import { isLive } from './api-key-lookup';
+import { COUNTED_DAYS } from './api-key-requests.entity';
 import { BearerStrategy } from './bearer.strategy';
 
-export interface NewKey {
-  user_id: number;
-  /** Absent: all of them. */
+/** Keys that a user can create on the page of keys. */
+export const MAX_KEYS = 100;
+const MAX_LISTED = 1000;
+
+interface NewKey {
+  /** Absent or null: all of them. */
   scopes?: readonly string[] | null;
   label?: string | null;
-  /** A timestamp, or undefined if it doesn't expire. */
+  /** A timestamp; absent or null if it doesn't expire. */
   expires_at?: string | null;
   /** Used instead of `expires_at`. */
   seconds?: number;
@@ -25,12 +31,16 @@ interface NewApiKey extends Pick<ApiKey, 'id' | 'created_at'> {
   key: string;
 }
 
+/** Not the keys that apps hold. Includes expired ones until they are deleted. */
+const own = (user_id: number) => ({ user_id, grant_id: IsNull(), revoked_at: IsNull() });
+
 @Injectable()
 export class ApiKeysService {
   private readonly peppers: string[];
 
   constructor(
     @InjectRepository(ApiKey) private readonly keys: Repository<ApiKey>,
+    private readonly database: Database,
     private readonly verified: BearerStrategy,
     settings: Settings,
   ) {
@@ -38,8 +48,17 @@ export class ApiKeysService {
   }
 
   /** Returns the only copy of the key: only its hash is stored. */
-  create(user_id: number, more: Omit<NewKey, 'user_id'> = {}): Promise<{ id: number; key: string }> {
-    return this.createIn(this.keys.manager, { user_id, ...more });
+  create(user_id: number, key: NewKey = {}): Promise<NewApiKey> {
+    return this.createIn(this.keys.manager, user_id, key);
+  }
+
+  /** Returns undefined if the user has MAX_KEYS keys. */
+  createOwn(user_id: number, key: NewKey): Promise<NewApiKey | undefined> {
+    return this.database.transaction(async (db) => {
+      await lockUser(db, user_id);
+      const live = db.createQueryBuilder(ApiKey, 'k').where(own(user_id)).andWhere(isLive('k'));
+      return (await live.getCount()) < MAX_KEYS ? this.createIn(db, user_id, key) : undefined;
+    });
   }
 
   /**
@@ -52,13 +71,14 @@ export class ApiKeysService {
     scopes: readonly string[],
   ): Promise<{ text: string; replaced: number[] }> {
     const replaced = await this.revokeIn(db, { grant_id: grant.id, expires_at: IsNull() });
-    const { key } = await this.createIn(db, { user_id: grant.user_id, grant_id: grant.id, scopes });
+    const { key } = await this.createIn(db, grant.user_id, { grant_id: grant.id, scopes });
     return { text: key, replaced };
   }
 
   async createIn(
     db: EntityManager,
-    { user_id, scopes = null, label = null, expires_at = null, grant_id, seconds }: NewKey,
+    user_id: number,
+    { scopes = null, label = null, expires_at = null, grant_id, seconds }: NewKey,
   ): Promise<NewApiKey> {
     const key = newApiKey();
     const { generatedMaps } = await db.insert(ApiKey, {
@@ -76,6 +96,33 @@ export class ApiKeysService {
   /** Newest first, revoked ones included. */
   keysOf(user_id: number): Promise<ApiKey[]> {
     return this.keys.find({ where: { user_id }, order: { id: 'DESC' } });
+  }
+
+  ownKeys(user_id: number): Promise<ApiKey[]> {
+    return this.keys.find({ where: own(user_id), order: { id: 'DESC' }, take: MAX_LISTED });
+  }
+
+  ownKey(user_id: number, id: number): Promise<ApiKey | null> {
+    return this.keys.findOneBy({ id, ...own(user_id) });
+  }
+
+  /** False: no such key. */
+  async rename(user_id: number, id: number, label: string): Promise<boolean> {
+    return (await this.keys.update({ id, ...own(user_id) }, { label })).affected === 1;
+  }
+
+  /** The number of requests per key on each of the last days, ending with today. */
+  async requestsOf(keys: readonly ApiKey[]): Promise<Map<number, number[]>> {
+    const days = new Map(keys.map(({ id }) => [id, Array<number>(COUNTED_DAYS).fill(0)]));
+    const rows = await this.keys.query<{ api_key_id: number; ago: number; requests: number }[]>(
+      `SELECT api_key_id, today - day AS ago, requests
+       FROM api_key_requests, (SELECT (now() AT TIME ZONE 'UTC')::date AS today) t
+       WHERE api_key_id = ANY ($1::bigint[]) AND day > today - ${COUNTED_DAYS} AND day <= today`,
+      [[...days.keys()]],
+    );
+    for (const { api_key_id, ago, requests } of rows)
+      days.get(api_key_id)![COUNTED_DAYS - 1 - ago] = requests;
+    return days;
   }
 
   /** Revokes a key and its JWTs, of one user or (null) of any. Returns false if no live key has this ID. */

@@ -62,13 +62,12 @@ export class RateLimitGuard extends ThrottlerGuard {
   }
 
   override canActivate(context: ExecutionContext): Promise<boolean> {
-    const handler = context.getHandler();
+    const [handler, controller] = [context.getHandler(), context.getClass()];
     const { req, res } = this.getRequestResponse(context) as { req: Request; res: Response };
     // Sales systems send as many requests as they sell games. Beyond the capacity of the service they get 503.
-    if (!this.limits.rates || req.operator || isUnlimited(handler, context.getClass()))
-      return Promise.resolve(true);
+    if (!this.limits.rates || req.operator || isUnlimited(handler, controller)) return Promise.resolve(true);
     const { network } = req.exchange.client;
-    const access = accessOf(handler);
+    const access = accessOf(handler, controller);
     if (access === 'public' || access === 'signed in') {
       if (signsIn(handler)) this.limits.check('sign-in', req, res);
       req.trackers = signsIn(handler)

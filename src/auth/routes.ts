@@ -24,7 +24,7 @@ export const routesOf = (modules: ModulesContainer): Route[] =>
         pathsOf(controller).map((prefix) => ({
           method: RequestMethod[Reflect.getMetadata(METHOD_METADATA, handler) as number]!,
           path: joined(prefix, path),
-          access: accessOf(handler),
+          access: accessOf(handler, controller),
           page: Reflect.hasMetadata(PAGES, controller),
           handler: `${controller.name}.${handler.name}`,
         })),

@@ -10,7 +10,7 @@ import { apiKeyRequired, authenticationRequired, insufficientScope } from './err
 @Injectable()
 export class ScopesGuard extends AuthGuard() {
   override async canActivate(context: ExecutionContext): Promise<boolean> {
-    const access = accessOf(context.getHandler());
+    const access = accessOf(context.getHandler(), context.getClass());
     if (!access) throw apiError(404, 'invalid api endpoint');
     // PageGuard checks sessions, and OperatorGuard checks operator tokens.
     if (access === 'public' || access === 'signed in' || isForOperators(access)) return true;

@@ -25,7 +25,6 @@ import { SellerGamesController } from './games/games.controller';
 import { LibraryController } from './library/library.controller';
 import { LibraryPage } from './library/library.page';
 import { HomeController } from './layout/home.controller';
-import { KeysService } from './settings/keys.service';
 import { BuyersController } from './sales/buyers.controller';
 import { SaleController } from './sales/sale.controller';
 import { SalesPageController } from './sales/sales-page.controller';
@@ -89,7 +88,6 @@ import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
     Demo,
     GamesPage,
     GamesReportService,
-    KeysService,
     Layout,
     LibraryPage,
     NoSuchPageFilter,

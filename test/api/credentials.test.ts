@@ -292,12 +292,7 @@ describe('API keys', () => {
       theApp()
         .get(Database)
         .transaction((db) =>
-          keys().createIn(db, {
-            user_id: grant!.user_id,
-            grant_id: grant!.id,
-            scopes: ['profile:me'],
-            seconds,
-          }),
+          keys().createIn(db, grant!.user_id, { grant_id: grant!.id, scopes: ['profile:me'], seconds }),
         );
     const lifetimeOf = async ({ id }: { id: number }) =>
       (

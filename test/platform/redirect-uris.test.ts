@@ -1,11 +1,11 @@
 import {
+  formTargetsOf,
   isClaimed,
   isLoopback,
   isSafe,
   isSameRedirect,
   OUT_OF_BAND,
   placeOf,
-  policySource,
   problemOf,
   redirectWith,
 } from '../../src/auth/oauth/redirect-uris';
@@ -145,13 +145,13 @@ test.each([
 );
 
 test.each([
-  ['https://game.example/callback', 'https://game.example', 'game.example'],
-  ['https://game.example:8443/callback', 'https://game.example:8443', 'game.example:8443'],
-  ['http://127.0.0.1:1/callback', 'http://127.0.0.1:1', 'the program on this computer'],
-  ['http://[::1]:1/callback', 'http:', 'the program on this computer'],
-  ['com.example.game:/callback', 'com.example.game:', 'the application for com.example.game:'],
-  [OUT_OF_BAND, undefined, 'this page'],
-])('%s is %s in a policy, and %s for users', (uri, source, place) => {
-  expect(policySource(uri)).toBe(source);
+  ['https://game.example/callback', ['https://game.example'], 'game.example'],
+  ['https://game.example:8443/callback', ['https://game.example:8443'], 'game.example:8443'],
+  ['http://127.0.0.1:1/callback', ['http://127.0.0.1:1'], 'the program on this computer'],
+  ['http://[::1]:1/callback', ['http:'], 'the program on this computer'],
+  ['com.example.game:/callback', ['com.example.game:'], 'the application for com.example.game:'],
+  [OUT_OF_BAND, [], 'this page'],
+])('%s is %s in a policy, and %s for users', (uri, sources, place) => {
+  expect(formTargetsOf(uri)).toEqual(sources);
   expect(placeOf(uri)).toBe(place);
 });

@@ -2,7 +2,10 @@ import type { ExecutionContext } from '@nestjs/common';
 import { ScopesGuard } from '../../src/auth/scopes.guard';
 
 test('rejects a handler that declares no access', async () => {
-  const context = { getHandler: () => () => undefined } as unknown as ExecutionContext;
+  const context = {
+    getHandler: () => () => undefined,
+    getClass: () => class {},
+  } as unknown as ExecutionContext;
   await expect(new ScopesGuard().canActivate(context)).rejects.toMatchObject({
     status: 404,
     errors: ['invalid api endpoint'],

@@ -5,7 +5,7 @@ import { parseFields } from '../../platform/http/body';
 import { ApplicationsService } from './applications.service';
 import type { OauthApplication } from './oauth-application.entity';
 import { listOfScopes, problemOfScopes } from './oauth-scopes';
-import { isSafe, isSameRedirect, policySource } from './redirect-uris';
+import { isSafe, isSameRedirect, formTargetsOf } from './redirect-uris';
 import { Form } from '../../platform/http/form';
 
 const FIELDS = [
@@ -65,7 +65,7 @@ export class AuthorizationRequests {
     if (url.pathname !== '/user/oauth') return [];
     try {
       const { redirect_uri } = await this.read(new Form(parseFields(url.search.slice(1))));
-      return [policySource(redirect_uri)].filter((source) => source !== undefined);
+      return formTargetsOf(redirect_uri);
     } catch (error) {
       if (error instanceof ApiError && error.statusCode < 500) return [];
       throw error;

@@ -119,8 +119,7 @@ export class OauthTokensService {
   ): Promise<TokensResponse | 'rejected'> {
     const permitted = commonScopes(scopes, grant.registered);
     if (permitted.length === 0) return 'rejected';
-    const { id, key, created_at } = await this.keys.createIn(db, {
-      user_id: grant.user_id,
+    const { id, key, created_at } = await this.keys.createIn(db, grant.user_id, {
       grant_id: grant.id,
       scopes: permitted,
       seconds: ACCESS_SECONDS,

@@ -58,12 +58,12 @@ export function redirectWith(
   return `${uri}${uri.includes('?') ? (/[?&]$/.test(uri) ? '' : '&') : '?'}${text}`;
 }
 
-/** The source of the URI in a Content-Security-Policy, which cannot contain IPv6 hosts. */
-export function policySource(uri: string): string | undefined {
-  if (uri === OUT_OF_BAND) return undefined;
+/** The sources of the URI in a Content-Security-Policy, which cannot contain IPv6 hosts. */
+export function formTargetsOf(uri: string): string[] {
+  if (uri === OUT_OF_BAND) return [];
   const url = new URL(uri);
-  if (url.hostname.startsWith('[')) return 'http:';
-  return url.protocol === 'https:' || url.protocol === 'http:' ? url.origin : url.protocol;
+  if (url.hostname.startsWith('[')) return ['http:'];
+  return [url.protocol === 'https:' || url.protocol === 'http:' ? url.origin : url.protocol];
 }
 
 /** The URI in a readable form. */

@@ -12,13 +12,12 @@ import {
   type OAuthError,
   errorOf,
 } from '../../auth/oauth/authorization-requests.service';
-import { appConsentPage, errorPage, PATH, resultPage } from './consent.page';
+import { appConsentPage, errorPage, PATH, RESULT_PAGE } from './consent.page';
 import { type Consent, type Grant, GrantsService } from '../../auth/oauth/grants.service';
 import { OauthTokensService } from '../../auth/oauth/oauth-tokens.service';
-import { isClaimed, OUT_OF_BAND, policySource, redirectWith } from '../../auth/oauth/redirect-uris';
-import { SessionsService } from '../../auth/sign-in/sessions.service';
+import { isClaimed, OUT_OF_BAND, redirectWith } from '../../auth/oauth/redirect-uris';
 import { Form, withQuery } from '../../platform/http/form';
-import { Layout, seeOther } from '../layout/layout';
+import { seeOther } from '../layout/layout';
 import { FormFields, PageQuery, Pages } from '../layout/page';
 import { SignInRequired } from '../layout/sign-in-required';
 import { CurrentVisitor, isSignedIn, type SignedInVisitor, Visitor } from '../layout/visitor';
@@ -32,9 +31,7 @@ export class AuthorizationController {
     private readonly grants: GrantsService,
     private readonly tokens: OauthTokensService,
     private readonly keys: ApiKeysService,
-    private readonly sessions: SessionsService,
     private readonly database: Database,
-    private readonly layout: Layout,
     private readonly own: OwnAddress,
     private readonly audit: Audit,
   ) {}
@@ -47,9 +44,9 @@ export class AuthorizationController {
     if (!isSignedIn(visitor)) throw new SignInRequired(req.originalUrl);
     const error = errorOf(asked);
     const grant = await this.grants.grantTo(visitor.user.id, asked.application.client_id);
-    if (error) return this.showError(visitor, asked, error, grant);
+    if (error) return this.errorPage(asked, error, grant);
     if (grant && isRemembered(asked, grant)) return this.allow(visitor, asked, 'grant.reused');
-    return this.consent(visitor, asked, grant);
+    return appConsentPage(visitor, asked, grant);
   }
 
   @Post()
@@ -60,7 +57,7 @@ export class AuthorizationController {
     const error = errorOf(asked);
     if (error) {
       const grant = await this.grants.grantTo(visitor.user.id, asked.application.client_id);
-      return this.showError(visitor, asked, error, grant);
+      return this.errorPage(asked, error, grant);
     }
     if (form.text('decision') !== 'allow')
       return asked.redirect_uri === OUT_OF_BAND
@@ -77,8 +74,8 @@ export class AuthorizationController {
   /** Shows the token or code of an app without a redirect URI, to be copied. */
   @Get('result')
   @SignedIn()
-  async result(@CurrentVisitor() visitor: Visitor) {
-    return this.layout.show(visitor, resultPage(await this.sessions.takeNotice(visitor.token)));
+  result() {
+    return RESULT_PAGE;
   }
 
   /**
@@ -102,10 +99,8 @@ export class AuthorizationController {
     });
     this.keys.forget(replaced);
     this.audit.record({ event, ...visitor.by, client_id, scopes });
-    if (redirect_uri === OUT_OF_BAND) {
-      await this.sessions.setNotice(visitor.token, { application: application.name, kind, text });
-      return seeOther(`${PATH}/result`);
-    }
+    if (redirect_uri === OUT_OF_BAND)
+      return seeOther(`${PATH}/result`, { application: application.name, kind, text });
     const iss = this.own.url;
     if (kind === 'code')
       return seeOther(redirectWith(redirect_uri, 'query', { code: text, state: fields.state, iss }));
@@ -121,22 +116,16 @@ export class AuthorizationController {
   }
 
   /** Redirects errors only to apps that the user has granted something: any other could be an open redirect. */
-  private showError(visitor: Visitor, asked: Asked, error: OAuthError, grant: Grant | undefined) {
+  private errorPage(asked: Asked, error: OAuthError, grant: Grant | undefined) {
     const { application, redirect_uri } = asked;
     const back = redirect_uri === OUT_OF_BAND ? undefined : this.withError(asked, error);
     if (grant && back !== undefined) return seeOther(back);
-    return this.layout.show(visitor, errorPage(application.name, error, back));
+    return errorPage(application.name, error, back);
   }
 
   private withError({ redirect_uri, fields }: Asked, error: OAuthError): string {
     const part = fields.response_type === 'token' ? 'fragment' : 'query';
     return redirectWith(redirect_uri, part, { ...error, state: fields.state, iss: this.own.url });
-  }
-
-  private consent(visitor: SignedInVisitor, asked: Asked, grant: Grant | undefined) {
-    const source = policySource(asked.redirect_uri);
-    const page = appConsentPage(visitor, asked, grant);
-    return this.layout.show(visitor, { ...page, formTargets: source ? [source] : [] });
   }
 }
 

@@ -3,7 +3,7 @@ import { formToken, type Page } from '../layout/layout';
 import { copyable, permissionList } from '../layout/parts';
 import type { SignedInVisitor } from '../layout/visitor';
 import type { Asked, OAuthError } from '../../auth/oauth/authorization-requests.service';
-import { isLoopback, OUT_OF_BAND, placeOf } from '../../auth/oauth/redirect-uris';
+import { formTargetsOf, isLoopback, OUT_OF_BAND, placeOf } from '../../auth/oauth/redirect-uris';
 import type { Grant } from '../../auth/oauth/grants.service';
 
 export const PATH = '/user/oauth';
@@ -60,7 +60,7 @@ export const appConsentPage = (
   const { name, user, may_start_games } = application;
   const lasting =
     fields.response_type === 'token' ? 'until it is unused for 90 days' : 'for at most 180 days';
-  return consentPage(visitor, {
+  const page = consentPage(visitor, {
     name,
     owner: user!.username,
     scopes,
@@ -71,6 +71,7 @@ export const appConsentPage = (
     action: PATH,
     fields,
   });
+  return { ...page, formTargets: formTargetsOf(redirect_uri) };
 };
 
 function afterwards(redirect_uri: string): Html {
@@ -80,28 +81,21 @@ function afterwards(redirect_uri: string): Html {
 }
 
 /** The token or code of an app without a redirect URI, to be copied. */
-export const resultPage = ({
-  application,
-  kind,
-  text,
-}: {
-  application?: string;
-  kind?: string;
-  text?: string;
-}): Page => ({
+export const RESULT_PAGE: Page = {
   title: 'Copy this',
   single: true,
-  main: text
-    ? html`<h1>Copy this into ${application}</h1>
-        <div class="card stack">
-          ${copyable('result', kind === 'token' ? 'Access token' : 'Code', text)}
-          <p class="muted">
-            ${kind === 'token' ? 'It is shown only once. Don’t share it.' : 'It is valid for one minute. Don’t share it.'}
-          </p>
-        </div>`
-    : html`<h1>This page has expired</h1>
-        <p>The code was shown only once. Start again in the app.</p>`,
-});
+  main: ({ application, kind, text }) =>
+    text
+      ? html`<h1>Copy this into ${application}</h1>
+          <div class="card stack">
+            ${copyable('result', kind === 'token' ? 'Access token' : 'Code', text)}
+            <p class="muted">
+              ${kind === 'token' ? 'It is shown only once. Don’t share it.' : 'It is valid for one minute. Don’t share it.'}
+            </p>
+          </div>`
+      : html`<h1>This page has expired</h1>
+          <p>The code was shown only once. Start again in the app.</p>`,
+};
 
 /** A request of an app that can't be allowed; `back`: its URL for errors. */
 export const errorPage = (name: string, error: OAuthError, back: string | undefined): Page => ({

@@ -1,22 +1,18 @@
 import { Controller, Get, Post } from '@nestjs/common';
 import { SignedIn } from '../../auth/access';
 import { Audit } from '../../auth/audit';
-import {
-  DeviceRequestsService,
-  type ShownRequest,
-  userCodeOf,
-} from '../../auth/oauth/device-requests.service';
+import { DeviceRequestsService, userCodeOf } from '../../auth/oauth/device-requests.service';
 import { GrantsService } from '../../auth/oauth/grants.service';
 import { AttemptsService, guessAtDeviceCode } from '../../auth/sign-in/attempts.service';
 import { Database } from '../../platform/database/database';
 import { Form } from '../../platform/http/form';
-import { Layout } from '../layout/layout';
 import { FormFields, PageQuery, Pages } from '../layout/page';
-import { CurrentVisitor, type SignedInVisitor, Visitor } from '../layout/visitor';
-import { decidedPage, deviceConsentPage, entryPage, type EntryResult } from './device.page';
+import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
+import { decidedPage, deviceConsentPage, entryPage } from './device.page';
 
 /** The page on which a user enters the code shown by a device. */
 @Pages()
+@SignedIn()
 @Controller('user/oauth/device')
 export class DeviceController {
   constructor(
@@ -24,26 +20,24 @@ export class DeviceController {
     private readonly grants: GrantsService,
     private readonly attempts: AttemptsService,
     private readonly database: Database,
-    private readonly layout: Layout,
     private readonly audit: Audit,
   ) {}
 
   @Get()
-  @SignedIn()
   async form(@PageQuery() query: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const typed = query.text('code');
-    if (typed === undefined) return this.entry(visitor);
+    if (typed === undefined) return entryPage();
     const user_code = userCodeOf(typed);
     const { found, seconds } = await this.attempts.guess(guessAtDeviceCode(visitor.user.id), (db) =>
       this.devices.pending(db, user_code),
     );
-    if (found) return this.consent(visitor, found);
+    if (found) return deviceConsentPage(visitor, found, visitor.signatureOf(shown(user_code)));
     if (seconds === undefined)
-      return this.entry(visitor, typed, {
+      return entryPage(typed, {
         status: 404,
         problem: 'No device uses this code. Check it again, or request a new code on the device.',
       });
-    return this.entry(visitor, typed, {
+    return entryPage(typed, {
       status: 429,
       problem: `Too many wrong codes. Please wait ${seconds} s and try again.`,
       headers: { 'Retry-After': String(seconds) },
@@ -51,12 +45,11 @@ export class DeviceController {
   }
 
   @Post()
-  @SignedIn()
   async decide(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const user_code = userCodeOf(form.text('code') ?? '');
     // Without this proof, codes could be tried without a limit.
     if (!visitor.hasSigned(shown(user_code), form.text('shown')))
-      return this.entry(visitor, '', {
+      return entryPage('', {
         status: 403,
         problem: 'Enter the code that your device shows first.',
       });
@@ -65,11 +58,11 @@ export class DeviceController {
       ? await this.approve(visitor, user_code, form.ticked('may_start_games'))
       : await this.devices.deny(user_code);
     if (!decided)
-      return this.entry(visitor, '', {
+      return entryPage('', {
         status: 404,
         problem: 'This code has expired or was already used. Request a new code on the device.',
       });
-    return this.layout.show(visitor, decidedPage(allowed));
+    return decidedPage(allowed);
   }
 
   private async approve(visitor: SignedInVisitor, user_code: string, may_start_games: boolean) {
@@ -84,15 +77,6 @@ export class DeviceController {
     });
     if (approved) this.audit.record({ event: 'grant.created', ...visitor.by, ...approved });
     return approved !== undefined;
-  }
-
-  private entry(visitor: Visitor, typed = '', result: EntryResult = {}) {
-    return this.layout.show(visitor, entryPage(typed, result));
-  }
-
-  private consent(visitor: SignedInVisitor, request: ShownRequest) {
-    const proof = visitor.signatureOf(shown(request.user_code));
-    return this.layout.show(visitor, deviceConsentPage(visitor, request, proof));
   }
 }
 

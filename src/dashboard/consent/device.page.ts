@@ -1,17 +1,15 @@
 import type { ShownRequest } from '../../auth/oauth/device-requests.service';
 import { field } from '../layout/fields';
 import { html } from '../layout/html';
-import type { Page } from '../layout/layout';
+import type { FormResult, Page } from '../layout/layout';
 import { alert } from '../layout/parts';
 import type { SignedInVisitor } from '../layout/visitor';
 import { consentPage } from './consent.page';
 
 const PATH = '/user/oauth/device';
 
-export type EntryResult = { problem?: string } & Pick<Page, 'status' | 'headers'>;
-
 /** Asks for the code shown by a device. */
-export const entryPage = (typed: string, { problem, ...response }: EntryResult): Page => ({
+export const entryPage = (typed = '', { problem, ...response }: FormResult = {}): Page => ({
   title: 'Connect a device',
   ...response,
   single: true,

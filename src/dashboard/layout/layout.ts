@@ -2,14 +2,15 @@ import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import { Settings } from '../../platform/config/settings';
 import { WebResponse } from '../../platform/http/response';
-import type { SignedInUser } from '../../auth/sign-in/sessions.service';
+import type { Notice, SignedInUser } from '../../auth/sign-in/sessions.service';
 import { type Asset, Assets } from './assets';
 import { html, type Html } from './html';
 import type { Visitor } from './visitor';
 
 export interface Page {
   title: string;
-  main: Html;
+  /** A function takes the notice of the last redirect. */
+  main: Html | ((notice: Notice) => Html);
   status?: number;
   /** The path that the navigation shows as the current one. */
   section?: string;
@@ -27,11 +28,16 @@ export interface Page {
   sendsRequests?: boolean;
 }
 
+/** The problem with a submitted form, and the response that shows it. */
+export type FormResult = { problem?: string } & Pick<Page, 'status' | 'headers'>;
+
 export class HtmlResponse extends WebResponse {
   constructor(
     private readonly status: number,
     private readonly markup: string,
     private readonly headers: Record<string, string> = {},
+    /** Shown by the next page. */
+    readonly notice?: Notice,
   ) {
     super();
   }
@@ -52,7 +58,8 @@ export class HtmlResponse extends WebResponse {
 }
 
 /** Redirects after a form was processed, so that a reload does not repeat it. */
-export const seeOther = (location: string) => new HtmlResponse(303, '', { Location: location });
+export const seeOther = (location: string, notice?: Notice) =>
+  new HtmlResponse(303, '', { Location: location }, notice);
 
 type Section = readonly [path: string, label: string];
 
@@ -83,8 +90,8 @@ export class Layout {
     private readonly assets: Assets,
   ) {}
 
-  show(visitor: Visitor | undefined, page: Page): HtmlResponse {
-    return new HtmlResponse(page.status ?? 200, this.document(visitor, page).toString(), {
+  show(visitor: Visitor | undefined, page: Page, notice: Notice = {}): HtmlResponse {
+    return new HtmlResponse(page.status ?? 200, this.document(visitor, page, notice).toString(), {
       'Content-Security-Policy': policy(page, this.settings.COVER_ORIGINS),
       ...page.headers,
     });
@@ -97,6 +104,7 @@ export class Layout {
   private document(
     visitor: Visitor | undefined,
     { title, main, single, section = '', search, styles = [], scripts = [] }: Page,
+    notice: Notice,
   ): Html {
     const { style, script, icon, storeStyle, storeLogo } = this.assets;
     return html`<!doctype html>
@@ -125,7 +133,9 @@ export class Layout {
             </div>
             ${visitor?.user && (!single || section !== '') && this.sections(visitor.user, section)}
           </header>
-          <main id="main" class="${single ? 'single' : 'wide'}" tabindex="-1">${main}</main>
+          <main id="main" class="${single ? 'single' : 'wide'}" tabindex="-1">
+            ${typeof main === 'function' ? main(notice) : main}
+          </main>
           <footer><a href="/docs">API reference</a></footer>
         </body>
       </html> `;

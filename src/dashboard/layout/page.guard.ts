@@ -28,7 +28,7 @@ export class PageGuard implements CanActivate {
     const visitor = await this.visitors.of(req, res);
     req.visitor = visitor;
     if (req.method === 'POST') await this.requireOwnForm(req, visitor);
-    if (accessOf(handler) === 'signed in' && !visitor.user)
+    if (accessOf(handler, context.getClass()) === 'signed in' && !visitor.user)
       throw new SignInRequired(req.method === 'POST' ? undefined : req.originalUrl);
     return true;
   }

@@ -5,6 +5,7 @@ import {
   SetMetadata,
   UseFilters,
   UseGuards,
+  UseInterceptors,
 } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request } from 'express';
@@ -12,16 +13,18 @@ import { PAGES } from '../../auth/access';
 import { formOf, queryOf } from '../../platform/http/form';
 import { PageErrorFilter } from './page-error.filter';
 import { FOR_BROWSERS, PageGuard } from './page.guard';
+import { PageInterceptor } from './page.interceptor';
 import { idOf } from './parts';
 
 /** On a handler that doesn't exist for API clients, which expect another endpoint at its path. */
 export const ForBrowsers = () => SetMetadata(FOR_BROWSERS, true);
 
-/** On a controller of pages: sessions instead of credentials, form tokens, and errors as pages. */
+/** On a controller of pages: sessions instead of credentials, form tokens, handlers that return a Page, and errors as pages. */
 export const Pages = () =>
   applyDecorators(
     SetMetadata(PAGES, true),
     UseGuards(PageGuard),
+    UseInterceptors(PageInterceptor),
     UseFilters(PageErrorFilter),
     ApiExcludeController(),
   );

@@ -3,12 +3,11 @@ import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
 import { Audit } from '../../auth/audit';
 import { AttemptsService, guessAtDownloadKey } from '../../auth/sign-in/attempts.service';
-import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { Form } from '../../platform/http/form';
 import { LibraryService } from '../../purchases/library.service';
 import { DownloadsService } from '../../uploads/downloads.service';
 import { UploadsService } from '../../uploads/uploads.service';
-import { Layout, seeOther } from '../layout/layout';
+import { type FormResult, seeOther } from '../layout/layout';
 import { FormFields, PageQuery, Pages, PathId } from '../layout/page';
 import { pageOf } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
@@ -17,6 +16,7 @@ import { LIBRARY_PATH, LibraryPage, MAX_KEY } from './library.page';
 
 /** The games that a player owns with their files, and the form that redeems a key. */
 @Pages()
+@SignedIn()
 @Controller('user/games')
 export class LibraryController {
   constructor(
@@ -24,14 +24,11 @@ export class LibraryController {
     private readonly uploads: UploadsService,
     private readonly downloads: DownloadsService,
     private readonly attempts: AttemptsService,
-    private readonly sessions: SessionsService,
     private readonly page: LibraryPage,
-    private readonly layout: Layout,
     private readonly audit: Audit,
   ) {}
 
   @Get()
-  @SignedIn()
   async list(@PageQuery() query: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const page = pageOf(query.text('page'));
     const user_id = visitor.user.id;
@@ -40,12 +37,10 @@ export class LibraryController {
       rows.map(({ game_id }) => game_id),
       { user_id },
     );
-    const { done } = await this.sessions.takeNotice(visitor.token);
-    return this.layout.show(visitor, this.page.list(rows, files, page, done));
+    return this.page.list(rows, files, page);
   }
 
   @Get('downloads/:upload_id')
-  @SignedIn()
   async download(
     @PathId('upload_id') upload_id: number,
     @Req() req: Request,
@@ -55,27 +50,22 @@ export class LibraryController {
   }
 
   @Get('redeem')
-  @SignedIn()
   blank(@CurrentVisitor() visitor: SignedInVisitor) {
-    return this.layout.show(visitor, this.page.redeem(visitor));
+    return this.page.redeem(visitor);
   }
 
   @Post('redeem')
-  @SignedIn()
   async redeem(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const key = keyIn(form.text('key') ?? '');
-    const again = (problem: string, status: number, headers?: Record<string, string>) =>
-      this.layout.show(visitor, { ...this.page.redeem(visitor, key, problem), status, headers });
-    if (key === '' || key.length > MAX_KEY) return again('Enter the download key.', 400);
+    const again = (result: FormResult) => this.page.redeem(visitor, key, result);
+    if (key === '' || key.length > MAX_KEY) return again({ status: 400, problem: 'Enter the download key.' });
     const user_id = visitor.user.id;
     const { found, seconds } = await this.attempts.guess(guessAtDownloadKey(user_id), (db) =>
       this.library.redeem(db, user_id, key),
     );
-    if (seconds !== undefined) {
-      const { problem, status, headers } = tooManyAttempts(seconds);
-      return again(problem, status, headers);
-    }
-    if (!found) return again('This key isn’t valid, or another account already has it.', 404);
+    if (seconds !== undefined) return again(tooManyAttempts(seconds));
+    if (!found)
+      return again({ status: 404, problem: 'This key isn’t valid, or another account already has it.' });
     if (found.result === 'claimed')
       this.audit.record({
         event: 'download_key.claimed',
@@ -83,8 +73,7 @@ export class LibraryController {
         download_key_id: found.download_key_id,
       });
     const verb = found.result === 'claimed' ? 'is now' : 'was already';
-    await this.sessions.setNotice(visitor.token, { done: `${found.title} ${verb} in your games.` });
-    return seeOther(LIBRARY_PATH);
+    return seeOther(LIBRARY_PATH, { done: `${found.title} ${verb} in your games.` });
   }
 }
 

@@ -7,7 +7,7 @@ import type { UploadRow } from '../../uploads/upload.row';
 import { MAX_SHOWN } from '../../uploads/uploads.service';
 import { Covers } from '../layout/covers';
 import { html, type Html } from '../layout/html';
-import type { Page } from '../layout/layout';
+import type { FormResult, Page } from '../layout/layout';
 import { AS_TYPED, changeForm, field } from '../layout/fields';
 import { alert, copyable, day, done, noMore, numberedPages } from '../layout/parts';
 import type { SignedInVisitor } from '../layout/visitor';
@@ -32,38 +32,40 @@ export class LibraryPage {
     private readonly covers: Covers,
   ) {}
 
-  list(rows: LibraryRow[], files: UploadRow[], page: number, notice: string | undefined): Page {
+  list(rows: LibraryRow[], files: UploadRow[], page: number): Page {
     const shown = rows.slice(0, GAMES_ON_A_PAGE);
     return {
       section: LIBRARY_PATH,
       title: 'My games',
-      main: html`<div class="head">
-          <h1>My games</h1>
-          <div class="buttons"><a class="button" href="${REDEEM_PATH}">Redeem a key</a></div>
-        </div>
-        ${done(notice)}
-        ${
-          shown.length === 0
-            ? html`<p class="empty">
-                ${noMore('games', page, 'You don’t own any games yet. Games that you buy appear here.')}
-              </p>`
-            : html`<ul class="library">
-                ${shown.map((row) =>
-                  this.game(
-                    row,
-                    files.filter(({ game_id }) => game_id === row.game_id),
-                  ),
-                )}
-              </ul>`
-        }
-        ${numberedPages(LIBRARY_PATH, page, rows.length > GAMES_ON_A_PAGE)}`,
+      main: (notice) =>
+        html`<div class="head">
+            <h1>My games</h1>
+            <div class="buttons"><a class="button" href="${REDEEM_PATH}">Redeem a key</a></div>
+          </div>
+          ${done(notice.done)}
+          ${
+            shown.length === 0
+              ? html`<p class="empty">
+                  ${noMore('games', page, 'You don’t own any games yet. Games that you buy appear here.')}
+                </p>`
+              : html`<ul class="library">
+                  ${shown.map((row) =>
+                    this.game(
+                      row,
+                      files.filter(({ game_id }) => game_id === row.game_id),
+                    ),
+                  )}
+                </ul>`
+          }
+          ${numberedPages(LIBRARY_PATH, page, rows.length > GAMES_ON_A_PAGE)}`,
     };
   }
 
-  redeem(visitor: SignedInVisitor, key = '', problem?: string): Page {
+  redeem(visitor: SignedInVisitor, key = '', { problem, ...response }: FormResult = {}): Page {
     return {
       section: LIBRARY_PATH,
       title: 'Redeem a key',
+      ...response,
       single: true,
       main: html`<h1>Redeem a key</h1>
         ${problem && alert(problem)}

@@ -1,11 +1,11 @@
 import { Controller, Get, Post } from '@nestjs/common';
 import { Public, SignedIn } from '../../auth/access';
+import { ApiKeysService } from '../../auth/api-keys.service';
 import { Audit } from '../../auth/audit';
 import { expiryOf } from '../../auth/key-expiry';
 import { Clock } from '../../platform/config/clock';
 import { OwnAddress } from '../../platform/http/own-address';
 import { ApiDescription } from '../../platform/openapi/api-description';
-import { KeysService } from '../settings/keys.service';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { type Asset, Assets } from '../layout/assets';
 import { type HtmlResponse, Layout, seeOther } from '../layout/layout';
@@ -25,7 +25,7 @@ export class ReferencePageController {
     private readonly layout: Layout,
     private readonly assets: Assets,
     private readonly sessions: SessionsService,
-    private readonly keys: KeysService,
+    private readonly keys: ApiKeysService,
     private readonly own: OwnAddress,
     private readonly audit: Audit,
     private readonly clock: Clock,
@@ -52,15 +52,14 @@ export class ReferencePageController {
   @Post('key')
   @SignedIn()
   async makeKey(@CurrentVisitor() visitor: SignedInVisitor) {
-    const made = await this.keys.make(visitor.user.id, {
+    const made = await this.keys.createOwn(visitor.user.id, {
       label: 'API reference',
       scopes: ['profile:me'],
       expires_at: expiryOf('1', this.clock.now()),
     });
     if (made) this.audit.record({ event: 'api_key.created', ...visitor.by, api_key_id: made.id });
     const problem = 'You have too many keys. Revoke one that you no longer use first.';
-    await this.sessions.setNotice(visitor.token, made ? { made: made.key } : { problem });
-    return seeOther(PATH);
+    return seeOther(PATH, made ? { made: made.key } : { problem });
   }
 
   private show(visitor: Visitor, page: Reference): HtmlResponse {

@@ -22,27 +22,27 @@ const DAY = 24 * 60 * 60 * 1000;
 const WARNING_DAYS = 7;
 const SPARK_HEIGHT = 24;
 
-/** `made`: the text of a new key, and `path` a request that it permits. */
 export const keysPage = (
   keys: ApiKey[],
   requests: Map<number, number[]>,
   now: number,
-  { done: text, made, path, url }: { done?: string; made?: string; path?: string; url: string },
+  url: string,
 ): Page => ({
   section: PATH,
   title: 'API keys',
-  main: html`<div class="head">
-      <h1>API keys</h1>
-      <a class="button" href="${PATH}/new">New key</a>
-    </div>
-    <p class="lead">A program uses the API as you with a key. Keep it secret like a password.</p>
-    ${done(text)} ${made && newKey(made, `curl -H "Authorization: Bearer ${made}" ${url}${path}`)}
-    ${tableOr(
-      'You don’t have any keys yet.',
-      'Your keys',
-      ['Key', 'Permissions', 'Requests', 'Last used', 'Expires', { buttons: 'Revoke' }],
-      keys.map((key) => keyRow(key, requests.get(key.id)!, now)),
-    )}`,
+  main: ({ done: text, made, path }) =>
+    html`<div class="head">
+        <h1>API keys</h1>
+        <a class="button" href="${PATH}/new">New key</a>
+      </div>
+      <p class="lead">A program uses the API as you with a key. Keep it secret like a password.</p>
+      ${done(text)} ${made && newKey(made, `curl -H "Authorization: Bearer ${made}" ${url}${path}`)}
+      ${tableOr(
+        'You don’t have any keys yet.',
+        'Your keys',
+        ['Key', 'Permissions', 'Requests', 'Last used', 'Expires', { buttons: 'Revoke' }],
+        keys.map((key) => keyRow(key, requests.get(key.id)!, now)),
+      )}`,
 });
 
 export const newKeyPage = (visitor: Visitor, draft: KeyDraft, problems: Problems, problem?: string): Page => {

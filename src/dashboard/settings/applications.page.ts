@@ -21,21 +21,22 @@ export const PATH = '/user/settings/oauth-apps';
 
 export const pathOf = (client_id: string) => `${PATH}/${encodeURIComponent(client_id)}`;
 
-export const applicationsPage = (applications: OauthApplication[], notice: string | undefined): Page => ({
+export const applicationsPage = (applications: OauthApplication[]): Page => ({
   section: PATH,
   title: 'Your apps',
-  main: html`<div class="head">
-      <h1>Your apps</h1>
-      <a class="button" href="${PATH}/new">Register an app</a>
-    </div>
-    <p class="lead">Apps that you registered. They can ask other users for permission to act for them.</p>
-    ${done(notice)}
-    ${tableOr(
-      'You haven’t registered any apps yet.',
-      'Your apps',
-      ['Name', 'Client ID', 'Registered', { buttons: 'Change' }],
-      applications.map(row),
-    )}`,
+  main: (notice) =>
+    html`<div class="head">
+        <h1>Your apps</h1>
+        <a class="button" href="${PATH}/new">Register an app</a>
+      </div>
+      <p class="lead">Apps that you registered. They can ask other users for permission to act for them.</p>
+      ${done(notice.done)}
+      ${tableOr(
+        'You haven’t registered any apps yet.',
+        'Your apps',
+        ['Name', 'Client ID', 'Registered', { buttons: 'Change' }],
+        applications.map(row),
+      )}`,
 });
 
 const row = ({ client_id, name, created_at }: OauthApplication): Html =>
@@ -56,8 +57,7 @@ export const applicationPage = (
     application,
     problems = {},
     problem,
-    notice,
-  }: { application?: OauthApplication; problems?: Problems; problem?: string; notice?: string } = {},
+  }: { application?: OauthApplication; problems?: Problems; problem?: string } = {},
 ): Page => {
   const title = application ? application.name : 'Register an app';
   const path = application && pathOf(application.client_id);
@@ -65,65 +65,66 @@ export const applicationPage = (
     section: PATH,
     title,
     status: problem || isWrong(problems) ? 400 : 200,
-    main: html`<h1>${title}</h1>
-      ${done(notice)} ${problem && alert(problem)}
-      ${
-        application &&
-        html`<section class="card stack" aria-label="For your program">
-          ${copyable('client-id', 'Client ID', application.client_id)}
-        </section>`
-      }
-      ${changeForm(
-        visitor,
-        { action: path ?? PATH, button: application ? 'Save' : 'Register', back: PATH },
-        html`${nameField({ id: 'name', label: 'Name', value: name, problem: problems.name })}
-          <div class="field">
-            <label for="redirect_uris">Redirect URIs</label>
-            <textarea
-              id="redirect_uris"
-              name="redirect_uris"
-              rows="3"
-              required
-              spellcheck="false"
-              ${described('redirect_uris', problems.redirect_uris, 'redirect_help')}
-              placeholder="https://game.example/signed-in"
-            >
+    main: (notice) =>
+      html`<h1>${title}</h1>
+        ${done(notice.done)} ${problem && alert(problem)}
+        ${
+          application &&
+          html`<section class="card stack" aria-label="For your program">
+            ${copyable('client-id', 'Client ID', application.client_id)}
+          </section>`
+        }
+        ${changeForm(
+          visitor,
+          { action: path ?? PATH, button: application ? 'Save' : 'Register', back: PATH },
+          html`${nameField({ id: 'name', label: 'Name', value: name, problem: problems.name })}
+            <div class="field">
+              <label for="redirect_uris">Redirect URIs</label>
+              <textarea
+                id="redirect_uris"
+                name="redirect_uris"
+                rows="3"
+                required
+                spellcheck="false"
+                ${described('redirect_uris', problems.redirect_uris, 'redirect_help')}
+                placeholder="https://game.example/signed-in"
+              >
 ${redirect_uris.join('\n')}</textarea>
-            ${problemAt('redirect_uris', problems.redirect_uris)}
-            <small id="redirect_help"
-              >One per line, exactly as your program sends them. <code>http://127.0.0.1/…</code> allows any
-              port, for a program on the user’s computer. <code>urn:ietf:wg:oauth:2.0:oob</code> shows a code
-              for the user to copy.</small
-            >
-          </div>
-          ${choices(
-            'scopes',
-            'It can request',
-            problems.scopes,
-            html`${scopeBoxes(SCOPES_OF_OTHERS, scopes)}
-            ${checkbox(
-              'may_start_games',
-              may_start_games,
-              html`Start games for users<br /><small
-                  >For launchers: the app creates tokens that identify the player to a game.</small
-                >`,
+              ${problemAt('redirect_uris', problems.redirect_uris)}
+              <small id="redirect_help"
+                >One per line, exactly as your program sends them. <code>http://127.0.0.1/…</code> allows any
+                port, for a program on the user’s computer. <code>urn:ietf:wg:oauth:2.0:oob</code> shows a
+                code for the user to copy.</small
+              >
+            </div>
+            ${choices(
+              'scopes',
+              'It can request',
+              problems.scopes,
+              html`${scopeBoxes(SCOPES_OF_OTHERS, scopes)}
+              ${checkbox(
+                'may_start_games',
+                may_start_games,
+                html`Start games for users<br /><small
+                    >For launchers: the app creates tokens that identify the player to a game.</small
+                  >`,
+              )}`,
+            )}
+            ${choices(
+              'flows',
+              'OAuth flows',
+              undefined,
+              checkbox(
+                'implicit_allowed',
+                implicit_allowed,
+                html`Allow tokens in the redirect URI<br /><small
+                    >For older programs that use <code>response_type=token</code>. New programs should use
+                    codes, which are always allowed.</small
+                  >`,
+              ),
             )}`,
-          )}
-          ${choices(
-            'flows',
-            'OAuth flows',
-            undefined,
-            checkbox(
-              'implicit_allowed',
-              implicit_allowed,
-              html`Allow tokens in the redirect URI<br /><small
-                  >For older programs that use <code>response_type=token</code>. New programs should use
-                  codes, which are always allowed.</small
-                >`,
-            ),
-          )}`,
-      )}
-      ${path && html`<p><a class="button quiet danger" href="${path}/delete">Delete this app</a></p>`}`,
+        )}
+        ${path && html`<p><a class="button quiet danger" href="${path}/delete">Delete this app</a></p>`}`,
   };
 };
 

@@ -10,20 +10,22 @@ export const PATH = '/user/settings/collections';
 export const collectionsPage = (
   visitor: Visitor,
   links: StoreLinks,
-  { found, page, notice }: { found: ShownCollection[]; page: number; notice: string | undefined },
+  found: ShownCollection[],
+  page: number,
 ): Page => ({
   section: PATH,
   title: 'Collections',
-  main: html`<h1>Collections</h1>
-    <p class="lead">Collections that you own or administer. Choose the ones to show on your profile.</p>
-    ${done(notice)}
-    ${tableOr(
-      noMore('collections', page),
-      'Your collections',
-      ['Title', 'Games', 'Profile', { buttons: 'Change' }],
-      found.slice(0, PER_PAGE).map((one) => row(visitor, links, one, page)),
-    )}
-    ${numberedPages(PATH, page, found.length > PER_PAGE, ['Back', 'More'])}`,
+  main: (notice) =>
+    html`<h1>Collections</h1>
+      <p class="lead">Collections that you own or administer. Choose the ones to show on your profile.</p>
+      ${done(notice.done)}
+      ${tableOr(
+        noMore('collections', page),
+        'Your collections',
+        ['Title', 'Games', 'Profile', { buttons: 'Change' }],
+        found.slice(0, PER_PAGE).map((one) => row(visitor, links, one, page)),
+      )}
+      ${numberedPages(PATH, page, found.length > PER_PAGE, ['Back', 'More'])}`,
 });
 
 const row = (

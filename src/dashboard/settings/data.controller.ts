@@ -10,22 +10,22 @@ import { Form } from '../../platform/http/form';
 import { SignInAttempt } from '../../platform/rate-limits/rate-limits.decorators';
 import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
 import { MAX_PASSWORD } from '../layout/fields';
-import { Layout } from '../layout/layout';
+import type { FormResult } from '../layout/layout';
 import { FormFields, Pages } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor, Visitor } from '../layout/visitor';
 import { tooManyAttempts } from '../sign-in/sign-in.page';
 import { SignInService } from '../sign-in/sign-in.service';
-import { dataPage, type DataResult } from './data.page';
+import { dataPage } from './data.page';
 
 /** The page where users export their data and learn how it is erased. */
 @Pages()
+@SignedIn()
 @Controller('user/settings/data')
 export class DataController {
   constructor(
     private readonly people: People,
     private readonly exports: ExportService,
     private readonly signIns: SignInService,
-    private readonly layout: Layout,
     private readonly limits: RateLimitsService,
     private readonly audit: Audit,
     private readonly events: OperatorEvents,
@@ -33,13 +33,11 @@ export class DataController {
   ) {}
 
   @Get()
-  @SignedIn()
   show(@CurrentVisitor() visitor: Visitor) {
     return this.page(visitor);
   }
 
   @Post()
-  @SignedIn()
   @SignInAttempt()
   async export(@Req() req: Request, @FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     if (this.settings.TRUSTED_IDENTITY_HEADER) return this.page(visitor);
@@ -66,7 +64,7 @@ export class DataController {
     );
   }
 
-  private page(visitor: Visitor, result: DataResult = {}) {
-    return this.layout.show(visitor, dataPage(visitor, this.settings, result));
+  private page(visitor: Visitor, result: FormResult = {}) {
+    return dataPage(visitor, this.settings, result);
   }
 }

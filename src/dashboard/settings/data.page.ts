@@ -1,15 +1,13 @@
 import type { Settings } from '../../platform/config/settings';
 import { changeForm, passwordField } from '../layout/fields';
 import { html } from '../layout/html';
-import type { Page } from '../layout/layout';
+import type { FormResult, Page } from '../layout/layout';
 import { alert } from '../layout/parts';
 import type { Visitor } from '../layout/visitor';
 
 const PATH = '/user/settings/data';
 
-export type DataResult = { problem?: string } & Pick<Page, 'status' | 'headers'>;
-
-export function dataPage(visitor: Visitor, settings: Settings, { problem, ...response }: DataResult): Page {
+export function dataPage(visitor: Visitor, settings: Settings, { problem, ...response }: FormResult): Page {
   const store = settings.STORE_NAME;
   return {
     section: PATH,

@@ -2,62 +2,50 @@ import { Controller, Get, Post } from '@nestjs/common';
 import { SignedIn } from '../../auth/access';
 import { Audit } from '../../auth/audit';
 import { GrantsService } from '../../auth/oauth/grants.service';
-import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { TokenRevocations } from '../../auth/token-revocations.service';
 import { apiError } from '../../platform/http/api-error';
-import { Layout, seeOther } from '../layout/layout';
+import { seeOther } from '../layout/layout';
 import { Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { grantsPage, PATH, revokeGrantPage } from './grants.page';
 
 /** The page of apps that can act for the user. */
 @Pages()
+@SignedIn()
 @Controller('user/settings/authorized-apps')
 export class GrantsController {
   constructor(
     private readonly grants: GrantsService,
-    private readonly sessions: SessionsService,
-    private readonly layout: Layout,
     private readonly tokens: TokenRevocations,
     private readonly audit: Audit,
   ) {}
 
   @Get()
-  @SignedIn()
   async list(@CurrentVisitor() visitor: SignedInVisitor) {
-    const grants = await this.grants.grantsOf(visitor.user.id);
-    const notice = await this.sessions.takeNotice(visitor.token);
-    return this.layout.show(visitor, grantsPage(visitor, grants, notice.done));
+    return grantsPage(visitor, await this.grants.grantsOf(visitor.user.id));
   }
 
   @Post('game-tokens/revoke')
-  @SignedIn()
   async revokeTokens(@CurrentVisitor() visitor: SignedInVisitor) {
     await this.tokens.revokeAllOf(visitor.user.id);
     this.audit.record({ event: 'jwt.revoked', ...visitor.by });
-    await this.sessions.setNotice(visitor.token, {
-      done: 'All tokens of games that you started were revoked.',
-    });
-    return seeOther(PATH);
+    return seeOther(PATH, { done: 'All tokens of games that you started were revoked.' });
   }
 
   @Get(':grant_id/revoke')
-  @SignedIn()
   async confirm(@PathId('grant_id') grant_id: number, @CurrentVisitor() visitor: SignedInVisitor) {
     const grant = await this.grants.grantOf(visitor.user.id, grant_id);
     if (!grant) throw noSuchGrant();
-    return this.layout.show(visitor, revokeGrantPage(visitor, grant));
+    return revokeGrantPage(visitor, grant);
   }
 
   @Post(':grant_id/revoke')
-  @SignedIn()
   async revoke(@PathId('grant_id') grant_id: number, @CurrentVisitor() visitor: SignedInVisitor) {
     const shown = await this.grants.grantOf(visitor.user.id, grant_id);
     const grant = await this.grants.revoke(visitor.user.id, grant_id);
     if (!shown || !grant) throw noSuchGrant();
     this.audit.record({ event: 'grant.revoked', ...visitor.by, client_id: grant.client_id });
-    await this.sessions.setNotice(visitor.token, { done: `${shown.name} can no longer act for you.` });
-    return seeOther(PATH);
+    return seeOther(PATH, { done: `${shown.name} can no longer act for you.` });
   }
 }
 

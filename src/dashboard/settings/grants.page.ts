@@ -6,22 +6,23 @@ import type { Visitor } from '../layout/visitor';
 
 export const PATH = '/user/settings/authorized-apps';
 
-export const grantsPage = (visitor: Visitor, grants: ListedGrant[], notice: string | undefined): Page => ({
+export const grantsPage = (visitor: Visitor, grants: ListedGrant[]): Page => ({
   section: PATH,
   title: 'Connected apps',
-  main: html`<h1>Connected apps</h1>
-    <p class="lead">Apps that can act for you. Revoke the access of apps that you no longer use.</p>
-    ${done(notice)}
-    ${grants.length === 0 ? html`<p class="empty">No app can act for you.</p>` : grants.map(card)}
-    <h2>Games that you started</h2>
-    <form method="post" action="${PATH}/game-tokens/revoke" class="card stack">
-      ${formToken(visitor)}
-      <p>
-        A game that you start gets a token that identifies you for an hour. Revoke all tokens if another
-        person may have one.
-      </p>
-      <div class="buttons"><button class="quiet danger">Revoke all game tokens</button></div>
-    </form>`,
+  main: (notice) =>
+    html`<h1>Connected apps</h1>
+      <p class="lead">Apps that can act for you. Revoke the access of apps that you no longer use.</p>
+      ${done(notice.done)}
+      ${grants.length === 0 ? html`<p class="empty">No app can act for you.</p>` : grants.map(card)}
+      <h2>Games that you started</h2>
+      <form method="post" action="${PATH}/game-tokens/revoke" class="card stack">
+        ${formToken(visitor)}
+        <p>
+          A game that you start gets a token that identifies you for an hour. Revoke all tokens if another
+          person may have one.
+        </p>
+        <div class="buttons"><button class="quiet danger">Revoke all game tokens</button></div>
+      </form>`,
 });
 
 const card = ({ id, name, owner, created_at, last_used_at, ...permitted }: ListedGrant): Html =>

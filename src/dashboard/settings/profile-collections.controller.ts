@@ -1,40 +1,32 @@
 import { Controller, Get, Post } from '@nestjs/common';
 import { SignedIn } from '../../auth/access';
-import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { ProfileCollectionsService } from '../../collections/profile-collections.service';
 import { StoreLinks } from '../../platform/config/store-links';
 import { apiError } from '../../platform/http/api-error';
 import { Form, withQuery } from '../../platform/http/form';
-import { Layout, seeOther } from '../layout/layout';
+import { seeOther } from '../layout/layout';
 import { FormFields, PageQuery, Pages, PathId } from '../layout/page';
 import { pageOf } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { collectionsPage, PATH } from './collections.page';
 
 @Pages()
+@SignedIn()
 @Controller('user/settings/collections')
 export class ProfileCollectionsController {
   constructor(
     private readonly collections: ProfileCollectionsService,
-    private readonly sessions: SessionsService,
-    private readonly layout: Layout,
     private readonly links: StoreLinks,
   ) {}
 
   @Get()
-  @SignedIn()
   async list(@PageQuery() query: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const page = pageOf(query.text('page'));
     const found = await this.collections.collectionsOf(visitor.user.id, page);
-    const notice = await this.sessions.takeNotice(visitor.token);
-    return this.layout.show(
-      visitor,
-      collectionsPage(visitor, this.links, { found, page, notice: notice.done }),
-    );
+    return collectionsPage(visitor, this.links, found, page);
   }
 
   @Post(':collection_id/on-profile')
-  @SignedIn()
   async change(
     @FormFields() form: Form,
     @PathId('collection_id') collection_id: number,
@@ -43,10 +35,9 @@ export class ProfileCollectionsController {
     const on = form.text('on') === 'yes';
     const title = await this.collections.setOnProfile(visitor.user.id, collection_id, on);
     if (title === undefined) throw apiError(404, 'This collection doesn’t exist.');
-    await this.sessions.setNotice(visitor.token, {
+    const page = pageOf(form.text('page'));
+    return seeOther(page === 1 ? PATH : withQuery(PATH, { page: String(page) }), {
       done: `“${title}” is ${on ? 'now' : 'no longer'} on your profile.`,
     });
-    const page = pageOf(form.text('page'));
-    return seeOther(page === 1 ? PATH : withQuery(PATH, { page: String(page) }));
   }
 }

@@ -9,11 +9,11 @@ import { SignInAttempt } from '../../platform/rate-limits/rate-limits.decorators
 import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
 import { Demo } from '../layout/demo';
 import { MAX_PASSWORD } from '../layout/fields';
-import { Layout, seeOther } from '../layout/layout';
+import { type FormResult, seeOther } from '../layout/layout';
 import { ForBrowsers, FormFields, PageQuery, Pages } from '../layout/page';
 import { CurrentVisitor, isSignedIn, Visitor } from '../layout/visitor';
 import { Visitors } from '../layout/visitors';
-import { signInElsewherePage, signInPage, type SignInResult, tooManyAttempts } from './sign-in.page';
+import { signInElsewherePage, signInPage, tooManyAttempts } from './sign-in.page';
 import { SignInService } from './sign-in.service';
 
 const HOME = '/user/settings';
@@ -27,7 +27,6 @@ export class SignInController {
     private readonly signIns: SignInService,
     private readonly visitors: Visitors,
     private readonly requests: AuthorizationRequests,
-    private readonly layout: Layout,
     private readonly demo: Demo,
     private readonly settings: Settings,
     private readonly audit: Audit,
@@ -39,7 +38,7 @@ export class SignInController {
   async form(@PageQuery() query: Form, @CurrentVisitor() visitor: Visitor) {
     const return_to = localPath(query.text('return_to'));
     if (visitor.user) return seeOther(return_to);
-    if (this.settings.TRUSTED_IDENTITY_HEADER) return this.elsewhere(visitor);
+    if (this.settings.TRUSTED_IDENTITY_HEADER) return signInElsewherePage(this.settings);
     return this.page(visitor, return_to);
   }
 
@@ -53,7 +52,7 @@ export class SignInController {
     @Res({ passthrough: true }) res: Response,
     @CurrentVisitor() visitor: Visitor,
   ) {
-    if (this.settings.TRUSTED_IDENTITY_HEADER) return this.elsewhere(visitor);
+    if (this.settings.TRUSTED_IDENTITY_HEADER) return signInElsewherePage(this.settings);
     const return_to = localPath(form.text('return_to'));
     const name = (form.text('username') ?? '').trim();
     const password = form.text('password') ?? '';
@@ -94,13 +93,9 @@ export class SignInController {
     return seeOther('/');
   }
 
-  private async page(visitor: Visitor, return_to: string, result: SignInResult = {}) {
+  private async page(visitor: Visitor, return_to: string, result: { name?: string } & FormResult = {}) {
     const page = signInPage(visitor, return_to, this.settings.STORE_NAME, result, this.demo.access);
-    return this.layout.show(visitor, { ...page, formTargets: await this.requests.formTargets(return_to) });
-  }
-
-  private elsewhere(visitor: Visitor) {
-    return this.layout.show(visitor, signInElsewherePage(this.settings));
+    return { ...page, formTargets: await this.requests.formTargets(return_to) };
   }
 }
 

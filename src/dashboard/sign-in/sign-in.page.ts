@@ -2,20 +2,17 @@ import type { Settings } from '../../platform/config/settings';
 import type { DemoAccess } from '../layout/demo';
 import { AS_TYPED, changeForm, field, passwordField } from '../layout/fields';
 import { html } from '../layout/html';
-import type { Page } from '../layout/layout';
+import type { FormResult, Page } from '../layout/layout';
 import { alert } from '../layout/parts';
 import type { Visitor } from '../layout/visitor';
 
 const PATH = '/login';
 
-/** The result of a sign-in attempt, and the name that was entered. */
-export type SignInResult = { name?: string; problem?: string } & Pick<Page, 'status' | 'headers'>;
-
 export const signInPage = (
   visitor: Visitor,
   return_to: string,
   store: string,
-  { name = '', problem, ...response }: SignInResult,
+  { name = '', problem, ...response }: { name?: string } & FormResult,
   demo: DemoAccess | undefined,
 ): Page => ({
   title: 'Sign in',
@@ -46,7 +43,7 @@ export const signInElsewherePage = ({ STORE_NAME, STORE_URL }: Settings): Page =
     <p><a class="button" href="${STORE_URL}">Go to ${STORE_NAME}</a></p>`,
 });
 
-export const tooManyAttempts = (seconds: number) => ({
+export const tooManyAttempts = (seconds: number): FormResult => ({
   status: 429,
   problem: `Too many attempts. Please wait ${seconds < 60 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`} and try again.`,
   headers: { 'Retry-After': String(seconds) },

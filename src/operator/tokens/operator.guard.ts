@@ -15,7 +15,7 @@ export class OperatorGuard implements CanActivate {
   ) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    const access = accessOf(context.getHandler());
+    const access = accessOf(context.getHandler(), context.getClass());
     if (!access || !isForOperators(access)) return true;
     const http = context.switchToHttp();
     const [, right] = access.split(':');

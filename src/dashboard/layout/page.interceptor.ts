@@ -1,0 +1,31 @@
+import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
+import type { Request } from 'express';
+import { mergeMap } from 'rxjs';
+import { SessionsService } from '../../auth/sign-in/sessions.service';
+import { WebResponse } from '../../platform/http/response';
+import { HtmlResponse, Layout, type Page } from './layout';
+import { visitorOf } from './visitor';
+
+/** Shows the page that a handler returns, and stores the notice of a redirect for the next page. */
+@Injectable()
+export class PageInterceptor implements NestInterceptor<Page | WebResponse, WebResponse> {
+  constructor(
+    private readonly layout: Layout,
+    private readonly sessions: SessionsService,
+  ) {}
+
+  intercept(context: ExecutionContext, next: CallHandler<Page | WebResponse>) {
+    const visitor = visitorOf(context.switchToHttp().getRequest<Request>())!;
+    return next.handle().pipe(
+      mergeMap(async (result) => {
+        if (result instanceof HtmlResponse && result.notice)
+          await this.sessions.setNotice(visitor.token, result.notice);
+        if (result instanceof WebResponse) return result;
+        // The last statement of a page: if another one failed afterwards, the notice would be lost.
+        const takesNotice = typeof result.main === 'function';
+        const notice = takesNotice ? await this.sessions.takeNotice(visitor.token) : {};
+        return this.layout.show(visitor, result, notice);
+      }),
+    );
+  }
+}
