@@ -33,6 +33,7 @@ describe('deploy/compose', () => {
     env_file?: string;
     command?: string[];
     user?: string;
+    init?: boolean;
     read_only?: boolean;
     cap_drop?: string[];
     security_opt?: string[];
@@ -99,6 +100,9 @@ describe('deploy/compose', () => {
         security_opt: ['no-new-privileges'],
         mem_limit: '512m',
       });
+  });
+  it('has an init process, which passes on signals and reaps the processes of health checks', () => {
+    for (const { init } of ours) expect(init).toBe(true);
   });
   it('is reachable only from this machine, and the database from nowhere', () => {
     expect(service.ports).toEqual(['127.0.0.1:8080:8080']);
