@@ -1,8 +1,11 @@
 import { type Browser, browserOf, cookieOf } from '../support/browser';
-import { type Actor, make, send, sql, useStore } from '../support/store';
+import { openConnections } from '../support/pool';
+import { type Actor, make, send, sql, theApp, useStore } from '../support/store';
 
 useStore();
+beforeAll(() => openConnections(theApp(), CONCURRENT));
 
+const CONCURRENT = 5;
 const KEYS = '/user/settings/api-keys';
 const APPS = '/user/settings/oauth-apps';
 
@@ -16,7 +19,7 @@ beforeEach(async () => {
 /** The same form five times concurrently; returns the statuses, sorted. */
 async function fiveTimes(path: string, form: Record<string, string>): Promise<number[]> {
   const responses = await Promise.all(
-    Array.from({ length: 5 }, () =>
+    Array.from({ length: CONCURRENT }, () =>
       send('POST', path, {
         headers: {
           ...cookieOf(browser),

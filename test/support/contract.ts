@@ -20,12 +20,19 @@ interface Found {
   pointer: string;
   name: string;
   template: string;
+  document: OpenAPIObject;
 }
 
 const FORM = 'application/x-www-form-urlencoded';
 const MULTIPART = 'multipart/form-data';
 const escaped = (part: string) =>
   part.replaceAll('~', '~0').replaceAll('/', '~1').replaceAll('{', '%7B').replaceAll('}', '%7D');
+
+/** The schema itself, or the one in the document to which it refers. */
+function resolved(document: OpenAPIObject, schema: Schema & { $ref?: string } = {}): Schema {
+  const name = schema.$ref?.replace('#/components/schemas/', '');
+  return name === undefined ? schema : (document.components!.schemas![name] as Schema);
+}
 
 /** Validates every request and response of all tests and of the fuzzer against the API description. */
 export class Contract {
@@ -115,7 +122,7 @@ export class Contract {
     const media = body instanceof FormData ? MULTIPART : (given || !(FORM in content)) && sent ? sent : FORM;
     const described = content[media];
     if (!described) throw new Error(`${name}: ${media} is not described`);
-    const properties = described.schema?.properties;
+    const { properties } = resolved(found.document, described.schema);
     if (!properties) return;
     const fields: Record<string, unknown> = {};
     for (const [field, value] of [...query, ...(given ?? [])]) {
@@ -130,15 +137,15 @@ export class Contract {
   }
 
   private find(method: string, path: string): Found | undefined {
-    const [, template, document] =
-      this.templates.find(([pattern]) => pattern.test(path.split('?')[0]!)) ?? [];
-    if (template === undefined || document === undefined) return undefined;
+    const [, template, index] = this.templates.find(([pattern]) => pattern.test(path.split('?')[0]!)) ?? [];
+    if (template === undefined || index === undefined) return undefined;
+    const document = this.documents[index]!;
     const verb = method.toLowerCase();
-    const operations = this.documents[document]!.paths[template] as Record<string, Operation>;
+    const operations = document.paths[template] as Record<string, Operation>;
     const operation = operations[verb];
     if (!operation) return undefined;
-    const pointer = `api${document}#/paths/${escaped(template)}/${verb}`;
-    return { operation, pointer, name: `${method} ${template}`, template };
+    const pointer = `api${index}#/paths/${escaped(template)}/${verb}`;
+    return { operation, pointer, name: `${method} ${template}`, template, document };
   }
 
   private validate(pointer: string, value: unknown, where: string): void {
