@@ -221,7 +221,7 @@ describe('GET /user/oauth', () => {
     expect(browser.words).toContain('You are signed in as player');
     expect(browser.words).toContain('It stays signed in until it is unused for 90 days.');
     expect(browser.words).toContain('You can revoke this at any time under “Connected apps”.');
-    expect(browser.words).not.toContain('new');
+    expect(browser.words).not.toMatch(/\bNew\b/);
     expect(browser.page.text).toMatch(/<title>Allow Game &lt;\d+&gt;\?/);
     expect(browser.page.headers.get('content-security-policy')).toContain(
       `form-action 'self' https://game.example;`,

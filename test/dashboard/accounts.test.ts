@@ -618,7 +618,7 @@ describe('API keys', () => {
     const last = dayIn(3);
     const browser = await making(user, { label: 'Short', expires: 'date', expires_on: last });
     const key = /<textarea id="new-key"[^>]*>\s*([^<]+)</.exec((await browser.follow()).text)![1]!;
-    expect(browser.words).toContain('in 4 days');
+    expect(browser.words).toContain('In 4 days');
     expect(await user.with(key).get('/credentials/info')).toEqual(
       ok({ type: 'key', scopes: ['collection', 'game', 'profile'] }),
     );
@@ -627,10 +627,10 @@ describe('API keys', () => {
       await browser.get(KEYS);
       return browser.words;
     };
-    expect(await expires(`now() + interval '8 days'`)).not.toMatch(/in \d days|within a day/);
-    expect(await expires(`now() + interval '7 days'`)).toContain('in 7 days');
-    expect(await expires(`now() + interval '1 hour'`)).toContain('within a day');
-    expect(await expires(`now() - interval '29 days'`)).toContain('expired');
+    expect(await expires(`now() + interval '8 days'`)).not.toMatch(/In \d days|Within a day/);
+    expect(await expires(`now() + interval '7 days'`)).toContain('In 7 days');
+    expect(await expires(`now() + interval '1 hour'`)).toContain('Within a day');
+    expect(await expires(`now() - interval '29 days'`)).toContain('Expired');
     await theApp().get(ExpiredRows).sweep();
     expect((await browser.get(KEYS)).text).toContain('Short');
     await expires(`now() - interval '31 days'`);
@@ -692,7 +692,7 @@ describe('API keys', () => {
     const user = await make.user();
     const browser = await browserOf(user);
     await browser.get(KEYS);
-    expect(browser.words).toContain('none');
+    expect(browser.words).toContain('None');
     await sql(
       `INSERT INTO api_key_requests (api_key_id, day, requests)
        SELECT id, (now() AT TIME ZONE 'UTC')::date - ago, 1000 FROM api_keys, unnest('{1,29,30}'::int[]) ago WHERE user_id = $1`,
@@ -1000,7 +1000,7 @@ describe('collections', () => {
     const path = `${COLLECTIONS}/${collection.id}/on-profile`;
     const browser = await browserOf(admin);
     await browser.get(COLLECTIONS);
-    expect(browser.words).toContain('Sea & ships private admin 0 Not shown Show on profile Sea & ships');
+    expect(browser.words).toContain('Sea & ships Private Admin 0 Not shown Show on profile Sea & ships');
     // The store has no pages in the default settings, so the title isn't a link.
     expect(browser.page.text).not.toContain(`/c/${collection.id}`);
     await browser.submit(path, {}, undefined);

@@ -56,7 +56,7 @@ describe('consent', () => {
       authorizePath(tokenRequest(client_id, { scope: 'profile:me profile:games' })),
     );
     expect(status).toBe(200);
-    expect(browser.words).toMatch(/See the games you uploaded[^.]* new/);
+    expect(browser.words).toMatch(/See the games you uploaded[^.]* New/);
     const { location } = await browser.submit('/user/oauth', {}, 'Allow');
     expect(fragmentOf(location).scope).toBe('profile:games profile:me');
     expect(

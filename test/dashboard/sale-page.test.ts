@@ -93,9 +93,9 @@ describe('a sale', () => {
     );
     await browser.get(path);
     expect(browser.words).toMatch(
-      /Next attempt 1 Jan 2030 , 00:00:00 UTC mine\.example\/sales purchase\.completed pending /,
+      /Next attempt 1 Jan 2030 , 00:00:00 UTC mine\.example\/sales purchase\.completed Pending /,
     );
-    expect(browser.words).toMatch(/pending [-\d\w :,]+UTC mine\.example\/sales purchase\.completed 500/);
+    expect(browser.words).toMatch(/Pending [-\d\w :,]+UTC mine\.example\/sales purchase\.completed 500/);
     expect(browser.page.text).not.toMatch(/theirs|secret/);
     await sql('DELETE FROM webhooks');
   });
@@ -149,7 +149,7 @@ describe('a refund', () => {
     expect((await browser.post(`${path}/refund`, { form_token: form_token! })).location).toBe(path);
     await browser.follow();
     expect(browser.words).toContain(`Sale ${id} is refunded.`);
-    expect(browser.words).toContain('revoked');
+    expect(browser.words).toContain('Revoked');
     expect(browser.words).not.toContain('Refund ');
     expect(await state(id)).toEqual({ status: 'refunded', live: 0, revenue: sold!.revenue - 700 });
     // A repeated form changes nothing.
@@ -220,7 +220,7 @@ test('an erased buyer has no page, because all erased buyers share an email addr
   expect(response.status).toBe(200);
   await browser.get(path);
   expect(browser.words).toContain(`Sale ${id}`);
-  expect(browser.words).toContain('Buyer erased');
+  expect(browser.words).toContain('Buyer Erased');
   expect(browser.page.text).not.toContain('/buyer"');
   expect((await browser.get(`${path}/buyer`)).status).toBe(404);
 });

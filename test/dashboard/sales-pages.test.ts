@@ -369,7 +369,7 @@ describe('the Buyers page', () => {
     expect(browser.words).toContain(`Mara@example.com mara`);
     expect(browser.words).toContain(`Sale ${purchase.id} , card €12.34 Complete Claimed by mara 3 downloads`);
     expect(browser.words).toContain('<b>@example.com');
-    expect(browser.words).toContain('refunded no key');
+    expect(browser.words).toContain('Refunded No key');
     expect(browser.words).not.toContain('failed@example.com');
     const help = await browserOf(admin);
     expect((await help.get(path())).status).toBe(200);

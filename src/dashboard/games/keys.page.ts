@@ -11,6 +11,7 @@ import {
   day,
   done,
   facts,
+  muted,
   noMore,
   numberedPages,
   pageLinks,
@@ -162,7 +163,7 @@ const rowOf = (path: string, key: ListedKey): Html =>
         ${!key.revoked && html`<button type="button" class="quiet" data-copy="key-${key.id}" hidden>Copy</button>`}
       </div>
     </th>
-    <td data-label="Label">${key.label ?? html`<span class="muted">none</span>`}</td>
+    <td data-label="Label">${key.label ?? muted('None')}</td>
     <td data-label="Created">${day(key.created_at)}</td>
     <td data-label="">${statusOf(key)}</td>
     <td class="actions">

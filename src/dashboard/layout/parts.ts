@@ -14,8 +14,8 @@ import type { Visitor } from './visitor';
 export const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
 /** The day of a timestamp in PostgreSQL's format. */
-export function day(timestamp: string | null, never = 'never'): Html {
-  if (timestamp === null) return html`<span class="muted">${never}</span>`;
+export function day(timestamp: string | null): Html {
+  if (timestamp === null) return muted('Never');
   const [year, month, date] = timestamp.slice(0, 10).split('-');
   return html`<time datetime="${timestamp.slice(0, 10)}"
     >${Number(date)} ${MONTHS[Number(month) - 1]} ${year}</time
@@ -25,6 +25,13 @@ export function day(timestamp: string | null, never = 'never'): Html {
 /** To the second, in UTC. */
 export const timeOf = (timestamp: string): Html =>
   html`${day(timestamp)}, ${modernTimestamp(timestamp).slice(11, 19)} UTC`;
+
+/** A short state or property. A `warning` needs attention. */
+export const tag = (text: string, style?: 'warning'): Html =>
+  html`<span class="tag${style && ` ${style}`}">${text[0]!.toUpperCase()}${text.slice(1)}</span>`;
+
+/** Text in place of a missing value. */
+export const muted = (text: string): Html => html`<span class="muted">${text}</span>`;
 
 export const alert = (problem: string): Html => html`<p class="alert" role="alert">${problem}</p>`;
 
@@ -163,7 +170,7 @@ export const permissionList = (
   before?: Pick<Consent, 'scopes' | 'may_start_games'>,
 ): Html => {
   const line = (words: string, granted: boolean | undefined) =>
-    html`<li>${words}${granted === false && html` <span class="tag">new</span>`}</li>`;
+    html`<li>${words}${granted === false && html` ${tag('New')}`}</li>`;
   return html`<ul class="scopes">
     ${scopes.map((scope) => line(meaningOf(scope), before && covers(before.scopes, scope)))}
     ${may_start_games && line('Start games as you', before?.may_start_games)}

@@ -9,7 +9,7 @@ import { Covers } from '../layout/covers';
 import { html, type Html } from '../layout/html';
 import type { FormResult, Page } from '../layout/layout';
 import { AS_TYPED, changeForm, field } from '../layout/fields';
-import { alert, copyable, day, done, noMore, numberedPages } from '../layout/parts';
+import { alert, copyable, day, done, noMore, numberedPages, tag } from '../layout/parts';
 import type { SignedInVisitor } from '../layout/visitor';
 
 export const LIBRARY_PATH = '/user/games';
@@ -104,8 +104,7 @@ export class LibraryPage {
         ${
           purchase
             ? html`Bought ${day(purchase.created_at)} for ${formatMoney(purchase.amount, purchase.currency)},
-              receipt
-              ${purchase.id}${purchase.status === 'refunded' && html` <span class="tag">refunded</span>`}`
+              receipt ${purchase.id}${purchase.status === 'refunded' && html` ${tag('Refunded')}`}`
             : html`Added ${day(created_at)}`
         }
       </p>

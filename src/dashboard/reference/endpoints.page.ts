@@ -1,5 +1,6 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { html, type Html } from '../layout/html';
+import { tag } from '../layout/parts';
 import {
   type Content,
   exampleOf,
@@ -137,7 +138,7 @@ const parameterRow = (parameter: Parameter): Html =>
   html`<tr>
     <th scope="row">
       <code>${parameter.name}</code
-      >${parameter.required && html` <strong class="tag">required</strong>`}${parameter.in === 'header' && html` <span class="tag">header</span>`}
+      >${parameter.required && html` ${tag('Required')}`}${parameter.in === 'header' && html` ${tag('Header')}`}
     </th>
     <td>${typeOf(schemaOf(parameter))}</td>
     <td>${inline(parameter.description ?? '')}${rulesOf(schemaOf(parameter))}</td>
@@ -192,10 +193,9 @@ function fieldRows(schema: Schema, schemas: Schemas): Html[] {
       rows.push(
         html`<tr>
           <th scope="row">
-            <code>${path}</code
-            >${!schema.required?.includes(name) && html` <span class="tag">optional</span>`}
+            <code>${path}</code>${!schema.required?.includes(name) && html` ${tag('Optional')}`}
           </th>
-          <td>${typeOf(property)}${isNullable(property) && html` <span class="tag">may be null</span>`}</td>
+          <td>${typeOf(property)}${isNullable(property) && html` ${tag('May be null')}`}</td>
           <td>${inline(property.description ?? '')}</td>
         </tr>`,
       );

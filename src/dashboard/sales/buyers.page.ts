@@ -3,7 +3,7 @@ import { withQuery } from '../../platform/http/form';
 import type { ListedSale } from '../../purchases/game-sales.service';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
-import { countOf, day, pageLinks, tableOr } from '../layout/parts';
+import { countOf, day, muted, pageLinks, tableOr, tag } from '../layout/parts';
 import { buyersPath, SALES_PATH } from './sales.page';
 
 interface Buyers {
@@ -35,6 +35,8 @@ export function buyersPage({ game_id, title, sales, isFirstPage, next }: Buyers)
   };
 }
 
+const TYPES = { game: 'Game', bundle: 'Bundle', sub_product: 'Sub-product' } as const;
+
 const COLUMNS = ['Buyer', 'Bought', { numbers: 'Price' }, 'Status', 'Key'];
 
 const rowOf = ({
@@ -59,20 +61,18 @@ const rowOf = ({
       >
     </td>
     <td class="number" data-label="">
-      ${formatMoney(amount, currency)}
-      ${sale.purchase_type !== 'game' && html`<span class="tag">${sale.purchase_type.replace('_', '-')}</span>`}
+      ${formatMoney(amount, currency)} ${sale.purchase_type !== 'game' && tag(TYPES[sale.purchase_type])}
     </td>
     <td data-label="">${statusOf(status)}</td>
     <td data-label="">${keyOf(sale.key)}</td>
   </tr>`;
 
 export const statusOf = (status: ListedSale['status']): Html =>
-  status === 'complete' ? html`Complete` : html`<span class="tag">refunded</span>`;
+  status === 'complete' ? html`Complete` : tag('Refunded');
 
 function keyOf(key: ListedSale['key']): Html {
-  if (!key) return html`<span class="muted">no key</span>`;
+  if (!key) return muted('No key');
   const downloads = key.downloads === 1 ? '1 download' : `${countOf(key.downloads)} downloads`;
-  return html`${
-      key.claimed_by ? `Claimed by ${key.claimed_by.username}` : html`<span class="muted">Not claimed</span>`
-    } <small>${downloads}${key.revoked && ', revoked'}</small>`;
+  return html`${key.claimed_by ? `Claimed by ${key.claimed_by.username}` : muted('Not claimed')}
+    <small>${downloads}${key.revoked && ', revoked'}</small>`;
 }

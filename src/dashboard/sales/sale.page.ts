@@ -10,7 +10,7 @@ import type { PurchaseDelivery } from '../../operator/webhooks/webhook-attempts.
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
 import { checkbox } from '../layout/fields';
-import { confirmation, countOf, day, done, facts, table, timeOf } from '../layout/parts';
+import { confirmation, countOf, day, done, facts, muted, table, tag, timeOf } from '../layout/parts';
 import type { Visitor } from '../layout/visitor';
 import { nameOf, result, WEBHOOKS_PATH, webhookPath } from '../webhooks/webhooks.page';
 import { statusOf } from './buyers.page';
@@ -62,12 +62,12 @@ export function salePage({ sale, deliveries, refunder, store, notice }: SaleView
         {
           Status: statusOf(status),
           Time: timeOf(created_at),
-          Buyer: html`${email === ERASED_ADDRESS ? html`<span class="muted">erased</span>` : html`<a href="${pathOf(sale)}/buyer">${email}</a>`}
+          Buyer: html`${email === ERASED_ADDRESS ? muted('Erased') : html`<a href="${pathOf(sale)}/buyer">${email}</a>`}
           ${username !== null && html`<small>${username}</small>`}`,
           Price: html`${formatMoney(amount, currency)}${sale_rate > 0 && html` <small>${sale_rate}% off</small>`}
           ${quantity > 1 && html` <small>for ${quantity} copies</small>`}`,
           Source: source,
-          Reference: reference ?? html`<span class="muted">none</span>`,
+          Reference: reference ?? muted('None'),
         },
         'facts card',
       )}
@@ -99,8 +99,8 @@ function moreGames({ games, own_games, all_games }: SellerSale): Html {
 }
 
 const stateOf = ({ revoked, claimed_by }: KeyState): Html => {
-  if (revoked) return html`<span class="tag">revoked</span>`;
-  return claimed_by === null ? html`<span class="muted">Not claimed</span>` : html`Claimed by ${claimed_by}`;
+  if (revoked) return tag('Revoked');
+  return claimed_by === null ? muted('Not claimed') : html`Claimed by ${claimed_by}`;
 };
 
 const keyList = (keys: KeyState[], none: string): Html =>
@@ -137,9 +137,7 @@ const deliveryList = (deliveries: PurchaseDelivery[]): Html =>
                 <a href="${webhookPath(webhook_id)}">${nameOf({ url })}</a>
               </td>
               <td data-label="Event"><code>${event}</code></td>
-              <td data-label="Result">
-                ${outcome === null ? html`<span class="tag">pending</span>` : result(outcome)}
-              </td>
+              <td data-label="Result">${outcome === null ? tag('Pending') : result(outcome)}</td>
             </tr>`,
         ),
       );
@@ -214,7 +212,7 @@ const saleRow = (sale: SellerSale, withBuyer: boolean): Html => {
     <td class="number" data-label="">${formatMoney(amount, currency)}</td>
     <td data-label="">${statusOf(status)}</td>
     <td data-label="Keys">
-      ${keys.length === 0 ? html`<span class="muted">none</span>` : keys.slice(0, 3).map((key) => html`<div>${key.id}: ${stateOf(key)}</div>`)}
+      ${keys.length === 0 ? muted('None') : keys.slice(0, 3).map((key) => html`<div>${key.id}: ${stateOf(key)}</div>`)}
     </td>
   </tr>`;
 };

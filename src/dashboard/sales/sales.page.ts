@@ -3,7 +3,7 @@ import { withQuery } from '../../platform/http/form';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
 import { field, problemAt, selectField } from '../layout/fields';
-import { countOf, day, noMore, pageLinks, table } from '../layout/parts';
+import { countOf, day, muted, noMore, pageLinks, table } from '../layout/parts';
 import { chart, type Column, salesOf, shareBar } from './chart';
 import { columnsOf, daysIn, nameOf, type Period, RANGES, shortNameOf, UNITS } from './period';
 import {
@@ -262,7 +262,7 @@ function gameRow(
     <td data-label="Keys claimed">
       ${
         all === 0
-          ? html`<span class="muted">no keys</span>`
+          ? muted('No keys')
           : html`${Math.round((claimed / all) * 100)}% <small>${countOf(claimed)} of ${countOf(all)}</small>`
       }
     </td>

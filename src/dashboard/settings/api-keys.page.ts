@@ -13,7 +13,18 @@ import {
 } from '../layout/fields';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
-import { alert, confirmation, copyable, countOf, day, done, facts, tableOr } from '../layout/parts';
+import {
+  alert,
+  confirmation,
+  copyable,
+  countOf,
+  day,
+  done,
+  facts,
+  muted,
+  tableOr,
+  tag,
+} from '../layout/parts';
 import type { Visitor } from '../layout/visitor';
 import { DAYS, type KeyDraft } from './key-draft';
 
@@ -152,14 +163,14 @@ const lastUse = ({ last_used_at, last_used_from }: ApiKey): Html =>
 function expiryOf({ expires_at }: ApiKey, now: number): Html {
   if (expires_at === null) return day(null);
   const left = Math.ceil((Date.parse(expires_at) - now) / DAY);
-  if (left <= 0) return html`${day(expires_at)} <strong class="tag warn">expired</strong>`;
-  return html`${day(expires_at)}${left <= WARNING_DAYS && html` <strong class="tag warn">${left === 1 ? 'within a day' : `in ${left} days`}</strong>`}`;
+  if (left <= 0) return html`${day(expires_at)} ${tag('Expired', 'warning')}`;
+  return html`${day(expires_at)}${left <= WARNING_DAYS && html` ${tag(left === 1 ? 'Within a day' : `In ${left} days`, 'warning')}`}`;
 }
 
 /** The number of requests on each of the last days, ending with the newest. */
 function sparkline(requests: number[]): Html {
   const most = Math.max(...requests);
-  if (most === 0) return html`<span class="muted">none</span>`;
+  if (most === 0) return muted('None');
   const total = countOf(requests.reduce((sum, count) => sum + count, 0));
   const bar = (count: number, i: number) => {
     const height = count === 0 ? 0 : Math.max(1, Math.round((count / most) * SPARK_HEIGHT));

@@ -2,7 +2,7 @@ import { PER_PAGE, type ShownCollection } from '../../collections/profile-collec
 import type { StoreLinks } from '../../platform/config/store-links';
 import { html, type Html } from '../layout/html';
 import { formToken, type Page } from '../layout/layout';
-import { done, noMore, numberedPages, tableOr } from '../layout/parts';
+import { done, muted, noMore, numberedPages, tableOr, tag } from '../layout/parts';
 import type { Visitor } from '../layout/visitor';
 
 export const PATH = '/user/settings/collections';
@@ -36,10 +36,10 @@ const row = (
 ): Html =>
   html`<tr>
     <th scope="row">
-      ${links.exist ? html`<a href="${links.collection(id, title)}">${title}</a>` : title}${collection.private && html` <span class="tag">private</span>`}${!own && html` <span class="tag">admin</span>`}
+      ${links.exist ? html`<a href="${links.collection(id, title)}">${title}</a>` : title}${collection.private && html` ${tag('Private')}`}${!own && html` ${tag('Admin')}`}
     </th>
     <td data-label="Games">${games_count}</td>
-    <td data-label="Profile">${on_profile ? 'Shown' : html`<span class="muted">Not shown</span>`}</td>
+    <td data-label="Profile">${on_profile ? 'Shown' : muted('Not shown')}</td>
     <td class="actions">
       <form method="post" action="${PATH}/${id}/on-profile">
         ${formToken(visitor)} ${page > 1 && html`<input type="hidden" name="page" value="${page}" />`}

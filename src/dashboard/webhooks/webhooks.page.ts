@@ -14,7 +14,18 @@ import {
   type Problems,
   selectField,
 } from '../layout/fields';
-import { alert, confirmation, copyable, day, done, facts, tableOr, timeOf } from '../layout/parts';
+import {
+  alert,
+  confirmation,
+  copyable,
+  day,
+  done,
+  facts,
+  muted,
+  tableOr,
+  tag,
+  timeOf,
+} from '../layout/parts';
 import type { Visitor } from '../layout/visitor';
 import { SALES_PATH } from '../sales/sales.page';
 
@@ -74,11 +85,11 @@ const gamesOf = ({ game_id, title }: OwnWebhook): string =>
   title ?? (game_id === ALL_OWN_GAMES ? 'All your games' : 'A game that you can no longer edit');
 
 export const result = (outcome: string): Html =>
-  html`<span class="tag${!isSuccess({ status: outcome }) && ' warn'}">${outcomeText(outcome)}</span>`;
+  tag(outcomeText(outcome), isSuccess({ status: outcome }) ? undefined : 'warning');
 
 const lastResult = ({ last_at, last_outcome, ended_at }: OwnWebhook): Html =>
-  html`${last_outcome === null ? html`<span class="muted">none yet</span>` : html`${result(last_outcome)} ${timeOf(last_at!)}`}
-  ${ended_at && html`<br /><strong class="tag warn">disabled</strong>`}`;
+  html`${last_outcome === null ? muted('None yet') : html`${result(last_outcome)} ${timeOf(last_at!)}`}
+  ${ended_at && html`<br />${tag('Disabled', 'warning')}`}`;
 
 export const formPage = (
   visitor: Visitor,
@@ -177,7 +188,7 @@ const attemptRow = (visitor: Visitor, attempt: ShownAttempt): Html => {
     <td data-label="Result">${result(outcome)}</td>
     <td data-label="Duration" class="number">${duration_ms} ms</td>
     <td data-label="Response">
-      ${response ? html`<small class="wrap">${response}</small>` : html`<span class="muted">empty</span>`}
+      ${response ? html`<small class="wrap">${response}</small>` : muted('Empty')}
     </td>
     <td class="actions">
       ${
