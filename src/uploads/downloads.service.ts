@@ -67,9 +67,9 @@ export class DownloadsService {
   }
 }
 
-/** Tools request further parts of a file with ranges, and its size with HEAD. */
-const startsDownload = ({ method, headers: { range } }: Request) =>
-  method !== 'HEAD' && (range === undefined || /^bytes=0+-/.test(range.trim()));
+/** Tools request further parts of a file with ranges. */
+const startsDownload = ({ headers: { range } }: Request) =>
+  range === undefined || /^bytes=0+-/.test(range.trim());
 
 const nameIn = ({ file_key, file_url }: StoredFile): string =>
   (file_key ?? new URL(file_url!).pathname).split('/').at(-1) || 'archive';

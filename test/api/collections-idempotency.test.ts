@@ -79,6 +79,25 @@ test('returns 429 to a new key when a user has used up the storage for responses
   expect((await post(owner, '/collections', { title: 'Two' }, 'b')).status).toBe(200);
 });
 
+test('counts a stored response after the commit, so that no transaction waits for Redis', async () => {
+  const { owner } = await actors();
+  let count = () => {};
+  const storage = theApp().get<MemoryStorage>(getStorageToken());
+  const increment = storage.increment.bind(storage);
+  const spy = jest.spyOn(storage, 'increment').mockImplementation(async (...values) => {
+    if (values[4] === 'stored-responses') await new Promise<void>((done) => (count = done));
+    return increment(...values);
+  });
+  try {
+    const response = post(owner, '/collections', { title: 'One' }, 'a');
+    await until(async () => (await owned(owner)).length === 1);
+    count();
+    expect((await response).status).toBe(200);
+  } finally {
+    spy.mockRestore();
+  }
+});
+
 test('compares parameters, not how they are sent', async () => {
   const { owner } = await actors();
   const first = await post(owner, '/collections', { title: 'One', private: 'yes' }, 'a');

@@ -142,9 +142,10 @@ describe('download counts', () => {
     await redirect(`${path}?download_key_id=${key.id}`, { range: 'bytes=0-' });
     await redirect(path, { range: 'bytes=0-99' });
     await redirect(path, { range: 'bytes=100-' });
-    await redirect(path, {}, 'HEAD');
-    await redirect(path, {}, 'HEAD');
     expect(await counted(paid)).toEqual([3, 3]);
+    await redirect(path, {}, 'HEAD');
+    await redirect(path, { range: 'bytes=100-' }, 'HEAD');
+    expect(await counted(paid)).toEqual([4, 4]);
   });
 
   test('increase once per session, on all replicas and for any number of requests', async () => {

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { ApiHeader } from '@nestjs/swagger';
-import { InjectThrottlerStorage, type ThrottlerStorage } from '@nestjs/throttler';
+import { InjectThrottlerStorage } from '@nestjs/throttler';
 import type { ClientBase } from 'pg';
 import { Database } from '../database/database';
 import { bind, statement, type Write } from '../database/statement';
 import { ApiError, badRequest } from '../http/api-error';
+import { MemoryStorage, type Spending, spendingOf } from '../rate-limits/memory-storage';
 
 export const HEADER = 'Idempotency-Key';
 
@@ -71,7 +72,7 @@ const STORE_RESPONSE = statement(
 export class IdempotencyService {
   constructor(
     private readonly database: Database,
-    @InjectThrottlerStorage() private readonly limits: ThrottlerStorage,
+    @InjectThrottlerStorage() private readonly limits: MemoryStorage,
   ) {}
 
   /** For a request that would now be rejected: its stored response, if it succeeded before. */
@@ -105,32 +106,41 @@ export class IdempotencyService {
     if (!key) return { response: await this.database.write(write), isRepeated: false };
     const { credential, user_id, key_hash } = key;
     const fingerprint = fingerprintOf(key, request);
-    return this.database.transaction(async (db) => {
+    let quota: Spending | undefined;
+    const result = await this.database.transaction(async (db) => {
       const claim = bind(CLAIM, [credential, key_hash, fingerprint, user_id]);
       const claimed = (await this.database.run(db, [claim]))(CLAIM);
       if (claimed.length === 0) {
         const rowsOf = await this.database.run(db, [bind(STORED_RESPONSE, [credential, key_hash])]);
-        return { response: responseOf(rowsOf(STORED_RESPONSE)[0], fingerprint), isRepeated: true };
+        return { response: responseOf<Result>(rowsOf(STORED_RESPONSE)[0], fingerprint), isRepeated: true };
       }
       const response = write.result(await this.database.run(db, write.statements));
       const text = JSON.stringify(response, (name, value: unknown) =>
         unstored.includes(name) ? undefined : value,
       );
-      if (user_id !== null) await this.takeQuota(user_id, Buffer.byteLength(text));
+      quota = quotaOf(user_id, Buffer.byteLength(text));
+      if (quota) this.requireSpace(quota);
       await this.database.run(db, [bind(STORE_RESPONSE, [credential, key_hash, text])]);
       return { response, isRepeated: false };
     });
+    // After the transaction, which must not wait for Redis.
+    if (quota) await this.limits.increment(quota.key, quota.ttl, quota.limit, quota.ttl, quota.name);
+    return result;
   }
 
-  /** Works like a rate limit in which each response counts by its bytes. Used space becomes available again evenly. */
-  private async takeQuota(user_id: number, bytes: number): Promise<void> {
-    const name = 'stored-responses';
-    const key = `${name}:user ${user_id}`;
-    const record = await this.limits.increment(key, DAY, MAX_STORED / bytes, DAY, name);
-    if (record.isBlocked)
+  /** By the counter that this process knows. */
+  private requireSpace(quota: Spending): void {
+    const record = this.limits.blocked(quota);
+    if (record)
       throw new ApiError(429, ['rate limit exceeded'], { 'Retry-After': String(record.timeToBlockExpire) });
   }
 }
+
+/** A rate limit in which each response counts by its bytes. Used space becomes available again evenly. */
+const quotaOf = (user_id: number | null, bytes: number): Spending | undefined =>
+  user_id === null
+    ? undefined
+    : spendingOf('stored-responses', `user ${user_id}`, { count: MAX_STORED / bytes, period_ms: DAY });
 
 /** Runs the work of an operator's request once per key, in the caller's transaction. `fingerprint` is the request's. */
 export async function oncePerKey<Result>(
