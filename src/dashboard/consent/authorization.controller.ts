@@ -19,7 +19,7 @@ import { isClaimed, OUT_OF_BAND, redirectWith } from '../../auth/oauth/redirect-
 import { Form, withQuery } from '../../platform/http/form';
 import { seeOther } from '../layout/layout';
 import { FormFields, PageQuery, Pages } from '../layout/page';
-import { SignInRequired } from '../layout/sign-in-required';
+import { SignInRequired } from '../layout/page.guard';
 import { CurrentVisitor, isSignedIn, type SignedInVisitor, Visitor } from '../layout/visitor';
 
 /** The authorization endpoint: asks the user for consent, and redirects to the app. */

@@ -1,7 +1,6 @@
 import { Controller, Get } from '@nestjs/common';
 import { SignedIn } from '../../auth/access';
 import { Form } from '../../platform/http/form';
-import { Layout } from '../layout/layout';
 import { PageQuery, Pages } from '../layout/page';
 import { pageOf } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
@@ -11,28 +10,23 @@ import { gamesWithKeysPage } from './keys.page';
 
 /** The games that a seller owns or administers, and those with their download keys. */
 @Pages()
+@SignedIn()
 @Controller('user/settings')
 export class SellerGamesController {
   constructor(
     private readonly games: GamesReportService,
     private readonly page: GamesPage,
-    private readonly layout: Layout,
   ) {}
 
   @Get('games')
-  @SignedIn()
   async list(@PageQuery() query: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const page = pageOf(query.text('page'));
-    return this.layout.show(visitor, this.page.list(await this.games.page(visitor.user.id, page), page));
+    return this.page.list(await this.games.page(visitor.user.id, page), page);
   }
 
   @Get('download-keys')
-  @SignedIn()
   async keys(@PageQuery() query: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const page = pageOf(query.text('page'));
-    return this.layout.show(
-      visitor,
-      gamesWithKeysPage(await this.games.keysPage(visitor.user.id, page), page),
-    );
+    return gamesWithKeysPage(await this.games.keysPage(visitor.user.id, page), page);
   }
 }

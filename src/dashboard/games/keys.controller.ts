@@ -1,6 +1,5 @@
 import { Controller, Get, Post } from '@nestjs/common';
 import { SignedIn } from '../../auth/access';
-import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import { ApiError, apiError } from '../../platform/http/api-error';
 import { Form, withQuery } from '../../platform/http/form';
@@ -8,7 +7,7 @@ import { LongLists } from '../../platform/http/long-lists';
 import { readInteger } from '../../platform/http/readers';
 import { CreatedKeysService, type IdRange, type ListedKey } from '../../purchases/created-keys.service';
 import { MAX_KEYS, MAX_LABEL } from '../../purchases/download-key.dto';
-import { Layout, seeOther } from '../layout/layout';
+import { seeOther } from '../layout/layout';
 import { FormFields, PageQuery, Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { type Cell, CsvResponse } from '../sales/csv';
@@ -16,17 +15,15 @@ import { KEYS_ON_A_PAGE, type KeysDraft, keysPage, keysPath, NO_KEYS, revokePage
 
 /** The download keys of a game without a purchase, for users who can edit the game. */
 @Pages()
+@SignedIn()
 @Controller('user/settings/games/:game_id')
 export class GameKeysController {
   constructor(
     private readonly keys: CreatedKeysService,
-    private readonly sessions: SessionsService,
     private readonly lists: LongLists,
-    private readonly layout: Layout,
   ) {}
 
   @Get('keys')
-  @SignedIn()
   list(
     @PathId('game_id') game_id: number,
     @PageQuery() query: Form,
@@ -36,7 +33,6 @@ export class GameKeysController {
   }
 
   @Get('keys.csv')
-  @SignedIn()
   async download(
     @PathId('game_id') game_id: number,
     @PageQuery() query: Form,
@@ -49,7 +45,6 @@ export class GameKeysController {
   }
 
   @Post('keys')
-  @SignedIn()
   async create(
     @PathId('game_id') game_id: number,
     @FormFields() form: Form,
@@ -76,7 +71,6 @@ export class GameKeysController {
   }
 
   @Get('keys/:download_key_id/revoke')
-  @SignedIn()
   async confirm(
     @PathId('game_id') game_id: number,
     @PathId('download_key_id') key_id: number,
@@ -84,28 +78,25 @@ export class GameKeysController {
   ) {
     const { title, keys } = await this.keys.page(game_id, visitor.user.id, { from: key_id, to: key_id }, 1);
     if (!keys[0] || keys[0].revoked) throw apiError(404, 'invalid download key');
-    return this.layout.show(visitor, revokePage(visitor, game_id, title, keys[0]));
+    return revokePage(visitor, game_id, title, keys[0]);
   }
 
   @Post('keys/:download_key_id/revoke')
-  @SignedIn()
   async revoke(
     @PathId('game_id') game_id: number,
     @PathId('download_key_id') key_id: number,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
     await this.keys.revoke({ game_id, download_key_id: key_id }, visitor.by);
-    await this.sessions.setNotice(visitor.token, { done: 'The key was revoked.' });
-    return seeOther(keysPath(game_id));
+    return seeOther(keysPath(game_id), { done: 'The key was revoked.' });
   }
 
   private async show(visitor: SignedInVisitor, game_id: number, query?: Form, draft: KeysDraft = NO_KEYS) {
     const range = query ? rangeOf(query) : {};
     const limit = range.from === undefined ? KEYS_ON_A_PAGE + 1 : MAX_KEYS;
     const found = await this.keys.page(game_id, visitor.user.id, range, limit);
-    const { done } = await this.sessions.takeNotice(visitor.token);
-    const shown = { game_id, ...found, from: range.from?.toString(), to: range.to?.toString(), notice: done };
-    return this.layout.show(visitor, keysPage(visitor, shown, draft));
+    const shown = { game_id, ...found, from: range.from?.toString(), to: range.to?.toString() };
+    return keysPage(visitor, shown, draft);
   }
 }
 

@@ -43,7 +43,6 @@ interface Listed {
   /** The query of the page: the IDs of its keys. */
   from?: string;
   to?: string;
-  notice?: string;
 }
 
 /** The games of a seller with their numbers of keys. */
@@ -78,36 +77,38 @@ const gameRow = ({ id, title, created, unclaimed }: KeysReport): Html =>
   </tr>`;
 
 export function keysPage(visitor: SignedInVisitor, listed: Listed, draft = NO_KEYS): Page {
-  const { game_id, title, keys, from, to, notice } = listed;
+  const { game_id, title, keys, from, to } = listed;
   const path = keysPath(game_id);
   const shown = keys.slice(0, KEYS_ON_A_PAGE);
   return {
     section: KEYS_PATH,
     title: `Download keys of ${title}`,
     status: isWrong(draft.problems) ? 400 : 200,
-    main: html`<div class="head">
-        <h1>Download keys of ${title}</h1>
-        <div class="buttons">
-          <a class="button quiet" href="${KEYS_PATH}">All games</a>
-          <a class="button quiet" href="${withQuery(`${path}.csv`, { from, to })}">Download as CSV</a>
+    main: (notice) =>
+      html`<div class="head">
+          <h1>Download keys of ${title}</h1>
+          <div class="buttons">
+            <a class="button quiet" href="${KEYS_PATH}">All games</a>
+            <a class="button quiet" href="${withQuery(`${path}.csv`, { from, to })}">Download as CSV</a>
+          </div>
         </div>
-      </div>
-      <p class="lead">
-        Give keys to reviewers and friends, or sell them elsewhere. The first player who redeems a key gets
-        the game. Keys that came with a purchase are on the
-        <a href="${buyersPath(game_id)}">Buyers</a> page.
-      </p>
-      ${done(notice)} ${from !== undefined && shown.length > 0 && batchOf(keys)} ${form(visitor, path, draft)}
-      ${tableOr(
-        to === undefined ? 'There are no keys yet.' : 'There are no more keys.',
-        'Download keys, newest first',
-        ['Key', 'Label', 'Created', 'Status', { buttons: 'Revoke' }],
-        shown.map((key) => rowOf(path, key)),
-      )}
-      ${pageLinks({
-        'All keys': (from ?? to) !== undefined && path,
-        Older: keys.length > KEYS_ON_A_PAGE && withQuery(path, { from, to: String(shown.at(-1)!.id - 1) }),
-      })}`,
+        <p class="lead">
+          Give keys to reviewers and friends, or sell them elsewhere. The first player who redeems a key gets
+          the game. Keys that came with a purchase are on the
+          <a href="${buyersPath(game_id)}">Buyers</a> page.
+        </p>
+        ${done(notice.done)} ${from !== undefined && shown.length > 0 && batchOf(keys)}
+        ${form(visitor, path, draft)}
+        ${tableOr(
+          to === undefined ? 'There are no keys yet.' : 'There are no more keys.',
+          'Download keys, newest first',
+          ['Key', 'Label', 'Created', 'Status', { buttons: 'Revoke' }],
+          shown.map((key) => rowOf(path, key)),
+        )}
+        ${pageLinks({
+          'All keys': (from ?? to) !== undefined && path,
+          Older: keys.length > KEYS_ON_A_PAGE && withQuery(path, { from, to: String(shown.at(-1)!.id - 1) }),
+        })}`,
   };
 }
 

@@ -6,7 +6,7 @@ import { RequestLog } from '../../platform/observability/request-log';
 import { Layout, seeOther } from './layout';
 import { PageErrorFilter } from './page-error.filter';
 import { Visitors } from './visitors';
-import { wantsPage } from './wants-page';
+import { wantsPage } from './page.guard';
 
 const LEGACY = /^\/api(\/|$)/i;
 const FILES = /^\/files\//i;

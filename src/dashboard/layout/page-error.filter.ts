@@ -5,9 +5,8 @@ import type { ApiError } from '../../platform/http/api-error';
 import { RequestLog } from '../../platform/observability/request-log';
 import { html } from './html';
 import { Layout, type Page, seeOther } from './layout';
-import { SignInRequired } from './sign-in-required';
+import { SignInRequired, wantsPage } from './page.guard';
 import { visitorOf } from './visitor';
-import { wantsPage } from './wants-page';
 
 const TITLES: Record<number, string> = {
   400: 'Invalid request',

@@ -4,12 +4,24 @@ import { accessOf } from '../../auth/access';
 import { apiError } from '../../platform/http/api-error';
 import { OwnAddress } from '../../platform/http/own-address';
 import { formOf } from '../../platform/http/form';
-import { SignInRequired } from './sign-in-required';
 import type { Visitor } from './visitor';
 import { Visitors } from './visitors';
-import { wantsPage } from './wants-page';
 
 export const FOR_BROWSERS = 'gamewharf:for-browsers';
+
+/** Browsers accept text/html by name; programs accept JSON or anything. */
+export const wantsPage = ({ headers }: Request): boolean => /\btext\/html\b/i.test(headers.accept ?? '');
+
+/** Thrown if a page needs a session: redirects to the sign-in page, and from there back. */
+export class SignInRequired extends Error {
+  constructor(readonly return_to?: string) {
+    super('sign-in required');
+  }
+
+  get location(): string {
+    return this.return_to ? `/login?return_to=${encodeURIComponent(this.return_to)}` : '/login';
+  }
+}
 
 /** Identifies the visitor of a page, checks the token of a form, and requires a session if the page needs one. */
 @Injectable()

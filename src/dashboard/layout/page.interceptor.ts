@@ -22,7 +22,7 @@ export class PageInterceptor implements NestInterceptor<Page | WebResponse, WebR
           await this.sessions.setNotice(visitor.token, result.notice);
         if (result instanceof WebResponse) return result;
         // The last statement of a page: if another one failed afterwards, the notice would be lost.
-        const takesNotice = typeof result.main === 'function';
+        const takesNotice = typeof result.main === 'function' && visitor.user;
         const notice = takesNotice ? await this.sessions.takeNotice(visitor.token) : {};
         return this.layout.show(visitor, result, notice);
       }),

@@ -6,9 +6,8 @@ import { expiryOf } from '../../auth/key-expiry';
 import { Clock } from '../../platform/config/clock';
 import { OwnAddress } from '../../platform/http/own-address';
 import { ApiDescription } from '../../platform/openapi/api-description';
-import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { type Asset, Assets } from '../layout/assets';
-import { type HtmlResponse, Layout, seeOther } from '../layout/layout';
+import { type Page, seeOther } from '../layout/layout';
 import { Pages } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor, Visitor } from '../layout/visitor';
 import { endpointsOf } from './endpoints.page';
@@ -22,9 +21,7 @@ export class ReferencePageController {
 
   constructor(
     description: ApiDescription,
-    private readonly layout: Layout,
     private readonly assets: Assets,
-    private readonly sessions: SessionsService,
     private readonly keys: ApiKeysService,
     private readonly own: OwnAddress,
     private readonly audit: Audit,
@@ -37,15 +34,14 @@ export class ReferencePageController {
 
   @Get()
   @Public()
-  async page(@CurrentVisitor() visitor: Visitor): Promise<HtmlResponse> {
-    const notice = visitor.user ? await this.sessions.takeNotice(visitor.token) : {};
-    return this.show(visitor, publicReference(visitor, this.endpoints().path, notice));
+  page(@CurrentVisitor() visitor: Visitor): Page {
+    return this.showing(publicReference(visitor, this.endpoints().path));
   }
 
   @Get('operator')
   @Public()
-  operatorPage(@CurrentVisitor() visitor: Visitor): HtmlResponse {
-    return this.show(visitor, OPERATOR_REFERENCE);
+  operatorPage(): Page {
+    return this.showing(OPERATOR_REFERENCE);
   }
 
   /** Creates a key for the signed-in reader that is valid for a day. */
@@ -62,14 +58,14 @@ export class ReferencePageController {
     return seeOther(PATH, made ? { made: made.key } : { problem });
   }
 
-  private show(visitor: Visitor, page: Reference): HtmlResponse {
-    return this.layout.show(visitor, {
+  private showing(reference: Reference): Page {
+    return {
       section: PATH,
-      title: page.title,
+      title: reference.title,
       styles: [this.assets.referenceStyle],
       scripts: [this.assets.referenceScript],
       sendsRequests: true,
-      main: referencePage(page, this.own.url),
-    });
+      main: (notice) => referencePage(reference, this.own.url, notice),
+    };
   }
 }

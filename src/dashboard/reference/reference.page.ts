@@ -1,3 +1,4 @@
+import type { Notice } from '../../auth/sign-in/sessions.service';
 import { html, type Html } from '../layout/html';
 import { formToken } from '../layout/layout';
 import { alert } from '../layout/parts';
@@ -9,7 +10,7 @@ export interface Reference {
   title: string;
   lead: Html;
   /** The form for the credential of the requests. */
-  credential: Html;
+  credential: (notice: Notice) => Html;
   /** Path of the endpoints, which the script shows. */
   source: string;
   /** What readers without JavaScript can do. */
@@ -20,6 +21,7 @@ export interface Reference {
 export const referencePage = (
   { title, lead, credential, source, withoutScript }: Reference,
   base: string,
+  notice: Notice,
 ): Html =>
   html`<h1>${title}</h1>
     <p class="lead">${lead}</p>
@@ -34,7 +36,7 @@ export const referencePage = (
         </details>
       </div>
       <div class="content">
-        ${credential}
+        ${credential(notice)}
         <noscript><p>${withoutScript}</p></noscript>
         <div class="content" id="endpoints"></div>
       </div>
@@ -53,29 +55,25 @@ const credentialField = (label: string, value = ''): Html =>
     /></label>
     <small id="credential-help">Only this page uses it, and forgets it when you leave.</small>`;
 
-/** `made`: a new key for this page. */
-export const publicReference = (
-  visitor: Visitor,
-  source: string,
-  { made, problem }: { made?: string; problem?: string },
-): Reference => ({
+export const publicReference = (visitor: Visitor, source: string): Reference => ({
   title: 'API reference',
   lead: html`All endpoints of the public API, also available as <a href="/openapi.json">OpenAPI</a> and
     <a href="/llms.txt">llms.txt</a>. Operators of a store use
     <a href="${PATH}/operator">further endpoints</a>.`,
-  credential: html`<section class="card stack" aria-labelledby="your-key">
-    <h2 id="your-key">Your key</h2>
-    ${problem && alert(problem)} ${credentialField('An API key or a JWT, for the code below', made)}
-    ${
-      visitor.user
-        ? html`<form method="post" action="${PATH}/key">
-            ${formToken(visitor)}
-            <button class="quiet">Create a key for a day</button>
-            <small>It only reads your profile (<code>profile:me</code>).</small>
-          </form>`
-        : html`<p><a href="/login?return_to=${PATH}">Sign in</a> to create a key for this page.</p>`
-    }
-  </section>`,
+  credential: ({ made, problem }) =>
+    html`<section class="card stack" aria-labelledby="your-key">
+      <h2 id="your-key">Your key</h2>
+      ${problem && alert(problem)} ${credentialField('An API key or a JWT, for the code below', made)}
+      ${
+        visitor.user
+          ? html`<form method="post" action="${PATH}/key">
+              ${formToken(visitor)}
+              <button class="quiet">Create a key for a day</button>
+              <small>It only reads your profile (<code>profile:me</code>).</small>
+            </form>`
+          : html`<p><a href="/login?return_to=${PATH}">Sign in</a> to create a key for this page.</p>`
+      }
+    </section>`,
   source,
   withoutScript: html`Without JavaScript, you can read the <a href="${source}">list of endpoints</a>.`,
 });
@@ -83,11 +81,12 @@ export const publicReference = (
 export const OPERATOR_REFERENCE: Reference = {
   title: 'API reference for operators',
   lead: html`The endpoints that a store’s own systems call with an operator token.`,
-  credential: html`<form id="with-token" class="card stack">
-    ${credentialField('Operator token')}
-    <button>Show the endpoints</button>
-    <small>To create a token, run <code>gamewharf operator-tokens create</code>.</small>
-  </form>`,
+  credential: () =>
+    html`<form id="with-token" class="card stack">
+      ${credentialField('Operator token')}
+      <button>Show the endpoints</button>
+      <small>To create a token, run <code>gamewharf operator-tokens create</code>.</small>
+    </form>`,
   source: '/operator/docs',
   withoutScript: html`This page needs JavaScript. Without it, download
     <code>/operator/openapi.json</code> with your token.`,

@@ -7,7 +7,6 @@ import { badRequest } from '../../platform/http/api-error';
 import { Form } from '../../platform/http/form';
 import { LongLists } from '../../platform/http/long-lists';
 import { GameSalesService, type ListedSale, type Place } from '../../purchases/game-sales.service';
-import { Layout } from '../layout/layout';
 import { PageQuery, Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { buyersPage } from './buyers.page';
@@ -19,17 +18,16 @@ const ON_A_PAGE = 50;
 
 /** The buyers of a game, for users who can edit it. */
 @Pages()
+@SignedIn()
 @Controller('user/settings/games/:game_id')
 export class BuyersController {
   constructor(
     private readonly titles: SalesReportService,
     private readonly sales: GameSalesService,
     private readonly lists: LongLists,
-    private readonly layout: Layout,
   ) {}
 
   @Get('buyers')
-  @SignedIn()
   async list(
     @PageQuery() query: Form,
     @PathId('game_id') game_id: number,
@@ -42,14 +40,10 @@ export class BuyersController {
       .next();
     const sales = rows!.slice(0, ON_A_PAGE);
     const next = rows!.length > ON_A_PAGE ? cursorOf(sales.at(-1)!) : undefined;
-    return this.layout.show(
-      visitor,
-      buyersPage({ game_id, title, sales, isFirstPage: after === undefined, next }),
-    );
+    return buyersPage({ game_id, title, sales, isFirstPage: after === undefined, next });
   }
 
   @Get('buyers.csv')
-  @SignedIn()
   async download(
     @PageQuery() query: Form,
     @PathId('game_id') game_id: number,

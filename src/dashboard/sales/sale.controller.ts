@@ -1,6 +1,5 @@
 import { Controller, Get, Post } from '@nestjs/common';
 import { SignedIn } from '../../auth/access';
-import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { ERASED_ADDRESS } from '../../users/erased-users';
 import { SalesService } from '../../operator/sales/sales.service';
 import { WebhookAttempts } from '../../operator/webhooks/webhook-attempts.service';
@@ -8,7 +7,7 @@ import { Settings } from '../../platform/config/settings';
 import { apiError } from '../../platform/http/api-error';
 import { Form } from '../../platform/http/form';
 import { type SellerSale, SellerSalesService } from '../../purchases/seller-sales.service';
-import { Layout, seeOther } from '../layout/layout';
+import { seeOther } from '../layout/layout';
 import { FormFields, Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { buyerPage, type Refunder, refundPage, salePage, searchPage } from './sale.page';
@@ -18,66 +17,54 @@ const MAX_TERM = 320;
 
 /** One sale and its buyer, for sellers who can edit one of its games, and the search for sales. */
 @Pages()
+@SignedIn()
 @Controller('user/settings/sales')
 export class SaleController {
   constructor(
     private readonly sellerSales: SellerSalesService,
     private readonly sales: SalesService,
     private readonly attempts: WebhookAttempts,
-    private readonly sessions: SessionsService,
     private readonly settings: Settings,
-    private readonly layout: Layout,
   ) {}
 
   /** For a reload of the URL of a search. */
   @Get('search')
-  @SignedIn()
-  emptySearch(@CurrentVisitor() visitor: SignedInVisitor) {
-    return this.layout.show(visitor, searchPage('', []));
+  emptySearch() {
+    return searchPage('', []);
   }
 
   /** A POST, so that no email address is in a URL. */
   @Post('search')
-  @SignedIn()
   async search(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const term = (form.text('term') ?? '').trim().slice(0, MAX_TERM);
     const found = term === '' ? [] : await this.sellerSales.search(visitor.user.id, term);
     if (found.length === 1) return seeOther(`${SALES_PATH}/${found[0]!.id}`);
-    return this.layout.show(visitor, searchPage(term, found));
+    return searchPage(term, found);
   }
 
   @Get(':purchase_id')
-  @SignedIn()
   async show(@PathId('purchase_id') id: number, @CurrentVisitor() visitor: SignedInVisitor) {
     const sale = await this.sale(id, visitor);
     const deliveries = await this.attempts.ofPurchase(visitor.user.id, sale.id);
-    const { done } = await this.sessions.takeNotice(visitor.token);
-    const store = this.settings.STORE_NAME;
-    return this.layout.show(
-      visitor,
-      salePage({ sale, deliveries, refunder: this.refunderOf(sale), store, notice: done }),
-    );
+    return salePage({ sale, deliveries, refunder: this.refunderOf(sale), store: this.settings.STORE_NAME });
   }
 
   @Get(':purchase_id/buyer')
-  @SignedIn()
   async buyer(@PathId('purchase_id') id: number, @CurrentVisitor() visitor: SignedInVisitor) {
     const sale = await this.sale(id, visitor);
     // Erased buyers share this email address: its sales are not those of one person.
     if (sale.email === ERASED_ADDRESS) throw apiError(404, 'The buyer was erased.');
     const sales = await this.sellerSales.ofBuyer(visitor.user.id, sale.email);
     const keys = await this.sellerSales.keysOfBuyer(visitor.user.id, sale.email);
-    return this.layout.show(visitor, buyerPage(sale, sales, keys));
+    return buyerPage(sale, sales, keys);
   }
 
   @Get(':purchase_id/refund')
-  @SignedIn()
   async confirm(@PathId('purchase_id') id: number, @CurrentVisitor() visitor: SignedInVisitor) {
-    return this.layout.show(visitor, refundPage(visitor, await this.refundable(id, visitor)));
+    return refundPage(visitor, await this.refundable(id, visitor));
   }
 
   @Post(':purchase_id/refund')
-  @SignedIn()
   async refund(
     @PathId('purchase_id') id: number,
     @FormFields() form: Form,
@@ -86,8 +73,7 @@ export class SaleController {
     await this.refundable(id, visitor);
     const keep_keys = form.ticked('keep_keys');
     await this.sales.refund({ purchase_id: id, keep_keys }, visitor.by);
-    await this.sessions.setNotice(visitor.token, { done: `Sale ${id} is refunded.` });
-    return seeOther(`${SALES_PATH}/${id}`);
+    return seeOther(`${SALES_PATH}/${id}`, { done: `Sale ${id} is refunded.` });
   }
 
   private async sale(id: number, visitor: SignedInVisitor): Promise<SellerSale> {

@@ -27,10 +27,9 @@ interface SaleView {
   deliveries: PurchaseDelivery[];
   refunder: Refunder;
   store: string;
-  notice: string | undefined;
 }
 
-export function salePage({ sale, deliveries, refunder, store, notice }: SaleView): Page {
+export function salePage({ sale, deliveries, refunder, store }: SaleView): Page {
   const {
     id,
     created_at,
@@ -47,40 +46,41 @@ export function salePage({ sale, deliveries, refunder, store, notice }: SaleView
   return {
     section: SALES_PATH,
     title: `Sale ${id}`,
-    main: html`<div class="head">
-        <h1>Sale ${id}</h1>
-        ${
-          status === 'complete' &&
-          refunder === 'seller' &&
-          html`<div class="buttons">
-            <a class="button quiet danger" href="${pathOf(sale)}/refund">Refund</a>
-          </div>`
-        }
-      </div>
-      ${done(notice)}
-      ${facts(
-        {
-          Status: statusOf(status),
-          Time: timeOf(created_at),
-          Buyer: html`${email === ERASED_ADDRESS ? muted('Erased') : html`<a href="${pathOf(sale)}/buyer">${email}</a>`}
-          ${username !== null && html`<small>${username}</small>`}`,
-          Price: html`${formatMoney(amount, currency)}${sale_rate > 0 && html` <small>${sale_rate}% off</small>`}
-          ${quantity > 1 && html` <small>for ${quantity} copies</small>`}`,
-          Source: source,
-          Reference: reference ?? muted('None'),
-        },
-        'facts card',
-      )}
-      <h2>${sale.all_games === 1 ? 'Game' : 'Games'}</h2>
-      <ul class="plain">
-        ${sale.games.map((game) => html`<li><a href="${SALES_PATH}?game=${game.id}">${game.title}</a></li>`)}
-      </ul>
-      ${moreGames(sale)}
-      <h2>Keys</h2>
-      ${keyList(sale.keys, 'No keys came with this sale.')}
-      <h2>Webhook deliveries</h2>
-      ${deliveryList(deliveries)}
-      ${status === 'complete' && refunder !== 'seller' && html`<p class="muted">${REFUNDERS[refunder](store)}</p>`}`,
+    main: (notice) =>
+      html`<div class="head">
+          <h1>Sale ${id}</h1>
+          ${
+            status === 'complete' &&
+            refunder === 'seller' &&
+            html`<div class="buttons">
+              <a class="button quiet danger" href="${pathOf(sale)}/refund">Refund</a>
+            </div>`
+          }
+        </div>
+        ${done(notice.done)}
+        ${facts(
+          {
+            Status: statusOf(status),
+            Time: timeOf(created_at),
+            Buyer: html`${email === ERASED_ADDRESS ? muted('Erased') : html`<a href="${pathOf(sale)}/buyer">${email}</a>`}
+            ${username !== null && html`<small>${username}</small>`}`,
+            Price: html`${formatMoney(amount, currency)}${sale_rate > 0 && html` <small>${sale_rate}% off</small>`}
+            ${quantity > 1 && html` <small>for ${quantity} copies</small>`}`,
+            Source: source,
+            Reference: reference ?? muted('None'),
+          },
+          'facts card',
+        )}
+        <h2>${sale.all_games === 1 ? 'Game' : 'Games'}</h2>
+        <ul class="plain">
+          ${sale.games.map((game) => html`<li><a href="${SALES_PATH}?game=${game.id}">${game.title}</a></li>`)}
+        </ul>
+        ${moreGames(sale)}
+        <h2>Keys</h2>
+        ${keyList(sale.keys, 'No keys came with this sale.')}
+        <h2>Webhook deliveries</h2>
+        ${deliveryList(deliveries)}
+        ${status === 'complete' && refunder !== 'seller' && html`<p class="muted">${REFUNDERS[refunder](store)}</p>`}`,
   };
 }
 

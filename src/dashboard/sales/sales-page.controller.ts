@@ -6,11 +6,10 @@ import { plainMoney } from '../../platform/formats/money';
 import { badRequest } from '../../platform/http/api-error';
 import { Form } from '../../platform/http/form';
 import { LongLists } from '../../platform/http/long-lists';
-import { Layout } from '../layout/layout';
 import { PageQuery, Pages } from '../layout/page';
 import { idOf, pageOf } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
-import { csvName, CsvResponse } from './csv';
+import { type Cell, csvName, CsvResponse } from './csv';
 import { type Period, periodOf } from './period';
 import { columnsWith, FIELDS, type SalesQuery, salesPage } from './sales.page';
 import {
@@ -24,64 +23,56 @@ import {
 const MAX_GAMES_IN_FILE = 10_000;
 
 type FigureRow = Sold & { of: string; id?: number };
+type Found = { period: Period; game_id: number | null; title: string | undefined; report: Report };
 
 /** The Sales page, and its tables as CSV. */
 @Pages()
+@SignedIn()
 @Controller('user/settings/sales')
 export class SalesPageController {
   constructor(
     private readonly sales: SalesReportService,
     private readonly clock: Clock,
     private readonly lists: LongLists,
-    private readonly layout: Layout,
   ) {}
 
   @Get()
-  @SignedIn()
   async show(@PageQuery() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const { page, ...found } = await this.read(form, visitor);
     const games = await this.games(visitor, found, GAMES_ON_A_PAGE + 1, (page - 1) * GAMES_ON_A_PAGE);
-    return this.layout.show(visitor, salesPage({ ...found, page, games }));
+    return salesPage({ ...found, page, games });
   }
 
   @Get('figures.csv')
-  @SignedIn()
   async download(@PageQuery() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const of = form.text('of');
     const found = await this.read(form, visitor);
     const { report, period, game_id, title } = found;
-    const game = title === undefined ? undefined : { id: game_id!, title };
     const currency = report.chosen?.currency ?? '';
-    const name = csvName(`sales-by-${of === 'time' ? period.unit : of}`, game, period);
-    const file = (head: string, rows: FigureRow[]) =>
-      new CsvResponse<FigureRow>(
-        this.lists,
-        name,
-        {
-          ...(of === 'game' && { game_id: ({ id }: FigureRow) => id ?? null }),
-          [head]: (row) => row.of,
-          sales: ({ purchases }) => purchases,
-          currency: () => currency,
-          revenue: ({ amount }) => plainMoney(amount, currency),
-        },
-        rows,
-      );
+    const rows = await this.rowsOf(of, found, visitor);
+    const name = csvName(
+      `sales-by-${of === 'time' ? period.unit : of}`,
+      title === undefined ? undefined : { id: game_id!, title },
+      period,
+    );
+    const columns: Record<string, (row: FigureRow) => Cell> = {
+      ...(of === 'game' && { game_id: ({ id }: FigureRow) => id ?? null }),
+      [of === 'time' ? period.unit : of!]: (row) => row.of,
+      sales: ({ purchases }) => purchases,
+      currency: () => currency,
+      revenue: ({ amount }) => plainMoney(amount, currency),
+    };
+    return new CsvResponse(this.lists, name, columns, rows);
+  }
+
+  private async rowsOf(of: string | undefined, found: Found, visitor: SignedInVisitor): Promise<FigureRow[]> {
+    const { report, period } = found;
+    if (of === 'source') return report.sources.map((one) => ({ ...one, of: one.source }));
     if (of === 'time')
-      return file(
-        period.unit,
-        currency === '' ? [] : columnsWith(report, period).map((one) => ({ ...one, of: one.first })),
-      );
-    if (of === 'source')
-      return file(
-        'source',
-        report.sources.map((one) => ({ ...one, of: one.source })),
-      );
+      return report.chosen ? columnsWith(report, period).map((one) => ({ ...one, of: one.first })) : [];
     if (of !== 'game') throw badRequest('of must be time, game or source');
     const games = await this.games(visitor, found, MAX_GAMES_IN_FILE);
-    return file(
-      'game',
-      games.filter(({ purchases }) => purchases > 0).map((one) => ({ ...one, of: one.title })),
-    );
+    return games.filter(({ purchases }) => purchases > 0).map((one) => ({ ...one, of: one.title }));
   }
 
   private async read(form: Form, visitor: SignedInVisitor) {
@@ -97,7 +88,7 @@ export class SalesPageController {
 
   private games(
     visitor: SignedInVisitor,
-    { period, game_id, report }: { period: Period; game_id: number | null; report: Report },
+    { period, game_id, report }: Found,
     limit: number,
     offset?: number,
   ): Promise<GameSold[]> {

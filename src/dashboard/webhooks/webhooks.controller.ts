@@ -1,7 +1,6 @@
 import { Controller, Get, Post, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
-import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { ALL_OWN_GAMES, WEBHOOK_EVENTS } from '../../operator/webhooks/announcements';
 import { type OwnWebhook, UserWebhooksService } from '../../operator/webhooks/user-webhooks.service';
 import { isSuccess, type Outcome } from '../../operator/webhooks/webhook-attempts.service';
@@ -10,7 +9,7 @@ import { OperatorError } from '../../platform/config/operator-error';
 import { apiError } from '../../platform/http/api-error';
 import { Form } from '../../platform/http/form';
 import type { Problems } from '../layout/fields';
-import { Layout, seeOther } from '../layout/layout';
+import { seeOther } from '../layout/layout';
 import { FormFields, Pages, PathId } from '../layout/page';
 import { idOf } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
@@ -29,31 +28,25 @@ import {
 
 /** The pages of a seller's own webhooks. */
 @Pages()
+@SignedIn()
 @Controller('user/settings/webhooks')
 export class WebhooksController {
   constructor(
     private readonly own: UserWebhooksService,
     private readonly webhooks: WebhooksService,
-    private readonly sessions: SessionsService,
-    private readonly layout: Layout,
   ) {}
 
   @Get()
-  @SignedIn()
   async list(@CurrentVisitor() visitor: SignedInVisitor) {
-    const webhooks = await this.own.list(visitor.user.id);
-    const notice = await this.sessions.takeNotice(visitor.token);
-    return this.layout.show(visitor, listPage(webhooks, visitor.user.sells, notice.done));
+    return listPage(await this.own.list(visitor.user.id), visitor.user.sells);
   }
 
   @Get('new')
-  @SignedIn()
   blank(@CurrentVisitor() visitor: SignedInVisitor) {
     return this.form(visitor, NEW_WEBHOOK);
   }
 
   @Post()
-  @SignedIn()
   async create(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     requireSeller(visitor);
     const draft = draftOf(form);
@@ -65,8 +58,7 @@ export class WebhooksController {
       return this.form(visitor, draft, { game: 'Select a game that you can edit.' });
     try {
       const { id, secret } = await this.webhooks.add({ url, events, game_id, user_id }, visitor.by);
-      await this.sessions.setNotice(visitor.token, { secret });
-      return seeOther(webhookPath(id));
+      return seeOther(webhookPath(id), { secret });
     } catch (error) {
       if (error instanceof OperatorError) return this.form(visitor, draft, { url: error.message });
       throw error;
@@ -74,27 +66,22 @@ export class WebhooksController {
   }
 
   @Get(':webhook_id')
-  @SignedIn()
   async one(@PathId('webhook_id') id: number, @CurrentVisitor() visitor: SignedInVisitor) {
     const webhook = await this.find(visitor, id);
-    const attempts = await this.own.newestAttempts(webhook);
-    const notice = await this.sessions.takeNotice(visitor.token);
-    return this.layout.show(visitor, onePage(visitor, webhook, attempts, notice));
+    return onePage(visitor, webhook, await this.own.newestAttempts(webhook));
   }
 
   @Post(':webhook_id/test')
-  @SignedIn()
   async test(
     @Req() req: Request,
     @PathId('webhook_id') id: number,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
     req.exchange.takesLong();
-    return this.sent(visitor, id, await this.own.test(visitor.user.id, id, req.exchange.client));
+    return sent(id, await this.own.test(visitor.user.id, id, req.exchange.client));
   }
 
   @Post(':webhook_id/attempts/:attempt_id')
-  @SignedIn()
   async repeat(
     @Req() req: Request,
     @PathId('webhook_id') id: number,
@@ -102,49 +89,37 @@ export class WebhooksController {
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
     req.exchange.takesLong();
-    return this.sent(
-      visitor,
-      id,
-      await this.own.repeat(visitor.user.id, id, attempt_id, req.exchange.client),
-    );
+    return sent(id, await this.own.repeat(visitor.user.id, id, attempt_id, req.exchange.client));
   }
 
   @Get(':webhook_id/rotate')
-  @SignedIn()
   async confirmRotation(@PathId('webhook_id') id: number, @CurrentVisitor() visitor: SignedInVisitor) {
-    return this.layout.show(visitor, rotatePage(visitor, await this.find(visitor, id)));
+    return rotatePage(visitor, await this.find(visitor, id));
   }
 
   @Post(':webhook_id/rotate')
-  @SignedIn()
   async rotate(@PathId('webhook_id') id: number, @CurrentVisitor() visitor: SignedInVisitor) {
     const secret = await this.webhooks.rotate(id, visitor.user.id, visitor.by);
     if (secret === undefined) throw noSuchWebhook();
-    await this.sessions.setNotice(visitor.token, { secret });
-    return seeOther(webhookPath(id));
+    return seeOther(webhookPath(id), { secret });
   }
 
   @Post(':webhook_id/enable')
-  @SignedIn()
   async enable(@PathId('webhook_id') id: number, @CurrentVisitor() visitor: SignedInVisitor) {
     await this.find(visitor, id);
-    if (await this.webhooks.enable(id, visitor.user.id, visitor.by))
-      await this.sessions.setNotice(visitor.token, { done: 'The webhook is enabled.' });
-    return seeOther(webhookPath(id));
+    const isChanged = await this.webhooks.enable(id, visitor.user.id, visitor.by);
+    return seeOther(webhookPath(id), isChanged ? { done: 'The webhook is enabled.' } : undefined);
   }
 
   @Get(':webhook_id/delete')
-  @SignedIn()
   async confirmDeletion(@PathId('webhook_id') id: number, @CurrentVisitor() visitor: SignedInVisitor) {
-    return this.layout.show(visitor, deletePage(visitor, await this.find(visitor, id)));
+    return deletePage(visitor, await this.find(visitor, id));
   }
 
   @Post(':webhook_id/delete')
-  @SignedIn()
   async delete(@PathId('webhook_id') id: number, @CurrentVisitor() visitor: SignedInVisitor) {
     if (!(await this.webhooks.remove(id, visitor.user.id, visitor.by))) throw noSuchWebhook();
-    await this.sessions.setNotice(visitor.token, { done: 'The webhook is deleted.' });
-    return seeOther(WEBHOOKS_PATH);
+    return seeOther(WEBHOOKS_PATH, { done: 'The webhook is deleted.' });
   }
 
   private async find({ user }: SignedInVisitor, id: number): Promise<OwnWebhook> {
@@ -155,19 +130,17 @@ export class WebhooksController {
 
   private async form(visitor: SignedInVisitor, draft: WebhookDraft, problems?: Problems<keyof WebhookDraft>) {
     requireSeller(visitor);
-    return this.layout.show(
-      visitor,
-      formPage(visitor, await this.own.games(visitor.user.id), draft, problems),
-    );
+    return formPage(visitor, await this.own.games(visitor.user.id), draft, problems);
   }
+}
 
-  private async sent(visitor: SignedInVisitor, id: number, outcome: Outcome | undefined) {
-    if (!outcome) throw noSuchWebhook();
-    const { status, duration_ms } = outcome;
-    const text = `${typeof status === 'number' ? `Your receiver responded ${status}` : `Your receiver didn’t respond: ${outcomeText(status)}`} (${duration_ms} ms).`;
-    await this.sessions.setNotice(visitor.token, isSuccess(outcome) ? { done: text } : { problem: text });
-    return seeOther(webhookPath(id));
-  }
+function sent(id: number, outcome: Outcome | undefined) {
+  if (!outcome) throw noSuchWebhook();
+  const { status, duration_ms } = outcome;
+  const responded =
+    typeof status === 'number' ? `responded ${status}` : `didn’t respond: ${outcomeText(status)}`;
+  const text = `Your receiver ${responded} (${duration_ms} ms).`;
+  return seeOther(webhookPath(id), isSuccess(outcome) ? { done: text } : { problem: text });
 }
 
 const noSuchWebhook = () => apiError(404, 'This webhook doesn’t exist.');

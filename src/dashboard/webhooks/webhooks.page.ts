@@ -59,18 +59,19 @@ export const nameOf = ({ url }: Pick<OwnWebhook, 'url'>): string => url.replace(
 
 export const outcomeText = (outcome: number | string): string => REASONS[outcome] ?? String(outcome);
 
-export const listPage = (webhooks: OwnWebhook[], sells: boolean, notice: string | undefined): Page => ({
+export const listPage = (webhooks: OwnWebhook[], sells: boolean): Page => ({
   section: WEBHOOKS_PATH,
   title: 'Webhooks',
-  main: html`<div class="head">
-      <h1>Webhooks</h1>
-      ${sells && html`<a class="button" href="${WEBHOOKS_PATH}/new">Add webhook</a>`}
-    </div>
-    <p class="lead">
-      A webhook notifies your own systems of every sale and refund of the games that you can edit.
-    </p>
-    ${done(notice)}
-    ${tableOr(sells ? 'You don’t have any webhooks yet.' : 'Webhooks are for people who sell games. You can’t edit any games.', 'Your webhooks', ['URL', 'Games', 'Last result', { numbers: 'Pending' }], webhooks.map(row))}`,
+  main: (notice) =>
+    html`<div class="head">
+        <h1>Webhooks</h1>
+        ${sells && html`<a class="button" href="${WEBHOOKS_PATH}/new">Add webhook</a>`}
+      </div>
+      <p class="lead">
+        A webhook notifies your own systems of every sale and refund of the games that you can edit.
+      </p>
+      ${done(notice.done)}
+      ${tableOr(sells ? 'You don’t have any webhooks yet.' : 'Webhooks are for people who sell games. You can’t edit any games.', 'Your webhooks', ['URL', 'Games', 'Last result', { numbers: 'Pending' }], webhooks.map(row))}`,
 });
 
 const row = (webhook: OwnWebhook): Html =>
@@ -124,50 +125,46 @@ export const formPage = (
 
 type ShownAttempt = Omit<WebhookAttempt, 'webhook' | 'data'>;
 
-export const onePage = (
-  visitor: Visitor,
-  webhook: OwnWebhook,
-  attempts: ShownAttempt[],
-  notice: { done?: string; problem?: string; secret?: string },
-): Page => {
+export const onePage = (visitor: Visitor, webhook: OwnWebhook, attempts: ShownAttempt[]): Page => {
   const path = webhookPath(webhook.id);
   return {
     section: WEBHOOKS_PATH,
     title: nameOf(webhook),
-    main: html`<h1 class="wrap">${nameOf(webhook)}</h1>
-      ${notice.problem && alert(notice.problem)} ${done(notice.done)}
-      ${notice.secret && secretCard(notice.secret)}
-      <section class="card stack" aria-label="About this webhook">
-        ${facts({
-          'Endpoint URL': html`<code>${webhook.url}</code>`,
-          Games: gamesOf(webhook),
-          Events: webhook.events.map((event) => EVENT_NAMES[event]).join(', '),
-          Added: day(webhook.created_at),
-          'Last result': lastResult(webhook),
-          'Pending messages': webhook.waiting,
-        })}
-        ${
-          webhook.ended_at &&
-          html`<form method="post" action="${path}/enable" class="stack">
+    main: (notice) =>
+      html`<h1 class="wrap">${nameOf(webhook)}</h1>
+        ${notice.problem && alert(notice.problem)} ${done(notice.done)}
+        ${notice.secret && secretCard(notice.secret)}
+        <section class="card stack" aria-label="About this webhook">
+          ${facts({
+            'Endpoint URL': html`<code>${webhook.url}</code>`,
+            Games: gamesOf(webhook),
+            Events: webhook.events.map((event) => EVENT_NAMES[event]).join(', '),
+            Added: day(webhook.created_at),
+            'Last result': lastResult(webhook),
+            'Pending messages': webhook.waiting,
+          })}
+          ${
+            webhook.ended_at &&
+            html`<form method="post" action="${path}/enable" class="stack">
+              ${formToken(visitor)}
+              <p>Your receiver responded 410 Gone, so it gets no more messages.</p>
+              <div class="buttons"><button>Enable again</button></div>
+            </form>`
+          }
+          <form method="post" action="${path}/test" class="buttons">
             ${formToken(visitor)}
-            <p>Your receiver responded 410 Gone, so it gets no more messages.</p>
-            <div class="buttons"><button>Enable again</button></div>
-          </form>`
-        }
-        <form method="post" action="${path}/test" class="buttons">
-          ${formToken(visitor)}
-          <button>Send test</button>
-          <a class="button quiet" href="${path}/rotate">Rotate secret</a>
-          <a class="button quiet danger" href="${path}/delete">Delete</a>
-        </form>
-      </section>
-      <h2>Latest deliveries</h2>
-      ${tableOr(
-        `Nothing was sent yet. The last ${MAX_ATTEMPTS} deliveries appear here.`,
-        'Latest deliveries',
-        ['Event', 'Time', 'Result', { numbers: 'Duration' }, 'Response', { buttons: 'Send again' }],
-        attempts.map((attempt) => attemptRow(visitor, attempt)),
-      )}`,
+            <button>Send test</button>
+            <a class="button quiet" href="${path}/rotate">Rotate secret</a>
+            <a class="button quiet danger" href="${path}/delete">Delete</a>
+          </form>
+        </section>
+        <h2>Latest deliveries</h2>
+        ${tableOr(
+          `Nothing was sent yet. The last ${MAX_ATTEMPTS} deliveries appear here.`,
+          'Latest deliveries',
+          ['Event', 'Time', 'Result', { numbers: 'Duration' }, 'Response', { buttons: 'Send again' }],
+          attempts.map((attempt) => attemptRow(visitor, attempt)),
+        )}`,
   };
 };
 
