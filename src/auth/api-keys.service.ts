@@ -4,6 +4,7 @@ import { type EntityManager, type FindOptionsWhere, In, IsNull, type Repository 
 import { Settings } from '../platform/config/settings';
 import { Database } from '../platform/database/database';
 import { lockUser } from './accounts/lock-user';
+import { User } from './accounts/user.entity';
 import { hashApiKey, hintOf, newApiKey, peppersOf } from './api-key';
 import { ApiKey } from './api-key.entity';
 import { isLive } from './api-key-lookup';
@@ -167,6 +168,12 @@ export class ApiKeysService {
       .returning('id')
       .execute();
     return (raw as { id: number }[]).map(({ id }) => id);
+  }
+
+  /** Revokes all JWTs of a user: on other replicas within a second. */
+  async revokeTokensOf(user_id: number): Promise<void> {
+    await this.keys.manager.increment(User, { id: user_id }, 'token_generation', 1);
+    this.verified.forgetTokens();
   }
 
   /** Removes these keys (without IDs: all) from this replica's cache. */

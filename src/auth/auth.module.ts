@@ -3,9 +3,11 @@ import { Module, type OnModuleInit } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { PassportModule } from '@nestjs/passport';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { User } from './accounts/user.entity';
 import { ApiKey } from './api-key.entity';
 import { ApiKeyRequests, COUNTED_DAYS } from './api-key-requests.entity';
-import { ApiKeyLookup, ApiKeyUses } from './api-key-lookup';
+import { ApiKeyLookup } from './api-key-lookup';
+import { ApiKeyUses } from './api-key-uses';
 import { ApiKeysService } from './api-keys.service';
 import { Audit } from './audit';
 import { AuditEventRow } from './audit-event.entity';
@@ -17,7 +19,6 @@ import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
 import { requireAccess } from './routes';
 import { SigningKey } from './signing-key.entity';
 import { SigningKeysService } from './signing-keys.service';
-import { TokenRevocations } from './token-revocations.service';
 import { TokensService } from './tokens.service';
 
 @Module({
@@ -25,7 +26,7 @@ import { TokensService } from './tokens.service';
     // The name under which Passport finds the strategy of this app: see BearerStrategy.
     PassportModule.registerAsync({ useFactory: () => ({ defaultStrategy: `bearer ${randomUUID()}` }) }),
     RateLimitsModule,
-    TypeOrmModule.forFeature([ApiKey, ApiKeyRequests, AuditEventRow, SigningKey]),
+    TypeOrmModule.forFeature([ApiKey, ApiKeyRequests, AuditEventRow, SigningKey, User]),
   ],
   providers: [
     ApiKeyLookup,
@@ -35,7 +36,6 @@ import { TokensService } from './tokens.service';
     KeyChanges,
     RateLimitGuard,
     SigningKeysService,
-    TokenRevocations,
     TokensService,
     BearerStrategy,
   ],
@@ -45,7 +45,6 @@ import { TokensService } from './tokens.service';
     Audit,
     RateLimitGuard,
     SigningKeysService,
-    TokenRevocations,
     TokensService,
     BearerStrategy,
   ],

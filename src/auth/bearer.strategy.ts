@@ -7,10 +7,12 @@ import type { Counter } from 'prom-client';
 import { ExpiringCache, SingleFlight } from '../platform/cache/expiring-cache';
 import { Clock } from '../platform/config/clock';
 import { Measurements } from '../platform/observability/measurements';
-import { ApiKeyLookup, type KnownKey } from './api-key-lookup';
+import { ApiKeyLookup } from './api-key-lookup';
+import { type ApiKeyUse, ApiKeyUses } from './api-key-uses';
 import { type Credential, hasFormOfJwt, trackersOf, type Trackers, type Presented } from './credential';
-import { KeyChanges } from './key-changes';
 import { invalidKey } from './errors';
+import { KeyChanges } from './key-changes';
+import { ROOT_SCOPES } from './scopes';
 import { LEEWAY } from './signing-keys.service';
 import { TokensService } from './tokens.service';
 
@@ -22,26 +24,29 @@ const MAX_TOKENS = 20_000;
 // Cached until they change: docs/contributing/decisions/credential-cache.md.
 const MAX_KEYS = 100_000;
 
-interface KnownToken {
+/** A verified credential. Times are those of `Clock.monotonic()`. */
+interface Known {
   credential: Credential;
   trackers: Trackers;
+  /** When its lookup was sent. */
+  readAt: number;
+  ends: number;
+  /** Of an API key. */
+  use?: ApiKeyUse;
 }
 
 /** Verifies API keys and JWTs, and caches valid ones. */
 @Injectable()
 export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   // Rejected credentials aren't cached: an attacker could evict valid ones.
-  private readonly keys: ExpiringCache<KnownKey>;
-  private readonly tokens = new ExpiringCache<KnownToken>(
-    { freshAfter: (now) => now - TOKEN_MAX_AGE, staleUntil: (now) => now - TOKEN_OWNER_MAX_AGE },
-    MAX_TOKENS,
-  );
+  private readonly caches: Record<Presented['type'], ExpiringCache<Known>>;
   private readonly lookups: Counter<'result'>;
-  private readonly verifying = new SingleFlight<Credential>();
+  private readonly verifying = new SingleFlight<Known>();
 
   constructor(
-    private readonly lookup: ApiKeyLookup,
-    private readonly issuer: TokensService,
+    private readonly keys: ApiKeyLookup,
+    private readonly tokens: TokensService,
+    private readonly uses: ApiKeyUses,
     private readonly changes: KeyChanges,
     private readonly clock: Clock,
     measurements: Measurements,
@@ -50,35 +55,44 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     super({ passReqToCallback: true });
     // Passport keeps strategies by name for the whole process, which may contain several apps, as in tests.
     passport.use(defaultStrategy as string, this as passport.Strategy);
-    this.keys = new ExpiringCache(changes, MAX_KEYS);
+    const tokenExpiry = {
+      freshAfter: (now: number) => now - TOKEN_MAX_AGE,
+      staleUntil: (now: number) => now - TOKEN_OWNER_MAX_AGE,
+    };
+    this.caches = {
+      key: new ExpiringCache(changes, MAX_KEYS),
+      jwt: new ExpiringCache(tokenExpiry, MAX_TOKENS),
+    };
     this.lookups = measurements.counter(
       'gamewharf_credential_lookups_total',
       'Credential lookups by result',
-      {
-        result: ['cached', 'verified', 'rejected'],
-      },
+      { result: ['cached', 'verified', 'rejected'] },
     );
   }
 
   /** Called by passport. */
   async validate(req: Request | undefined, token: string): Promise<Credential> {
-    const known = req?.presented;
+    const sent = req?.presented;
     const presented: Presented =
-      known && 'type' in known ? known : { type: hasFormOfJwt(token) ? 'jwt' : 'key', text: token };
-    return this.remembered(presented, req) ?? this.verify(presented, req);
+      sent && 'type' in sent ? sent : { type: hasFormOfJwt(token) ? 'jwt' : 'key', text: token };
+    const known = this.remembered(presented) ?? (await this.verify(presented));
+    if (known.use) this.uses.add(known.use, req);
+    return known.credential;
   }
 
   /** The cached credential, if it is still valid. */
-  remembered({ text, type }: Presented, req?: Request): Credential | undefined {
+  remembered({ text, type }: Presented): Known | undefined {
     const now = this.clock.monotonic();
-    const credential = type === 'key' ? this.rememberedKey(text, now, req) : this.rememberedToken(text, now);
-    if (credential) this.lookups.inc({ result: 'cached' });
-    return credential;
+    const known = this.caches[type].get(text, now);
+    if (!known || now >= known.ends) return undefined;
+    if (known.use && this.changes.changedSince(known.use.api_key_id, known.readAt)) return undefined;
+    this.lookups.inc({ result: 'cached' });
+    return known;
   }
 
   /** Chooses the rate limits by a credential that was valid before; does not authenticate it. */
   trackersOf({ text, type }: Presented): Trackers | undefined {
-    return (type === 'key' ? this.keys : this.tokens).peek(text)?.trackers;
+    return this.caches[type].peek(text)?.trackers;
   }
 
   /**
@@ -87,58 +101,52 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
    */
   forget(api_key_ids?: readonly number[]): void {
     if (api_key_ids) this.changes.note(api_key_ids);
-    else this.keys.clear(this.clock.monotonic());
+    else this.caches.key.clear(this.clock.monotonic());
     this.forgetTokens();
   }
 
   /** All of them, because they are cached only briefly. */
   forgetTokens(): void {
-    this.tokens.clear(this.clock.monotonic());
+    this.caches.jwt.clear(this.clock.monotonic());
     this.verifying.forget();
   }
 
   /** Concurrent requests with the same credential share one lookup. */
-  private verify(presented: Presented, req?: Request): Promise<Credential> {
-    return this.verifying.run(`${presented.type} ${presented.text}`, () => this.learn(presented, req));
+  private verify({ type, text }: Presented): Promise<Known> {
+    return this.verifying.run(`${type} ${text}`, async () => {
+      const readAt = this.clock.monotonic();
+      try {
+        const found = await (type === 'key' ? this.lookUpKey(text) : this.lookUpToken(text));
+        const known: Known = {
+          ...found,
+          trackers: trackersOf(found.credential),
+          readAt,
+          ends: readAt + found.lives_ms,
+        };
+        this.caches[type].set(text, known, readAt);
+        this.lookups.inc({ result: 'verified' });
+        return known;
+      } catch (error) {
+        this.lookups.inc({ result: 'rejected' });
+        throw error;
+      }
+    });
   }
 
-  private rememberedKey(text: string, now: number, req?: Request): Credential | undefined {
-    const key = this.keys.get(text, now);
-    if (!key || now >= key.ends || this.changes.changedSince(key.credential.api_key_id, key.readAt))
-      return undefined;
-    this.lookup.used(key, now, req);
-    return key.credential;
-  }
-
-  private rememberedToken(text: string, now: number): Credential | undefined {
-    const credential = this.tokens.get(text, now)?.credential;
-    return credential && !hasExpired(credential, this.clock.now()) ? credential : undefined;
-  }
-
-  private async learn({ type, text }: Presented, req?: Request): Promise<Credential> {
-    try {
-      const credential = type === 'key' ? await this.learnKey(text, req) : await this.learnToken(text);
-      this.lookups.inc({ result: 'verified' });
-      return credential;
-    } catch (error) {
-      this.lookups.inc({ result: 'rejected' });
-      throw error;
-    }
-  }
-
-  private async learnKey(text: string, req?: Request): Promise<Credential> {
-    const key = await this.lookup.find(text, req);
+  private async lookUpKey(text: string) {
+    const key = await this.keys.find(text);
     if (!key) throw invalidKey();
-    this.keys.set(text, key, key.readAt);
-    return key.credential;
+    const { id: api_key_id, user_id, lives_ms } = key;
+    const scopes = key.scopes ? [...new Set(key.scopes)].sort() : ROOT_SCOPES;
+    return {
+      credential: { type: 'key' as const, api_key_id, user_id, scopes },
+      lives_ms: lives_ms ?? Infinity,
+      use: { api_key_id, requests: 0, network: null },
+    };
   }
 
-  private async learnToken(text: string): Promise<Credential> {
-    const readAt = this.clock.monotonic();
-    const credential = await this.issuer.credentialOf(text);
-    this.tokens.set(text, { credential, trackers: trackersOf(credential) }, readAt);
-    return credential;
+  private async lookUpToken(text: string) {
+    const credential = await this.tokens.credentialOf(text);
+    return { credential, lives_ms: (credential.expires_at + LEEWAY) * 1000 - this.clock.now() };
   }
 }
-
-const hasExpired = ({ expires_at = Infinity }: Credential, now: number) => now / 1000 >= expires_at + LEEWAY;

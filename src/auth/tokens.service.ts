@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
+import { type KeyObject, randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { InjectEntityManager } from '@nestjs/typeorm';
-import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
-import type { EntityManager } from 'typeorm';
+import { InjectRepository } from '@nestjs/typeorm';
+import { errors, type JWTHeaderParameters, type JWTPayload, jwtVerify, SignJWT } from 'jose';
+import type { Repository } from 'typeorm';
 import { Clock } from '../platform/config/clock';
 import { Settings } from '../platform/config/settings';
 import { Database } from '../platform/database/database';
@@ -26,6 +26,8 @@ export const LIVE_USER = read(
      SELECT FROM api_keys k WHERE k.id = $2 AND k.user_id = u.id AND ${isLive('k')}))`,
 );
 
+type TokenCredential = Credential & { expires_at: number };
+
 interface TokenOrder {
   user_id: number;
   game_id: number;
@@ -45,7 +47,7 @@ export class TokensService {
     private readonly settings: Settings,
     private readonly own: OwnAddress,
     private readonly clock: Clock,
-    @InjectEntityManager() private readonly db: EntityManager,
+    @InjectRepository(User) private readonly users: Repository<User>,
   ) {}
 
   get issuer(): string {
@@ -59,7 +61,9 @@ export class TokensService {
   async issue(order: TokenOrder): Promise<{ key: string; expires_at: number }> {
     const lifetime = order.lifetime ?? this.settings.JWT_LIFETIME;
     const { kid, privateKey } = await this.signingKeys.signer(lifetime);
-    const generation = await this.generationOf(order.user_id);
+    const select = { id: true, token_generation: true };
+    const user = await this.users.findOne({ where: { id: order.user_id }, select });
+    const generation = user?.token_generation ?? 0;
     const iat = Math.floor(this.clock.now() / 1000);
     const expires_at = iat + lifetime;
     const key = await new SignJWT({
@@ -79,29 +83,17 @@ export class TokensService {
     return { key, expires_at };
   }
 
-  async credentialOf(token: string): Promise<Credential> {
-    const key = await this.signingKeys.verifier(kidOf(token));
-    if (!key) throw invalidToken();
-    const claims = claimsOf(await this.payloadOf(token, key));
-    if (!claims) throw invalidToken();
-    const { generation, ...credential } = claims;
+  async credentialOf(token: string): Promise<TokenCredential> {
+    const { generation, ...credential } = claimsOf(await this.verify(token));
     const { user_id, api_key_id } = credential;
     if (!(await this.database.row(LIVE_USER, [user_id, api_key_id, generation]))) throw invalidToken();
     return credential;
   }
 
-  private async generationOf(user_id: number): Promise<number> {
-    const select = { id: true, token_generation: true };
-    const where = { id: user_id };
-    const user = await this.db.findOne(User, { where, select });
-    return user?.token_generation ?? 0;
-  }
-
-  private async payloadOf(token: string, key: Parameters<typeof jwtVerify>[1]): Promise<JWTPayload> {
+  private async verify(token: string): Promise<JWTPayload> {
     try {
-      const { payload } = await jwtVerify(token, key, {
+      const { payload } = await jwtVerify(token, (header) => this.keyOf(header), {
         algorithms: [ALGORITHM],
-        typ: TYPE,
         issuer: this.issuer,
         audience: this.audience,
         clockTolerance: LEEWAY,
@@ -110,23 +102,18 @@ export class TokensService {
       });
       return payload;
     } catch (error) {
-      throw error instanceof errors.JWTExpired ? tokenExpired() : invalidToken();
+      if (error instanceof errors.JWTExpired) throw tokenExpired();
+      throw error instanceof errors.JOSEError ? invalidToken() : error;
     }
   }
-}
 
-/** The `kid` of the header, which may contain nothing else: no key, no URL of a key, no other algorithm. */
-function kidOf(token: string): string {
-  let header: Record<string, unknown>;
-  try {
-    header = decodeProtectedHeader(token);
-  } catch {
-    throw invalidToken();
+  /** The header may contain nothing else: no key, no URL of a key, no other algorithm. */
+  private async keyOf({ alg, typ, kid, ...others }: JWTHeaderParameters): Promise<KeyObject> {
+    const isOwn = alg === ALGORITHM && typ === TYPE && Object.keys(others).length === 0;
+    const key = isOwn && isThumbprint(kid) ? await this.signingKeys.verifier(kid) : undefined;
+    if (!key) throw invalidToken();
+    return key;
   }
-  const { alg, typ, kid, ...others } = header;
-  if (alg !== ALGORITHM || typ !== TYPE || Object.keys(others).length > 0 || !isThumbprint(kid))
-    throw invalidToken();
-  return kid;
 }
 
 const isThumbprint = (kid: unknown): kid is string => typeof kid === 'string' && /^[\w-]{43}$/.test(kid);
@@ -139,20 +126,27 @@ function claimsOf({
   api_key_id = null,
   game_id,
   generation = 0,
-}: JWTPayload): (Credential & { generation: number }) | undefined {
-  if (typeof sub !== 'string' || !/^[1-9]\d{0,15}$/.test(sub)) return undefined;
-  if (!Number.isInteger(exp) || !Number.isInteger(iat)) return undefined;
-  if (typeof scope !== 'string' || (api_key_id !== null && !Number.isSafeInteger(api_key_id)))
-    return undefined;
-  if (!Number.isInteger(generation) || (generation as number) > MOST_GENERATIONS) return undefined;
+}: JWTPayload): TokenCredential & { generation: number } {
+  const isValid =
+    typeof sub === 'string' &&
+    /^[1-9]\d{0,15}$/.test(sub) &&
+    isInteger(exp) &&
+    isInteger(iat) &&
+    typeof scope === 'string' &&
+    (api_key_id === null || isInteger(api_key_id)) &&
+    isInteger(generation) &&
+    generation <= MOST_GENERATIONS;
+  if (!isValid) throw invalidToken();
   const scopes = [...new Set(scope.split(' ').filter((one) => one !== ''))].sort();
   return {
     type: 'jwt',
     user_id: Number(sub),
     scopes,
-    api_key_id: api_key_id as number | null,
-    game_id: Number.isSafeInteger(game_id) ? (game_id as number) : undefined,
-    generation: generation as number,
-    expires_at: exp!,
+    api_key_id,
+    game_id: isInteger(game_id) ? game_id : undefined,
+    generation,
+    expires_at: exp,
   };
 }
+
+const isInteger = (value: unknown): value is number => Number.isSafeInteger(value);

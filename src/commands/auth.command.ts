@@ -14,7 +14,6 @@ import { EXPIRY_RULE, expiryOf } from '../auth/key-expiry';
 import { SCOPES } from '../auth/scopes';
 import { type Key, timeOf } from '../auth/signing-key';
 import { SigningKeysService } from '../auth/signing-keys.service';
-import { TokenRevocations } from '../auth/token-revocations.service';
 import { TokensService } from '../auth/tokens.service';
 import { userNamed } from './user-named';
 
@@ -116,7 +115,7 @@ function registerTokens(tokens: Command, run: CommandRunner): void {
     .action(({ user }: { user: string }) =>
       run(async (app) => {
         const { id: user_id } = await userNamed(app.get(EntityManager), user);
-        await app.get(TokenRevocations).revokeAllOf(user_id);
+        await app.get(ApiKeysService).revokeTokensOf(user_id);
         app.get(Audit).record({ event: 'jwt.revoked', user_id });
         console.log(`All JWTs of ${user} are revoked. Running servers reject them within a second.`);
       }),

@@ -1,7 +1,7 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { decodeJwt } from 'jose';
 import type { Presented } from '../../src/auth/credential';
-import { TokenRevocations } from '../../src/auth/token-revocations.service';
+import { ApiKeysService } from '../../src/auth/api-keys.service';
 import { TokensService } from '../../src/auth/tokens.service';
 import { BearerStrategy } from '../../src/auth/bearer.strategy';
 import { browserOf } from '../support/browser';
@@ -44,7 +44,7 @@ const operatorsToken = async () =>
       .issue({ user_id: player.id, game_id: game.id, scopes: ['profile:me'], api_key_id: null })
   ).key;
 const profile = (token: string) => player.with(token).get('/profile');
-const revokeAll = () => theApp().get(TokenRevocations).revokeAllOf(player.id);
+const revokeAll = () => theApp().get(ApiKeysService).revokeTokensOf(player.id);
 
 test('invalidates all JWTs of the user at the next request, and no other credential', async () => {
   const tokens = [await launch(player), await launch(player), await operatorsToken()];

@@ -1,7 +1,7 @@
 import { setImmediate as checkPhase } from 'node:timers/promises';
 import * as argon2 from '@node-rs/argon2';
 import * as bcrypt from 'bcrypt';
-import { ApiKeyUses } from '../../src/auth/api-key-lookup';
+import { ApiKeyUses } from '../../src/auth/api-key-uses';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { AttemptsService, guessFrom } from '../../src/auth/sign-in/attempts.service';

@@ -1,8 +1,8 @@
 import { Controller, Get, Post } from '@nestjs/common';
 import { SignedIn } from '../../auth/access';
+import { ApiKeysService } from '../../auth/api-keys.service';
 import { Audit } from '../../auth/audit';
 import { GrantsService } from '../../auth/oauth/grants.service';
-import { TokenRevocations } from '../../auth/token-revocations.service';
 import { apiError } from '../../platform/http/api-error';
 import { seeOther } from '../layout/layout';
 import { Pages, PathId } from '../layout/page';
@@ -16,7 +16,7 @@ import { grantsPage, PATH, revokeGrantPage } from './grants.page';
 export class GrantsController {
   constructor(
     private readonly grants: GrantsService,
-    private readonly tokens: TokenRevocations,
+    private readonly keys: ApiKeysService,
     private readonly audit: Audit,
   ) {}
 
@@ -27,7 +27,7 @@ export class GrantsController {
 
   @Post('game-tokens/revoke')
   async revokeTokens(@CurrentVisitor() visitor: SignedInVisitor) {
-    await this.tokens.revokeAllOf(visitor.user.id);
+    await this.keys.revokeTokensOf(visitor.user.id);
     this.audit.record({ event: 'jwt.revoked', ...visitor.by });
     return seeOther(PATH, { done: 'All tokens of games that you started were revoked.' });
   }

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { AttemptsService, guessAtAccount, guessAtDeviceCode } from '../../auth/sign-in/attempts.service';
 import { ApiKeysService } from '../../auth/api-keys.service';
-import { TokenRevocations } from '../../auth/token-revocations.service';
 import { LOCK_COLLECTIONS } from '../../collections/collection-lock';
 import { StoreLinks } from '../../platform/config/store-links';
 import { Database } from '../../platform/database/database';
@@ -35,7 +34,6 @@ export class ErasureService {
   constructor(
     private readonly database: Database,
     private readonly keys: ApiKeysService,
-    private readonly tokens: TokenRevocations,
     private readonly attempts: AttemptsService,
     private readonly links: StoreLinks,
   ) {}
@@ -66,7 +64,7 @@ export class ErasureService {
   private async endCredentials(user_id: number, erased: Erased): Promise<boolean> {
     let found = (await this.database.rows(sql.CLOSE_ACCOUNT, [user_id])).length;
     if (found > 0) erased.users = 1;
-    await this.tokens.revokeAllOf(user_id);
+    await this.keys.revokeTokensOf(user_id);
     await this.database.rows(sql.EMPTY_APPLICATIONS, [user_id]);
     for (const [table, statement] of sql.DELETE_CREDENTIALS) {
       const count = await this.repeat(statement, [user_id]);
