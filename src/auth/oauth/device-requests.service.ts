@@ -3,8 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, IsNull, Raw, type Repository } from 'typeorm';
 import { Database } from '../../platform/database/database';
-import type { Grant } from './grants.service';
-import type { OauthApplication } from './oauth-application.entity';
+import { GrantsService } from './grants.service';
 import { OauthTokensService } from './oauth-tokens.service';
 import { OauthDeviceRequest } from './oauth-device-request.entity';
 import { invalidGrant } from './oauth-errors';
@@ -16,10 +15,6 @@ const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
 export const LIFETIME = 600;
 const INTERVAL = 5;
 const MAX_INTERVAL = 60;
-
-/** A request as the consent page shows it. */
-export type ShownRequest = Pick<OauthDeviceRequest, 'user_code' | 'scopes'> &
-  Pick<OauthApplication, 'name' | 'may_start_games'> & { owner: string };
 
 export type Poll =
   | { status: 'pending' | 'slow_down'; interval: number }
@@ -42,6 +37,7 @@ export class DeviceRequestsService {
   constructor(
     private readonly database: Database,
     @InjectRepository(OauthDeviceRequest) private readonly requests: Repository<OauthDeviceRequest>,
+    private readonly grants: GrantsService,
     private readonly tokens: OauthTokensService,
   ) {}
 
@@ -58,32 +54,29 @@ export class DeviceRequestsService {
     }
   }
 
-  pending(db: EntityManager, user_code: string): Promise<ShownRequest | undefined> {
+  /** With its app and the username of the app's owner. */
+  pending(db: EntityManager, user_code: string): Promise<OauthDeviceRequest | null> {
     return db
       .createQueryBuilder(OauthDeviceRequest, 'd')
-      .innerJoin('d.application', 'a')
+      .innerJoinAndSelect('d.application', 'a')
       .innerJoin('a.user', 'u')
-      .select([
-        'd.user_code AS user_code',
-        'd.scopes AS scopes',
-        'a.name AS name',
-        'a.may_start_games AS may_start_games',
-        'u.username AS owner',
-      ])
+      .addSelect(['u.id', 'u.username'])
       .where(pending(user_code))
-      .getRawOne();
+      .getOne();
   }
 
-  /** Locks the request until the transaction ends. */
-  lockPending(db: EntityManager, user_code: string): Promise<OauthDeviceRequest | null> {
-    return db.findOne(OauthDeviceRequest, {
-      where: pending(user_code),
-      lock: { mode: 'pessimistic_write' },
+  /** Returns undefined if the request is decided or expired. */
+  approve(user_id: number, user_code: string, may_start_games: boolean) {
+    return this.database.transaction(async (db) => {
+      const lock = { mode: 'pessimistic_write' } as const;
+      const request = await db.findOne(OauthDeviceRequest, { where: pending(user_code), lock });
+      if (!request) return undefined;
+      const { client_id, scopes, device_code_hash } = request;
+      const consent = { scopes, may_start_games, implicit_allowed: false };
+      const grant = await this.grants.give(db, user_id, client_id, consent);
+      await db.update(OauthDeviceRequest, { device_code_hash }, { grant_id: grant.id });
+      return { client_id, scopes };
     });
-  }
-
-  async approve(db: EntityManager, { device_code_hash }: OauthDeviceRequest, grant: Grant): Promise<void> {
-    await db.update(OauthDeviceRequest, { device_code_hash }, { grant_id: grant.id });
   }
 
   async deny(user_code: string): Promise<boolean> {

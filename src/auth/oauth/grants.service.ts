@@ -13,18 +13,7 @@ export type Consent = Pick<OauthGrant, 'scopes' | 'may_start_games' | 'implicit_
 /** A user's current consent to an application. */
 export type Grant = Consent & Pick<OauthGrant, 'id' | 'user_id' | 'client_id'>;
 
-/** A grant whose row is locked, with the scopes that its app has registered. */
-export type LockedGrant = Grant & { registered: string[] };
-
-const COLUMNS = [
-  'id',
-  'client_id',
-  'scopes',
-  'may_start_games',
-  'created_at',
-] as const satisfies (keyof OauthGrant)[];
-
-export interface ListedGrant extends Pick<OauthGrant, (typeof COLUMNS)[number]> {
+export interface ListedGrant extends OauthGrant {
   name: string;
   owner: string;
   last_used_at: string | null;
@@ -41,8 +30,8 @@ export class GrantsService {
     private readonly keys: ApiKeysService,
   ) {}
 
-  async grantTo(user_id: number, client_id: string): Promise<Grant | undefined> {
-    return (await this.grants.findOneBy({ user_id, client_id, revoked_at: IsNull() })) ?? undefined;
+  grantTo(user_id: number, client_id: string): Promise<Grant | null> {
+    return this.grants.findOneBy({ user_id, client_id, revoked_at: IsNull() });
   }
 
   grantsOf(user_id: number): Promise<ListedGrant[]> {
@@ -75,15 +64,14 @@ export class GrantsService {
     return grant;
   }
 
-  /** Locks a live grant. Tokens are issued and revoked only under this lock. */
-  async lock(db: EntityManager, id: number): Promise<LockedGrant | undefined> {
-    const grant = await db
+  /** Locks a live grant, and loads its app. Tokens are issued and revoked only under this lock. */
+  lock(db: EntityManager, id: number): Promise<OauthGrant | null> {
+    return db
       .createQueryBuilder(OauthGrant, 'g')
       .innerJoinAndSelect('g.application', 'a')
       .where({ id, revoked_at: IsNull() })
       .setLock('for_no_key_update', undefined, ['g'])
       .getOne();
-    return grant ? { ...grant, registered: grant.application!.scopes } : undefined;
   }
 
   /** Revokes a grant with all its tokens. */
@@ -106,7 +94,7 @@ export class GrantsService {
       .innerJoin('g.application', 'a')
       .innerJoin('a.user', 'u')
       .select([
-        ...COLUMNS.map((column) => `g.${column} AS ${column}`),
+        'g.*',
         'a.name AS name',
         'u.username AS owner',
         '(SELECT max(k.last_used_at) FROM api_keys k WHERE k.grant_id = g.id) AS last_used_at',

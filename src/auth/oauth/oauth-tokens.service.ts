@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { type EntityManager, Raw, type Repository } from 'typeorm';
+import { type EntityManager, IsNull, Raw, type Repository } from 'typeorm';
 import { ApiKeysService } from '../api-keys.service';
 import { covers } from '../credential';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { grantsTo } from './applications.service';
-import { type Grant, GrantsService, type LockedGrant } from './grants.service';
+import { type Grant, GrantsService } from './grants.service';
+import type { OauthGrant } from './oauth-grant.entity';
 import { OauthCode } from './oauth-code.entity';
 import { invalidGrant, invalidScope } from './oauth-errors';
 import { OauthRefreshToken } from './oauth-refresh-token.entity';
@@ -17,7 +18,7 @@ import type { TokensResponse } from './oauth.dto';
 import { hashOf, randomToken, sealUnder, unsealUnder } from '../sealed';
 
 /** `revoked`: the keys of a family that was revoked because one of its tokens was used twice. */
-type Outcome = TokensResponse | 'rejected' | { revoked: number[] };
+type Outcome = TokensResponse | { revoked: number[] };
 
 interface NewCode {
   scopes: string[];
@@ -45,13 +46,10 @@ const ACCESS_SECONDS = 3600;
 const REFRESH_DAYS = 90;
 const RETRY_SECONDS = 10;
 
-interface RefreshRow extends Pick<
-  OauthRefreshToken,
-  'family_id' | 'family_ends_at' | 'scopes' | 'used_at' | 'answer'
-> {
+interface RefreshRow extends OauthRefreshToken {
   expired: boolean;
-  retried: boolean;
-  successor_used: boolean | null;
+  /** Whether its response may be sent again: the client retries, because it never used the new token. */
+  repeatable: boolean;
 }
 
 /** Issues codes, and the tokens for which they and refresh tokens are exchanged. */
@@ -96,29 +94,34 @@ export class OauthTokensService {
     { redirect_uri, code_verifier }: { redirect_uri?: string; code_verifier?: string },
   ): Promise<TokensResponse> {
     if (code_verifier !== undefined && !VERIFIER.test(code_verifier)) throw invalidGrant();
-    const found = await this.codes.findOneBy({ code_hash: hashOf(code), grant_id: grantsTo(client_id) });
+    const code_hash = hashOf(code);
+    const found = await this.codes.findOneBy({ code_hash, grant_id: grantsTo(client_id) });
     if (!found) throw invalidGrant();
-    const { grant_id, family_id, used_at } = found;
-    const outcome = await this.database.transaction(async (db): Promise<Outcome> => {
+    const { grant_id, family_id, used_at, scopes } = found;
+    return this.tokensOf(async (db) => {
       const grant = await this.grants.lock(db, grant_id);
-      if (!grant) return 'rejected';
+      if (!grant) throw invalidGrant();
       if (used_at !== null) return { revoked: await this.revokeFamily(db, family_id) };
+      const isOwn =
+        (found.redirect_uri ?? redirect_uri) === redirect_uri &&
+        found.code_challenge === (code_verifier === undefined ? null : challengeOf(code_verifier));
       // Two concurrent exchanges are a race, not a leak: the second one only finds the code used here.
-      const scopes = await this.redeem(db, code, redirect_uri, code_verifier);
-      return scopes ? this.issue(db, grant, scopes, { family_id }) : 'rejected';
+      const unused = { code_hash, used_at: IsNull(), expires_at: Raw((column) => `${column} > now()`) };
+      if (!isOwn || !(await db.update(OauthCode, unused, { used_at: () => 'now()' })).affected)
+        throw invalidGrant();
+      return this.issue(db, grant, scopes, { family_id });
     });
-    return this.tokensOrThrow(outcome);
   }
 
   /** Under a locked grant: issues tokens with those scopes that the app still has registered. */
   private async issue(
     db: EntityManager,
-    grant: LockedGrant,
+    grant: OauthGrant,
     scopes: string[],
     { family_id, family_ends_at, refreshable = scopes }: Family,
-  ): Promise<TokensResponse | 'rejected'> {
-    const permitted = commonScopes(scopes, grant.registered);
-    if (permitted.length === 0) return 'rejected';
+  ): Promise<TokensResponse> {
+    const permitted = commonScopes(scopes, grant.application!.scopes);
+    if (permitted.length === 0) throw invalidGrant();
     const { id, key, created_at } = await this.keys.createIn(db, grant.user_id, {
       grant_id: grant.id,
       scopes: permitted,
@@ -151,16 +154,14 @@ export class OauthTokensService {
   async refresh(client_id: string, token: string, scope: string | undefined): Promise<TokensResponse> {
     const grant_id = await this.grantOf(token, client_id);
     if (grant_id === undefined) throw invalidGrant();
-    const outcome = await this.database.transaction(async (db): Promise<Outcome> => {
+    return this.tokensOf(async (db) => {
       const grant = await this.grants.lock(db, grant_id);
       const row = grant && (await this.refreshToken(db, token));
-      if (!row || row.expired) return 'rejected';
-      if (row.used_at === null) return this.rotate(db, grant, token, row, scope);
-      if (row.retried && row.answer && row.successor_used === false)
-        return unsealUnder<TokensResponse>(token, row.answer);
+      if (!row || row.expired) throw invalidGrant();
+      if (row.used_at === null) return this.rotate(db, grant, row, token, scope);
+      if (row.repeatable && row.answer) return unsealUnder<TokensResponse>(token, row.answer);
       return { revoked: await this.revokeFamily(db, row.family_id) };
     });
-    return this.tokensOrThrow(outcome);
   }
 
   /** RFC 7009: revokes an access token, or the family of a refresh token. Other clients' tokens count as unknown. */
@@ -176,13 +177,12 @@ export class OauthTokensService {
     this.keys.forget(revoked);
   }
 
-  private tokensOrThrow(outcome: Outcome): TokensResponse {
-    if (outcome === 'rejected') throw invalidGrant();
-    if ('revoked' in outcome) {
-      this.keys.forget(outcome.revoked);
-      throw invalidGrant();
-    }
-    return outcome;
+  /** The tokens that the transaction issues. A revocation is committed, but an error for the client. */
+  private async tokensOf(work: (db: EntityManager) => Promise<Outcome>): Promise<TokensResponse> {
+    const outcome = await this.database.transaction(work);
+    if (!('revoked' in outcome)) return outcome;
+    this.keys.forget(outcome.revoked);
+    throw invalidGrant();
   }
 
   /** Under a locked grant, so that no token is issued at the same time. Returns the revoked keys. */
@@ -197,29 +197,6 @@ export class OauthTokensService {
     return revoked;
   }
 
-  /** Marks the code as used and returns its scopes, or undefined if it is not valid with these parameters. */
-  private async redeem(
-    db: EntityManager,
-    code: string,
-    redirect_uri: string | undefined,
-    verifier: string | undefined,
-  ): Promise<string[] | undefined> {
-    const { raw } = await db
-      .createQueryBuilder()
-      .update(OauthCode)
-      .set({ used_at: () => 'now()' })
-      .where('code_hash = :hash AND used_at IS NULL AND expires_at > now()', { hash: hashOf(code) })
-      .andWhere('(redirect_uri IS NULL OR redirect_uri = :redirect_uri)', {
-        redirect_uri: redirect_uri ?? null,
-      })
-      .andWhere('code_challenge IS NOT DISTINCT FROM :challenge', {
-        challenge: verifier === undefined ? null : challengeOf(verifier),
-      })
-      .returning('scopes')
-      .execute();
-    return (raw as { scopes: string[] }[])[0]?.scopes;
-  }
-
   private async grantOf(token: string, client_id: string): Promise<number | undefined> {
     const row = await this.refreshTokens.findOne({
       where: { token_hash: hashOf(token), grant_id: grantsTo(client_id) },
@@ -231,40 +208,34 @@ export class OauthTokensService {
   private refreshToken(db: EntityManager, token: string): Promise<RefreshRow | undefined> {
     return db
       .createQueryBuilder(OauthRefreshToken, 't')
-      .leftJoin(OauthRefreshToken, 's', 's.token_hash = t.successor_hash')
-      .select(
-        ['family_id', 'family_ends_at', 'scopes', 'used_at', 'answer'].map((name) => `t.${name} AS ${name}`),
-      )
-      .addSelect('least(t.expires_at, t.family_ends_at) <= now()', 'expired')
-      .addSelect('t.used_at > now() - make_interval(secs => :retry)', 'retried')
-      .addSelect('CASE WHEN s.token_hash IS NOT NULL THEN s.used_at IS NOT NULL END', 'successor_used')
+      .leftJoin(OauthRefreshToken, 's', 's.token_hash = t.successor_hash AND s.used_at IS NULL')
+      .select([
+        't.*',
+        'least(t.expires_at, t.family_ends_at) <= now() AS expired',
+        `s.token_hash IS NOT NULL AND t.used_at > now() - make_interval(secs => ${RETRY_SECONDS}) AS repeatable`,
+      ])
       .where({ token_hash: hashOf(token) })
-      .setParameters({ retry: RETRY_SECONDS })
-      .getRawOne<RefreshRow>();
+      .getRawOne();
   }
 
   private async rotate(
     db: EntityManager,
-    grant: LockedGrant,
+    grant: OauthGrant,
+    { token_hash, family_id, family_ends_at, scopes }: RefreshRow,
     token: string,
-    { family_id, family_ends_at, scopes }: RefreshRow,
     scope: string | undefined,
-  ): Promise<TokensResponse | 'rejected'> {
+  ): Promise<TokensResponse> {
     const asked = listOfScopes(scope, { lenient: this.settings.LENIENT_CLIENTS });
-    const permitted = commonScopes(scopes, grant.registered);
+    const permitted = commonScopes(scopes, grant.application!.scopes);
     if (!asked.every((one) => covers(permitted, one))) throw invalidScope('more than the granted scopes');
     const family = { family_id, family_ends_at, refreshable: scopes };
     const tokens = await this.issue(db, grant, asked.length > 0 ? asked : permitted, family);
-    if (tokens === 'rejected') return tokens;
-    await db.update(
-      OauthRefreshToken,
-      { token_hash: hashOf(token) },
-      {
-        used_at: () => 'now()',
-        successor_hash: hashOf(tokens.refresh_token),
-        answer: sealUnder(token, tokens),
-      },
-    );
+    const replaced = {
+      used_at: () => 'now()',
+      successor_hash: hashOf(tokens.refresh_token),
+      answer: sealUnder(token, tokens),
+    };
+    await db.update(OauthRefreshToken, { token_hash }, replaced);
     return tokens;
   }
 }

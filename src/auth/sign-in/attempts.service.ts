@@ -12,28 +12,18 @@ interface Guess {
   longest_seconds: number;
 }
 
-/** By account, because an account has several names; by name if the account doesn't exist. */
-export const guessAtAccount = ({ id, name }: { id: number | null; name: string }): Guess => ({
-  subject: id === null ? `name ${name}` : `user ${id}`,
-  free: 5,
-  longest_seconds: 300,
-});
-export const guessFrom = (network: string): Guess => ({
-  subject: `address ${network}`,
-  free: 20,
-  longest_seconds: 900,
-});
-export const guessAtDeviceCode = (user_id: number): Guess => ({
-  subject: `device code by ${user_id}`,
-  free: 5,
-  longest_seconds: 900,
+const limited = (subject: string, free: number, longest_seconds: number): Guess => ({
+  subject,
+  free,
+  longest_seconds,
 });
 
-export const guessAtDownloadKey = (user_id: number): Guess => ({
-  subject: `download key by ${user_id}`,
-  free: 5,
-  longest_seconds: 900,
-});
+/** By account, because an account has several names; by name if the account doesn't exist. */
+export const guessAtAccount = ({ id, name }: { id: number | null; name: string }) =>
+  limited(id === null ? `name ${name}` : `user ${id}`, 5, 300);
+export const guessFrom = (network: string) => limited(`address ${network}`, 20, 900);
+export const guessAtDeviceCode = (user_id: number) => limited(`device code by ${user_id}`, 5, 900);
+export const guessAtDownloadKey = (user_id: number) => limited(`download key by ${user_id}`, 5, 900);
 
 const COUNT = `
   INSERT INTO attempts AS old (subject, failures, blocked_until, expires_at)

@@ -116,7 +116,7 @@ export class AuthorizationController {
   }
 
   /** Redirects errors only to apps that the user has granted something: any other could be an open redirect. */
-  private errorPage(asked: Asked, error: OAuthError, grant: Grant | undefined) {
+  private errorPage(asked: Asked, error: OAuthError, grant: Grant | null) {
     const { application, redirect_uri } = asked;
     const back = redirect_uri === OUT_OF_BAND ? undefined : this.withError(asked, error);
     if (grant && back !== undefined) return seeOther(back);

@@ -5,17 +5,15 @@ import type { SignedInVisitor } from '../layout/visitor';
 import type { Asked, OAuthError } from '../../auth/oauth/authorization-requests.service';
 import { formTargetsOf, isLoopback, OUT_OF_BAND, placeOf } from '../../auth/oauth/redirect-uris';
 import type { Grant } from '../../auth/oauth/grants.service';
+import type { OauthApplication } from '../../auth/oauth/oauth-application.entity';
 
 export const PATH = '/user/oauth';
 
 interface Asking {
-  name: string;
-  /** The username of the app's owner. */
-  owner: string;
+  application: OauthApplication;
   scopes: string[];
-  may_start_games: boolean;
   /** What the user granted before. */
-  grant?: Grant;
+  grant?: Grant | null;
   question: Html;
   warning?: Html;
   /** What happens after the decision, and how long the consent lasts. */
@@ -26,8 +24,12 @@ interface Asking {
 }
 
 /** The page on which a user allows an app to act for them, or denies it. */
-export const consentPage = (visitor: SignedInVisitor, { name, owner, grant, ...asking }: Asking): Page => {
-  const fields = { ...asking.fields, ...(asking.may_start_games && { may_start_games: 'yes' }) };
+export const consentPage = (
+  visitor: SignedInVisitor,
+  { application, scopes, grant, ...asking }: Asking,
+): Page => {
+  const { name, user, may_start_games } = application;
+  const fields = { ...asking.fields, ...(may_start_games && { may_start_games: 'yes' }) };
   return {
     title: `Allow ${name}?`,
     single: true,
@@ -36,9 +38,9 @@ export const consentPage = (visitor: SignedInVisitor, { name, owner, grant, ...a
         ${asking.warning}
         <p>
           <strong><bdi>${name}</bdi></strong
-          >, an app by ${owner}, wants to act for you. It can:
+          >, an app by ${user!.username}, wants to act for you. It can:
         </p>
-        ${permissionList(asking, grant)}
+        ${permissionList({ scopes, may_start_games }, grant)}
         <p class="muted">${asking.afterwards} You can revoke this at any time under “Connected apps”.</p>
         <form method="post" action="${asking.action}" class="buttons equal">
           ${formToken(visitor)}
@@ -55,18 +57,15 @@ export const consentPage = (visitor: SignedInVisitor, { name, owner, grant, ...a
 export const appConsentPage = (
   visitor: SignedInVisitor,
   { application, redirect_uri, scopes, fields }: Asked,
-  grant: Grant | undefined,
+  grant: Grant | null,
 ): Page => {
-  const { name, user, may_start_games } = application;
   const lasting =
     fields.response_type === 'token' ? 'until it is unused for 90 days' : 'for at most 180 days';
   const page = consentPage(visitor, {
-    name,
-    owner: user!.username,
+    application,
     scopes,
-    may_start_games,
     grant,
-    question: html`Allow <bdi>${name}</bdi> to act for you?`,
+    question: html`Allow <bdi>${application.name}</bdi> to act for you?`,
     afterwards: html`${afterwards(redirect_uri)} It stays signed in ${lasting}.`,
     action: PATH,
     fields,

@@ -2,9 +2,7 @@ import { Controller, Get, Post } from '@nestjs/common';
 import { SignedIn } from '../../auth/access';
 import { Audit } from '../../auth/audit';
 import { DeviceRequestsService, userCodeOf } from '../../auth/oauth/device-requests.service';
-import { GrantsService } from '../../auth/oauth/grants.service';
 import { AttemptsService, guessAtDeviceCode } from '../../auth/sign-in/attempts.service';
-import { Database } from '../../platform/database/database';
 import { Form } from '../../platform/http/form';
 import { FormFields, PageQuery, Pages } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
@@ -17,9 +15,7 @@ import { decidedPage, deviceConsentPage, entryPage } from './device.page';
 export class DeviceController {
   constructor(
     private readonly devices: DeviceRequestsService,
-    private readonly grants: GrantsService,
     private readonly attempts: AttemptsService,
-    private readonly database: Database,
     private readonly audit: Audit,
   ) {}
 
@@ -66,15 +62,7 @@ export class DeviceController {
   }
 
   private async approve(visitor: SignedInVisitor, user_code: string, may_start_games: boolean) {
-    const approved = await this.database.transaction(async (db) => {
-      const request = await this.devices.lockPending(db, user_code);
-      if (!request) return undefined;
-      const { client_id, scopes } = request;
-      const consent = { scopes, may_start_games, implicit_allowed: false };
-      const grant = await this.grants.give(db, visitor.user.id, client_id, consent);
-      await this.devices.approve(db, request, grant);
-      return { client_id, scopes };
-    });
+    const approved = await this.devices.approve(visitor.user.id, user_code, may_start_games);
     if (approved) this.audit.record({ event: 'grant.created', ...visitor.by, ...approved });
     return approved !== undefined;
   }

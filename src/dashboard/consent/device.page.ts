@@ -1,4 +1,4 @@
-import type { ShownRequest } from '../../auth/oauth/device-requests.service';
+import type { OauthDeviceRequest } from '../../auth/oauth/oauth-device-request.entity';
 import { field } from '../layout/fields';
 import { html } from '../layout/html';
 import type { FormResult, Page } from '../layout/layout';
@@ -22,17 +22,22 @@ export const entryPage = (typed = '', { problem, ...response }: FormResult = {})
 });
 
 /** `proof`: proves that the page has shown the code. */
-export const deviceConsentPage = (visitor: SignedInVisitor, request: ShownRequest, proof: string): Page =>
+export const deviceConsentPage = (
+  visitor: SignedInVisitor,
+  { application, scopes, user_code }: OauthDeviceRequest,
+  proof: string,
+): Page =>
   consentPage(visitor, {
-    ...request,
-    question: html`Allow <bdi>${request.name}</bdi> on your device to act for you?`,
+    application: application!,
+    scopes,
+    question: html`Allow <bdi>${application!.name}</bdi> on your device to act for you?`,
     warning: html`<p>
         Continue only if a device in front of you shows this code. Never enter a code that someone sent you:
       </p>
-      <p class="code-entry">${request.user_code}</p>`,
+      <p class="code-entry">${user_code}</p>`,
     afterwards: html`It stays signed in for at most 180 days.`,
     action: PATH,
-    fields: { code: request.user_code, shown: proof },
+    fields: { code: user_code, shown: proof },
   });
 
 export const decidedPage = (allowed: boolean): Page => ({

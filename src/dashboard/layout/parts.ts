@@ -167,9 +167,9 @@ export function pageOf(text: string | undefined): number {
 /** The permissions of an app, in words. Those that `before` lacks are tagged as new. */
 export const permissionList = (
   { scopes, may_start_games }: Pick<Consent, 'scopes' | 'may_start_games'>,
-  before?: Pick<Consent, 'scopes' | 'may_start_games'>,
+  before?: Pick<Consent, 'scopes' | 'may_start_games'> | null,
 ): Html => {
-  const line = (words: string, granted: boolean | undefined) =>
+  const line = (words: string, granted: boolean | null | undefined) =>
     html`<li>${words}${granted === false && html` ${tag('New')}`}</li>`;
   return html`<ul class="scopes">
     ${scopes.map((scope) => line(meaningOf(scope), before && covers(before.scopes, scope)))}
