@@ -69,7 +69,7 @@ test('an app that requests it later asks again, and the response reports the add
   expect(await start(access_token)).toEqual(rejection);
   const { status } = await browser.get(authorizePath(codeRequest(client_id, pkce().code_challenge)));
   expect(status).toBe(200);
-  expect(browser.words).toContain(`See who you are ${WORDS} new`);
+  expect(browser.words).toContain(`See who you are ${WORDS} New`);
   await browser.submit('/user/oauth', {}, 'Allow');
   expect((await start(access_token)).status).toBe(200);
 });
