@@ -51,15 +51,11 @@ interface StoredResponse {
   answer: string;
 }
 
+// The rows that CLAIM leaves unchanged.
 const STORED_RESPONSE = statement<StoredResponse>(
   'idempotency_kept',
-  'SELECT fingerprint, answer FROM idempotency_keys WHERE credential = $1 AND key_hash = $2',
-);
-
-const RECENT_RESPONSE = statement<StoredResponse>(
-  'idempotency_recent',
   `SELECT fingerprint, answer FROM idempotency_keys
-   WHERE credential = $1 AND key_hash = $2 AND user_id IS NOT DISTINCT FROM $3 AND created_at >= now() - ${LIFE}`,
+   WHERE credential = $1 AND key_hash = $2 AND (user_id <> $3) IS NOT TRUE AND created_at >= now() - ${LIFE}`,
 );
 
 const STORE_RESPONSE = statement(
@@ -82,7 +78,7 @@ export class IdempotencyService {
   ): Promise<Result | undefined> {
     if (!key) return undefined;
     const { credential, user_id, key_hash } = key;
-    const kept = await this.database.row(RECENT_RESPONSE, [credential, key_hash, user_id]);
+    const kept = await this.database.row(STORED_RESPONSE, [credential, key_hash, user_id]);
     return kept?.fingerprint.equals(fingerprintOf(key, request))
       ? (JSON.parse(kept.answer) as Result)
       : undefined;
@@ -111,7 +107,7 @@ export class IdempotencyService {
       const claim = bind(CLAIM, [credential, key_hash, fingerprint, user_id]);
       const claimed = (await this.database.run(db, [claim]))(CLAIM);
       if (claimed.length === 0) {
-        const rowsOf = await this.database.run(db, [bind(STORED_RESPONSE, [credential, key_hash])]);
+        const rowsOf = await this.database.run(db, [bind(STORED_RESPONSE, [credential, key_hash, user_id])]);
         return { response: responseOf<Result>(rowsOf(STORED_RESPONSE)[0], fingerprint), isRepeated: true };
       }
       const response = write.result(await this.database.run(db, write.statements));
@@ -151,7 +147,7 @@ export async function oncePerKey<Result>(
 ): Promise<Result> {
   const claimed = await client.query(CLAIM.text, [credential, key_hash, fingerprint, null]);
   if (claimed.rowCount === 0) {
-    const { rows } = await client.query<StoredResponse>(STORED_RESPONSE.text, [credential, key_hash]);
+    const { rows } = await client.query<StoredResponse>(STORED_RESPONSE.text, [credential, key_hash, null]);
     return responseOf(rows[0], fingerprint);
   }
   const response = await work();

@@ -27,7 +27,7 @@ export class RequestLog {
     if (!this.logger.isLevelEnabled(level)) return;
     const isRejected = res.statusCode === 429 || res.statusCode === 503;
     if (isRejected && !this.isFirstRejection(req.exchange.client.network)) return;
-    const trace_id = req.trace_id ?? traceParentOf(req.headers.traceparent)?.trace_id;
+    const trace_id = req.trace_id ?? traceIdIn(req.headers.traceparent);
     this.lines.write(
       `{"level":"${level}","time":"${new Date().toISOString()}","request_id":"${req.id}",` +
         `${trace_id === undefined ? '' : `"trace_id":"${trace_id}",`}"method":"${req.method}",` +
@@ -71,18 +71,9 @@ function describe(error: unknown) {
   return { type: error.name, message: cause.message, code, constraint, routine, stack: error.stack };
 }
 
-interface TraceParent {
-  trace_id: string;
-  span_id: string;
-  sampled: boolean;
-}
-
 // 00-TRACE-SPAN-FLAGS; a trace or span of zeros is invalid.
-const TRACEPARENT = /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(-|$)/;
+const TRACEPARENT = /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(-|$)/;
 
 /** The trace that the caller's request belongs to (W3C Trace Context). */
-export function traceParentOf(header: unknown): TraceParent | undefined {
-  const [, trace_id, span_id, flags] = (typeof header === 'string' && TRACEPARENT.exec(header)) || [];
-  if (!trace_id || !span_id || !flags) return undefined;
-  return { trace_id, span_id, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
-}
+const traceIdIn = (header: unknown): string | undefined =>
+  typeof header === 'string' ? TRACEPARENT.exec(header)?.[1] : undefined;

@@ -4,18 +4,17 @@ import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShut
 import { HttpAdapterHost } from '@nestjs/core';
 import {
   type Context,
+  defaultTextMapGetter,
   ROOT_CONTEXT,
   type Span,
   SpanKind,
   SpanStatusCode,
   trace,
-  TraceFlags,
 } from '@opentelemetry/api';
 import type { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
 import { Settings } from '../config/settings';
 import { Database } from '../database/database';
 import { RequestGate } from '../http/request-gate';
-import { traceParentOf } from './request-log';
 
 const FLUSH_TIMEOUT = 3000;
 
@@ -35,14 +34,15 @@ export class TracingService implements OnApplicationBootstrap, OnApplicationShut
   async onApplicationBootstrap(): Promise<void> {
     const url = tracesUrl(this.settings);
     if (!url || !this.host.httpAdapter) return;
-    const provider = await open(url);
-    if (!provider) return;
-    this.provider = provider;
-    const tracer = provider.getTracer('gamewharf');
+    const opened = await open(url);
+    if (!opened) return;
+    this.provider = opened.provider;
+    const tracer = this.provider.getTracer('gamewharf');
     const current = new AsyncLocalStorage<Context>();
 
     this.gate.trace = (req, res, next) => {
-      const span = tracer.startSpan(`${req.method}`, { kind: SpanKind.SERVER }, parentOf(req));
+      const parent = opened.propagator.extract(ROOT_CONTEXT, req.headers, defaultTextMapGetter);
+      const span = tracer.startSpan(`${req.method}`, { kind: SpanKind.SERVER }, parent);
       this.spans.set(req, span);
       req.trace_id = span.spanContext().traceId;
       current.run(trace.setSpan(ROOT_CONTEXT, span), next, req, res);
@@ -89,17 +89,6 @@ export class TracingService implements OnApplicationBootstrap, OnApplicationShut
   }
 }
 
-function parentOf({ headers }: IncomingMessage): Context {
-  const parent = traceParentOf(headers.traceparent);
-  if (!parent) return ROOT_CONTEXT;
-  return trace.setSpanContext(ROOT_CONTEXT, {
-    traceId: parent.trace_id,
-    spanId: parent.span_id,
-    traceFlags: parent.sampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
-    isRemote: true,
-  });
-}
-
 export function tracesUrl(settings: Settings): string | undefined {
   if (settings.OTEL_SDK_DISABLED) return undefined;
   if (settings.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) return settings.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT;
@@ -108,18 +97,20 @@ export function tracesUrl(settings: Settings): string | undefined {
 }
 
 // Imports the libraries here, so that they cost nothing if tracing is off.
-async function open(url: string): Promise<BasicTracerProvider | undefined> {
+async function open(url: string) {
   try {
     const { BasicTracerProvider, BatchSpanProcessor } = await import('@opentelemetry/sdk-trace-base');
+    const { W3CTraceContextPropagator } = await import('@opentelemetry/core');
     const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-http');
     const { defaultResource, detectResources, envDetector, resourceFromAttributes } =
       await import('@opentelemetry/resources');
-    return new BasicTracerProvider({
+    const provider = new BasicTracerProvider({
       resource: defaultResource()
         .merge(resourceFromAttributes({ 'service.name': 'gamewharf' }))
         .merge(detectResources({ detectors: [envDetector] })),
       spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter({ url }))],
     });
+    return { provider, propagator: new W3CTraceContextPropagator() };
   } catch (error) {
     new Logger('Tracing').error(`No traces are written: ${(error as Error).message}`);
     return undefined;
