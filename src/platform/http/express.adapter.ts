@@ -86,7 +86,8 @@ export class GamewharfAdapter extends ExpressAdapter {
 
   /** Without the body that Express negotiates, which would also contain a signed URL. */
   override redirect(res: express.Response, status: number, url: string): void {
-    res.location(url).status(status).end();
+    res.location(url).status(status).setHeader('Content-Length', 0);
+    res.endSoon('');
   }
 
   override reply(
