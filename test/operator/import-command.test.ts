@@ -2,13 +2,9 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
-import { Client } from 'pg';
 import { addCommands } from '../../src/commands/program';
 import { describe as described, ProgressDisplay, shareOf } from '../../src/operator/import/progress';
-import { metric } from '../support/metric';
-import { withDatabase } from '../support/database';
 import { sql, theApp, useStore } from '../support/store';
-import { until } from '../support/time';
 
 useStore();
 
@@ -52,55 +48,6 @@ test('reports all problems of a file with their lines in one message', async () 
   await expect(run('import', file)).rejects.toThrow(
     'line 1: build 7000: game 99999 does not exist\nline 2: is not valid JSON',
   );
-});
-
-describe('a small file', () => {
-  const file = () => join(folder, 'small.ndjson');
-  const build = { type: 'build', id: 1, game_id: 1, channel_name: 'windows' };
-  /** Imports while another transaction holds a lock. */
-  const runBeside = async (held: string, releaseWhen?: () => Promise<unknown>) => {
-    const [{ name } = { name: '' }] = await sql<{ name: string }>('SELECT current_database() AS name');
-    const other = new Client({ connectionString: withDatabase(process.env.TEST_SERVER_URL!, name) });
-    await other.connect();
-    await other.query('BEGIN');
-    await other.query(held);
-    const imported = run('import', file());
-    if (releaseWhen) {
-      await releaseWhen();
-      await other.query('ROLLBACK');
-    }
-    return imported.finally(() => other.end());
-  };
-  const done = async (size: string) =>
-    (await metric('gamewharf_imports_total', { size, outcome: 'done' }))[0]!.value;
-
-  test('does not wait for large imports and counts as small', async () => {
-    await writeFile(file(), JSON.stringify({ ...build, user_version: 'during a large import' }));
-    const before = [await done('small'), await done('large')] as const;
-    // The lock of large imports.
-    const changed = ['builds 0 new, 1 changed, 0 unchanged'];
-    expect(await runBeside('SELECT pg_advisory_xact_lock(7305808)')).toEqual(changed);
-    expect(await sql('SELECT user_version FROM builds WHERE id = 1')).toEqual([
-      { user_version: 'during a large import' },
-    ]);
-    expect([await done('small'), await done('large')]).toEqual([before[0] + 1, before[1]]);
-  });
-
-  test('waits longer for a locked record than the server would', async () => {
-    await writeFile(file(), JSON.stringify({ ...build, user_version: 'after a long wait' }));
-    const held = 'UPDATE builds SET user_version = NULL WHERE id = 1';
-    // The server gives up after two attempts.
-    const waits = new Set<string>();
-    const thirdWait = () =>
-      until(async () => {
-        const rows = await sql<{ since: string }>(
-          'SELECT waitstart::text AS since FROM pg_locks WHERE NOT granted AND waitstart IS NOT NULL',
-        );
-        for (const { since } of rows) waits.add(since);
-        return waits.size >= 3;
-      });
-    expect(await runBeside(held, thirdWait)).toEqual(['builds 0 new, 1 changed, 0 unchanged']);
-  }, 20_000);
 });
 
 test('an empty file is an error', async () => {

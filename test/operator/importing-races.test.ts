@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { KeyChanges } from '../../src/auth/key-changes';
+import type { ConcurrencyLimit } from '../../src/platform/http/concurrency-limit';
 import { RequestGate } from '../../src/platform/http/request-gate';
 import { SmallImport } from '../../src/operator/import/small-import';
 import { MAX_WAIT_MS, SmallImports } from '../../src/operator/import/small-imports.service';
@@ -246,8 +247,8 @@ describe('locks', () => {
     await untilBlocked(2);
     const gone = begin(JSON.stringify(purchase(3)));
     const { inFlight } = theApp().get(RequestGate);
-    const { short } = theApp().get(SmallImports) as unknown as { short: { waiting: Set<unknown> } };
-    await until(() => short.waiting.size === 1);
+    const { waiting } = theApp().get(SmallImports) as unknown as { waiting: Set<unknown> };
+    await until(() => waiting.size === 1);
     // A client that closes its half of the connection may still read.
     gone.socket!.resetAndDestroy();
     await until(() => inFlight.count === 2);
@@ -296,8 +297,8 @@ describe('locks', () => {
     const ahead = deletion(1);
     await untilBlocked();
     const behind = deletion(2);
-    const { long } = theApp().get(SmallImports) as unknown as { long: { waiting: Set<unknown> } };
-    await until(() => long.waiting.size === 1);
+    const { long } = theApp().get(SmallImports) as unknown as { long: ConcurrencyLimit };
+    await until(() => long.accepted === 2);
     theClock().advance(MAX_WAIT_MS + 1);
     // While the lock is still held.
     expect(statuses(await Promise.all([ahead, behind]))).toEqual([503]);

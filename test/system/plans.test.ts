@@ -288,13 +288,10 @@ describe('deletions scan no table', () => {
   const small = async (lines: Buffer) => {
     const imports = new SmallImports(settings as Settings, undefined as never, new Clock());
     const { signal } = new AbortController();
-    const read = await readSmall(
-      Readable.from([lines])[Symbol.asyncIterator](),
-      [],
-      imports.types,
-      true,
-      signal,
-    );
+    const stream = (async function* () {
+      yield await Promise.resolve(lines);
+    })();
+    const read = await readSmall(stream, [], imports.types, true, signal);
     return imports.run(read!, signal);
   };
 

@@ -5,7 +5,6 @@ import { ApiKeysService } from '../../auth/api-keys.service';
 import { type Actor, type Counts, type ImportSize, may, OperatorEvents } from '../tokens/operator-events';
 import type { RetryKey } from '../../platform/idempotency/idempotency.service';
 import { Settings } from '../../platform/config/settings';
-import { ApiError } from '../../platform/http/api-error';
 import { Measurements } from '../../platform/observability/measurements';
 import type { Client } from '../../platform/http/client-limits';
 import { connectTo, type ImportOptions, importRecords } from './import-records';
@@ -44,62 +43,47 @@ export class ImportService implements OnModuleDestroy {
     this.records = measurements.counter('gamewharf_import_records_total', 'Records of completed imports');
   }
 
-  /** For a command: imports on this thread, and waits where a server would return 503. */
-  async run(
+  /** For a command: imports on this thread. */
+  run(
     source: AsyncIterable<Buffer>,
     { signal: stopped, progress }: Pick<ImportOptions, 'signal' | 'progress'>,
   ): Promise<ImportSummary> {
     const signal = stopped ? AbortSignal.any([stopped, this.stopping.signal]) : this.stopping.signal;
-    const chunks: Buffer[] = [];
-    const rest = source[Symbol.asyncIterator]();
-    const small = await readSmall(rest, chunks, this.small.types, true, signal);
-    const all = () =>
-      importRecords(() => connectTo(this.settings), replayed(chunks, rest), {
-        pepper: this.pepper,
-        signal,
-        progress,
-      });
-    if (!small) return this.counted({}, 'large', all());
-    const waiting = (error: unknown) => {
-      if (error instanceof ApiError && error.statusCode === 503) return all();
-      throw error;
-    };
-    return this.counted({}, 'small', this.small.run(small, signal).catch(waiting));
+    const options = { pepper: this.pepper, signal, progress };
+    return this.counted(
+      {},
+      'large',
+      importRecords(() => connectTo(this.settings), source, options),
+    );
   }
 
   /** For a server: a small import shares a transaction with others, a large one has its own thread. */
-  async receive(sent: Sent, by: Actor, key?: RetryKey): Promise<ImportSummary> {
-    const { broken } = sent;
-    this.received.add(broken);
-    if (this.stopping.signal.aborted) broken.abort();
-    try {
-      return await this.receiveUntil(broken.signal, sent, by, key);
-    } finally {
-      this.received.delete(broken);
-    }
-  }
-
-  private receiveUntil(
-    signal: AbortSignal,
-    { source, length, client }: Sent,
+  async receive(
+    { source, length, client, broken }: Sent,
     by: Actor,
     key: RetryKey | undefined,
   ): Promise<ImportSummary> {
+    const { signal } = broken;
     const mayLetIn = may(by, 'users');
-    const { DATABASE_URL } = this.settings;
     const large = (stream: AsyncIterable<Buffer>) => {
+      const { DATABASE_URL } = this.settings;
       const work = () => importOnThread({ DATABASE_URL, pepper: this.pepper, mayLetIn }, stream, signal);
       return this.counted(by, 'large', this.limits.inTurn(client, signal, work));
     };
-    if (length > MAX_BYTES) return large(source);
-
-    return this.limits.holding(client, source, async (stream) => {
+    const smallOrLarge = async (stream: AsyncGenerator<Buffer>) => {
       const chunks: Buffer[] = [];
       const small = await readSmall(stream, chunks, this.small.types, mayLetIn, signal);
       if (!small) return large(replayed(chunks, stream));
       if (key) small.once = { key, fingerprint: fingerprintOf(key, chunks) };
       return this.counted(by, 'small', this.small.run(small, signal));
-    });
+    };
+    this.received.add(broken);
+    if (this.stopping.signal.aborted) broken.abort();
+    try {
+      return await (length > MAX_BYTES ? large(source) : this.limits.holding(client, source, smallOrLarge));
+    } finally {
+      this.received.delete(broken);
+    }
   }
 
   private get pepper(): Buffer {
@@ -146,11 +130,7 @@ function fingerprintOf({ route }: RetryKey, chunks: Buffer[]): Buffer {
 }
 
 /** The chunks that were already read, followed by the rest. */
-async function* replayed(chunks: Buffer[], rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+async function* replayed(chunks: Buffer[], rest: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   for (let chunk = chunks.shift(); chunk; chunk = chunks.shift()) yield chunk;
-  for (;;) {
-    const { done, value } = await rest.next();
-    if (done) return;
-    yield value;
-  }
+  yield* rest;
 }

@@ -107,7 +107,7 @@ export class SmallImport implements Staging {
 
   /** Whether it needs its own transaction. */
   get isAlone(): boolean {
-    return this.takesLong || this.problems.count > 0 || this.once !== undefined;
+    return this.problems.count > 0 || this.once !== undefined;
   }
 
   /** Whether it needs its own connection, because it takes long. */
@@ -126,14 +126,14 @@ export class SmallImport implements Staging {
 
 /** Reads a stream that may be small. Returns undefined if it is not; then `chunks` contains its beginning. */
 export async function readSmall(
-  source: AsyncIterator<Buffer>,
+  source: AsyncGenerator<Buffer>,
   chunks: Buffer[],
   types: RecordType[],
   mayLetIn: boolean,
   signal: AbortSignal,
 ): Promise<SmallImport | undefined> {
   const small = new SmallImport(types, mayLetIn);
-  for await (const chunk of untilAborted({ [Symbol.asyncIterator]: () => source }, signal)) {
+  for await (const chunk of untilAborted(source, signal)) {
     chunks.push(chunk);
     small.bytes += chunk.length;
     if (small.bytes > MAX_BYTES) return undefined;

@@ -10,6 +10,7 @@ import { concernsOneStatement, faultOf } from '../../platform/database/sqlstates
 import { GivenStatements, type Send } from '../../platform/database/relations';
 import { statement, type Statement } from '../../platform/database/statement';
 import { serviceUnavailable } from '../../platform/http/api-error';
+import { ConcurrencyLimit } from '../../platform/http/concurrency-limit';
 import { SENDER_BITS } from './checks';
 import { IdReservations } from './ids';
 import { connectTo, isConflict } from './import-records';
@@ -27,18 +28,13 @@ interface Waiting {
   reject: (error: unknown) => void;
 }
 
-/** Imports that wait for one type of transaction, first in, first out. */
-interface Queue {
-  waiting: Set<Waiting>;
-  underWay: number;
-  most: number;
-}
-
 // One is merged while another waits for the disk. With more concurrent transactions, each would contain fewer imports.
 const MAX_TRANSACTIONS = 2;
 export const MAX_WAITING = 2000;
 export const MAX_WAITING_BYTES = 32 * 1024 * 1024;
 export const MAX_WAIT_MS = 2000;
+/** Imports that take long: one that runs, and the waiting ones. */
+const MAX_LONG = 100;
 const MAX_ATTEMPTS = 6;
 /** A response takes about 0.1 ms. */
 const RESULTS_PER_TURN = 25;
@@ -51,10 +47,12 @@ const RESULTS_PER_TURN = 25;
 export class SmallImports {
   readonly types;
   private readonly common: Common;
-  private readonly short: Queue = { waiting: new Set(), underWay: 0, most: MAX_TRANSACTIONS };
-  /** For imports that need their own connection. */
-  private readonly long: Queue = { waiting: new Set(), underWay: 0, most: 1 };
+  /** First in, first out. */
+  private readonly waiting = new Set<Waiting>();
   private bytes = 0;
+  private transactions = 0;
+  /** Imports that need their own connection. */
+  private readonly long = new ConcurrencyLimit({ accepted: MAX_LONG, running: 1 });
 
   constructor(
     private readonly settings: Settings,
@@ -68,27 +66,30 @@ export class SmallImports {
   }
 
   run(small: SmallImport, signal: AbortSignal): Promise<ImportSummary> {
-    if (this.isFull(small)) for (const queue of [this.short, this.long]) this.rejectLate(queue);
+    const since = this.clock.monotonic();
+    const settled = (begin: (one: Waiting) => void) =>
+      new Promise<ImportSummary>((resolve, reject) => begin({ small, signal, since, resolve, reject }));
+    if (small.takesLong) {
+      const waits = AbortSignal.any([signal, AbortSignal.timeout(MAX_WAIT_MS)]);
+      return this.long.run(this.long.anyone, waits, () => settled((one) => void this.commit([one])));
+    }
+    if (this.isFull(small)) this.rejectLate();
     if (this.isFull(small)) return Promise.reject(serviceUnavailable());
-    const queue = small.takesLong ? this.long : this.short;
-    return new Promise((resolve, reject) => {
-      queue.waiting.add({ small, signal, since: this.clock.monotonic(), resolve, reject });
+    return settled((one) => {
+      this.waiting.add(one);
       this.bytes += small.bytes;
-      this.startTransactions(queue);
-      // The imports ahead of it may take much longer.
-      if (small.takesLong) setTimeout(() => this.rejectLate(queue), MAX_WAIT_MS + 1).unref();
+      this.startTransactions();
     });
   }
 
   private isFull({ bytes }: SmallImport): boolean {
-    const waiting = this.short.waiting.size + this.long.waiting.size;
-    return waiting >= MAX_WAITING || this.bytes + bytes > MAX_WAITING_BYTES;
+    return this.waiting.size >= MAX_WAITING || this.bytes + bytes > MAX_WAITING_BYTES;
   }
 
   /** Also removes imports whose client disconnected. */
-  private rejectLate(queue: Queue): void {
-    const late = [...queue.waiting].filter((one) => this.isLate(one));
-    this.takeOut(queue, late);
+  private rejectLate(): void {
+    const late = [...this.waiting].filter((one) => this.isLate(one));
+    this.takeOut(late);
     void inTurns(late, endWaiting);
   }
 
@@ -96,23 +97,23 @@ export class SmallImports {
     return signal.aborted || this.clock.monotonic() - since > MAX_WAIT_MS;
   }
 
-  private takeOut({ waiting }: Queue, some: Waiting[]): void {
+  private takeOut(some: Waiting[]): void {
     for (const one of some) {
-      waiting.delete(one);
+      this.waiting.delete(one);
       this.bytes -= one.small.bytes;
     }
   }
 
-  private startTransactions(queue: Queue): void {
-    while (queue.underWay < queue.most && queue.waiting.size > 0) {
-      this.rejectLate(queue);
-      const together = nextOf(queue);
+  private startTransactions(): void {
+    while (this.transactions < MAX_TRANSACTIONS && this.waiting.size > 0) {
+      this.rejectLate();
+      const together = nextOf(this.waiting);
       if (together.length === 0) return;
-      this.takeOut(queue, together);
-      queue.underWay++;
+      this.takeOut(together);
+      this.transactions++;
       void this.commit(together).finally(() => {
-        queue.underWay--;
-        this.startTransactions(queue);
+        this.transactions--;
+        this.startTransactions();
       });
     }
   }
@@ -173,10 +174,10 @@ export class SmallImports {
 }
 
 /** The imports that may share the next transaction. */
-function nextOf(queue: Queue): Waiting[] {
+function nextOf(queue: Iterable<Waiting>): Waiting[] {
   const together: Waiting[] = [];
   let records = 0;
-  for (const waiting of queue.waiting) {
+  for (const waiting of queue) {
     const { small } = waiting;
     if (together.length > 0 && (small.isAlone || records + small.records > MAX_RECORDS)) break;
     together.push(waiting);
