@@ -361,13 +361,6 @@ describe('after kill -9', () => {
     }
   });
 
-  test('cleans up an empty postmaster.pid, left by a power failure', async () => {
-    const dataDir = await existing();
-    await writeFile(join(dataDir, 'postgres', 'postmaster.pid'), '');
-    const [, { url }] = await open({ dataDir });
-    expect(await marks(url)).toEqual([{ n: 1 }]);
-  });
-
   test('of the server only, it is restarted at the same address', async () => {
     const [service, ready] = await open({ dataDir: await existing() });
     for (let round = 0; round < 2; round += 1) {
@@ -732,30 +725,27 @@ describe('accounts', () => {
     const closed = newPath();
     await mkdir(closed, { mode: 0o700 });
     const dataDir = join(closed, 'project', '.data');
-    const shelters = [join(closed, 'shelter'), join(newPath(), 'shelter')];
-    const [first, ready] = await open({ dataDir, shelters });
-    expect(ready.dataDir.startsWith(shelters[1]!)).toBe(true);
-    expect(first.logs.join('\n')).toContain(
-      `cannot reach ${dataDir}: the data of PostgreSQL are kept in ${shelters[1]}`,
-    );
+    const fallback = join(newPath(), 'fallback');
+    const [first, ready] = await open({ dataDir, fallback });
+    expect(ready.dataDir.startsWith(fallback)).toBe(true);
+    expect(first.logs.join('\n')).toContain(`with its data in ${ready.dataDir}, run by account`);
+    expect(await readFile(join(ready.dataDir, '..', 'belongs-to'), 'utf8')).toBe(`${dataDir}\n`);
     await query(ready.url, 'CREATE TABLE mark (n bigint); INSERT INTO mark VALUES (3)');
     await first.stop();
 
     // They are found again, even after the project was moved.
     await rename(join(closed, 'project'), join(closed, 'renamed'));
     const moved = join(closed, 'renamed', '.data');
-    const [second, again] = await open({ dataDir: moved, shelters });
+    const [second, again] = await open({ dataDir: moved, fallback });
     expect(await marks(again.url)).toEqual([{ n: 3 }]);
     await second.stop();
 
-    // A deleted data folder starts empty, and the old data is moved away.
+    // A deleted data folder starts empty, and the old data remains.
     await rename(join(closed, 'renamed'), join(closed, 'project'));
     await rm(dataDir, { recursive: true });
-    const [, empty] = await open({ dataDir, shelters });
+    const [, empty] = await open({ dataDir, fallback });
     await expect(marks(empty.url)).rejects.toMatchObject({ code: '42P01' });
-    expect(
-      (await readdir(join(empty.dataDir, '..'))).filter((name) => name.startsWith('postgres.before')),
-    ).toHaveLength(1);
+    expect((await readdir(fallback)).filter((name) => name.startsWith('data-'))).toHaveLength(2);
   });
 
   asRoot.test('that can no longer access their data get instructions', async () => {
@@ -773,12 +763,14 @@ describe('accounts', () => {
   asRoot.test('never use a fallback folder that another account could have prepared', async () => {
     const closed = newPath();
     await mkdir(closed, { mode: 0o700 });
-    const shelter = newPath();
-    await mkdir(shelter);
-    await chown(shelter, NOBODY, NOBODY);
-    expect(await launch({ dataDir: join(closed, 'data'), shelters: [shelter] }).failure()).toEqual({
+    const fallback = newPath();
+    await mkdir(fallback);
+    await chown(fallback, NOBODY, NOBODY);
+    expect(await launch({ dataDir: join(closed, 'data'), fallback }).failure()).toEqual({
       operator: true,
-      message: expect.stringMatching(/cannot reach the data folder, and no other place .*set DATA_DIR/),
+      message: expect.stringMatching(
+        /cannot reach the data folder, and .* can't be used instead: set DATA_DIR/,
+      ),
     });
   });
 });

@@ -183,12 +183,7 @@ export class Lab {
       await server.stop();
     }
     this.template = {
-      native: await usableBinaries(
-        packagedBinaries(),
-        await serverAccount(ACCOUNTS),
-        () => Promise.resolve(home),
-        quiet,
-      ),
+      native: await usableBinaries(packagedBinaries(), await serverAccount(ACCOUNTS), home, quiet),
       cluster: server.dataDir,
       url: server.url,
       password: await readFile(join(home, 'postgres-password'), 'utf8').then((text) => text.trim()),

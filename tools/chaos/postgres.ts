@@ -1,7 +1,7 @@
 import { chmod, cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { type Account, clusterAccount } from '../../src/dev/embedded/account';
+import { type Account, serverAccount } from '../../src/dev/embedded/account';
 import { freePort, readPostmasterPid, ServerProcess, stopServer } from '../../src/dev/embedded/server';
 import { until } from '../../test/support/time';
 import { familyOf, killFamily, signal } from './processes';
@@ -43,7 +43,7 @@ export class Postgres {
   static async copy(template: Template, cluster: string, settings: PostgresSettings): Promise<Postgres> {
     await cp(template.cluster, cluster, { recursive: true });
     await chmod(cluster, 0o700);
-    const account = await clusterAccount(cluster, ACCOUNTS);
+    const account = await serverAccount(ACCOUNTS, cluster);
     return new Postgres(template, cluster, account, await freePort(), { ...SETTINGS, ...settings });
   }
 

@@ -1,8 +1,6 @@
 import { execFile } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
-import { chmod, lstat, mkdir, realpath, stat, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { chmod, lstat, mkdir, realpath, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { OperatorError } from '../../platform/config/operator-error';
 
@@ -14,15 +12,20 @@ export interface Account {
   gid: number;
 }
 
-const isRoot = () => process.geteuid?.() === 0;
-
-/** The account that runs PostgreSQL, which can't run as root; undefined: the current one. */
-export async function serverAccount(names: string[]): Promise<Account | undefined> {
-  if (!isRoot()) return undefined;
+/**
+ * The account that runs PostgreSQL, which can't run as root; undefined: the current one. The owner of an existing
+ * cluster runs its server. A cluster copied by root gets an owner.
+ */
+export async function serverAccount(names: string[], cluster?: string): Promise<Account | undefined> {
+  if (process.geteuid?.() !== 0) return undefined;
+  const { uid, gid } = cluster ? await stat(cluster) : { uid: 0, gid: 0 };
+  if (uid !== 0) return { name: `with uid ${uid}`, uid, gid };
   const id = async (flag: string, name: string) => Number((await execute('id', [flag, name])).stdout);
   for (const name of names) {
-    const account = await Promise.all([id('-u', name), id('-g', name)]).catch(() => undefined);
-    if (account?.[0]) return { name, uid: account[0], gid: account[1] };
+    const [uid, gid] = await Promise.all([id('-u', name), id('-g', name)]).catch(() => [0, 0]);
+    if (!uid || !gid) continue;
+    if (cluster) await execute('chown', ['-R', `${uid}:${gid}`, cluster]);
+    return { name, uid, gid };
   }
   throw new OperatorError(
     `PostgreSQL does not run as root, and this machine has no account named ${names.join(' or ')} to run it as: ` +
@@ -30,29 +33,9 @@ export async function serverAccount(names: string[]): Promise<Account | undefine
   );
 }
 
-/** The owner of an existing cluster runs its server. A cluster copied by root gets its owner back. */
-export async function clusterAccount(cluster: string, names: string[]): Promise<Account | undefined> {
-  if (!isRoot()) return undefined;
-  const { uid, gid } = await stat(cluster);
-  if (uid !== 0) return { name: `with uid ${uid}`, uid, gid };
-  const account = (await serverAccount(names))!;
-  await execute('chown', ['-R', `${account.uid}:${account.gid}`, cluster]);
-  return account;
-}
-
-/** Creates a folder. Other accounts can enter folders that root creates, whatever the umask. */
-export function makeFolder(path: string): void {
-  const umask = process.umask();
-  if (isRoot()) process.umask(0o022);
-  try {
-    mkdirSync(path, { recursive: true });
-  } finally {
-    process.umask(umask);
-  }
-}
-
 /** Whether the account can enter this folder and all folders above it. */
-export async function canReach(account: Account, folder: string): Promise<boolean> {
+export async function canReach(account: Account | undefined, folder: string): Promise<boolean> {
+  if (!account) return true;
   for (let path = await realpath(folder); ; path = dirname(path)) {
     const { uid, gid, mode } = await stat(path);
     const pass = uid === account.uid ? 0o100 : gid === account.gid ? 0o010 : 0o001;
@@ -61,34 +44,19 @@ export async function canReach(account: Account, folder: string): Promise<boolea
   }
 }
 
-/** A folder for the data that the account can access: the data folder, or one named after it in a fallback folder. */
-export async function reachableHome(
-  dataDir: string,
+/** The data folder, or a folder of root that the account can reach instead and that no other user can have created. */
+export async function reachable(
   account: Account | undefined,
-  shelters: string[],
+  dataDir: string,
+  fallback: string,
 ): Promise<string> {
   if (!account || (await canReach(account, dataDir))) return dataDir;
-  const name = createHash('sha256').update(dataDir).digest('hex').slice(0, 12);
-  const home = join(await shelter(account, shelters), name);
-  await mkdir(home, { recursive: true });
-  await chmod(home, 0o755);
-  await writeFile(join(home, 'belongs-to'), `${dataDir}\n`);
-  return home;
-}
-
-/** For root only: a folder outside the data folder that no other user can have created. */
-export async function shelter(account: Account, shelters: string[]): Promise<string> {
-  for (const path of shelters) {
-    try {
-      makeFolder(path);
-      const { uid, mode } = await lstat(path);
-      if (uid === 0 && !(mode & 0o022) && (await canReach(account, path))) return path;
-    } catch {
-      continue;
-    }
-  }
+  // Whatever the umask is.
+  if (await mkdir(fallback, { recursive: true })) await chmod(fallback, 0o755);
+  const { uid, mode } = await lstat(fallback);
+  if (uid === 0 && !(mode & 0o022) && (await canReach(account, fallback))) return fallback;
   throw new OperatorError(
-    `PostgreSQL runs as account ${account.name}, which cannot reach the data folder, and no other place for the data ` +
-      `was found (tried ${shelters.join(', ')}): set DATA_DIR to a folder that every account can reach.`,
+    `PostgreSQL runs as account ${account.name}, which cannot reach the data folder, and ${fallback} can't be used ` +
+      'instead: set DATA_DIR to a folder that every account can reach.',
   );
 }

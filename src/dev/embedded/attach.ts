@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DatabaseError } from 'pg';
 import { OperatorError } from '../../platform/config/operator-error';
-import { canReach, clusterAccount, reachableHome, serverAccount, shelter } from './account';
+import { canReach, reachable, serverAccount } from './account';
 import { packagedBinaries, usableBinaries } from './binaries';
 import type { DataFolder } from './data-folder';
-import { removeLeftovers } from './initdb';
-import { freePort, isServerOf, readPostmasterPid, removeBrokenPid, ServerProcess } from './server';
+import { freePort, isServerOf, readPostmasterPid, ServerProcess } from './server';
 import { ServerSession } from './server-session';
 
 const POLL_MS = 10;
@@ -14,18 +13,29 @@ const ROLE = 'gamewharf';
 /** Temporary failures: processes of a killed server, a port in use. */
 const PASSING = /shared memory|lock file|TCP\/IP|already in use/;
 
-interface AttachOptions {
-  folder: DataFolder;
-  service: boolean;
-  name: string;
-  settings: Record<string, string>;
-  accounts: string[];
-  shelters: string[];
+export interface EmbeddedPostgresOptions {
+  dataDir: string;
+  /** The service starts or takes over the server and keeps it running; a command joins it, or starts its own. */
+  mode: 'serve' | 'join-or-start';
+  log: (message: string) => void;
+  /** Settings of PostgreSQL, for tests without durability. */
+  settings?: Record<string, string>;
+  /** The URL of this process, for the error of another one on the same folder. */
+  servingAt?: string;
+  /** Cancels a running start. */
+  signal?: AbortSignal;
+  /** For root: the accounts that may run PostgreSQL, and the folder for data that they cannot access in the data folder. */
+  accounts?: string[];
+  fallback?: string;
+  /** The folder with bin/, lib/ and share/, if not that of the installed package. */
   binaries?: string;
+}
+
+interface AttachOptions extends EmbeddedPostgresOptions {
+  folder: DataFolder;
   /** The port that the app already uses. */
   port?: number;
   signal: AbortSignal;
-  log: (message: string) => void;
 }
 
 export interface Attached {
@@ -36,7 +46,8 @@ export interface Attached {
 
 /** Finds the running server of a data folder, or starts one, and registers this process as its user. */
 export async function attach(options: AttachOptions): Promise<Attached> {
-  const { folder, signal, name } = options;
+  const { folder, signal, servingAt } = options;
+  const name = `process ${process.pid}${servingAt ? ` (${servingAt})` : ''}`;
   let server: ServerProcess | undefined;
   let strangerPid: number | undefined;
   let since: number | undefined;
@@ -53,12 +64,11 @@ export async function attach(options: AttachOptions): Promise<Attached> {
       }
       const cluster = await folder.cluster();
       const running = cluster && (await readPostmasterPid(cluster));
-      if (running && !running.pid) await removeBrokenPid(cluster);
-      else if (
+      const isOurs =
         running &&
         running.pid !== strangerPid &&
-        (server || (await isServerOf(cluster, running.pid)))
-      ) {
+        (server !== undefined || (await isServerOf(cluster, running.pid)));
+      if (isOurs) {
         // A recovery after a crash has no timeout.
         if (!running.ready) continue;
         const session = await ServerSession.connect(running.port, await folder.password(), name);
@@ -84,11 +94,11 @@ export async function attach(options: AttachOptions): Promise<Attached> {
 async function join(
   session: ServerSession,
   cluster: string,
-  { folder, service }: AttachOptions,
+  { folder, mode }: AttachOptions,
 ): Promise<Attached | undefined> {
   const password = await folder.applicationPassword();
   try {
-    const holder = service ? await session.becomeService() : true;
+    const holder = mode === 'serve' ? await session.becomeService() : true;
     if (holder !== true)
       throw new OperatorError(
         `The data folder ${folder.path} is in use by ${holder}, and its database listens on 127.0.0.1:${session.port}: ` +
@@ -113,26 +123,20 @@ async function join(
 }
 
 async function start(
-  { folder, accounts, shelters, settings, log, signal, ...options }: AttachOptions,
+  { folder, log, signal, ...options }: AttachOptions,
   existing: string | undefined,
   strangerPid: number | undefined,
 ): Promise<ServerProcess> {
-  const account = existing ? await clusterAccount(existing, accounts) : await serverAccount(accounts);
-  const home = existing ? folder.path : await reachableHome(folder.path, account, shelters);
-  const binariesHome = async () =>
-    account && !(await canReach(account, folder.path)) ? shelter(account, shelters) : folder.path;
-  const native = await usableBinaries(options.binaries ?? packagedBinaries(), account, binariesHome, log);
-  let cluster = existing;
-  if (!cluster) {
-    if (home !== folder.path)
-      log(`account ${account?.name} cannot reach ${folder.path}: the data of PostgreSQL are kept in ${home}`);
-    await removeLeftovers(home);
-    cluster = await folder.createCluster(home, { native, account, settings, signal });
-  } else if (account && !(await canReach(account, cluster)))
+  const { accounts = ['postgres', 'nobody'], fallback = '/var/lib/gamewharf', settings = {} } = options;
+  const account = await serverAccount(accounts, existing);
+  if (existing && !(await canReach(account, existing)))
     throw new OperatorError(
-      `Account ${account.name}, which runs PostgreSQL, cannot reach the data in ${cluster}: ` +
+      `Account ${account!.name}, which runs PostgreSQL, cannot reach the data in ${existing}: ` +
         'let it pass the folders above them.',
     );
+  const home = await reachable(account, folder.path, fallback);
+  const native = await usableBinaries(options.binaries ?? packagedBinaries(), account, home, log);
+  const cluster = existing ?? (await folder.createCluster(home, { native, account, settings, signal }));
   const port = options.port ?? (await freePort(await folder.lastPort()));
   const who = account ? `, run by account ${account.name}` : '';
   log(`PostgreSQL starts on 127.0.0.1:${port}, with its data in ${cluster}${who}`);

@@ -28,11 +28,11 @@ const PROGRAMS = ['initdb', 'pg_ctl', 'postgres'] as const;
 
 export const program = (native: string, name: (typeof PROGRAMS)[number]) => join(native, 'bin', name);
 
-/** Binaries that the account can run: npm's, or a copy in `shelter` if it cannot access or complete those. */
+/** Binaries that the account can run: npm's, or a copy in the folder `home` if it cannot access or complete those. */
 export async function usableBinaries(
   native: string,
   account: Account | undefined,
-  shelter: () => Promise<string>,
+  home: string,
   log: (message: string) => void,
 ): Promise<string> {
   const fault = await faultOf(native, account);
@@ -40,7 +40,7 @@ export async function usableBinaries(
   const { version } = JSON.parse(await readFile(join(native, '..', 'package.json'), 'utf8')) as {
     version: string;
   };
-  const copy = join(await shelter(), `postgres-binaries-${version}`);
+  const copy = join(home, `postgres-binaries-${version}`);
   if (!(await faultOf(copy, account))) return copy;
   log(`copying the PostgreSQL binaries to ${copy}, because ${fault}`);
   await replaceByCopy(native, copy);
@@ -58,11 +58,6 @@ async function faultOf(native: string, account: Account | undefined): Promise<st
     return undefined;
   } catch (error) {
     const { code, stderr, message } = error as Error & { code?: string | number; stderr?: string };
-    if (code === 'EPERM')
-      throw new OperatorError(
-        `This process is root but may not run PostgreSQL as account ${account?.name}: ` +
-          `start Gamewharf as an ordinary account, or ${USE_A_SERVER}.`,
-      );
     // ENOENT for an existing file: its loader is missing, as on Alpine, which has another C library.
     if (code === 'ENOENT' && (await readFile(postgres).catch(() => undefined)))
       throw new OperatorError(

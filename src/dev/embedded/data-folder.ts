@@ -1,13 +1,37 @@
+import { execFile } from 'node:child_process';
 import { createHmac, randomBytes } from 'node:crypto';
-import { chown, lstat, mkdir, readFile, realpath, rename, symlink, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  chown,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import { OperatorError } from '../../platform/config/operator-error';
 import { keptSecret } from '../../platform/config/stored-secrets';
-import { makeFolder } from './account';
-import { INIT_PREFIX, initdb, type InitPlan, removeWork } from './initdb';
+import type { Account } from './account';
+import { program } from './binaries';
 
 const MAJOR_VERSION = '18';
 const PASSWORD = 'postgres-password';
+const INIT_PREFIX = 'postgres.init-';
+
+interface InitPlan {
+  native: string;
+  account: Account | undefined;
+  /** The server's own. They also apply while its data is created. */
+  settings: Record<string, string>;
+  signal: AbortSignal;
+}
 
 /** The database's part of the data folder: DATA_DIR/postgres (or a link to it), a password, a URL, a log. */
 export class DataFolder {
@@ -22,55 +46,56 @@ export class DataFolder {
   }
 
   static async open(dataDir: string): Promise<DataFolder> {
-    const path = resolve(dataDir);
-    return asOperator(path, async () => {
-      makeFolder(path);
-      return new DataFolder(await realpath(path));
-    });
+    await mkdir(dataDir, { recursive: true });
+    return new DataFolder(await realpath(dataDir));
   }
 
   /** The path of the cluster; undefined before the first start. */
   async cluster(): Promise<string | undefined> {
-    return asOperator(this.path, async () => {
-      if (!(await lstat(this.link).catch(unlessMissing))) return undefined;
-      const cluster = await realpath(this.link).catch(unlessMissing);
-      if (!cluster)
-        throw new OperatorError(
-          `The database of ${this.path} is missing: ${this.link} points to a folder that no longer exists. ` +
-            `Restore it, or remove ${this.link} to start with an empty one.`,
-        );
-      const version = await readFile(join(cluster, 'PG_VERSION'), 'utf8').catch(unlessMissing);
-      if (version?.trim() === MAJOR_VERSION) return cluster;
+    if (!(await lstat(this.link).catch(unlessMissing))) return undefined;
+    const cluster = await realpath(this.link).catch(unlessMissing);
+    if (!cluster)
       throw new OperatorError(
-        version
-          ? `The database in ${cluster} was written by PostgreSQL ${version.trim()}, and this Gamewharf brings ` +
-              `${MAJOR_VERSION}: move it with pg_dump, or set DATA_DIR to another folder.`
-          : `${cluster} holds something that is not a database of Gamewharf: move it away, or set DATA_DIR to another folder.`,
+        `The database of ${this.path} is missing: ${this.link} points to a folder that no longer exists. ` +
+          `Restore it, or remove ${this.link} to start with an empty one.`,
       );
-    });
+    const version = await readFile(join(cluster, 'PG_VERSION'), 'utf8').catch(unlessMissing);
+    if (version?.trim() === MAJOR_VERSION) return cluster;
+    throw new OperatorError(
+      version
+        ? `The database in ${cluster} was written by PostgreSQL ${version.trim()}, and this Gamewharf brings ` +
+            `${MAJOR_VERSION}: move it with pg_dump, or set DATA_DIR to another folder.`
+        : `${cluster} holds something that is not a database of Gamewharf: move it away, or set DATA_DIR to another folder.`,
+    );
   }
 
-  /** Creates the cluster in a temporary folder and renames it, so that an incomplete one is never found. */
+  /**
+   * Creates the cluster in a temporary folder and renames it, so that an incomplete one is never found. `home`: the data
+   * folder, or the folder for the data of data folders that the account cannot reach.
+   */
   async createCluster(home: string, plan: InitPlan): Promise<string> {
-    return asOperator(home, async () => {
-      const work = join(home, `${INIT_PREFIX}${randomBytes(4).toString('hex')}`);
-      const target = join(home, 'postgres');
-      try {
-        await mkdir(work, { mode: 0o700 });
-        const passwordFile = join(work, 'password');
-        await writeFile(passwordFile, keptSecret(this.path, PASSWORD), { mode: 0o600 });
-        const { account } = plan;
-        if (account) for (const path of [work, passwordFile]) await chown(path, account.uid, account.gid);
-        await initdb(join(work, 'data'), passwordFile, plan);
-        // Left over from a deleted data folder: the files are kept but not used.
-        if (home !== this.path) await rename(target, `${target}.before-${Date.now()}`).catch(unlessMissing);
-        await rename(join(work, 'data'), target);
-      } finally {
-        await removeWork(work);
+    for (const name of await readdir(this.path))
+      if (name.startsWith(INIT_PREFIX)) await removeWork(join(this.path, name));
+    const own = home === this.path ? home : await mkdtemp(join(home, 'data-'));
+    const work = join(own, `${INIT_PREFIX}${randomBytes(4).toString('hex')}`);
+    const target = join(own, 'postgres');
+    try {
+      if (own !== this.path) {
+        await chmod(own, 0o755);
+        await writeFile(join(own, 'belongs-to'), `${this.path}\n`);
       }
-      if (home !== this.path) await symlink(target, this.link);
-      return realpath(target);
-    });
+      await mkdir(work, { mode: 0o700 });
+      const passwordFile = join(work, 'password');
+      await writeFile(passwordFile, keptSecret(this.path, PASSWORD), { mode: 0o600 });
+      const { account } = plan;
+      if (account) for (const path of [work, passwordFile]) await chown(path, account.uid, account.gid);
+      await initdb(join(work, 'data'), passwordFile, plan);
+      await rename(join(work, 'data'), target);
+    } finally {
+      await removeWork(work);
+    }
+    if (own !== this.path) await symlink(target, this.link);
+    return realpath(target);
   }
 
   async password(): Promise<string> {
@@ -91,12 +116,7 @@ export class DataFolder {
   }
 
   async writeUrl(url: string): Promise<void> {
-    if ((await this.url()) === url) return;
-    const fresh = `${this.urlFile}.${randomBytes(4).toString('hex')}`;
-    await asOperator(this.path, async () => {
-      await writeFile(fresh, url, { mode: 0o600, flag: 'wx' });
-      await rename(fresh, this.urlFile);
-    });
+    if ((await this.url()) !== url) await writeFile(this.urlFile, url, { mode: 0o600 });
   }
 
   /** The port of the last start, so that URLs stay valid. */
@@ -110,21 +130,51 @@ export class DataFolder {
   }
 }
 
+async function initdb(
+  data: string,
+  passwordFile: string,
+  { native, account, settings, signal }: InitPlan,
+): Promise<void> {
+  const options = {
+    pgdata: data,
+    username: 'postgres',
+    pwfile: passwordFile,
+    auth: 'scram-sha-256',
+    // Sort order and case must not depend on the locales of the machine.
+    encoding: 'UTF8',
+    locale: 'C',
+    'locale-provider': 'builtin',
+    'builtin-locale': 'C.UTF-8',
+  };
+  const given = [
+    ...Object.entries(options).map(([name, value]) => `--${name}=${value}`),
+    ...Object.entries(settings).map(([name, value]) => `--set=${name}=${value}`),
+    '--no-instructions',
+    ...(settings.fsync === 'off' ? ['--no-sync'] : []),
+  ];
+  try {
+    const run = { uid: account?.uid, gid: account?.gid, cwd: '/', env: serverEnvironment(), signal };
+    await promisify(execFile)(program(native, 'initdb'), given, run);
+  } catch (error) {
+    if (signal.aborted) throw error;
+    const { stderr = '', message } = error as Error & { stderr?: string };
+    const reason = stderr.split('\n').find((line) => /error:/i.test(line)) ?? message.split('\n')[0];
+    throw new OperatorError(
+      `PostgreSQL could not create its data in ${resolve(data, '..', '..')} (${reason}): ` +
+        'set DATA_DIR to another folder, or DATABASE_URL to a PostgreSQL server.',
+    );
+  }
+}
+
+/** The environment of the server: no secrets, and no variables that change its settings. */
+export const serverEnvironment = (): NodeJS.ProcessEnv => ({ PATH: process.env.PATH, LC_ALL: 'C' });
+
+/** May fail while an initdb of a killed parent still writes here; the next start tries again. */
+async function removeWork(path: string): Promise<void> {
+  await rm(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }).catch(() => undefined);
+}
+
 export const unlessMissing = (error: NodeJS.ErrnoException) => {
   if (error.code !== 'ENOENT') throw error;
   return undefined;
 };
-
-/** Adds a remedy to an error of the file system. */
-async function asOperator<T>(path: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    const { syscall, message } = error as NodeJS.ErrnoException;
-    if (syscall === undefined) throw error;
-    throw new OperatorError(
-      `The data folder ${path} cannot be used (${message}): correct that, set DATA_DIR to another folder, ` +
-        'or set DATABASE_URL to a PostgreSQL server.',
-    );
-  }
-}

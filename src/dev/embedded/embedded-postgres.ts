@@ -1,56 +1,36 @@
+import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { attach, Attached } from './attach';
+import { attach, type Attached, type EmbeddedPostgresOptions } from './attach';
+import { OperatorError } from '../../platform/config/operator-error';
 import { DataFolder } from './data-folder';
 import { isServerOf, readPostmasterPid, stopServer } from './server';
 import { ServerSession } from './server-session';
 import { withStartMutex } from './start-mutex';
 
-export interface EmbeddedPostgresOptions {
-  dataDir: string;
-  /** The service starts or takes over the server and keeps it running; a command joins it, or starts its own. */
-  mode: 'serve' | 'join-or-start';
-  log: (message: string) => void;
-  /** Settings of PostgreSQL, for tests without durability. */
-  settings?: Record<string, string>;
-  /** The URL of this process, for the error of another one on the same folder. */
-  servingAt?: string;
-  /** Cancels a running start. */
-  signal?: AbortSignal;
-  /**
-   * For root: the accounts that may run PostgreSQL, and fallback folders for data that they cannot access in the data
-   * folder.
-   */
-  accounts?: string[];
-  shelters?: string[];
-  /** The folder with bin/, lib/ and share/, if not that of the installed package. */
-  binaries?: string;
-}
-
 /** The running PostgreSQL server of a data folder. */
 export async function openEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
-  const folder = await DataFolder.open(options.dataDir);
   const stopping = new AbortController();
-  const connect = (port?: number) =>
-    withStartMutex(folder.path, () =>
-      attach({
-        accounts: ['postgres', 'nobody'],
-        shelters: ['/var/lib/gamewharf', '/var/tmp/gamewharf'],
-        settings: {},
-        ...options,
-        folder,
-        service: options.mode === 'serve',
-        name: `process ${process.pid}${options.servingAt ? ` (${options.servingAt})` : ''}`,
-        port,
-        signal: options.signal ? AbortSignal.any([options.signal, stopping.signal]) : stopping.signal,
-      }),
-    );
+  const signal = options.signal ? AbortSignal.any([options.signal, stopping.signal]) : stopping.signal;
+  const connect = async (port?: number) => {
+    try {
+      const folder = await DataFolder.open(options.dataDir);
+      return await withStartMutex(folder.path, () => attach({ ...options, folder, port, signal }));
+    } catch (error) {
+      throw explained(error, options.dataDir);
+    }
+  };
   const attached = await connect();
-  return new EmbeddedPostgres(
-    options,
-    attached,
-    (await attached.session.others()).length > 0,
-    stopping,
-    connect,
+  const joined = (await attached.session.others()).length > 0;
+  return new EmbeddedPostgres(options, attached, joined, stopping, connect);
+}
+
+/** Adds a remedy to an error of the file system. */
+function explained(error: unknown, dataDir: string): unknown {
+  const { syscall, message } = error as NodeJS.ErrnoException;
+  if (syscall === undefined) return error;
+  return new OperatorError(
+    `The data folder ${resolve(dataDir)} cannot be used (${message}): correct that, set DATA_DIR to another folder, ` +
+      'or set DATABASE_URL to a PostgreSQL server.',
   );
 }
 

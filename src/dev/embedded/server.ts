@@ -1,14 +1,13 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
-import { chmod, readFile, rename, rm, stat } from 'node:fs/promises';
+import { chmod, readFile, rename } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { Account } from './account';
 import { program } from './binaries';
-import { unlessMissing } from './data-folder';
-import { serverEnvironment } from './initdb';
+import { serverEnvironment, unlessMissing } from './data-folder';
 
 interface ServerPlan {
   native: string;
@@ -86,7 +85,7 @@ export class ServerProcess {
 }
 
 interface PostmasterPid {
-  /** 0: the file is incomplete. */
+  /** 0: the file is being written. */
   pid: number;
   port: number;
   /** Whether it accepts connections. */
@@ -98,13 +97,6 @@ export async function readPostmasterPid(cluster: string): Promise<PostmasterPid 
   if (text === undefined) return undefined;
   const lines = text.split('\n');
   return { pid: Number(lines[0]) || 0, port: Number(lines[3]) || 0, ready: lines[7]?.trim() === 'ready' };
-}
-
-/** Removes an empty postmaster.pid, left by a full disk, which keeps PostgreSQL from starting. A recent one is being written. */
-export async function removeBrokenPid(cluster: string): Promise<void> {
-  const file = join(cluster, 'postmaster.pid');
-  const age = Date.now() - ((await stat(file).catch(unlessMissing))?.mtimeMs ?? 0);
-  if (age > 2_000) await rm(file, { force: true });
 }
 
 /** Whether the process is a server of this cluster, and not another program with the same PID. */
