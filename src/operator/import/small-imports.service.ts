@@ -71,7 +71,9 @@ export class SmallImports {
       new Promise<ImportSummary>((resolve, reject) => begin({ small, signal, since, resolve, reject }));
     if (small.takesLong) {
       const waits = AbortSignal.any([signal, AbortSignal.timeout(MAX_WAIT_MS)]);
-      return this.long.run(this.long.anyone, waits, () => settled((one) => void this.commit([one])));
+      return this.long.run(this.long.anyone, waits, () =>
+        settled((one) => (this.isLate(one) ? endWaiting(one) : void this.commit([one]))),
+      );
     }
     if (this.isFull(small)) this.rejectLate();
     if (this.isFull(small)) return Promise.reject(serviceUnavailable());
