@@ -66,17 +66,11 @@ export class IdReservations {
   /** By table: smaller IDs are no longer drawn from the sequence, and no transaction uses one. */
   private readonly floors = new Map<string, { id: number; since: number }>();
 
-  /** `highest` imported ID. False if the database must be queried. */
-  private areReserved({ table }: RecordType, highest: number): boolean {
-    const floor = this.floors.get(table);
-    return floor !== undefined && highest < floor.id && this.clock.monotonic() - floor.since < FLOOR_MAX_AGE;
-  }
-
+  /** `highest`: the highest imported ID. */
   async reserve(client: ClientBase, relations: Relations, type: RecordType, highest: number): Promise<void> {
-    if (this.areReserved(type, highest)) return;
     const { table } = type;
     const since = this.clock.monotonic();
-    if (await this.isBelowFloor(relations, table, highest, since)) return;
+    if (await this.isReserved(relations, table, highest, since)) return;
     const { rows } = await relations.query<{ id: string | number | null }>(
       `SELECT max(s.id) AS id FROM ${type.records.name} s
        WHERE s.id < ${UNCOUNTED} AND NOT EXISTS (SELECT FROM ${table} t WHERE t.id = s.id)`,
@@ -90,9 +84,10 @@ export class IdReservations {
     else this.floors.set(table, { id: floor, since });
   }
 
-  private async isBelowFloor(relations: Relations, table: string, id: number, now: number): Promise<boolean> {
+  private async isReserved(relations: Relations, table: string, id: number, now: number): Promise<boolean> {
     const floor = this.floors.get(table);
     if (!floor || id >= floor.id) return false;
+    if (now - floor.since < FLOOR_MAX_AGE) return true;
     const { rows } = await relations.query<{ last: string | number }>(
       `SELECT last_value AS last FROM ${table}_id_seq`,
     );

@@ -181,7 +181,7 @@ async function stage(
       reader.read(line);
       if (reader.withPassword.length >= PASSWORD_BATCH) await stagePasswords();
     }
-    await staging.flushFull();
+    await staging.flush();
     progress({ phase: 'reading', bytes, records: reader.records });
   }
   if (reader.withPassword.length) await stagePasswords();

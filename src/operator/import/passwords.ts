@@ -5,7 +5,7 @@ import type { WithPassword } from './record-reader';
 import { USER } from './record-types/user';
 import type { Staging } from './staging';
 
-const PASSWORD = USER.fields.findIndex(({ name }) => name === 'password');
+const PASSWORD = USER.records.columns.findIndex(({ name }) => name === 'password_hash');
 
 /** Stages users with the hashes of their passwords, and empties the list. An unchanged password keeps its hash. */
 export async function stageWithPasswords(
@@ -23,13 +23,12 @@ export async function stageWithPasswords(
   // A hash takes 19 MiB and a core, so this many run at once as there are cores.
   const waiting = users.values();
   const work = async () => {
-    for (const { user_id, password, record } of waiting) {
+    for (const { user_id, password, row } of waiting) {
       signal?.throwIfAborted();
       const old = stored.get(user_id);
-      record.cells[PASSWORD] =
-        old && (await verifyPassword(old, password)) ? old : await hashPassword(password);
+      row[PASSWORD] = old && (await verifyPassword(old, password)) ? old : await hashPassword(password);
     }
   };
   await Promise.all(Array.from({ length: availableParallelism() }, work));
-  for (const { record } of users.splice(0)) staging.add(record);
+  for (const { row } of users.splice(0)) staging.stage(USER.records, row);
 }

@@ -2,16 +2,16 @@ import { closest, distance } from 'fastest-levenshtein';
 import type { Line } from './ndjson';
 import { isId, type Reject, shown } from './value-types';
 import type { Problems } from './problems';
-import { ENTRY_FIELDS, COLLECTION } from './record-types/collection';
+import { COLLECTION, ENTRIES, ENTRY_FIELDS } from './record-types/collection';
 import { bitOf, type Field, type JsonObject } from './record-types/fields';
 import { PURCHASE } from './record-types/purchase';
 import type { RecordType } from './record-types/record-type';
 import { USER } from './record-types/user';
-import type { StagedRecord, Staging } from './staging';
+import { REJECTED_IDS, type Staging } from './staging';
 
 /** A user to stage when the password is hashed. */
 export interface WithPassword {
-  record: StagedRecord;
+  row: (string | number)[];
   user_id: number;
   password: string;
 }
@@ -100,12 +100,12 @@ export class RecordReader {
     if (this.isRejected(type, record, line)) return;
     this.records++;
     entries.forEach((entry, index) =>
-      this.staging.addEntry(line, record.id as number, index + 1, entry.present, entry.cells),
+      this.staging.stage(ENTRIES, [line, record.id as number, index + 1, entry.present, ...entry.cells]),
     );
-    const staged = { type, line, present, cells };
+    const row = [line, present, ...cells];
     if (type === USER && typeof record.password === 'string')
-      this.withPassword.push({ record: staged, user_id: record.id as number, password: record.password });
-    else this.staging.add(staged);
+      this.withPassword.push({ row, user_id: record.id as number, password: record.password });
+    else this.staging.stage(type.records, row);
   }
 
   private encode(fields: Field[], record: JsonObject, otherNames: string[], mayBePartial: boolean) {
@@ -161,7 +161,7 @@ export class RecordReader {
         this.problemsOfRecord.push(`${shown(name)} must be absent where deleted is true`);
     }
     // The first column is the key itself.
-    if (!this.isRejected(type, record, line)) this.staging.addDeleted(type, line, cells.split('\t')[0]!);
+    if (!this.isRejected(type, record, line)) this.staging.stage(type.deleted, [line, cells.split('\t')[0]!]);
   }
 
   /** Reports the problems of the record that was read. */
@@ -169,7 +169,7 @@ export class RecordReader {
     for (const problem of this.problemsOfRecord)
       this.problems.add(line, `${subjectOf(type, record)}: ${problem}`);
     if (!this.problemsOfRecord.length) return false;
-    if (isId(record.id)) this.staging.addRejected(type, record.id);
+    if (isId(record.id)) this.staging.stage(REJECTED_IDS, [type.name, record.id]);
     return true;
   }
 

@@ -20,7 +20,7 @@ import { Problems } from './problems';
 import { RecordReader } from './record-reader';
 import { ENTRIES } from './record-types/collection';
 import type { RecordType } from './record-types/record-type';
-import { REJECTED_IDS, type StagedRecord, type Staging } from './staging';
+import { REJECTED_IDS, type Staging } from './staging';
 import { type ImportSummary, summaryOf } from './summary';
 
 export const MAX_BYTES = 1024 * 1024;
@@ -55,12 +55,6 @@ function textOf(cell: string): string | null {
   return cell.replace(/\\(.)/g, (_, character: string) => UNESCAPED[character] ?? character);
 }
 
-interface Row {
-  line: number;
-  /** Without the line. */
-  cells: (string | null)[];
-}
-
 /** The records of a small import, as rows that are sent along with statements. */
 export class SmallImport implements Staging {
   readonly problems = new Problems();
@@ -70,39 +64,29 @@ export class SmallImport implements Staging {
   /** Lines with a record, in any order. */
   records = 0;
   bytes = 0;
-  /** A record to delete may have many dependent rows, which take longer than the timeout of a request's connection. */
-  deletes = false;
-  readonly rejected: GivenRow[] = [];
-  private readonly rows = new Map<string, Row[]>();
+  private readonly rows = new Map<Relation, GivenRow[]>();
 
-  constructor(types: RecordType[], mayLetIn = true) {
+  constructor(
+    private readonly types: RecordType[],
+    mayLetIn = true,
+  ) {
     this.reader = new RecordReader(types, this, this.problems, mayLetIn);
   }
 
-  add({ type, line, present, cells }: StagedRecord) {
-    this.push(type.records, line, [String(present), ...cells]);
-  }
-
-  addDeleted(type: RecordType, line: number, key: string) {
-    this.deletes = true;
-    this.push(type.deleted, line, [key]);
-  }
-
-  addEntry(line: number, collection: number, rank: number, present: number, cells: string[]) {
-    this.push(ENTRIES, line, [String(collection), String(rank), String(present), ...cells]);
-  }
-
-  addRejected(type: RecordType, id: number) {
-    this.rejected.push([type.name, String(id)]);
+  stage(relation: Relation, row: (string | number)[]): void {
+    const values = row.join('\t').split('\t').map(textOf);
+    const rows = this.rows.get(relation);
+    if (rows) rows.push(values);
+    else this.rows.set(relation, [values]);
   }
 
   highestId({ records }: RecordType): number {
-    const ids = this.rowsOf(records).map(({ cells: [, id] }) => Number(id));
+    const ids = this.rowsOf(records).map(([, , id]) => Number(id));
     return Math.max(0, ...ids.filter((id) => id < UNCOUNTED));
   }
 
-  rowsOf({ name }: Relation): readonly Row[] {
-    return this.rows.get(name) ?? [];
+  rowsOf(relation: Relation): readonly GivenRow[] {
+    return this.rows.get(relation) ?? [];
   }
 
   /** Whether it needs its own transaction. */
@@ -110,17 +94,9 @@ export class SmallImport implements Staging {
     return this.problems.count > 0 || this.once !== undefined;
   }
 
-  /** Whether it needs its own connection, because it takes long. */
+  /** Whether it needs its own connection: a record to delete may have many dependent rows, and a hash takes long. */
   get takesLong(): boolean {
-    return this.deletes || this.reader.withPassword.length > 0;
-  }
-
-  /** A field with several columns has their values in one, separated by tabs. */
-  private push({ name }: Relation, line: number, cells: string[]) {
-    const row = { line, cells: cells.join('\t').split('\t').map(textOf) };
-    const rows = this.rows.get(name);
-    if (rows) rows.push(row);
-    else this.rows.set(name, [row]);
+    return this.types.some(({ deleted }) => this.rows.has(deleted)) || this.reader.withPassword.length > 0;
   }
 }
 
@@ -177,7 +153,7 @@ export async function mergeSmall(
 ): Promise<ImportSummary[]> {
   const { withPassword } = imports[0]!.reader;
   if (withPassword.length) await stageWithPasswords(client, withPassword, imports[0]!);
-  const given = givenIn(imports, types);
+  const given = types.filter(({ records }) => imports.some((one) => one.rowsOf(records).length));
   // Statements over several types have too many variants to cache.
   const relations = new GivenRows(send, prepared && given.length === 1, written);
   giveRows(relations, imports, types);
@@ -198,25 +174,21 @@ export async function mergeSmall(
   );
 }
 
-const givenIn = (imports: SmallImport[], types: RecordType[]) =>
-  types.filter(({ records }) => imports.some((one) => one.rowsOf(records).length));
-
+/** Marks the line of each row with its import. */
 function giveRows(relations: GivenRows, imports: SmallImport[], types: RecordType[]): void {
   const given = types
-    .filter(({ records, deleted }) =>
-      imports.some((one) => one.rowsOf(records).length + one.rowsOf(deleted).length),
-    )
-    .flatMap(({ records, deleted }) => [records, deleted]);
+    .flatMap(({ records, deleted }) => [records, deleted])
+    .filter((relation) => imports.some((one) => one.rowsOf(relation).length));
   for (const relation of [...given, ENTRIES])
     relations.give(
       relation,
       imports.flatMap((one, sender) =>
-        one.rowsOf(relation).map(({ line, cells }) => [String(sender * SENDER + line), ...cells]),
+        one.rowsOf(relation).map(([line, ...values]) => [String(sender * SENDER + Number(line)), ...values]),
       ),
     );
   relations.give(
     REJECTED_IDS,
-    imports.flatMap(({ rejected }) => rejected),
+    imports.flatMap((one) => one.rowsOf(REJECTED_IDS)),
   );
 }
 
