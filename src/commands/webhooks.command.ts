@@ -6,6 +6,8 @@ import { OperatorError } from '../platform/config/operator-error';
 import { printRows, timeIn } from './print-table';
 import { gameNamed } from '../games/game-named';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../operator/webhooks/announcements';
+import { WebhookDeliveries } from '../operator/webhooks/webhook-deliveries.service';
+import { Webhook } from '../operator/webhooks/webhook.entity';
 import { WebhooksService } from '../operator/webhooks/webhooks.service';
 
 export const commands: Commands = { webhooks: registerWebhooks };
@@ -73,7 +75,7 @@ function registerWebhooks(webhooks: Command, run: CommandRunner): void {
     );
   webhooks
     .command('enable')
-    .description('Enable a webhook again that was disabled because its receiver responded 410 Gone.')
+    .description('Re-enable a webhook that was disabled because its receiver responded 410 Gone.')
     .argument('<id>', 'ID of the webhook, from `webhooks list`', idIn)
     .action((id: number) =>
       run(async (app) => {
@@ -87,7 +89,13 @@ function registerWebhooks(webhooks: Command, run: CommandRunner): void {
     .description('Send a webhook.test message and print the status of the response.')
     .argument('<id>', 'ID of the webhook, from `webhooks list`', idIn)
     .action((id: number) =>
-      run(async (app) => console.log(`The receiver responded ${await app.get(WebhooksService).test(id)}.`)),
+      run(async (app) => {
+        const webhook = await app.get(EntityManager).findOneBy(Webhook, { id });
+        if (!webhook) throw new OperatorError(`Webhook ${id} doesn't exist.`);
+        const { status } = await app.get(WebhookDeliveries).test(webhook);
+        if (typeof status === 'string') throw new OperatorError(`No response: ${status}.`);
+        console.log(`The receiver responded ${status}.`);
+      }),
     );
 }
 

@@ -5,6 +5,7 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { NestFactory } from '@nestjs/core';
 import { Command } from 'commander';
+import { EntityManager } from 'typeorm';
 import { AppModule } from '../../src/app.module';
 import { Settings } from '../../src/platform/config/settings';
 import { Database } from '../../src/platform/database/database';
@@ -17,7 +18,7 @@ import { isPublic } from '../../src/operator/webhooks/public-address';
 import { MAX_WAITING, WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliveries.service';
 import { TIMEOUT } from '../../src/operator/webhooks/send';
 import { addCommands } from '../../src/commands/program';
-import { WebhooksService } from '../../src/operator/webhooks/webhooks.service';
+import { Webhook } from '../../src/operator/webhooks/webhook.entity';
 import { metric } from '../support/metric';
 import { importLines, OPERATOR_TOKEN, purchase } from '../support/importing';
 import { examplesOf } from '../support/page-examples';
@@ -206,13 +207,16 @@ describe('gamewharf webhooks', () => {
     expect(await sql('SELECT FROM webhooks')).toEqual([]);
   });
 
-  test("sends a test message and prints the receiver's response", async () => {
+  test("sends a test message, prints the receiver's response and records it as the last attempt", async () => {
     const receiver = await added(status(202));
     expect(await webhooks('test', String(receiver.id))).toEqual(['The receiver responded 202.']);
     const [message] = await receiver.received(1);
     expect(message).toMatchObject({ genuine: true, type: 'webhook.test', data: {} });
+    const last = () => sql('SELECT last_outcome FROM webhooks WHERE last_at IS NOT NULL');
+    expect(await last()).toEqual([{ last_outcome: '202' }]);
     receiver.close();
     expect(await webhooks('test', String(receiver.id))).toEqual(['No response: ECONNREFUSED.']);
+    expect(await last()).toEqual([{ last_outcome: 'ECONNREFUSED' }]);
   });
 });
 
@@ -554,13 +558,15 @@ test('a secret under the previous pepper is encrypted again, and under an unknow
   const sealed = async () => (await sql<{ secret: Buffer }>('SELECT secret FROM webhooks'))[0]!.secret;
   const [API_KEY_PEPPER, before] = ['another pepper that is long enough', await sealed()];
   const stranger = await openApp({ API_KEY_PEPPER, DATABASE_URL: databaseUrl() });
-  await expect(stranger.get(WebhooksService).test(receiver.id)).rejects.toThrow(
-    'No response: secret sealed under another pepper.',
-  );
+  const statusOfTest = async (app: typeof stranger) => {
+    const webhook = await app.get(EntityManager).findOneByOrFail(Webhook, { id: receiver.id });
+    return (await deliveries(app).test(webhook)).status;
+  };
+  expect(await statusOfTest(stranger)).toBe('secret sealed under another pepper');
   const successor = await openApp({ API_KEY_PEPPER, API_KEY_PEPPER_PREVIOUS: PEPPER });
-  expect(await successor.get(WebhooksService).test(receiver.id)).toBe(204);
+  expect(await statusOfTest(successor)).toBe(204);
   await until(async () => !before.equals(await sealed()));
-  expect(await stranger.get(WebhooksService).test(receiver.id)).toBe(204);
+  expect(await statusOfTest(stranger)).toBe(204);
   expect(receiver.messages.map(({ genuine }) => genuine)).toEqual([true, true]);
   for (const app of [stranger, successor]) await gracefulStop(app);
 });

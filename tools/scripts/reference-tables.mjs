@@ -162,7 +162,7 @@ ${limits(
 
 ## Webhooks
 
-[Receive a webhook](../guides/webhooks.md) describes the messages.
+[Receive webhooks](../guides/webhooks.md) describes the messages.
 
 ${limits(
   ['webhooks of the store', number(webhooks.MAX_WEBHOOKS), 'error of the command'],

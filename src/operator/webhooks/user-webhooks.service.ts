@@ -11,7 +11,7 @@ import { type Outcome, WebhookAttempts } from './webhook-attempts.service';
 import type { WebhookAttempt } from './webhook-attempt.entity';
 import { WebhookDeliveries } from './webhook-deliveries.service';
 import { Webhook } from './webhook.entity';
-import { WebhooksService } from './webhooks.service';
+import { COLUMNS } from './webhooks.service';
 
 /** The games in the form of a webhook. */
 const MAX_GAMES = 500;
@@ -26,9 +26,8 @@ export interface OwnWebhook extends Omit<Webhook, 'secret'> {
 
 const OWN = longRead<OwnWebhook>(
   'own_webhooks',
-  `SELECT w.id, w.url, w.events, w.game_id, w.user_id, w.created_at, w.last_at, w.last_outcome, w.paused_until, w.ended_at,
-     (SELECT title FROM games g WHERE g.id = w.game_id AND ${canEdit('g', '$1')}) AS title,
-     (SELECT count(*) FROM webhook_deliveries WHERE webhook_id = w.id) AS waiting
+  `SELECT ${COLUMNS},
+     (SELECT title FROM games g WHERE g.id = w.game_id AND ${canEdit('g', '$1')}) AS title
    FROM webhooks w WHERE w.user_id = $1 AND ($2::bigint IS NULL OR w.id = $2) ORDER BY w.id`,
 );
 
@@ -56,7 +55,6 @@ export class UserWebhooksService {
   constructor(
     private readonly database: Database,
     @InjectRepository(Webhook) private readonly stored: Repository<Webhook>,
-    private readonly webhooks: WebhooksService,
     private readonly deliveries: WebhookDeliveries,
     private readonly attempts: WebhookAttempts,
   ) {}
@@ -83,11 +81,8 @@ export class UserWebhooksService {
   }
 
   async test(user_id: number, id: number, client: LimitedClient): Promise<Outcome | undefined> {
-    const webhook = await this.stored.findOneBy({ id, user_id });
-    if (!webhook) return undefined;
-    return this.run(client, () =>
-      this.deliveries.sendNow({ message: this.webhooks.testMessage(), purchase_id: null }, webhook),
-    );
+    const webhook = (await this.stored.findOneBy({ id, user_id })) ?? undefined;
+    return webhook && this.run(client, () => this.deliveries.test(webhook));
   }
 
   /** Sends the message of an attempt again, if the user can still edit the game. */

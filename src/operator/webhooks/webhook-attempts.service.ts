@@ -1,11 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { Clock } from '../../platform/config/clock';
 import { Database } from '../../platform/database/database';
 import { longRead, statement } from '../../platform/database/statement';
-import { type ReceiverResponse, type Message, NotSent } from './send';
+import type { Message, ReceiverResponse } from './send';
 import type { WebhookAttempt } from './webhook-attempt.entity';
 import type { Webhook } from './webhook.entity';
-import { WebhooksService } from './webhooks.service';
 
 /** Attempts of a webhook that are stored. */
 export const MAX_ATTEMPTS = 20;
@@ -65,25 +63,10 @@ const OF_PURCHASE = longRead<PurchaseDelivery>(
     WHERE a.purchase_id = $2 AND w.user_id = $1 ORDER BY a.id DESC LIMIT ${MAX_ATTEMPTS})`,
 );
 
-/** Sends messages, and records the results of those of users. */
+/** The results of the messages to users' webhooks. */
 @Injectable()
 export class WebhookAttempts {
-  constructor(
-    private readonly database: Database,
-    private readonly webhooks: WebhooksService,
-    private readonly clock: Clock,
-  ) {}
-
-  async send(
-    { message, purchase_id, reference }: Outgoing,
-    webhook: Receiver,
-    signal: AbortSignal,
-  ): Promise<Outcome> {
-    const since = this.clock.monotonic();
-    const data = purchase_id === null ? message.data : { ...message.data, reference };
-    const response = await this.webhooks.send({ ...message, data }, webhook, signal).catch(noResponse);
-    return { ...response, duration_ms: Math.round(this.clock.monotonic() - since) };
-  }
+  constructor(private readonly database: Database) {}
 
   async record(
     { message: { id, type, timestamp, data }, purchase_id }: Outgoing,
@@ -113,8 +96,3 @@ export class WebhookAttempts {
     return this.database.rows(NEWEST, [webhook_id]);
   }
 }
-
-const noResponse = (error: unknown): { status: string } => {
-  if (error instanceof NotSent) return { status: error.message };
-  throw error;
-};

@@ -223,7 +223,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     this.running.set(delivery, webhook_id);
     try {
       const webhook = { id: webhook_id, url, secret, user_id };
-      const outcome = await this.attempts.send({ message, reference, purchase_id }, webhook, signal);
+      const outcome = await this.webhooks.send({ message, reference, purchase_id }, webhook, signal);
       if (this.stopped) return;
       await this.settle(due, outcome);
       await this.attempts.record({ message, purchase_id }, webhook, outcome);
@@ -233,9 +233,14 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     }
   }
 
-  /** Sends a message of a user's webhook now, before any pending ones, and records the result. */
+  /** Sends a test message. */
+  test(webhook: Receiver): Promise<Outcome> {
+    return this.sendNow({ message: this.webhooks.testMessage(), purchase_id: null }, webhook);
+  }
+
+  /** Sends a message now, before any pending ones, and records the result. */
   async sendNow(sent: Outgoing, webhook: Receiver): Promise<Outcome> {
-    const outcome = await this.attempts.send(sent, webhook, AbortSignal.timeout(TIMEOUT));
+    const outcome = await this.webhooks.send(sent, webhook, AbortSignal.timeout(TIMEOUT));
     const id = sent.purchase_id === null ? null : sent.message.id.slice('msg_'.length);
     if (isSuccess(outcome)) await this.database.rows(FINISH, [id, outcome.status, webhook.id]);
     else await this.database.rows(GIVE_UP, [null, outcome.status, webhook.id]);

@@ -13,16 +13,8 @@ import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { longRead, statement } from '../../platform/database/statement';
 import { isLoopback } from './public-address';
-import {
-  type AddressRules,
-  hostOf,
-  type ReceiverResponse,
-  isAllowed,
-  type Message,
-  NotSent,
-  send,
-  TIMEOUT,
-} from './send';
+import { type AddressRules, hostOf, isAllowed, type Message, NotSent, send } from './send';
+import type { Outcome, Outgoing, Receiver } from './webhook-attempts.service';
 import { Webhook } from './webhook.entity';
 
 export const MAX_WEBHOOKS = 20;
@@ -30,6 +22,10 @@ export const MAX_USER_WEBHOOKS = 10;
 const MAX_URL = 500;
 
 const MAX_LISTED = 1000;
+
+/** Of a webhook `w`, without its secret. */
+export const COLUMNS = `w.id, w.url, w.events, w.game_id, w.user_id, w.created_at, w.last_at, w.last_outcome, w.paused_until,
+  w.ended_at, (SELECT count(*) FROM webhook_deliveries WHERE webhook_id = w.id) AS waiting`;
 
 export interface ListedWebhook extends Omit<Webhook, 'secret'> {
   /** The owner's user ID; null: the store's own webhook. */
@@ -39,9 +35,7 @@ export interface ListedWebhook extends Omit<Webhook, 'secret'> {
 
 const LIST = longRead<ListedWebhook>(
   'list_webhooks',
-  `SELECT w.id, w.url, w.events, w.game_id, w.user_id, w.created_at, w.last_at, w.last_outcome, w.paused_until, w.ended_at,
-     (SELECT username FROM users WHERE id = w.user_id) AS username,
-     (SELECT count(*) FROM webhook_deliveries WHERE webhook_id = w.id) AS waiting
+  `SELECT ${COLUMNS}, (SELECT username FROM users WHERE id = w.user_id) AS username
    FROM webhooks w ORDER BY w.user_id IS NOT NULL, w.id LIMIT ${MAX_LISTED}`,
 );
 
@@ -129,37 +123,28 @@ export class WebhooksService {
     return secret;
   }
 
-  /** Sends a test message immediately; returns the status of the response. */
-  async test(id: number): Promise<number> {
-    const webhook = await this.webhooks.findOneBy({ id });
-    if (!webhook) throw new OperatorError(`Webhook ${id} doesn't exist.`);
-    const { status } = await this.send(this.testMessage(), webhook, AbortSignal.timeout(TIMEOUT)).catch(
-      (error: unknown) => {
-        throw error instanceof NotSent ? new OperatorError(`No response: ${error.message}.`) : error;
-      },
-    );
-    return status;
-  }
-
   testMessage(): Message {
     const now = new Date(this.clock.now());
     const timestamp = now.toISOString().replace(/\.\d+Z$/, 'Z');
     return { id: `msg_test_${now.getTime()}`, type: 'webhook.test', timestamp, data: {} };
   }
 
-  /** Throws NotSent if there is no response. */
   async send(
-    message: Message,
-    webhook: Pick<Webhook, 'id' | 'url' | 'secret' | 'user_id'>,
+    { message, purchase_id, reference }: Outgoing,
+    webhook: Receiver,
     signal: AbortSignal,
-  ): Promise<ReceiverResponse> {
-    return send(
-      message,
-      { url: new URL(webhook.url), secret: this.opened(webhook) },
-      this.rulesFor(webhook.user_id),
-      signal,
-      this.clock,
-    );
+  ): Promise<Outcome> {
+    const since = this.clock.monotonic();
+    const data = purchase_id === null ? message.data : { ...message.data, reference };
+    const sending = async () => {
+      const to = { url: new URL(webhook.url), secret: this.opened(webhook) };
+      return send({ ...message, data }, to, this.rulesFor(webhook.user_id), signal, this.clock);
+    };
+    const response = await sending().catch((error: unknown) => {
+      if (error instanceof NotSent) return { status: error.message };
+      throw error;
+    });
+    return { ...response, duration_ms: Math.round(this.clock.monotonic() - since) };
   }
 
   /** Disables a webhook whose receiver responded 410 Gone. */
