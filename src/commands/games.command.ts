@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { EntityManager, QueryFailedError } from 'typeorm';
 import { Game } from '../games/game.entity';
+import { gameNamed } from '../games/game-named';
 import { amountOf } from '../operator/sales/sales-command';
 import { commandName } from '../platform/config/environment';
 import { OperatorError } from '../platform/config/operator-error';
@@ -34,6 +35,23 @@ function registerGames(games: Command, run: CommandRunner): void {
         console.log(
           `Created game ${id} (${name}). To sell it, run \`${commandName()} sell --game ${name} --to me@example.com\`.`,
         );
+      }),
+    );
+
+  games
+    .command('set-price')
+    .description('Change the minimum price of a game.')
+    .argument('<GAME>', 'game as owner/slug, such as ash-beetle/brave-arcade, or its ID')
+    .argument('<PRICE>', 'minimum price in USD, such as 4.99; 0: free')
+    .action((name: string, price: string) =>
+      run(async (app) => {
+        const { id, title, traits } = await gameNamed(app.get(EntityManager), name);
+        const min_price = amountOf(price, 'USD');
+        // It stays, because buyers can pay more than the minimum price.
+        const sold: Game['traits'] = min_price > 0 ? ['can_be_bought'] : [];
+        const change = { min_price, traits: [...new Set([...traits, ...sold])] };
+        await app.get(EntityManager).update(Game, { id }, change);
+        console.log(`The minimum price of ${printable(title)} is ${formatMoney(min_price, 'USD')}.`);
       }),
     );
 

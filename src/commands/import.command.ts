@@ -3,11 +3,12 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import type { INestApplicationContext } from '@nestjs/common';
 import type { Command } from 'commander';
 import { type CommandRunner, type Commands, wholeNumber } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
 import { Settings } from '../platform/config/settings';
-import { ask } from './terminal';
+import { confirm } from './terminal';
 import { OwnAddress } from '../platform/http/own-address';
 import { demoRecords } from '../dev/demo/demo';
 import { ndjsonOf } from '../dev/demo/demo-file';
@@ -17,6 +18,7 @@ import type { ImportService } from '../operator/import/import.service';
 import { ImportProblems } from '../operator/import/problems';
 import { ProgressDisplay } from '../operator/import/progress';
 import { recordTypes } from '../operator/import/record-types';
+import { FileStorage } from '../uploads/storage/file-storage';
 import { summaryLines } from '../operator/import/summary';
 
 const CHUNK = 256 * 1024;
@@ -70,11 +72,11 @@ function registerDelete(command: Command, runCommand: CommandRunner): void {
 }
 
 function registerReset(command: Command, runCommand: CommandRunner): void {
-  command.option('--yes', 'skip the confirmation').action(({ yes = false }: { yes?: boolean }) =>
-    runCommand(async (app, signal) => {
-      await reset(app.get(Settings), app.get(OwnAddress).announced, yes, signal);
-    }, MAKES_STORE),
-  );
+  command
+    .option('--yes', 'skip the confirmation')
+    .action(({ yes = false }: { yes?: boolean }) =>
+      runCommand((app, signal) => reset(app, yes, signal), MAKES_STORE),
+    );
 }
 
 function registerDemo(demo: Command): void {
@@ -94,14 +96,14 @@ function registerDemo(demo: Command): void {
 }
 
 /** Only deletes a store with the demo's own key, and only after a confirmation that can't be typed by accident. */
-async function reset(settings: Settings, url: string, yes: boolean, signal: AbortSignal): Promise<void> {
+async function reset(app: INestApplicationContext, yes: boolean, signal: AbortSignal): Promise<void> {
+  const [settings, url] = [app.get(Settings), app.get(OwnAddress).announced];
   if (!(await loadDemoStore(settings)))
     throw new OperatorError('This is not the demo store, so nothing was deleted.');
-  const without = 'Nothing was deleted. Use --yes to reset the demo store without confirmation.';
   const question = 'This deletes every account, game and purchase of this store. Type reset to continue:';
-  if (!yes && (await ask(question, without, signal)) !== 'reset')
-    throw new OperatorError('Nothing was deleted.');
-  const demo = await resetDemoStore(settings, url);
+  const without = 'Use --yes to reset the demo store without confirmation.';
+  if (!yes) await confirm({ question, expected: 'reset', undone: 'Nothing was deleted.', without }, signal);
+  const demo = await resetDemoStore(settings, url, app.get(FileStorage));
   console.log('The demo store was reset.');
   if (demo) console.log(`curl -H "Authorization: Bearer ${demo.api_key}" "${url}/profile/games"`);
 }
@@ -122,9 +124,9 @@ async function deleteRecord(
     type === 'api_key'
       ? ['the API key', 'The API key']
       : [`${type} ${id}`, `${type[0]!.toUpperCase()}${type.slice(1).replaceAll('_', ' ')} ${id}`];
-  const without = 'Nothing was deleted. Use --yes to delete without confirmation.';
-  if (!yes && (await ask(`This deletes ${what}. Type yes to continue:`, without, signal)) !== 'yes')
-    throw new OperatorError('Nothing was deleted.');
+  const question = `This deletes ${what}. Type yes to continue:`;
+  const without = 'Use --yes to delete without confirmation.';
+  if (!yes) await confirm({ question, expected: 'yes', undone: 'Nothing was deleted.', without }, signal);
   const record = { type, [found.fields[0]!.name]: isNumber ? Number(id) : id, deleted: true };
   try {
     const summary = await imports.run(Readable.from([Buffer.from(JSON.stringify(record))]), { signal });

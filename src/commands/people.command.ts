@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { createInterface } from 'node:readline/promises';
 import type { INestApplicationContext } from '@nestjs/common';
 import type { Command } from 'commander';
 import { OperatorEvents } from '../operator/tokens/operator-events';
@@ -8,6 +7,7 @@ import { OperatorError } from '../platform/config/operator-error';
 import { InvalidValue } from '../platform/http/given-values';
 import { readEmailAddress } from '../platform/http/readers';
 import { toStandardOutput } from './standard-output';
+import { confirm } from './terminal';
 import { printTable } from './print-table';
 import { ErasureService, withoutZeros } from '../operator/people/erasure.service';
 import { ExportService } from '../operator/people/export.service';
@@ -49,7 +49,7 @@ export function registerPeopleCommands(users: Command, run: CommandRunner): void
     .action((name: string | undefined, options: Options) =>
       run(async (app, signal) => {
         const person = await whoIs(app, name, options);
-        if (!options.yes) await confirm(person, signal);
+        if (!options.yes) await confirmErasure(person, signal);
         const erased = await app.get(ErasureService).erase(person);
         const counts = withoutZeros(erased);
         app.get(OperatorEvents).record('user.erased', {}, { counts, user_id: person.user_id ?? undefined });
@@ -77,18 +77,16 @@ async function whoIs(
   return person;
 }
 
-async function confirm({ user_id, username, addresses }: Person, signal: AbortSignal): Promise<void> {
+function confirmErasure({ user_id, username, addresses }: Person, signal: AbortSignal): Promise<void> {
   const who = username === null ? addresses.join(', ') : `${username} (user ${user_id})`;
-  if (!process.stdin.isTTY)
-    throw new OperatorError(`Nothing was erased. Use --yes to erase ${who} without confirmation.`);
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    const expected = username ?? addresses[0] ?? '';
-    const typed = await terminal.question(`This permanently erases ${who}. Type ${expected} to continue: `, {
-      signal,
-    });
-    if (typed.trim() !== expected) throw new OperatorError('Nothing was erased.');
-  } finally {
-    terminal.close();
-  }
+  const expected = username ?? addresses[0] ?? '';
+  return confirm(
+    {
+      question: `This permanently erases ${who}. Type ${expected} to continue:`,
+      expected,
+      undone: 'Nothing was erased.',
+      without: `Use --yes to erase ${who} without confirmation.`,
+    },
+    signal,
+  );
 }

@@ -28,7 +28,7 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, file: str
   audit: ['Read the audit log.', 'auth'],
   scopes: ['List all scopes and the scope that each route requires.', 'auth'],
   users: ['Manage user accounts.', 'users'],
-  games: ['Create and list games.', 'games'],
+  games: ['Create, price and list games.', 'games'],
   sell: ['Sell a game and print its download key.', 'sales'],
   refund: ['Refund a purchase and revoke its download keys.', 'sales'],
   give: ['Create a download key without a purchase and print it.', 'sales'],

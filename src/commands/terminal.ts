@@ -21,3 +21,11 @@ export async function ask(question: string, instead: string, signal: AbortSignal
     terminal.close();
   }
 }
+
+/** Continues only if the expected word is typed. `undone` begins an error, such as "Nothing was deleted." */
+export async function confirm(
+  { question, expected, undone, without }: Record<'question' | 'expected' | 'undone' | 'without', string>,
+  signal: AbortSignal,
+): Promise<void> {
+  if ((await ask(question, `${undone} ${without}`, signal)) !== expected) throw new OperatorError(undone);
+}

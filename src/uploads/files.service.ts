@@ -22,6 +22,9 @@ export interface NewFile {
   user_version?: string;
 }
 
+/** The keys of the files that `put` stores. Those of imported records can have any other form. */
+export const KEY_OF_PUT = '^[0-9]+/[0-9a-f-]{36}/';
+
 /** Stores files, and records them as uploads and builds. */
 @Injectable()
 export class FilesService {

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -25,7 +25,7 @@ import { baseUrl, databaseUrl, make, send, sql, theApp, theClock, useStore } fro
 import { until } from '../support/time';
 
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-sales-'));
-useStore({ DATA_DIR: folder, OPERATOR_TOKEN });
+useStore({ DATA_DIR: folder, OPERATOR_TOKEN, FILES_DIR: join(folder, 'files') });
 afterAll(() => rmSync(folder, { recursive: true }));
 
 let game: { id: number; slug: string };
@@ -337,6 +337,17 @@ test('creates a game for its owner, visible in the API and for sale', async () =
   expect(await create('Röde Orm 2nd edition', '--slug', 'orm')).toContain(`(${username}/orm)`);
 });
 
+test('changes the minimum price of a game', async () => {
+  const { id, title } = await make.game({ owner: await make.user(), traits: [] });
+  const stored = () => sql('SELECT min_price, traits FROM games WHERE id = $1', [id]);
+  const setPrice = (price: string) => gamewharf(['games', 'set-price', String(id), price]);
+  expect(await setPrice('2.50')).toBe(`The minimum price of ${title} is $2.50.`);
+  expect(await stored()).toEqual([{ min_price: 250, traits: ['can_be_bought'] }]);
+  expect(await setPrice('0')).toBe(`The minimum price of ${title} is $0.00.`);
+  expect(await stored()).toEqual([{ min_price: 0, traits: ['can_be_bought'] }]);
+  expect(await setPrice('free')).toBe('Invalid price "free". Use a number of USD such as 4.99.');
+});
+
 test('lists the uploads of a game', async () => {
   const { id } = await make.game({ owner: await make.user() });
   await make.upload({
@@ -393,12 +404,22 @@ test('resets the demo store after confirmation, and no other store', async () =>
     sql(
       'SELECT (SELECT count(*) FROM users) AS users, (SELECT count(*) FROM purchase_references) AS references',
     );
+  writeFileSync(join(folder, 'moon.zip'), 'PK');
+  expect(await gamewharf(['files', 'put', '--game', name, join(folder, 'moon.zip')])).toMatch(
+    /^Upload \d+ of /,
+  );
+  const files = () =>
+    readdirSync(join(folder, 'files'), { recursive: true, encoding: 'utf8' }).filter((file) =>
+      file.endsWith('moon.zip'),
+    );
   const before = await counts();
   expect(await gamewharf(['reset'], 'no')).toBe('Nothing was deleted.');
   expect(await counts()).toEqual(before);
+  expect(files()).toHaveLength(1);
   const printed = await gamewharf(['reset'], 'reset');
   expect(printed).toMatch(/^The demo store was reset\.\ncurl /);
   expect(await counts()).toEqual([{ users: 24, references: 0 }]);
+  expect(files()).toEqual([]);
   expect(await asShown(printed)).toMatchObject({ status: 200 });
   expect(await sell()).toMatch(/^Sold /);
   await sql('UPDATE api_keys SET revoked_at = now()');

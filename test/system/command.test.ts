@@ -104,7 +104,7 @@ describe('gamewharf', () => {
 
   test('help and suggestions include all commands', () => {
     expect(gamewharf('help', 'keys').stdout).toContain('create [options]');
-    expect(gamewharf('--help').stdout).toMatch(/^ +games +Create and list games\.$/m);
+    expect(gamewharf('--help').stdout).toMatch(/^ +games +Create, price and list games\.$/m);
     expect(gamewharf('kyes')).toMatchObject({
       status: 1,
       stderr: "error: unknown command 'kyes'\n(Did you mean keys?)\n",

@@ -9,6 +9,8 @@ import type { Settings } from '../../platform/config/settings';
 import { demoRecords } from './demo';
 import { ndjsonOf } from './demo-file';
 import { writeDemoUploads } from './demo-uploads';
+import type { FileStorage } from '../../uploads/storage/file-storage';
+import { KEY_OF_PUT } from '../../uploads/files.service';
 import { connectTo, importRecords } from '../../operator/import/import-records';
 
 type Found = Omit<DemoAccess, 'api_key' | 'password'> & { user_id: string; password_hash: string | null };
@@ -64,14 +66,26 @@ const moveCovers = (client: ClientBase, url: string) =>
     [url],
   );
 
-/** Deletes the contents of the store, and fills it with demo data. Operator tokens and signing keys stay. */
-export async function resetDemoStore(settings: Settings, url: string): Promise<DemoAccess | undefined> {
+/**
+ * Deletes the contents of the store with the files of `files put`, and fills it with demo data. Operator tokens and
+ * signing keys stay.
+ */
+export async function resetDemoStore(
+  settings: Settings,
+  url: string,
+  storage: FileStorage,
+): Promise<DemoAccess | undefined> {
   const client = await connectTo(settings);
   try {
+    const { rows } = await client.query<{ file_key: string }>(
+      `SELECT file_key FROM uploads WHERE file_key ~ $1 UNION SELECT file_key FROM builds WHERE file_key ~ $1`,
+      [KEY_OF_PUT],
+    );
     // CASCADE: also rows that belong to an account or a game.
     await client.query(
       'TRUNCATE users, purchases, idempotency_keys, webhook_deliveries RESTART IDENTITY CASCADE; DELETE FROM webhooks WHERE user_id IS NOT NULL',
     );
+    for (const { file_key } of rows) await storage.delete(file_key);
   } finally {
     await client.end();
   }

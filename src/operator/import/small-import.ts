@@ -177,8 +177,9 @@ export async function mergeSmall(
 /** Marks the line of each row with its import. */
 function giveRows(relations: GivenRows, imports: SmallImport[], types: RecordType[]): void {
   const given = types
-    .flatMap(({ records, deleted }) => [records, deleted])
-    .filter((relation) => imports.some((one) => one.rowsOf(relation).length));
+    .map(({ records, deleted }) => [records, deleted])
+    .filter((both) => both.some((relation) => imports.some((one) => one.rowsOf(relation).length)))
+    .flat();
   for (const relation of [...given, ENTRIES])
     relations.give(
       relation,

@@ -1,6 +1,6 @@
 import type { ClientBase, QueryConfig, QueryResult, QueryResultRow } from 'pg';
 import { queryOf } from './pool/pipeline';
-import { statement, type Statement } from './statement';
+import type { Statement } from './statement';
 
 export interface Relation {
   name: string;
@@ -89,19 +89,15 @@ interface Given {
   source: Source;
 }
 
-/** The relations in a SQL text, and its statement for each form that these may have. */
-interface Parsed {
-  names: string[];
-  statements: Map<string, Statement>;
-}
-
-/** Number of cached statements: those that connections keep, and others. */
+/** Number of cached statements, which connections keep. */
 const MAX_STATEMENTS = 1000;
 
-/** The statements that an app has generated for given rows, by their text. */
+/** What an app has found out about statements with given rows. */
 export class GivenStatements {
-  readonly parsed = new Map<string, Parsed>();
-  readonly made = { kept: 0, others: 0 };
+  /** By text: the relations in it. */
+  readonly names = new Map<string, string[]>();
+  /** By text, and the form of each relation in it. */
+  readonly prepared = new Map<string, Pick<Statement, 'name' | 'text'>>();
 }
 
 const NO_ROWS: Source = { form: 'none' };
@@ -123,23 +119,9 @@ export class GivenRows implements Relations {
   }
 
   query<Row extends object>(sql: string) {
-    const { made } = this.known;
-    const { names, statements } = this.parsed(sql);
-    const all = names.map((name) => this.given.get(name)!);
-    const kind = this.keepsPrepared ? 'kept' : 'others';
-    const key = `${kind} ${all.map(({ source }) => source.form).join(' ')}`;
-    let known = statements.get(key);
-    if (!known) {
-      const isRemembered = made[kind] < MAX_STATEMENTS;
-      // Without a name no connection keeps it.
-      const name = isRemembered && this.keepsPrepared ? `given_rows_${made.kept}` : '';
-      known = statement(name, this.textOf(sql, all));
-      if (isRemembered) {
-        made[kind]++;
-        statements.set(key, known);
-      }
-    }
-    return this.send<Row>(queryOf(known, all.flatMap(valuesOf), this.keepsPrepared));
+    const all = this.namesIn(sql).map((name) => this.given.get(name)!);
+    const found = this.keepsPrepared ? this.prepared(sql, all) : { name: '', text: this.textOf(sql, all) };
+    return this.send<Row>(queryOf(found, all.flatMap(valuesOf), this.keepsPrepared));
   }
 
   async keep(relation: Relation, sql: string): Promise<number> {
@@ -183,14 +165,24 @@ export class GivenRows implements Relations {
     return source.form === 'json' ? source.json : '[]';
   }
 
-  private parsed(sql: string): Parsed {
-    const all = this.known.parsed;
-    const known = all.get(sql);
+  private namesIn(sql: string): string[] {
+    const known = this.known.names.get(sql);
     if (known) return known;
     const names = [...new Set(sql.match(/\w+/g))].filter((word) => this.given.has(word));
-    const parsed = { names, statements: new Map<string, Statement>() };
-    if (this.keepsPrepared || all.size < MAX_STATEMENTS) all.set(sql, parsed);
-    return parsed;
+    if (this.keepsPrepared) this.known.names.set(sql, names);
+    return names;
+  }
+
+  private prepared(sql: string, all: Given[]) {
+    const { prepared } = this.known;
+    const key = `${all.map(({ source }) => source.form).join(' ')} ${sql}`;
+    const known = prepared.get(key);
+    if (known) return known;
+    const isKept = prepared.size < MAX_STATEMENTS;
+    // Without a name no connection keeps it.
+    const made = { name: isKept ? `given_rows_${prepared.size}` : '', text: this.textOf(sql, all) };
+    if (isKept) prepared.set(key, made);
+    return made;
   }
 
   private textOf(sql: string, all: Given[]): string {
