@@ -4,16 +4,14 @@ import { basename } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { EntityManager } from 'typeorm';
 import { gameNamed } from '../games/game-named';
-import { bar } from '../operator/import/progress';
 import { OperatorError } from '../platform/config/operator-error';
 import { FilesService } from '../uploads/files.service';
 import { PLATFORMS, type Upload } from '../uploads/upload.entity';
 import { type CommandRunner, type Commands, idIn } from './operator-command';
 import { printRows, timeIn } from './print-table';
+import { ProgressDisplay } from './progress';
 
 const GAME = ['--game <GAME>', 'game as owner/slug, such as ash-beetle/brave-arcade, or its ID'] as const;
-const REDRAW_INTERVAL = 200;
-const LINE_INTERVAL = 5000;
 
 interface PutOptions {
   game: string;
@@ -53,7 +51,10 @@ function registerFiles(files: Command, run: CommandRunner): void {
           throw new OperatorError('--user-version needs --channel.');
         const game = await gameNamed(app.get(EntityManager), options.game);
         const size = await sizeOf(path);
-        const progress = new CopyProgress(size);
+        const progress = new ProgressDisplay(process.stderr, (bytes: number) => {
+          const share = size === 0 ? 1 : bytes / size;
+          return { share, text: `${Math.floor(share * 100)} % of ${size.toLocaleString('en-US')} bytes` };
+        });
         const upload = await app
           .get(FilesService)
           .put(
@@ -68,7 +69,7 @@ function registerFiles(files: Command, run: CommandRunner): void {
               user_version: userVersion,
             },
             signal,
-            (bytes) => progress.show(bytes),
+            (bytes) => progress.report(bytes),
           )
           .finally(() => progress.stop());
         console.log(
@@ -123,25 +124,4 @@ function platformsIn(text: string, previous: string[]): string[] {
   if (!PLATFORMS.some((one) => one === text))
     throw new InvalidArgumentError(`Use one of ${PLATFORMS.join(', ')}.`);
   return [...new Set([...previous, text])];
-}
-
-/** A bar in a terminal, otherwise a line every few seconds, on standard error. */
-class CopyProgress {
-  private shownAt = performance.now();
-
-  constructor(private readonly size: number) {}
-
-  show(bytes: number): void {
-    const { isTTY } = process.stderr;
-    const now = performance.now();
-    if (now - this.shownAt < (isTTY ? REDRAW_INTERVAL : LINE_INTERVAL)) return;
-    this.shownAt = now;
-    const share = this.size === 0 ? 1 : bytes / this.size;
-    const text = `${Math.floor(share * 100)} % of ${this.size.toLocaleString('en-US')} bytes`;
-    process.stderr.write(isTTY ? `\r\x1b[K${bar(share)} ${text}` : `${text}\n`);
-  }
-
-  stop(): void {
-    if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
-  }
 }

@@ -2,11 +2,10 @@ import type { Command } from 'commander';
 import { EntityManager, QueryFailedError } from 'typeorm';
 import { Game } from '../games/game.entity';
 import { gameNamed } from '../games/game-named';
-import { amountOf } from '../operator/sales/sales-command';
 import { commandName } from '../platform/config/environment';
 import { OperatorError } from '../platform/config/operator-error';
 import { ignoringCase } from '../platform/database/ignoring-case';
-import { formatMoney } from '../platform/formats/money';
+import { CURRENCIES, formatMoney, minorUnitsOf } from '../platform/formats/money';
 import { nextCommands } from '../dev/next-commands';
 import { type CommandRunner, type Commands, countIn } from './operator-command';
 import { printable, printRows, timeIn } from './print-table';
@@ -113,3 +112,18 @@ const slugOf = (title: string): string =>
     .replace(/[^a-z0-9]+/g, '-')
     .slice(0, 100)
     .replace(/^-+|-+$/g, '');
+
+/** Minor units: 499 for 4.99 dollars. */
+export function amountOf(price: string, currency: string): number {
+  if (!CURRENCIES.includes(currency))
+    throw new OperatorError(`${currency} isn't a valid currency. Use an ISO 4217 code such as USD.`);
+  const unit = minorUnitsOf(currency);
+  const digits = String(unit).length - 1;
+  const [, whole, fraction = ''] = /^(\d{1,12})(?:\.(\d+))?$/.exec(price) ?? [];
+  const amount = whole === undefined ? NaN : Number(whole) * unit + Number(fraction.padEnd(digits, '0'));
+  if (!Number.isSafeInteger(amount) || fraction.length > digits)
+    throw new OperatorError(
+      `Invalid price "${price}". Use a number of ${currency} such as ${digits ? `4.${'9'.repeat(digits)}` : '500'}.`,
+    );
+  return amount;
+}

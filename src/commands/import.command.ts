@@ -9,14 +9,15 @@ import { type CommandRunner, type Commands, wholeNumber } from './operator-comma
 import { OperatorError } from '../platform/config/operator-error';
 import { Settings } from '../platform/config/settings';
 import { confirm } from './terminal';
+import { importProgress, ProgressDisplay } from './progress';
 import { OwnAddress } from '../platform/http/own-address';
 import { demoRecords } from '../dev/demo/demo';
 import { ndjsonOf } from '../dev/demo/demo-file';
 import { DEMO_NUMBERS, type DemoOptions } from '../dev/demo/demo-options';
 import { loadDemoStore, resetDemoStore } from '../dev/demo/demo-store';
 import type { ImportService } from '../operator/import/import.service';
+import type { Progress } from '../operator/import/import-records';
 import { ImportProblems } from '../operator/import/problems';
-import { ProgressDisplay } from '../operator/import/progress';
 import { recordTypes } from '../operator/import/record-types';
 import { FileStorage } from '../uploads/storage/file-storage';
 import { summaryLines } from '../operator/import/summary';
@@ -43,7 +44,9 @@ function registerImport(command: Command, runCommand: CommandRunner): void {
       const { source, bytes } =
         file === '-' ? { source: process.stdin, bytes: undefined } : await opened(file);
       await runCommand(async (app, signal) => {
-        const display = new ProgressDisplay(process.stderr, bytes);
+        const display = new ProgressDisplay(process.stderr, (state: Progress, seconds) =>
+          importProgress(state, seconds, bytes),
+        );
         try {
           const summary = await app
             .get(service().ImportService)

@@ -1,5 +1,18 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- a help text doesn't wait for the services */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { INestApplicationContext } from '@nestjs/common';
 import type { Command } from 'commander';
+import { EntityManager, IsNull } from 'typeorm';
+import { hashApiKey, peppersOf } from '../auth/api-key';
+import { ApiKey } from '../auth/api-key.entity';
+import type { Game } from '../games/game.entity';
+import { gameNamed } from '../games/game-named';
+import { commandName } from '../platform/config/environment';
+import { OwnAddress } from '../platform/http/own-address';
+import { isPseudonym } from '../users/erased-users';
+import { amountOf } from './games.command';
+import { userNamed } from './user-named';
 import { OperatorEvents } from '../operator/tokens/operator-events';
 import { type CommandRunner, type Commands, countIn } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
@@ -11,7 +24,6 @@ import { printable, printRows, timeIn } from './print-table';
 import { ApiError } from '../platform/http/api-error';
 import { recountSales } from '../operator/sales/recount';
 import { GIVE, NEWEST_SALES } from '../operator/sales/sale-statements';
-import { amountOf, SalesCommand } from '../operator/sales/sales-command';
 import { newDownloadKey } from '../purchases/new-download-key';
 
 interface SaleOptions {
@@ -52,9 +64,8 @@ function registerSell(sell: Command, run: CommandRunner): void {
     )
     .action((options: SaleOptions) =>
       run(async (app, signal) => {
-        const sales = new SalesCommand(app);
-        const game = await sales.game(await gameOf(options, signal));
-        const buyer = await sales.buyer(await buyerOf(options, signal));
+        const game = await gameOf(app, options, signal);
+        const buyer = await buyerNamed(app, await buyerOf(options, signal));
         const { currency, price, reference } = options;
         if (reference !== undefined && !/^[^]{1,200}$/u.test(reference))
           throw new OperatorError('A reference has up to 200 characters.');
@@ -68,7 +79,7 @@ function registerSell(sell: Command, run: CommandRunner): void {
           `Sold ${printable(game.title)} to ${printable(purchase.email)} for ${purchase.price}: purchase ${purchase.id}.`,
         );
         for (const { key } of download_keys) console.log(`Download key: ${key}`);
-        console.log(await sales.request(game, 'purchases', buyer));
+        console.log(await requestOf(app, game, 'purchases', buyer));
       }),
     );
 }
@@ -94,9 +105,8 @@ function registerRefund(refund: Command, run: CommandRunner): void {
           `Refunded ${purchase.price} to ${printable(purchase.email)} for purchase ${id}.` +
             (keepKeys ? ' Its download keys stay valid.' : ' Its download keys are revoked.'),
         );
-        const sales = new SalesCommand(app);
-        const game = await sales.game(String([purchase.game_id].flat()[0]));
-        console.log(await sales.request(game, 'purchases', { email: purchase.email }));
+        const game = await gameNamed(app.get(EntityManager), String([purchase.game_id].flat()[0]));
+        console.log(await requestOf(app, game, 'purchases', { email: purchase.email }));
       }),
     );
 }
@@ -107,16 +117,15 @@ function registerGive(give: Command, run: CommandRunner): void {
     .option(...TO)
     .action((options: SaleOptions) =>
       run(async (app, signal) => {
-        const sales = new SalesCommand(app);
-        const game = await sales.game(await gameOf(options, signal));
+        const game = await gameOf(app, options, signal);
         const to = await buyerOf(options, signal);
-        const buyer = await sales.buyer(to);
+        const buyer = await buyerNamed(app, to);
         const key = newDownloadKey();
         const given = { email: null, user_id: null, ...buyer };
         await app.get(Database).rows(GIVE, [key, game.id, given.email, given.user_id]);
         app.get(OperatorEvents).record('download_key.created', {}, { counts: { games: 1, keys: 1 } });
         console.log(`Created a download key of ${printable(game.title)} for ${printable(to)}: ${key}`);
-        console.log(await sales.request(game, 'download_keys', buyer));
+        console.log(await requestOf(app, game, 'download_keys', buyer));
       }),
     );
 }
@@ -129,8 +138,7 @@ function registerPurchases(purchases: Command, run: CommandRunner): void {
     .option('--count <number>', 'number of purchases', countIn, 50)
     .action((options: SaleOptions & { count: number }) =>
       run(async (app, signal) => {
-        const sales = new SalesCommand(app);
-        const game = await sales.game(await gameOf(options, signal));
+        const game = await gameOf(app, options, signal);
         const rows = await app.get(Database).rows(NEWEST_SALES, [game.id, options.count]);
         printRows(rows, {
           ID: (row) => row.id,
@@ -140,7 +148,7 @@ function registerPurchases(purchases: Command, run: CommandRunner): void {
           STATUS: (row) => row.status,
           REFERENCE: (row) => row.reference,
         });
-        console.log(await sales.request(game, 'sales', { per_page: Math.min(options.count, MAX_PAGE) }));
+        console.log(await requestOf(app, game, 'sales', { per_page: Math.min(options.count, MAX_PAGE) }));
       }),
     );
 }
@@ -163,9 +171,17 @@ function registerSales(sales: Command, run: CommandRunner): void {
     );
 }
 
-const gameOf = ({ game }: SaleOptions, signal: AbortSignal) =>
-  game ??
-  ask('Game, as owner/slug or ID:', 'The game is missing. Use --game ash-beetle/brave-arcade.', signal);
+async function gameOf(
+  app: INestApplicationContext,
+  { game }: SaleOptions,
+  signal: AbortSignal,
+): Promise<Game> {
+  const without = 'The game is missing. Use --game ash-beetle/brave-arcade.';
+  return gameNamed(
+    app.get(EntityManager),
+    game ?? (await ask('Game, as owner/slug or ID:', without, signal)),
+  );
+}
 
 const buyerOf = ({ to }: SaleOptions, signal: AbortSignal) =>
   to ??
@@ -180,4 +196,42 @@ function idIn(text: string): number {
   if (!/^[1-9]\d*$/.test(text) || !Number.isSafeInteger(id))
     throw new OperatorError(`${text} isn't a valid ID.`);
   return id;
+}
+
+/** An email address or a username. */
+async function buyerNamed(
+  app: INestApplicationContext,
+  to: string,
+): Promise<{ email: string } | { user_id: number }> {
+  if (to.includes('@')) {
+    if (/^[^\s@]+@[^\s@]+$/.test(to) && to.length <= 254) return { email: to };
+    throw new OperatorError(`${to} isn't a valid email address.`);
+  }
+  const { id, username } = await userNamed(app.get(EntityManager), to);
+  if (isPseudonym(username, id)) throw new OperatorError(`User ${to} doesn't exist.`);
+  return { user_id: id };
+}
+
+/** A command that shows the API's response, with the key that `npm start` printed if it is the developer's. */
+async function requestOf(
+  app: INestApplicationContext,
+  game: Game,
+  path: string,
+  parameters: Record<string, string | number>,
+): Promise<string> {
+  const [[name, value]] = Object.entries(parameters) as [[string, string | number]];
+  const url = `${app.get(OwnAddress).announced}/games/${game.id}/${path}?${name}=${encodeURIComponent(value)}`;
+  const key = await demoKeyOf(app, game.user_id);
+  const curl = `curl -H "Authorization: Bearer ${key ?? '$GAMEWHARF_KEY'}" "${url}"`;
+  return key ? curl : `GAMEWHARF_KEY=$(${commandName()} keys create --user ${game.owner_name})\n${curl}`;
+}
+
+async function demoKeyOf(app: INestApplicationContext, user_id: number): Promise<string | undefined> {
+  const settings = app.get(Settings);
+  const file = join(settings.DATA_DIR, 'demo-api-key');
+  if (!existsSync(file)) return undefined;
+  const key = readFileSync(file, 'utf8').trim();
+  const key_hash = hashApiKey(key, peppersOf(settings)[0]!);
+  const isTheirs = await app.get(EntityManager).existsBy(ApiKey, { key_hash, user_id, revoked_at: IsNull() });
+  return isTheirs ? key : undefined;
 }

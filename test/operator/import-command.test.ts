@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { addCommands } from '../../src/commands/program';
-import { describe as described, ProgressDisplay, shareOf } from '../../src/operator/import/progress';
+import { importProgress, ProgressDisplay } from '../../src/commands/progress';
+import type { Progress } from '../../src/operator/import/import-records';
 import { sql, theApp, useStore } from '../support/store';
 
 useStore();
@@ -69,20 +70,24 @@ test('reports unreadable and unwritable files in one sentence', async () => {
   await expect(run('demo', join(folder, 'x'), '--games', '2x')).rejects.toThrow('Use a whole number.');
 });
 
+const ofHundredBytes = (state: Progress, seconds: number) => importProgress(state, seconds, 100);
+
 test('shows a progress bar with rate and remaining time in a terminal', () => {
-  expect(described({ phase: 'reading', bytes: 50, records: 20_000 }, 2, 100)).toBe(
+  expect(importProgress({ phase: 'reading', bytes: 50, records: 20_000 }, 2, 100).text).toBe(
     '17 %, 20,000 records, 10,000/s, 10 s left',
   );
-  expect(described({ phase: 'reading', bytes: 50, records: 20_000 }, 2)).toBe('20,000 records, 10,000/s');
-  expect(described({ phase: 'writing', records: 100, written: 50, table: 'games' }, 300)).toBe(
+  expect(importProgress({ phase: 'reading', bytes: 50, records: 20_000 }, 2).text).toBe(
+    '20,000 records, 10,000/s',
+  );
+  expect(importProgress({ phase: 'writing', records: 100, written: 50, table: 'games' }, 300).text).toBe(
     '75 %, 100 records, writing games, 1 min 40 s left',
   );
-  expect(shareOf({ phase: 'writing', records: 100, written: 100, table: 'builds' })).toBe(1);
+  expect(importProgress({ phase: 'writing', records: 100, written: 100, table: 'builds' }, 1).share).toBe(1);
 
   jest.useFakeTimers();
   const written: string[] = [];
   const terminal = { isTTY: true, columns: 60, write: (text: string) => Boolean(written.push(text)) };
-  const display = new ProgressDisplay(terminal, 100);
+  const display = new ProgressDisplay(terminal, ofHundredBytes);
   display.report({ phase: 'reading', bytes: 100, records: 10 });
   jest.advanceTimersByTime(1000);
   display.stop();
@@ -95,7 +100,7 @@ test('prints a line every few seconds without a terminal', () => {
   jest.useFakeTimers();
   const written: string[] = [];
   const log = { isTTY: false, columns: 0, write: (text: string) => Boolean(written.push(text)) };
-  const display = new ProgressDisplay(log as never, 100);
+  const display = new ProgressDisplay(log as never, ofHundredBytes);
   display.report({ phase: 'checking', records: 10 });
   jest.advanceTimersByTime(11_000);
   display.stop();

@@ -1,5 +1,5 @@
 import type { WriteStream } from 'node:tty';
-import type { Progress } from './import-records';
+import type { Progress } from '../operator/import/import-records';
 
 // Measured for a first import: the progress when all records are read, and when they are checked.
 const PROGRESS_WHEN_READ = 0.35;
@@ -8,20 +8,26 @@ const REDRAW_INTERVAL = 200;
 const LINE_INTERVAL = 5000;
 const BAR_WIDTH = 24;
 
-/** Shows the progress of an import: a bar in a terminal, otherwise a line every few seconds. */
-export class ProgressDisplay {
+interface Shown {
+  text: string;
+  /** From 0 to 1; undefined if it is unknown. */
+  share: number | undefined;
+}
+
+/** Shows the progress of a command: a bar in a terminal, otherwise a line every few seconds. */
+export class ProgressDisplay<State> {
   private readonly started = Date.now();
   private readonly timer: NodeJS.Timeout;
-  private state: Progress | undefined;
+  private state: State | undefined;
 
   constructor(
     private readonly out: Pick<WriteStream, 'isTTY' | 'write' | 'columns'>,
-    private readonly totalBytes?: number,
+    private readonly describe: (state: State, seconds: number) => Shown,
   ) {
     this.timer = setInterval(() => this.show(), out.isTTY ? REDRAW_INTERVAL : LINE_INTERVAL);
   }
 
-  report(state: Progress): void {
+  report(state: State): void {
     this.state = state;
   }
 
@@ -31,27 +37,23 @@ export class ProgressDisplay {
   }
 
   private show(): void {
-    if (!this.state) return;
-    const seconds = (Date.now() - this.started) / 1000;
-    const text = describe(this.state, seconds, this.totalBytes);
+    if (this.state === undefined) return;
+    const { text, share } = this.describe(this.state, (Date.now() - this.started) / 1000);
     if (!this.out.isTTY) {
       this.out.write(`${text}\n`);
       return;
     }
-    const done = shareOf(this.state, this.totalBytes);
-    const line = done === undefined ? text : `${bar(done)} ${text}`;
+    const line = share === undefined ? text : `${bar(share)} ${text}`;
     this.out.write(`\r\x1b[K${line.slice(0, (this.out.columns || 80) - 1)}`);
   }
 }
 
-/** A progress bar, for a share from 0 to 1. */
-export const bar = (share: number) => {
+const bar = (share: number) => {
   const full = Math.round(share * BAR_WIDTH);
   return `[${'#'.repeat(full)}${'-'.repeat(BAR_WIDTH - full)}]`;
 };
 
-/** The progress from 0 to 1, or undefined if the size of the stream is unknown. */
-export function shareOf(state: Progress, totalBytes?: number): number | undefined {
+function shareOf(state: Progress, totalBytes?: number): number | undefined {
   switch (state.phase) {
     case 'waiting':
       return 0;
@@ -64,9 +66,10 @@ export function shareOf(state: Progress, totalBytes?: number): number | undefine
   }
 }
 
-export function describe(state: Progress, seconds: number, totalBytes?: number): string {
-  if (state.phase === 'waiting') return 'another import is running: waiting for it';
+/** The progress of an import, whose stream has `totalBytes` if that is known. */
+export function importProgress(state: Progress, seconds: number, totalBytes?: number): Shown {
   const share = shareOf(state, totalBytes);
+  if (state.phase === 'waiting') return { text: 'another import is running: waiting for it', share };
   const parts = [`${state.records.toLocaleString('en-US')} records`];
   if (share !== undefined) parts.unshift(`${Math.floor(share * 100)} %`);
   if (state.phase === 'reading' && seconds > 0) {
@@ -75,7 +78,7 @@ export function describe(state: Progress, seconds: number, totalBytes?: number):
   if (state.phase === 'checking') parts.push('checking');
   if (state.phase === 'writing') parts.push(`writing ${state.table}`);
   if (share && seconds >= 1) parts.push(`${duration((seconds / share) * (1 - share))} left`);
-  return parts.join(', ');
+  return { text: parts.join(', '), share };
 }
 
 const duration = (seconds: number) => {
