@@ -1,9 +1,8 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
-import type { Command } from 'commander';
 import { EntityManager } from 'typeorm';
 import { Audit } from '../auth/audit';
-import type { CommandRunner } from './operator-command';
+import type { OperatorCommand } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
 import { ignoringCase } from '../platform/database/ignoring-case';
 import { User } from '../auth/accounts/user.entity';
@@ -13,35 +12,33 @@ import { SessionsService } from '../auth/sign-in/sessions.service';
 const MIN_LENGTH = 8;
 const MAX_LENGTH = 1000;
 
-export function registerAccountCommands(users: Command, run: CommandRunner): void {
+export function registerAccountCommands(users: OperatorCommand): void {
   users
     .command('set-password')
     .argument('<name>', 'username')
     .description(
       'Set the password of a user, read from the terminal or standard input, and end all sessions of the user.',
     )
-    .action((name: string) =>
-      run(async (app) => {
-        const password = await readPassword();
-        if ([...password].length < MIN_LENGTH)
-          throw new OperatorError(`The password must have at least ${MIN_LENGTH} characters.`);
-        if (password.length > MAX_LENGTH)
-          throw new OperatorError(`The password must have at most ${MAX_LENGTH} characters.`);
-        const { raw } = await app
-          .get(EntityManager)
-          .createQueryBuilder()
-          .update(User)
-          .set({ password_hash: await hashPassword(password, app.get(PasswordCost)) })
-          .where({ username: ignoringCase(name) })
-          .returning('id')
-          .execute();
-        const [user] = raw as Pick<User, 'id'>[];
-        if (!user) throw new OperatorError(`User ${name} doesn't exist.`);
-        await app.get(SessionsService).endAllOf(user.id);
-        app.get(Audit).record({ event: 'user.password_set', user_id: user.id });
-        console.log(`The password of ${name} is set.`);
-      }),
-    );
+    .handler(async ({ app }, name: string) => {
+      const password = await readPassword();
+      if ([...password].length < MIN_LENGTH)
+        throw new OperatorError(`The password must have at least ${MIN_LENGTH} characters.`);
+      if (password.length > MAX_LENGTH)
+        throw new OperatorError(`The password must have at most ${MAX_LENGTH} characters.`);
+      const { raw } = await app
+        .get(EntityManager)
+        .createQueryBuilder()
+        .update(User)
+        .set({ password_hash: await hashPassword(password, app.get(PasswordCost)) })
+        .where({ username: ignoringCase(name) })
+        .returning('id')
+        .execute();
+      const [user] = raw as Pick<User, 'id'>[];
+      if (!user) throw new OperatorError(`User ${name} doesn't exist.`);
+      await app.get(SessionsService).endAllOf(user.id);
+      app.get(Audit).record({ event: 'user.password_set', user_id: user.id });
+      console.log(`The password of ${name} is set.`);
+    });
 }
 
 /**

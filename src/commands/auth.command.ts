@@ -1,10 +1,10 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- a help text doesn't wait for the routes */
-import { type Command, InvalidArgumentError } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import { EntityManager } from 'typeorm';
 import { Game } from '../games/game.entity';
 import { commandName } from '../platform/config/environment';
 import { Clock } from '../platform/config/clock';
-import { type CommandRunner, type Commands, idIn, wholeNumber } from './operator-command';
+import { type Commands, idIn, wholeNumber, type OperatorCommand } from './operator-command';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { OperatorError } from '../platform/config/operator-error';
 import { printRows, printTable, timeIn } from './print-table';
@@ -25,7 +25,7 @@ export const commands: Commands = {
   scopes: registerScopes,
 };
 
-function registerKeys(keys: Command, run: CommandRunner): void {
+function registerKeys(keys: OperatorCommand): void {
   keys
     .command('create')
     .description('Create an API key and print it. The key is shown only once.')
@@ -37,10 +37,13 @@ function registerKeys(keys: Command, run: CommandRunner): void {
       'expiry: never, a number of days, or the last day, such as 2027-12-31',
       expiryIn,
     )
-    .action((given: { user: string; label?: string; scope?: string[]; expires?: { at: string | null } }) =>
-      run(async (app) => {
+    .handler(
+      async (
+        { app },
+        given: { user: string; label?: string; scope?: string[]; expires?: { at: string | null } },
+      ) => {
         const { user, label, scope, expires } = given;
-        const { id: user_id } = await userNamed(app.get(EntityManager), user);
+        const { id: user_id } = await userNamed(app, user);
         const more = { label, scopes: scope, expires_at: expires?.at };
         const { id, key } = await app.get(ApiKeysService).create(user_id, more);
         app.get(Audit).record({ event: 'api_key.created', user_id, api_key_id: id });
@@ -49,43 +52,39 @@ function registerKeys(keys: Command, run: CommandRunner): void {
           `Key ${id} of ${user}${ends}. To revoke it, run \`${commandName()} keys revoke ${id}\`.`,
         );
         console.log(key);
-      }),
+      },
     );
   keys
     .command('list')
     .description("List a user's API keys.")
     .requiredOption('--user <username>', 'username of the key owner')
-    .action(({ user }: { user: string }) =>
-      run(async (app) => {
-        const rows = await app.get(ApiKeysService).keysOf((await userNamed(app.get(EntityManager), user)).id);
-        printRows(rows, {
-          ID: (row) => row.id,
-          KEY: (row) => `${row.hint}...`,
-          SCOPES: (row) => row.scopes?.join(' ') ?? 'all',
-          CREATED: (row) => timeIn(row.created_at),
-          'LAST USED': (row) => timeIn(row.last_used_at),
-          FROM: (row) => row.last_used_from,
-          EXPIRES: (row) => timeIn(row.expires_at),
-          REVOKED: (row) => timeIn(row.revoked_at),
-          LABEL: (row) => row.label ?? '',
-        });
-      }),
-    );
+    .handler(async ({ app }, { user }: { user: string }) => {
+      const rows = await app.get(ApiKeysService).keysOf((await userNamed(app, user)).id);
+      printRows(rows, {
+        ID: (row) => row.id,
+        KEY: (row) => `${row.hint}...`,
+        SCOPES: (row) => row.scopes?.join(' ') ?? 'all',
+        CREATED: (row) => timeIn(row.created_at),
+        'LAST USED': (row) => timeIn(row.last_used_at),
+        FROM: (row) => row.last_used_from,
+        EXPIRES: (row) => timeIn(row.expires_at),
+        REVOKED: (row) => timeIn(row.revoked_at),
+        LABEL: (row) => row.label ?? '',
+      });
+    });
   keys
     .command('revoke')
     .description('Revoke an API key and all JWTs created with it.')
     .argument('<id>', 'ID of the key, from `keys list`', idIn)
-    .action((id: number) =>
-      run(async (app) => {
-        if (!(await app.get(ApiKeysService).revoke(id, null)))
-          throw new OperatorError(`API key ${id} doesn't exist or is already revoked.`);
-        app.get(Audit).record({ event: 'api_key.revoked', api_key_id: id });
-        console.log(`Key ${id} is revoked. Running servers reject it within a second.`);
-      }),
-    );
+    .handler(async ({ app }, id: number) => {
+      if (!(await app.get(ApiKeysService).revoke(id, null)))
+        throw new OperatorError(`API key ${id} doesn't exist or is already revoked.`);
+      app.get(Audit).record({ event: 'api_key.revoked', api_key_id: id });
+      console.log(`Key ${id} is revoked. Running servers reject it within a second.`);
+    });
 }
 
-function registerTokens(tokens: Command, run: CommandRunner): void {
+function registerTokens(tokens: OperatorCommand): void {
   tokens
     .command('create')
     .description('Create and print the JWT that a game receives when this user launches it.')
@@ -93,77 +92,71 @@ function registerTokens(tokens: Command, run: CommandRunner): void {
     .requiredOption('--game <id>', 'ID of the game', idIn)
     .option('--scope <scopes>', 'scopes of the JWT, separated by spaces', scopesIn, ['profile:me'])
     .option('--lifetime <seconds>', 'validity in seconds; default: JWT_LIFETIME', lifetimeIn)
-    .action(
-      ({ user, game, scope, lifetime }: { user: string; game: number; scope: string[]; lifetime?: number }) =>
-        run(async (app) => {
-          const { id: user_id } = await userNamed(app.get(EntityManager), user);
-          if (!(await app.get(EntityManager).existsBy(Game, { id: game })))
-            throw new OperatorError(`Game ${game} doesn't exist.`);
-          const tokens = app.get(TokensService);
-          const order = { user_id, game_id: game, scopes: scope, api_key_id: null, lifetime };
-          const { key, expires_at } = await tokens.issue(order);
-          app.get(Audit).record({ event: 'jwt.created', user_id, api_key_id: null, game_id: game });
-          // A server started with another PORT or PUBLIC_URL than this command rejects the token.
-          console.error(`Valid until ${timeOf(expires_at)}, issued by ${tokens.issuer}.`);
-          console.log(key);
-        }),
+    .handler(
+      async (
+        { app },
+        { user, game, scope, lifetime }: { user: string; game: number; scope: string[]; lifetime?: number },
+      ) => {
+        const { id: user_id } = await userNamed(app, user);
+        if (!(await app.get(EntityManager).existsBy(Game, { id: game })))
+          throw new OperatorError(`Game ${game} doesn't exist.`);
+        const tokens = app.get(TokensService);
+        const order = { user_id, game_id: game, scopes: scope, api_key_id: null, lifetime };
+        const { key, expires_at } = await tokens.issue(order);
+        app.get(Audit).record({ event: 'jwt.created', user_id, api_key_id: null, game_id: game });
+        // A server started with another PORT or PUBLIC_URL than this command rejects the token.
+        console.error(`Valid until ${timeOf(expires_at)}, issued by ${tokens.issuer}.`);
+        console.log(key);
+      },
     );
   tokens
     .command('revoke')
     .description('Revoke all JWTs of a user, for every game.')
     .requiredOption('--user <username>', 'username of the player')
-    .action(({ user }: { user: string }) =>
-      run(async (app) => {
-        const { id: user_id } = await userNamed(app.get(EntityManager), user);
-        await app.get(ApiKeysService).revokeTokensOf(user_id);
-        app.get(Audit).record({ event: 'jwt.revoked', user_id });
-        console.log(`All JWTs of ${user} are revoked. Running servers reject them within a second.`);
-      }),
-    );
+    .handler(async ({ app }, { user }: { user: string }) => {
+      const { id: user_id } = await userNamed(app, user);
+      await app.get(ApiKeysService).revokeTokensOf(user_id);
+      app.get(Audit).record({ event: 'jwt.revoked', user_id });
+      console.log(`All JWTs of ${user} are revoked. Running servers reject them within a second.`);
+    });
 }
 
-function registerSigningKeys(signingKeys: Command, run: CommandRunner): void {
+function registerSigningKeys(signingKeys: OperatorCommand): void {
   signingKeys
     .command('rotate')
     .description('Publish a new signing key. It signs after ten minutes, when all clients have fetched it.')
     .option('--now', 'sign with the new key immediately, for example if the old key was compromised')
-    .action(({ now = false }: { now?: boolean }) =>
-      run(async (app) => {
-        const key = await app.get(SigningKeysService).rotate({ at_once: now });
-        app.get(Audit).record({ event: 'signing_key.created', kid: key.kid });
-        console.log(`Key ${key.kid} is published and signs from ${timeOf(key.signs_from)}.`);
-      }),
-    );
+    .handler(async ({ app }, { now = false }: { now?: boolean }) => {
+      const key = await app.get(SigningKeysService).rotate({ at_once: now });
+      app.get(Audit).record({ event: 'signing_key.created', kid: key.kid });
+      console.log(`Key ${key.kid} is published and signs from ${timeOf(key.signs_from)}.`);
+    });
   signingKeys
     .command('list')
     .description('List the published signing keys.')
-    .action(() =>
-      run(async (app) => {
-        const service = app.get(SigningKeysService);
-        const keys = await service.published();
-        const current = service.current()?.kid;
-        printRows(keys, {
-          KEY: (key) => key.kid,
-          STATE: (key) => stateOf(key, current, app.get(Clock).now()),
-          'SIGNS FROM': (key) => whenOf(key.signs_from),
-          'VERIFIES UNTIL': (key) => whenOf(key.verifies_until),
-        });
-      }),
-    );
+    .handler(async ({ app }) => {
+      const service = app.get(SigningKeysService);
+      const keys = await service.published();
+      const current = service.current()?.kid;
+      printRows(keys, {
+        KEY: (key) => key.kid,
+        STATE: (key) => stateOf(key, current, app.get(Clock).now()),
+        'SIGNS FROM': (key) => whenOf(key.signs_from),
+        'VERIFIES UNTIL': (key) => whenOf(key.verifies_until),
+      });
+    });
   signingKeys
     .command('revoke')
     .description('Revoke a compromised signing key and all JWTs that it signed.')
     .argument('<kid>', 'ID of the key, from `signing-keys list`')
-    .action((kid: string) =>
-      run(async (app) => {
-        await app.get(SigningKeysService).revoke(kid);
-        app.get(Audit).record({ event: 'signing_key.revoked', kid });
-        console.log(`Key ${kid} is revoked. Running servers reject its tokens within seconds.`);
-      }),
-    );
+    .handler(async ({ app }, kid: string) => {
+      await app.get(SigningKeysService).revoke(kid);
+      app.get(Audit).record({ event: 'signing_key.revoked', kid });
+      console.log(`Key ${kid} is revoked. Running servers reject its tokens within seconds.`);
+    });
 }
 
-function registerAudit(audit: Command, run: CommandRunner): void {
+function registerAudit(audit: OperatorCommand): void {
   audit
     .command('list')
     .description('List the newest audit events.')
@@ -171,46 +164,46 @@ function registerAudit(audit: Command, run: CommandRunner): void {
     .option('--event <event>', 'only events of this type, such as api_key.created')
     .option('--count <number>', 'number of events', eventCountIn, 50)
     .option('--json', 'print one JSON object per line')
-    .action(
-      ({ user, event, count, json }: { user?: string; event?: string; count: number; json?: boolean }) =>
-        run(async (app) => {
-          const user_id = user === undefined ? undefined : (await userNamed(app.get(EntityManager), user)).id;
-          const rows = await app.get(Audit).newest({ user_id, event, count });
-          if (json) {
-            for (const row of rows) console.log(JSON.stringify({ ...row, at: modernTimestamp(row.at) }));
-            return;
-          }
-          printRows(rows, {
-            ID: (row) => row.id,
-            TIME: (row) => timeIn(row.at),
-            EVENT: (row) => row.event,
-            USER: (row) => row.user_id,
-            REQUEST: (row) => row.request_id,
-            DETAILS: (row) => JSON.stringify(row.details),
-          });
-        }),
+    .handler(
+      async (
+        { app },
+        { user, event, count, json }: { user?: string; event?: string; count: number; json?: boolean },
+      ) => {
+        const user_id = user === undefined ? undefined : (await userNamed(app, user)).id;
+        const rows = await app.get(Audit).newest({ user_id, event, count });
+        if (json) {
+          for (const row of rows) console.log(JSON.stringify({ ...row, at: modernTimestamp(row.at) }));
+          return;
+        }
+        printRows(rows, {
+          ID: (row) => row.id,
+          TIME: (row) => timeIn(row.at),
+          EVENT: (row) => row.event,
+          USER: (row) => row.user_id,
+          REQUEST: (row) => row.request_id,
+          DETAILS: (row) => JSON.stringify(row.details),
+        });
+      },
     );
 }
 
-function registerScopes(scopes: Command, run: CommandRunner): void {
-  scopes.action(() =>
-    run(
-      (app) => {
-        const { ModulesContainer } = require('@nestjs/core') as typeof import('@nestjs/core');
-        const { routesOf } = require('../auth/routes') as typeof import('../auth/routes');
-        printTable(Object.entries(SCOPES));
-        console.log();
-        printTable(
-          routesOf(app.get(ModulesContainer)).map(({ method, path, access }) => [
-            method,
-            path,
-            access ?? 'closed',
-          ]),
-        );
-        return Promise.resolve();
-      },
-      { database: false },
-    ),
+function registerScopes(scopes: OperatorCommand): void {
+  scopes.handler(
+    ({ app }) => {
+      const { ModulesContainer } = require('@nestjs/core') as typeof import('@nestjs/core');
+      const { routesOf } = require('../auth/routes') as typeof import('../auth/routes');
+      printTable(Object.entries(SCOPES));
+      console.log();
+      printTable(
+        routesOf(app.get(ModulesContainer)).map(({ method, path, access }) => [
+          method,
+          path,
+          access ?? 'closed',
+        ]),
+      );
+      return Promise.resolve();
+    },
+    { database: false },
   );
 }
 

@@ -1,5 +1,4 @@
-import type { Command } from 'commander';
-import { type CommandRunner, type Commands, idIn } from './operator-command';
+import { type Commands, idIn, type OperatorCommand } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
 import { printRows, printTable } from './print-table';
 import { CollectionsService } from '../collections/collections.service';
@@ -7,54 +6,50 @@ import { ResanitizeService } from '../collections/resanitize.service';
 
 export const commands: Commands = { collections: registerCollections };
 
-function registerCollections(collections: Command, run: CommandRunner): void {
+function registerCollections(collections: OperatorCommand): void {
   collections
     .command('show')
     .description('Show a collection, its editors, and whether it is on their profiles.')
     .argument('<ID>', 'ID of the collection', idIn)
-    .action((id: number) =>
-      run(async (app) => {
-        const found = await app.get(CollectionsService).withEditors(id);
-        if (!found) throw new OperatorError(`Collection ${id} doesn't exist.`);
-        const { collection, editors } = found;
-        printTable([
-          ['title', collection.title],
-          ['url', collection.url],
-          ['games', String(collection.games_count)],
-          ['private', collection.private ? 'yes' : 'no'],
-          ['layout', collection.layout],
-          ['created', collection.created_at],
-          ['updated', collection.updated_at],
-          ['description', collection.description ?? '-'],
-        ]);
-        console.log();
-        printRows(editors, {
-          USER: (editor) => editor.username,
-          ROLE: (editor) => editor.role,
-          'ON PROFILE': (editor) => editor.on_profile,
-        });
-      }),
-    );
+    .handler(async ({ app }, id: number) => {
+      const found = await app.get(CollectionsService).withEditors(id);
+      if (!found) throw new OperatorError(`Collection ${id} doesn't exist.`);
+      const { collection, editors } = found;
+      printTable([
+        ['title', collection.title],
+        ['url', collection.url],
+        ['games', String(collection.games_count)],
+        ['private', collection.private ? 'yes' : 'no'],
+        ['layout', collection.layout],
+        ['created', collection.created_at],
+        ['updated', collection.updated_at],
+        ['description', collection.description ?? '-'],
+      ]);
+      console.log();
+      printRows(editors, {
+        USER: (editor) => editor.username,
+        ROLE: (editor) => editor.role,
+        'ON PROFILE': (editor) => editor.on_profile,
+      });
+    });
   collections
     .command('resanitize')
     .description('Sanitize stored descriptions and blurbs again with the HTML rules of this version.')
-    .action(() =>
-      run(async (app, signal) => {
-        const done = await app.get(ResanitizeService).run(signal);
-        console.log(
-          `${done.checked.toLocaleString('en-US')} texts checked, ${done.changed.toLocaleString('en-US')} changed.`,
+    .handler(async ({ app, signal }) => {
+      const done = await app.get(ResanitizeService).run(signal);
+      console.log(
+        `${done.checked.toLocaleString('en-US')} texts checked, ${done.changed.toLocaleString('en-US')} changed.`,
+      );
+      if (done.too_long.length > 0)
+        throw new OperatorError(
+          [
+            'These texts are unchanged because they would exceed the maximum length:',
+            ...done.too_long.map(({ collection_id, game_id }) =>
+              game_id === 0
+                ? `  the description of collection ${collection_id}`
+                : `  the blurb of game ${game_id} in collection ${collection_id}`,
+            ),
+          ].join('\n'),
         );
-        if (done.too_long.length > 0)
-          throw new OperatorError(
-            [
-              'These texts are unchanged because they would exceed the maximum length:',
-              ...done.too_long.map(({ collection_id, game_id }) =>
-                game_id === 0
-                  ? `  the description of collection ${collection_id}`
-                  : `  the blurb of game ${game_id} in collection ${collection_id}`,
-              ),
-            ].join('\n'),
-          );
-      }),
-    );
+    });
 }

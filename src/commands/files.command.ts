@@ -1,13 +1,13 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { EntityManager } from 'typeorm';
 import { gameNamed } from '../games/game-named';
 import { OperatorError } from '../platform/config/operator-error';
 import { FilesService } from '../uploads/files.service';
 import { PLATFORMS, type Upload } from '../uploads/upload.entity';
-import { type CommandRunner, type Commands, idIn } from './operator-command';
+import { type Commands, idIn, type OperatorCommand } from './operator-command';
 import { printRows, timeIn } from './print-table';
 import { ProgressDisplay } from './progress';
 
@@ -24,7 +24,7 @@ interface PutOptions {
 
 export const commands: Commands = { files: registerFiles };
 
-function registerFiles(files: Command, run: CommandRunner): void {
+function registerFiles(files: OperatorCommand): void {
   files
     .command('put')
     .description('Copy a file into the storage and record it as an upload or as a new build of a channel.')
@@ -44,66 +44,60 @@ function registerFiles(files: Command, run: CommandRunner): void {
         .default([], 'none'),
     )
     .option('--demo', 'let everyone download the file')
-    .action((path: string, options: PutOptions) =>
-      run(async (app, signal) => {
-        const { channel, userVersion, name = null, platform, demo } = options;
-        if (userVersion !== undefined && channel === undefined)
-          throw new OperatorError('--user-version needs --channel.');
-        const game = await gameNamed(app.get(EntityManager), options.game);
-        const size = await sizeOf(path);
-        const progress = new ProgressDisplay(process.stderr, (bytes: number) => {
-          const share = size === 0 ? 1 : bytes / size;
-          return { share, text: `${Math.floor(share * 100)} % of ${size.toLocaleString('en-US')} bytes` };
-        });
-        const upload = await app
-          .get(FilesService)
-          .put(
-            {
-              game_id: game.id,
-              filename: basename(path),
-              size,
-              content: createReadStream(path, { highWaterMark: 256 * 1024 }),
-              traits: [...platform.map((one) => `p_${one}`), ...(demo ? ['demo'] : [])] as Upload['traits'],
-              display_name: name,
-              channel_name: channel,
-              user_version: userVersion,
-            },
-            signal,
-            (bytes) => progress.report(bytes),
-          )
-          .finally(() => progress.stop());
-        console.log(
-          `Upload ${upload.id} of ${game.title}: ${upload.filename}, ${size.toLocaleString('en-US')} bytes.`,
-        );
-      }),
-    );
+    .handler(async ({ app, signal }, path: string, options: PutOptions) => {
+      const { channel, userVersion, name = null, platform, demo } = options;
+      if (userVersion !== undefined && channel === undefined)
+        throw new OperatorError('--user-version needs --channel.');
+      const game = await gameNamed(app.get(EntityManager), options.game);
+      const size = await sizeOf(path);
+      const progress = new ProgressDisplay(process.stderr, (bytes: number) => {
+        const share = size === 0 ? 1 : bytes / size;
+        return { share, text: `${Math.floor(share * 100)} % of ${size.toLocaleString('en-US')} bytes` };
+      });
+      const upload = await app
+        .get(FilesService)
+        .put(
+          {
+            game_id: game.id,
+            filename: basename(path),
+            size,
+            content: createReadStream(path, { highWaterMark: 256 * 1024 }),
+            traits: [...platform.map((one) => `p_${one}`), ...(demo ? ['demo'] : [])] as Upload['traits'],
+            display_name: name,
+            channel_name: channel,
+            user_version: userVersion,
+          },
+          signal,
+          (bytes) => progress.report(bytes),
+        )
+        .finally(() => progress.stop());
+      console.log(
+        `Upload ${upload.id} of ${game.title}: ${upload.filename}, ${size.toLocaleString('en-US')} bytes.`,
+      );
+    });
   files
     .command('list')
     .description("List a game's uploads.")
     .requiredOption(...GAME)
-    .action(({ game: name }: { game: string }) =>
-      run(async (app) => {
-        const game = await gameNamed(app.get(EntityManager), name);
-        printRows(await app.get(FilesService).list(game.id), {
-          ID: (upload) => upload.id,
-          FILE: (upload) => upload.filename,
-          TRAITS: (upload) => upload.traits.join(' ') || null,
-          SOURCE: sourceOf,
-          BYTES: (upload) => upload.size,
-          UPDATED: (upload) => timeIn(upload.updated_at),
-        });
-      }),
-    );
+    .handler(async ({ app }, { game: name }: { game: string }) => {
+      const game = await gameNamed(app.get(EntityManager), name);
+      printRows(await app.get(FilesService).list(game.id), {
+        ID: (upload) => upload.id,
+        FILE: (upload) => upload.filename,
+        TRAITS: (upload) => upload.traits.join(' ') || null,
+        SOURCE: sourceOf,
+        BYTES: (upload) => upload.size,
+        UPDATED: (upload) => timeIn(upload.updated_at),
+      });
+    });
   files
     .command('rm')
     .description('Delete an upload and its file. Builds of a channel are kept.')
     .argument('<id>', 'ID of the upload, as `files list` shows it', idIn)
-    .action((id: number) =>
-      run(async (app) => {
-        if (!(await app.get(FilesService).remove(id))) throw new OperatorError(`Upload ${id} doesn't exist.`);
-        console.log(`Deleted upload ${id}.`);
-      }),
-    );
+    .handler(async ({ app }, id: number) => {
+      if (!(await app.get(FilesService).remove(id))) throw new OperatorError(`Upload ${id} doesn't exist.`);
+      console.log(`Deleted upload ${id}.`);
+    });
 }
 
 const sourceOf = ({ channel_name, external_url, file_url, file_key }: Upload) =>

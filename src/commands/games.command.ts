@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import type { INestApplicationContext } from '@nestjs/common';
 import { EntityManager, QueryFailedError } from 'typeorm';
 import { Game } from '../games/game.entity';
 import { gameNamed } from '../games/game-named';
@@ -7,7 +7,7 @@ import { OperatorError } from '../platform/config/operator-error';
 import { ignoringCase } from '../platform/database/ignoring-case';
 import { CURRENCIES, formatMoney, minorUnitsOf } from '../platform/formats/money';
 import { nextCommands } from '../dev/next-commands';
-import { type CommandRunner, type Commands, countIn } from './operator-command';
+import { type Commands, countIn, type OperatorCommand } from './operator-command';
 import { printable, printRows, timeIn } from './print-table';
 import { userNamed } from './user-named';
 
@@ -20,7 +20,7 @@ interface CreateOptions {
 
 export const commands: Commands = { games: registerGames };
 
-function registerGames(games: Command, run: CommandRunner): void {
+function registerGames(games: OperatorCommand): void {
   games
     .command('create')
     .description('Create a public game.')
@@ -28,61 +28,58 @@ function registerGames(games: Command, run: CommandRunner): void {
     .requiredOption('--title <TEXT>', 'title of the game')
     .option('--slug <TEXT>', 'last part of its URL; default: made from the title')
     .option('--price <PRICE>', 'minimum price in USD, such as 4.99', '0')
-    .action((options: CreateOptions) =>
-      run(async (app) => {
-        const { id, name } = await create(app.get(EntityManager), options);
-        console.log(
-          `Created game ${id} (${name}). To sell it, run \`${commandName()} sell --game ${name} --to me@example.com\`.`,
-        );
-      }),
-    );
+    .handler(async ({ app }, options: CreateOptions) => {
+      const { id, name } = await create(app, options);
+      console.log(
+        `Created game ${id} (${name}). To sell it, run \`${commandName()} sell --game ${name} --to me@example.com\`.`,
+      );
+    });
 
   games
     .command('set-price')
     .description('Change the minimum price of a game.')
     .argument('<GAME>', 'game as owner/slug, such as ash-beetle/brave-arcade, or its ID')
     .argument('<PRICE>', 'minimum price in USD, such as 4.99; 0: free')
-    .action((name: string, price: string) =>
-      run(async (app) => {
-        const { id, title, traits } = await gameNamed(app.get(EntityManager), name);
-        const min_price = amountOf(price, 'USD');
-        // It stays, because buyers can pay more than the minimum price.
-        const sold: Game['traits'] = min_price > 0 ? ['can_be_bought'] : [];
-        const change = { min_price, traits: [...new Set([...traits, ...sold])] };
-        await app.get(EntityManager).update(Game, { id }, change);
-        console.log(`The minimum price of ${printable(title)} is ${formatMoney(min_price, 'USD')}.`);
-      }),
-    );
+    .handler(async ({ app }, name: string, price: string) => {
+      const { id, title, traits } = await gameNamed(app.get(EntityManager), name);
+      const min_price = amountOf(price, 'USD');
+      // It stays, because buyers can pay more than the minimum price.
+      const sold: Game['traits'] = min_price > 0 ? ['can_be_bought'] : [];
+      const change = { min_price, traits: [...new Set([...traits, ...sold])] };
+      await app.get(EntityManager).update(Game, { id }, change);
+      console.log(`The minimum price of ${printable(title)} is ${formatMoney(min_price, 'USD')}.`);
+    });
 
   games
     .command('list')
     .description('List the newest games.')
     .option('--user <username>', 'only games of this owner')
     .option('--count <number>', 'number of games', countIn, 50)
-    .action(({ user, count }: { user?: string; count: number }) =>
-      run(async (app) => {
-        if (user !== undefined) await userNamed(app.get(EntityManager), user);
-        const rows = await app.get(EntityManager).find(Game, {
-          where: user === undefined ? {} : { owner_name: ignoringCase(user) },
-          order: { id: 'DESC' },
-          take: count,
-        });
-        if (rows.length === 0) return console.log(`There are no games. ${nextCommands(user)}`);
-        printRows(rows, {
-          ID: (row) => row.id,
-          GAME: (row) => `${row.owner_name}/${row.slug}`,
-          TITLE: (row) => row.title,
-          VISIBILITY: (row) => row.visibility,
-          'MIN PRICE': (row) => formatMoney(row.min_price, 'USD'),
-          PURCHASES: (row) => row.purchases_count,
-          CREATED: (row) => timeIn(row.created_at),
-        });
-      }),
-    );
+    .handler(async ({ app }, { user, count }: { user?: string; count: number }) => {
+      if (user !== undefined) await userNamed(app, user);
+      const rows = await app.get(EntityManager).find(Game, {
+        where: user === undefined ? {} : { owner_name: ignoringCase(user) },
+        order: { id: 'DESC' },
+        take: count,
+      });
+      if (rows.length === 0) return console.log(`There are no games. ${nextCommands(user)}`);
+      printRows(rows, {
+        ID: (row) => row.id,
+        GAME: (row) => `${row.owner_name}/${row.slug}`,
+        TITLE: (row) => row.title,
+        VISIBILITY: (row) => row.visibility,
+        'MIN PRICE': (row) => formatMoney(row.min_price, 'USD'),
+        PURCHASES: (row) => row.purchases_count,
+        CREATED: (row) => timeIn(row.created_at),
+      });
+    });
 }
 
-async function create(db: EntityManager, { user, title, slug = slugOf(title), price }: CreateOptions) {
-  const owner = await userNamed(db, user);
+async function create(
+  app: INestApplicationContext,
+  { user, title, slug = slugOf(title), price }: CreateOptions,
+) {
+  const owner = await userNamed(app, user);
   if (title.trim() === '' || [...title].length > 500)
     throw new OperatorError('A title has up to 500 characters.');
   if (!/^[A-Za-z0-9_.-]{1,100}$/.test(slug))
@@ -93,13 +90,16 @@ async function create(db: EntityManager, { user, title, slug = slugOf(title), pr
     ...{ user_id: owner.id, owner_name: owner.username, slug, title: title.trim(), min_price },
     ...{ published_at: () => 'now()', traits: min_price > 0 ? (['can_be_bought'] as const).slice() : [] },
   };
-  const made = await db.insert(Game, game).catch((error: unknown) => {
-    const { constraint } = (error instanceof QueryFailedError ? error.driverError : {}) as {
-      constraint?: string;
-    };
-    if (constraint !== 'games_slug_key') throw error;
-    throw new OperatorError(`The game ${printable(name)} exists already. Use --slug for another URL.`);
-  });
+  const made = await app
+    .get(EntityManager)
+    .insert(Game, game)
+    .catch((error: unknown) => {
+      const { constraint } = (error instanceof QueryFailedError ? error.driverError : {}) as {
+        constraint?: string;
+      };
+      if (constraint !== 'games_slug_key') throw error;
+      throw new OperatorError(`The game ${printable(name)} exists already. Use --slug for another URL.`);
+    });
   return { id: (made.identifiers[0] as Pick<Game, 'id'>).id, name };
 }
 

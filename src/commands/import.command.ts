@@ -1,11 +1,9 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- a help text doesn't wait for the services */
-import { createReadStream, createWriteStream } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { createReadStream, createWriteStream, openSync, statSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { INestApplicationContext } from '@nestjs/common';
-import type { Command } from 'commander';
-import { type CommandRunner, type Commands, wholeNumber } from './operator-command';
+import { type Commands, wholeNumber, type OperatorCommand } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
 import { Settings } from '../platform/config/settings';
 import { confirm } from './terminal';
@@ -37,52 +35,46 @@ export const commands: Commands = {
   demo: registerDemo,
 };
 
-function registerImport(command: Command, runCommand: CommandRunner): void {
+function registerImport(command: OperatorCommand): void {
   command
-    .argument('<FILE>', 'path of a file with newline-delimited JSON, or - for standard input')
-    .action(async (file: string) => {
-      const { source, bytes } =
-        file === '-' ? { source: process.stdin, bytes: undefined } : await opened(file);
-      await runCommand(async (app, signal) => {
-        const display = new ProgressDisplay(process.stderr, (state: Progress, seconds) =>
-          importProgress(state, seconds, bytes),
-        );
-        try {
-          const summary = await app
-            .get(service().ImportService)
-            .run(source, { signal, progress: (state) => display.report(state) });
-          display.stop();
-          console.log(summaryLines(summary).join('\n') || 'The input contains no records.');
-        } catch (error) {
-          display.stop();
-          if (signal.aborted) console.error('Interrupted: nothing was imported.');
-          throw error;
-        } finally {
-          source.destroy();
-        }
-      }, MAKES_STORE);
-    });
+    .argument('<FILE>', 'path of a file with newline-delimited JSON, or - for standard input', opened)
+    .handler(async ({ app, signal }, { source, bytes }: Input) => {
+      const display = new ProgressDisplay(process.stderr, (state: Progress, seconds) =>
+        importProgress(state, seconds, bytes),
+      );
+      try {
+        const summary = await app
+          .get(service().ImportService)
+          .run(source, { signal, progress: (state) => display.report(state) });
+        display.stop();
+        console.log(summaryLines(summary).join('\n') || 'The input contains no records.');
+      } catch (error) {
+        display.stop();
+        if (signal.aborted) console.error('Interrupted: nothing was imported.');
+        throw error;
+      } finally {
+        source.destroy();
+      }
+    }, MAKES_STORE);
 }
 
-function registerDelete(command: Command, runCommand: CommandRunner): void {
+function registerDelete(command: OperatorCommand): void {
   command
     .argument('<TYPE>', `record type: ${TYPES.join(', ')}`)
     .argument('<ID>', 'ID of the record; for an api_key the key, for an oauth_application the client_id')
     .option('--yes', 'skip the confirmation')
-    .action((type: string, id: string, { yes = false }: { yes?: boolean }) =>
-      runCommand((app, signal) => deleteRecord(app.get(service().ImportService), type, id, yes, signal)),
+    .handler(({ app, signal }, type: string, id: string, { yes = false }: { yes?: boolean }) =>
+      deleteRecord(app.get(service().ImportService), type, id, yes, signal),
     );
 }
 
-function registerReset(command: Command, runCommand: CommandRunner): void {
+function registerReset(command: OperatorCommand): void {
   command
     .option('--yes', 'skip the confirmation')
-    .action(({ yes = false }: { yes?: boolean }) =>
-      runCommand((app, signal) => reset(app, yes, signal), MAKES_STORE),
-    );
+    .handler(({ app, signal }, { yes = false }: { yes?: boolean }) => reset(app, yes, signal), MAKES_STORE);
 }
 
-function registerDemo(demo: Command): void {
+function registerDemo(demo: OperatorCommand): void {
   demo.argument('<FILE>', 'path of the file, or - for standard output');
   const anyCount = wholeNumber(0, 999_999_999, 'Use a whole number.');
   for (const [name, [fallback, what]] of Object.entries(DEMO_NUMBERS))
@@ -140,16 +132,20 @@ async function deleteRecord(
   }
 }
 
-async function opened(file: string) {
+interface Input {
+  source: Readable;
+  /** Undefined if it is unknown. */
+  bytes?: number;
+}
+
+/** Before the store is created. */
+function opened(file: string): Input {
+  if (file === '-') return { source: process.stdin };
   try {
-    const handle = await open(file);
-    const stats = await handle.stat();
-    await handle.close();
+    const [fd, stats] = [openSync(file, 'r'), statSync(file)];
     if (stats.isDirectory()) throw new OperatorError(`${file} is a folder. Specify a file.`);
-    return {
-      source: createReadStream(file, { highWaterMark: CHUNK }),
-      bytes: stats.isFile() ? stats.size : undefined,
-    };
+    const source = createReadStream(file, { fd, highWaterMark: CHUNK });
+    return { source, bytes: stats.isFile() ? stats.size : undefined };
   } catch (error) {
     if (error instanceof OperatorError) throw error;
     const { code } = error as NodeJS.ErrnoException;

@@ -1,5 +1,12 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { type Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
+
+interface Needs {
+  /** false: reads only the declarations in the code. */
+  database?: boolean;
+  /** Creates the store of the embedded database if there is none. */
+  makesStore?: boolean;
+}
 
 /**
  * Runs an operator's command with all services and the database. Starts the embedded database if it is not running.
@@ -7,16 +14,40 @@ import { type Command, InvalidArgumentError } from 'commander';
  */
 export type CommandRunner = (
   work: (app: INestApplicationContext, signal: AbortSignal) => Promise<void>,
-  options?: {
-    /** false: reads only the declarations in the code. */
-    database?: boolean;
-    /** Creates the store of the embedded database if there is none. */
-    makesStore?: boolean;
-  },
+  needs?: Needs,
 ) => Promise<void>;
 
-/** The commands of a file: each adds its arguments, options, subcommands and action. */
-export type Commands = Readonly<Record<string, (command: Command, run: CommandRunner) => void>>;
+/** What a command works with. */
+interface Context {
+  app: INestApplicationContext;
+  signal: AbortSignal;
+}
+
+export class OperatorCommand extends Command {
+  constructor(
+    name: string,
+    private readonly runner: CommandRunner,
+  ) {
+    super(name);
+  }
+
+  override createCommand(name: string): OperatorCommand {
+    return new OperatorCommand(name, this.runner);
+  }
+
+  /** What the command does with its arguments and options. */
+  handler<Given extends unknown[]>(
+    work: (context: Context, ...given: Given) => Promise<void>,
+    needs?: Needs,
+  ): this {
+    return this.action((...given) =>
+      this.runner((app, signal) => work({ app, signal }, ...(given as Given)), needs),
+    );
+  }
+}
+
+/** The commands of a file: each adds its arguments, options, subcommands and handler. */
+export type Commands = Readonly<Record<string, (command: OperatorCommand) => void>>;
 
 /** Reads an argument of a command. */
 export const wholeNumber =

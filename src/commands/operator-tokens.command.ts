@@ -1,6 +1,6 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import { commandName } from '../platform/config/environment';
-import type { CommandRunner, Commands } from './operator-command';
+import type { Commands, OperatorCommand } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
 import { printRows, timeIn } from './print-table';
 import { Audit } from '../auth/audit';
@@ -12,7 +12,7 @@ const NAME = /^[a-z0-9][a-z0-9._-]{0,49}$/;
 
 export const commands: Commands = { 'operator-tokens': registerOperatorTokens };
 
-function registerOperatorTokens(tokens: Command, run: CommandRunner): void {
+function registerOperatorTokens(tokens: OperatorCommand): void {
   tokens
     .command('create')
     .description('Create an operator token and print it. The token is shown only once.')
@@ -26,43 +26,37 @@ function registerOperatorTokens(tokens: Command, run: CommandRunner): void {
       const lines = Object.entries(OPERATOR_RIGHTS).map(([right, text]) => `  ${right.padEnd(11)}${text}`);
       return ['', 'Permissions:', ...lines].join('\n');
     })
-    .action((name: string, { may }: { may: OperatorRight[] }) =>
-      run(async (app) => {
-        const token = await app.get(OperatorTokensService).create(name, may);
-        app.get(Audit).record({ event: 'operator_token.created', operator: name });
-        console.error(
-          `Created token ${name}, with the permissions: ${may.join(', ')}. To revoke it, run \`${commandName()} operator-tokens revoke ${name}\`.`,
-        );
-        console.log(token);
-      }),
-    );
+    .handler(async ({ app }, name: string, { may }: { may: OperatorRight[] }) => {
+      const token = await app.get(OperatorTokensService).create(name, may);
+      app.get(Audit).record({ event: 'operator_token.created', operator: name });
+      console.error(
+        `Created token ${name}, with the permissions: ${may.join(', ')}. To revoke it, run \`${commandName()} operator-tokens revoke ${name}\`.`,
+      );
+      console.log(token);
+    });
   tokens
     .command('list')
     .description('List all operator tokens, including revoked ones.')
-    .action(() =>
-      run(async (app) => {
-        printRows(await app.get(OperatorTokensService).list(), {
-          NAME: (row) => row.name,
-          TOKEN: (row) => `${row.hint}...`,
-          PERMISSIONS: (row) => row.rights.join(' '),
-          CREATED: (row) => timeIn(row.created_at),
-          'LAST USED': (row) => timeIn(row.last_used_at),
-          REVOKED: (row) => timeIn(row.revoked_at),
-        });
-      }),
-    );
+    .handler(async ({ app }) => {
+      printRows(await app.get(OperatorTokensService).list(), {
+        NAME: (row) => row.name,
+        TOKEN: (row) => `${row.hint}...`,
+        PERMISSIONS: (row) => row.rights.join(' '),
+        CREATED: (row) => timeIn(row.created_at),
+        'LAST USED': (row) => timeIn(row.last_used_at),
+        REVOKED: (row) => timeIn(row.revoked_at),
+      });
+    });
   tokens
     .command('revoke')
     .description('Revoke an operator token.')
     .argument('<name>', 'name of the token, from `operator-tokens list`')
-    .action((name: string) =>
-      run(async (app) => {
-        if (!(await app.get(OperatorTokensService).revoke(name)))
-          throw new OperatorError(`Token ${name} doesn't exist or is already revoked.`);
-        app.get(Audit).record({ event: 'operator_token.revoked', operator: name });
-        console.log(`Token ${name} is revoked. Running servers reject it within a second.`);
-      }),
-    );
+    .handler(async ({ app }, name: string) => {
+      if (!(await app.get(OperatorTokensService).revoke(name)))
+        throw new OperatorError(`Token ${name} doesn't exist or is already revoked.`);
+      app.get(Audit).record({ event: 'operator_token.revoked', operator: name });
+      console.log(`Token ${name} is revoked. Running servers reject it within a second.`);
+    });
 }
 
 function nameIn(text: string): string {

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import type { INestApplicationContext } from '@nestjs/common';
-import type { Command } from 'commander';
 import { OperatorEvents } from '../operator/tokens/operator-events';
-import type { CommandRunner } from './operator-command';
+import type { OperatorCommand } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
 import { InvalidValue } from '../platform/http/given-values';
 import { readEmailAddress } from '../platform/http/readers';
@@ -18,7 +17,7 @@ interface Options {
   yes?: boolean;
 }
 
-export function registerPeopleCommands(users: Command, run: CommandRunner): void {
+export function registerPeopleCommands(users: OperatorCommand): void {
   const about = (name: string, description: string) =>
     users
       .command(name)
@@ -29,35 +28,31 @@ export function registerPeopleCommands(users: Command, run: CommandRunner): void
   about(
     'export',
     'Write all data stored about a person to standard output, as newline-delimited JSON.',
-  ).action((name: string | undefined, options: Options) =>
-    run(async (app) => {
-      const person = await whoIs(app, name, options);
-      const counts: Record<string, number> = {};
-      await toStandardOutput(async () => {
-        for await (const lines of app.get(ExportService).lines(person, counts))
-          if (!process.stdout.write(lines)) await once(process.stdout, 'drain');
-      });
-      app.get(OperatorEvents).record('user.exported', {}, { counts, user_id: person.user_id ?? undefined });
-    }),
-  );
+  ).handler(async ({ app }, name: string | undefined, options: Options) => {
+    const person = await whoIs(app, name, options);
+    const counts: Record<string, number> = {};
+    await toStandardOutput(async () => {
+      for await (const lines of app.get(ExportService).lines(person, counts))
+        if (!process.stdout.write(lines)) await once(process.stdout, 'drain');
+    });
+    app.get(OperatorEvents).record('user.exported', {}, { counts, user_id: person.user_id ?? undefined });
+  });
 
   about(
     'erase',
     'Erase the personal data of a user or buyer. Purchases keep amounts, dates and games for accounting.',
   )
     .option('--yes', 'skip the confirmation')
-    .action((name: string | undefined, options: Options) =>
-      run(async (app, signal) => {
-        const person = await whoIs(app, name, options);
-        if (!options.yes) await confirmErasure(person, signal);
-        const erased = await app.get(ErasureService).erase(person);
-        const counts = withoutZeros(erased);
-        app.get(OperatorEvents).record('user.erased', {}, { counts, user_id: person.user_id ?? undefined });
-        const rows = Object.entries(counts);
-        if (rows.length === 0) console.log('There is no data to erase.');
-        else printTable([['ERASED', 'ROWS'], ...rows.map(([table, count]) => [table, String(count)])]);
-      }),
-    );
+    .handler(async ({ app, signal }, name: string | undefined, options: Options) => {
+      const person = await whoIs(app, name, options);
+      if (!options.yes) await confirmErasure(person, signal);
+      const erased = await app.get(ErasureService).erase(person);
+      const counts = withoutZeros(erased);
+      app.get(OperatorEvents).record('user.erased', {}, { counts, user_id: person.user_id ?? undefined });
+      const rows = Object.entries(counts);
+      if (rows.length === 0) console.log('There is no data to erase.');
+      else printTable([['ERASED', 'ROWS'], ...rows.map(([table, count]) => [table, String(count)])]);
+    });
 }
 
 async function whoIs(

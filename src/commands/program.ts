@@ -1,7 +1,7 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- the services behind a command take up to a second to load */
 import { Command } from 'commander';
 import { versionOfThis } from '../platform/config/version';
-import type { CommandRunner, Commands } from './operator-command';
+import { type CommandRunner, type Commands, OperatorCommand } from './operator-command';
 
 /** By name: the description, and the file `<file>.command.ts`, which is loaded when the command runs. */
 const COMMANDS: Readonly<Record<string, readonly [description: string, file: string]>> = {
@@ -49,10 +49,11 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, file: str
 /** Adds the commands. Only those among `words` can run; the others are listed in the help. */
 export function addCommands(program: Command, run: CommandRunner, words?: readonly string[]): Command {
   for (const [name, [description, file]] of Object.entries(COMMANDS)) {
-    const command = program.command(name).description(description);
+    const command = new OperatorCommand(name, run).copyInheritedSettings(program).description(description);
+    program.addCommand(command);
     if (words && !words.includes(name)) continue;
     const { commands } = require(`./${file}.command`) as { commands: Commands };
-    commands[name]!(command, run);
+    commands[name]!(command);
   }
   return program;
 }

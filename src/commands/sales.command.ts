@@ -2,7 +2,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { INestApplicationContext } from '@nestjs/common';
-import type { Command } from 'commander';
 import { EntityManager, IsNull } from 'typeorm';
 import { hashApiKey, peppersOf } from '../auth/api-key';
 import { ApiKey } from '../auth/api-key.entity';
@@ -14,7 +13,7 @@ import { isPseudonym } from '../users/erased-users';
 import { amountOf } from './games.command';
 import { userNamed } from './user-named';
 import { OperatorEvents } from '../operator/tokens/operator-events';
-import { type CommandRunner, type Commands, countIn } from './operator-command';
+import { type Commands, countIn, type OperatorCommand } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
 import { Settings } from '../platform/config/settings';
 import { ask } from './terminal';
@@ -52,7 +51,7 @@ export const commands: Commands = {
   sales: registerSales,
 };
 
-function registerSell(sell: Command, run: CommandRunner): void {
+function registerSell(sell: OperatorCommand): void {
   sell
     .option(...GAME)
     .option(...TO)
@@ -62,34 +61,32 @@ function registerSell(sell: Command, run: CommandRunner): void {
       '--reference <TEXT>',
       "the checkout's unique name for the sale; a repeated reference creates no second purchase",
     )
-    .action((options: SaleOptions) =>
-      run(async (app, signal) => {
-        const game = await gameOf(app, options, signal);
-        const buyer = await buyerNamed(app, await buyerOf(options, signal));
-        const { currency, price, reference } = options;
-        if (reference !== undefined && !/^[^]{1,200}$/u.test(reference))
-          throw new OperatorError('A reference has up to 200 characters.');
-        const amount = price === undefined ? game.min_price : amountOf(price, currency);
-        const order = { game_id: game.id, ...buyer, currency, amount, reference };
-        const { purchase, download_keys } = await app
-          .get(service().SalesService)
-          .sell(Object.assign(new (dto().SaleRequest)(), order), {})
-          .catch(explained);
-        console.log(
-          `Sold ${printable(game.title)} to ${printable(purchase.email)} for ${purchase.price}: purchase ${purchase.id}.`,
-        );
-        for (const { key } of download_keys) console.log(`Download key: ${key}`);
-        console.log(await requestOf(app, game, 'purchases', buyer));
-      }),
-    );
+    .handler(async ({ app, signal }, options: SaleOptions) => {
+      const game = await gameOf(app, options, signal);
+      const buyer = await buyerNamed(app, await buyerOf(options, signal));
+      const { currency, price, reference } = options;
+      if (reference !== undefined && !/^[^]{1,200}$/u.test(reference))
+        throw new OperatorError('A reference has up to 200 characters.');
+      const amount = price === undefined ? game.min_price : amountOf(price, currency);
+      const order = { game_id: game.id, ...buyer, currency, amount, reference };
+      const { purchase, download_keys } = await app
+        .get(service().SalesService)
+        .sell(Object.assign(new (dto().SaleRequest)(), order), {})
+        .catch(explained);
+      console.log(
+        `Sold ${printable(game.title)} to ${printable(purchase.email)} for ${purchase.price}: purchase ${purchase.id}.`,
+      );
+      for (const { key } of download_keys) console.log(`Download key: ${key}`);
+      console.log(await requestOf(app, game, 'purchases', buyer));
+    });
 }
 
-function registerRefund(refund: Command, run: CommandRunner): void {
+function registerRefund(refund: OperatorCommand): void {
   refund
     .argument('[purchase]', 'ID of the purchase, from `purchases list`')
     .option('--keep-keys', 'keep the download keys valid')
-    .action((given: string | undefined, { keepKeys = false }: { keepKeys?: boolean }) =>
-      run(async (app, signal) => {
+    .handler(
+      async ({ app, signal }, given: string | undefined, { keepKeys = false }: { keepKeys?: boolean }) => {
         const which = 'The ID of the purchase is missing.';
         const id = idIn(given ?? (await ask('ID of the purchase:', which, signal)));
         const order = { purchase_id: id, keep_keys: keepKeys };
@@ -107,68 +104,62 @@ function registerRefund(refund: Command, run: CommandRunner): void {
         );
         const game = await gameNamed(app.get(EntityManager), String([purchase.game_id].flat()[0]));
         console.log(await requestOf(app, game, 'purchases', { email: purchase.email }));
-      }),
+      },
     );
 }
 
-function registerGive(give: Command, run: CommandRunner): void {
+function registerGive(give: OperatorCommand): void {
   give
     .option(...GAME)
     .option(...TO)
-    .action((options: SaleOptions) =>
-      run(async (app, signal) => {
-        const game = await gameOf(app, options, signal);
-        const to = await buyerOf(options, signal);
-        const buyer = await buyerNamed(app, to);
-        const key = newDownloadKey();
-        const given = { email: null, user_id: null, ...buyer };
-        await app.get(Database).rows(GIVE, [key, game.id, given.email, given.user_id]);
-        app.get(OperatorEvents).record('download_key.created', {}, { counts: { games: 1, keys: 1 } });
-        console.log(`Created a download key of ${printable(game.title)} for ${printable(to)}: ${key}`);
-        console.log(await requestOf(app, game, 'download_keys', buyer));
-      }),
-    );
+    .handler(async ({ app, signal }, options: SaleOptions) => {
+      const game = await gameOf(app, options, signal);
+      const to = await buyerOf(options, signal);
+      const buyer = await buyerNamed(app, to);
+      const key = newDownloadKey();
+      const given = { email: null, user_id: null, ...buyer };
+      await app.get(Database).rows(GIVE, [key, game.id, given.email, given.user_id]);
+      app.get(OperatorEvents).record('download_key.created', {}, { counts: { games: 1, keys: 1 } });
+      console.log(`Created a download key of ${printable(game.title)} for ${printable(to)}: ${key}`);
+      console.log(await requestOf(app, game, 'download_keys', buyer));
+    });
 }
 
-function registerPurchases(purchases: Command, run: CommandRunner): void {
+function registerPurchases(purchases: OperatorCommand): void {
   purchases
     .command('list')
     .description('List the newest purchases of a game.')
     .option(...GAME)
     .option('--count <number>', 'number of purchases', countIn, 50)
-    .action((options: SaleOptions & { count: number }) =>
-      run(async (app, signal) => {
-        const game = await gameOf(app, options, signal);
-        const rows = await app.get(Database).rows(NEWEST_SALES, [game.id, options.count]);
-        printRows(rows, {
-          ID: (row) => row.id,
-          TIME: (row) => timeIn(row.created_at),
-          BUYER: (row) => row.email,
-          PRICE: (row) => formatMoney(row.amount, row.currency),
-          STATUS: (row) => row.status,
-          REFERENCE: (row) => row.reference,
-        });
-        console.log(await requestOf(app, game, 'sales', { per_page: Math.min(options.count, MAX_PAGE) }));
-      }),
-    );
+    .handler(async ({ app, signal }, options: SaleOptions & { count: number }) => {
+      const game = await gameOf(app, options, signal);
+      const rows = await app.get(Database).rows(NEWEST_SALES, [game.id, options.count]);
+      printRows(rows, {
+        ID: (row) => row.id,
+        TIME: (row) => timeIn(row.created_at),
+        BUYER: (row) => row.email,
+        PRICE: (row) => formatMoney(row.amount, row.currency),
+        STATUS: (row) => row.status,
+        REFERENCE: (row) => row.reference,
+      });
+      console.log(await requestOf(app, game, 'sales', { per_page: Math.min(options.count, MAX_PAGE) }));
+    });
 }
 
-function registerSales(sales: Command, run: CommandRunner): void {
+function registerSales(sales: OperatorCommand): void {
   sales
     .command('recount')
     .description(
       'Recalculate daily and monthly sales totals that differ from the purchases. Safe while the service runs.',
     )
-    .action(() =>
-      run(async (app, signal) => {
-        const games = await recountSales(app.get(Settings), signal);
-        console.log(
-          games === 0
-            ? 'The totals of all games are correct.'
-            : `Corrected the totals of ${games === 1 ? '1 game' : `${games} games`}.`,
-        );
-      }),
-    );
+    .handler(async ({ app, signal }) => {
+      const games = await recountSales(app.get(Settings), signal);
+      console.log(
+        games === 0
+          ? 'The totals of all games are correct.'
+          : `Corrected the totals of ${games === 1 ? '1 game' : `${games} games`}.`,
+      );
+    });
 }
 
 async function gameOf(
@@ -207,7 +198,7 @@ async function buyerNamed(
     if (/^[^\s@]+@[^\s@]+$/.test(to) && to.length <= 254) return { email: to };
     throw new OperatorError(`${to} isn't a valid email address.`);
   }
-  const { id, username } = await userNamed(app.get(EntityManager), to);
+  const { id, username } = await userNamed(app, to);
   if (isPseudonym(username, id)) throw new OperatorError(`User ${to} doesn't exist.`);
   return { user_id: id };
 }

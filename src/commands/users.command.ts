@@ -1,10 +1,9 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import type { Command } from 'commander';
 import { EntityManager, QueryFailedError } from 'typeorm';
 import { commandName } from '../platform/config/environment';
 import { registerAccountCommands } from './accounts.command';
 import { nextCommands } from '../dev/next-commands';
-import { type CommandRunner, type Commands, countIn } from './operator-command';
+import { type Commands, countIn, type OperatorCommand } from './operator-command';
 import { lowerAscii } from '../platform/formats/lower-ascii';
 import { OperatorError } from '../platform/config/operator-error';
 import { ask } from './terminal';
@@ -27,14 +26,14 @@ interface ListedUser extends Pick<User, 'id' | 'username' | 'developer' | 'creat
 }
 
 export const commands: Commands = {
-  users: (users, run) => {
-    registerAccountCommands(users, run);
-    registerUserCommands(users, run);
-    registerPeopleCommands(users, run);
+  users: (users) => {
+    registerAccountCommands(users);
+    registerUserCommands(users);
+    registerPeopleCommands(users);
   },
 };
 
-function registerUserCommands(users: Command, run: CommandRunner): void {
+function registerUserCommands(users: OperatorCommand): void {
   users
     .command('create')
     .description('Create an account. Set its password with `users set-password`.')
@@ -42,46 +41,42 @@ function registerUserCommands(users: Command, run: CommandRunner): void {
     .option('--display-name <TEXT>', 'display name; default: the username')
     .option('--developer', 'mark the account as a developer')
     .option('--email <ADDRESS>', 'verified email address')
-    .action((given: string | undefined, options: CreateOptions) =>
-      run(async (app, signal) => {
-        const name = given ?? (await ask('Username:', 'The username is missing.', signal));
-        requireValid(name, options);
-        const id = await app
-          .get(Database)
-          .transaction((db) => create(db, name, options))
-          .catch((error: unknown) => {
-            throw taken(error, name, options) ?? error;
-          });
-        console.log(
-          `Created user ${id} (${name}). To let them sign in, run \`${commandName()} users set-password ${name}\`.`,
-        );
-        showRequest(app, name);
-      }),
-    );
+    .handler(async ({ app, signal }, given: string | undefined, options: CreateOptions) => {
+      const name = given ?? (await ask('Username:', 'The username is missing.', signal));
+      requireValid(name, options);
+      const id = await app
+        .get(Database)
+        .transaction((db) => create(db, name, options))
+        .catch((error: unknown) => {
+          throw taken(error, name, options) ?? error;
+        });
+      console.log(
+        `Created user ${id} (${name}). To let them sign in, run \`${commandName()} users set-password ${name}\`.`,
+      );
+      showRequest(app, name);
+    });
 
   users
     .command('list')
     .description('List the newest accounts with their verified email addresses.')
     .option('--count <number>', 'number of accounts', countIn, 50)
-    .action(({ count }: { count: number }) =>
-      run(async (app) => {
-        const rows = await app.get(EntityManager).query<ListedUser[]>(
-          `SELECT id, username, developer, created_at, ARRAY(
+    .handler(async ({ app }, { count }: { count: number }) => {
+      const rows = await app.get(EntityManager).query<ListedUser[]>(
+        `SELECT id, username, developer, created_at, ARRAY(
              SELECT email FROM user_emails WHERE user_id = u.id AND verified ORDER BY email LIMIT 10) AS addresses
            FROM users u ORDER BY id DESC LIMIT $1`,
-          [count],
-        );
-        if (rows.length === 0) return console.log(`There are no accounts or games. ${nextCommands()}`);
-        printRows(rows, {
-          ID: (row) => row.id,
-          NAME: (row) => row.username,
-          DEVELOPER: (row) => row.developer,
-          CREATED: (row) => timeIn(row.created_at),
-          'EMAIL ADDRESSES': (row) => row.addresses.join(' ') || null,
-        });
-        showRequest(app, rows[0]!.username);
-      }),
-    );
+        [count],
+      );
+      if (rows.length === 0) return console.log(`There are no accounts or games. ${nextCommands()}`);
+      printRows(rows, {
+        ID: (row) => row.id,
+        NAME: (row) => row.username,
+        DEVELOPER: (row) => row.developer,
+        CREATED: (row) => timeIn(row.created_at),
+        'EMAIL ADDRESSES': (row) => row.addresses.join(' ') || null,
+      });
+      showRequest(app, rows[0]!.username);
+    });
 }
 
 /** Prints the commands that show an account as the API returns it. */

@@ -1,7 +1,7 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import { EntityManager } from 'typeorm';
 import { commandName } from '../platform/config/environment';
-import { type CommandRunner, type Commands, idIn } from './operator-command';
+import { type Commands, idIn, type OperatorCommand } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
 import { printRows, timeIn } from './print-table';
 import { gameNamed } from '../games/game-named';
@@ -12,7 +12,7 @@ import { WebhooksService } from '../operator/webhooks/webhooks.service';
 
 export const commands: Commands = { webhooks: registerWebhooks };
 
-function registerWebhooks(webhooks: Command, run: CommandRunner): void {
+function registerWebhooks(webhooks: OperatorCommand): void {
   webhooks
     .command('add')
     .description('Add a webhook and print its signing secret. The secret is shown only once.')
@@ -26,77 +26,72 @@ function registerWebhooks(webhooks: Command, run: CommandRunner): void {
       '--game <GAME>',
       'only purchases of this game, as owner/slug, such as ash-beetle/brave-arcade, or its ID',
     )
-    .action(
-      (url: string, { events = [...WEBHOOK_EVENTS], game }: { events?: WebhookEvent[]; game?: string }) =>
-        run(async (app) => {
-          const game_id = game === undefined ? null : (await gameNamed(app.get(EntityManager), game)).id;
-          const { id, secret } = await app.get(WebhooksService).add({ url, events, game_id });
-          console.error(
-            `Webhook ${id} is subscribed to ${events.join(', ')}. To remove it, run \`${commandName()} webhooks remove ${id}\`.`,
-          );
-          console.log(secret);
-        }),
+    .handler(
+      async (
+        { app },
+        url: string,
+        { events = [...WEBHOOK_EVENTS], game }: { events?: WebhookEvent[]; game?: string },
+      ) => {
+        const game_id = game === undefined ? null : (await gameNamed(app.get(EntityManager), game)).id;
+        const { id, secret } = await app.get(WebhooksService).add({ url, events, game_id });
+        console.error(
+          `Webhook ${id} is subscribed to ${events.join(', ')}. To remove it, run \`${commandName()} webhooks remove ${id}\`.`,
+        );
+        console.log(secret);
+      },
     );
   webhooks
     .command('list')
     .description(
       'List the webhooks of the store, and then those of users, with the result of the last attempt and the number of pending messages.',
     )
-    .action(() =>
-      run(async (app) => {
-        printRows(await app.get(WebhooksService).list(), {
-          ID: (row) => row.id,
-          URL: (row) => row.url.replace(/\?.*/, '?...'),
-          USER: (row) => row.username,
-          EVENTS: (row) => row.events.join(' '),
-          GAME: (row) => row.game_id || 'all',
-          CREATED: (row) => timeIn(row.created_at),
-          'LAST ATTEMPT': (row) => timeIn(row.last_at),
-          RESULT: (row) => row.last_outcome,
-          PENDING: (row) => row.waiting,
-          DISABLED: (row) => timeIn(row.ended_at),
-        });
-      }),
-    );
+    .handler(async ({ app }) => {
+      printRows(await app.get(WebhooksService).list(), {
+        ID: (row) => row.id,
+        URL: (row) => row.url.replace(/\?.*/, '?...'),
+        USER: (row) => row.username,
+        EVENTS: (row) => row.events.join(' '),
+        GAME: (row) => row.game_id || 'all',
+        CREATED: (row) => timeIn(row.created_at),
+        'LAST ATTEMPT': (row) => timeIn(row.last_at),
+        RESULT: (row) => row.last_outcome,
+        PENDING: (row) => row.waiting,
+        DISABLED: (row) => timeIn(row.ended_at),
+      });
+    });
   webhooks
     .command('remove')
     .description('Remove a webhook, of the store or of a user, and its pending messages.')
     .argument('[id]', 'ID of the webhook, from `webhooks list`', idIn)
     .option('--all', 'remove all webhooks instead, for example from a copy of a live store')
-    .action((id: number | undefined, { all = false }: { all?: boolean }) =>
-      run(async (app) => {
-        if (all === (id !== undefined)) throw new OperatorError('Use either an ID or --all.');
-        if (id === undefined)
-          return console.log(`Removed ${await app.get(WebhooksService).removeAll()} webhooks.`);
-        if (!(await app.get(WebhooksService).remove(id)))
-          throw new OperatorError(`Webhook ${id} doesn't exist.`);
-        console.log(`Removed webhook ${id}.`);
-      }),
-    );
+    .handler(async ({ app }, id: number | undefined, { all = false }: { all?: boolean }) => {
+      if (all === (id !== undefined)) throw new OperatorError('Use either an ID or --all.');
+      if (id === undefined)
+        return console.log(`Removed ${await app.get(WebhooksService).removeAll()} webhooks.`);
+      if (!(await app.get(WebhooksService).remove(id)))
+        throw new OperatorError(`Webhook ${id} doesn't exist.`);
+      console.log(`Removed webhook ${id}.`);
+    });
   webhooks
     .command('enable')
     .description('Re-enable a webhook that was disabled because its receiver responded 410 Gone.')
     .argument('<id>', 'ID of the webhook, from `webhooks list`', idIn)
-    .action((id: number) =>
-      run(async (app) => {
-        if (!(await app.get(WebhooksService).enable(id)))
-          throw new OperatorError(`Webhook ${id} doesn't exist or isn't disabled.`);
-        console.log(`Enabled webhook ${id}.`);
-      }),
-    );
+    .handler(async ({ app }, id: number) => {
+      if (!(await app.get(WebhooksService).enable(id)))
+        throw new OperatorError(`Webhook ${id} doesn't exist or isn't disabled.`);
+      console.log(`Enabled webhook ${id}.`);
+    });
   webhooks
     .command('test')
     .description('Send a webhook.test message and print the status of the response.')
     .argument('<id>', 'ID of the webhook, from `webhooks list`', idIn)
-    .action((id: number) =>
-      run(async (app) => {
-        const webhook = await app.get(EntityManager).findOneBy(Webhook, { id });
-        if (!webhook) throw new OperatorError(`Webhook ${id} doesn't exist.`);
-        const { status } = await app.get(WebhookDeliveries).test(webhook);
-        if (typeof status === 'string') throw new OperatorError(`No response: ${status}.`);
-        console.log(`The receiver responded ${status}.`);
-      }),
-    );
+    .handler(async ({ app }, id: number) => {
+      const webhook = await app.get(EntityManager).findOneBy(Webhook, { id });
+      if (!webhook) throw new OperatorError(`Webhook ${id} doesn't exist.`);
+      const { status } = await app.get(WebhookDeliveries).test(webhook);
+      if (typeof status === 'string') throw new OperatorError(`No response: ${status}.`);
+      console.log(`The receiver responded ${status}.`);
+    });
 }
 
 function eventsIn(text: string): WebhookEvent[] {
