@@ -22,7 +22,7 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
         ],
       },
     },
-    destination ?? pino.destination({ sync: false, minLength: 16_384, periodicFlush: 1000 }),
+    destination ?? pino.destination({ sync: false, minLength: 12_288, periodicFlush: 1000 }),
   );
 }
 
