@@ -30,9 +30,5 @@ export const PAGES = 'gamewharf:pages';
 /** A page that needs a session and ignores credentials. Only on controllers of pages and their handlers. */
 export const SignedIn = () => SetMetadata(ACCESS, 'signed in' satisfies Access);
 
-/** An operator token, which OperatorGuard checks. Use `@OperatorMay`, which knows the permissions. */
-export const ForOperators = (right?: string) =>
-  SetMetadata(ACCESS, (right ? `operator:${right}` : 'operator') satisfies OperatorAccess);
-
 export const isForOperators = (access: Access): access is OperatorAccess =>
   access === 'operator' || access.startsWith('operator:');

@@ -7,52 +7,8 @@ import { statement } from '../platform/database/statement';
 import { RequestLog } from '../platform/observability/request-log';
 import { AuditEventRow } from './audit-event.entity';
 
-export type OperatorEvent =
-  | 'import.completed'
-  | 'purchase.created'
-  | 'purchase.refunded'
-  | 'download_key.created'
-  | 'records.deleted'
-  | 'user.exported'
-  | 'user.erased';
-
-type AuditEvent = {
-  /** Undefined for commands of an operator. */
-  request_id?: string;
-  user_id?: number;
-} & (
-  | { event: 'user.signed_in' | 'user.signed_out' | 'user.password_set' | 'jwt.revoked'; user_id: number }
-  | { event: 'user.sign_in_failed'; reason: 'wrong' | 'wait'; address: string }
-  | { event: 'api_key.created' | 'api_key.revoked'; user_id?: number; api_key_id: number }
-  | { event: 'jwt.created'; user_id: number; api_key_id: number | null; game_id: number }
-  | { event: 'operator_token.created' | 'operator_token.revoked'; operator: string }
-  | {
-      event: OperatorEvent;
-      /** Absent for a command. */
-      operator?: string;
-      counts: object;
-      currency?: string;
-    }
-  | { event: 'download_key.claimed'; user_id: number; download_key_id: number }
-  | {
-      event: 'download_key.created' | 'download_key.revoked';
-      user_id: number;
-      game_id: number;
-      count: number;
-    }
-  | { event: 'webhook.created'; webhook_id: number; host: string }
-  | {
-      event: 'webhook.deleted' | 'webhook.disabled' | 'webhook.enabled' | 'webhook.secret_rotated';
-      webhook_id: number;
-    }
-  | { event: 'signing_key.created' | 'signing_key.revoked'; kid: string }
-  | { event: 'app.created' | 'app.updated' | 'app.deleted'; user_id: number; client_id: string }
-  | { event: 'grant.created' | 'grant.reused'; user_id: number; client_id: string; scopes: string[] }
-  | { event: 'grant.revoked'; user_id: number; client_id: string }
-);
-
 /** Each event, and when it is recorded; also shown on the page docs/reference/events.md. */
-export const EVENTS: Record<AuditEvent['event'], string> = {
+export const EVENTS = {
   'user.signed_in': 'A user signed in on the account pages.',
   'user.signed_out': 'A user signed out.',
   'user.sign_in_failed':
@@ -88,7 +44,30 @@ export const EVENTS: Record<AuditEvent['event'], string> = {
   'signing_key.revoked': 'A command revoked a signing key and, with it, all JWTs that it signed.',
   'operator_token.created': 'A command created an operator token.',
   'operator_token.revoked': 'A command revoked an operator token.',
-};
+} as const;
+
+export interface AuditEvent {
+  event: keyof typeof EVENTS;
+  /** Undefined for commands of an operator. */
+  request_id?: string;
+  user_id?: number;
+  /** The name of an operator token. */
+  operator?: string;
+  api_key_id?: number | null;
+  kid?: string;
+  client_id?: string;
+  scopes?: string[];
+  game_id?: number;
+  download_key_id?: number;
+  count?: number;
+  counts?: object;
+  currency?: string;
+  webhook_id?: number;
+  host?: string;
+  reason?: 'wrong' | 'wait';
+  /** The network of the client. */
+  address?: string;
+}
 
 const BATCH_SIZE = 100;
 /** Milliseconds for which events are collected into a batch, which costs as much as one sale. */
@@ -119,7 +98,7 @@ export class Audit implements BeforeApplicationShutdown {
 
   /** Logs the event without storing it: for events that are too frequent to store. */
   note(entry: AuditEvent): void {
-    this.log.audited(entry);
+    this.log.audited({ ...entry });
   }
 
   /** Logs and stores the event. An error while storing is only logged, because the action has already happened. */

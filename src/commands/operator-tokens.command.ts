@@ -4,7 +4,7 @@ import type { Commands, OperatorCommand } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
 import { printRows, timeIn } from './print-table';
 import { Audit } from '../auth/audit';
-import { ALL_RIGHTS, OPERATOR_RIGHTS, type OperatorRight } from '../operator/tokens/operator-rights';
+import { ALL_RIGHTS, OPERATOR_RIGHTS, type OperatorRight } from '../operator/tokens/operator-may';
 import { OperatorTokensService } from '../operator/tokens/operator-tokens.service';
 
 // Lowercase only: OPERATOR_TOKEN is the name of the setting's token in audit events.

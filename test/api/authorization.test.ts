@@ -1,7 +1,7 @@
 import { ModulesContainer } from '@nestjs/core';
 import type { Express } from 'express';
 import { isForOperators } from '../../src/auth/access';
-import { ALL_RIGHTS } from '../../src/operator/tokens/operator-rights';
+import { ALL_RIGHTS } from '../../src/operator/tokens/operator-may';
 import { OperatorTokensService } from '../../src/operator/tokens/operator-tokens.service';
 import { type Route, routesOf } from '../../src/auth/routes';
 import { covers } from '../../src/auth/credential';

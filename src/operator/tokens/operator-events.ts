@@ -2,8 +2,8 @@ import { createParamDecorator, type ExecutionContext, Injectable } from '@nestjs
 import type { Request } from 'express';
 import type { Counter } from 'prom-client';
 import { Measurements } from '../../platform/observability/measurements';
-import { Audit, type OperatorEvent } from '../../auth/audit';
-import type { OperatorRight } from './operator-rights';
+import { Audit, type AuditEvent } from '../../auth/audit';
+import type { OperatorRight } from './operator-may';
 
 /**
  * The actor: an operator's program, by its token, or a seller on a page. A command has neither, and has all
@@ -79,7 +79,7 @@ export class OperatorEvents {
 
   /** An event that no metric counts, or that is already counted. */
   record(
-    event: OperatorEvent,
+    event: AuditEvent['event'],
     { operator, request_id, user_id }: Actor,
     details: { counts: Counts; currency?: string; user_id?: number },
   ): void {

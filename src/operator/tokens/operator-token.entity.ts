@@ -1,5 +1,5 @@
 import { Check, Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
-import type { OperatorRight } from './operator-rights';
+import type { OperatorRight } from './operator-may';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
 
 /** A credential of the operator's programs, which belongs to no user. */

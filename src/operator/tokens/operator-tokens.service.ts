@@ -1,18 +1,17 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { IsNull, type Repository } from 'typeorm';
 import { SingleFlight } from '../../platform/cache/expiring-cache';
 import { OperatorError } from '../../platform/config/operator-error';
 import { Clock } from '../../platform/config/clock';
 import { Settings } from '../../platform/config/settings';
-import { BackgroundWriter } from '../../platform/database/background-writer';
 import { Database } from '../../platform/database/database';
-import { read, statement } from '../../platform/database/statement';
+import { read } from '../../platform/database/statement';
 import type { Operator } from '../../platform/http/request';
 import { hashApiKey, hintOf, newOperatorToken, peppersOf } from '../../auth/api-key';
 import { OperatorToken } from './operator-token.entity';
-import { ALL_RIGHTS, type OperatorRight } from './operator-rights';
+import { ALL_RIGHTS, type OperatorRight } from './operator-may';
 
 /** All live ones are kept in memory. */
 export const MAX_LIVE = 100;
@@ -20,7 +19,6 @@ const MAX_LISTED = 1000;
 // In milliseconds. With the duration of a request, a revocation on another replica takes effect within a second.
 const MAX_AGE = 700;
 const MINUTE = 60_000;
-const WRITE_INTERVAL = 1000;
 
 interface LiveToken extends Operator {
   id: number;
@@ -42,14 +40,9 @@ const LIVE_TOKENS = read<LiveToken>(
    FROM operator_tokens WHERE revoked_at IS NULL ORDER BY id LIMIT ${MAX_LIVE}`,
 );
 
-const WRITE_USE = statement(
-  'write_operator_token_use',
-  `UPDATE operator_tokens SET last_used_at = now(), token_hash = $2 WHERE id = $1`,
-);
-
 /** Finds, creates and revokes operator tokens, which don't belong to a user. */
 @Injectable()
-export class OperatorTokensService implements BeforeApplicationShutdown {
+export class OperatorTokensService {
   private readonly log = new Logger(OperatorTokensService.name);
   private readonly peppers: string[];
   private readonly setting: Buffer | undefined;
@@ -57,12 +50,6 @@ export class OperatorTokensService implements BeforeApplicationShutdown {
   private readonly reading = new SingleFlight<LiveTokens>();
   /** By ID: when a use was last written. */
   private readonly uses = new Map<number, number>();
-  private readonly writer = new BackgroundWriter<{ id: number; hash: Buffer }>(
-    WRITE_INTERVAL,
-    1,
-    ([use]) => this.database.rows(WRITE_USE, [use!.id, use!.hash]),
-    ({ message }) => this.log.warn(`The use of an operator token was not written: ${message}`),
-  );
 
   constructor(
     private readonly database: Database,
@@ -127,15 +114,6 @@ export class OperatorTokensService implements BeforeApplicationShutdown {
     return affected === 1;
   }
 
-  beforeApplicationShutdown(): Promise<void> {
-    return this.flush();
-  }
-
-  /** Waits until every use so far is written. */
-  flush(): Promise<void> {
-    return this.writer.flush();
-  }
-
   private forget(): void {
     this.live = undefined;
     this.reading.forget();
@@ -151,11 +129,15 @@ export class OperatorTokensService implements BeforeApplicationShutdown {
   }
 
   /** Uses are recorded to the minute, and with them the hash under the current pepper. */
-  private used({ id, unused_ms }: LiveToken, readAt: number, current: Buffer): void {
+  private used({ id, unused_ms }: LiveToken, readAt: number, token_hash: Buffer): void {
     const now = this.clock.monotonic();
     if (now - (this.uses.get(id) ?? readAt - (unused_ms ?? Infinity)) < MINUTE) return;
     this.uses.set(id, now);
-    this.writer.add({ id, hash: current });
+    this.tokens
+      .update({ id }, { last_used_at: () => 'now()', token_hash })
+      .catch(({ message }: Error) =>
+        this.log.warn(`The use of an operator token was not written: ${message}`),
+      );
   }
 }
 
