@@ -5,7 +5,6 @@ import {
   IsBoolean,
   IsIn,
   IsOptional,
-  IsString,
   IsUrl,
   isURL,
   Matches,
@@ -40,23 +39,15 @@ const WholeNumber = (min: number, max: number) =>
     Read(wholeNumber),
     Satisfies('wholeNumber', (value) => isWithin(value, min, max), `be a whole number from ${min} to ${max}`),
   );
-const IsPortOrOff = () =>
-  applyDecorators(
-    Read(wholeNumber),
-    Satisfies(
-      'portOrOff',
-      (value) => value === 'off' || isWithin(value, 0, MAX_PORT),
-      `be off or a whole number from 0 to ${MAX_PORT}`,
-    ),
-  );
 const SplitAt = (separator: RegExp) => Read((text) => text.split(separator).filter((part) => part !== ''));
 const IsWebAddress = () => IsUrl(WEB_ADDRESS, { message: '$property must be an http or https URL' });
-const IsPostgresAddress = () =>
-  Matches(/^postgres(ql)?:\/\//, { message: '$property must start with postgres://' });
 
 export const DEFAULT_STORE_URL = 'https://gamewharf.example';
 
-/** All settings, each from the environment variable of the same name. Nothing else reads the environment. */
+/**
+ * All settings, each from the environment variable of the same name. Nothing else reads the environment. A setting
+ * without a decorator accepts any text.
+ */
 export class Settings {
   @IsIn(['development', 'test', 'production'])
   NODE_ENV: 'development' | 'test' | 'production' = 'development';
@@ -64,11 +55,10 @@ export class Settings {
   @WholeNumber(0, MAX_PORT)
   PORT: number = 3000;
 
-  @IsString()
   HOST: string = '127.0.0.1';
 
   @IsOptional()
-  @IsPostgresAddress()
+  @Matches(/^postgres(ql)?:\/\//, { message: '$property must start with postgres://' })
   DATABASE_URL?: string = undefined;
 
   @WholeNumber(1, 1000)
@@ -78,8 +68,6 @@ export class Settings {
   @YesOrNo()
   DATABASE_PREPARED_STATEMENTS: boolean = true;
 
-  @IsString()
-  @MinLength(1)
   DATA_DIR: string = '.data';
 
   // Default: true, in production false.
@@ -97,16 +85,10 @@ export class Settings {
   PUBLIC_URL?: string = undefined;
 
   // The store's name and look on the account pages.
-  @IsString()
-  @MinLength(1)
   STORE_NAME: string = 'Gamewharf';
 
-  @IsOptional()
-  @IsString()
   STORE_LOGO_FILE?: string = undefined;
 
-  @IsOptional()
-  @IsString()
   STORE_CSS_FILE?: string = undefined;
 
   // Other hosts whose game covers the account pages load.
@@ -185,17 +167,11 @@ export class Settings {
   @Matches(/^[\w-]+$/, { message: '$property must be the name of a region' })
   FILES_S3_REGION: string = 'us-east-1';
 
-  @IsOptional()
-  @IsString()
   FILES_S3_ACCESS_KEY_ID?: string = undefined;
 
-  @IsOptional()
-  @IsString()
   FILES_S3_SECRET_ACCESS_KEY?: string = undefined;
 
   // A local folder instead of a bucket. Default: files in DATA_DIR, with the embedded database.
-  @IsOptional()
-  @IsString()
   FILES_DIR?: string = undefined;
 
   // Seconds for which the URL of a file is valid.
@@ -204,12 +180,15 @@ export class Settings {
 
   // The port for Prometheus. Default: 9464 in production, otherwise off.
   @IsOptional()
-  @IsPortOrOff()
+  @Read(wholeNumber)
+  @Satisfies(
+    'portOrOff',
+    (value) => value === 'off' || isWithin(value, 0, MAX_PORT),
+    `be off or a whole number from 0 to ${MAX_PORT}`,
+  )
   METRICS_PORT?: number | 'off' = undefined;
 
   // Default: the same as HOST.
-  @IsOptional()
-  @IsString()
   METRICS_HOST?: string = undefined;
 
   // OpenTelemetry's own names; its library reads its other variables.
@@ -262,12 +241,8 @@ export class Settings {
   SIGNING_KEYS?: string = undefined;
 
   // The claims of JWTs. Default: PUBLIC_URL, otherwise http://HOST:PORT; the audience is the issuer.
-  @IsOptional()
-  @IsString()
   JWT_ISSUER?: string = undefined;
 
-  @IsOptional()
-  @IsString()
   JWT_AUDIENCE?: string = undefined;
 
   // Seconds.
@@ -276,7 +251,6 @@ export class Settings {
 
   // The scopes that a game's manifest can request.
   @SplitAt(/[\s,]+/)
-  @IsString({ each: true })
   MANIFEST_SCOPES: string[] = ['profile:me', 'game:view:ownership'];
 }
 

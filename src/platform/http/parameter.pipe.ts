@@ -5,10 +5,10 @@ import { getMetadataStorage, validate, type ValidationError } from 'class-valida
 import { ApiError, badRequest } from './api-error';
 import { Deferred, InvalidValue, NOT_UTF8, Repeated } from './given-values';
 import { readerOf } from './parameters';
+import type { RequestClass } from './params.decorator';
 import { isStorable, notStorable, readInteger, readNumber } from './readers';
 
 type Values = Record<string, unknown>;
-type RequestClass = new () => object;
 
 interface Property {
   name: string;
@@ -42,8 +42,8 @@ export class ParameterPipe extends ValidationPipe {
       rejected,
     ) as Values;
     const names = Object.keys(request);
-    if (names.some((name) => request[name] instanceof Deferred))
-      await Promise.all(names.map(async (name) => void (request[name] = await this.settled(request[name]))));
+    const deferred = names.filter((name) => request[name] instanceof Deferred);
+    if (deferred.length > 0) await Promise.all(deferred.map((name) => this.settle(request, name)));
     const errors = await validate(request, this.validatorOptions);
     const problems = problemsOf(request, names, errors);
     if (problems.length > 0) throw new ApiError(400, problems);
@@ -76,8 +76,8 @@ export class ParameterPipe extends ValidationPipe {
     return { given, rejected };
   }
 
-  private async settled(value: unknown): Promise<unknown> {
-    return value instanceof Deferred ? value.read(this.modules) : value;
+  private async settle(request: Values, name: string): Promise<void> {
+    request[name] = await (request[name] as Deferred<unknown>).read(this.modules);
   }
 
   private propertiesOf(metatype: RequestClass): Property[] {

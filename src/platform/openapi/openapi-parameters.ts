@@ -119,25 +119,18 @@ function requestBodyOf(parameters: Parameter[], bodyOnly: boolean): Json {
 const BY_FORMAT: Record<string, unknown> = {
   'date-time': '2024-05-06T07:08:09Z',
   uri: 'https://gamewharf.example/',
-  email: 'azure-bison@example.net',
 };
 
 const BY_NAME: Record<string, unknown> = {
   email: 'azure-bison@example.net',
-  currency: 'USD',
-  page: 1,
-  per_page: 100,
   game_id: 1,
   collection_id: 1,
   user_id: 2,
-  position: 1,
   source: 'card',
   title: 'Games for a train ride',
   download_key: 'm3xYY1CD6PtRvIFTFfH6rsZl',
   KEY: 'key',
   key: 'm3xYY1CD6PtRvIFTFfH6rsZl',
-  channel_name: 'linux',
-  target: 'ash-beetle/brave-arcade',
   blurb: '<p>The best of its year.</p>',
   description: '<p>Games for a rainy day.</p>',
 };
