@@ -44,6 +44,7 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, file: str
   reset: ['Reset the demo store to its initial state.', 'import'],
   demo: ['Write the records of a demo store to import. The same options produce the same records.', 'import'],
   files: ['Manage the files that players download.', 'files'],
+  completion: ['Print a shell completion script for commands and options.', 'completion'],
 };
 
 /** Adds the commands. Only those among `words` can run; the others are listed in the help. */

@@ -123,6 +123,50 @@ describe('gamewharf', () => {
     });
     expect(existsSync(at('.data'))).toBe(false);
   });
+
+  test('completion rejects an unknown shell', () => {
+    expect(gamewharf('completion', 'csh')).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('Allowed choices are bash, zsh, fish.'),
+    });
+  });
+
+  test('completion bash', () => {
+    writeFileSync(at('completion'), gamewharf('completion', 'bash').stdout);
+    const tried = [
+      ['op', 'operator-tokens'],
+      ['keys ', 'create list revoke help --help'],
+      ['keys create --us', '--user'],
+      ['keys create --user ', ''],
+      ['keys create --user leaf --la', '--label'],
+      ['completion ', 'bash zsh fish --help'],
+      ['nothing ', ''],
+    ] as const;
+    const script = tried.map(
+      ([line]) => `COMP_WORDS=(gamewharf ${line.replace(/ $/, " ''")}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
+        _gamewharf; echo "\${COMPREPLY[*]}"`,
+    );
+    const { stdout, stderr } = spawnSync('bash', ['-c', `. ./completion\n${script.join('\n')}`], {
+      cwd: folder,
+      encoding: 'utf8',
+    });
+    expect(stderr).toBe('');
+    expect(stdout.trimEnd().split('\n')).toEqual(tried.map(([, response]) => response).slice(0, -1));
+  });
+
+  test.each([
+    ['zsh', "'keys create '*)", "'--user:username of the key owner'"],
+    ['fish', "__gamewharf_at 'keys create'", "-l user -r -d 'username of the key owner'"],
+  ])('completion %s has every command and option', (shell, place, option) => {
+    const { stdout } = gamewharf('completion', shell);
+    expect(stdout.replaceAll("\\'", "'")).toContain(place);
+    expect(stdout).toContain(option);
+    const bash = readFileSync(at('completion'), 'utf8');
+    const words = [...bash.matchAll(/ all='([^']*)'/g)].flatMap(([, all]) => all!.split(' '));
+    expect(words.length).toBeGreaterThan(50);
+    const plain = shell === 'fish' ? stdout.replaceAll('-l ', '--') : stdout;
+    expect(words.filter((word) => !plain.includes(word))).toEqual([]);
+  });
 });
 
 describe('the service that npm starts', () => {
