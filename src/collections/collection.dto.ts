@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { IntegerField, NullableText, TimeField } from '../platform/openapi/fields';
+import { EnumField, IntegerField, NullableText, TimeField, UrlField } from '../platform/openapi/fields';
 import { IsNotEmpty } from 'class-validator';
 import type { StoreLinks } from '../platform/config/store-links';
 import { Deferred, InvalidValue } from '../platform/http/given-values';
@@ -117,11 +117,7 @@ export class CollectionResponse {
   })
   title: string;
 
-  @ApiProperty({
-    format: 'uri',
-    example: 'https://gamewharf.example/c/7/games-for-a-train-ride',
-    description: 'URL of the collection in the store',
-  })
+  @UrlField('URL of the collection in the store', 'https://gamewharf.example/c/7/games-for-a-train-ride')
   url: string;
 
   @IntegerField('ID of the owner')
@@ -136,7 +132,7 @@ export class CollectionResponse {
   @NullableText('Description, as sanitized HTML; null if there is none')
   description: string | null;
 
-  @ApiProperty({ enum: COLLECTION_LAYOUTS, description: 'Layout of the games' })
+  @EnumField(COLLECTION_LAYOUTS, 'Layout of the games')
   layout: (typeof COLLECTION_LAYOUTS)[number];
 
   @TimeField('Time of creation')

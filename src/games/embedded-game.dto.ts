@@ -1,5 +1,12 @@
 import { ApiProperty, PickType } from '@nestjs/swagger';
-import { IntegerField, NullableText, TimeField } from '../platform/openapi/fields';
+import {
+  EnumField,
+  EnumList,
+  IntegerField,
+  NullableText,
+  TimeField,
+  UrlField,
+} from '../platform/openapi/fields';
 import type { StoreLinks } from '../platform/config/store-links';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { Id } from '../platform/http/parameters';
@@ -22,37 +29,26 @@ export class EmbeddedGameResponse {
   @NullableText('Short description; null if there is none', 'A brave rhythm game about an arcade')
   short_text: string | null;
 
-  @ApiProperty({
-    format: 'uri',
-    example: 'https://ash-beetle.gamewharf.example/brave-arcade',
-    description: 'URL of the game in the store',
-  })
+  @UrlField('URL of the game in the store', 'https://ash-beetle.gamewharf.example/brave-arcade')
   url: string;
 
-  @ApiProperty({
-    type: String,
-    format: 'uri',
+  @UrlField('URL of the cover image; null if there is none', 'https://images.example.com/games/1.png', {
     nullable: true,
-    example: 'https://images.example.com/games/1.png',
-    description: 'URL of the cover image; null if there is none',
   })
   cover_url: string | null;
 
-  @ApiProperty({
-    enum: GAME_TYPES,
-    description: 'How it is played: after a download (`default`), or in a browser',
-  })
+  @EnumField(GAME_TYPES, 'How it is played: after a download (`default`), or in a browser')
   type: (typeof GAME_TYPES)[number];
 
-  @ApiProperty({ enum: GAME_CLASSIFICATIONS, description: 'Category of the product' })
+  @EnumField(GAME_CLASSIFICATIONS, 'Category of the product')
   classification: (typeof GAME_CLASSIFICATIONS)[number];
 
-  @ApiProperty({
-    enum: GAME_TRAITS,
-    isArray: true,
-    example: ['p_windows', 'p_linux', 'can_be_bought', 'has_demo'],
-    description: 'Platforms (`p_...`) and how the game is offered',
-  })
+  @EnumList(GAME_TRAITS, 'Platforms (`p_...`) and how the game is offered', [
+    'p_windows',
+    'p_linux',
+    'can_be_bought',
+    'has_demo',
+  ])
   traits: (typeof GAME_TRAITS)[number][];
 
   @IntegerField('Minimum price in minor units, such as cents', 0)

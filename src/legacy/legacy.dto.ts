@@ -1,4 +1,4 @@
-import { ApiProperty, ApiPropertyOptional, IntersectionType, OmitType } from '@nestjs/swagger';
+import { ApiProperty, IntersectionType, OmitType } from '@nestjs/swagger';
 import type { Credential } from '../auth/credential';
 import type { StoreLinks } from '../platform/config/store-links';
 import { CredentialsInfoResponse } from '../credentials/credentials.dto';
@@ -7,6 +7,7 @@ import { gameUserResponse, GameWithUserResponse } from '../games/embedded-game.d
 import type { GameRow, GameWithUserRow } from '../games/game.row';
 import { formatMoney } from '../platform/formats/money';
 import { legacyTimestamp, timestampOf } from '../platform/formats/timestamps';
+import { NullableObject } from '../platform/openapi/fields';
 import { PageResponse } from '../platform/http/paging';
 import { downloadKeyResponse, DownloadKeyObject } from '../purchases/download-key.dto';
 import type { DownloadKeyRow } from '../purchases/download-key.row';
@@ -18,17 +19,31 @@ import type { BuildRow, UploadRow } from '../uploads/upload.row';
 import { PurchaseObject } from '../purchases/purchase.dto';
 import type { PurchaseRow } from '../purchases/purchase.row';
 
-const TIMESTAMP = { pattern: '^\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d$', example: '2013-03-03 23:02:14' };
+const LegacyTime = (description: string, presence: { nullable?: true; required?: false } = {}) =>
+  ApiProperty({
+    type: String,
+    pattern: '^\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d$',
+    example: '2013-03-03 23:02:14',
+    description,
+    ...presence,
+  });
+
+class LegacyCreation {
+  @LegacyTime('Time of creation, in UTC')
+  created_at: string;
+}
+
+class LegacyTimes extends LegacyCreation {
+  @LegacyTime('Time of the last change, in UTC')
+  updated_at: string;
+}
 
 export class LegacyCredentialsInfoResponse extends OmitType(CredentialsInfoResponse, ['type', 'expires_at']) {
-  @ApiProperty({
-    ...TIMESTAMP,
-    required: false,
-    description: 'Expiry of a JWT, in UTC; absent for an API key',
-  })
+  @LegacyTime('Expiry of a JWT, in UTC; absent for an API key', { required: false })
   expires_at?: string;
 }
 
+const TIMES = ['created_at', 'updated_at'] as const;
 const MODERN_FIELDS = ['classification', 'traits', 'published_at', 'created_at'] as const;
 
 class LegacyPlatforms {
@@ -45,17 +60,9 @@ class LegacyPlatforms {
   p_windows: boolean;
 }
 
-class LegacyFields extends LegacyPlatforms {
-  @ApiProperty({
-    ...TIMESTAMP,
-    type: String,
-    nullable: true,
-    description: 'Time of publication, in UTC; null if the game is not published',
-  })
+class LegacyFields extends IntersectionType(LegacyPlatforms, LegacyCreation) {
+  @LegacyTime('Time of publication, in UTC; null if the game is not published', { nullable: true })
   published_at: string | null;
-
-  @ApiProperty({ ...TIMESTAMP, description: 'Time of creation, in UTC' })
-  created_at: string;
 }
 
 export class LegacyGame extends IntersectionType(OmitType(GameResponse, MODERN_FIELDS), LegacyFields) {}
@@ -70,13 +77,10 @@ export class LegacyOneGameResponse {
   game: LegacyGameWithUser;
 }
 
-export class LegacyOwnedKey extends OmitType(OwnedKeyObject, ['created_at', 'updated_at', 'game']) {
-  @ApiProperty({ ...TIMESTAMP, description: 'Time of creation, in UTC' })
-  created_at: string;
-
-  @ApiProperty({ ...TIMESTAMP, description: 'Time of the last change, in UTC' })
-  updated_at: string;
-
+export class LegacyOwnedKey extends IntersectionType(
+  OmitType(OwnedKeyObject, [...TIMES, 'game']),
+  LegacyTimes,
+) {
   @ApiProperty({ description: 'The game' })
   game: LegacyGameWithUser;
 }
@@ -91,39 +95,24 @@ export class LegacyGamesResponse {
   games: LegacyGame[];
 }
 
-export class LegacyDownloadKey extends OmitType(DownloadKeyObject, ['created_at']) {
-  @ApiProperty({ ...TIMESTAMP, description: 'Time of creation, in UTC' })
-  created_at: string;
-}
+export class LegacyDownloadKey extends IntersectionType(
+  OmitType(DownloadKeyObject, ['created_at']),
+  LegacyCreation,
+) {}
 
 export class LegacyDownloadKeyResponse {
   @ApiProperty({ type: LegacyDownloadKey, description: 'The key' })
   download_key: LegacyDownloadKey;
 }
 
-export class LegacyPurchase extends OmitType(PurchaseObject, [
-  'created_at',
-  'quantity',
-  'status',
-  'purchase_type',
-]) {
-  @ApiProperty({ ...TIMESTAMP, description: 'Time of creation, in UTC' })
-  created_at: string;
-}
+export class LegacyPurchase extends IntersectionType(
+  OmitType(PurchaseObject, ['created_at', 'quantity', 'status', 'purchase_type']),
+  LegacyCreation,
+) {}
 
 export class LegacyPurchasesResponse {
   @ApiProperty({ type: [LegacyPurchase], description: 'Completed purchases, newest first' })
   purchases: LegacyPurchase[];
-}
-
-const TIMES = ['created_at', 'updated_at'] as const;
-
-class LegacyTimes {
-  @ApiProperty({ ...TIMESTAMP, description: 'Time of creation, in UTC' })
-  created_at: string;
-
-  @ApiProperty({ ...TIMESTAMP, description: 'Time of the last change, in UTC' })
-  updated_at: string;
 }
 
 export class LegacyBuild extends IntersectionType(OmitType(BuildResponse, TIMES), LegacyTimes) {}
@@ -132,11 +121,7 @@ export class LegacyUpload extends IntersectionType(
   OmitType(UploadResponse, ['traits', 'build', ...TIMES]),
   IntersectionType(LegacyPlatforms, LegacyTimes),
 ) {
-  @ApiPropertyOptional({
-    type: LegacyBuild,
-    nullable: true,
-    description: 'The newest build; only for `build`',
-  })
+  @NullableObject(LegacyBuild, 'The newest build; only for `build`', { required: false })
   build?: LegacyBuild | null;
 }
 

@@ -1,5 +1,5 @@
 import { ApiProperty, OmitType, PickType } from '@nestjs/swagger';
-import { IntegerField } from '../platform/openapi/fields';
+import { EnumField, IntegerField, NullableObject } from '../platform/openapi/fields';
 import type { StoreLinks } from '../platform/config/store-links';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { PageResponse, Page, PerPage } from '../platform/http/paging';
@@ -38,11 +38,7 @@ export class SoldKeyObject extends PickType(DownloadKeyObject, ['id', 'created_a
   @ApiProperty({ example: false, description: 'Whether the key was revoked' })
   revoked: boolean;
 
-  @ApiProperty({
-    type: UserResponse,
-    nullable: true,
-    description: 'Account that claimed the key; null if it is not claimed',
-  })
+  @NullableObject(UserResponse, 'Account that claimed the key; null if it is not claimed')
   claimed_by: UserResponse | null;
 }
 
@@ -50,21 +46,16 @@ export class SaleObject extends OmitType(PurchaseObject, ['status'] as const) {
   @IntegerField('Price in minor units, such as cents', 500)
   amount: number;
 
-  @ApiProperty({ enum: ['complete', 'refunded'], description: 'State of the purchase' })
+  @EnumField(['complete', 'refunded'], 'State of the purchase')
   status: 'complete' | 'refunded';
 
-  @ApiProperty({
-    type: UserResponse,
-    nullable: true,
-    description: 'Account of the buyer, or the one that verified the email address; null if there is none',
-  })
+  @NullableObject(
+    UserResponse,
+    'Account of the buyer, or the one that verified the email address; null if there is none',
+  )
   user: UserResponse | null;
 
-  @ApiProperty({
-    type: SoldKeyObject,
-    nullable: true,
-    description: 'Newest key of the game from this purchase; null if there is none',
-  })
+  @NullableObject(SoldKeyObject, 'Newest key of the game from this purchase; null if there is none')
   download_key: SoldKeyObject | null;
 }
 

@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { IntegerField, TimeField } from '../platform/openapi/fields';
+import { EnumField, IntegerField, TimeField } from '../platform/openapi/fields';
 import { formatMoney } from '../platform/formats/money';
 import { LookupEmail, ExactlyOneOf, Id } from '../platform/http/parameters';
 import { modernTimestamp } from '../platform/formats/timestamps';
@@ -48,16 +48,10 @@ export class PurchaseObject {
   @ApiProperty({ type: 'integer', description: 'Number of copies' })
   quantity: number;
 
-  @ApiProperty({
-    enum: ['complete'],
-    description: 'State of the purchase; only completed purchases are listed',
-  })
+  @EnumField(['complete'], 'State of the purchase; only completed purchases are listed')
   status: Purchase['status'];
 
-  @ApiProperty({
-    enum: PURCHASE_TYPES,
-    description: 'Type of the product: a game, a bundle, or part of a game',
-  })
+  @EnumField(PURCHASE_TYPES, 'Type of the product: a game, a bundle, or part of a game')
   purchase_type: (typeof PURCHASE_TYPES)[number];
 
   @ApiProperty({

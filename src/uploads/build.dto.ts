@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { StoreLinks } from '../platform/config/store-links';
 import { modernTimestamp } from '../platform/formats/timestamps';
-import { IntegerField, NullableText, TimeField } from '../platform/openapi/fields';
+import { EnumField, IntegerField, NullableText, TimeField } from '../platform/openapi/fields';
 import { gameUserResponse, GameUserResponse, type GameUserRow } from '../games/embedded-game.dto';
 import { BUILD_STATES } from '../wharf/build.entity';
 import type { BuildRow } from './upload.row';
@@ -13,13 +13,13 @@ export class BuildFileResponse {
   @IntegerField('Size in bytes', 48211093)
   size: number;
 
-  @ApiProperty({ enum: ['archive'], description: 'Type of the file' })
+  @EnumField(['archive'], 'Type of the file')
   type: 'archive';
 
-  @ApiProperty({ enum: ['default'], description: 'Subtype of the file' })
+  @EnumField(['default'], 'Subtype of the file')
   sub_type: 'default';
 
-  @ApiProperty({ enum: ['uploaded'], description: 'State of the file' })
+  @EnumField(['uploaded'], 'State of the file')
   state: 'uploaded';
 }
 
@@ -42,7 +42,7 @@ export class BuildResponse {
   @NullableText("The developer's own name of the version; null if the build has none", '1.2.0')
   user_version: string | null;
 
-  @ApiProperty({ enum: BUILD_STATES, example: 'completed', description: 'Players see completed builds only' })
+  @EnumField(BUILD_STATES, 'Players see completed builds only', 'completed')
   state: (typeof BUILD_STATES)[number];
 
   @TimeField('Time of creation')

@@ -1,5 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { ExactlyOneOf, Id, NonEmptyText, Pattern, Text } from '../platform/http/parameters';
+import { NullableObject } from '../platform/openapi/fields';
 import { BuildResponse, buildResponse } from './build.dto';
 import { UploadResponse, uploadResponse } from './upload.dto';
 import type { ChannelRow } from './upload.row';
@@ -26,25 +27,13 @@ export class ChannelResponse {
   @ApiProperty({ example: 'windows', description: 'Platforms, separated by commas' })
   tags: string;
 
-  @ApiProperty({
-    type: UploadResponse,
-    nullable: true,
-    description: 'The upload that shows the channel; null if none does',
-  })
+  @NullableObject(UploadResponse, 'The upload that shows the channel; null if none does')
   upload: UploadResponse | null;
 
-  @ApiProperty({
-    type: BuildResponse,
-    nullable: true,
-    description: 'Newest completed build; null if there is none',
-  })
+  @NullableObject(BuildResponse, 'Newest completed build; null if there is none')
   head: BuildResponse | null;
 
-  @ApiProperty({
-    type: BuildResponse,
-    nullable: true,
-    description: 'Newer build that is not completed; null if there is none',
-  })
+  @NullableObject(BuildResponse, 'Newer build that is not completed; null if there is none')
   pending: BuildResponse | null;
 }
 

@@ -1,6 +1,13 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { modernTimestamp } from '../platform/formats/timestamps';
-import { IntegerField, NullableText, TimeField } from '../platform/openapi/fields';
+import {
+  EnumField,
+  EnumList,
+  IntegerField,
+  NullableObject,
+  NullableText,
+  TimeField,
+} from '../platform/openapi/fields';
 import { BuildResponse, buildResponse } from './build.dto';
 import { UPLOAD_TRAITS, UPLOAD_TYPES } from './upload.entity';
 import type { BuildRow, UploadRow } from './upload.row';
@@ -15,7 +22,7 @@ export class UploadResponse {
   @IntegerField('Place in the list of the game', 0)
   position: number;
 
-  @ApiProperty({ enum: UPLOAD_TYPES, example: 'default', description: 'What the file contains' })
+  @EnumField(UPLOAD_TYPES, 'What the file contains', 'default')
   type: (typeof UPLOAD_TYPES)[number];
 
   @ApiProperty({ example: 'brave-arcade-windows.zip', description: 'Name under which to save the file' })
@@ -24,11 +31,11 @@ export class UploadResponse {
   @NullableText('Name to show in place of the file name; null if it has none', null)
   display_name: string | null;
 
-  @ApiProperty({
-    enum: ['hosted', 'build', 'external'],
-    example: 'build',
-    description: 'A single file, the newest build of a channel, or a link to another site',
-  })
+  @EnumField(
+    ['hosted', 'build', 'external'],
+    'A single file, the newest build of a channel, or a link to another site',
+    'build',
+  )
   storage: 'hosted' | 'build' | 'external';
 
   @IntegerField(
@@ -54,19 +61,12 @@ export class UploadResponse {
   @ApiPropertyOptional({ example: 'example.com', description: 'Host of the link; only for `external`' })
   host?: string;
 
-  @ApiProperty({
-    enum: UPLOAD_TRAITS,
-    isArray: true,
-    example: ['p_windows'],
-    description: 'Platforms (`p_...`), and `demo` for a file that everyone may download',
-  })
+  @EnumList(UPLOAD_TRAITS, 'Platforms (`p_...`), and `demo` for a file that everyone may download', [
+    'p_windows',
+  ])
   traits: (typeof UPLOAD_TRAITS)[number][];
 
-  @ApiPropertyOptional({
-    type: BuildResponse,
-    nullable: true,
-    description: 'The newest build; only for `build`',
-  })
+  @NullableObject(BuildResponse, 'The newest build; only for `build`', { required: false })
   build?: BuildResponse | null;
 
   @TimeField('Time of creation')
