@@ -17,6 +17,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
+import { Browser, PASSWORD } from '../support/browser';
 
 jest.setTimeout(180_000);
 
@@ -47,6 +48,58 @@ function build(folder: string): string {
   if (status !== 0) throw new Error(`${stdout}${stderr}`);
   return stdout;
 }
+
+/** A seller with one record of each type. */
+const SELLER = [
+  { type: 'user', id: 1, username: 'seller', password: PASSWORD },
+  { type: 'game', id: 1, user_id: 1, slug: 'brave-arcade', title: 'Brave Arcade' },
+  {
+    type: 'upload',
+    id: 1,
+    game_id: 1,
+    filename: 'brave-arcade.zip',
+    external_url: 'https://files.example/1',
+  },
+  {
+    type: 'purchase',
+    id: 1,
+    game_id: 1,
+    email: 'buyer@example.com',
+    source: 'store',
+    currency: 'USD',
+    amount: 500,
+  },
+  { type: 'download_key', id: 1, key: 'press-key', game_id: 1 },
+  { type: 'collection', id: 1, user_id: 1, title: 'Games for a train ride' },
+  { type: 'api_key', key: 'a-key-of-the-seller', user_id: 1 },
+  {
+    type: 'oauth_application',
+    client_id: 'app',
+    user_id: 1,
+    name: 'App',
+    redirect_uris: ['https://app.example'],
+    scopes: ['profile:me'],
+  },
+];
+
+/** The routes of pages for signed-in users, and of those that everyone can view. */
+const routes = (method: 'GET' | 'POST') =>
+  [
+    ...readFileSync(path.join(root, 'test/contract/__snapshots__/routes.test.ts.snap'), 'utf8').matchAll(
+      /"(GET|POST) (\S+) -> (signed in|public)"/g,
+    ),
+  ]
+    .filter(
+      ([, verb, route, access]) => verb === method && (access === 'signed in' || /^\/docs/.test(route!)),
+    )
+    .map(([, , route]) => route!);
+
+const PATHS: Record<string, string> = {
+  '/user/settings/sales/figures.csv': '/user/settings/sales/figures.csv?of=time',
+};
+const REDIRECTS = ['/user/games/downloads/:upload_id', '/user/settings'];
+/** Sends a message to the webhook. */
+const ELSEWHERE = ['/user/settings/webhooks/:webhook_id/test'];
 
 const digestOf = (text: string) => /sha256:[0-9a-f]{64}/.exec(text)?.[0];
 const entries = (folder: string) =>
@@ -159,13 +212,14 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
   let running: ChildProcess;
   let output = '';
 
-  const onServer = async (statement: string) => {
-    const client = new Client({ connectionString: server });
+  const onServer = async (statement: string, connectionString = server) => {
+    const client = new Client({ connectionString });
     await client.connect();
     await client.query(statement).finally(() => client.end());
   };
-  const node = (...args: string[]) =>
-    spawnSync(nodeProgram, args, { cwd: tree, encoding: 'utf8', env: environment, ...asNobody });
+  const nodeWith = (input: string, ...args: string[]) =>
+    spawnSync(nodeProgram, args, { cwd: tree, encoding: 'utf8', env: environment, input, ...asNobody });
+  const node = (...args: string[]) => nodeWith('', ...args);
   const get = (port: string | undefined, where: string) =>
     fetch(`http://127.0.0.1:${port}${where}`, { signal: AbortSignal.timeout(5000) });
 
@@ -186,6 +240,7 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
       PUBLIC_URL: 'https://api.gamewharf.example',
       STORE_URL: 'https://gamewharf.example',
       DEMO_DATA: 'false',
+      SELLERS_MAY_REFUND: 'true',
       LOG_LEVEL: 'info',
     };
     await onServer(`CREATE DATABASE ${database}`);
@@ -233,6 +288,47 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
     for (const page of ['/docs', '/login']) expect((await get(environment.PORT, page)).status).toBe(200);
     const response = await get(environment.PORT, '/wharf/latest?game_id=1&channel_name=windows');
     expect([response.status, await response.json()]).toEqual([404, { errors: ['invalid game'] }]);
+  });
+  // The build of the image emits other types of decorated parameters than that of the other tests.
+  it('serves every page, and takes every form', async () => {
+    const { status, stderr } = nodeWith(
+      SELLER.map((record) => JSON.stringify(record)).join('\n'),
+      'dist/src/cli.js',
+      'import',
+      '-',
+    );
+    expect([status, stderr]).toEqual([0, expect.any(String)]);
+    const url = new URL(environment.DATABASE_URL!);
+    await onServer(
+      `INSERT INTO oauth_grants (user_id, client_id, scopes) VALUES (1, 'app', '{profile:me}')`,
+      url.href,
+    );
+    const browser = new Browser({}, () => `http://127.0.0.1:${environment.PORT}`);
+    expect((await browser.signIn('seller')).status).toBe(303);
+    const at = (route: string) =>
+      PATHS[route] ?? route.replace(/:\w+/g, (name) => (name === ':client_id' ? 'app' : '1'));
+    const token = async () => {
+      await browser.get('/user/settings/data');
+      return browser.fieldsOf('/logout').form_token!;
+    };
+    const webhook = {
+      form_token: await token(),
+      url: 'https://hook.example/sales',
+      'event purchase.completed': 'yes',
+    };
+    expect((await browser.post('/user/settings/webhooks', webhook)).location).toBe(
+      '/user/settings/webhooks/1',
+    );
+    const pages = routes('GET');
+    const statuses = [];
+    for (const route of pages) statuses.push(`${(await browser.get(at(route))).status} ${route}`);
+    expect(statuses).toEqual(pages.map((route) => `${REDIRECTS.includes(route) ? 303 : 200} ${route}`));
+    const form_token = await token();
+    for (const route of routes('POST').filter((route) => !ELSEWHERE.includes(route))) {
+      const { status } = await browser.post(at(route), { form_token });
+      const isRejected = status >= 500 || browser.words.includes('This form has expired');
+      expect([route, status, isRejected]).toEqual([route, status, false]);
+    }
   });
   test('runs as that user', () => {
     const status = readFileSync(`/proc/${running.pid}/status`, 'utf8');
