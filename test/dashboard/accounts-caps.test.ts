@@ -1,11 +1,10 @@
 import { type Browser, browserOf, cookieOf } from '../support/browser';
+import { holdLocks, untilBlocked } from '../support/locks';
 import { openConnections } from '../support/pool';
 import { type Actor, make, send, sql, theApp, useStore } from '../support/store';
 
 useStore();
-beforeAll(() => openConnections(theApp(), CONCURRENT));
 
-const CONCURRENT = 5;
 const KEYS = '/user/settings/api-keys';
 const APPS = '/user/settings/oauth-apps';
 
@@ -16,21 +15,22 @@ beforeEach(async () => {
   browser = await browserOf(user);
 });
 
-/** The same form five times concurrently; returns the statuses, sorted. */
-async function fiveTimes(path: string, form: Record<string, string>): Promise<number[]> {
-  const responses = await Promise.all(
-    Array.from({ length: CONCURRENT }, () =>
-      send('POST', path, {
-        headers: {
-          ...cookieOf(browser),
-          'content-type': 'application/x-www-form-urlencoded',
-          'sec-fetch-site': 'same-origin',
-        },
-        body: new URLSearchParams(form).toString(),
-      }),
-    ),
-  );
-  return responses.map(({ status }) => status).toSorted((a, b) => a - b);
+/** Sends a form twice, so that both wait for the user's lock at once; returns the statuses, sorted. */
+async function twice(path: string, form: Record<string, string>): Promise<number[]> {
+  await openConnections(theApp(), 2);
+  const locks = await holdLocks(`SELECT FROM users WHERE id = ${user.id} FOR UPDATE`);
+  const request = {
+    headers: {
+      ...cookieOf(browser),
+      'content-type': 'application/x-www-form-urlencoded',
+      'sec-fetch-site': 'same-origin',
+    },
+    body: new URLSearchParams(form).toString(),
+  };
+  const responses = Promise.all([send('POST', path, request), send('POST', path, request)]);
+  await untilBlocked(2);
+  await locks.release();
+  return (await responses).map(({ status }) => status).toSorted((a, b) => a - b);
 }
 
 test('limits a user to 100 API keys under concurrency', async () => {
@@ -40,14 +40,14 @@ test('limits a user to 100 API keys under concurrency', async () => {
   );
   await browser.get(`${KEYS}/new`);
   const form = { ...browser.fieldsOf(KEYS), label: 'one more' };
-  expect(await fiveTimes(KEYS, form)).toEqual([303, 400, 400, 400, 400]);
+  expect(await twice(KEYS, form)).toEqual([303, 400]);
   await browser.submit(KEYS, form);
   expect(browser.words).toContain('You have 100 keys. Revoke one that you no longer use first.');
   expect(browser.fieldsOf(KEYS).label).toBe('one more');
   const live = 'SELECT FROM api_keys WHERE user_id = $1 AND revoked_at IS NULL';
   expect(await sql(live, [user.id])).toHaveLength(100);
   await sql(`UPDATE api_keys SET revoked_at = now() WHERE user_id = $1 AND label = 'one more'`, [user.id]);
-  expect(await fiveTimes(KEYS, form)).toEqual([303, 400, 400, 400, 400]);
+  expect(await twice(KEYS, form)).toEqual([303, 400]);
 });
 
 test('does not count keys that apps hold', async () => {
@@ -77,7 +77,7 @@ test('limits a user to 50 apps under concurrency', async () => {
   );
   await browser.get(`${APPS}/new`);
   const form = { ...browser.fieldsOf(APPS), name: 'One more', redirect_uris: 'https://game.example/' };
-  expect(await fiveTimes(APPS, form)).toEqual([303, 400, 400, 400, 400]);
+  expect(await twice(APPS, form)).toEqual([303, 400]);
   await browser.submit(APPS, form);
   expect(browser.words).toContain('You have 50 apps. Delete one first.');
   expect(browser.fieldsOf(APPS).name).toBe('One more');
