@@ -5,17 +5,22 @@ import { html, type Html } from '../layout/html';
 import { formToken, type Page } from '../layout/layout';
 import { field, isWrong, type Problems } from '../layout/fields';
 import {
+  actions,
+  type Columns,
   confirmation,
   copyable,
   countOf,
   day,
   done,
   facts,
+  linkButton,
   muted,
   noMore,
+  number,
   numberedPages,
   pageLinks,
   tableOr,
+  unlabeled,
 } from '../layout/parts';
 import { buyersPath } from '../sales/sales.page';
 import type { SignedInVisitor } from '../layout/visitor';
@@ -56,25 +61,17 @@ export function gamesWithKeysPage(rows: KeysReport[], page: number): Page {
         Keys that you create for reviewers, friends or other stores. Keys that come with a purchase are on the
         Buyers page of each game.
       </p>
-      ${tableOr(
-        noMore('games', page),
-        'Games with their download keys',
-        ['Game', { numbers: 'Created' }, { numbers: 'Unclaimed' }, { buttons: 'More' }],
-        games.map(gameRow),
-      )}
+      ${tableOr(noMore('games', page), 'Games with their download keys', GAME_COLUMNS, games)}
       ${numberedPages(KEYS_PATH, page, rows.length > GAMES_ON_A_PAGE)}`,
   };
 }
 
-const gameRow = ({ id, title, created, unclaimed }: KeysReport): Html =>
-  html`<tr>
-    <th scope="row"><a href="${keysPath(id)}">${title}</a></th>
-    <td class="number" data-label="Created">${countOf(created, MAX_COUNTED_KEYS)}</td>
-    <td class="number" data-label="Unclaimed">${countOf(unclaimed, MAX_COUNTED_KEYS)}</td>
-    <td class="actions">
-      <a class="button quiet" href="${keysPath(id)}">Keys<span class="hidden"> of ${title}</span></a>
-    </td>
-  </tr>`;
+const GAME_COLUMNS: Columns<KeysReport> = {
+  Game: ({ id, title }) => html`<a href="${keysPath(id)}">${title}</a>`,
+  Created: number(({ created }) => countOf(created, MAX_COUNTED_KEYS)),
+  Unclaimed: number(({ unclaimed }) => countOf(unclaimed, MAX_COUNTED_KEYS)),
+  More: actions(({ id, title }) => linkButton(keysPath(id), 'Keys', `of ${title}`)),
+};
 
 export function keysPage(visitor: SignedInVisitor, listed: Listed, draft = NO_KEYS): Page {
   const { game_id, title, keys, from, to } = listed;
@@ -102,8 +99,8 @@ export function keysPage(visitor: SignedInVisitor, listed: Listed, draft = NO_KE
         ${tableOr(
           to === undefined ? 'There are no keys yet.' : 'There are no more keys.',
           'Download keys, newest first',
-          ['Key', 'Label', 'Created', 'Status', { buttons: 'Revoke' }],
-          shown.map((key) => rowOf(path, key)),
+          columnsOf(path),
+          shown,
         )}
         ${pageLinks({
           'All keys': (from ?? to) !== undefined && path,
@@ -156,23 +153,18 @@ const statusOf = ({ revoked, owner, email }: ListedKey): string => {
   return email === null ? 'Unclaimed' : `For ${email}`;
 };
 
-const rowOf = (path: string, key: ListedKey): Html =>
-  html`<tr>
-    <th scope="row">
-      <div class="copyable">
-        <code id="key-${key.id}">${key.key}</code>
-        ${!key.revoked && html`<button type="button" class="quiet" data-copy="key-${key.id}" hidden>Copy</button>`}
-      </div>
-    </th>
-    <td data-label="Label">${key.label ?? muted('None')}</td>
-    <td data-label="Created">${day(key.created_at)}</td>
-    <td data-label="">${statusOf(key)}</td>
-    <td class="actions">
-      ${
-        !key.revoked &&
-        html`<a class="button quiet danger" href="${path}/${key.id}/revoke"
-          >Revoke<span class="hidden"> ${key.key}</span></a
-        >`
-      }
-    </td>
-  </tr>`;
+const keyText = ({ id, key, revoked }: ListedKey): Html =>
+  html`<div class="copyable">
+    <code id="key-${id}">${key}</code>
+    ${!revoked && html`<button type="button" class="quiet" data-copy="key-${id}" hidden>Copy</button>`}
+  </div>`;
+
+const columnsOf = (path: string): Columns<ListedKey> => ({
+  Key: keyText,
+  Label: ({ label }) => label ?? muted('None'),
+  Created: ({ created_at }) => day(created_at),
+  Status: unlabeled(statusOf),
+  Revoke: actions(
+    ({ id, key, revoked }) => !revoked && linkButton(`${path}/${id}/revoke`, 'Revoke', key, 'quiet danger'),
+  ),
+});

@@ -39,40 +39,89 @@ export const alert = (problem: string): Html => html`<p class="alert" role="aler
 export const done = (text: string | undefined): Html =>
   html`${text !== undefined && html`<p class="done" role="status">${text}</p>`}`;
 
-/** The header of a column of text, numbers, or buttons; the latter is for screen readers only. */
-type Column = string | { numbers: string } | { buttons: string };
+type Cell<Row> = (row: Row) => Part;
 
-function heading(column: Column): Html {
-  if (typeof column === 'string') return html`<th scope="col">${column}</th> `;
-  return 'numbers' in column
-    ? html`<th scope="col" class="number">${column.numbers}</th> `
-    : html`<th scope="col"><span class="hidden">${column.buttons}</span></th> `;
+interface StyledCell<Row> {
+  cell: Cell<Row>;
+  style?: 'number' | 'wrap' | 'actions';
+  unlabeled?: true;
+}
+
+/** The cells of a table, by the names of their columns. The first column names the row. */
+export type Columns<Row> = Record<string, Cell<Row> | StyledCell<Row>>;
+
+const inStyle =
+  (style: StyledCell<never>['style']) =>
+  <Row>(cell: Cell<Row>): StyledCell<Row> => ({ cell, style });
+
+export const number = inStyle('number');
+/** A text that may be long. */
+export const wrapped = inStyle('wrap');
+/** Buttons, in a column whose name is for screen readers. */
+export const actions = inStyle('actions');
+/** Without the name of the column, which cells show on a phone. */
+export const unlabeled = <Row>(cell: Cell<Row> | StyledCell<Row>): StyledCell<Row> => ({
+  ...styled(cell),
+  unlabeled: true,
+});
+
+const styled = <Row>(cell: Cell<Row> | StyledCell<Row>): StyledCell<Row> =>
+  typeof cell === 'function' ? { cell } : cell;
+
+function headingOf(name: string, style: StyledCell<never>['style']): Html {
+  if (style === 'actions') return html`<th scope="col"><span class="hidden">${name}</span></th> `;
+  return html`<th scope="col" ${style === 'number' && html` class="number"`}>${name}</th> `;
+}
+
+function cellOf<Row>(name: string, { cell, style, unlabeled }: StyledCell<Row>, row: Row): Html {
+  const label = html`${style !== 'actions' && html` data-label="${!unlabeled && name}"`}`;
+  return html`<td ${style && html` class="${style}"`} ${label}>${cell(row)}</td> `;
 }
 
 /** A table, which the style `cards` shows as cards on a phone. */
-export const table = (caption: string, columns: Column[], rows: Html[], style = 'cards'): Html =>
-  html`<table ${style && html` class="${style}"`}>
+export function table<Row>(
+  caption: string,
+  columns: Columns<Row>,
+  rows: readonly Row[],
+  style = 'cards',
+): Html {
+  const all = Object.entries(columns).map(([name, cell]) => [name, styled(cell)] as const);
+  const [[, first], ...others] = all as [(typeof all)[0], ...typeof all];
+  return html`<table ${style && html` class="${style}"`}>
     <caption class="hidden">
       ${caption}
     </caption>
     <thead>
       <tr>
-        ${columns.map(heading)}
+        ${all.map(([name, { style }]) => headingOf(name, style))}
       </tr>
     </thead>
     <tbody>
-      ${rows}
+      ${rows.map(
+        (row) =>
+          html`<tr>
+            <th scope="row">${first.cell(row)}</th>
+            ${others.map(([name, cell]) => cellOf(name, cell, row))}
+          </tr>`,
+      )}
     </tbody>
   </table>`;
+}
 
 /** A table, or a text if it has no rows. */
-export const tableOr = (
+export const tableOr = <Row>(
   empty: Part,
   caption: string,
-  columns: Column[],
-  rows: Html[],
+  columns: Columns<Row>,
+  rows: readonly Row[],
   style?: string,
 ): Html => (rows.length === 0 ? html`<p class="empty">${empty}</p>` : table(caption, columns, rows, style));
+
+/** A link that looks like a button; `about` tells screen readers which one of several it is. */
+export const linkButton = (href: string, words: string, about = '', style = 'quiet'): Html =>
+  html`<a class="button ${style}" href="${href}"
+    >${words}${about && html`<span class="hidden"> ${about}</span>`}</a
+  > `;
 
 /** The text of an empty page of a list. */
 export const noMore = (things: string, page: number, first = `You have no ${things} yet.`): string =>
@@ -93,7 +142,7 @@ export const facts = (values: Record<string, Part>, style = 'facts'): Html =>
 export function pageLinks(links: Record<string, string | false>): Html {
   const given = Object.entries(links).filter(([, href]) => href !== false);
   const nav = html`<nav class="buttons" aria-label="Pages">
-    ${given.map(([words, href]) => html`<a class="button quiet" href="${href}">${words}</a> `)}
+    ${given.map(([words, href]) => linkButton(href as string, words))}
   </nav>`;
   return given.length > 0 ? nav : html``;
 }

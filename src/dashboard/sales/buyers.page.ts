@@ -3,7 +3,17 @@ import { withQuery } from '../../platform/http/form';
 import type { ListedSale } from '../../purchases/game-sales.service';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
-import { countOf, day, muted, pageLinks, tableOr, tag } from '../layout/parts';
+import {
+  type Columns,
+  countOf,
+  day,
+  muted,
+  number,
+  pageLinks,
+  tableOr,
+  tag,
+  unlabeled,
+} from '../layout/parts';
 import { buyersPath, SALES_PATH } from './sales.page';
 
 interface Buyers {
@@ -27,7 +37,7 @@ export function buyersPage({ game_id, title, sales, isFirstPage, next }: Buyers)
           <a class="button quiet" href="${path}.csv">Download as CSV</a>
         </div>
       </div>
-      ${tableOr(isFirstPage ? 'There are no buyers yet.' : 'There are no more buyers.', 'Buyers, newest first', COLUMNS, sales.map(rowOf), 'cards buyers')}
+      ${tableOr(isFirstPage ? 'There are no buyers yet.' : 'There are no more buyers.', 'Buyers, newest first', COLUMNS, sales, 'cards buyers')}
       ${pageLinks({
         Newest: !isFirstPage && path,
         Older: next !== undefined && withQuery(path, { after: next }),
@@ -37,35 +47,25 @@ export function buyersPage({ game_id, title, sales, isFirstPage, next }: Buyers)
 
 const TYPES = { game: 'Game', bundle: 'Bundle', sub_product: 'Sub-product' } as const;
 
-const COLUMNS = ['Buyer', 'Bought', { numbers: 'Price' }, 'Status', 'Key'];
-
-const rowOf = ({
-  id,
-  email,
-  buyer,
-  created_at,
-  source,
-  reference,
-  amount,
-  currency,
-  status,
-  ...sale
-}: ListedSale): Html =>
-  html`<tr>
-    <th scope="row">${email}${buyer && html`<br /><small>${buyer.username}</small>`}</th>
-    <td data-label="">
-      ${day(created_at)}
-      <small
-        ><a href="${SALES_PATH}/${id}">Sale ${id}</a>,
-        ${source}${reference !== null && `, ${reference}`}</small
-      >
-    </td>
-    <td class="number" data-label="">
-      ${formatMoney(amount, currency)} ${sale.purchase_type !== 'game' && tag(TYPES[sale.purchase_type])}
-    </td>
-    <td data-label="">${statusOf(status)}</td>
-    <td data-label="">${keyOf(sale.key)}</td>
-  </tr>`;
+const COLUMNS: Columns<ListedSale> = {
+  Buyer: ({ email, buyer }) => html`${email}${buyer && html`<br /><small>${buyer.username}</small>`}`,
+  Bought: unlabeled(
+    ({ id, created_at, source, reference }) =>
+      html`${day(created_at)}
+        <small
+          ><a href="${SALES_PATH}/${id}">Sale ${id}</a>,
+          ${source}${reference !== null && `, ${reference}`}</small
+        >`,
+  ),
+  Price: unlabeled(
+    number(
+      ({ amount, currency, purchase_type: type }) =>
+        html`${formatMoney(amount, currency)} ${type !== 'game' && tag(TYPES[type])}`,
+    ),
+  ),
+  Status: unlabeled(({ status }) => statusOf(status)),
+  Key: unlabeled(({ key }) => keyOf(key)),
+};
 
 export const statusOf = (status: ListedSale['status']): Html =>
   status === 'complete' ? html`Complete` : tag('Refunded');

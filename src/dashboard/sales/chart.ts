@@ -2,7 +2,8 @@ import { formatMoney, minorUnitsOf } from '../../platform/formats/money';
 import { html, type Html } from '../layout/html';
 import { countOf } from '../layout/parts';
 
-export interface Column {
+/** The values of one day, week or month. */
+export interface Bar {
   name: string;
   short: string;
   purchases: number;
@@ -37,7 +38,7 @@ function scaleOf(values: number[], { top, height }: typeof REVENUE, smallestStep
  * Two rows of bars over the same period: the revenue, and the number of sales. Horizontal positions are percentages, so
  * that text keeps its size on a phone. A hovered or focused column shows its values above the bars.
  */
-export function chart(columns: Column[], currency: string, label: string): Html {
+export function chart(columns: Bar[], currency: string, label: string): Html {
   const revenue = scaleOf(
     columns.map(({ amount }) => amount),
     REVENUE,
@@ -71,7 +72,7 @@ export function chart(columns: Column[], currency: string, label: string): Html 
 const percent = (share: number) => `${Number((share * 100).toFixed(3))}%`;
 
 function bars(
-  { name, amount, purchases }: Column,
+  { name, amount, purchases }: Bar,
   i: number,
   count: number,
   currency: string,
@@ -109,7 +110,7 @@ function bars(
 }
 
 /** Evenly spaced, and away from both ends, so that no label is cut off. */
-function labels(columns: Column[]): Html[] {
+function labels(columns: Bar[]): Html[] {
   const step = Math.ceil(columns.length / LABELS);
   const first = Math.floor(((columns.length - 1) % step) / 2);
   const labelled = columns.map((column, i) => ({ ...column, i })).filter(({ i }) => i % step === first);

@@ -10,7 +10,21 @@ import type { PurchaseDelivery } from '../../operator/webhooks/webhook-attempts.
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
 import { checkbox } from '../layout/fields';
-import { confirmation, countOf, day, done, facts, muted, table, tag, timeOf } from '../layout/parts';
+import {
+  type Columns,
+  confirmation,
+  countOf,
+  day,
+  done,
+  facts,
+  muted,
+  number,
+  table,
+  tag,
+  timeOf,
+  unlabeled,
+  wrapped,
+} from '../layout/parts';
 import type { Visitor } from '../layout/visitor';
 import { nameOf, result, WEBHOOKS_PATH, webhookPath } from '../webhooks/webhooks.page';
 import { statusOf } from './buyers.page';
@@ -103,44 +117,34 @@ const stateOf = ({ revoked, claimed_by }: KeyState): Html => {
   return claimed_by === null ? muted('Not claimed') : html`Claimed by ${claimed_by}`;
 };
 
+const KEY_COLUMNS: Columns<KeyState> = {
+  Key: ({ id }) => `Key ${id}`,
+  Game: ({ title }) => title,
+  State: stateOf,
+  Downloads: number(({ downloads }) => countOf(downloads)),
+};
+
 const keyList = (keys: KeyState[], none: string): Html =>
   keys.length === 0
     ? html`<p class="muted">${none}</p>`
-    : html`${table(
-        'Keys',
-        ['Key', 'Game', 'State', { numbers: 'Downloads' }],
-        keys.map(
-          (key) =>
-            html`<tr>
-              <th scope="row">Key ${key.id}</th>
-              <td data-label="Game">${key.title}</td>
-              <td data-label="State">${stateOf(key)}</td>
-              <td class="number" data-label="Downloads">${countOf(key.downloads)}</td>
-            </tr>`,
-        ),
-      )}
+    : html`${table('Keys', KEY_COLUMNS, keys)}
       ${keys.length >= SHOWN_OF_SALE && html`<p class="muted">Only the first ${SHOWN_OF_SALE} keys are listed.</p>`}`;
+
+const DELIVERY_COLUMNS: Columns<PurchaseDelivery> = {
+  Time: ({ at, outcome }) => html`${outcome === null && 'Next attempt '}${timeOf(at)}`,
+  Webhook: wrapped(
+    ({ webhook_id, url }) => html`<a href="${webhookPath(webhook_id)}">${nameOf({ url })}</a>`,
+  ),
+  Event: ({ event }) => html`<code>${event}</code>`,
+  Result: ({ outcome }) => (outcome === null ? tag('Pending') : result(outcome)),
+};
 
 const deliveryList = (deliveries: PurchaseDelivery[]): Html =>
   deliveries.length === 0
     ? html`<p class="muted">
         None of <a href="${WEBHOOKS_PATH}">your webhooks</a> has been notified of this sale.
       </p>`
-    : table(
-        'Webhook deliveries, pending ones first',
-        ['Time', 'Webhook', 'Event', 'Result'],
-        deliveries.map(
-          ({ at, webhook_id, url, event, outcome }) =>
-            html`<tr>
-              <th scope="row">${outcome === null && 'Next attempt '}${timeOf(at)}</th>
-              <td data-label="Webhook" class="wrap">
-                <a href="${webhookPath(webhook_id)}">${nameOf({ url })}</a>
-              </td>
-              <td data-label="Event"><code>${event}</code></td>
-              <td data-label="Result">${outcome === null ? tag('Pending') : result(outcome)}</td>
-            </tr>`,
-        ),
-      );
+    : table('Webhook deliveries, pending ones first', DELIVERY_COLUMNS, deliveries);
 
 export const refundPage = (visitor: Visitor, sale: SellerSale): Page =>
   confirmation(visitor, {
@@ -186,33 +190,24 @@ export const searchPage = (term: string, sales: SellerSale[]): Page => ({
     }`,
 });
 
-const saleList = (sales: SellerSale[], withBuyer = true): Html =>
-  html`${table(
-    'Sales, newest first',
-    ['Sale', ...(withBuyer ? ['Buyer'] : []), 'Games', { numbers: 'Price' }, 'Status', 'Keys'],
-    sales.slice(0, SHOWN_SALES).map((sale) => saleRow(sale, withBuyer)),
-    'cards buyers',
-  )}
-  ${sales.length > SHOWN_SALES && html`<p class="muted">Only the newest ${SHOWN_SALES} sales are listed.</p>`}`;
+const saleColumns = (withBuyer: boolean): Columns<SellerSale> => ({
+  Sale: (sale) => html`<a href="${pathOf(sale)}">Sale ${sale.id}</a><br />${day(sale.created_at)}`,
+  ...(withBuyer && {
+    Buyer: wrapped(
+      ({ email, username }: SellerSale) =>
+        html`${email}${username !== null && html` <small>${username}</small>`}`,
+    ),
+  }),
+  Games: ({ games, own_games, reference }) =>
+    html`${games[0]!.title}${own_games > 1 && ` and ${own_games - 1} more`}${reference !== null && html` <small>${reference}</small>`}`,
+  Price: unlabeled(number(({ amount, currency }) => formatMoney(amount, currency))),
+  Status: unlabeled(({ status }) => statusOf(status)),
+  Keys: ({ keys }) =>
+    keys.length === 0
+      ? muted('None')
+      : keys.slice(0, 3).map((key) => html`<div>${key.id}: ${stateOf(key)}</div>`),
+});
 
-const saleRow = (sale: SellerSale, withBuyer: boolean): Html => {
-  const { id, created_at, email, username, reference, games, own_games, amount, currency, status, keys } =
-    sale;
-  return html`<tr>
-    <th scope="row"><a href="${pathOf(sale)}">Sale ${id}</a><br />${day(created_at)}</th>
-    ${
-      withBuyer &&
-      html`<td data-label="Buyer" class="wrap">
-        ${email}${username !== null && html` <small>${username}</small>`}
-      </td>`
-    }
-    <td data-label="Games">
-      ${games[0]!.title}${own_games > 1 && ` and ${own_games - 1} more`}${reference !== null && html` <small>${reference}</small>`}
-    </td>
-    <td class="number" data-label="">${formatMoney(amount, currency)}</td>
-    <td data-label="">${statusOf(status)}</td>
-    <td data-label="Keys">
-      ${keys.length === 0 ? muted('None') : keys.slice(0, 3).map((key) => html`<div>${key.id}: ${stateOf(key)}</div>`)}
-    </td>
-  </tr>`;
-};
+const saleList = (sales: SellerSale[], withBuyer = true): Html =>
+  html`${table('Sales, newest first', saleColumns(withBuyer), sales.slice(0, SHOWN_SALES), 'cards buyers')}
+  ${sales.length > SHOWN_SALES && html`<p class="muted">Only the newest ${SHOWN_SALES} sales are listed.</p>`}`;

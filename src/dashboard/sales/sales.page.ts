@@ -3,8 +3,19 @@ import { withQuery } from '../../platform/http/form';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
 import { field, problemAt, selectField } from '../layout/fields';
-import { countOf, day, muted, noMore, pageLinks, table } from '../layout/parts';
-import { chart, type Column, salesOf, shareBar } from './chart';
+import {
+  actions,
+  type Columns,
+  countOf,
+  day,
+  linkButton,
+  muted,
+  noMore,
+  number,
+  pageLinks,
+  table,
+} from '../layout/parts';
+import { type Bar, chart, salesOf, shareBar } from './chart';
 import { columnsOf, daysIn, nameOf, type Period, RANGES, shortNameOf, UNITS } from './period';
 import {
   GAMES_ON_A_PAGE,
@@ -157,7 +168,7 @@ const changeOf = (now: number, before: number, text: (value: number) => string):
     : `${before > 0 ? `${signed(Math.round((now / before - 1) * 100))}% ` : ''}from ${text(before)}`;
 
 /** The columns of the chart with their sales. */
-export function columnsWith({ columns }: Report, period: Period): (Column & { first: string })[] {
+export function columnsWith({ columns }: Report, period: Period): (Bar & { first: string })[] {
   const first = period.range === 'all' ? [...columns.keys()].sort()[0]! : period.from;
   return columnsOf(period, first).map((first) => ({
     first,
@@ -176,36 +187,32 @@ const csvLink = (query: SalesQuery, of: string, words: string): Html =>
 function chartCard({ query, period, report, title }: SalesView, currency: string): Html {
   const columns = columnsWith(report, period);
   const label = `${title ?? 'Sales'}: revenue in ${currency} and number of sales, by ${period.unit}`;
-  const rows = columns.toReversed().map(
-    ({ name, ...sold }) =>
-      html`<tr>
-        <th scope="row">${name}</th>
-        ${soldCells(sold, currency)}
-      </tr>`,
-  );
   return html`<figure class="card stack">
     ${chart(columns, currency, label)}
     <details>
       <summary>Show as table</summary>
-      ${table(label, ['Time (UTC)', { numbers: 'Sales' }, { numbers: 'Revenue' }], rows, '')}
+      ${table(label, { 'Time (UTC)': ({ name }) => name, ...soldColumns(currency) }, columns.toReversed(), '')}
     </details>
     <div class="buttons">${csvLink(query, 'time', 'By time:')}</div>
   </figure>`;
 }
 
-const soldCells = ({ purchases, amount }: Sold, currency: string, largest?: number): Html =>
-  html`<td class="number" data-label="Sales">${countOf(purchases)}</td>
-    <td class="number" data-label="Revenue">
-      ${formatMoney(amount, currency)}${largest !== undefined && shareBar(amount, largest)}
-    </td>`;
+/** With bars if `largest` is the highest revenue. */
+const soldColumns = (currency: string, largest?: number): Columns<Sold> => ({
+  Sales: number(({ purchases }) => countOf(purchases)),
+  Revenue: number(
+    ({ amount }) =>
+      html`${formatMoney(amount, currency)}${largest !== undefined && shareBar(amount, largest)}`,
+  ),
+});
 
-function gameList({ query, report, games, page, period }: SalesView): Html {
+function gameList(view: SalesView): Html {
+  const { query, report, games, page } = view;
   if (games.length === 0) return html`<p class="empty">${noMore('games', page)}</p>`;
   const currency = report.chosen?.currency;
   const shown = games.slice(0, GAMES_ON_A_PAGE);
   const sold = shown.filter(({ purchases }) => purchases > 0);
   const unsold = shown.filter(({ purchases }) => purchases === 0);
-  const largest = sold[0]?.amount ?? 0;
   return html`<section class="stack" aria-labelledby="games">
     ${
       currency !== undefined &&
@@ -214,11 +221,7 @@ function gameList({ query, report, games, page, period }: SalesView): Html {
           <h2 id="games">${query.game === undefined ? 'By game' : 'This game'}</h2>
           <div class="buttons">${csvLink(query, 'game', 'By game:')}</div>
         </div>
-        ${table(
-          'Games by revenue',
-          ['Game', { numbers: 'Sales' }, { numbers: 'Revenue' }, 'Keys claimed', { buttons: 'More' }],
-          sold.map((game) => gameRow(query, game, currency, largest, report, period)),
-        )}`
+        ${table('Games by revenue', gameColumns(view, currency, sold[0]!.amount), sold)}`
     }
     ${
       unsold.length > 0 &&
@@ -245,34 +248,24 @@ function gameList({ query, report, games, page, period }: SalesView): Html {
   </section>`;
 }
 
-function gameRow(
-  query: SalesQuery,
-  { id, title, ...sold }: GameSold,
+const gameColumns = (
+  { query, report, period: { from, to } }: SalesView,
   currency: string,
   largest: number,
-  { keys }: Report,
-  { from, to }: Period,
-): Html {
-  const { keys: all, claimed } = keys.get(id) ?? { keys: 0, claimed: 0 };
-  return html`<tr>
-    <th scope="row">
-      ${query.game === undefined ? html`<a href="${urlWith(query, { game: String(id) })}">${title}</a>` : title}
-    </th>
-    ${soldCells(sold, currency, largest)}
-    <td data-label="Keys claimed">
-      ${
-        all === 0
-          ? muted('No keys')
-          : html`${Math.round((claimed / all) * 100)}% <small>${countOf(claimed)} of ${countOf(all)}</small>`
-      }
-    </td>
-    <td class="actions">
-      <a class="button quiet" href="${buyersPath(id)}">Buyers<span class="hidden"> of ${title}</span></a>
-      <a class="button quiet" href="${withQuery(`${buyersPath(id)}.csv`, { from, to })}"
-        >CSV<span class="hidden"> of the sales of ${title}</span></a
-      >
-    </td>
-  </tr>`;
+): Columns<GameSold> => ({
+  Game: ({ id, title }) =>
+    query.game === undefined ? html`<a href="${urlWith(query, { game: String(id) })}">${title}</a>` : title,
+  ...soldColumns(currency, largest),
+  'Keys claimed': ({ id }) => claimedOf(report.keys.get(id)),
+  More: actions(({ id, title }) => [
+    linkButton(buyersPath(id), 'Buyers', `of ${title}`),
+    linkButton(withQuery(`${buyersPath(id)}.csv`, { from, to }), 'CSV', `of the sales of ${title}`),
+  ]),
+});
+
+function claimedOf({ keys, claimed }: Pick<Recent, 'keys' | 'claimed'> = { keys: 0, claimed: 0 }): Html {
+  if (keys === 0) return muted('No keys');
+  return html`${Math.round((claimed / keys) * 100)}% <small>${countOf(claimed)} of ${countOf(keys)}</small>`;
 }
 
 function sourceList({ query, report: { sources } }: SalesView, currency: string): Html {
@@ -290,17 +283,7 @@ function sourceList({ query, report: { sources } }: SalesView, currency: string)
       <h2 id="sources">By source</h2>
       <div class="buttons">${csvLink(query, 'source', 'By source:')}</div>
     </div>
-    ${table(
-      'Sources by revenue',
-      ['Source', { numbers: 'Sales' }, { numbers: 'Revenue' }],
-      shown.map(
-        ({ source, ...sold }) =>
-          html`<tr>
-            <th scope="row">${source}</th>
-            ${soldCells(sold, currency, largest)}
-          </tr>`,
-      ),
-    )}
+    ${table('Sources by revenue', { Source: ({ source }) => source, ...soldColumns(currency, largest) }, shown)}
   </section>`;
 }
 

@@ -14,13 +14,16 @@ import {
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
 import {
+  actions,
   alert,
+  type Columns,
   confirmation,
   copyable,
   countOf,
   day,
   done,
   facts,
+  linkButton,
   muted,
   tableOr,
   tag,
@@ -48,12 +51,7 @@ export const keysPage = (
       </div>
       <p class="lead">A program uses the API as you with a key. Keep it secret like a password.</p>
       ${done(text)} ${made && newKey(made, `curl -H "Authorization: Bearer ${made}" ${url}${path}`)}
-      ${tableOr(
-        'You don’t have any keys yet.',
-        'Your keys',
-        ['Key', 'Permissions', 'Requests', 'Last used', 'Expires', { buttons: 'Revoke' }],
-        keys.map((key) => keyRow(key, requests.get(key.id)!, now)),
-      )}`,
+      ${tableOr('You don’t have any keys yet.', 'Your keys', columns(requests, now), keys)}`,
 });
 
 export const newKeyPage = (visitor: Visitor, draft: KeyDraft, problems: Problems, problem?: string): Page => {
@@ -187,16 +185,11 @@ function sparkline(requests: number[]): Html {
     ><br /><small>${total} in ${requests.length} days</small>`;
 }
 
-const keyRow = (key: ApiKey, requests: number[], now: number): Html =>
-  html`<tr>
-    <th scope="row"><a href="${PATH}/${key.id}">${nameOf(key)}</a><br /><code>${key.hint}…</code></th>
-    <td data-label="Permissions">${reachOf(key)}</td>
-    <td data-label="Requests">${sparkline(requests)}</td>
-    <td data-label="Last used">${lastUse(key)}</td>
-    <td data-label="Expires">${expiryOf(key, now)}</td>
-    <td class="actions">
-      <a class="button quiet danger" href="${PATH}/${key.id}/revoke"
-        >Revoke<span class="hidden"> ${nameOf(key)}</span></a
-      >
-    </td>
-  </tr>`;
+const columns = (requests: Map<number, number[]>, now: number): Columns<ApiKey> => ({
+  Key: (key) => html`<a href="${PATH}/${key.id}">${nameOf(key)}</a><br /><code>${key.hint}…</code>`,
+  Permissions: reachOf,
+  Requests: ({ id }) => sparkline(requests.get(id)!),
+  'Last used': lastUse,
+  Expires: (key) => expiryOf(key, now),
+  Revoke: actions((key) => linkButton(`${PATH}/${key.id}/revoke`, 'Revoke', nameOf(key), 'quiet danger')),
+});

@@ -12,9 +12,19 @@ import {
   type Problems,
   scopeBoxes,
 } from '../layout/fields';
-import { html, type Html } from '../layout/html';
+import { html } from '../layout/html';
 import type { Page } from '../layout/layout';
-import { alert, confirmation, copyable, day, done, tableOr } from '../layout/parts';
+import {
+  actions,
+  alert,
+  type Columns,
+  confirmation,
+  copyable,
+  day,
+  done,
+  linkButton,
+  tableOr,
+} from '../layout/parts';
 import type { Visitor } from '../layout/visitor';
 
 export const PATH = '/user/settings/oauth-apps';
@@ -31,23 +41,15 @@ export const applicationsPage = (applications: OauthApplication[]): Page => ({
       </div>
       <p class="lead">Apps that you registered. They can ask other users for permission to act for them.</p>
       ${done(notice.done)}
-      ${tableOr(
-        'You haven’t registered any apps yet.',
-        'Your apps',
-        ['Name', 'Client ID', 'Registered', { buttons: 'Change' }],
-        applications.map(row),
-      )}`,
+      ${tableOr('You haven’t registered any apps yet.', 'Your apps', COLUMNS, applications)}`,
 });
 
-const row = ({ client_id, name, created_at }: OauthApplication): Html =>
-  html`<tr>
-    <th scope="row"><a href="${pathOf(client_id)}">${name}</a></th>
-    <td data-label="Client ID"><code>${client_id}</code></td>
-    <td data-label="Registered">${day(created_at)}</td>
-    <td class="actions">
-      <a class="button quiet" href="${pathOf(client_id)}">Change<span class="hidden"> ${name}</span></a>
-    </td>
-  </tr>`;
+const COLUMNS: Columns<OauthApplication> = {
+  Name: ({ client_id, name }) => html`<a href="${pathOf(client_id)}">${name}</a>`,
+  'Client ID': ({ client_id }) => html`<code>${client_id}</code>`,
+  Registered: ({ created_at }) => day(created_at),
+  Change: actions(({ client_id, name }) => linkButton(pathOf(client_id), 'Change', name)),
+};
 
 /** `application`: the app to change; without it, a new one is registered. */
 export const applicationPage = (

@@ -15,13 +15,16 @@ import {
   selectField,
 } from '../layout/fields';
 import {
+  actions,
   alert,
+  type Columns,
   confirmation,
   copyable,
   day,
   done,
   facts,
   muted,
+  number,
   tableOr,
   tag,
   timeOf,
@@ -71,16 +74,8 @@ export const listPage = (webhooks: OwnWebhook[], sells: boolean): Page => ({
         A webhook notifies your own systems of every sale and refund of the games that you can edit.
       </p>
       ${done(notice.done)}
-      ${tableOr(sells ? 'You don’t have any webhooks yet.' : 'Webhooks are for people who sell games. You can’t edit any games.', 'Your webhooks', ['URL', 'Games', 'Last result', { numbers: 'Pending' }], webhooks.map(row))}`,
+      ${tableOr(sells ? 'You don’t have any webhooks yet.' : 'Webhooks are for people who sell games. You can’t edit any games.', 'Your webhooks', COLUMNS, webhooks)}`,
 });
-
-const row = (webhook: OwnWebhook): Html =>
-  html`<tr>
-    <th scope="row"><a class="wrap" href="${webhookPath(webhook.id)}">${nameOf(webhook)}</a></th>
-    <td data-label="Games">${gamesOf(webhook)}</td>
-    <td data-label="Last result">${lastResult(webhook)}</td>
-    <td data-label="Pending" class="number">${webhook.waiting}</td>
-  </tr>`;
 
 const gamesOf = ({ game_id, title }: OwnWebhook): string =>
   title ?? (game_id === ALL_OWN_GAMES ? 'All your games' : 'A game that you can no longer edit');
@@ -91,6 +86,13 @@ export const result = (outcome: string): Html =>
 const lastResult = ({ last_at, last_outcome, ended_at }: OwnWebhook): Html =>
   html`${last_outcome === null ? muted('None yet') : html`${result(last_outcome)} ${timeOf(last_at!)}`}
   ${ended_at && html`<br />${tag('Disabled', 'warning')}`}`;
+
+const COLUMNS: Columns<OwnWebhook> = {
+  URL: (webhook) => html`<a class="wrap" href="${webhookPath(webhook.id)}">${nameOf(webhook)}</a>`,
+  Games: gamesOf,
+  'Last result': lastResult,
+  Pending: number(({ waiting }) => waiting),
+};
 
 export const formPage = (
   visitor: Visitor,
@@ -162,8 +164,8 @@ export const onePage = (visitor: Visitor, webhook: OwnWebhook, attempts: ShownAt
         ${tableOr(
           `Nothing was sent yet. The last ${MAX_ATTEMPTS} deliveries appear here.`,
           'Latest deliveries',
-          ['Event', 'Time', 'Result', { numbers: 'Duration' }, 'Response', { buttons: 'Send again' }],
-          attempts.map((attempt) => attemptRow(visitor, attempt)),
+          attemptColumns(visitor),
+          attempts,
         )}`,
   };
 };
@@ -174,31 +176,28 @@ const EVENT_TITLES: Record<string, string> = {
   'webhook.test': 'Test',
 };
 
-const attemptRow = (visitor: Visitor, attempt: ShownAttempt): Html => {
-  const { id, webhook_id, event, purchase_id, attempted_at, outcome, duration_ms, response } = attempt;
-  const title = EVENT_TITLES[event];
-  return html`<tr>
-    <th scope="row">
-      ${purchase_id === null ? title : html`<a href="${SALES_PATH}/${purchase_id}">${title} ${purchase_id}</a>`}
-    </th>
-    <td data-label="Time">${timeOf(attempted_at)}</td>
-    <td data-label="Result">${result(outcome)}</td>
-    <td data-label="Duration" class="number">${duration_ms} ms</td>
-    <td data-label="Response">
-      ${response ? html`<small class="wrap">${response}</small>` : muted('Empty')}
-    </td>
-    <td class="actions">
-      ${
-        purchase_id !== null &&
-        html`<form method="post" action="${webhookPath(webhook_id)}/attempts/${id}">
-          ${formToken(visitor)}<button class="quiet">
-            Send again<span class="hidden"> ${title} ${purchase_id}</span>
-          </button>
-        </form>`
-      }
-    </td>
-  </tr>`;
-};
+const attemptName = ({ event, purchase_id }: ShownAttempt) =>
+  purchase_id === null ? EVENT_TITLES[event]! : `${EVENT_TITLES[event]} ${purchase_id}`;
+
+const attemptColumns = (visitor: Visitor): Columns<ShownAttempt> => ({
+  Event: (attempt) =>
+    attempt.purchase_id === null
+      ? attemptName(attempt)
+      : html`<a href="${SALES_PATH}/${attempt.purchase_id}">${attemptName(attempt)}</a>`,
+  Time: ({ attempted_at }) => timeOf(attempted_at),
+  Result: ({ outcome }) => result(outcome),
+  Duration: number(({ duration_ms }) => `${duration_ms} ms`),
+  Response: ({ response }) => (response ? html`<small class="wrap">${response}</small>` : muted('Empty')),
+  'Send again': actions(
+    (attempt) =>
+      attempt.purchase_id !== null &&
+      html`<form method="post" action="${webhookPath(attempt.webhook_id)}/attempts/${attempt.id}">
+        ${formToken(visitor)}<button class="quiet">
+          Send again<span class="hidden"> ${attemptName(attempt)}</span>
+        </button>
+      </form>`,
+  ),
+});
 
 const secretCard = (secret: string): Html =>
   html`<section class="card fresh stack" aria-labelledby="fresh">
