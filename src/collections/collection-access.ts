@@ -1,3 +1,4 @@
+import { forbidden } from '../auth/errors';
 import {
   bind,
   type BoundStatement,
@@ -6,8 +7,30 @@ import {
   statement,
   type Write,
 } from '../platform/database/statement';
-import { cannotEdit } from './errors';
-import { canEditCollection, type CollectionAccess } from './visibility';
+import { apiError } from '../platform/http/api-error';
+
+/**
+ * Conditions for a WHERE clause: `collection` is the alias of a collection, `user` an expression such as `$1`. Admins
+ * have all permissions of the owner. OFFSET 0: docs/contributing/decisions/single-probe-lookups.md.
+ */
+export const canEditCollection = (collection: string, user: string) => `(${collection}.user_id = ${user}
+  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = ${collection}.id AND ca.user_id = ${user} OFFSET 0))`;
+
+export const canViewCollection = (collection: string, user: string) =>
+  `(NOT ${collection}.private OR ${canEditCollection(collection, user)})`;
+
+/** For a WITH clause: the collection $1, if the user $2 may view it. */
+export const COLLECTION = `collection AS (
+  SELECT c.id, ${canEditCollection('c', '$2')} AS editable FROM collections c
+  WHERE c.id = $1 AND ${canViewCollection('c', '$2')})`;
+
+/** Selects from it; no row means that the user can't view the collection. */
+export interface CollectionAccess {
+  editable: boolean;
+}
+
+export const invalidCollection = () => apiError(404, 'invalid collection');
+export const notInCollection = () => apiError(404, 'game is not in the collection');
 
 // The first statement of a write, so that the others see everything committed while it waited.
 export const LOCK = statement(
@@ -40,7 +63,8 @@ export const writeCollection = <Row extends CollectionAccess, Result>(
   statements: [bind(LOCK, [collection_id, user_id]), change, ...others],
   result: (rowsOf) => {
     const [row] = rowsOf(change.statement);
-    if (!row?.editable) throw cannotEdit(row);
+    if (!row) throw invalidCollection();
+    if (!row.editable) throw forbidden("you can't edit this collection");
     return result(row, rowsOf);
   },
   lock: lockOf(user_id, collection_id),

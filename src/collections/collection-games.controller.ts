@@ -8,7 +8,7 @@ import { type LongList, LongLists } from '../platform/http/long-lists';
 import { Fails } from '../platform/http/routes';
 import { Params } from '../platform/http/params.decorator';
 import { RetryKey } from '../auth/retry-key';
-import { IdempotencyService, OncePerKey } from '../platform/idempotency/idempotency.service';
+import { IdempotencyService } from '../platform/idempotency/idempotency.service';
 import {
   AddGameRequest,
   collectionGameResponse,
@@ -20,6 +20,7 @@ import {
   RemoveGameRequest,
   UpdateCollectionGameRequest,
 } from './collection-game.dto';
+import { EditsCollection } from './edits-collection';
 import { SuccessResponse } from '../platform/http/success-response';
 import { CollectionGamesService } from './collection-games.service';
 
@@ -61,11 +62,7 @@ export class CollectionGamesController {
     summary: 'Add a game to a collection',
     description: 'Adds the game at the end. A game that is already in the collection is unchanged.',
   })
-  @Scopes('collection:edit')
-  @OncePerKey()
-  @ApiOkResponse({ type: OneCollectionGameResponse })
-  @Fails(403, "you can't edit this collection")
-  @Fails(404, 'invalid collection', 'invalid game')
+  @EditsCollection(OneCollectionGameResponse, 'invalid game')
   add(
     @Params() request: AddGameRequest,
     @CurrentCredential() { user_id }: Credential,
@@ -76,11 +73,7 @@ export class CollectionGamesController {
 
   @Post('remove-game')
   @ApiOperation({ summary: 'Remove a game from a collection' })
-  @Scopes('collection:edit')
-  @OncePerKey()
-  @ApiOkResponse({ type: RemovedResponse })
-  @Fails(403, "you can't edit this collection")
-  @Fails(404, 'invalid collection')
+  @EditsCollection(RemovedResponse)
   remove(
     @Params() request: RemoveGameRequest,
     @CurrentCredential() { user_id }: Credential,
@@ -91,11 +84,7 @@ export class CollectionGamesController {
 
   @Post('collection-games/:game_id')
   @ApiOperation({ summary: "Update a game's blurb" })
-  @Scopes('collection:edit')
-  @OncePerKey()
-  @ApiOkResponse({ type: OneCollectionGameResponse })
-  @Fails(403, "you can't edit this collection")
-  @Fails(404, 'invalid collection', 'game is not in the collection')
+  @EditsCollection(OneCollectionGameResponse, 'game is not in the collection')
   update(
     @Params() request: UpdateCollectionGameRequest,
     @CurrentCredential() { user_id }: Credential,
@@ -110,11 +99,7 @@ export class CollectionGamesController {
     description:
       'Removes the games to remove, then puts the listed games first. The other games follow in their previous order. IDs that are not in the collection are ignored.',
   })
-  @Scopes('collection:edit')
-  @OncePerKey()
-  @ApiOkResponse({ type: SuccessResponse })
-  @Fails(403, "you can't edit this collection")
-  @Fails(404, 'invalid collection')
+  @EditsCollection(SuccessResponse)
   order(
     @Params() request: OrderRequest,
     @CurrentCredential() { user_id }: Credential,

@@ -18,9 +18,14 @@ import {
 } from './collection-game.dto';
 import { COLLECTION_GAME_ROW } from './collection-game.row';
 import type { SuccessResponse } from '../platform/http/success-response';
-import { invalidCollection, notInCollection } from './errors';
-import { writeCollection } from './collection-lock';
-import { canViewCollection, COLLECTION, type CollectionAccess } from './visibility';
+import {
+  canViewCollection,
+  COLLECTION,
+  type CollectionAccess,
+  invalidCollection,
+  notInCollection,
+  writeCollection,
+} from './collection-access';
 
 const EVERYTHING = '9223372036854775807';
 

@@ -8,6 +8,7 @@ import { Fails } from '../platform/http/routes';
 import { Params } from '../platform/http/params.decorator';
 import { RetryKey } from '../auth/retry-key';
 import { IdempotencyService, OncePerKey } from '../platform/idempotency/idempotency.service';
+import { EditsCollection } from './edits-collection';
 import { SuccessResponse } from '../platform/http/success-response';
 import {
   collectionResponse,
@@ -80,11 +81,7 @@ export class CollectionsController {
 
   @Post('collections/:collection_id')
   @ApiOperation({ summary: 'Update a collection', description: 'Omitted parameters are unchanged.' })
-  @Scopes('collection:edit')
-  @OncePerKey()
-  @ApiOkResponse({ type: OneCollectionResponse })
-  @Fails(403, "you can't edit this collection")
-  @Fails(404, 'invalid collection')
+  @EditsCollection(OneCollectionResponse)
   update(
     @Params() request: UpdateCollectionRequest,
     @CurrentCredential() { user_id }: Credential,
@@ -95,11 +92,7 @@ export class CollectionsController {
 
   @Post('collections/:collection_id/delete')
   @ApiOperation({ summary: 'Delete a collection and everything in it' })
-  @Scopes('collection:edit')
-  @OncePerKey()
-  @ApiOkResponse({ type: SuccessResponse })
-  @Fails(403, "you can't edit this collection")
-  @Fails(404, 'invalid collection')
+  @EditsCollection(SuccessResponse)
   delete(
     @Params() request: CollectionRequest,
     @CurrentCredential() { user_id }: Credential,

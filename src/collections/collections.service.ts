@@ -18,9 +18,15 @@ import {
 } from './collection.dto';
 import { Collection } from './collection.entity';
 import { collectionColumns, type CollectionRow } from './collection.row';
-import { invalidCollection } from './errors';
-import { lockOf, writeCollection } from './collection-lock';
-import { canEditCollection, canViewCollection, COLLECTION, type CollectionAccess } from './visibility';
+import {
+  canEditCollection,
+  canViewCollection,
+  COLLECTION,
+  type CollectionAccess,
+  invalidCollection,
+  lockOf,
+  writeCollection,
+} from './collection-access';
 
 const ONE = read<CollectionRow>(
   'collection',

@@ -3,7 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
 import { Collection } from './collection.entity';
 import { ProfileCollection } from './profile-collection.entity';
-import { canEditCollection } from './visibility';
+import { canEditCollection } from './collection-access';
 import { Database } from '../platform/database/database';
 import { longRead, statement } from '../platform/database/statement';
 

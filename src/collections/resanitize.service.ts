@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../platform/database/database';
 import { bind, longRead, statement } from '../platform/database/statement';
-import { LOCK_COLLECTIONS } from './collection-lock';
+import { LOCK_COLLECTIONS } from './collection-access';
 import { fitsHtmlLimit, sanitizeHtml } from './html';
 
 const BATCH = 500;

@@ -14,7 +14,7 @@ import { ProfileResponse } from '../profile/profile.dto';
 import { DownloadKeyRequest } from '../purchases/download-key.dto';
 import { DownloadKeysService } from '../purchases/download-keys.service';
 import { OwnedKeysRequest } from '../purchases/owned-key.dto';
-import { OwnedKeysService } from '../purchases/owned-keys.service';
+import { OwnershipService } from '../purchases/ownership.service';
 import { PurchasesRequest } from '../purchases/purchase.dto';
 import type { PurchaseRow } from '../purchases/purchase.row';
 import { PurchasesService } from '../purchases/purchases.service';
@@ -61,7 +61,7 @@ export class LegacyController {
     private readonly users: UsersService,
     private readonly games: GamesService,
     private readonly download_keys: DownloadKeysService,
-    private readonly owned_keys: OwnedKeysService,
+    private readonly ownership: OwnershipService,
     private readonly purchases: PurchasesService,
     private readonly uploads: UploadsService,
     private readonly downloads: DownloadsService,
@@ -104,7 +104,7 @@ export class LegacyController {
     @Params() request: OwnedKeysRequest,
     @CurrentCredential() { user_id }: Credential,
   ): Promise<LegacyOwnedKeysResponse> {
-    const rows = await this.owned_keys.page(user_id, request);
+    const rows = await this.ownership.ownedKeys(user_id, request);
     const { page, per_page } = request;
     return { page, per_page, owned_keys: rows.map((row) => legacyOwnedKey(row, this.links)) };
   }

@@ -7,14 +7,12 @@ import { GameRequest } from '../games/embedded-game.dto';
 import { Fails } from '../platform/http/routes';
 import { Params } from '../platform/http/params.decorator';
 import { ownedKeyResponse, OwnedKeysResponse, OwnedKeysRequest, OwnershipResponse } from './owned-key.dto';
-import { OwnedKeysService } from './owned-keys.service';
 import { OwnershipService } from './ownership.service';
 
 @ApiTags('Ownership')
 @Controller()
 export class OwnershipController {
   constructor(
-    private readonly owned_keys: OwnedKeysService,
     private readonly ownership: OwnershipService,
     private readonly links: StoreLinks,
   ) {}
@@ -48,7 +46,7 @@ export class OwnershipController {
     @Params() request: OwnedKeysRequest,
     @CurrentCredential() { user_id }: Credential,
   ): Promise<OwnedKeysResponse> {
-    const rows = await this.owned_keys.page(user_id, request);
+    const rows = await this.ownership.ownedKeys(user_id, request);
     const { page, per_page } = request;
     return { page, per_page, owned_keys: rows.map((row) => ownedKeyResponse(row, this.links)) };
   }

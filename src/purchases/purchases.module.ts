@@ -7,7 +7,6 @@ import { DownloadKeysService } from './download-keys.service';
 import { GameSalesController } from './game-sales.controller';
 import { GameSalesService } from './game-sales.service';
 import { LibraryService } from './library.service';
-import { OwnedKeysService } from './owned-keys.service';
 import { OwnershipController } from './ownership.controller';
 import { OwnershipService } from './ownership.service';
 import { PurchasesController } from './purchases.controller';
@@ -23,7 +22,6 @@ import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
     DownloadKeysService,
     GameSalesService,
     LibraryService,
-    OwnedKeysService,
     OwnershipService,
     PurchasesService,
     SellerSalesService,
@@ -33,7 +31,7 @@ import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
     DownloadKeysService,
     GameSalesService,
     LibraryService,
-    OwnedKeysService,
+    OwnershipService,
     PurchasesService,
     SellerSalesService,
   ],

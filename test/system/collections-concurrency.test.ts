@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { LOCK } from '../../src/collections/collection-lock';
+import { LOCK } from '../../src/collections/collection-access';
 import { type Actor, baseUrl, make, openApp, sql, useStore } from '../support/store';
 
 useStore({ DATABASE_POOL_SIZE: '12' });

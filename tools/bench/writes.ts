@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Client } from 'pg';
 import { ADD, ENTRY, ORDER } from '../../src/collections/collection-games.service';
-import { LOCK } from '../../src/collections/collection-lock';
+import { LOCK } from '../../src/collections/collection-access';
 import { CREATE, LOCK_OWNER } from '../../src/collections/collections.service';
 import { connectTo } from '../../src/operator/import/import-records';
 import { lineOf, pgbenchRate, type Script, transaction } from './pgbench';

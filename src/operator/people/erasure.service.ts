@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { AttemptsService, guessAtAccount, guessAtDeviceCode } from '../../auth/sign-in/attempts.service';
 import { ApiKeysService } from '../../auth/api-keys.service';
-import { LOCK_COLLECTIONS } from '../../collections/collection-lock';
+import { LOCK_COLLECTIONS } from '../../collections/collection-access';
 import { StoreLinks } from '../../platform/config/store-links';
 import { Database } from '../../platform/database/database';
 import { bind, type BoundStatement, type Statement } from '../../platform/database/statement';
