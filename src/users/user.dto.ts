@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { IntegerField } from '../platform/openapi/fields';
+import { IntegerField, UrlField } from '../platform/openapi/fields';
 import { Id } from '../platform/http/parameters';
 import type { StoreLinks } from '../platform/config/store-links';
 import type { UserRow } from './users.service';
@@ -23,19 +23,10 @@ export class UserResponse {
   @ApiProperty({ description: 'Whether the user writes about games' })
   press_user: boolean;
 
-  @ApiProperty({
-    format: 'uri',
-    example: 'https://azure-bison.gamewharf.example',
-    description: 'URL of the user in the store',
-  })
+  @UrlField('URL of the user in the store', 'https://azure-bison.gamewharf.example')
   url: string;
 
-  @ApiProperty({
-    type: String,
-    format: 'uri',
-    nullable: true,
-    description: 'URL of the picture; null if there is none',
-  })
+  @UrlField('URL of the picture; null if there is none', undefined, { nullable: true })
   cover_url: string | null;
 }
 

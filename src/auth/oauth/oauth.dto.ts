@@ -1,13 +1,22 @@
 import { applyDecorators } from '@nestjs/common';
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { IntegerField, TimeField, UrlField } from '../../platform/openapi/fields';
 import { MaxCharacters, NonEmptyText, OneOf, Text } from '../../platform/http/parameters';
 
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 export const GRANT_TYPES = ['authorization_code', 'refresh_token', DEVICE_GRANT];
 
+const Value = (max: number, description: string, options?: Parameters<typeof NonEmptyText>[1]) =>
+  applyDecorators(NonEmptyText(description, options), MaxCharacters(max));
+const OptionalValue = (max: number, description: string) => Value(max, description, { required: false });
+/** It may be empty. */
+const OptionalText = (max: number, description: string) =>
+  applyDecorators(Text(description, { required: false }), MaxCharacters(max));
+
 const ClientId = () =>
   applyDecorators(
-    NonEmptyText(
+    Value(
+      200,
       'Client ID of the app. Required, unless it is the username of HTTP Basic (without a password)',
     ),
     // BasicClientGuard takes it from the header.
@@ -15,56 +24,44 @@ const ClientId = () =>
   );
 
 export class TokenRequest {
-  @MaxCharacters(200)
-  @NonEmptyText(`One of ${GRANT_TYPES.join(', ')}`, { example: 'authorization_code' })
+  @Value(200, `One of ${GRANT_TYPES.join(', ')}`, { example: 'authorization_code' })
   grant_type: string;
 
-  @MaxCharacters(200)
   @ClientId()
   client_id: string;
 
-  @MaxCharacters(200)
-  @NonEmptyText('Code, for `authorization_code`', { required: false })
+  @OptionalValue(200, 'Code, for `authorization_code`')
   code?: string;
 
-  @MaxCharacters(2000)
-  @Text('Redirect URI of the authorization request if it had one, for `authorization_code`', {
-    required: false,
-  })
+  @OptionalText(2000, 'Redirect URI of the authorization request if it had one, for `authorization_code`')
   redirect_uri?: string;
 
-  @MaxCharacters(128)
-  @NonEmptyText('Verifier of the `code_challenge`', { required: false })
+  @OptionalValue(128, 'Verifier of the `code_challenge`')
   code_verifier?: string;
 
-  @MaxCharacters(200)
-  @NonEmptyText('Newest refresh token, for `refresh_token`', { required: false })
+  @OptionalValue(200, 'Newest refresh token, for `refresh_token`')
   refresh_token?: string;
 
-  @MaxCharacters(1000)
-  @Text('Subset of the granted scopes, for `refresh_token`', { required: false })
+  @OptionalText(1000, 'Subset of the granted scopes, for `refresh_token`')
   scope?: string;
 
-  @MaxCharacters(200)
-  @NonEmptyText('Device code, for the device grant', { required: false })
+  @OptionalValue(200, 'Device code, for the device grant')
   device_code?: string;
 }
 
 export class DeviceAuthorizationRequest {
-  @MaxCharacters(200)
   @ClientId()
   client_id: string;
 
-  @MaxCharacters(1000)
   // Required, but the error for a missing scope is invalid_scope.
   @ApiProperty({ required: true })
-  @Text('Scopes, separated by spaces', { required: false })
+  @OptionalText(1000, 'Scopes, separated by spaces')
   scope?: string;
 
-  @MaxCharacters(128)
-  @NonEmptyText('Base64url of the SHA-256 of a verifier. Without it, only `/oauth/token` returns tokens', {
-    required: false,
-  })
+  @OptionalValue(
+    128,
+    'Base64url of the SHA-256 of a verifier. Without it, only `/oauth/token` returns tokens',
+  )
   code_challenge?: string;
 
   @Text('Method of the `code_challenge`', { required: false })
@@ -73,40 +70,35 @@ export class DeviceAuthorizationRequest {
 }
 
 export class RevocationRequest {
-  @MaxCharacters(200)
   @ClientId()
   client_id: string;
 
-  @MaxCharacters(1000)
-  @NonEmptyText('Access token or refresh token of the app')
+  @Value(1000, 'Access token or refresh token of the app')
   token: string;
 
-  @MaxCharacters(100)
-  @Text('Has no effect: both token types are looked up', { required: false })
+  @OptionalText(100, 'Has no effect: both token types are looked up')
   token_type_hint?: string;
 }
 
 export class PollRequest {
-  @MaxCharacters(200)
   @ClientId()
   client_id: string;
 
-  @MaxCharacters(200)
-  @NonEmptyText('Device code')
+  @Value(200, 'Device code')
   device_code: string;
 }
 
 class TokenKey {
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'ID of the key' })
+  @IntegerField('ID of the key')
   id: number;
 
-  @ApiProperty({ type: 'integer', format: 'int64', description: 'ID of the user' })
+  @IntegerField('ID of the user')
   user_id: number;
 
   @ApiProperty({ description: 'Access token' })
   key: string;
 
-  @ApiProperty({ format: 'date-time', example: '2026-01-02T03:04:05Z', description: 'Time of creation' })
+  @TimeField('Time of creation')
   created_at: string;
 }
 
@@ -137,10 +129,10 @@ export class DeviceAuthorizationResponse {
   @ApiProperty({ description: 'Code that the user enters', example: 'LVTD-HGCC' })
   user_code: string;
 
-  @ApiProperty({ format: 'uri', description: 'URL of the page where the user enters the code' })
+  @UrlField('URL of the page where the user enters the code')
   verification_uri: string;
 
-  @ApiProperty({ format: 'uri', description: 'URL of the page with the code filled in, for a QR code' })
+  @UrlField('URL of the page with the code filled in, for a QR code')
   verification_uri_complete: string;
 
   @ApiProperty({ type: 'integer', description: 'Seconds', example: 600 })
@@ -151,23 +143,15 @@ export class DeviceAuthorizationResponse {
 }
 
 export class PollResponse {
-  @ApiProperty({
-    enum: ['pending', 'approved', 'denied', 'expired'],
-    description: 'State of the request',
-  })
+  @ApiProperty({ enum: ['pending', 'approved', 'denied', 'expired'], description: 'State of the request' })
   status: 'pending' | 'approved' | 'denied' | 'expired';
 
-  @ApiProperty({
-    required: false,
+  @ApiPropertyOptional({
     description: 'Code to exchange at `/oauth/token` within 60 seconds; only if approved',
   })
   code?: string;
 
-  @ApiProperty({
-    type: 'integer',
-    required: false,
-    description: 'Seconds until the next poll; only while pending',
-  })
+  @ApiPropertyOptional({ type: 'integer', description: 'Seconds until the next poll; only while pending' })
   interval?: number;
 }
 
@@ -185,51 +169,50 @@ export class OauthErrors {
   error_description: string;
 }
 
-const ADDRESS = { format: 'uri' } as const;
-const NAMES: { type: [typeof String] } = { type: [String] };
+const Names = (description: string) => ApiProperty({ type: [String], description });
 
 /** RFC 8414. */
 export class ServerMetadata {
-  @ApiProperty({ ...ADDRESS, description: 'Issuer; `iss` in authorization responses' })
+  @UrlField('Issuer; `iss` in authorization responses')
   issuer: string;
 
-  @ApiProperty({ ...ADDRESS, description: 'Page where the user allows the app' })
+  @UrlField('Page where the user allows the app')
   authorization_endpoint: string;
 
-  @ApiProperty({ ...ADDRESS, description: 'Exchanges codes and refresh tokens for access tokens' })
+  @UrlField('Exchanges codes and refresh tokens for access tokens')
   token_endpoint: string;
 
-  @ApiProperty({ ...ADDRESS, description: 'Starts the device flow' })
+  @UrlField('Starts the device flow')
   device_authorization_endpoint: string;
 
-  @ApiProperty({ ...ADDRESS, description: 'Revokes tokens' })
+  @UrlField('Revokes tokens')
   revocation_endpoint: string;
 
-  @ApiProperty({ ...ADDRESS, description: 'Public keys of JWTs' })
+  @UrlField('Public keys of JWTs')
   jwks_uri: string;
 
-  @ApiProperty({ ...ADDRESS, description: 'API reference' })
+  @UrlField('API reference')
   service_documentation: string;
 
-  @ApiProperty({ ...NAMES, description: 'Scopes that an app can request' })
+  @Names('Scopes that an app can request')
   scopes_supported: string[];
 
-  @ApiProperty({ ...NAMES, description: 'Supported values of `response_type`' })
+  @Names('Supported values of `response_type`')
   response_types_supported: string[];
 
-  @ApiProperty({ ...NAMES, description: 'Parts of the redirect URI that can contain the response' })
+  @Names('Parts of the redirect URI that can contain the response')
   response_modes_supported: string[];
 
-  @ApiProperty({ ...NAMES, description: 'Supported values of `grant_type`' })
+  @Names('Supported values of `grant_type`')
   grant_types_supported: string[];
 
-  @ApiProperty({ ...NAMES, description: 'How a client identifies itself at the token endpoint' })
+  @Names('How a client identifies itself at the token endpoint')
   token_endpoint_auth_methods_supported: string[];
 
-  @ApiProperty({ ...NAMES, description: 'How a client identifies itself at the revocation endpoint' })
+  @Names('How a client identifies itself at the revocation endpoint')
   revocation_endpoint_auth_methods_supported: string[];
 
-  @ApiProperty({ ...NAMES, description: 'Supported values of `code_challenge_method`' })
+  @Names('Supported values of `code_challenge_method`')
   code_challenge_methods_supported: string[];
 
   @ApiProperty({ description: 'Authorization responses contain `iss` (RFC 9207)' })

@@ -15,6 +15,10 @@ export const IntegerField = (description: string, example?: number, presence: Pr
 export const TimeField = (description: string, example = '2026-01-02T03:04:05Z', presence: Presence = {}) =>
   ApiProperty({ type: String, format: 'date-time', example, description, ...presence });
 
+/** A URL in a response. */
+export const UrlField = (description: string, example?: string, presence: Presence = {}) =>
+  ApiProperty({ type: String, format: 'uri', example, description, ...presence });
+
 /** A text in a response that may be null. */
 export const NullableText = (description: string, example?: string | null, presence: Presence = {}) =>
   ApiProperty({ type: String, nullable: true, example, description, ...presence });
