@@ -19,15 +19,12 @@ export class BasicClientGuard implements CanActivate {
   }
 }
 
-/** RFC 6749, section 2.3.1: both parts are form-encoded. */
+/** RFC 6749, section 2.3.1: the user is form-encoded. */
 function clientOf(authorization: string): string | undefined {
-  const [, encoded] = BASIC.exec(authorization) ?? [];
-  const [user = '', password, ...more] = Buffer.from(encoded ?? '', 'base64')
-    .toString('utf8')
-    .split(':');
-  if (user === '' || password !== '' || more.length > 0) return undefined;
+  const [, encoded = ''] = BASIC.exec(authorization) ?? [];
+  const [, user] = /^([^:]+):$/.exec(Buffer.from(encoded, 'base64').toString('utf8')) ?? [];
   try {
-    return decodeURIComponent(user.replaceAll('+', ' '));
+    return user && decodeURIComponent(user.replaceAll('+', ' '));
   } catch {
     return undefined;
   }

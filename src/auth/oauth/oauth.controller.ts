@@ -202,31 +202,27 @@ export class OauthController {
   }
 
   private async tokenOfDevice(request: TokenRequest): Promise<TokensResponse> {
-    const poll = await this.devices.poll(request.client_id, required(request, 'device_code'));
-    switch (poll.status) {
-      case 'approved':
-        return this.tokens.exchange(request.client_id, poll.code, { code_verifier: request.code_verifier });
-      case 'pending':
-        throw new OauthError('authorization_pending', 'the user has not decided yet');
-      case 'slow_down':
-        throw new OauthError('slow_down', `wait ${poll.interval} seconds`);
-      case 'denied':
-        throw new OauthError('access_denied', 'the user denied access');
-      case 'expired':
-        throw new OauthError('expired_token', 'the device code has expired or was used');
-    }
+    const { client_id, code_verifier } = request;
+    const poll = await this.devices.poll(client_id, required(request, 'device_code'));
+    if (poll.status === 'approved') return this.tokens.exchange(client_id, poll.code, { code_verifier });
+    if (poll.status === 'slow_down') throw new OauthError('slow_down', `wait ${poll.interval} seconds`);
+    throw new OauthError(...UNDECIDED[poll.status]);
   }
 }
+
+/** The errors of RFC 8628 for a device without tokens. */
+const UNDECIDED: Record<'pending' | 'denied' | 'expired', [OauthErrorCode, string]> = {
+  pending: ['authorization_pending', 'the user has not decided yet'],
+  denied: ['access_denied', 'the user denied access'],
+  expired: ['expired_token', 'the device code has expired or was used'],
+};
 
 // URLs end up in logs, so secrets must be in the body.
 function requireBody({ url }: Request): void {
   if (url.includes('?')) throw invalidRequest('send the parameters in the body');
 }
 
-function required(
-  request: TokenRequest,
-  name: 'code' | 'code_verifier' | 'refresh_token' | 'device_code',
-): string {
+function required(request: TokenRequest, name: keyof TokenRequest): string {
   const value = request[name];
   if (value === undefined) throw invalidRequest(`${name} is required`);
   return value;

@@ -1,13 +1,9 @@
 import type { ApplicationFields } from '../../auth/oauth/applications.service';
 import { problemOf } from '../../auth/oauth/redirect-uris';
 import type { Form } from '../../platform/http/form';
-import { ALL_SCOPES, problemOfName, type Problems } from '../layout/fields';
+import { ALL_SCOPES, problemOfName } from '../layout/fields';
 
 export const MAX_ADDRESSES = 20;
-
-interface Draft extends ApplicationFields {
-  problems: Problems<'name' | 'redirect_uris' | 'scopes'>;
-}
 
 export const EMPTY: ApplicationFields = {
   name: '',
@@ -18,7 +14,7 @@ export const EMPTY: ApplicationFields = {
 };
 
 /** The fields of the application form, and their problems. */
-export function draftOf(form: Form): Draft {
+export function draftOf(form: Form) {
   const name = (form.text('name') ?? '').trim();
   const redirect_uris = [...new Set((form.text('redirect_uris') ?? '').split(/\s+/).filter(Boolean))];
   const scopes = ALL_SCOPES.filter((scope) => form.ticked(`scope ${scope}`));

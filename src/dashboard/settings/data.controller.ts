@@ -1,19 +1,17 @@
 import { Controller, Get, Post, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
-import { Audit } from '../../auth/audit';
 import { ExportService } from '../../operator/people/export.service';
 import { People } from '../../operator/people/person';
 import { OperatorEvents } from '../../operator/tokens/operator-events';
 import { Settings } from '../../platform/config/settings';
 import { Form } from '../../platform/http/form';
 import { SignInAttempt } from '../../platform/rate-limits/rate-limits.decorators';
-import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
 import { MAX_PASSWORD } from '../layout/fields';
 import type { FormResult } from '../layout/layout';
 import { FormFields, Pages } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor, Visitor } from '../layout/visitor';
-import { tooManyAttempts } from '../sign-in/sign-in.page';
+import { notSignedIn } from '../sign-in/sign-in.page';
 import { SignInService } from '../sign-in/sign-in.service';
 import { dataPage } from './data.page';
 
@@ -26,8 +24,6 @@ export class DataController {
     private readonly people: People,
     private readonly exports: ExportService,
     private readonly signIns: SignInService,
-    private readonly limits: RateLimitsService,
-    private readonly audit: Audit,
     private readonly events: OperatorEvents,
     private readonly settings: Settings,
   ) {}
@@ -44,18 +40,9 @@ export class DataController {
     const password = form.text('password') ?? '';
     if (password === '' || password.length > MAX_PASSWORD)
       return this.page(visitor, { status: 400, problem: 'Enter your password.' });
-    const result = await this.signIns.signIn(visitor.user.username, password, req.exchange.client.network);
-    if ('rejected' in result) {
-      this.audit.record({
-        event: 'user.sign_in_failed',
-        ...visitor.by,
-        reason: result.rejected,
-        address: req.exchange.client.network,
-      });
-      if (result.rejected === 'wait') return this.page(visitor, tooManyAttempts(result.seconds));
-      void this.limits.failed('sign-in', req);
-      return this.page(visitor, { status: 403, problem: 'The password is wrong.' });
-    }
+    const result = await this.signIns.signIn(visitor.user.username, password, req);
+    if (result.user_id === undefined)
+      return this.page(visitor, notSignedIn(result, 'The password is wrong.'));
     return this.exports.response(
       await this.people.verified(visitor.user.id),
       (counts) =>

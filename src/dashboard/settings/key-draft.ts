@@ -2,7 +2,7 @@ import { expiryOf, MAX_DAYS } from '../../auth/key-expiry';
 import { covers } from '../../auth/credential';
 import type { Scope } from '../../auth/scopes';
 import type { Form } from '../../platform/http/form';
-import { ALL_SCOPES, problemOfName, type Problems } from '../layout/fields';
+import { ALL_SCOPES, problemOfName } from '../layout/fields';
 
 export const DAYS = ['30', '90', '365'];
 
@@ -24,22 +24,13 @@ export const NEW_KEY: KeyDraft = {
   expires_on: '',
 };
 
-type Field = 'label' | 'scopes' | 'expires';
-
 export const problemOfLabel = (label: string) =>
   problemOfName(label, 'Enter a name, so that you recognize the key later.');
 
 export const labelOf = (form: Form): string => (form.text('label') ?? '').trim();
 
 /** The draft, the resulting key, and the problems. */
-export function keyDraftOf(
-  form: Form,
-  now: number,
-): {
-  draft: KeyDraft;
-  problems: Problems<Field>;
-  key: { label: string; scopes: Scope[] | null; expires_at: string | null };
-} {
+export function keyDraftOf(form: Form, now: number) {
   const draft: KeyDraft = {
     label: labelOf(form),
     reach: form.text('reach') === 'some' ? 'some' : 'everything',

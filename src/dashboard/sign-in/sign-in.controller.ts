@@ -6,14 +6,13 @@ import { AuthorizationRequests } from '../../auth/oauth/authorization-requests.s
 import { Settings } from '../../platform/config/settings';
 import { Form } from '../../platform/http/form';
 import { SignInAttempt } from '../../platform/rate-limits/rate-limits.decorators';
-import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
 import { Demo } from '../layout/demo';
 import { MAX_PASSWORD } from '../layout/fields';
 import { type FormResult, seeOther } from '../layout/layout';
 import { ForBrowsers, FormFields, PageQuery, Pages } from '../layout/page';
 import { CurrentVisitor, isSignedIn, Visitor } from '../layout/visitor';
 import { Visitors } from '../layout/visitors';
-import { signInElsewherePage, signInPage, tooManyAttempts } from './sign-in.page';
+import { signInElsewherePage, signInPage, notSignedIn } from './sign-in.page';
 import { SignInService } from './sign-in.service';
 
 const HOME = '/user/settings';
@@ -30,7 +29,6 @@ export class SignInController {
     private readonly demo: Demo,
     private readonly settings: Settings,
     private readonly audit: Audit,
-    private readonly limits: RateLimitsService,
   ) {}
 
   @Get('login')
@@ -62,27 +60,15 @@ export class SignInController {
         status: 400,
         problem: 'Enter your username and password.',
       });
-    const result = await this.signIns.signIn(name, password, req.exchange.client.network);
-    if ('user_id' in result) {
-      await this.visitors.signIn(result.user_id, visitor, res);
-      this.audit.record({ event: 'user.signed_in', request_id: req.id, user_id: result.user_id });
-      return seeOther(return_to);
-    }
-    this.audit.record({
-      event: 'user.sign_in_failed',
-      request_id: req.id,
-      user_id: result.tried ?? undefined,
-      reason: result.rejected,
-      address: req.exchange.client.network,
-    });
-    if (result.rejected === 'wait')
-      return this.page(visitor, return_to, { name, ...tooManyAttempts(result.seconds) });
-    void this.limits.failed('sign-in', req);
-    return this.page(visitor, return_to, {
-      name,
-      status: 403,
-      problem: 'The username or password is incorrect.',
-    });
+    const result = await this.signIns.signIn(name, password, req);
+    if (result.user_id === undefined)
+      return this.page(visitor, return_to, {
+        name,
+        ...notSignedIn(result, 'The username or password is incorrect.'),
+      });
+    await this.visitors.signIn(result.user_id, visitor, res);
+    this.audit.record({ event: 'user.signed_in', request_id: req.id, user_id: result.user_id });
+    return seeOther(return_to);
   }
 
   @Post('logout')

@@ -43,6 +43,9 @@ export const signInElsewherePage = ({ STORE_NAME, STORE_URL }: Settings): Page =
     <p><a class="button" href="${STORE_URL}">Go to ${STORE_NAME}</a></p>`,
 });
 
+export const notSignedIn = ({ seconds }: { seconds?: number }, problem: string): FormResult =>
+  seconds === undefined ? { status: 403, problem } : tooManyAttempts(seconds);
+
 export const tooManyAttempts = (seconds: number): FormResult => ({
   status: 429,
   problem: `Too many attempts. Please wait ${seconds < 60 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`} and try again.`,

@@ -1,17 +1,17 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
+import type { Request } from 'express';
 import type { Repository } from 'typeorm';
 import { User } from '../../auth/accounts/user.entity';
+import { Audit } from '../../auth/audit';
 import { Database } from '../../platform/database/database';
 import { read } from '../../platform/database/statement';
+import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
 import { AttemptsService, guessAtAccount, guessFrom } from '../../auth/sign-in/attempts.service';
 import { PasswordQueue } from '../../auth/sign-in/password-queue';
 
-/** `tried`: the account with the entered name; null if there is none. */
-type SignIn =
-  | { user_id: number }
-  | { rejected: 'wrong'; tried: number | null }
-  | { rejected: 'wait'; tried: number | null; seconds: number };
+/** `seconds`: the client must wait, so the password was not checked. */
+type SignIn = { user_id: number } | { user_id: undefined; seconds?: number };
 
 interface Account {
   /** The entered name, with ASCII letters in lowercase. */
@@ -42,20 +42,38 @@ export class SignInService {
     @InjectRepository(User) private readonly users: Repository<User>,
     private readonly attempts: AttemptsService,
     private readonly passwords: PasswordQueue,
+    private readonly limits: RateLimitsService,
+    private readonly audit: Audit,
   ) {}
 
   /** An unknown name and a wrong password get the same response after the same time. */
-  async signIn(name: string, password: string, network: string): Promise<SignIn> {
+  async signIn(name: string, password: string, req: Request): Promise<SignIn> {
+    const { network } = req.exchange.client;
     const account = (await this.database.row(ACCOUNT, [name]))!;
+    const { id, password_hash } = account;
+    const failed = (reason: 'wrong' | 'wait') =>
+      this.audit.record({
+        event: 'user.sign_in_failed',
+        request_id: req.id,
+        user_id: id ?? undefined,
+        reason,
+        address: network,
+      });
     const guesses = [guessAtAccount(account), guessFrom(network)] as const;
     const seconds = await this.attempts.reserve([...guesses]);
-    const { id, password_hash } = account;
-    if (seconds > 0) return { rejected: 'wait', tried: id, seconds };
+    if (seconds > 0) {
+      failed('wait');
+      return { user_id: undefined, seconds };
+    }
     const matches = await this.passwords.matches(password_hash, password).catch(async (error: unknown) => {
       await this.attempts.cancel(...guesses);
       throw error;
     });
-    if (!matches || id === null) return { rejected: 'wrong', tried: id };
+    if (!matches || id === null) {
+      failed('wrong');
+      void this.limits.failed('sign-in', req);
+      return { user_id: undefined };
+    }
     await this.attempts.succeeded(...guesses);
     await this.renew(id, password_hash!, password).catch(({ message }: Error) =>
       this.log.warn(`The password hash of user ${id} is renewed at the next sign-in: ${message}`),
