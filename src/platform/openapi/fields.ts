@@ -31,10 +31,6 @@ export const EnumField = (values: readonly string[], description: string, exampl
 export const EnumList = (values: readonly string[], description: string, example: string[]) =>
   ApiProperty({ enum: values, isArray: true, example, description });
 
-/** A URL in a response. */
-export const UrlField = (description: string, example?: string, presence: Presence = {}) =>
-  ApiProperty({ type: String, format: 'uri', example, description, ...presence });
-
 /** An object in a response that may be null. */
 export const NullableObject = (type: Type, description: string, presence: Presence = {}) =>
   ApiProperty({ type, nullable: true, description, ...presence });
