@@ -35,7 +35,6 @@ export interface ApiKeyUse {
   network: string | null;
 }
 
-/** Writes and counts uses of keys in the background. */
 @Injectable()
 export class ApiKeyUses implements BeforeApplicationShutdown {
   private readonly log = new Logger(ApiKeyUses.name);

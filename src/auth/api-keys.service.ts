@@ -23,11 +23,9 @@ interface NewKey {
   expires_at?: string | null;
   /** Used instead of `expires_at`. */
   seconds?: number;
-  /** The grant under which an app holds it. */
   grant_id?: number;
 }
 
-/** A key that was just created, with its text. */
 interface NewApiKey extends Pick<ApiKey, 'id' | 'created_at'> {
   key: string;
 }
@@ -107,7 +105,6 @@ export class ApiKeysService {
     return this.keys.findOneBy({ id, ...own(user_id) });
   }
 
-  /** False: no such key. */
   async rename(user_id: number, id: number, label: string): Promise<boolean> {
     return (await this.keys.update({ id, ...own(user_id) }, { label })).affected === 1;
   }

@@ -51,7 +51,6 @@ export interface AuditEvent {
   /** Undefined for commands of an operator. */
   request_id?: string;
   user_id?: number;
-  /** The name of an operator token. */
   operator?: string;
   api_key_id?: number | null;
   kid?: string;
@@ -65,7 +64,6 @@ export interface AuditEvent {
   webhook_id?: number;
   host?: string;
   reason?: 'wrong' | 'wait';
-  /** The network of the client. */
   address?: string;
 }
 

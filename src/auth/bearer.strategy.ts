@@ -31,11 +31,9 @@ interface Known {
   /** When its lookup was sent. */
   readAt: number;
   ends: number;
-  /** Of an API key. */
   use?: ApiKeyUse;
 }
 
-/** Verifies API keys and JWTs, and caches valid ones. */
 @Injectable()
 export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   // Rejected credentials aren't cached: an attacker could evict valid ones.

@@ -6,7 +6,6 @@ import { invalidKey, invalidToken } from './errors';
 
 export type { Trackers, Presented };
 
-/** A verified credential. */
 export interface Credential {
   type: 'key' | 'jwt';
   user_id: number;

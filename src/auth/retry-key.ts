@@ -8,7 +8,6 @@ const PRINTABLE = /^[\x20-\x7e]{1,255}$/;
 
 export type RetryKey = Key;
 
-/** The Idempotency-Key of the request, if any. */
 export const RetryKey = createParamDecorator((_: unknown, context: ExecutionContext): Key | undefined => {
   const req = context.switchToHttp().getRequest<Request>();
   const sent = req.headersDistinct[HEADER.toLowerCase()];

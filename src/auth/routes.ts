@@ -16,7 +16,6 @@ export interface Route {
   handler: string;
 }
 
-/** Every route of the app, from its decorators. */
 export const routesOf = (modules: ModulesContainer): Route[] =>
   handlersOf(modules)
     .flatMap(({ controller, handler }) =>

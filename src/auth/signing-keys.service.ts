@@ -110,7 +110,6 @@ export class SigningKeysService implements OnModuleDestroy {
     );
   }
 
-  /** The key that signs now. */
   current(): Key | undefined {
     if (this.configured) return this.configured[0];
     return [...this.keys.values()].findLast((key) => key.signs_from <= this.now());
@@ -151,7 +150,6 @@ export class SigningKeysService implements OnModuleDestroy {
     await this.reload();
   }
 
-  /** Seconds since 1970. */
   private now(): number {
     return this.clock.now() / 1000;
   }

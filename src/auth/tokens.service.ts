@@ -38,7 +38,6 @@ interface TokenOrder {
   lifetime?: number;
 }
 
-/** Issues and verifies JWTs, which act for a user in a game. */
 @Injectable()
 export class TokensService {
   constructor(

@@ -27,7 +27,6 @@ export const USER = read<UserRow>(
 export class UsersService {
   constructor(private readonly database: Database) {}
 
-  /** The user that a credential acts for. */
   async ownerOf(credential: Credential): Promise<UserRow> {
     const user = await this.database.row(USER, [credential.user_id]);
     // Deleted while the verified credential was cached, which is for a second at most.

@@ -15,7 +15,6 @@ export type ApplicationFields = Pick<
 export const MAX_APPLICATIONS = 50;
 export const MAX_LISTED = 1000;
 
-/** OAuth apps that users registered. */
 @Injectable()
 export class ApplicationsService {
   constructor(
@@ -58,7 +57,6 @@ export class ApplicationsService {
     return (await this.applications.update({ user_id, client_id }, fields)).affected === 1;
   }
 
-  /** Deletes an app with its grants, and revokes its tokens. */
   async delete(user_id: number, client_id: string): Promise<boolean> {
     const revoked = await this.database.transaction(async (db) => {
       const lock = { mode: 'pessimistic_write' } as const;

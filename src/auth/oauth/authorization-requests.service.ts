@@ -87,7 +87,6 @@ function redirectOf(application: OauthApplication, asked: string | undefined): s
   return redirect_uri;
 }
 
-/** The error of a request according to RFC 6749, section 4.1.2.1, or undefined. */
 export function errorOf({ application, fields, scopes }: Asked): OAuthError | undefined {
   const rejected = (error: string, error_description: string): OAuthError => ({ error, error_description });
   if (fields.response_type === undefined) return rejected('invalid_request', 'response_type is missing');

@@ -65,7 +65,6 @@ export class DeviceRequestsService {
       .getOne();
   }
 
-  /** Returns undefined if the request is decided or expired. */
   approve(user_id: number, user_code: string, may_start_games: boolean) {
     return this.database.transaction(async (db) => {
       const lock = { mode: 'pessimistic_write' } as const;

@@ -74,7 +74,6 @@ export class GrantsService {
       .getOne();
   }
 
-  /** Revokes a grant with all its tokens. */
   async revoke(user_id: number, id: number): Promise<Grant | undefined> {
     const revoked = await this.database.transaction(async (db) => {
       const grant = await this.lock(db, id);

@@ -23,7 +23,6 @@ export function listOfScopes(list: string | undefined, { lenient = false } = {})
   return lenient && scopes.some(isKnown) ? scopes.filter(isKnown) : scopes;
 }
 
-/** The problem with the scopes that an app requests, or undefined. */
 export function problemOfScopes(asked: readonly string[], registered: readonly string[]): string | undefined {
   if (asked.length === 0) return 'scope is missing';
   if (!asked.every(isKnown)) return 'a requested scope does not exist';
@@ -32,7 +31,6 @@ export function problemOfScopes(asked: readonly string[], registered: readonly s
   return undefined;
 }
 
-/** The scopes included in both lists. */
 export const commonScopes = (some: readonly string[], others: readonly string[]): string[] =>
   [
     ...new Set([

@@ -82,7 +82,6 @@ const ForClients = (summary: string) =>
     OauthFails(503, 'temporarily_unavailable'),
   );
 
-/** The OAuth endpoints that apps call directly. */
 @ApiTags('OAuth')
 @UseFilters(OauthErrorFilter)
 @Controller()

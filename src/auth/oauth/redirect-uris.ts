@@ -66,7 +66,6 @@ export function formTargetsOf(uri: string): string[] {
   return [url.protocol === 'https:' || url.protocol === 'http:' ? url.origin : url.protocol];
 }
 
-/** The URI in a readable form. */
 export function placeOf(uri: string): string {
   if (uri === OUT_OF_BAND) return 'this page';
   if (isLoopback(uri)) return 'the program on this computer';

@@ -102,7 +102,6 @@ export class AttemptsService {
     });
   }
 
-  /** Deletes all failures; returns how many subjects had any. */
   async forget(guesses: Guess[]): Promise<number> {
     return this.database.transaction(async (db) => {
       const { affected } = await db.delete(Attempt, {

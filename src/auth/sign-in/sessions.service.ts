@@ -17,7 +17,6 @@ export interface SignedInUser extends Pick<User, (typeof USER_COLUMNS)[number]> 
 
 /** A message that the next page shows once. */
 export interface Notice {
-  /** The result of a form. */
   done?: string;
   problem?: string;
   /** A new key, and a path that it permits. */

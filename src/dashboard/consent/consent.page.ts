@@ -12,18 +12,15 @@ export const PATH = '/user/oauth';
 interface Asking {
   application: OauthApplication;
   scopes: string[];
-  /** What the user granted before. */
   grant?: Grant | null;
   question: Html;
   warning?: Html;
   /** What happens after the decision, and how long the consent lasts. */
   afterwards: Html;
   action: string;
-  /** Sent with the decision. */
   fields: Record<string, string>;
 }
 
-/** The page on which a user allows an app to act for them, or denies it. */
 export const consentPage = (
   visitor: SignedInVisitor,
   { application, scopes, grant, ...asking }: Asking,
@@ -53,7 +50,6 @@ export const consentPage = (
   };
 };
 
-/** Asks for the consent to a request of the authorization endpoint. */
 export const appConsentPage = (
   visitor: SignedInVisitor,
   { application, redirect_uri, scopes, fields }: Asked,

@@ -8,7 +8,6 @@ import { FormFields, PageQuery, Pages } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { decidedPage, deviceConsentPage, entryPage } from './device.page';
 
-/** The page on which a user enters the code shown by a device. */
 @Pages()
 @SignedIn()
 @Controller('user/oauth/device')

@@ -8,7 +8,6 @@ import { consentPage } from './consent.page';
 
 const PATH = '/user/oauth/device';
 
-/** Asks for the code shown by a device. */
 export const entryPage = (typed = '', { problem, ...response }: FormResult = {}): Page => ({
   title: 'Connect a device',
   ...response,

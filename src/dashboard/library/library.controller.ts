@@ -14,7 +14,6 @@ import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { tooManyAttempts } from '../sign-in/sign-in.page';
 import { LIBRARY_PATH, LibraryPage, MAX_KEY } from './library.page';
 
-/** The games that a player owns with their files, and the form that redeems a key. */
 @Pages()
 @SignedIn()
 @Controller('user/games')

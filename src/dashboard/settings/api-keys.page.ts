@@ -98,7 +98,6 @@ export const newKeyPage = (visitor: Visitor, draft: KeyDraft, problems: Problems
   };
 };
 
-/** The page of one key, which can be renamed. */
 export const keyPage = (
   visitor: Visitor,
   key: ApiKey,

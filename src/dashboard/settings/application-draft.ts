@@ -13,7 +13,6 @@ export const EMPTY: ApplicationFields = {
   may_start_games: false,
 };
 
-/** The fields of the application form, and their problems. */
 export function draftOf(form: Form) {
   const name = (form.text('name') ?? '').trim();
   const redirect_uris = [...new Set((form.text('redirect_uris') ?? '').split(/\s+/).filter(Boolean))];

@@ -12,7 +12,6 @@ import { CurrentVisitor, type SignedInVisitor, Visitor } from '../layout/visitor
 import { draftOf, EMPTY } from './application-draft';
 import { applicationPage, applicationsPage, deleteApplicationPage, PATH, pathOf } from './applications.page';
 
-/** The pages of a user's own OAuth apps. */
 @Pages()
 @SignedIn()
 @Controller('user/settings/oauth-apps')

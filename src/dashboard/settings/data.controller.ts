@@ -15,7 +15,6 @@ import { notSignedIn } from '../sign-in/sign-in.page';
 import { SignInService } from '../sign-in/sign-in.service';
 import { dataPage } from './data.page';
 
-/** The page where users export their data and learn how it is erased. */
 @Pages()
 @SignedIn()
 @Controller('user/settings/data')

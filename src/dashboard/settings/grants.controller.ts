@@ -9,7 +9,6 @@ import { Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { grantsPage, PATH, revokeGrantPage } from './grants.page';
 
-/** The page of apps that can act for the user. */
 @Pages()
 @SignedIn()
 @Controller('user/settings/authorized-apps')

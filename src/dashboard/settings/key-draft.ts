@@ -6,7 +6,6 @@ import { ALL_SCOPES, problemOfName } from '../layout/fields';
 
 export const DAYS = ['30', '90', '365'];
 
-/** The form of a new key, as filled in. */
 export interface KeyDraft {
   label: string;
   reach: 'everything' | 'some';
@@ -29,7 +28,6 @@ export const problemOfLabel = (label: string) =>
 
 export const labelOf = (form: Form): string => (form.text('label') ?? '').trim();
 
-/** The draft, the resulting key, and the problems. */
 export function keyDraftOf(form: Form, now: number) {
   const draft: KeyDraft = {
     label: labelOf(form),

@@ -10,11 +10,9 @@ import type { OperatorRight } from './operator-may';
  * permissions.
  */
 export interface Actor {
-  /** The name of the token. */
   operator?: string;
   rights?: readonly string[];
   request_id?: string;
-  /** The seller. */
   user_id?: number;
 }
 

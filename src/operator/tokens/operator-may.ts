@@ -3,7 +3,6 @@ import { ApiSecurity } from '@nestjs/swagger';
 import type { OperatorAccess } from '../../auth/access';
 import { ACCESS } from '../../platform/http/public';
 
-/** The permissions of operator tokens. */
 export const OPERATOR_RIGHTS = {
   import: 'Import records; with `users`, also passwords, API keys and OAuth applications',
   purchases: 'Create and refund purchases',

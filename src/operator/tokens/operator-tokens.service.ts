@@ -40,7 +40,6 @@ const LIVE_TOKENS = read<LiveToken>(
    FROM operator_tokens WHERE revoked_at IS NULL ORDER BY id LIMIT ${MAX_LIVE}`,
 );
 
-/** Finds, creates and revokes operator tokens, which don't belong to a user. */
 @Injectable()
 export class OperatorTokensService {
   private readonly log = new Logger(OperatorTokensService.name);
@@ -62,7 +61,6 @@ export class OperatorTokensService {
     this.peppers = peppersOf(settings);
   }
 
-  /** Whether any token is configured. */
   async exist(): Promise<boolean> {
     return this.setting !== undefined || (await this.liveTokens()).byHash.size > 0;
   }
@@ -104,7 +102,6 @@ export class OperatorTokensService {
     return this.tokens.find({ order: { id: 'DESC' }, take: MAX_LISTED });
   }
 
-  /** False: no live token has this name. */
   async revoke(name: string): Promise<boolean> {
     const { affected } = await this.tokens.update(
       { name, revoked_at: IsNull() },

@@ -6,7 +6,6 @@ import { authenticationRequired, insufficientRight, invalidToken } from '../../a
 import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
 import { OperatorTokensService } from './operator-tokens.service';
 
-/** Checks the token of routes with `@OperatorMay`. */
 @Injectable()
 export class OperatorGuard implements CanActivate {
   constructor(
