@@ -7,7 +7,7 @@ import type { Command } from 'commander';
 import { commandName, interruptible, settingsOfThisProcess } from '../platform/config/environment';
 import { OperatorError } from '../platform/config/operator-error';
 import type { Commands } from './operator-command';
-import { toStandardOutput } from './standard-output';
+import { fileError, toStandardOutput } from './input-output';
 import { backUp } from '../platform/database/backup/backup';
 import { BackupReader } from '../platform/database/backup/backup-file';
 import { restore } from '../platform/database/backup/restore';
@@ -125,11 +125,4 @@ function keptIn(folder: string): Record<string, string> {
 function keep(folder: string, secrets: Record<string, string>): void {
   for (const name of SECRET_FILES)
     if (secrets[name]) writeFileSync(join(folder, name), `${secrets[name]}\n`, { mode: 0o600 });
-}
-
-function fileError(error: unknown, file: string, reading: boolean): unknown {
-  const { code, syscall } = error as NodeJS.ErrnoException;
-  if (reading && code === 'ENOENT') return new OperatorError(`File ${file} doesn't exist.`);
-  const ofTheFile = syscall === 'open' || syscall === 'rename' || syscall === 'write' || syscall === 'read';
-  return ofTheFile ? new OperatorError(`${file} cannot be used (${code}).`) : error;
 }

@@ -6,6 +6,7 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { type Commands, wholeNumber, type OperatorCommand } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
 import { Settings } from '../platform/config/settings';
+import { fileError } from './input-output';
 import { confirm } from './terminal';
 import { importProgress, ProgressDisplay } from './progress';
 import { OwnAddress } from '../platform/http/own-address';
@@ -147,10 +148,7 @@ function opened(file: string): Input {
     const source = createReadStream(file, { fd, highWaterMark: CHUNK });
     return { source, bytes: stats.isFile() ? stats.size : undefined };
   } catch (error) {
-    if (error instanceof OperatorError) throw error;
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') throw new OperatorError(`File ${file} doesn't exist.`);
-    throw new OperatorError(`${file} cannot be read (${code}).`);
+    throw fileError(error, file, true);
   }
 }
 
@@ -162,10 +160,8 @@ async function writeDemo(file: string, options: Partial<DemoOptions>): Promise<v
     else await pipeline(records, createWriteStream(file));
   } catch (error) {
     if (error instanceof RangeError) throw new OperatorError(`Invalid options: ${error.message}.`);
-    const { code } = error as NodeJS.ErrnoException;
     // The reader, such as `head`, closed the pipe.
-    if (code === 'EPIPE') return;
-    if (code) throw new OperatorError(`${file} cannot be written (${code}).`);
-    throw error;
+    if ((error as NodeJS.ErrnoException).code === 'EPIPE') return;
+    throw fileError(error, file, false);
   }
 }

@@ -5,7 +5,7 @@ import type { OperatorCommand } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
 import { InvalidValue } from '../platform/http/given-values';
 import { readEmailAddress } from '../platform/http/readers';
-import { toStandardOutput } from './standard-output';
+import { toStandardOutput } from './input-output';
 import { confirm } from './terminal';
 import { printTable } from './print-table';
 import { ErasureService, withoutZeros } from '../operator/people/erasure.service';

@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
 import { OperatorError } from '../platform/config/operator-error';
 
 /** Prompts in the terminal until there is input. `instead`: the error without a terminal. */
@@ -28,4 +29,40 @@ export async function confirm(
   signal: AbortSignal,
 ): Promise<void> {
   if ((await ask(question, `${undone} ${without}`, signal)) !== expected) throw new OperatorError(undone);
+}
+
+/**
+ * In a terminal, prompted twice without echo; from a pipe, the first line. An argument would be visible in the process
+ * list.
+ */
+export async function readPassword(): Promise<string> {
+  if (!process.stdin.isTTY) return firstLine();
+  const password = await askHidden('New password: ');
+  if ((await askHidden('Repeat the password: ')) !== password)
+    throw new OperatorError('The two passwords differ.');
+  return password;
+}
+
+async function firstLine(): Promise<string> {
+  const lines = createInterface({ input: process.stdin });
+  for await (const line of lines) return line;
+  throw new OperatorError('Standard input contains no password.');
+}
+
+/** Node's line editor without its output: arrow keys edit the line, but nothing shows what is typed. */
+async function askHidden(question: string): Promise<string> {
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const terminal = createInterface({ input: process.stdin, output: silent, terminal: true, historySize: 0 });
+  try {
+    return await new Promise<string>((resolve, reject) => {
+      terminal.once('line', resolve);
+      // Ctrl-C, or Ctrl-D on an empty line.
+      terminal.once('close', () => reject(new OperatorError('Nothing was changed.')));
+      // Not earlier, because the terminal itself echoes what is typed before.
+      process.stderr.write(question);
+    });
+  } finally {
+    terminal.close();
+    process.stderr.write('\n');
+  }
 }

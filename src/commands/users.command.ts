@@ -1,19 +1,25 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { EntityManager, QueryFailedError } from 'typeorm';
 import { commandName } from '../platform/config/environment';
-import { registerAccountCommands } from './accounts.command';
 import { nextCommands } from '../dev/next-commands';
 import { type Commands, countIn, type OperatorCommand } from './operator-command';
 import { lowerAscii } from '../platform/formats/lower-ascii';
 import { OperatorError } from '../platform/config/operator-error';
-import { ask } from './terminal';
+import { ask, readPassword } from './terminal';
+import { userNamed } from './user-named';
 import { Database } from '../platform/database/database';
 import { registerPeopleCommands } from './people.command';
 import { printRows, timeIn } from './print-table';
 import { ERASED_ADDRESS } from '../users/erased-users';
 import { OwnAddress } from '../platform/http/own-address';
+import { Audit } from '../auth/audit';
+import { hashPassword, PasswordCost } from '../auth/sign-in/password-hash';
+import { SessionsService } from '../auth/sign-in/sessions.service';
 import { UserEmail } from '../auth/accounts/user-email.entity';
 import { User } from '../auth/accounts/user.entity';
+
+const MIN_PASSWORD = 8;
+const MAX_PASSWORD = 1000;
 
 interface CreateOptions {
   displayName?: string;
@@ -27,7 +33,6 @@ interface ListedUser extends Pick<User, 'id' | 'username' | 'developer' | 'creat
 
 export const commands: Commands = {
   users: (users) => {
-    registerAccountCommands(users);
     registerUserCommands(users);
     registerPeopleCommands(users);
   },
@@ -54,6 +59,26 @@ function registerUserCommands(users: OperatorCommand): void {
         `Created user ${id} (${name}). To let them sign in, run \`${commandName()} users set-password ${name}\`.`,
       );
       showRequest(app, name);
+    });
+
+  users
+    .command('set-password')
+    .argument('<name>', 'username')
+    .description(
+      'Set the password of a user, read from the terminal or standard input, and end all sessions of the user.',
+    )
+    .handler(async ({ app }, name: string) => {
+      const { id } = await userNamed(app, name);
+      const password = await readPassword();
+      if ([...password].length < MIN_PASSWORD)
+        throw new OperatorError(`The password must have at least ${MIN_PASSWORD} characters.`);
+      if (password.length > MAX_PASSWORD)
+        throw new OperatorError(`The password must have at most ${MAX_PASSWORD} characters.`);
+      const password_hash = await hashPassword(password, app.get(PasswordCost));
+      await app.get(EntityManager).update(User, { id }, { password_hash });
+      await app.get(SessionsService).endAllOf(id);
+      app.get(Audit).record({ event: 'user.password_set', user_id: id });
+      console.log(`The password of ${name} is set.`);
     });
 
   users

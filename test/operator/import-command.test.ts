@@ -62,7 +62,7 @@ test('reports unreadable and unwritable files in one sentence', async () => {
   await expect(run('import', missing)).rejects.toThrow(`File ${missing} doesn't exist.`);
   await expect(run('import', folder)).rejects.toThrow(`${folder} is a folder. Specify a file.`);
   await expect(run('demo', join(missing, 'x'))).rejects.toThrow(
-    `${join(missing, 'x')} cannot be written (ENOENT).`,
+    `${join(missing, 'x')} cannot be used (ENOENT).`,
   );
   await expect(run('demo', join(folder, 'x'), '--games', '2')).rejects.toThrow(
     'Invalid options: a collection cannot have more games than there are.',

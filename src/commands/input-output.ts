@@ -14,3 +14,11 @@ export async function toStandardOutput<T>(write: () => Promise<T>): Promise<T> {
   }
   throw new OperatorError('Standard output was closed before all was written.');
 }
+
+/** Explains an error of a file that the operator named. */
+export function fileError(error: unknown, file: string, reading: boolean): unknown {
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  if (reading && code === 'ENOENT') return new OperatorError(`File ${file} doesn't exist.`);
+  const ofTheFile = syscall === 'open' || syscall === 'rename' || syscall === 'write' || syscall === 'read';
+  return ofTheFile ? new OperatorError(`${file} cannot be used (${code}).`) : error;
+}
