@@ -155,6 +155,7 @@ ${limits(
     'runs as a large import unless the whole import is this short',
   ],
   ['waiting small imports', `${number(waiting.MAX_WAITING)}, ${kib(waiting.MAX_WAITING_BYTES)}`, '503'],
+  ['waiting small imports with deletions or passwords', number(waiting.MAX_LONG - 1), '503'],
   ['wait of a small import', seconds(waiting.MAX_WAIT_MS), '503'],
   ['large imports over HTTP', `1 per process, and ${room.MAX_LARGE - 1} waiting`, '503'],
   ['buffered import data', `${kib(room.MAX_HELD_BYTES)} per process`, '503'],

@@ -34,7 +34,7 @@ export const MAX_WAITING = 2000;
 export const MAX_WAITING_BYTES = 32 * 1024 * 1024;
 export const MAX_WAIT_MS = 2000;
 /** Imports that take long: one that runs, and the waiting ones. */
-const MAX_LONG = 100;
+export const MAX_LONG = 100;
 const MAX_ATTEMPTS = 6;
 /** A response takes about 0.1 ms. */
 const RESULTS_PER_TURN = 25;

@@ -17,8 +17,18 @@ import {
   saleResponse,
   type SaleRequest,
 } from './sale.dto';
-import { ORDER, PURCHASE_GAMES, REFUND, refund, SALE, type Sale, sell } from './sale-statements';
-import { differences, gamesOf, purchaseTypeOf, withKey } from './same-sale';
+import { lowerAscii } from '../../platform/formats/lower-ascii';
+import { modernTimestamp } from '../../platform/formats/timestamps';
+import {
+  ORDER,
+  PURCHASE_GAMES,
+  REFUND,
+  refund,
+  SALE,
+  type Sale,
+  type SaleRow,
+  sell,
+} from './sale-statements';
 
 const ATTEMPTS = 5;
 /** Fields of a response that are not stored for retries. */
@@ -159,3 +169,37 @@ async function again<Result>(attempt: () => Promise<Result>): Promise<Result> {
       if (attempts === ATTEMPTS || !MEANWHILE.test(code ?? '')) throw error;
     }
 }
+
+const gamesOf = ({ game_id }: SaleRequest) => [game_id].flat().toSorted((a, b) => a - b);
+
+const purchaseTypeOf = ({ purchase_type, game_id }: SaleRequest) =>
+  purchase_type ?? (Array.isArray(game_id) ? 'bundle' : 'game');
+
+const withKey = ({ with_key, donation }: SaleRequest) => with_key ?? !donation;
+
+/**
+ * The parameters in which a request differs from a recorded sale. Parameters without a fixed default differ only if
+ * they are sent.
+ */
+function differences(made: SaleRow, request: SaleRequest): string[] {
+  const { email = made.email, created_at } = request;
+  const same: Partial<Record<keyof SaleRequest, boolean>> = {
+    game_id: String(made.all_game_ids) === String(gamesOf(request)),
+    user_id: made.user_id === (request.user_id ?? null),
+    email: lowerAscii(made.email) === lowerAscii(email),
+    currency: made.currency === request.currency,
+    amount: made.amount === request.amount,
+    source: made.source === request.source,
+    sale_rate: made.sale_rate === request.sale_rate,
+    quantity: made.quantity === request.quantity,
+    donation: made.donation === request.donation,
+    purchase_type: made.purchase_type === purchaseTypeOf(request),
+    created_at: created_at === undefined || isSameSecond(made.created_at, created_at),
+    with_key: made.keys.length > 0 === withKey(request),
+  };
+  return Object.keys(same).filter((name) => !same[name as keyof SaleRequest]);
+}
+
+// The database keeps microseconds, rounded.
+const isSameSecond = (stored: string, given: string) =>
+  Math.abs(Date.parse(modernTimestamp(stored)) - Date.parse(given)) < 1000;
