@@ -151,11 +151,9 @@ const EDITORS = read<Editor>(
    ORDER BY e.role = 'admin', lower_ascii(u.username)`,
 );
 
-/** A user who can edit a collection. */
 interface Editor {
   username: string;
   role: 'owner' | 'admin';
-  /** Whether this user's profile shows the collection. */
   on_profile: boolean;
 }
 

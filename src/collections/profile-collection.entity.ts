@@ -2,7 +2,6 @@ import { Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm'
 import { User } from '../auth/accounts/user.entity';
 import { Collection } from './collection.entity';
 
-/** A collection that is on the profile of a user. */
 @Entity('profile_collections')
 @Index('profile_collections_user_id_idx', ['user_id'])
 export class ProfileCollection {

@@ -63,7 +63,6 @@ export class EmbeddedGameResponse {
   created_at: string;
 }
 
-/** Who uploaded a game. */
 export class GameUserResponse extends PickType(UserResponse, [
   'id',
   'username',

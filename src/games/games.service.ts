@@ -81,7 +81,6 @@ export class GamesService {
     return games.length <= SHORT_LIST.rows ? games.map(GAME_ROW.read) : this.slicesOf(user_id);
   }
 
-  /** The same games, each with its owner. */
   async editableWithOwners(user_id: number): Promise<Rows<GameRow & GameUserRow>> {
     const games = await this.editableBy(user_id);
     return Array.isArray(games) ? this.withOwners(games) : this.slicesWithOwners(games);
@@ -109,7 +108,6 @@ export class GamesService {
       yield (await this.database.rows(SLICE, [user_id, ids])).map(GAME_ROW.read);
   }
 
-  /** The game, if the user can view it. */
   async find(id: number, user_id: number): Promise<GameWithUserRow> {
     const game = await this.database.row(GAME, [id, user_id]);
     if (!game) throw invalidGame();

@@ -16,7 +16,6 @@ const administers = (game: string, user: string) =>
 const administersAny = (user: string) =>
   `(SELECT min(any_game.game_id) FROM game_admins any_game WHERE any_game.user_id = ${user}) IS NOT NULL`;
 
-/** The IDs of the games that the user can edit. */
 export const editedBy = (user: string) =>
   `SELECT id FROM games WHERE user_id = ${user} UNION SELECT game_id FROM game_admins WHERE user_id = ${user}`;
 

@@ -17,7 +17,6 @@ import type { CreatedKeyRow } from './download-key.row';
 import { ownerOf } from './key-owners';
 import { newDownloadKey } from './new-download-key';
 
-/** Of one game. */
 export const MAX_UNCLAIMED = 10_000;
 const TOO_MANY = `a game can have at most ${MAX_UNCLAIMED} unclaimed download keys`;
 const SLICE = 500;
@@ -84,7 +83,6 @@ export const CREATED_KEYS = longRead<{ title: string } & (ListedKey | { id: null
    ORDER BY k.id DESC`,
 );
 
-/** The first and last ID of the keys to list. */
 export interface IdRange {
   from?: number;
   to?: number;
@@ -159,7 +157,6 @@ export class CreatedKeysService {
     };
   }
 
-  /** All of them, in slices. */
   async *slices(game_id: number, editor_id: number, { from, to }: IdRange): AsyncGenerator<ListedKey[]> {
     for (let last = to; ;) {
       const { keys } = await this.page(game_id, editor_id, { from, to: last }, SLICE);

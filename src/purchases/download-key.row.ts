@@ -13,5 +13,4 @@ export interface DownloadKeyRow extends DownloadKeyColumns, Pick<DownloadKey, 'i
   owner: UserRow | null;
 }
 
-/** A key that a seller created. */
 export type CreatedKeyRow = Pick<DownloadKey, 'id' | 'game_id' | 'label' | keyof DownloadKeyColumns>;

@@ -57,7 +57,6 @@ export const REFERENCES = longRead<{ purchase_id: number; reference: string }>(
 );
 
 interface Asked {
-  /** Sales from this timestamp on. */
   since?: string;
   after?: Place;
   offset?: number;

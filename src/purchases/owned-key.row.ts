@@ -8,7 +8,6 @@ import {
   text,
 } from '../platform/database/packed-row';
 
-/** A key, and its game. */
 export const OWNED_KEY_ROW = new PackedRow({
   ...GAME_WITH_USER,
   key_id: number('k.id'),

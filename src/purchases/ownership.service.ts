@@ -59,7 +59,6 @@ export const OWNED_KEYS = longRead<Packed>(
 export class OwnershipService {
   constructor(private readonly database: Database) {}
 
-  /** Whether the credential's user owns the game. */
   async owns(
     game_id: number,
     { type, user_id, api_key_id, game_id: own_game }: Credential,

@@ -37,7 +37,6 @@ export interface SellerSale extends Pick<
 
 /** The maximum number of games and keys shown of a sale. */
 export const SHOWN_OF_SALE = 100;
-/** Sales of a search or of a buyer. */
 export const SHOWN_SALES = 50;
 // Candidates of each type, of which the newest are shown.
 const MAX_FOUND = 200;
@@ -75,7 +74,6 @@ const list = (name: string, found: string) =>
 
 export const SELLER_SALE = list('seller_sale', 'SELECT $2::bigint AS purchase_id');
 
-/** The purchases of an email address for the games of $1. */
 export const SALES_OF_BUYER = list(
   'seller_sales_of_buyer',
   `SELECT purchase_id FROM ${OWN} g CROSS JOIN LATERAL (

@@ -5,14 +5,11 @@ import { keysOf, newestOfGame, ownerOf } from '../purchases/key-owners';
 import { hasBought } from '../purchases/ownership.service';
 import type { UPLOAD_TRAITS } from './upload.entity';
 
-/** A user's permissions for a game. */
 export interface AccessRow {
   edits: boolean;
   /** As returned by `/games/GAME_ID/ownership`. */
   owns: boolean;
-  /** Its minimum price is 0. */
   is_free: boolean;
-  /** The user's newest live key of the game. */
   held_key: number | null;
   /** The requested key, if it is a live key of the game that belongs to the user. */
   requested_key: number | null;

@@ -18,7 +18,6 @@ const MAX_WAITING = 20_000;
 export interface Download {
   game_id: number;
   download_key_id: number | null;
-  /** The download session. */
   uuid: string | undefined;
 }
 
@@ -51,7 +50,6 @@ export class DownloadCounts implements OnApplicationBootstrap, BeforeApplication
     if (this.waiting.length < MAX_WAITING) this.waiting.push(download);
   }
 
-  /** Writes what was added so far. */
   flush(): Promise<void> {
     return (this.flushing = this.flushing.then(async () => {
       while (this.waiting.length > 0) {

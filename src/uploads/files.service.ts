@@ -8,11 +8,9 @@ import { Build } from '../wharf/build.entity';
 import { FileStorage } from './storage/file-storage';
 import { Upload } from './upload.entity';
 
-/** A file to store, and the fields of its upload. */
 export interface NewFile {
   game_id: number;
   filename: string;
-  /** In bytes. */
   size: number;
   content: AsyncIterable<Buffer>;
   traits: Upload['traits'];
@@ -25,7 +23,6 @@ export interface NewFile {
 /** The keys of the files that `put` stores. Those of imported records can have any other form. */
 export const KEY_OF_PUT = '^[0-9]+/[0-9a-f-]{36}/';
 
-/** Stores files, and records them as uploads and builds. */
 @Injectable()
 export class FilesService {
   constructor(
@@ -72,7 +69,6 @@ export class FilesService {
     return key !== undefined;
   }
 
-  /** The uploads of a game, in the order of display. */
   list(game_id: number): Promise<Upload[]> {
     return this.database.transaction((db) =>
       db.find(Upload, { where: { game_id }, order: { position: 'ASC', id: 'ASC' } }),

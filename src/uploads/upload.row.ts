@@ -41,7 +41,6 @@ const UPLOAD_COLUMNS = [
 const FILE_COLUMNS = ['file_key', 'file_url', 'size', 'md5_hash'] as const satisfies (keyof Upload &
   keyof Build)[];
 
-/** The fields of a build `b`, by name. */
 const BUILD: Record<keyof BuildRow, string> = {
   id: 'b.id',
   upload_id: `(SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name)`,

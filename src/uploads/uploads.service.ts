@@ -138,14 +138,12 @@ export class UploadsService {
     return rows.filter((row) => mayDownload(row, row.traits, undefined)).map(uploadRow);
   }
 
-  /** An upload that the user may download. */
   async one(request: UploadRequest, credential: Downloader): Promise<UploadRow> {
     const row = await this.find(UPLOAD, request, credential);
     if (!isListed(row)) throw invalidUpload();
     return uploadRow(row);
   }
 
-  /** The file of an upload that the user may download. */
   async file(request: UploadRequest, credential: Downloader): Promise<UploadFileRow & AccessRow> {
     const row = await this.find(UPLOAD_FILE, request, credential);
     if (!row.is_listed) throw invalidUpload();
@@ -160,7 +158,6 @@ export class UploadsService {
     return this.database.rows(CHANNEL_BUILDS, [row.game_id, row.channel_name, row.edits]);
   }
 
-  /** A build that the user may download. */
   async build(
     { build_id, download_key_id }: BuildRequest,
     credential: Downloader,

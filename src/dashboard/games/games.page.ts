@@ -5,7 +5,7 @@ import { withQuery } from '../../platform/http/form';
 import { Covers } from '../layout/covers';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
-import { countOf, day, noMore, numberedPages } from '../layout/parts';
+import { countOf, day, linkButton, noMore, numberedPages } from '../layout/parts';
 import { buyersPath, SALES_PATH } from '../sales/sales.page';
 import { type GameReport, GAMES_ON_A_PAGE, MAX_CHANNELS, MAX_UPLOADS } from './games-report.service';
 
@@ -37,7 +37,6 @@ export class GamesPage {
 
   private game(game: GameReport): Html {
     const { id, title, slug, owner_name, cover_url, min_price, uploads } = game;
-    const of = html`<span class="hidden"> of ${title}</span>`;
     return html`<li class="card">
       ${this.covers.show(title, cover_url)}
       <div class="stack">
@@ -53,9 +52,9 @@ export class GamesPage {
         </dl>
         ${buildsOf(game)}
         <div class="buttons">
-          <a class="button quiet" href="${withQuery(SALES_PATH, { game: String(id) })}">Sales${of}</a>
-          <a class="button quiet" href="${buyersPath(id)}">Buyers${of}</a>
-          <a class="button quiet" href="${GAMES_PATH}/${id}/keys">Download keys${of}</a>
+          ${linkButton(withQuery(SALES_PATH, { game: String(id) }), 'Sales', `of ${title}`)}
+          ${linkButton(buyersPath(id), 'Buyers', `of ${title}`)}
+          ${linkButton(`${GAMES_PATH}/${id}/keys`, 'Download keys', `of ${title}`)}
         </div>
       </div>
     </li> `;

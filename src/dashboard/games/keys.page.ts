@@ -50,7 +50,6 @@ interface Listed {
   to?: string;
 }
 
-/** The games of a seller with their numbers of keys. */
 export function gamesWithKeysPage(rows: KeysReport[], page: number): Page {
   const games = rows.slice(0, GAMES_ON_A_PAGE);
   return {
@@ -132,7 +131,6 @@ export const revokePage = (visitor: SignedInVisitor, game_id: number, title: str
     back: keysPath(game_id),
   });
 
-/** The keys of one request, for copying. */
 const batchOf = (keys: ListedKey[]): Html => {
   const label = keys.length === 1 ? 'New key' : `${keys.length} new keys`;
   const lines = keys.map(({ key }) => key).toReversed();

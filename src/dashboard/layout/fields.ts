@@ -3,7 +3,6 @@ import { html, type Html, type Part } from './html';
 import { formToken } from './layout';
 import type { Visitor } from './visitor';
 
-/** Problems with the fields of a form. */
 export type Problems<Field extends string = string> = Partial<Record<Field, string>>;
 
 export const isWrong = (problems: Problems): boolean =>
@@ -31,7 +30,6 @@ interface Field {
   [attribute: string]: Part | boolean;
 }
 
-/** An input with its label and its problem. */
 export const field = ({ id, label, problem, problemOf, style, ...attributes }: Field): Html => {
   const all = { name: id, autocomplete: 'off', ...attributes };
   return html`<div class="${style === undefined ? 'field' : `field ${style}`}">
@@ -54,7 +52,6 @@ export const problemOfName = (name: string, missing: string): string | undefined
   return [...name].length > MAX_NAME ? `The name must be at most ${MAX_NAME} characters.` : undefined;
 };
 
-/** The field for the name of a key or an app. */
 export const nameField = (named: Field): Html => field({ ...named, required: true, maxlength: MAX_NAME });
 
 /** Text without capitalization or spell checking, such as a username or a key. */
@@ -68,7 +65,6 @@ export const passwordField = (label: string, autofocus = false): Html =>
       Show password
     </button>`;
 
-/** A checkbox with its description. */
 export const checkbox = (name: string, checked: boolean, meaning: Html, style = 'check'): Html =>
   html`<label class="${style}"
     ><input type="checkbox" name="${name}" value="yes" ${checked && html` checked`} /><span
@@ -93,7 +89,6 @@ export const selectField = (
     </select></label
   >`;
 
-/** A group of checkboxes. */
 export const choices = (
   id: string,
   legend: string,

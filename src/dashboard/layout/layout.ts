@@ -14,7 +14,6 @@ export interface Page {
   status?: number;
   /** The path that the navigation shows as the current one. */
   section?: string;
-  /** The search term in the header. */
   search?: string;
   /** Other origins that a form of this page may redirect to: browsers apply form-action to redirects too. */
   formTargets?: string[];
@@ -197,7 +196,6 @@ const searchForm = (visitor: Visitor, term = ''): Html =>
     <button class="quiet">Search</button>
   </form>`;
 
-/** The CSRF token of a form. */
 export const formToken = (visitor: Visitor): Html =>
   html`<input type="hidden" name="form_token" value="${visitor.formToken}" />`;
 

@@ -36,12 +36,10 @@ export const PathId = createParamDecorator((name: string, context: ExecutionCont
   idOf(requestOf(context).params[name] as string),
 );
 
-/** The query of a page, as a Form. */
 export const PageQuery = createParamDecorator((_: unknown, context: ExecutionContext) =>
   queryOf(requestOf(context)),
 );
 
-/** The fields of a submitted form, as a Form. */
 export const FormFields = createParamDecorator((_: unknown, context: ExecutionContext) =>
   formOf(requestOf(context)),
 );

@@ -55,7 +55,6 @@ const inStyle =
   <Row>(cell: Cell<Row>): StyledCell<Row> => ({ cell, style });
 
 export const number = inStyle('number');
-/** A text that may be long. */
 export const wrapped = inStyle('wrap');
 /** Buttons, in a column whose name is for screen readers. */
 export const actions = inStyle('actions');
@@ -108,7 +107,6 @@ export function table<Row>(
   </table>`;
 }
 
-/** A table, or a text if it has no rows. */
 export const tableOr = <Row>(
   empty: Part,
   caption: string,
@@ -198,7 +196,6 @@ export const copyable = (id: string, label: string, text: string): Html =>
     </div>
   </div>`;
 
-/** The ID in the URL of a page. */
 export function idOf(text: string): number {
   const id = readInteger(text);
   if (id instanceof InvalidValue) throw apiError(404, 'Check the URL for typing errors.');
@@ -207,7 +204,6 @@ export function idOf(text: string): number {
 
 const LAST_PAGE = 10_000;
 
-/** The page number of a list in the URL of a page. */
 export function pageOf(text: string | undefined): number {
   const page = text === undefined ? 1 : readInteger(text);
   return typeof page === 'number' && page >= 1 ? Math.min(page, LAST_PAGE) : 1;

@@ -3,17 +3,14 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
 import type { SignedInUser } from '../../auth/sign-in/sessions.service';
 
-/** A browser and its signed-in user. */
 export class Visitor {
   constructor(
     private readonly request_id: string,
-    /** The value of its cookie. */
     readonly token: string,
     readonly user: SignedInUser | undefined,
     private readonly setCookie: () => void = () => undefined,
   ) {}
 
-  /** The actor of an audit event. */
   get by() {
     return { request_id: this.request_id, user_id: this.user?.id };
   }

@@ -52,7 +52,6 @@ export interface Route {
   operation: Operation;
 }
 
-/** Parameters of the URL and of the body. */
 export function parametersOf({ parameters = [], requestBody }: Operation): Parameter[] {
   const schema = requestBody?.content['application/x-www-form-urlencoded']?.schema;
   const example = (requestBody?.content['application/json']?.example ?? {}) as Record<string, unknown>;

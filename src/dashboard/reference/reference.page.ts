@@ -9,7 +9,6 @@ export const PATH = '/docs';
 export interface Reference {
   title: string;
   lead: Html;
-  /** The form for the credential of the requests. */
   credential: (notice: Notice) => Html;
   /** Path of the endpoints, which the script shows. */
   source: string;
@@ -17,7 +16,6 @@ export interface Reference {
   withoutScript: Html;
 }
 
-/** The layout of the API reference. */
 export const referencePage = (
   { title, lead, credential, source, withoutScript }: Reference,
   base: string,

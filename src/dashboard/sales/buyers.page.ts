@@ -21,7 +21,6 @@ interface Buyers {
   title: string;
   sales: ListedSale[];
   isFirstPage: boolean;
-  /** The start of the next page. */
   next: string | undefined;
 }
 

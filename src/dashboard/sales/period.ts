@@ -27,10 +27,8 @@ export interface Dates {
 }
 
 export interface Period extends Dates {
-  /** A name of RANGES. */
   range: string;
   unit: Unit;
-  /** The units that produce few enough columns. */
   units: Unit[];
   /** The source of the sums: for whole months a few monthly totals instead of many daily ones. */
   summed: 'day' | 'month';

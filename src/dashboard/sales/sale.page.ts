@@ -30,7 +30,6 @@ import { nameOf, result, WEBHOOKS_PATH, webhookPath } from '../webhooks/webhooks
 import { statusOf } from './buyers.page';
 import { SALES_PATH } from './sales.page';
 
-/** Who may refund a sale. */
 export type Refunder = 'seller' | 'store' | 'store, as games are of others';
 
 const pathOf = ({ id }: Pick<SellerSale, 'id'>) => `${SALES_PATH}/${id}`;

@@ -25,7 +25,6 @@ const MAX_GAMES_IN_FILE = 10_000;
 type FigureRow = Sold & { of: string; id?: number };
 type Found = { period: Period; game_id: number | null; title: string | undefined; report: Report };
 
-/** The Sales page, and its tables as CSV. */
 @Pages()
 @SignedIn()
 @Controller('user/settings/sales')

@@ -43,7 +43,6 @@ export interface Recent {
 }
 
 export interface Report {
-  /** Most sold first. */
   totals: CurrencySold[];
   /** One of the currencies: the requested one if something was sold in it. All other values are in this currency. */
   chosen: CurrencySold | undefined;
@@ -181,7 +180,6 @@ export class SalesReportService {
     };
   }
 
-  /** The games, ordered by earnings in the currency. */
   rankedGames(
     user_id: number,
     { from, to, summed }: Period,

@@ -31,7 +31,6 @@ export const buyersPath = (game_id: number | string) => `/user/settings/games/${
 export const FIGURES_PATH = `${SALES_PATH}/figures.csv`;
 const SOURCES_SHOWN = 10;
 
-/** The query of the page's URL. */
 export const FIELDS = ['range', 'from', 'to', 'by', 'currency', 'game', 'page'] as const;
 export type SalesQuery = Partial<Record<(typeof FIELDS)[number], string>>;
 
@@ -114,7 +113,6 @@ const nothingSold = (query: SalesQuery, { range, from, to }: Period): Html =>
     ${day(to)}.${range !== 'all' && html` <a href="${urlWith(query, { range: 'all', by: undefined })}">Show all time</a>`}
   </p>`;
 
-/** The key figures, and how they changed. */
 function figures({ chosen, current, previous }: Report, period: Period, currency: string): Html {
   const { purchases, amount, previous_purchases, previous_amount } = chosen!;
   const money = (value: number) => formatMoney(Math.round(value), currency);
@@ -167,7 +165,6 @@ const changeOf = (now: number, before: number, text: (value: number) => string):
     ? 'no change'
     : `${before > 0 ? `${signed(Math.round((now / before - 1) * 100))}% ` : ''}from ${text(before)}`;
 
-/** The columns of the chart with their sales. */
 export function columnsWith({ columns }: Report, period: Period): (Bar & { first: string })[] {
   const first = period.range === 'all' ? [...columns.keys()].sort()[0]! : period.from;
   return columnsOf(period, first).map((first) => ({
@@ -183,7 +180,6 @@ const csvLink = (query: SalesQuery, of: string, words: string): Html =>
     ><span class="hidden">${words} </span>Download as CSV</a
   >`;
 
-/** The chart, and its data as a table. */
 function chartCard({ query, period, report, title }: SalesView, currency: string): Html {
   const columns = columnsWith(report, period);
   const label = `${title ?? 'Sales'}: revenue in ${currency} and number of sales, by ${period.unit}`;

@@ -1,7 +1,7 @@
 import type { ListedGrant } from '../../auth/oauth/grants.service';
 import { html, type Html } from '../layout/html';
 import { formToken, type Page } from '../layout/layout';
-import { confirmation, day, done, facts, permissionList, tag } from '../layout/parts';
+import { confirmation, day, done, facts, linkButton, permissionList, tag } from '../layout/parts';
 import type { Visitor } from '../layout/visitor';
 
 export const PATH = '/user/settings/authorized-apps';
@@ -29,9 +29,7 @@ const card = ({ id, name, owner, created_at, last_used_at, ...permitted }: Liste
   html`<section class="card stack" aria-labelledby="grant-${id}">
     <div class="head">
       <h2 id="grant-${id}">${name} ${tag(`By ${owner}`)}</h2>
-      <a class="button quiet danger" href="${PATH}/${id}/revoke"
-        >Revoke<span class="hidden"> ${name}</span></a
-      >
+      ${linkButton(`${PATH}/${id}/revoke`, 'Revoke', name, 'quiet danger')}
     </div>
     ${permissionList(permitted)} ${facts({ Since: day(created_at), 'Last used': day(last_used_at) })}
   </section>`;

@@ -26,7 +26,6 @@ import {
   WEBHOOKS_PATH,
 } from './webhooks.page';
 
-/** The pages of a seller's own webhooks. */
 @Pages()
 @SignedIn()
 @Controller('user/settings/webhooks')

@@ -27,7 +27,6 @@ export class FolderStorage extends FileStorage {
   constructor(
     private readonly settings: FolderSettings,
     private readonly clock: Clock,
-    /** The URL of this service. */
     private readonly own: { readonly url: string },
   ) {
     super();
