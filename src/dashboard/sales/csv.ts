@@ -1,5 +1,5 @@
 import type { Response } from 'express';
-import { type LongLists, type Rows, wasRead } from '../../platform/http/long-lists';
+import type { LongLists, Rows } from '../../platform/http/long-lists';
 import { WebResponse } from '../../platform/http/response';
 import type { Dates } from './period';
 
@@ -53,27 +53,23 @@ export class CsvResponse<Row> extends WebResponse {
   }
 
   override sendTo(res: Response): Promise<void> {
-    return this.lists.run(res, async () => {
-      // The deadline may have sent a response, or the connection may be lost.
-      if (res.writableEnded || res.destroyed) return;
-      res.removeHeader('Access-Control-Allow-Origin');
-      res.removeHeader('Access-Control-Expose-Headers');
-      res.setHeader('Cross-Origin-Resource-Policy', 'same-origin');
-      res.setHeader('Content-Type', 'text/csv; charset=utf-8; header=present');
-      res.setHeader('Content-Disposition', `attachment; filename="${this.filename}"`);
-      if (res.req.method === 'HEAD') res.end();
-      else await this.send(res);
-    });
+    res.removeHeader('Access-Control-Allow-Origin');
+    res.removeHeader('Access-Control-Expose-Headers');
+    const headers = {
+      'Cross-Origin-Resource-Policy': 'same-origin',
+      'Content-Type': 'text/csv; charset=utf-8; header=present',
+      'Content-Disposition': `attachment; filename="${this.filename}"`,
+    };
+    return this.lists.send(res, headers, this.texts());
   }
 
-  private async send(res: Response): Promise<void> {
+  private async *texts(): AsyncGenerator<string> {
     let text = BYTE_ORDER_MARK + lineOf(Object.keys(this.columns));
     const cells = Object.values(this.columns);
     for await (const rows of Array.isArray(this.rows) ? [this.rows] : this.rows) {
-      text += rows.map((row) => lineOf(cells.map((cell) => cell(row)))).join('');
-      if (!(await wasRead(res, text))) return;
+      yield text + rows.map((row) => lineOf(cells.map((cell) => cell(row)))).join('');
       text = '';
     }
-    res.end(text);
+    if (text !== '') yield text;
   }
 }

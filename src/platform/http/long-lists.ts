@@ -31,16 +31,21 @@ export class LongLists {
     return new LongList(this, JSON.stringify({ ...head, [name]: [] }), rows, entryOf);
   }
 
-  /** Runs the work when it is the client's turn; rejects with 503 after MAX_WAIT. */
-  run(res: Response, work: () => Promise<void>): Promise<void> {
-    return this.limit.run(res.req.exchange.client, AbortSignal.timeout(MAX_WAIT), work);
+  /**
+   * Sends each text after the client has read the previous one, when it is the client's turn; rejects with 503 after
+   * MAX_WAIT. A later error breaks the connection, so that a partial response never looks complete.
+   */
+  send(res: Response, headers: Record<string, string>, texts: AsyncIterable<string>): Promise<void> {
+    return this.limit.run(res.req.exchange.client, AbortSignal.timeout(MAX_WAIT), async () => {
+      // The deadline may have sent a response, or the connection may be lost.
+      if (res.writableEnded || res.destroyed) return;
+      for (const name in headers) res.setHeader(name, headers[name]!);
+      if (res.req.method !== 'HEAD') for await (const text of texts) if (!(await wasRead(res, text))) return;
+      res.end();
+    });
   }
 }
 
-/**
- * Sends each slice after the client has read the previous one. An error breaks the connection, so that a partial
- * response never looks complete.
- */
 export class LongList<Row> extends WebResponse {
   constructor(
     private readonly lists: LongLists,
@@ -52,28 +57,20 @@ export class LongList<Row> extends WebResponse {
   }
 
   override sendTo(res: Response): Promise<void> {
-    return this.lists.run(res, () => this.send(res));
+    return this.lists.send(res, { 'Content-Type': 'application/json' }, this.texts());
   }
 
-  private async send(res: Response): Promise<void> {
-    // The deadline may have sent a response, or the connection may be lost.
-    if (res.writableEnded || res.destroyed) return;
-    res.setHeader('Content-Type', 'application/json');
-    if (res.req.method === 'HEAD') {
-      res.end();
-      return;
-    }
+  private async *texts(): AsyncGenerator<string> {
     // Without the brackets that end the list and the response.
     let text = this.frame.slice(0, -2);
     let separator = '';
     for await (const rows of this.slices) {
       if (rows.length === 0) continue;
-      text += separator + JSON.stringify(rows.map(this.entryOf)).slice(1, -1);
+      yield text + separator + JSON.stringify(rows.map(this.entryOf)).slice(1, -1);
       separator = ',';
-      if (!(await wasRead(res, text))) return;
       text = '';
     }
-    res.end(`${text}]}`);
+    yield `${text}]}`;
   }
 }
 
