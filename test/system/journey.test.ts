@@ -68,14 +68,14 @@ inChromium.describe('in Chromium', () => {
       await selling.page.getByRole('link', { name: 'buyer@example.com' }).click();
       return selling.page.getByRole('row', { name: /Tin Comet/ }).innerText();
     };
-    expect(await findBuyer()).not.toContain('refunded');
+    expect(await findBuyer()).not.toContain('Refunded');
 
     // A refund revokes the buyer's key.
     await selling.page.getByRole('link', { name: `Sale ${purchase.id}` }).click();
     await selling.page.getByRole('link', { name: 'Refund' }).click();
     await selling.page.getByRole('button', { name: 'Refund' }).click();
     await selling.page.getByRole('status').getByText('is refunded').waitFor();
-    expect(await findBuyer()).toContain('refunded');
+    expect(await findBuyer()).toContain('Refunded');
     expect(await sql('SELECT id FROM download_keys WHERE revoked_at IS NULL')).toEqual([]);
 
     // The seller creates a key. A player redeems it and downloads the game.
