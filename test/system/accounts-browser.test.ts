@@ -479,7 +479,7 @@ inChromium.describe('in Chromium', () => {
         headers: { authorization: `Bearer ${key}` },
       });
       expect(await response.json()).toMatchObject({ scopes: ['game:view:purchases'] });
-      await page.getByRole('row', { name: /^Narrow .* in 4 days/ }).waitFor();
+      await page.getByRole('row', { name: /^Narrow .* In 4 days/ }).waitFor();
       await window.tabTo(/^Narrow$/);
       await keyboard.press('Enter');
       await page.getByRole('button', { name: 'Save' }).waitFor();
