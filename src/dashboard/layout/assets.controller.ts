@@ -3,7 +3,7 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../../auth/access';
 import { apiError } from '../../platform/http/api-error';
-import { WebResponse } from '../../platform/http/response';
+import { isKnown, WebResponse } from '../../platform/http/response';
 import { type Asset, Assets } from './assets';
 
 class AssetResponse extends WebResponse {
@@ -16,11 +16,17 @@ class AssetResponse extends WebResponse {
     res.setHeader('Cache-Control', 'public, max-age=31536000, immutable');
     res.setHeader('ETag', etag);
     res.vary('Accept-Encoding');
+    if (isKnown(res.req.headers['if-none-match'], etag)) {
+      res.statusCode = 304;
+      res.end();
+      return;
+    }
     res.setHeader('Content-Type', type);
     const isCompressed = this.asset.isText && res.req.acceptsEncodings('gzip') === 'gzip';
     if (isCompressed) res.setHeader('Content-Encoding', 'gzip');
-    // With 304 if the browser has it.
-    res.send(isCompressed ? this.asset.compressed : content);
+    const body = isCompressed ? this.asset.compressed : content;
+    res.setHeader('Content-Length', body.length);
+    res.end(body);
   }
 }
 
