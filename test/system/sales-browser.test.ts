@@ -89,7 +89,7 @@ inChromium.describe('in Chromium', () => {
       .getByText(/is refunded/)
       .waitFor();
     await page.getByRole('link', { name: 'passenger@example.com' }).click();
-    await page.getByRole('row', { name: /Night Ferry.*refunded/ }).waitFor();
+    await page.getByRole('row', { name: /Night Ferry.*Refunded/ }).waitFor();
     expect(page.url()).not.toContain('passenger');
 
     await page.getByRole('link', { name: 'Developers' }).click();

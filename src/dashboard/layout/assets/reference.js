@@ -7,6 +7,7 @@ const credential = document.getElementById('credential');
 const found = document.getElementById('found');
 const menu = document.querySelector('.menu');
 const find = document.getElementById('find');
+const wide = matchMedia('(min-width: 52.01rem)');
 let endpoints = [];
 
 /** Fetches the endpoints. Those for operators need a token. */
@@ -36,7 +37,7 @@ function show(markup) {
   holder.innerHTML = markup;
   menu.replaceChildren(menu.firstElementChild, holder.content.querySelector('nav'));
   menu.hidden = find.parentElement.hidden = false;
-  menu.open = matchMedia('(min-width: 52.01rem)').matches;
+  menu.open = wide.matches;
   document.getElementById('endpoints').replaceChildren(holder.content);
   endpoints = [...document.querySelectorAll('.endpoint')];
   rewrite.length = 0;
@@ -74,9 +75,10 @@ function openTarget() {
   target.open = true;
   target.querySelector('summary').focus({ preventScroll: true });
   target.scrollIntoView();
-  if (matchMedia('(max-width: 52rem)').matches) menu.open = false;
+  if (!wide.matches) menu.open = false;
 }
 addEventListener('hashchange', openTarget);
+wide.addEventListener('change', () => (menu.open = wide.matches));
 
 const element = (name, properties, ...children) => {
   const made = Object.assign(document.createElement(name), properties);
