@@ -355,7 +355,7 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
   }
 
   async function until(question: () => Promise<boolean>): Promise<void> {
-    const deadline = Date.now() + 20_000;
+    const deadline = Date.now() + 120_000;
     while (!(await question().catch(() => false))) {
       if (running.exitCode !== null || Date.now() > deadline) throw new Error(`It did not start:\n${output}`);
       await sleep(50);

@@ -23,6 +23,11 @@ const SECONDS = 2;
 /** The factor by which a response may be slower than without a flood, and the milliseconds it may take in any case. */
 const SLOWER = 50;
 const SOON = 1000;
+/**
+ * The share of responses that may be late on any machine: a flood's first connections arrive at once. The chaos
+ * scenario `floods` accepts none on a quiet machine.
+ */
+const MOST_LATE = 0.25;
 
 beforeAll(() => importLines(...[ATTACKER, CONTROL_CLIENT!].flatMap(recordsOf)));
 
@@ -48,9 +53,9 @@ async function servedDuring(pattern: PatternName): Promise<{ isServed: boolean; 
   const report = await attack({ base, database: databaseUrl(), pattern, seconds: SECONDS, seed: 24 });
   expect(report).toMatchObject({ failed: 0, broken: [] });
   await controlClient.stop();
-  const { share, isStarved: busy } = cpu;
+  const { share, isStarved } = cpu;
   const seen = `${controlClient}, waited for a CPU ${(share * 100).toFixed(0)} % of the time`;
-  return { isServed: controlClient.isServed({ busy }), seen };
+  return { isServed: controlClient.isServed(isStarved ? 1 : MOST_LATE), seen };
 }
 
 // Many tokens need rate limits.

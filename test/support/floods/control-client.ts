@@ -3,8 +3,6 @@ import type { Seen } from './request-loop';
 import { Child } from './child';
 
 export const LEAST_SHARE = 0.95;
-/** Connections that are terminated once a second must be reopened. */
-const MOST_UNAVAILABLE = 0.2;
 
 export type ToControlClient =
   { type: 'start'; base: string; tenant: number; in_time: number } | { type: 'stop' };
@@ -29,15 +27,10 @@ export class ControlClient {
     return this;
   }
 
-  /**
-   * Whether nearly all responses were right and on time. Some may be late on a busy machine, or 503 when the database
-   * was lost.
-   */
-  isServed({ busy = false, kills = false } = {}): boolean {
-    const { right = 0, late = 0, '503': unavailable = 0 } = this.seen.results;
-    const { total } = this;
-    const excused = (busy ? late : 0) + (kills ? Math.min(unavailable, MOST_UNAVAILABLE * total) : 0);
-    return right + excused >= LEAST_SHARE * total;
+  /** Whether nearly all responses were right and on time. `mostLate`: the share of them that may be late. */
+  isServed(mostLate = 0): boolean {
+    const { right = 0, late = 0 } = this.seen.results;
+    return right + Math.min(late, mostLate * this.total) >= LEAST_SHARE * this.total;
   }
 
   toString(): string {

@@ -63,7 +63,7 @@ export async function flood(at: Flooded, { pattern, seconds, seed }: Flood): Pro
   const grown = resident_mb - (watch.first?.resident_mb ?? 0);
   if (!isRunning()) broken.push('the process has ended');
   if (failed > 0) broken.push(`${failed} responses are 500`);
-  if (!controlClient.isServed({ busy: watch.isStarved }))
+  if (!controlClient.isServed(watch.isStarved ? 1 : 0))
     broken.push(`less than ${LEAST_SHARE * 100}% of the control client's responses were right and on time`);
   if (isRunning() && left !== 0) broken.push('requests stay in flight after their clients have disconnected');
   if (grown > MOST_MEMORY) broken.push('memory grows without bounds');
