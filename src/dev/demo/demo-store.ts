@@ -76,20 +76,24 @@ export async function resetDemoStore(
   storage: FileStorage,
 ): Promise<DemoAccess | undefined> {
   const client = await connectTo(settings);
+  let files: { file_key: string }[];
   try {
     const { rows } = await client.query<{ file_key: string }>(
       `SELECT file_key FROM uploads WHERE file_key ~ $1 UNION SELECT file_key FROM builds WHERE file_key ~ $1`,
       [KEY_OF_PUT],
     );
+    files = rows;
     // CASCADE: also rows that belong to an account or a game.
     await client.query(
       'TRUNCATE users, purchases, idempotency_keys, webhook_deliveries RESTART IDENTITY CASCADE; DELETE FROM webhooks WHERE user_id IS NOT NULL',
     );
-    for (const { file_key } of rows) await storage.delete(file_key);
   } finally {
     await client.end();
   }
-  return loadDemoStore(settings, url);
+  const access = await loadDemoStore(settings, url);
+  // Last, so that an error of the storage leaves a complete store.
+  for (const { file_key } of files) await storage.delete(file_key);
+  return access;
 }
 
 /** Gives the developer the password, unless they have another one; demo stores of older versions have none. */
