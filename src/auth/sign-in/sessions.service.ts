@@ -1,9 +1,11 @@
+import type { ServerResponse } from 'node:http';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { statement } from '../../platform/database/statement';
+import { serviceUnavailable } from '../../platform/http/api-error';
 import type { User } from '../accounts/user.entity';
 import { hashOf, randomToken, sealUnder, unsealUnder } from '../sealed';
 import { Session } from './session.entity';
@@ -72,10 +74,14 @@ export class SessionsService {
     return user;
   }
 
-  async start(user_id: number): Promise<string> {
+  async start(user_id: number, res: ServerResponse): Promise<string> {
     const token = randomToken();
     const expires_at = () => `now() + make_interval(days => ${this.settings.SESSION_DAYS})`;
-    await this.sessions.insert({ token_hash: hashOf(token), user_id, expires_at });
+    await this.database.transaction(async (db) => {
+      await db.insert(Session, { token_hash: hashOf(token), user_id, expires_at });
+      // The deadline has sent a response: the client doesn't get the cookie.
+      if (res.writableEnded) throw serviceUnavailable();
+    });
     return token;
   }
 

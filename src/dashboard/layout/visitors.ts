@@ -4,7 +4,7 @@ import type { Request, Response } from 'express';
 import type { Repository } from 'typeorm';
 import { Settings } from '../../platform/config/settings';
 import { ignoringCase } from '../../platform/database/ignoring-case';
-import { apiError, serviceUnavailable } from '../../platform/http/api-error';
+import { apiError } from '../../platform/http/api-error';
 import { User } from '../../auth/accounts/user.entity';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { randomToken } from '../../auth/sealed';
@@ -45,12 +45,7 @@ export class Visitors {
 
   /** Each sign-in gets a new cookie, so that a planted one never becomes a signed-in one. */
   async signIn(user_id: number, previous: Visitor, res: Response): Promise<void> {
-    const token = await this.sessions.start(user_id);
-    if (res.writableEnded) {
-      // The deadline has sent a response: the client doesn't get the cookie.
-      await this.sessions.end(token);
-      throw serviceUnavailable();
-    }
+    const token = await this.sessions.start(user_id, res);
     await this.sessions.end(previous.token);
     this.setCookie(res, token, `; Max-Age=${this.settings.SESSION_DAYS * DAY}`);
   }
@@ -70,7 +65,7 @@ export class Visitors {
   private async signedInAs(name: string, res: Response): Promise<Visitor> {
     const found = await this.users.findOneBy({ username: ignoringCase(name) });
     if (!found) throw apiError(403, 'Your account doesn’t exist here yet.');
-    const token = await this.sessions.start(found.id);
+    const token = await this.sessions.start(found.id, res);
     this.setCookie(res, token);
     return new Visitor(res.req.id, token, await this.sessions.userOf(token));
   }
