@@ -35,7 +35,7 @@ export interface SellerSale extends Pick<
   keys: KeyState[];
 }
 
-/** The maximum number of games and keys shown of a sale. */
+/** The maximum number of games and keys shown of a sale. Of keys, one more is read. */
 export const SHOWN_OF_SALE = 100;
 export const SHOWN_SALES = 50;
 // Candidates of each type, of which the newest are shown.
@@ -59,7 +59,7 @@ const list = (name: string, found: string) =>
        (SELECT coalesce(json_agg(k), '[]') FROM (
           SELECT ${KEY} FROM download_keys k JOIN games g ON g.id = k.game_id
           WHERE k.purchase_id = p.id AND ${canEdit('g', '$1')}
-          ORDER BY k.game_id, k.created_at DESC, k.id DESC LIMIT ${SHOWN_OF_SALE}) k) AS keys
+          ORDER BY k.game_id, k.created_at DESC, k.id DESC LIMIT ${SHOWN_OF_SALE + 1}) k) AS keys
      FROM (SELECT DISTINCT purchase_id FROM (${found}) found) found
      JOIN purchases p ON p.id = found.purchase_id AND p.status IN ('complete', 'refunded')
      CROSS JOIN LATERAL (
@@ -88,9 +88,9 @@ export const KEYS_OF_BUYER = longRead<KeyState>(
   `SELECT ${KEY} FROM ${OWN} own CROSS JOIN LATERAL (
      SELECT * FROM download_keys
      WHERE lower_ascii(email) = lower_ascii($2) AND game_id = own.id AND revoked_at IS NULL AND purchase_id IS NULL
-     ORDER BY created_at DESC, id DESC LIMIT ${SHOWN_OF_SALE} OFFSET 0) k
+     ORDER BY created_at DESC, id DESC LIMIT ${SHOWN_OF_SALE + 1} OFFSET 0) k
    JOIN games g ON g.id = k.game_id
-   ORDER BY k.created_at DESC, k.id DESC LIMIT ${SHOWN_OF_SALE}`,
+   ORDER BY k.created_at DESC, k.id DESC LIMIT ${SHOWN_OF_SALE + 1}`,
 );
 
 // $2: the start of an email address, a username or a reference; $3: the same text as the ID of a sale or a key. Reads

@@ -140,6 +140,23 @@ describe('the page of all keys', () => {
     await page.get('/user/settings/download-keys?page=2');
     expect(page.words).toContain('There are no more games.');
   });
+
+  test('counts to a thousand', async () => {
+    const seller = await make.user();
+    const game = await make.game({ owner: seller, title: 'Full' });
+    const add = (count: number) =>
+      sql(
+        'INSERT INTO download_keys (key, game_id) SELECT gen_random_uuid()::text, $1 FROM generate_series(1, $2)',
+        [game.id, count],
+      );
+    const page = await browserOf(seller);
+    await add(1000);
+    await page.get('/user/settings/download-keys');
+    expect(page.words).toContain('Full 1,000 1,000 ');
+    await add(2);
+    await page.get('/user/settings/download-keys');
+    expect(page.words).toContain('Full 1,000+ 1,000+ ');
+  });
 });
 
 describe('keys of a game', () => {

@@ -129,6 +129,34 @@ describe('a sale', () => {
     const form_token = browser.fieldsOf('/logout').form_token!;
     expect((await browser.post(`${path}/refund`, { form_token })).status).toBe(403);
   });
+
+  test('lists the first hundred keys, and says so if there are more', async () => {
+    const note = 'Only the first 100 keys are listed.';
+    const { path, id } = await sell({ email: 'crate@example.com' });
+    const add = (count: number, purchase_id: number | null) =>
+      sql(
+        `INSERT INTO download_keys (key, game_id, purchase_id, email)
+         SELECT gen_random_uuid()::text, $1, $2::bigint, CASE WHEN $2::bigint IS NULL THEN 'crate@example.com' END
+         FROM generate_series(1, $3)`,
+        [game.id, purchase_id, count],
+      );
+    const keysOn = async (url: string) => {
+      await browser.get(url);
+      return browser.words.match(/Key \d+ Bright/g)?.length;
+    };
+    await add(99, id);
+    await add(100, null);
+    for (const url of [path, `${path}/buyer`]) {
+      expect(await keysOn(url)).toBe(100);
+      expect(browser.words).not.toContain(note);
+    }
+    await add(1, id);
+    await add(1, null);
+    for (const url of [path, `${path}/buyer`]) {
+      expect(await keysOn(url)).toBe(100);
+      expect(browser.words).toContain(note);
+    }
+  });
 });
 
 describe('a refund', () => {

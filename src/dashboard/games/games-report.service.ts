@@ -24,7 +24,7 @@ const COLUMNS = [
 ] as const satisfies (keyof Game)[];
 
 export interface GameReport extends Pick<Game, (typeof COLUMNS)[number]> {
-  /** At most MAX_UPLOADS. */
+  /** At most one more than MAX_UPLOADS. */
   uploads: number;
   /** The newest completed build of each channel, for one channel more than MAX_CHANNELS; null without builds. */
   builds: Pick<Build, 'channel_name' | 'user_version' | 'created_at'>[] | null;
@@ -50,7 +50,7 @@ const PAGE = `(
 export const GAMES_PAGE = longRead<GameReport>(
   'games_page',
   `SELECT ${columnsOf('g', COLUMNS)}, b.builds,
-     (SELECT count(*) FROM (SELECT FROM uploads WHERE game_id = g.id LIMIT ${MAX_UPLOADS}) counted) AS uploads
+     (SELECT count(*) FROM (SELECT FROM uploads WHERE game_id = g.id LIMIT ${MAX_UPLOADS + 1}) counted) AS uploads
    FROM ${PAGE}
    CROSS JOIN LATERAL (
      SELECT json_agg(json_build_object('channel_name', c.name, 'user_version', newest.user_version,
@@ -62,9 +62,9 @@ export const GAMES_PAGE = longRead<GameReport>(
 );
 
 export interface KeysReport extends Pick<Game, 'id' | 'title'> {
-  /** Keys without a purchase, at most MAX_COUNTED_KEYS. */
+  /** Keys without a purchase, at most one more than MAX_COUNTED_KEYS. */
   created: number;
-  /** Those of them without an account, which any player can redeem, at most MAX_COUNTED_KEYS. */
+  /** Those of them without an account, which any player can redeem, at most one more than MAX_COUNTED_KEYS. */
   unclaimed: number;
 }
 
@@ -73,9 +73,9 @@ const KEYS_OF_GAME = 'FROM download_keys WHERE game_id = g.id AND purchase_id IS
 export const KEYS_PAGE = longRead<KeysReport>(
   'games_with_keys_page',
   `SELECT g.id, g.title,
-     (SELECT count(*) FROM (SELECT ${KEYS_OF_GAME} LIMIT ${MAX_COUNTED_KEYS}) counted) AS created,
+     (SELECT count(*) FROM (SELECT ${KEYS_OF_GAME} LIMIT ${MAX_COUNTED_KEYS + 1}) counted) AS created,
      (SELECT count(*) FROM (SELECT ${KEYS_OF_GAME} AND email IS NULL AND user_id IS NULL AND revoked_at IS NULL
-                            LIMIT ${MAX_COUNTED_KEYS}) counted) AS unclaimed
+                            LIMIT ${MAX_COUNTED_KEYS + 1}) counted) AS unclaimed
    FROM ${PAGE} ORDER BY g.created_at DESC, g.id DESC`,
 );
 

@@ -157,9 +157,9 @@ export const numberedPages = (
     [after!]: isMore && withQuery(path, { page: String(page + 1) }),
   });
 
-/** `1,000+` for the number at which counting stops. */
-export const countOf = (value: number, most?: number): string =>
-  `${value.toLocaleString('en-US')}${value === most ? '+' : ''}`;
+/** `1,000+` for more than `most`. */
+export const countOf = (value: number, most = Infinity): string =>
+  `${Math.min(value, most).toLocaleString('en-US')}${value > most ? '+' : ''}`;
 
 /** A page that asks for confirmation; `back` is the URL of its other choice. */
 export const confirmation = (

@@ -126,8 +126,8 @@ const KEY_COLUMNS: Columns<KeyState> = {
 const keyList = (keys: KeyState[], none: string): Html =>
   keys.length === 0
     ? html`<p class="muted">${none}</p>`
-    : html`${table('Keys', KEY_COLUMNS, keys)}
-      ${keys.length >= SHOWN_OF_SALE && html`<p class="muted">Only the first ${SHOWN_OF_SALE} keys are listed.</p>`}`;
+    : html`${table('Keys', KEY_COLUMNS, keys.slice(0, SHOWN_OF_SALE))}
+      ${keys.length > SHOWN_OF_SALE && html`<p class="muted">Only the first ${SHOWN_OF_SALE} keys are listed.</p>`}`;
 
 const DELIVERY_COLUMNS: Columns<PurchaseDelivery> = {
   Time: ({ at, outcome }) => html`${outcome === null && 'Next attempt '}${timeOf(at)}`,
