@@ -299,6 +299,24 @@ describe('the Sales page', () => {
     expect(page.page.status).toBe(400);
   });
 
+  test('begins all time with the month of the first sale', async () => {
+    const seller = await make.user();
+    const page = await browserOf(seller);
+    const nameOf = async () =>
+      (await page.get(`${SALES}/figures.csv?of=game&range=all`)).headers.get('content-disposition');
+    const mine = await make.game({ owner: seller });
+    await page.get(`${SALES}?range=all`);
+    expect(page.words).toContain('There are no sales yet.');
+    expect(page.words).not.toMatch(/\b19\d\d\b/);
+    await sold(mine.id, '2015-06-07', 'EUR', 1, 500);
+    const today = dayAgo(0).slice(0, 10);
+    expect(await nameOf()).toBe(`attachment; filename="sales-by-game-2015-06-01-to-${today}.csv"`);
+    await page.get(`${SALES}?range=all`);
+    expect(page.words).toContain('1 Jun 2015 to ');
+    // All sales of the game, in other currencies too.
+    expect(page.page.text).toContain(`games/${mine.id}/buyers.csv"`);
+  });
+
   describe('with five years of 10,000 sales per day', () => {
     let seller: Actor;
     const [from, to] = [dayAgo(5 * 365).slice(0, 10), dayAgo(0).slice(0, 10)];

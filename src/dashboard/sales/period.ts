@@ -26,6 +26,7 @@ export interface Dates {
   to: string;
 }
 
+/** All time begins with the month of the first sale. */
 export interface Period extends Dates {
   range: string;
   unit: Unit;
@@ -82,8 +83,8 @@ function complete(range: string, by: string | undefined, today: string, dates: D
 
 export const daysIn = ({ from, to }: Dates) => (Date.parse(to) - Date.parse(from)) / DAY + 1;
 
-/** The first days of the columns between two days. The first column may begin before the first day. */
-export function columnsOf({ unit, to }: Period, from: string): string[] {
+/** The first days of the columns. The first one may begin before the first day. */
+export function columnsOf({ unit, from, to }: Period): string[] {
   const columns: string[] = [];
   for (let at = startOf(from, unit); at <= to; at = after(at, unit)) columns.push(at);
   return columns;

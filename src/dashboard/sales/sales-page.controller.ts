@@ -80,8 +80,9 @@ export class SalesPageController {
     const game_id = query.game === undefined ? null : idOf(query.game);
     const title = game_id === null ? undefined : await this.sales.titleOf(game_id, visitor.user.id);
     if (game_id !== null && title === undefined) throw invalidGame();
-    const period = periodOf(query, new Date(this.clock.now()));
-    const report = await this.sales.report(visitor.user.id, period, { game_id, currency: query.currency });
+    const asked = periodOf(query, new Date(this.clock.now()));
+    const report = await this.sales.report(visitor.user.id, asked, { game_id, currency: query.currency });
+    const period = asked.range === 'all' ? { ...asked, from: firstOf(report) ?? asked.to } : asked;
     return { query, page: pageOf(query.page), game_id, title, period, report };
   }
 
@@ -95,3 +96,5 @@ export class SalesPageController {
     return this.sales.rankedGames(visitor.user.id, period, filter, limit, offset);
   }
 }
+
+const firstOf = ({ columns }: Report): string | undefined => [...columns.keys()].sort()[0];

@@ -109,8 +109,12 @@ function filterForm(
 
 const nothingSold = (query: SalesQuery, { range, from, to }: Period): Html =>
   html`<p class="empty">
-    No sales from ${day(from)} to
-    ${day(to)}.${range !== 'all' && html` <a href="${urlWith(query, { range: 'all', by: undefined })}">Show all time</a>`}
+    ${
+      range === 'all'
+        ? 'There are no sales yet.'
+        : html`No sales from ${day(from)} to ${day(to)}.
+            <a href="${urlWith(query, { range: 'all', by: undefined })}">Show all time</a>`
+    }
   </p>`;
 
 function figures({ chosen, current, previous }: Report, period: Period, currency: string): Html {
@@ -166,8 +170,7 @@ const changeOf = (now: number, before: number, text: (value: number) => string):
     : `${before > 0 ? `${signed(Math.round((now / before - 1) * 100))}% ` : ''}from ${text(before)}`;
 
 export function columnsWith({ columns }: Report, period: Period): (Bar & { first: string })[] {
-  const first = period.range === 'all' ? [...columns.keys()].sort()[0]! : period.from;
-  return columnsOf(period, first).map((first) => ({
+  return columnsOf(period).map((first) => ({
     first,
     name: nameOf(first, period.unit),
     short: shortNameOf(first, period),
@@ -245,7 +248,7 @@ function gameList(view: SalesView): Html {
 }
 
 const gameColumns = (
-  { query, report, period: { from, to } }: SalesView,
+  { query, report, period: { range, from, to } }: SalesView,
   currency: string,
   largest: number,
 ): Columns<GameSold> => ({
@@ -255,7 +258,11 @@ const gameColumns = (
   'Keys claimed': ({ id }) => claimedOf(report.keys.get(id)),
   More: actions(({ id, title }) => [
     linkButton(buyersPath(id), 'Buyers', `of ${title}`),
-    linkButton(withQuery(`${buyersPath(id)}.csv`, { from, to }), 'CSV', `of the sales of ${title}`),
+    linkButton(
+      withQuery(`${buyersPath(id)}.csv`, range === 'all' ? {} : { from, to }),
+      'CSV',
+      `of the sales of ${title}`,
+    ),
   ]),
 });
 
