@@ -167,6 +167,7 @@ describe('rejects', () => {
     [{ email: 'nobody' }, 'email must be an email address'],
     [{ email: 'bob @example.com' }, 'email must be an email address'],
     [{ email: `${'a'.repeat(250)}@example.com` }, 'email must be at most 254 characters'],
+    [{ email: 'Nobody@erased.invalid' }, 'email is reserved for erased buyers'],
     [{ source: 'x'.repeat(51) }, 'source must be at most 50 characters'],
     [{ reference: 'x'.repeat(201) }, 'reference must be at most 200 characters'],
     [{ reference: '' }, 'reference must not be empty'],

@@ -75,6 +75,8 @@ export class SalesService {
 
   private async trySelling(request: SaleRequest, by: Actor, retry?: RetryKey): Promise<SaleResponse> {
     const { user_id = null, reference = null } = request;
+    if (lowerAscii(request.email ?? '') === ERASED_ADDRESS)
+      throw badRequest('email is reserved for erased buyers');
     const game_ids = gamesOf(request);
     const [order] = await this.database.rows(ORDER, [game_ids, user_id, request.email ?? null, reference]);
     const { sold, purchase_id, games_exist, user_exists, verified, of_another, has_webhooks } = order!;
