@@ -88,7 +88,7 @@ export interface IdRange {
   to?: number;
 }
 
-interface Actor {
+interface Seller {
   request_id: string;
   user_id: number;
 }
@@ -104,7 +104,7 @@ export class CreatedKeysService {
 
   async create(
     request: CreateDownloadKeysRequest,
-    actor: Actor,
+    actor: Seller,
     retry?: RetryKey,
   ): Promise<CreatedDownloadKeysResponse> {
     const { game_id, count, label = null } = request;
@@ -128,7 +128,7 @@ export class CreatedKeysService {
     return { download_keys: labeled };
   }
 
-  async revoke(request: RevokeDownloadKeyRequest, actor: Actor, retry?: RetryKey): Promise<SuccessResponse> {
+  async revoke(request: RevokeDownloadKeyRequest, actor: Seller, retry?: RetryKey): Promise<SuccessResponse> {
     const { game_id, download_key_id } = request;
     return this.once('download_key.revoked', request, 1, actor, retry, {
       statements: [bind(REVOKE, [game_id, actor.user_id, download_key_id])],
@@ -170,7 +170,7 @@ export class CreatedKeysService {
     event: 'download_key.created' | 'download_key.revoked',
     request: { game_id: number },
     count: number,
-    actor: Actor,
+    actor: Seller,
     retry: RetryKey | undefined,
     write: Write<Response>,
   ): Promise<Response> {

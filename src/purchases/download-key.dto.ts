@@ -71,7 +71,7 @@ export const downloadKeyResponse = (row: DownloadKeyRow, links: StoreLinks): Dow
   ...(row.owner ? { owner: userResponse(row.owner, links) } : {}),
 });
 
-export const MAX_KEYS = 1000;
+export const MAX_NEW_KEYS = 1000;
 export const MAX_LABEL = 100;
 
 export class CreateDownloadKeysRequest {
@@ -79,7 +79,7 @@ export class CreateDownloadKeysRequest {
   game_id: number;
 
   @Id('Number of keys', { example: 3 })
-  @Between(1, MAX_KEYS)
+  @Between(1, MAX_NEW_KEYS)
   count: number;
 
   @NonEmptyText('Note for the seller, such as who gets the keys. Players never see it.', {

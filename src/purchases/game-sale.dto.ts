@@ -6,7 +6,7 @@ import { PageResponse, Page, PerPage } from '../platform/http/paging';
 import { Id, Timestamp } from '../platform/http/parameters';
 import { UserResponse, userResponse } from '../users/user.dto';
 import { DownloadKeyObject } from './download-key.dto';
-import type { SaleRow } from './game-sales.service';
+import type { GameSaleRow } from './game-sales.service';
 import { purchaseResponse, PurchaseObject } from './purchase.dto';
 
 const BUYER = {
@@ -92,7 +92,11 @@ export class GameSalesResponse extends PageResponse {
   sales: SaleObject[];
 }
 
-export function saleResponse({ buyer, key, status, ...row }: SaleRow, game_id: number, links: StoreLinks) {
+export function gameSaleResponse(
+  { buyer, key, status, ...row }: GameSaleRow,
+  game_id: number,
+  links: StoreLinks,
+) {
   const { status: _, ...purchase } = purchaseResponse({ ...row, status: 'complete' }, game_id);
   return {
     ...purchase,

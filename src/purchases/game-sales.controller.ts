@@ -6,8 +6,8 @@ import { StoreLinks } from '../platform/config/store-links';
 import { type LongList, LongLists } from '../platform/http/long-lists';
 import { Fails } from '../platform/http/routes';
 import { Params } from '../platform/http/params.decorator';
-import { saleResponse, GameSalesResponse, GameSalesRequest } from './game-sale.dto';
-import { GameSalesService, type SaleRow } from './game-sales.service';
+import { gameSaleResponse, GameSalesResponse, GameSalesRequest } from './game-sale.dto';
+import { GameSalesService, type GameSaleRow } from './game-sales.service';
 
 @ApiTags('Purchases')
 @Controller('games/:game_id')
@@ -31,10 +31,10 @@ export class GameSalesController {
   async page(
     @Params() { game_id, since, page, per_page }: GameSalesRequest,
     @CurrentCredential() { user_id }: Credential,
-  ): Promise<GameSalesResponse | LongList<SaleRow>> {
+  ): Promise<GameSalesResponse | LongList<GameSaleRow>> {
     const offset = (page - 1) * per_page;
     const rows = await this.sales.find(game_id, user_id, { since, limit: per_page, offset });
     const head = { page, per_page };
-    return this.lists.response('sales', rows, (row) => saleResponse(row, game_id, this.links), head);
+    return this.lists.response('sales', rows, (row) => gameSaleResponse(row, game_id, this.links), head);
   }
 }

@@ -6,9 +6,9 @@ import { canEdit } from '../games/visibility';
 import type { Rows } from '../platform/http/long-lists';
 import { USER_COLUMNS, type UserRow } from '../users/users.service';
 import { PURCHASE, type PurchaseRow } from './purchase.row';
-import { SHORT_LIST } from './purchases.service';
+import { MAX_SLICE } from './purchases.service';
 
-export interface SaleRow extends Omit<PurchaseRow, 'status'> {
+export interface GameSaleRow extends Omit<PurchaseRow, 'status'> {
   status: 'complete' | 'refunded';
   /** The account that bought it, otherwise the one that verified the email address. */
   buyer: UserRow | null;
@@ -22,10 +22,10 @@ export interface SaleRow extends Omit<PurchaseRow, 'status'> {
   } | null;
 }
 
-export type ListedSale = SaleRow & { reference: string | null };
+export type ListedSale = GameSaleRow & { reference: string | null };
 
 /** Continues a list after this sale. */
-export type Place = Pick<SaleRow, 'created_at' | 'id'>;
+export type Place = Pick<GameSaleRow, 'created_at' | 'id'>;
 
 const NEWEST: Place = { created_at: 'infinity', id: Number.MAX_SAFE_INTEGER };
 
@@ -34,7 +34,7 @@ const userOf = (id: string) =>
     FROM users u WHERE u.id = ${id})`;
 
 /** From $4, $5 on. No row: the caller can't edit the game. A row of nulls: no sales. */
-export const SALES = longRead<SaleRow>(
+export const SALES = longRead<GameSaleRow>(
   'game_sales',
   `SELECT s.* FROM games g LEFT JOIN LATERAL (
      SELECT ${PURCHASE},
@@ -70,10 +70,10 @@ export class GameSalesService {
   constructor(private readonly database: Database) {}
 
   /** Only for users who can edit the game. A long list is sent in slices. */
-  async find(game_id: number, editor_id: number, asked: Asked): Promise<Rows<SaleRow>> {
+  async find(game_id: number, editor_id: number, asked: Asked): Promise<Rows<GameSaleRow>> {
     const { limit = Infinity, after = NEWEST, offset = 0 } = asked;
-    const first = await this.slice(game_id, editor_id, asked, after, Math.min(limit, SHORT_LIST), offset);
-    return first.length < SHORT_LIST || limit <= SHORT_LIST
+    const first = await this.slice(game_id, editor_id, asked, after, Math.min(limit, MAX_SLICE), offset);
+    return first.length < MAX_SLICE || limit <= MAX_SLICE
       ? first
       : this.slices(game_id, editor_id, asked, first);
   }
@@ -92,14 +92,14 @@ export class GameSalesService {
     game_id: number,
     editor_id: number,
     asked: Asked,
-    first: SaleRow[],
-  ): AsyncGenerator<SaleRow[]> {
+    first: GameSaleRow[],
+  ): AsyncGenerator<GameSaleRow[]> {
     let left = asked.limit ?? Infinity;
     for (let rows = first; ;) {
       yield rows;
       left -= rows.length;
-      if (rows.length < SHORT_LIST || left <= 0) return;
-      rows = await this.slice(game_id, editor_id, asked, rows.at(-1)!, Math.min(left, SHORT_LIST), 0);
+      if (rows.length < MAX_SLICE || left <= 0) return;
+      rows = await this.slice(game_id, editor_id, asked, rows.at(-1)!, Math.min(left, MAX_SLICE), 0);
     }
   }
 
@@ -110,7 +110,7 @@ export class GameSalesService {
     after: Place,
     limit: number,
     offset: number,
-  ): Promise<SaleRow[]> {
+  ): Promise<GameSaleRow[]> {
     const values = [game_id, editor_id, since, after.created_at, after.id, limit, offset];
     const rows = await this.database.rows(SALES, values);
     if (rows.length === 0) throw invalidGame();

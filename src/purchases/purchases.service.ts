@@ -7,8 +7,8 @@ import type { Rows } from '../platform/http/long-lists';
 import type { PurchasesRequest } from './purchase.dto';
 import { PURCHASE, type PurchaseRow } from './purchase.row';
 
-// Short, because a bundle may have thousands of games.
-export const SHORT_LIST = 100;
+// Rows that one statement returns. Few, because a bundle may have thousands of games.
+export const MAX_SLICE = 100;
 
 /** `bought` selects the purchases of the game by $3. */
 const completed = (bought: string) => `(SELECT DISTINCT purchase_id FROM (${bought}) bought) bought
@@ -21,7 +21,7 @@ const lookup = (name: string, bought: string) =>
   read<PurchaseRow>(
     name,
     `SELECT p.* FROM games g LEFT JOIN LATERAL (SELECT ${PURCHASE} FROM ${completed(bought)}) p ON true
-     WHERE g.id = $1 AND ${canEdit('g', '$2')} ORDER BY ${NEWEST_FIRST} LIMIT ${SHORT_LIST + 1}`,
+     WHERE g.id = $1 AND ${canEdit('g', '$2')} ORDER BY ${NEWEST_FIRST} LIMIT ${MAX_SLICE + 1}`,
   );
 
 const slicesOf = (name: string, bought: string) =>
@@ -31,7 +31,7 @@ const slicesOf = (name: string, bought: string) =>
      FROM games g CROSS JOIN LATERAL (
        SELECT p.id, row_number() OVER (ORDER BY ${NEWEST_FIRST}) AS place FROM ${completed(bought)}) p
      WHERE g.id = $1 AND ${canEdit('g', '$2')}
-     GROUP BY (p.place - 1) / ${SHORT_LIST} ORDER BY (p.place - 1) / ${SHORT_LIST}`,
+     GROUP BY (p.place - 1) / ${MAX_SLICE} ORDER BY (p.place - 1) / ${MAX_SLICE}`,
   );
 
 const SLICE = longRead<PurchaseRow>(
@@ -79,7 +79,7 @@ export class PurchasesService {
     );
     if (rows.length === 0) throw invalidGame();
     if (rows[0]!.id === null) return [];
-    if (rows.length <= SHORT_LIST) return rows;
+    if (rows.length <= MAX_SLICE) return rows;
     return this.slices(user_id === undefined ? SLICES_BY_EMAIL : SLICES_BY_USER, asked);
   }
 

@@ -6,7 +6,7 @@ import { Form, withQuery } from '../../platform/http/form';
 import { LongLists } from '../../platform/http/long-lists';
 import { readInteger } from '../../platform/http/readers';
 import { CreatedKeysService, type IdRange, type ListedKey } from '../../purchases/created-keys.service';
-import { MAX_KEYS, MAX_LABEL } from '../../purchases/download-key.dto';
+import { MAX_NEW_KEYS, MAX_LABEL } from '../../purchases/download-key.dto';
 import { seeOther } from '../layout/layout';
 import { FormFields, PageQuery, Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
@@ -54,8 +54,8 @@ export class GameKeysController {
     const count = readInteger(draft.count);
     const again = (problems: KeysDraft['problems']) =>
       this.show(visitor, game_id, undefined, { ...draft, problems });
-    if (typeof count !== 'number' || count < 1 || count > MAX_KEYS)
-      return again({ count: `Enter a number from 1 to ${MAX_KEYS}.` });
+    if (typeof count !== 'number' || count < 1 || count > MAX_NEW_KEYS)
+      return again({ count: `Enter a number from 1 to ${MAX_NEW_KEYS}.` });
     if ([...draft.label].length > MAX_LABEL)
       return again({ label: `The label must be at most ${MAX_LABEL} characters.` });
     try {
@@ -93,7 +93,7 @@ export class GameKeysController {
 
   private async show(visitor: SignedInVisitor, game_id: number, query?: Form, draft: KeysDraft = NO_KEYS) {
     const range = query ? rangeOf(query) : {};
-    const limit = range.from === undefined ? KEYS_ON_A_PAGE + 1 : MAX_KEYS;
+    const limit = range.from === undefined ? KEYS_ON_A_PAGE + 1 : MAX_NEW_KEYS;
     const found = await this.keys.page(game_id, visitor.user.id, range, limit);
     const shown = { game_id, ...found, from: range.from?.toString(), to: range.to?.toString() };
     return keysPage(visitor, shown, draft);

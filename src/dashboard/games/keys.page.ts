@@ -1,5 +1,5 @@
 import type { ListedKey } from '../../purchases/created-keys.service';
-import { MAX_KEYS, MAX_LABEL } from '../../purchases/download-key.dto';
+import { MAX_NEW_KEYS, MAX_LABEL } from '../../purchases/download-key.dto';
 import { withQuery } from '../../platform/http/form';
 import { html, type Html } from '../layout/html';
 import { formToken, type Page } from '../layout/layout';
@@ -140,7 +140,7 @@ const batchOf = (keys: ListedKey[]): Html => {
 const form = (visitor: SignedInVisitor, path: string, { count, label, problems }: KeysDraft): Html =>
   html`<form method="post" action="${path}" class="card row">
     ${formToken(visitor)}
-    ${field({ id: 'count', label: 'Number of keys', type: 'number', min: 1, max: MAX_KEYS, value: count, required: true, problem: problems.count })}
+    ${field({ id: 'count', label: 'Number of keys', type: 'number', min: 1, max: MAX_NEW_KEYS, value: count, required: true, problem: problems.count })}
     ${field({ id: 'label', label: html`Label <small>optional, only you see it</small>`, value: label, maxlength: MAX_LABEL, placeholder: 'Press kit', problem: problems.label })}
     <button>Create keys</button>
   </form>`;

@@ -2,7 +2,7 @@ import { Controller, Req, Res, Post } from '@nestjs/common';
 import { ApiBody, ApiConsumes, ApiExtraModels, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { OperatorMay } from '../tokens/operator-may';
-import { type Actor, CurrentOperator } from '../tokens/operator-events';
+import { type Actor, CurrentOperator } from '../tokens/actor';
 import { RetryKey } from '../../auth/retry-key';
 import { OncePerKey } from '../../platform/idempotency/idempotency.service';
 import { ApiError, apiError, serviceUnavailable } from '../../platform/http/api-error';

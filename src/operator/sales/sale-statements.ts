@@ -13,7 +13,7 @@ export interface SaleRow extends PurchaseRow, Pick<Purchase, 'user_id'> {
 }
 
 // As many keys as a purchase may have games.
-const MAX_KEYS = 10_000;
+const MAX_KEYS_OF_SALE = 10_000;
 
 export const SALE = read<SaleRow>(
   'sale',
@@ -21,7 +21,7 @@ export const SALE = read<SaleRow>(
      (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
      ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS all_game_ids,
      (SELECT coalesce(json_agg(k ORDER BY k.game_id, k.id), '[]') FROM (
-        SELECT id, game_id, key FROM download_keys WHERE purchase_id = p.id ORDER BY game_id, id LIMIT ${MAX_KEYS}) k) AS keys
+        SELECT id, game_id, key FROM download_keys WHERE purchase_id = p.id ORDER BY game_id, id LIMIT ${MAX_KEYS_OF_SALE}) k) AS keys
    FROM purchases p WHERE p.id = $1`,
 );
 

@@ -1,7 +1,7 @@
 import { Controller, Post } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { OperatorMay } from '../tokens/operator-may';
-import { type Actor, CurrentOperator } from '../tokens/operator-events';
+import { type Actor, CurrentOperator } from '../tokens/actor';
 import { RetryKey } from '../../auth/retry-key';
 import { OncePerKey } from '../../platform/idempotency/idempotency.service';
 import { Params } from '../../platform/http/params.decorator';

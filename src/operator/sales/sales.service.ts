@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { DatabaseError } from 'pg';
-import { type Actor, OperatorEvents } from '../tokens/operator-events';
+import type { Actor } from '../tokens/actor';
+import { OperatorEvents } from '../tokens/operator-events';
 import { IdempotencyService, type RetryKey } from '../../platform/idempotency/idempotency.service';
 import { Database } from '../../platform/database/database';
 import { bind, type Write } from '../../platform/database/statement';

@@ -1,33 +1,13 @@
-import { createParamDecorator, type ExecutionContext, Injectable } from '@nestjs/common';
-import type { Request } from 'express';
+import { Injectable } from '@nestjs/common';
 import type { Counter } from 'prom-client';
 import { Measurements } from '../../platform/observability/measurements';
 import { Audit, type AuditEvent } from '../../auth/audit';
-import type { OperatorRight } from './operator-may';
-
-/**
- * The actor: an operator's program, by its token, or a seller on a page. A command has neither, and has all
- * permissions.
- */
-export interface Actor {
-  operator?: string;
-  rights?: readonly string[];
-  request_id?: string;
-  user_id?: number;
-}
-
-export const may = ({ rights }: Actor, right: OperatorRight): boolean => rights?.includes(right) ?? true;
+import type { Actor } from './actor';
 
 /** Only numbers, and never personal data. */
 export type Counts = Record<string, number | Record<string, number>>;
 
 export type ImportSize = 'small' | 'large';
-
-/** The operator token of the request, which the guard has accepted. */
-export const CurrentOperator = createParamDecorator((_: unknown, context: ExecutionContext) => {
-  const { operator, id } = context.switchToHttp().getRequest<Request>();
-  return { operator: operator!.name, rights: operator!.rights, request_id: id } satisfies Actor;
-});
 
 /** Records the actions of operators and their programs as audit events and metrics. Call it after the commit. */
 @Injectable()

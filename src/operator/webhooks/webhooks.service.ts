@@ -28,7 +28,7 @@ export const COLUMNS = `w.id, w.url, w.events, w.game_id, w.user_id, w.created_a
   w.ended_at, (SELECT count(*) FROM webhook_deliveries WHERE webhook_id = w.id) AS waiting`;
 
 export interface ListedWebhook extends Omit<Webhook, 'secret'> {
-  /** The owner's user ID; null: the store's own webhook. */
+  /** The username of the owner; null: the store's own webhook. */
   username: string | null;
   waiting: number;
 }
@@ -51,8 +51,8 @@ export interface NewWebhook extends Pick<Webhook, 'url' | 'events' | 'game_id'> 
   user_id?: number | null;
 }
 
-/** For the audit log; empty for a command. */
-export type Actor = { request_id?: string; user_id?: number };
+/** Who changes a webhook; empty for a command. */
+export type AuditFields = { request_id?: string; user_id?: number };
 
 /** Adds, rotates and removes webhooks, and sends them messages. */
 @Injectable()
@@ -71,7 +71,7 @@ export class WebhooksService {
   }
 
   /** Returns the secret, which is stored nowhere else in plain text. */
-  async add({ url: text, events, game_id, user_id = null }: NewWebhook, by: Actor = {}) {
+  async add({ url: text, events, game_id, user_id = null }: NewWebhook, by: AuditFields = {}) {
     const url = this.urlOf(text, user_id);
     const { secret, sealed } = this.newSecret(url.href);
     const max = user_id === null ? MAX_WEBHOOKS : MAX_USER_WEBHOOKS;
@@ -98,7 +98,7 @@ export class WebhooksService {
   }
 
   /** False if the user (or without `user_id` anyone) has no such webhook. */
-  async remove(id: number, user_id?: number, by: Actor = {}): Promise<boolean> {
+  async remove(id: number, user_id?: number, by: AuditFields = {}): Promise<boolean> {
     const { affected } = await this.webhooks.delete({ id, ...(user_id !== undefined && { user_id }) });
     if (affected) this.audit.record({ event: 'webhook.deleted', ...by, webhook_id: id });
     return affected === 1;
@@ -113,7 +113,7 @@ export class WebhooksService {
   }
 
   /** Messages are signed with the new secret from now on. Undefined if the webhook doesn't exist. */
-  async rotate(id: number, user_id: number, by: Actor): Promise<string | undefined> {
+  async rotate(id: number, user_id: number, by: AuditFields): Promise<string | undefined> {
     const found = await this.webhooks.findOneBy({ id, user_id });
     if (!found) return undefined;
     const { secret, sealed } = this.newSecret(found.url);
@@ -154,7 +154,7 @@ export class WebhooksService {
   }
 
   /** Enables a disabled webhook again; returns false if the user has no such webhook, or it isn't disabled. */
-  async enable(id: number, user_id?: number, by: Actor = {}): Promise<boolean> {
+  async enable(id: number, user_id?: number, by: AuditFields = {}): Promise<boolean> {
     const { affected } = await this.webhooks.update(
       { id, ended_at: Not(IsNull()), ...(user_id !== undefined && { user_id }) },
       { ended_at: null, paused_until: null },
