@@ -40,7 +40,7 @@ import {
   legacyUpload,
   LegacyUploadsResponse,
 } from './legacy.dto';
-import { DownloadCost } from '../uploads/redirects-to-file';
+import { DownloadCost } from '../uploads/download-cost';
 import { LimitFailedLookups } from '../platform/rate-limits/rate-limits.decorators';
 
 const ReplacedBy = (path: string, summary: string) =>
@@ -150,7 +150,6 @@ export class LegacyController {
   }
 
   @Get('game/:game_id/uploads')
-  @DownloadCost()
   @Scopes('game:view:uploads')
   @ReplacedBy('/games/{game_id}/uploads', "List a game's files")
   @ApiOkResponse({ type: LegacyUploadsResponse })

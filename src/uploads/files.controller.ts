@@ -3,11 +3,12 @@ import { Controller, Get, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Public } from '../auth/access';
+import { forbidden } from '../auth/errors';
 import { ApiError, apiError, serviceUnavailable } from '../platform/http/api-error';
 import { Params } from '../platform/http/params.decorator';
 import { NonEmptyText } from '../platform/http/parameters';
 import { attachment } from './storage/attachment';
-import { DownloadCost } from './redirects-to-file';
+import { DownloadCost } from './download-cost';
 import { FileStorage } from './storage/file-storage';
 import { FolderStorage } from './storage/folder-storage';
 
@@ -42,7 +43,7 @@ export class FilesController {
   async file(@Params() { token, filename }: FileRequest, @Res() res: Response): Promise<void> {
     const { storage } = this;
     const key = storage instanceof FolderStorage ? storage.keyIn(token, filename) : undefined;
-    if (key === undefined) throw apiError(403, 'invalid or expired download link');
+    if (key === undefined) throw forbidden('invalid or expired download link');
     const file = await (storage as FolderStorage).find(key);
     if (!file) throw invalidFile();
     // A long download doesn't count as work. The minimum transfer rate applies.

@@ -1,13 +1,11 @@
 import { applyDecorators, Redirect } from '@nestjs/common';
 import { ApiResponse } from '@nestjs/swagger';
-import { RequestCost } from '../platform/rate-limits/rate-limits.decorators';
-
-/** Clients open several connections for a file and request the URL for each. */
-export const DownloadCost = () => RequestCost(0.1);
+import { DownloadCost } from './download-cost';
 
 /** On a handler that returns the URL of a file. Always 302: some clients treat 307 and 308 as errors. */
 export const RedirectsToFile = () =>
   applyDecorators(
+    DownloadCost(),
     Redirect(undefined, 302),
     ApiResponse({
       status: 302,

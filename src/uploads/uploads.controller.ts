@@ -10,7 +10,7 @@ import { RetryKey } from '../auth/retry-key';
 import { OncePerKey } from '../platform/idempotency/idempotency.service';
 import { DownloadsService } from './downloads.service';
 import { buildResponse, BuildsResponse, buildWithFiles, OneBuildResponse } from './build.dto';
-import { DownloadCost, RedirectsToFile } from './redirects-to-file';
+import { RedirectsToFile } from './redirects-to-file';
 import {
   BuildRequest,
   DownloadBuildRequest,
@@ -34,7 +34,6 @@ export class UploadsController {
   ) {}
 
   @Get('games/:game_id/uploads')
-  @DownloadCost()
   @ApiOperation({
     summary: "List a game's files",
     description:
@@ -111,7 +110,6 @@ export class UploadsController {
   }
 
   @Get('uploads/:upload_id/download')
-  @DownloadCost()
   @ApiOperation({ summary: 'Download an upload', description: 'Redirects to a signed URL that expires.' })
   @Scopes('game:view:uploads')
   @RedirectsToFile()
@@ -126,7 +124,6 @@ export class UploadsController {
   }
 
   @Get('builds/:build_id/download/:file_type/:sub_type')
-  @DownloadCost()
   @ApiOperation({ summary: 'Download a build', description: 'Redirects to a signed URL that expires.' })
   @Scopes('game:view:uploads')
   @RedirectsToFile()

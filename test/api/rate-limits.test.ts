@@ -195,13 +195,13 @@ describe('with one process', () => {
   });
 
   test.each([
-    ['/games/1/uploads', '50'],
     ['/uploads/1/download', '50'],
     ['/builds/1/download/archive/default', '50'],
-    ['/api/1/key/game/1/uploads', '50'],
     ['/api/1/key/upload/1/download', '50'],
     ['/files/token/game.zip', '40'],
+    ['/games/1/uploads', '5'],
     ['/uploads/1', '5'],
+    ['/api/1/key/game/1/uploads', '5'],
   ])('GET %s: allows %s requests at once', async (path, limit) => {
     const { headers } = await ask(path, { key: user.key });
     expect(headers.get('x-ratelimit-limit')).toBe(limit);
