@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Audit } from '../auth/audit';
+import { forbidden } from '../auth/errors';
 import { invalidGame } from '../games/errors';
 import { canEdit } from '../games/visibility';
 import { Database } from '../platform/database/database';
@@ -136,7 +137,7 @@ export class CreatedKeysService {
         const [row] = rowsOf(REVOKE);
         if (!row) throw invalidGame();
         if (row.id === null) throw apiError(404, 'invalid download key');
-        if (!row.revoked) throw apiError(403, "you can't revoke a purchased download key");
+        if (!row.revoked) throw forbidden("you can't revoke a purchased download key");
         return { success: true };
       },
     });

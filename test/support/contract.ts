@@ -11,8 +11,31 @@ interface Media {
 interface Operation {
   parameters?: { name: string; in: string; required?: boolean; schema: Schema }[];
   requestBody?: { required?: boolean; content: Record<string, Media> };
-  responses: Record<string, { description: string; content?: Record<string, Media> }>;
+  responses: Record<
+    string,
+    { description: string; content?: Record<string, Media>; headers?: Record<string, Header> }
+  >;
 }
+
+interface Header {
+  $ref?: string;
+  required?: boolean;
+}
+
+export interface Received {
+  status: number;
+  body: unknown;
+  header: (name: string) => string | null | undefined;
+}
+
+/** Of JSON responses, also where the description doesn't list the status. */
+const HEADERS_OF_STATUS: Record<number, string> = {
+  401: 'WWW-Authenticate',
+  403: 'WWW-Authenticate',
+  405: 'Allow',
+  429: 'Retry-After',
+  503: 'Retry-After',
+};
 
 interface Found {
   operation: Operation;
@@ -33,6 +56,11 @@ function resolved(document: OpenAPIObject, schema: Schema & { $ref?: string } = 
   const name = schema.$ref?.replace('#/components/schemas/', '');
   return name === undefined ? schema : (document.components!.schemas![name] as Schema);
 }
+
+const isRequired = (document: OpenAPIObject, header: Header): boolean | undefined =>
+  header.$ref === undefined
+    ? header.required
+    : isRequired(document, document.components!.headers![header.$ref.split('/').at(-1)!] as Header);
 
 /** Validates every request and response of all tests and of the fuzzer against the API description. */
 export class Contract {
@@ -63,12 +91,18 @@ export class Contract {
     return this.documents[0]!;
   }
 
-  /** Checks that the response is documented. */
-  check(method: string, path: string, status: number, type: string, body: unknown): void {
-    if (!type.startsWith('application/json')) return;
+  /** Checks that the response is documented, and has its headers. */
+  check(method: string, path: string, { status, body, header }: Received): void {
     const found = this.find(method, path);
     const name = found?.name ?? `${method} ${path}`;
     const response = found?.operation.responses[status];
+    const isJson = header('content-type')?.startsWith('application/json') ?? false;
+    const required = new Set(isJson ? [HEADERS_OF_STATUS[status] ?? 'X-Request-Id'] : []);
+    for (const [of, description] of Object.entries(response?.headers ?? {}))
+      if (isRequired(found!.document, description)) required.add(of);
+    for (const of of required)
+      if (!header(of)) throw new Error(`${name} returns ${status} without the header ${of}`);
+    if (!isJson) return;
     if (status >= 400 && !response?.content)
       this.validate('api0#/components/schemas/Errors', body, `${name} ${status}`);
     if (!found) {

@@ -152,11 +152,12 @@ export async function send(
   const text = await response.text();
   const type = response.headers.get('content-type') ?? '';
   const body: unknown = type.startsWith('application/json') ? JSON.parse(text) : text;
-  theContract().check(method, path, response.status, type, body);
+  const { status, headers } = response;
+  theContract().check(method, path, { status, body, header: (name) => headers.get(name) });
   // Rejected requests are invalid on purpose.
-  if (response.status < 300)
+  if (status < 300)
     theContract().checkRequest(method, path, options.headers?.['content-type'] ?? '', options.body);
-  return { status: response.status, body, headers: response.headers, text };
+  return { status, body, headers, text };
 }
 
 /** A client of the service: returns only the status and body of responses, which tests compare. */

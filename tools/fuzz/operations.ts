@@ -28,8 +28,6 @@ export interface Operation {
   statuses: Set<number>;
   /** The media type of a successful response. */
   type: string;
-  /** Headers that are always present according to the description, by status. */
-  headers: Map<number, string[]>;
   /** Whether it needs a user's credential, and with which scope. */
   secured: boolean;
   scope: string | undefined;
@@ -39,10 +37,7 @@ interface Described {
   description?: string;
   parameters?: { name: string; in: string; required?: boolean; schema?: Schema; content?: Content }[];
   requestBody?: { content: Content };
-  responses: Record<
-    string,
-    { content?: Record<string, unknown>; headers?: Record<string, { $ref?: string; required?: boolean }> }
-  >;
+  responses: Record<string, { content?: Record<string, unknown> }>;
   security?: Record<string, string[]>[];
 }
 
@@ -53,25 +48,17 @@ type Content = Record<
 
 export interface Document {
   paths: Record<string, Record<string, Described>>;
-  components: { headers: Record<string, { required?: boolean }> };
 }
 
 /** The operations, as the API describes itself. */
 export function operationsOf(document: Document): Map<string, Operation> {
   const found = Object.entries(document.paths).flatMap(([path, item]) =>
-    Object.entries(item).map(([method, described]) =>
-      operationOf(method.toUpperCase(), path, described, document.components.headers),
-    ),
+    Object.entries(item).map(([method, described]) => operationOf(method.toUpperCase(), path, described)),
   );
   return new Map(found.map((operation) => [operation.name, operation]));
 }
 
-function operationOf(
-  method: string,
-  path: string,
-  described: Described,
-  known: Document['components']['headers'],
-): Operation {
+function operationOf(method: string, path: string, described: Described): Operation {
   const parameters = (described.parameters ?? []).map((one) => ({
     name: one.name,
     in: one.in as Parameter['in'],
@@ -92,14 +79,6 @@ function operationOf(
       /Exactly one of ([\w, ]+) is required\./.exec(described.description ?? '')?.[1]?.split(', ') ?? [],
     type: Object.keys(described.responses['200']?.content ?? {})[0] ?? 'application/json',
     statuses: new Set(Object.keys(described.responses).map(Number)),
-    headers: new Map(
-      Object.entries(described.responses).map(([status, { headers = {} }]) => [
-        Number(status),
-        Object.entries(headers)
-          .filter(([, { $ref, ...own }]) => ($ref ? known[$ref.split('/').at(-1)!]! : own).required)
-          .map(([name]) => name.toLowerCase()),
-      ]),
-    ),
     secured: described.security?.some((one) => 'bearer' in one) ?? false,
     scope: scopes?.[0],
   };

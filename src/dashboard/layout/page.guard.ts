@@ -1,6 +1,7 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { accessOf } from '../../auth/access';
+import { forbidden } from '../../auth/errors';
 import { apiError } from '../../platform/http/api-error';
 import { OwnAddress } from '../../platform/http/own-address';
 import { formOf } from '../../platform/http/form';
@@ -48,8 +49,7 @@ export class PageGuard implements CanActivate {
   private async requireOwnForm(req: Request, visitor: Visitor): Promise<void> {
     const form = await formOf(req);
     if (!this.isSameSite(req) || !visitor.isOwnFormToken(form.text('form_token')))
-      throw apiError(
-        403,
+      throw forbidden(
         'This form has expired or was sent from another site. Go back, reload the page, and try again.',
       );
   }

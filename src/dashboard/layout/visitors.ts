@@ -4,8 +4,8 @@ import type { Request, Response } from 'express';
 import type { Repository } from 'typeorm';
 import { Settings } from '../../platform/config/settings';
 import { ignoringCase } from '../../platform/database/ignoring-case';
-import { apiError } from '../../platform/http/api-error';
 import { User } from '../../auth/accounts/user.entity';
+import { forbidden } from '../../auth/errors';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { randomToken } from '../../auth/sealed';
 import { Visitor } from './visitor';
@@ -64,7 +64,7 @@ export class Visitors {
 
   private async signedInAs(name: string, res: Response): Promise<Visitor> {
     const found = await this.users.findOneBy({ username: ignoringCase(name) });
-    if (!found) throw apiError(403, 'Your account doesn’t exist here yet.');
+    if (!found) throw forbidden('Your account doesn’t exist here yet.');
     const token = await this.sessions.start(found.id, res);
     this.setCookie(res, token);
     return new Visitor(res.req.id, token, await this.sessions.userOf(token));

@@ -4,6 +4,7 @@ import { ERASED_ADDRESS } from '../../users/erased-users';
 import { SalesService } from '../../operator/sales/sales.service';
 import { WebhookAttempts } from '../../operator/webhooks/webhook-attempts.service';
 import { Settings } from '../../platform/config/settings';
+import { forbidden } from '../../auth/errors';
 import { apiError } from '../../platform/http/api-error';
 import { Form } from '../../platform/http/form';
 import { type SellerSale, SellerSalesService } from '../../purchases/seller-sales.service';
@@ -84,8 +85,7 @@ export class SaleController {
 
   private async refundable(id: number, visitor: SignedInVisitor): Promise<SellerSale> {
     const sale = await this.sale(id, visitor);
-    if (this.refunderOf(sale) !== 'seller')
-      throw apiError(403, 'You can’t refund this sale. Contact the store.');
+    if (this.refunderOf(sale) !== 'seller') throw forbidden('You can’t refund this sale. Contact the store.');
     return sale;
   }
 
