@@ -31,6 +31,24 @@ test('the page of the legacy API lists its routes', () => {
   expect(listed.toSorted()).toEqual(served.toSorted());
 });
 
+test('every documented write accepts an Idempotency-Key, except those that store nothing to repeat', () => {
+  const without = theContract()
+    .operations.filter(
+      ([name, { parameters = [] }]) =>
+        name.startsWith('POST ') && !parameters.some((one) => one.name === 'Idempotency-Key'),
+    )
+    .map(([name]) => name);
+  expect(without.toSorted()).toEqual([
+    // Another token or code is as good.
+    'POST /credentials/subkey',
+    'POST /oauth/device',
+    'POST /oauth/device/poll',
+    'POST /oauth/revoke',
+    'POST /oauth/token',
+    'POST /operator/users/{user_id}/export',
+  ]);
+});
+
 test('every documented operation has a response schema', () => {
   const silent = Object.entries(theContract().document.paths).flatMap(([path, item]) =>
     Object.entries(item as Record<string, { responses: Record<string, { content?: object }> }>)

@@ -543,6 +543,62 @@ test('an erased user whom an import fills in again is erased again', async () =>
   expect((await operator.post(`/operator/users/${id}/erase`)).body).toMatchObject({ erased: { users: 0 } });
 });
 
+describe('an erasure with an Idempotency-Key', () => {
+  const erase = async (path: string, key: string, form = '') => {
+    const { status, body } = await send('POST', path, {
+      headers: {
+        ...operator.headers,
+        'content-type': 'application/x-www-form-urlencoded',
+        'idempotency-key': key,
+      },
+      body: form,
+    });
+    return { status, body };
+  };
+
+  test('returns its first response again and erases nothing', async () => {
+    const { id } = await make.user({ username: 'cora-kept' });
+    const first = await erase(`/operator/users/${id}/erase`, 'cora');
+    expect(first).toMatchObject(ok({ erased: { users: 1, api_keys: 1 } }));
+    await importLines({ type: 'user', id, display_name: 'Cora' });
+    expect(await erase(`/operator/users/${id}/erase`, 'cora')).toEqual(first);
+    expect(await sql('SELECT display_name FROM users WHERE id = $1', [id])).toEqual([
+      { display_name: 'Cora' },
+    ]);
+    expect(await erase(`/operator/users/${id}/erase`, 'cora again')).toMatchObject(
+      ok({ erased: { users: 1, api_keys: 0 } }),
+    );
+  });
+
+  test('of an email address stores no hash by which the address can be guessed', async () => {
+    const email = 'dora@harbour.example';
+    await make.purchase({ games: [], email });
+    const path = '/operator/people/erase';
+    const first = await erase(path, 'dora', `email=${email}`);
+    expect(first).toMatchObject(ok({ erased: { purchases: 1 } }));
+    expect(await erase(path, 'dora', `email=${email}`)).toEqual(first);
+    const fingerprint = sha256(JSON.stringify([path, { email }])).toString('hex');
+    expect(await searched([email, fingerprint])).toEqual([]);
+  });
+
+  test('of another person is rejected, and an error is not stored', async () => {
+    const used = failure(400, 'Idempotency-Key was used with other parameters');
+    const [one, other] = [await make.user(), await make.user({ username: 'elin-stays' })];
+    expect(await erase('/operator/users/4000000/erase', 'elin')).toEqual(failure(404, 'invalid user'));
+    expect((await erase(`/operator/users/${one.id}/erase`, 'elin')).status).toBe(200);
+    expect(await erase(`/operator/users/${other.id}/erase`, 'elin')).toEqual(used);
+    expect(await erase('/operator/people/erase', 'elin', 'email=elin@harbour.example')).toEqual(used);
+    expect(await searched(['elin-stays'])).toEqual(['users.username: elin-stays']);
+  });
+
+  test('returns one response to concurrent requests', async () => {
+    const { id } = await make.user();
+    const all = await Promise.all([1, 2, 3].map(() => erase(`/operator/users/${id}/erase`, 'frida')));
+    expect(new Set(all.map(({ status }) => status))).toEqual(new Set([200]));
+    for (const one of all) expect(one).toEqual(all[0]);
+  });
+});
+
 test('the names of erased users are reserved', async () => {
   const { id } = await make.user();
   for (const username of ['erased-7', 'Erased-7-0123abcd'])

@@ -91,6 +91,18 @@ export class Contract {
     return this.documents[0]!;
   }
 
+  /** Of all documents, by name, such as `GET /profile`. */
+  get operations(): [string, Operation][] {
+    return this.documents.flatMap(({ paths }) =>
+      Object.entries(paths).flatMap(([path, item]) =>
+        Object.entries(item as Record<string, Operation>).map(([method, operation]): [string, Operation] => [
+          `${method.toUpperCase()} ${path}`,
+          operation,
+        ]),
+      ),
+    );
+  }
+
   /** Checks that the response is documented, and has its headers. */
   check(method: string, path: string, { status, body, header }: Received): void {
     const found = this.find(method, path);

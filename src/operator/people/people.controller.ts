@@ -4,8 +4,12 @@ import type { Request } from 'express';
 import { OperatorMay } from '../tokens/operator-may';
 import { type Actor, CurrentOperator } from '../tokens/actor';
 import { OperatorEvents } from '../tokens/operator-events';
+import { hashApiKey, peppersOf } from '../../auth/api-key';
+import { RetryKey } from '../../auth/retry-key';
+import { Settings } from '../../platform/config/settings';
 import { apiError } from '../../platform/http/api-error';
 import { Fails } from '../../platform/http/routes';
+import { IdempotencyService, OncePerKey } from '../../platform/idempotency/idempotency.service';
 import { Params } from '../../platform/http/params.decorator';
 import { ErasureService, withoutZeros } from './erasure.service';
 import { ExportService } from './export.service';
@@ -21,6 +25,8 @@ export class PeopleController {
     private readonly exports: ExportService,
     private readonly erasure: ErasureService,
     private readonly events: OperatorEvents,
+    private readonly idempotency: IdempotencyService,
+    private readonly settings: Settings,
   ) {}
 
   @Post('users/:user_id/export')
@@ -48,14 +54,18 @@ export class PeopleController {
       'The account remains under a name such as `erased-7`. Purchases keep amounts, dates and games.',
   })
   @OperatorMay('users')
+  @OncePerKey()
   @ApiOkResponse({ type: ErasedResponse })
   @Fails(404, 'invalid user')
-  async erase(
+  erase(
     @Req() req: Request,
     @CurrentOperator() by: Actor,
-    @Params() { user_id }: PersonByIdRequest,
+    @Params() request: PersonByIdRequest,
+    @RetryKey() retry: RetryKey | undefined,
   ): Promise<ErasedResponse> {
-    return this.erased(req, by, await this.withId(user_id));
+    return this.idempotency.storedAfter(retry, request, async () =>
+      this.erased(req, by, await this.withId(request.user_id)),
+    );
   }
 
   @Post('people/erase')
@@ -64,13 +74,20 @@ export class PeopleController {
     description: 'Also erases the account that verified the email address.',
   })
   @OperatorMay('users')
+  @OncePerKey()
   @ApiOkResponse({ type: ErasedResponse })
-  async eraseByAddress(
+  eraseByAddress(
     @Req() req: Request,
     @CurrentOperator() by: Actor,
     @Params() { email }: PersonRequest,
+    @RetryKey() retry: RetryKey | undefined,
   ): Promise<ErasedResponse> {
-    return this.erased(req, by, await this.people.withAddress(email));
+    // Only its keyed hash is stored: the address could be guessed from a plain one.
+    const [pepper] = peppersOf(this.settings) as [string];
+    const request = { email: hashApiKey(email, pepper).toString('base64') };
+    return this.idempotency.storedAfter(retry, request, async () =>
+      this.erased(req, by, await this.people.withAddress(email)),
+    );
   }
 
   private async withId(user_id: number): Promise<Person> {

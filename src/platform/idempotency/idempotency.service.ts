@@ -92,6 +92,23 @@ export class IdempotencyService {
     return (await this.run(key, request, write)).response;
   }
 
+  /**
+   * For work in several transactions that has no further effect when it is repeated: stores its response after it.
+   * Concurrent requests all work, and get the response that is stored first.
+   */
+  async storedAfter<Result extends object>(
+    key: RetryKey | undefined,
+    request: object,
+    work: () => Promise<Result>,
+  ): Promise<Result> {
+    if (!key) return work();
+    const values = [key.credential, key.key_hash, key.user_id];
+    const stored = await this.database.row(STORED_RESPONSE, values);
+    if (stored) return responseOf(stored, fingerprintOf(key, request));
+    const response = await work();
+    return this.once(key, request, { statements: [], result: () => response });
+  }
+
   /** `unstored`: names of fields omitted from the stored response, because they identify a person. */
   async run<Result extends object>(
     key: RetryKey | undefined,
