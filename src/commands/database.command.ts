@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { Command } from 'commander';
 import { commandName, interruptible, settingsOfThisProcess } from '../platform/config/environment';
 import { OperatorError } from '../platform/config/operator-error';
+import { readSecret } from '../platform/config/stored-secrets';
 import type { Commands } from './operator-command';
 import { fileError, toStandardOutput } from './input-output';
 import { backUp } from '../platform/database/backup/backup';
@@ -48,7 +49,7 @@ function registerBackup(command: Command): void {
         throw new OperatorError('Standard output is a terminal. Redirect it to a file or a program.');
       return withDatabase(async ({ settings, embedded }, signal) => {
         const write = (target: Writable) =>
-          backUp(settings, embedded ? keptIn(settings.DATA_DIR) : {}, target, signal);
+          backUp(settings, embedded ? readSecrets(settings.DATA_DIR) : {}, target, signal);
         const counts = Object.values(
           toOutput ? await toStandardOutput(() => write(process.stdout)) : await intoFile(file, write),
         );
@@ -76,7 +77,7 @@ function registerRestore(command: Command): void {
             new BackupReader(source),
             { replace, say },
           );
-          if (embedded) keep(settings.DATA_DIR, secrets);
+          if (embedded) writeSecrets(settings.DATA_DIR, secrets);
           console.log(`Restored the store as of ${created_at}.`);
           if (webhooks > 0)
             console.log(
@@ -117,12 +118,15 @@ async function intoFile<T>(file: string, write: (target: Writable) => Promise<T>
   }
 }
 
-function keptIn(folder: string): Record<string, string> {
-  const found = SECRET_FILES.filter((name) => existsSync(join(folder, name)));
-  return Object.fromEntries(found.map((name) => [name, readFileSync(join(folder, name), 'utf8').trim()]));
+function readSecrets(folder: string): Record<string, string> {
+  const found = SECRET_FILES.flatMap((name) => {
+    const secret = readSecret(folder, name);
+    return secret === undefined ? [] : [[name, secret]];
+  });
+  return Object.fromEntries(found) as Record<string, string>;
 }
 
-function keep(folder: string, secrets: Record<string, string>): void {
+function writeSecrets(folder: string, secrets: Record<string, string>): void {
   for (const name of SECRET_FILES)
     if (secrets[name]) writeFileSync(join(folder, name), `${secrets[name]}\n`, { mode: 0o600 });
 }

@@ -13,7 +13,7 @@ import { OwnAddress } from '../platform/http/own-address';
 import { demoRecords } from '../dev/demo/demo';
 import { ndjsonOf } from '../dev/demo/demo-file';
 import { DEMO_NUMBERS, type DemoOptions } from '../dev/demo/demo-options';
-import { loadDemoStore, resetDemoStore } from '../dev/demo/demo-store';
+import { isDemoStore, resetDemoStore } from '../dev/demo/demo-store';
 import type { ImportService } from '../operator/import/import.service';
 import type { Progress } from '../operator/import/import-records';
 import { ImportProblems } from '../operator/import/problems';
@@ -72,7 +72,7 @@ function registerDelete(command: OperatorCommand): void {
 function registerReset(command: OperatorCommand): void {
   command
     .option('--yes', 'skip the confirmation')
-    .handler(({ app, signal }, { yes = false }: { yes?: boolean }) => reset(app, yes, signal), MAKES_STORE);
+    .handler(({ app, signal }, { yes = false }: { yes?: boolean }) => reset(app, yes, signal));
 }
 
 function registerDemo(demo: OperatorCommand): void {
@@ -94,7 +94,7 @@ function registerDemo(demo: OperatorCommand): void {
 /** Only deletes a store with the demo's own key, and only after a confirmation that can't be typed by accident. */
 async function reset(app: INestApplicationContext, yes: boolean, signal: AbortSignal): Promise<void> {
   const [settings, url] = [app.get(Settings), app.get(OwnAddress).announced];
-  if (!(await loadDemoStore(settings)))
+  if (!(await isDemoStore(settings)))
     throw new OperatorError('This is not the demo store, so nothing was deleted.');
   const question = 'This deletes every account, game and purchase of this store. Type reset to continue:';
   const without = 'Use --yes to reset the demo store without confirmation.';

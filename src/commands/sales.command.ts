@@ -1,6 +1,4 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- a help text doesn't wait for the services */
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { INestApplicationContext } from '@nestjs/common';
 import { EntityManager, IsNull } from 'typeorm';
 import { hashApiKey, peppersOf } from '../auth/api-key';
@@ -16,6 +14,7 @@ import { OperatorEvents } from '../operator/tokens/operator-events';
 import { type Commands, countIn, type OperatorCommand } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
 import { Settings } from '../platform/config/settings';
+import { readSecret } from '../platform/config/stored-secrets';
 import { ask } from './terminal';
 import { Database } from '../platform/database/database';
 import { formatMoney } from '../platform/formats/money';
@@ -219,9 +218,8 @@ async function requestOf(
 
 async function demoKeyOf(app: INestApplicationContext, user_id: number): Promise<string | undefined> {
   const settings = app.get(Settings);
-  const file = join(settings.DATA_DIR, 'demo-api-key');
-  if (!existsSync(file)) return undefined;
-  const key = readFileSync(file, 'utf8').trim();
+  const key = readSecret(settings.DATA_DIR, 'demo-api-key');
+  if (key === undefined) return undefined;
   const key_hash = hashApiKey(key, peppersOf(settings)[0]!);
   const isTheirs = await app.get(EntityManager).existsBy(ApiKey, { key_hash, user_id, revoked_at: IsNull() });
   return isTheirs ? key : undefined;

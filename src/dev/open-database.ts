@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { keptSecret } from '../platform/config/stored-secrets';
+import { createdSecret } from '../platform/config/stored-secrets';
 import { OperatorError } from '../platform/config/operator-error';
 import type { Settings } from '../platform/config/settings';
 import { openEmbeddedPostgres } from './embedded/embedded-postgres';
@@ -40,7 +40,7 @@ export async function openDatabase(
   const server = DATABASE_URL
     ? undefined
     : await openEmbeddedPostgres({ dataDir: DATA_DIR, mode, log, servingAt, signal });
-  const pepper = settings.API_KEY_PEPPER ?? keptSecret(DATA_DIR, 'api-key-pepper');
+  const pepper = settings.API_KEY_PEPPER ?? createdSecret(DATA_DIR, 'api-key-pepper');
   const { FILES_S3_BUCKET, FILES_DIR = server && !FILES_S3_BUCKET ? join(DATA_DIR, 'files') : undefined } =
     settings;
   return {

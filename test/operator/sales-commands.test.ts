@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -424,6 +424,15 @@ test('resets the demo store after confirmation, and no other store', async () =>
   expect(await sell()).toMatch(/^Sold /);
   await sql('UPDATE api_keys SET revoked_at = now()');
   expect(await gamewharf(['reset', '--yes'])).toBe('This is not the demo store, so nothing was deleted.');
+});
+
+test('a rejected reset changes nothing, even in an empty store', async () => {
+  await sql('TRUNCATE users, purchases RESTART IDENTITY CASCADE');
+  const secrets = ['demo-api-key', 'demo-password'].map((secret) => join(folder, secret));
+  for (const secret of secrets) rmSync(secret);
+  expect(await gamewharf(['reset'], 'no')).toBe('This is not the demo store, so nothing was deleted.');
+  expect(await sql('SELECT FROM users')).toEqual([]);
+  expect(secrets.filter((secret) => existsSync(secret))).toEqual([]);
 });
 
 test('recounts purchases imported by an older replica and leaves correct games unchanged', async () => {

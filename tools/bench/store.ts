@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Client } from 'pg';
-import { keptSecret } from '../../src/platform/config/stored-secrets';
+import { createdSecret } from '../../src/platform/config/stored-secrets';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/dev/embedded/embedded-postgres';
 import { migrate } from '../../src/platform/database/migrate';
 import { demoRecords } from '../../src/dev/demo/demo';
@@ -99,7 +99,7 @@ export async function openStore(scale: number, say: (line: string) => void): Pro
   });
   if (opened.size === 0) process.once('SIGINT', stopAll).once('SIGTERM', stopAll);
   opened.add(server);
-  const pepper = keptSecret(folder, 'api-key-pepper');
+  const pepper = createdSecret(folder, 'api-key-pepper');
   const size = sizeOf(scale);
   try {
     await migrate({ DATABASE_URL: server.url }, say);

@@ -4,7 +4,7 @@ import type { ClientBase } from 'pg';
 import { hashPassword, verifyPassword } from '../../auth/sign-in/password-hash';
 import type { DemoAccess } from '../../dashboard/layout/demo';
 import { hashApiKey, newApiKey } from '../../auth/api-key';
-import { keptSecret } from '../../platform/config/stored-secrets';
+import { createdSecret, readSecret } from '../../platform/config/stored-secrets';
 import type { Settings } from '../../platform/config/settings';
 import { demoRecords } from './demo';
 import { ndjsonOf } from './demo-file';
@@ -20,8 +20,8 @@ type Found = Omit<DemoAccess, 'api_key' | 'password'> & { user_id: string; passw
  * those that no longer exist.
  */
 export async function loadDemoStore(settings: Settings, url?: string): Promise<DemoAccess | undefined> {
-  const api_key = keptSecret(settings.DATA_DIR, 'demo-api-key', newApiKey);
-  const password = keptSecret(settings.DATA_DIR, 'demo-password', newDemoPassword);
+  const api_key = createdSecret(settings.DATA_DIR, 'demo-api-key', newApiKey);
+  const password = createdSecret(settings.DATA_DIR, 'demo-password', newDemoPassword);
   const pepper = Buffer.from(settings.API_KEY_PEPPER ?? '');
   const connect = () => connectTo(settings);
   const client = await connect();
@@ -32,30 +32,47 @@ export async function loadDemoStore(settings: Settings, url?: string): Promise<D
       const records = [...demoRecords({ api_key, recent_sales: 520, url }), ...uploads];
       await importRecords(connect, Readable.from(ndjsonOf(records)), { pepper });
     } else if (url !== undefined) await moveCovers(client, url);
-    const found = await client.query<Found>(
-      `SELECT u.id AS user_id, u.password_hash, u.username, g.id AS game_id, g.slug, p.email AS buyer_email,
-              b.channel_name,
-              (SELECT min(up.id) FROM uploads up WHERE up.game_id = g.id AND up.file_key IS NOT NULL) AS upload_id
-       FROM api_keys k
-       JOIN users u ON u.id = k.user_id
-       JOIN games g ON g.user_id = u.id AND g.visibility = 'public'
-       JOIN purchase_games pg ON pg.game_id = g.id
-       JOIN purchases p ON p.id = pg.purchase_id AND p.status = 'complete'
-       JOIN LATERAL (
-         SELECT DISTINCT ON (channel_name) channel_name, user_version FROM builds
-         WHERE game_id = g.id AND state = 'completed' ORDER BY channel_name, id DESC
-       ) b ON b.user_version IS NOT NULL
-       WHERE k.key_hash = $1 AND k.revoked_at IS NULL
-       ORDER BY g.id, p.id, b.channel_name LIMIT 1`,
-      [hashApiKey(api_key, pepper)],
-    );
-    if (!found.rows[0]) return undefined;
-    const { user_id, password_hash, ...shown } = found.rows[0];
+    const found = await find(client, api_key, pepper);
+    if (!found) return undefined;
+    const { user_id, password_hash, ...shown } = found;
     const isOurs = await hasPassword(client, user_id, password_hash, password);
     return { api_key, ...shown, ...(isOurs && { password }) };
   } finally {
     await client.end();
   }
+}
+
+/** Whether the store has the data of `loadDemoStore`. Changes nothing. */
+export async function isDemoStore(settings: Settings): Promise<boolean> {
+  const api_key = readSecret(settings.DATA_DIR, 'demo-api-key');
+  if (api_key === undefined) return false;
+  const client = await connectTo(settings);
+  try {
+    return (await find(client, api_key, Buffer.from(settings.API_KEY_PEPPER ?? ''))) !== undefined;
+  } finally {
+    await client.end();
+  }
+}
+
+async function find(client: ClientBase, api_key: string, pepper: Buffer): Promise<Found | undefined> {
+  const { rows } = await client.query<Found>(
+    `SELECT u.id AS user_id, u.password_hash, u.username, g.id AS game_id, g.slug, p.email AS buyer_email,
+            b.channel_name,
+            (SELECT min(up.id) FROM uploads up WHERE up.game_id = g.id AND up.file_key IS NOT NULL) AS upload_id
+     FROM api_keys k
+     JOIN users u ON u.id = k.user_id
+     JOIN games g ON g.user_id = u.id AND g.visibility = 'public'
+     JOIN purchase_games pg ON pg.game_id = g.id
+     JOIN purchases p ON p.id = pg.purchase_id AND p.status = 'complete'
+     JOIN LATERAL (
+       SELECT DISTINCT ON (channel_name) channel_name, user_version FROM builds
+       WHERE game_id = g.id AND state = 'completed' ORDER BY channel_name, id DESC
+     ) b ON b.user_version IS NOT NULL
+     WHERE k.key_hash = $1 AND k.revoked_at IS NULL
+     ORDER BY g.id, p.id, b.channel_name LIMIT 1`,
+    [hashApiKey(api_key, pepper)],
+  );
+  return rows[0];
 }
 
 /** The service may use another port than when the store was created. */

@@ -17,7 +17,7 @@ import {
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { OperatorError } from '../../platform/config/operator-error';
-import { keptSecret } from '../../platform/config/stored-secrets';
+import { createdSecret } from '../../platform/config/stored-secrets';
 import type { Account } from './account';
 import { program } from './binaries';
 
@@ -86,7 +86,7 @@ export class DataFolder {
       }
       await mkdir(work, { mode: 0o700 });
       const passwordFile = join(work, 'password');
-      await writeFile(passwordFile, keptSecret(this.path, PASSWORD), { mode: 0o600 });
+      await writeFile(passwordFile, createdSecret(this.path, PASSWORD), { mode: 0o600 });
       const { account } = plan;
       if (account) for (const path of [work, passwordFile]) await chown(path, account.uid, account.gid);
       await initdb(join(work, 'data'), passwordFile, plan);

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OperatorError } from './operator-error';
 
 /** A secret that is not configured: created once, in a file of the data folder that only its owner can read. */
-export function keptSecret(
+export function createdSecret(
   dataDir: string,
   name: string,
   make = () => randomBytes(32).toString('base64url'),
@@ -22,4 +22,10 @@ export function keptSecret(
       );
   }
   return readFileSync(file, 'utf8').trim();
+}
+
+/** The secret in a file of the data folder; undefined without that file. */
+export function readSecret(dataDir: string, name: string): string | undefined {
+  const file = join(dataDir, name);
+  return existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined;
 }
