@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Readable, Writable } from 'node:stream';
+import { addAbortSignal, Readable, Writable } from 'node:stream';
 import type { Command } from 'commander';
-import { commandName, interruptible, settingsOfThisProcess } from '../platform/config/environment';
+import { commandName, settingsOfThisProcess } from '../platform/config/environment';
 import { OperatorError } from '../platform/config/operator-error';
 import { readSecret } from '../platform/config/stored-secrets';
 import type { Commands } from './operator-command';
@@ -13,11 +13,11 @@ import { backUp } from '../platform/database/backup/backup';
 import { BackupReader } from '../platform/database/backup/backup-file';
 import { restore } from '../platform/database/backup/restore';
 import { migrate } from '../platform/database/migrate';
-import { openDatabase, type OpenDatabase, requireStore } from '../dev/open-database';
+import { requireStore } from '../dev/open-database';
+import { EXIT_INTERRUPTED, say, withDatabase } from './with-database';
 
 // Generated on this machine if no setting contains them. A backup is useless without them.
 const SECRET_FILES = ['api-key-pepper', 'demo-api-key', 'demo-password'];
-const say = (line: string) => console.error(line);
 
 export const commands: Commands = {
   migrate: registerMigrate,
@@ -27,8 +27,13 @@ export const commands: Commands = {
 
 function registerMigrate(command: Command): void {
   command.action(() =>
-    withDatabase(async ({ settings }) => {
-      const done = await migrate(settings, say);
+    withDatabase(async (database, signal) => {
+      // A migration doesn't observe the signal. Its transaction ends with its connection.
+      signal.addEventListener(
+        'abort',
+        () => void database.stop().finally(() => process.exit(EXIT_INTERRUPTED)),
+      );
+      const done = await migrate(database.settings, say);
       console.log(
         done.length === 0 ? 'The schema is up to date.' : done.map((name) => `ran ${name}`).join('\n'),
       );
@@ -65,17 +70,17 @@ function registerRestore(command: Command): void {
     .argument('<FILE>', 'path of the backup, or - for standard input')
     .option('--replace', 'delete the existing store first')
     .action((file: string, { replace = false }: { replace?: boolean }) =>
-      withDatabase(async ({ settings, embedded, joined }) => {
+      withDatabase(async ({ settings, embedded, joined }, signal) => {
         // The service may have no connection at the moment, which restore would reject.
         if (joined) throw new OperatorError('The service is running. Stop it first.');
-        let source: Readable | undefined;
+        const source = file === '-' ? process.stdin : Readable.from(contentsOf(file));
+        addAbortSignal(signal, source);
+        const API_KEY_PEPPER = settingsOfThisProcess().API_KEY_PEPPER;
         try {
-          source = file === '-' ? process.stdin : (await open(file)).createReadStream();
-          const API_KEY_PEPPER = settingsOfThisProcess().API_KEY_PEPPER;
           const { created_at, secrets, webhooks } = await restore(
             { ...settings, API_KEY_PEPPER: embedded ? API_KEY_PEPPER : settings.API_KEY_PEPPER },
             new BackupReader(source),
-            { replace, say },
+            { replace, say, signal },
           );
           if (embedded) writeSecrets(settings.DATA_DIR, secrets);
           console.log(`Restored the store as of ${created_at}.`);
@@ -84,37 +89,43 @@ function registerRestore(command: Command): void {
               `It has ${webhooks} webhook${webhooks === 1 ? '' : 's'}. If this is a copy of a live store, remove ` +
                 `${webhooks === 1 ? 'it' : 'them'} before you start the service: \`${commandName()} webhooks remove --all\`.`,
             );
-        } catch (error) {
-          throw fileError(error, file, true);
         } finally {
-          source?.destroy();
+          source.destroy();
         }
       }),
     );
 }
 
-const withDatabase = (work: (database: OpenDatabase, signal: AbortSignal) => Promise<void>): Promise<void> =>
-  interruptible(async (interrupted) => {
-    const database = await openDatabase(settingsOfThisProcess(), 'join-or-start', say, interrupted);
-    interrupted.addEventListener('abort', () => void database.stop().finally(() => process.exit(130)));
-    try {
-      await work(database, interrupted);
-    } finally {
-      await database.stop();
-    }
-  });
-
 /** The file gets its name only when it is complete. */
 async function intoFile<T>(file: string, write: (target: Writable) => Promise<T>): Promise<T> {
   // Its name can't be guessed, and `wx` neither follows a link nor opens another user's file.
   const unfinished = `${file}.${randomBytes(8).toString('hex')}.unfinished`;
+  const withReason = fileError(file, false);
+  const handle = await open(unfinished, 'wx', 0o600).catch(withReason);
   try {
-    const written = await write((await open(unfinished, 'wx', 0o600)).createWriteStream());
-    await rename(unfinished, file);
+    const target = new Writable({
+      write: (chunk: Buffer, _encoding, done) =>
+        void handle
+          .appendFile(chunk)
+          .catch(withReason)
+          .then(() => done(), done),
+    });
+    const written = await write(target);
+    await handle.close();
+    await rename(unfinished, file).catch(withReason);
     return written;
   } catch (error) {
+    await handle.close();
     await rm(unfinished, { force: true });
-    throw fileError(error, file, false);
+    throw error;
+  }
+}
+
+async function* contentsOf(file: string): AsyncGenerator<Buffer> {
+  try {
+    yield* (await open(file)).createReadStream() as AsyncIterable<Buffer>;
+  } catch (error) {
+    fileError(file, true)(error);
   }
 }
 

@@ -148,7 +148,7 @@ function opened(file: string): Input {
     const source = createReadStream(file, { fd, highWaterMark: CHUNK });
     return { source, bytes: stats.isFile() ? stats.size : undefined };
   } catch (error) {
-    throw fileError(error, file, true);
+    return fileError(file, true)(error);
   }
 }
 
@@ -162,6 +162,6 @@ async function writeDemo(file: string, options: Partial<DemoOptions>): Promise<v
     if (error instanceof RangeError) throw new OperatorError(`Invalid options: ${error.message}.`);
     // The reader, such as `head`, closed the pipe.
     if ((error as NodeJS.ErrnoException).code === 'EPIPE') return;
-    throw fileError(error, file, false);
+    fileError(file, false)(error);
   }
 }

@@ -16,9 +16,10 @@ export async function toStandardOutput<T>(write: () => Promise<T>): Promise<T> {
 }
 
 /** Explains an error of a file that the operator named. */
-export function fileError(error: unknown, file: string, reading: boolean): unknown {
-  const { code, syscall } = error as NodeJS.ErrnoException;
-  if (reading && code === 'ENOENT') return new OperatorError(`File ${file} doesn't exist.`);
-  const ofTheFile = syscall === 'open' || syscall === 'rename' || syscall === 'write' || syscall === 'read';
-  return ofTheFile ? new OperatorError(`${file} cannot be used (${code}).`) : error;
-}
+export const fileError =
+  (file: string, reading: boolean) =>
+  (error: unknown): never => {
+    const { code } = error as NodeJS.ErrnoException;
+    if (reading && code === 'ENOENT') throw new OperatorError(`File ${file} doesn't exist.`);
+    throw code === undefined ? error : new OperatorError(`${file} cannot be used (${code}).`);
+  };

@@ -11,6 +11,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
@@ -383,10 +385,39 @@ describe('the backup and restore commands', () => {
     expect(await digestOf(other.url)).toEqual(before);
   });
 
+  test('report errors of the database as such', async () => {
+    const { DATABASE_URL } = process.env;
+    process.env.DATABASE_URL = `postgres:///store?host=${folder}`;
+    try {
+      const problem =
+        "The database at localhost:5432 can't be reached (ENOENT): start it, or change DATABASE_URL.";
+      await expect(run('restore', join(folder, 'mine.gz'))).rejects.toThrow(problem);
+      await expect(run('backup', join(folder, 'never.gz'))).rejects.toThrow(problem);
+    } finally {
+      process.env.DATABASE_URL = DATABASE_URL;
+    }
+    const server = createServer((socket) => socket.once('data', () => socket.resetAndDestroy())).listen(
+      0,
+      '127.0.0.1',
+    );
+    await once(server, 'listening');
+    process.env.DATABASE_URL = `postgres://somebody@127.0.0.1:${(server.address() as AddressInfo).port}/store`;
+    try {
+      await expect(run('backup', join(folder, 'never.gz'))).rejects.toThrow(
+        /^The database at 127\.0\.0\.1:\d+ can't be reached \(ECONNRESET\)/,
+      );
+    } finally {
+      server.close();
+      process.env.DATABASE_URL = DATABASE_URL;
+    }
+    expect(readdirSync(folder).filter((name) => name.startsWith('never'))).toEqual([]);
+  });
+
   test('report errors in a file', async () => {
     const missing = join(folder, 'missing', 'x');
     await expect(run('restore', missing)).rejects.toThrow(`File ${missing} doesn't exist.`);
     await expect(run('backup', missing)).rejects.toThrow(`${missing} cannot be used (ENOENT).`);
+    await expect(run('restore', folder, '--replace')).rejects.toThrow(`${folder} cannot be used (EISDIR).`);
     const taken = join(folder, 'taken');
     mkdirSync(taken);
     await expect(run('backup', taken)).rejects.toThrow(`${taken} cannot be used (`);

@@ -4,9 +4,10 @@ import { readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { cloneDatabase } from '../support/database';
+import { cloneDatabase, withDatabase } from '../support/database';
 import { isInstalled } from '../support/page-examples';
-import { runIf } from '../support/run-if';
+import { runIf, withoutPooler } from '../support/run-if';
+import { until } from '../support/time';
 
 // A separate clone, because this compiles into dist.
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-command-'));
@@ -256,6 +257,78 @@ describe('output that is not read to its end', () => {
     },
     20_000,
   );
+});
+
+describe('gamewharf interrupted by SIGINT', () => {
+  let database: Awaited<ReturnType<typeof cloneDatabase>>;
+  let client: Client;
+  beforeAll(async () => {
+    compile();
+    mkdirSync(at('backups'));
+    database = await cloneDatabase();
+    client = new Client({ connectionString: database.direct_url ?? database.url });
+    await client.connect();
+  });
+  afterAll(async () => {
+    await client.end();
+    await database.drop();
+  });
+
+  const start = (...words: string[]) => {
+    const child = spawn(process.execPath, ['dist/src/cli.js', ...words], {
+      cwd: folder,
+      env: { ...process.env, DATABASE_URL: database.url, DATA_DIR: at('data') },
+      stdio: ['pipe', 'ignore', 'pipe'],
+    });
+    let said = '';
+    child.stderr.on('data', (text: Buffer) => (said += text.toString()));
+    const ended = new Promise((resolve) => child.once('close', (status) => resolve({ status, said })));
+    return { child, ended };
+  };
+  const count = async (from: string) => (await client.query(`SELECT FROM ${from}`)).rowCount;
+
+  test('backup leaves no file', async () => {
+    await client.query('BEGIN; LOCK users');
+    try {
+      const { child, ended } = start('backup', 'backups/store.gz');
+      await until(
+        async () =>
+          (await count(
+            'pg_locks l JOIN pg_database d ON d.oid = l.database WHERE NOT granted AND datname = current_database()',
+          )) === 1,
+      );
+      expect(readdirSync(at('backups'))).toHaveLength(1);
+      child.kill('SIGINT');
+      expect(await ended).toEqual({ status: 130, said: '' });
+      expect(readdirSync(at('backups'))).toEqual([]);
+    } finally {
+      await client.query('ROLLBACK');
+    }
+  });
+
+  withoutPooler.test('restore leaves no database and the store as it was', async () => {
+    const backup = spawnSync(process.execPath, ['dist/src/cli.js', 'backup', '-'], {
+      cwd: folder,
+      env: { ...process.env, DATABASE_URL: database.url, DATA_DIR: at('data') },
+    }).stdout;
+    await client.query(`INSERT INTO users (username) VALUES ('later')`);
+    await client.end();
+    const { child, ended } = start('restore', '-', '--replace');
+    child.stdin.write(backup.subarray(0, -100));
+    client = new Client({ connectionString: withDatabase(database.url, 'postgres') });
+    await client.connect();
+    await until(
+      async () =>
+        (await count(`pg_stat_activity WHERE query LIKE 'COPY %' AND datname LIKE '%\\_restore\\_%'`)) === 1,
+    );
+    child.kill('SIGINT');
+    expect(await ended).toEqual({ status: 130, said: '' });
+    expect(await count(`pg_database WHERE datname LIKE '%\\_restore\\_%'`)).toBe(0);
+    await client.end();
+    client = new Client({ connectionString: database.url });
+    await client.connect();
+    expect(await count(`users WHERE username = 'later'`)).toBe(1);
+  });
 });
 
 // `script` of util-linux provides a terminal; other versions take other options.

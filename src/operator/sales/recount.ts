@@ -1,3 +1,4 @@
+import type { Client } from 'pg';
 import type { Settings } from '../../platform/config/settings';
 import { withClient } from '../../platform/database/client';
 import { addToPeriods, periodsOf } from '../../purchases/earnings';
@@ -29,10 +30,10 @@ export async function recountSales(
   signal: AbortSignal,
 ): Promise<number> {
   const config = { connectionString: DATABASE_URL, application_name: 'gamewharf recount' };
-  return withClient(config, async (client) => {
-    signal.addEventListener('abort', () => void client.end());
+  const recount = async (client: Client) => {
     const { rows } = await client.query<{ game_id: number }>(GAMES_THAT_DIFFER);
     for (const { game_id } of rows) await client.query(recountOf(game_id));
     return rows.length;
-  });
+  };
+  return withClient(config, recount, signal);
 }

@@ -1,4 +1,5 @@
 import { Client, type ClientConfig } from 'pg';
+import { connectionProblem } from './reachable';
 
 /**
  * A client with an error listener: without one the `error` event of a lost connection ends the process. pg-pool removes
@@ -11,13 +12,23 @@ export class DatabaseClient extends Client {
   }
 }
 
-/** Works on a connection of its own. */
-export async function withClient<T>(config: ClientConfig, work: (client: Client) => Promise<T>): Promise<T> {
+/** Works on a connection of its own, which the signal closes. */
+export async function withClient<T>(
+  config: ClientConfig,
+  work: (client: Client) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  signal?.throwIfAborted();
   const client = new DatabaseClient(config);
-  await client.connect();
+  await client.connect().catch((error: unknown) => {
+    throw connectionProblem(config.connectionString, error) ?? error;
+  });
+  const close = () => void client.end();
+  signal?.addEventListener('abort', close);
   try {
     return await work(client);
   } finally {
+    signal?.removeEventListener('abort', close);
     await client.end();
   }
 }

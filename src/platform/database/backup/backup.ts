@@ -33,7 +33,7 @@ export async function backUp(
   signal?: AbortSignal,
 ): Promise<Trailer['rows']> {
   const config = { connectionString: DATABASE_URL, application_name: 'gamewharf backup' };
-  return withClient(config, async (client) => {
+  const write = async (client: Client) => {
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     const migrations = await client.query<{ name: string }>('SELECT name FROM migrations ORDER BY id');
     const header: Header = {
@@ -51,7 +51,8 @@ export async function backUp(
       end,
     });
     return trailer.rows;
-  });
+  };
+  return withClient(config, write, signal);
 }
 
 const line = (value: Header | Table | Trailer) => `${JSON.stringify(value)}\n`;

@@ -20,7 +20,7 @@ type StoreSettings = Pick<Settings, 'DATABASE_URL' | 'API_KEY_PEPPER'>;
 export async function restore(
   settings: StoreSettings,
   backup: BackupReader,
-  { replace, say }: { replace: boolean; say: (line: string) => void },
+  { replace, say, signal }: { replace: boolean; say: (line: string) => void; signal?: AbortSignal },
 ): Promise<Header & { webhooks: number }> {
   const header = await backup.header();
   const { API_KEY_PEPPER } = settings;
@@ -40,16 +40,18 @@ export async function restore(
   try {
     const target = { DATABASE_URL: withDatabase(settings, beside) };
     await migrateTo(target, header.migrations);
-    await onDatabase(target, (client) => load(client, backup));
+    await onDatabase(target, (client) => load(client, backup), signal);
     await migrate(target, say);
-    await onDatabase(target, async (client) => {
+    const analyze = async (client: Client) => {
       await client.query('ANALYZE');
       webhooks = (await client.query('SELECT FROM webhooks WHERE ended_at IS NULL')).rowCount!;
-    });
+    };
+    await onDatabase(target, analyze, signal);
+    // Not interruptible: between its statements, there is no store.
     await administer(settings, (client) => swap(client, name, beside));
   } catch (error) {
     await administer(settings, (client) =>
-      client.query(`DROP DATABASE IF EXISTS ${escapeIdentifier(beside)}`),
+      client.query(`DROP DATABASE IF EXISTS ${escapeIdentifier(beside)} WITH (FORCE)`),
     );
     throw error;
   }
@@ -163,4 +165,5 @@ const administer = <T>(settings: StoreSettings, work: (client: Client) => Promis
 const onDatabase = <T>(
   { DATABASE_URL }: Pick<Settings, 'DATABASE_URL'>,
   work: (client: Client) => Promise<T>,
-) => withClient({ connectionString: DATABASE_URL, application_name: 'gamewharf restore' }, work);
+  signal?: AbortSignal,
+) => withClient({ connectionString: DATABASE_URL, application_name: 'gamewharf restore' }, work, signal);
