@@ -33,7 +33,6 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, file: str
   refund: ['Refund a purchase and revoke its download keys.', 'sales'],
   give: ['Create a download key without a purchase and print it.', 'sales'],
   purchases: ['Read the purchases of a game.', 'sales'],
-  sales: ['Maintain the totals of the Sales page.', 'sales'],
   webhooks: ['Manage webhooks for sales and refunds.', 'webhooks'],
   collections: ['Manage collections of games.', 'collections'],
   import: [

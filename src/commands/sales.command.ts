@@ -20,7 +20,6 @@ import { Database } from '../platform/database/database';
 import { formatMoney } from '../platform/formats/money';
 import { printable, printRows, timeIn } from './print-table';
 import { ApiError } from '../platform/http/api-error';
-import { recountSales } from '../operator/sales/recount';
 import { GIVE, NEWEST_SALES } from '../operator/sales/sale-statements';
 import { newDownloadKey } from '../purchases/new-download-key';
 
@@ -47,7 +46,6 @@ export const commands: Commands = {
   refund: registerRefund,
   give: registerGive,
   purchases: registerPurchases,
-  sales: registerSales,
 };
 
 function registerSell(sell: OperatorCommand): void {
@@ -142,22 +140,6 @@ function registerPurchases(purchases: OperatorCommand): void {
         REFERENCE: (row) => row.reference,
       });
       console.log(await requestOf(app, game, 'sales', { per_page: Math.min(options.count, MAX_PAGE) }));
-    });
-}
-
-function registerSales(sales: OperatorCommand): void {
-  sales
-    .command('recount')
-    .description(
-      'Recalculate daily and monthly sales totals that differ from the purchases. Safe while the service runs.',
-    )
-    .handler(async ({ app, signal }) => {
-      const games = await recountSales(app.get(Settings), signal);
-      console.log(
-        games === 0
-          ? 'The totals of all games are correct.'
-          : `Corrected the totals of ${games === 1 ? '1 game' : `${games} games`}.`,
-      );
     });
 }
 

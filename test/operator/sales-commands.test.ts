@@ -3,11 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { Command } from 'commander';
-import { Client } from 'pg';
 import { Settings } from '../../src/platform/config/settings';
 import { loadDemoStore } from '../../src/dev/demo/demo-store';
 import type { SaleResponse } from '../../src/operator/sales/sale.dto';
-import { recountSales } from '../../src/operator/sales/recount';
 import { addCommands } from '../../src/commands/program';
 import {
   OPERATOR_TOKEN,
@@ -20,8 +18,7 @@ import {
 } from '../support/importing';
 import { LossyNetwork } from '../support/lossy-network';
 import { examplesOf, expectAsPrinted, run, withCurl } from '../support/page-examples';
-import { withoutPooler } from '../support/run-if';
-import { baseUrl, databaseUrl, make, send, sql, theApp, theClock, useStore } from '../support/store';
+import { baseUrl, make, send, sql, theApp, theClock, useStore } from '../support/store';
 import { until } from '../support/time';
 
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-sales-'));
@@ -434,56 +431,3 @@ test('a rejected reset changes nothing, even in an empty store', async () => {
   expect(await sql('SELECT FROM users')).toEqual([]);
   expect(secrets.filter((secret) => existsSync(secret))).toEqual([]);
 });
-
-test('recounts purchases imported by an older replica and leaves correct games unchanged', async () => {
-  await gamewharf(['sales', 'recount']);
-  const kept = () => sql('SELECT xmin, * FROM sales_periods WHERE game_id = ANY ($1)', [games.slice(3)]);
-  const owner = await make.user();
-  const games: number[] = [];
-  for (let i = 0; i < 4; i++) games.push((await make.game({ owner })).id);
-  const [one, two, three, four] = games.map((id) => ({ id }));
-  await gamewharf(['sell', '--game', String(four!.id), '--to', 'me@example.com', '--price', '4.99']);
-  const right = await kept();
-  // Neither of them writes totals of days and months.
-  await make.purchase({ games: [one!, two!], amount: 501, created_at: '2019-05-31T23:59:59Z' });
-  await sql(`INSERT INTO sales_periods VALUES ($1, 'day', '2019-05-31', 'USD', 1, 250)`, [three!.id]);
-  expect(await gamewharf(['sales', 'recount'])).toBe('Corrected the totals of 3 games.');
-  const periods = (rows: Record<string, unknown>[]) => rows.map((row) => row.periods);
-  expect(periods(await storedSales())).toEqual(periods(await expectedSales()));
-  expect(right).toHaveLength(2);
-  expect(await kept()).toEqual(right);
-  expect(await gamewharf(['sales', 'recount'])).toBe('The totals of all games are correct.');
-});
-
-withoutPooler.test(
-  'a recount waits for sales of the game, ends when it is interrupted, and leaves no connection',
-  async () => {
-    await gamewharf(['sales', 'recount']);
-    const states = async () =>
-      (
-        await sql<{ state: string }>(
-          `SELECT coalesce(wait_event_type, state) AS state FROM pg_stat_activity
-         WHERE datname = current_database() AND application_name = 'gamewharf recount'`,
-        )
-      ).map(({ state }) => state);
-    const sold = await make.game({ owner: await make.user() });
-    await make.purchase({ games: [sold], amount: 501 });
-    const seller = new Client({ connectionString: databaseUrl() });
-    await seller.connect();
-    try {
-      await seller.query('BEGIN');
-      await seller.query('SELECT FROM games WHERE id = $1 FOR NO KEY UPDATE', [sold.id]);
-      const interruption = new AbortController();
-      const interrupted = recountSales(theApp().get(Settings), interruption.signal);
-      const failed = expect(interrupted).rejects.toThrow();
-      await until(async () => (await states()).join() === 'Lock');
-      interruption.abort();
-      await failed;
-    } finally {
-      await seller.end();
-    }
-    await until(async () => (await states()).length === 0);
-    await gamewharf(['sales', 'recount']);
-    expect(await states()).toEqual([]);
-  },
-);
