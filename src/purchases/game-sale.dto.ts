@@ -9,17 +9,6 @@ import { DownloadKeyObject } from './download-key.dto';
 import type { GameSaleRow } from './game-sales.service';
 import { purchaseResponse, PurchaseObject } from './purchase.dto';
 
-const BUYER = {
-  id: 2,
-  username: 'azure-bison',
-  display_name: 'Azure Bison',
-  gamer: true,
-  developer: false,
-  press_user: false,
-  url: 'https://azure-bison.gamewharf.example',
-  cover_url: 'https://images.example.com/users/2.png',
-};
-
 export class GameSalesRequest {
   @Id('ID of a game that the user can edit')
   game_id: number;
@@ -60,35 +49,7 @@ export class SaleObject extends OmitType(PurchaseObject, ['status'] as const) {
 }
 
 export class GameSalesResponse extends PageResponse {
-  @ApiProperty({
-    type: [SaleObject],
-    description: 'Newest first',
-    example: [
-      {
-        id: 1,
-        donation: false,
-        email: 'azure-bison@example.net',
-        created_at: '2017-06-24T13:23:51Z',
-        source: 'wallet',
-        currency: 'EUR',
-        price: '€9.99',
-        sale_rate: 50,
-        quantity: 1,
-        purchase_type: 'game',
-        game_id: 1,
-        amount: 999,
-        status: 'complete',
-        user: BUYER,
-        download_key: {
-          id: 1,
-          created_at: '2017-06-24T13:23:51Z',
-          downloads: 2,
-          revoked: false,
-          claimed_by: BUYER,
-        },
-      },
-    ] satisfies SaleObject[],
-  })
+  @ApiProperty({ type: [SaleObject], description: 'Newest first' })
   sales: SaleObject[];
 }
 
