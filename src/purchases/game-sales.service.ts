@@ -10,6 +10,7 @@ import { MAX_SLICE } from './purchases.service';
 
 export interface GameSaleRow extends Omit<PurchaseRow, 'status'> {
   status: 'complete' | 'refunded';
+  reference: string | null;
   /** The account that bought it, otherwise the one that verified the email address. */
   buyer: UserRow | null;
   /** The newest key of the game from this purchase. */
@@ -21,8 +22,6 @@ export interface GameSaleRow extends Omit<PurchaseRow, 'status'> {
     claimed_by: UserRow | null;
   } | null;
 }
-
-export type ListedSale = GameSaleRow & { reference: string | null };
 
 /** Continues a list after this sale. */
 export type Place = Pick<GameSaleRow, 'created_at' | 'id'>;
@@ -38,6 +37,7 @@ export const SALES = longRead<GameSaleRow>(
   'game_sales',
   `SELECT s.* FROM games g LEFT JOIN LATERAL (
      SELECT ${PURCHASE},
+       (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
        ${userOf('coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = found.email AND verified))')} AS buyer,
        (SELECT json_build_object('id', k.id, 'created_at', k.created_at::text, 'downloads', k.downloads,
           'revoked', k.revoked_at IS NOT NULL, 'claimed_by', ${userOf('k.user_id')})
@@ -51,17 +51,11 @@ export const SALES = longRead<GameSaleRow>(
    WHERE g.id = $1 AND ${canEdit('g', '$2')} ORDER BY s.created_at DESC, s.id DESC`,
 );
 
-export const REFERENCES = longRead<{ purchase_id: number; reference: string }>(
-  'purchase_references',
-  'SELECT purchase_id, reference FROM purchase_references WHERE purchase_id = ANY ($1::bigint[])',
-);
-
 interface Asked {
   since?: string;
   after?: Place;
   offset?: number;
-  /** How many; absent: all. */
-  limit?: number;
+  limit: number;
 }
 
 /** The sales of a game, newest first: completed and refunded purchases. */
@@ -69,47 +63,36 @@ interface Asked {
 export class GameSalesService {
   constructor(private readonly database: Database) {}
 
-  /** Only for users who can edit the game. A long list is sent in slices. */
-  async find(game_id: number, editor_id: number, asked: Asked): Promise<Rows<GameSaleRow>> {
-    const { limit = Infinity, after = NEWEST, offset = 0 } = asked;
-    const first = await this.slice(game_id, editor_id, asked, after, Math.min(limit, MAX_SLICE), offset);
+  /** Only for users who can edit the game. A long list, such as all sales, is sent in slices. */
+  async find(game_id: number, editor_id: number, asked: Partial<Asked>): Promise<Rows<GameSaleRow>> {
+    const { limit = Infinity } = asked;
+    const first = await this.slice(game_id, editor_id, { ...asked, limit: Math.min(limit, MAX_SLICE) });
     return first.length < MAX_SLICE || limit <= MAX_SLICE
       ? first
-      : this.slices(game_id, editor_id, asked, first);
-  }
-
-  /** In slices, with the reference of each sale, which the public list doesn't have. */
-  async *listed(game_id: number, editor_id: number, asked: Asked): AsyncGenerator<ListedSale[], void> {
-    const sales = await this.find(game_id, editor_id, asked);
-    for await (const rows of Array.isArray(sales) ? [sales] : sales) {
-      const found = await this.database.rows(REFERENCES, [rows.map(({ id }) => id)]);
-      const references = new Map(found.map(({ purchase_id, reference }) => [purchase_id, reference]));
-      yield rows.map((row) => ({ ...row, reference: references.get(row.id) ?? null }));
-    }
+      : this.slices(game_id, editor_id, { ...asked, limit }, first);
   }
 
   private async *slices(
     game_id: number,
     editor_id: number,
-    asked: Asked,
+    { since, limit }: Asked,
     first: GameSaleRow[],
   ): AsyncGenerator<GameSaleRow[]> {
-    let left = asked.limit ?? Infinity;
+    let left = limit;
     for (let rows = first; ;) {
       yield rows;
       left -= rows.length;
       if (rows.length < MAX_SLICE || left <= 0) return;
-      rows = await this.slice(game_id, editor_id, asked, rows.at(-1)!, Math.min(left, MAX_SLICE), 0);
+      const asked = { since, after: rows.at(-1)!, limit: Math.min(left, MAX_SLICE) };
+      rows = await this.slice(game_id, editor_id, asked);
     }
   }
 
-  private async slice(
+  /** At most MAX_SLICE sales. */
+  async slice(
     game_id: number,
     editor_id: number,
-    { since = '-infinity' }: Asked,
-    after: Place,
-    limit: number,
-    offset: number,
+    { since = '-infinity', after = NEWEST, limit, offset = 0 }: Asked,
   ): Promise<GameSaleRow[]> {
     const values = [game_id, editor_id, since, after.created_at, after.id, limit, offset];
     const rows = await this.database.rows(SALES, values);

@@ -12,7 +12,7 @@ import { GAMES_PAGE, KEYS_PAGE } from '../../src/dashboard/games/games-report.se
 import { connectTo, importRecords } from '../../src/operator/import/import-records';
 import { readSmall } from '../../src/operator/import/small-import';
 import { SmallImports } from '../../src/operator/import/small-imports.service';
-import { REFERENCES, SALES } from '../../src/purchases/game-sales.service';
+import { SALES } from '../../src/purchases/game-sales.service';
 import { CREATED_KEYS } from '../../src/purchases/created-keys.service';
 import { KEY_BY_EMAIL, KEY_BY_KEY, KEY_BY_USER } from '../../src/purchases/download-keys.service';
 import { OWNED_KEYS, OWNERSHIP, OWNERSHIP_IN_GAME } from '../../src/purchases/ownership.service';
@@ -124,7 +124,6 @@ const LOOKUPS: [Statement, unknown[], number][] = [
   [SALES, [POPULAR_GAME, ADMIN_OF_ALL, '-infinity', ...NEWEST, 20, 0], 500],
   [SALES, [POPULAR_GAME, ADMIN_OF_ALL, '-infinity', '2024-01-05 00:00:00+00', 345600, 20, 0], 500],
   [SALES, [POPULAR_GAME, ADMIN_OF_ALL, '2024-01-05T00:00:00Z', ...NEWEST, 20, 100], 500],
-  [REFERENCES, [[1, 2, 3]], 12],
   [SELLER_SALE, [ownerOf(POPULAR_GAME), 11], 60],
   // The seller has twenty games, one of them with 100,000 sales.
   [SALES_OF_BUYER, [ownerOf(POPULAR_GAME), ADDRESS_OF_COLLECTOR], 500],

@@ -6,7 +6,7 @@ import { modernTimestamp } from '../../platform/formats/timestamps';
 import { badRequest } from '../../platform/http/api-error';
 import { Form } from '../../platform/http/form';
 import { LongLists } from '../../platform/http/long-lists';
-import { GameSalesService, type ListedSale, type Place } from '../../purchases/game-sales.service';
+import { type GameSaleRow, GameSalesService, type Place } from '../../purchases/game-sales.service';
 import { PageQuery, Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { buyersPage } from './buyers.page';
@@ -35,11 +35,9 @@ export class BuyersController {
   ) {
     const title = await this.titleOf(game_id, visitor);
     const after = placeIn(query.text('after'));
-    const { value: rows } = await this.sales
-      .listed(game_id, visitor.user.id, { after, limit: ON_A_PAGE + 1 })
-      .next();
-    const sales = rows!.slice(0, ON_A_PAGE);
-    const next = rows!.length > ON_A_PAGE ? cursorOf(sales.at(-1)!) : undefined;
+    const rows = await this.sales.slice(game_id, visitor.user.id, { after, limit: ON_A_PAGE + 1 });
+    const sales = rows.slice(0, ON_A_PAGE);
+    const next = rows.length > ON_A_PAGE ? cursorOf(sales.at(-1)!) : undefined;
     return buyersPage({ game_id, title, sales, isFirstPage: after === undefined, next });
   }
 
@@ -55,7 +53,7 @@ export class BuyersController {
       since: startOf(dates.from),
       after: { created_at: startOf(dayAfter(dates.to)), id: 0 },
     };
-    const rows = this.sales.listed(game_id, visitor.user.id, { ...within });
+    const rows = await this.sales.find(game_id, visitor.user.id, within ?? {});
     const name = csvName(dates ? 'sales' : 'buyers', { id: game_id, title }, dates);
     return new CsvResponse(this.lists, name, CELLS, rows);
   }
@@ -67,7 +65,7 @@ export class BuyersController {
   }
 }
 
-const CELLS: Record<string, (row: ListedSale) => Cell> = {
+const CELLS: Record<string, (row: GameSaleRow) => Cell> = {
   purchase: ({ id }) => id,
   bought_at: ({ created_at }) => modernTimestamp(created_at),
   email: ({ email }) => email,

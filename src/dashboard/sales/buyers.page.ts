@@ -1,6 +1,6 @@
 import { formatMoney } from '../../platform/formats/money';
 import { withQuery } from '../../platform/http/form';
-import type { ListedSale } from '../../purchases/game-sales.service';
+import type { GameSaleRow } from '../../purchases/game-sales.service';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
 import {
@@ -19,7 +19,7 @@ import { buyersPath, SALES_PATH } from './sales.page';
 interface Buyers {
   game_id: number;
   title: string;
-  sales: ListedSale[];
+  sales: GameSaleRow[];
   isFirstPage: boolean;
   next: string | undefined;
 }
@@ -46,7 +46,7 @@ export function buyersPage({ game_id, title, sales, isFirstPage, next }: Buyers)
 
 const TYPES = { game: 'Game', bundle: 'Bundle', sub_product: 'Sub-product' } as const;
 
-const COLUMNS: Columns<ListedSale> = {
+const COLUMNS: Columns<GameSaleRow> = {
   Buyer: ({ email, buyer }) => html`${email}${buyer && html`<br /><small>${buyer.username}</small>`}`,
   Bought: unlabeled(
     ({ id, created_at, source, reference }) =>
@@ -66,10 +66,10 @@ const COLUMNS: Columns<ListedSale> = {
   Key: unlabeled(({ key }) => keyOf(key)),
 };
 
-export const statusOf = (status: ListedSale['status']): Html =>
+export const statusOf = (status: GameSaleRow['status']): Html =>
   status === 'complete' ? html`Complete` : tag('Refunded');
 
-function keyOf(key: ListedSale['key']): Html {
+function keyOf(key: GameSaleRow['key']): Html {
   if (!key) return muted('No key');
   const downloads = key.downloads === 1 ? '1 download' : `${countOf(key.downloads)} downloads`;
   return html`${key.claimed_by ? `Claimed by ${key.claimed_by.username}` : muted('Not claimed')}
