@@ -3,8 +3,7 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../platform/config/store-links';
-import type { Packed } from '../platform/database/packed-row';
-import { type LongList, LongLists } from '../platform/http/long-lists';
+import { LongLists, type LongResponse } from '../platform/http/long-lists';
 import { Fails } from '../platform/http/routes';
 import { Params } from '../platform/http/params.decorator';
 import { RetryKey } from '../auth/retry-key';
@@ -46,7 +45,7 @@ export class CollectionGamesController {
   async page(
     @Params() request: CollectionGamesRequest,
     @CurrentCredential() { user_id }: Credential,
-  ): Promise<CollectionGamesResponse | LongList<Packed>> {
+  ): Promise<CollectionGamesResponse | LongResponse> {
     const { collection_id, page, per_page } = request;
     const rows = await this.entries.page(user_id, request);
     return this.lists.response(

@@ -3,7 +3,7 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../platform/config/store-links';
-import { type LongList, LongLists } from '../platform/http/long-lists';
+import { LongLists, type LongResponse } from '../platform/http/long-lists';
 import { Fails } from '../platform/http/routes';
 import { Params } from '../platform/http/params.decorator';
 import { RetryKey } from '../auth/retry-key';
@@ -19,7 +19,6 @@ import {
   OneCollectionResponse,
   UpdateCollectionRequest,
 } from './collection.dto';
-import type { CollectionRow } from './collection.row';
 import { CollectionsService } from './collections.service';
 
 @Controller()
@@ -42,7 +41,7 @@ export class CollectionsController {
   async list(
     @Params() { game_id }: ListCollectionsRequest,
     @CurrentCredential() { user_id }: Credential,
-  ): Promise<CollectionsResponse | LongList<CollectionRow>> {
+  ): Promise<CollectionsResponse | LongResponse> {
     const rows = await this.collections.editableBy(user_id, game_id);
     return this.lists.response('collections', rows, (row) => collectionResponse(row, this.links));
   }

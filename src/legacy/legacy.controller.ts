@@ -5,9 +5,8 @@ import { AnyCredential, Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../platform/config/store-links';
 import { GameRequest } from '../games/embedded-game.dto';
-import type { GameRow } from '../games/game.row';
 import { GamesService } from '../games/games.service';
-import { type LongList, LongLists } from '../platform/http/long-lists';
+import { LongLists, type LongResponse } from '../platform/http/long-lists';
 import { Fails } from '../platform/http/routes';
 import { Params } from '../platform/http/params.decorator';
 import { ProfileResponse } from '../profile/profile.dto';
@@ -16,7 +15,6 @@ import { DownloadKeysService } from '../purchases/download-keys.service';
 import { OwnedKeysRequest } from '../purchases/owned-key.dto';
 import { OwnershipService } from '../purchases/ownership.service';
 import { PurchasesRequest } from '../purchases/purchase.dto';
-import type { PurchaseRow } from '../purchases/purchase.row';
 import { PurchasesService } from '../purchases/purchases.service';
 import { DownloadsService } from '../uploads/downloads.service';
 import { DownloadUploadRequest, UploadsRequest } from '../uploads/download.dto';
@@ -89,9 +87,7 @@ export class LegacyController {
   @Scopes('profile:games')
   @ReplacedBy('/profile/games', 'List the games that the user can edit')
   @ApiOkResponse({ type: LegacyGamesResponse })
-  async myGames(
-    @CurrentCredential() { user_id }: Credential,
-  ): Promise<LegacyGamesResponse | LongList<GameRow>> {
+  async myGames(@CurrentCredential() { user_id }: Credential): Promise<LegacyGamesResponse | LongResponse> {
     const rows = await this.games.editableBy(user_id);
     return this.lists.response('games', rows, (row) => legacyGame(row, this.links));
   }
@@ -144,7 +140,7 @@ export class LegacyController {
   async purchasesOf(
     @Params() request: PurchasesRequest,
     @CurrentCredential() { user_id }: Credential,
-  ): Promise<LegacyPurchasesResponse | LongList<PurchaseRow>> {
+  ): Promise<LegacyPurchasesResponse | LongResponse> {
     const rows = await this.purchases.find(request, user_id);
     return this.lists.response('purchases', rows, (row) => legacyPurchase(row, request.game_id));
   }

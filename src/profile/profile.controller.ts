@@ -4,11 +4,10 @@ import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { Settings } from '../platform/config/settings';
 import { StoreLinks } from '../platform/config/store-links';
-import { type GameUserRow, gameUserResponse } from '../games/embedded-game.dto';
+import { gameUserResponse } from '../games/embedded-game.dto';
 import { gameResponse } from '../games/game.dto';
-import type { GameRow } from '../games/game.row';
 import { GamesService } from '../games/games.service';
-import { type LongList, LongLists } from '../platform/http/long-lists';
+import { LongLists, type LongResponse } from '../platform/http/long-lists';
 import { userResponse } from '../users/user.dto';
 import { UsersService } from '../users/users.service';
 import { ProfileResponse, ProfileGamesResponse } from './profile.dto';
@@ -38,7 +37,7 @@ export class ProfileController {
   @ApiOkResponse({ type: ProfileGamesResponse })
   async profileGames(
     @CurrentCredential() { user_id }: Credential,
-  ): Promise<ProfileGamesResponse | LongList<GameRow> | LongList<GameRow & GameUserRow>> {
+  ): Promise<ProfileGamesResponse | LongResponse> {
     if (this.settings.LENIENT_CLIENTS) {
       const rows = await this.games.editableWithOwners(user_id);
       return this.lists.response('games', rows, (row) => ({

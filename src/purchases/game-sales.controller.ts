@@ -3,11 +3,11 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../platform/config/store-links';
-import { type LongList, LongLists } from '../platform/http/long-lists';
+import { LongLists, type LongResponse } from '../platform/http/long-lists';
 import { Fails } from '../platform/http/routes';
 import { Params } from '../platform/http/params.decorator';
 import { gameSaleResponse, GameSalesResponse, GameSalesRequest } from './game-sale.dto';
-import { GameSalesService, type GameSaleRow } from './game-sales.service';
+import { GameSalesService } from './game-sales.service';
 
 @ApiTags('Purchases')
 @Controller('games/:game_id')
@@ -31,7 +31,7 @@ export class GameSalesController {
   async page(
     @Params() { game_id, since, page, per_page }: GameSalesRequest,
     @CurrentCredential() { user_id }: Credential,
-  ): Promise<GameSalesResponse | LongList<GameSaleRow>> {
+  ): Promise<GameSalesResponse | LongResponse> {
     const offset = (page - 1) * per_page;
     const rows = await this.sales.find(game_id, user_id, { since, limit: per_page, offset });
     const head = { page, per_page };

@@ -3,13 +3,12 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../platform/config/store-links';
-import { type LongList, LongLists } from '../platform/http/long-lists';
+import { LongLists, type LongResponse } from '../platform/http/long-lists';
 import { Fails } from '../platform/http/routes';
 import { Params } from '../platform/http/params.decorator';
 import { DownloadKeyResponse, downloadKeyResponse, DownloadKeyRequest } from './download-key.dto';
 import { DownloadKeysService } from './download-keys.service';
 import { purchaseResponse, PurchasesResponse, PurchasesRequest } from './purchase.dto';
-import type { PurchaseRow } from './purchase.row';
 import { PurchasesService } from './purchases.service';
 import { LimitFailedLookups } from '../platform/rate-limits/rate-limits.decorators';
 
@@ -54,7 +53,7 @@ export class PurchasesController {
   async purchasesOf(
     @Params() request: PurchasesRequest,
     @CurrentCredential() { user_id }: Credential,
-  ): Promise<PurchasesResponse | LongList<PurchaseRow>> {
+  ): Promise<PurchasesResponse | LongResponse> {
     const rows = await this.purchases.find(request, user_id);
     return this.lists.response('purchases', rows, (row) => purchaseResponse(row, request.game_id));
   }

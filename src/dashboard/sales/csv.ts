@@ -1,6 +1,4 @@
-import type { Response } from 'express';
-import type { LongLists, Rows } from '../../platform/http/long-lists';
-import { WebResponse } from '../../platform/http/response';
+import { type LongLists, LongResponse, PRIVATE_FILE, type Rows } from '../../platform/http/long-lists';
 import type { Dates } from './period';
 
 export type Cell = string | number | boolean | null;
@@ -41,35 +39,32 @@ export function csvName(what: string, game?: { id: number; title: string }, date
   return `${[what, title, dates && `${dates.from}-to-${dates.to}`].filter(Boolean).join('-')}.csv`;
 }
 
-/** A table for a spreadsheet, sent in slices, each after the client has read the previous one. */
-export class CsvResponse<Row> extends WebResponse {
+/** A table for a spreadsheet. */
+export class CsvResponse<Row> extends LongResponse {
   constructor(
-    private readonly lists: LongLists,
-    private readonly filename: string,
-    private readonly columns: Record<string, (row: Row) => Cell>,
-    private readonly rows: Rows<Row>,
+    { limit }: LongLists,
+    filename: string,
+    columns: Record<string, (row: Row) => Cell>,
+    rows: Rows<Row>,
   ) {
-    super();
-  }
-
-  override sendTo(res: Response): Promise<void> {
-    res.removeHeader('Access-Control-Allow-Origin');
-    res.removeHeader('Access-Control-Expose-Headers');
     const headers = {
-      'Cross-Origin-Resource-Policy': 'same-origin',
+      ...PRIVATE_FILE,
       'Content-Type': 'text/csv; charset=utf-8; header=present',
-      'Content-Disposition': `attachment; filename="${this.filename}"`,
+      'Content-Disposition': `attachment; filename="${filename}"`,
     };
-    return this.lists.send(res, headers, this.texts());
+    super(limit, headers, textsOf(columns, rows));
   }
+}
 
-  private async *texts(): AsyncGenerator<string> {
-    let text = BYTE_ORDER_MARK + lineOf(Object.keys(this.columns));
-    const cells = Object.values(this.columns);
-    for await (const rows of Array.isArray(this.rows) ? [this.rows] : this.rows) {
-      yield text + rows.map((row) => lineOf(cells.map((cell) => cell(row)))).join('');
-      text = '';
-    }
-    if (text !== '') yield text;
+async function* textsOf<Row>(
+  columns: Record<string, (row: Row) => Cell>,
+  slices: Rows<Row>,
+): AsyncGenerator<string> {
+  let text = BYTE_ORDER_MARK + lineOf(Object.keys(columns));
+  const cells = Object.values(columns);
+  for await (const rows of Array.isArray(slices) ? [slices] : slices) {
+    yield text + rows.map((row) => lineOf(cells.map((cell) => cell(row)))).join('');
+    text = '';
   }
+  if (text !== '') yield text;
 }

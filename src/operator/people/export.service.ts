@@ -4,8 +4,8 @@ import type { DataSource } from 'typeorm';
 import { Database } from '../../platform/database/database';
 import { longRead, type Statement } from '../../platform/database/statement';
 import { ConcurrencyLimit } from '../../platform/http/concurrency-limit';
+import { LongResponse, PRIVATE_FILE } from '../../platform/http/long-lists';
 import { type Owned, PARTS, type Scanned } from './export-parts';
-import { NdjsonResponse } from './ndjson-response';
 import type { Person } from './person';
 import { columnsOf, PERSON, slicesOf } from './scan';
 
@@ -34,9 +34,10 @@ export class ExportService {
   response(
     person: Person,
     onEnd: (counts: Record<string, number>) => void,
-    headers?: Record<string, string>,
-  ): NdjsonResponse {
-    return new NdjsonResponse(this.limit, this.recorded(person, onEnd), headers);
+    more?: Record<string, string>,
+  ): LongResponse {
+    const headers = { ...PRIVATE_FILE, 'Content-Type': 'application/x-ndjson', ...more };
+    return new LongResponse(this.limit, headers, this.recorded(person, onEnd), true);
   }
 
   private async *recorded(person: Person, onEnd: (counts: Record<string, number>) => void) {

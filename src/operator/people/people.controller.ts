@@ -8,12 +8,12 @@ import { hashApiKey, peppersOf } from '../../auth/api-key';
 import { RetryKey } from '../../auth/retry-key';
 import { Settings } from '../../platform/config/settings';
 import { apiError } from '../../platform/http/api-error';
+import type { LongResponse } from '../../platform/http/long-lists';
 import { Fails } from '../../platform/http/routes';
 import { IdempotencyService, OncePerKey } from '../../platform/idempotency/idempotency.service';
 import { Params } from '../../platform/http/params.decorator';
 import { ErasureService, withoutZeros } from './erasure.service';
 import { ExportService } from './export.service';
-import type { NdjsonResponse } from './ndjson-response';
 import { ErasedResponse, PersonRequest, PersonByIdRequest } from './people.dto';
 import { People, type Person } from './person';
 
@@ -40,7 +40,7 @@ export class PeopleController {
   async export(
     @CurrentOperator() by: Actor,
     @Params() { user_id }: PersonByIdRequest,
-  ): Promise<NdjsonResponse> {
+  ): Promise<LongResponse> {
     const person = await this.withId(user_id);
     return this.exports.response(person, (counts) =>
       this.events.record('user.exported', by, { counts, user_id }),

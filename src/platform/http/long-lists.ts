@@ -18,7 +18,7 @@ const MAX_WAIT = 1500;
 /** Sends lists of any length. */
 @Injectable()
 export class LongLists {
-  private readonly limit = new ConcurrencyLimit(LONG_LISTS);
+  readonly limit = new ConcurrencyLimit(LONG_LISTS);
 
   /** `{...head, "NAME": [...]}`. */
   response<Row, Name extends string, Entry extends object, Head extends object = object>(
@@ -26,56 +26,82 @@ export class LongLists {
     rows: Rows<Row>,
     entryOf: (row: Row) => Entry,
     head?: Head,
-  ): (Head & Record<Name, Entry[]>) | LongList<Row> {
+  ): (Head & Record<Name, Entry[]>) | LongResponse {
     if (Array.isArray(rows)) return { ...head, [name]: rows.map(entryOf) } as Head & Record<Name, Entry[]>;
-    return new LongList(this, JSON.stringify({ ...head, [name]: [] }), rows, entryOf);
-  }
-
-  /**
-   * Sends each text after the client has read the previous one, when it is the client's turn; rejects with 503 after
-   * MAX_WAIT. A later error breaks the connection, so that a partial response never looks complete.
-   */
-  send(res: Response, headers: Record<string, string>, texts: AsyncIterable<string>): Promise<void> {
-    return this.limit.run(res.req.exchange.client, AbortSignal.timeout(MAX_WAIT), async () => {
-      // The deadline may have sent a response, or the connection may be lost.
-      if (res.writableEnded || res.destroyed) return;
-      for (const name in headers) res.setHeader(name, headers[name]!);
-      if (res.req.method !== 'HEAD') for await (const text of texts) if (!(await wasRead(res, text))) return;
-      res.end();
-    });
+    const frame = JSON.stringify({ ...head, [name]: [] });
+    return new LongResponse(this.limit, { 'Content-Type': 'application/json' }, within(frame, rows, entryOf));
   }
 }
 
-export class LongList<Row> extends WebResponse {
+async function* within<Row>(
+  frame: string,
+  slices: AsyncIterable<Row[]>,
+  entryOf: (row: Row) => object,
+): AsyncGenerator<string> {
+  // Without the brackets that end the list and the response.
+  let text = frame.slice(0, -2);
+  let separator = '';
+  for await (const rows of slices) {
+    if (rows.length === 0) continue;
+    yield text + separator + JSON.stringify(rows.map(entryOf)).slice(1, -1);
+    separator = ',';
+    text = '';
+  }
+  yield `${text}]}`;
+}
+
+/** Headers by name; undefined: the response doesn't have it. */
+type Headers = Record<string, string | undefined>;
+
+/** Of a file that only its user may read: CORS is for games in a browser. */
+export const PRIVATE_FILE: Headers = {
+  'Access-Control-Allow-Origin': undefined,
+  'Access-Control-Expose-Headers': undefined,
+  'Cross-Origin-Resource-Policy': 'same-origin',
+};
+
+/**
+ * Sends each text after the client has read the previous one, when it is the client's turn; rejects with 503 after
+ * MAX_WAIT. A later error breaks the connection, so that a partial response never looks complete. `takesLong`: the
+ * first text may take longer than the deadline of a request.
+ */
+export class LongResponse extends WebResponse {
   constructor(
-    private readonly lists: LongLists,
-    private readonly frame: string,
-    private readonly slices: AsyncIterable<Row[]>,
-    private readonly entryOf: (row: Row) => object,
+    private readonly limit: ConcurrencyLimit,
+    private readonly headers: Headers,
+    private readonly texts: AsyncIterable<string>,
+    private readonly takesLong = false,
   ) {
     super();
   }
 
   override sendTo(res: Response): Promise<void> {
-    return this.lists.send(res, { 'Content-Type': 'application/json' }, this.texts());
+    const { exchange } = res.req;
+    if (this.takesLong) exchange.takesLong();
+    return this.limit.run(exchange.client, AbortSignal.timeout(MAX_WAIT), () => this.send(res));
   }
 
-  private async *texts(): AsyncGenerator<string> {
-    // Without the brackets that end the list and the response.
-    let text = this.frame.slice(0, -2);
-    let separator = '';
-    for await (const rows of this.slices) {
-      if (rows.length === 0) continue;
-      yield text + separator + JSON.stringify(rows.map(this.entryOf)).slice(1, -1);
-      separator = ',';
-      text = '';
+  private async send(res: Response): Promise<void> {
+    // The deadline may have sent a response, or the connection may be lost.
+    if (res.writableEnded || res.destroyed) return;
+    for await (const text of this.texts) {
+      // An earlier error has headers of its own.
+      if (!res.headersSent) this.setHeaders(res);
+      if (res.req.method === 'HEAD') break;
+      if (!(await wasRead(res, text))) return;
     }
-    yield `${text}]}`;
+    res.end();
+  }
+
+  private setHeaders(res: Response): void {
+    for (const [name, value] of Object.entries(this.headers))
+      if (value === undefined) res.removeHeader(name);
+      else res.setHeader(name, value);
   }
 }
 
 /** Writes, and waits until the client has read enough; returns false if the connection is lost. */
-export async function wasRead(res: Response, text: string): Promise<boolean> {
+async function wasRead(res: Response, text: string): Promise<boolean> {
   if (!res.destroyed && !res.write(text))
     await new Promise<void>((resolve) => {
       const done = () => {
