@@ -13,11 +13,13 @@ import {
   game,
   importDirectly,
   importLines,
+  type Line,
   OPERATOR_TOKEN,
   purchase,
   storedSales,
   expectedSales,
   sendImport,
+  sendLarge,
   sendSmall,
   user,
 } from '../support/importing';
@@ -27,6 +29,7 @@ import {
   baseUrl,
   databaseUrl,
   failure,
+  type HttpResponse,
   make,
   ok,
   openApp,
@@ -163,33 +166,125 @@ describeImports('games whose sales an import changes', () => {
 
 describe('IDs', () => {
   test('an ID assigned by the service is not mistaken for a record imported in the meantime', async () => {
-    // A transaction that writes purchases prevents the large import from advancing the sequence.
-    const { release } = await holdLocks('LOCK TABLE purchases IN ROW EXCLUSIVE MODE');
-    const large = importDirectly([purchase(900_000), { ...purchase(2), id: undefined, reference: 'made' }]);
+    // The large import assigns an ID to its purchase and then waits for this user.
+    const { release } = await holdLocks(`INSERT INTO users (id, username) VALUES (8, 'user9')`);
+    const large = importDirectly([
+      user(9),
+      purchase(900_000),
+      { ...purchase(2), id: undefined, reference: 'made' },
+    ]);
     await untilBlocked();
     const [{ last }] = (await sql('SELECT last_value AS last FROM purchases_id_seq')) as [{ last: number }];
-    const given = [];
-    for (let id = last; id < last + 3; id++) given.push(purchase(id, { amount: 1 }));
-    expect(await sendSmall(given)).toMatchObject({ status: 200 });
+    expect(await sendSmall([purchase(last, { amount: 1 })])).toMatchObject({ status: 200 });
     await release();
     await large;
-    expect(await sql(`SELECT count(*) AS count FROM purchases WHERE amount = 1`)).toEqual([{ count: 3 }]);
+    expect(await sql(`SELECT id FROM purchases WHERE amount = 1`)).toEqual([{ id: last }]);
+    expect(await sql(`SELECT count(*) AS count FROM purchases`)).toEqual([{ count: 3 }]);
     expect(await storedSales()).toEqual(await expectedSales());
   });
 
-  test('a sequence never moves back, even with concurrent changes', async () => {
-    // The import waits here, after it has read the sequence.
-    const { release } = await holdLocks('ALTER SEQUENCE users_id_seq CACHE 1');
-    const far = sendSmall([user(9_000_000)]);
+  test('a request whose ID an import has just taken is rejected, and a retry gets another ID', async () => {
+    const { headers } = await make.user({ username: 'collector' });
+    const { commit } = await holdLocks(`
+      INSERT INTO collections (id, user_id, title) VALUES (nextval('collections_id_seq') + 1, 1, 'Imported')`);
+    const create = () =>
+      send('POST', '/collections', {
+        headers: { ...headers, 'content-type': 'application/json' },
+        body: JSON.stringify({ title: 'Created' }),
+      });
+    const first = create();
     await untilBlocked();
-    const near = importDirectly([user(900_000)]);
-    await untilBlocked(2);
-    await release();
-    expect(await far).toMatchObject({ status: 200 });
-    await near;
-    const [made] = await sql<{ id: number }>(`INSERT INTO users (username) VALUES ('made') RETURNING id`);
-    expect(made!.id).toBeGreaterThan(9_000_000);
+    await commit();
+    const { status, body, headers: sent } = await first;
+    expect({ status, body, retry: sent.get('retry-after') }).toEqual({
+      ...failure(503, 'service unavailable'),
+      retry: '1',
+    });
+    expect(await create()).toMatchObject({ status: 200, body: { collection: { title: 'Created' } } });
+    expect(await sql('SELECT title FROM collections ORDER BY id')).toEqual([
+      { title: 'Imported' },
+      { title: 'Created' },
+    ]);
   });
+
+  test('imports of the next IDs, sales and new collections, all at once, never overwrite each other', async () => {
+    const { headers } = await make.user({ username: 'collector' });
+    const json = { 'content-type': 'application/json' };
+    const next = async (table: string) =>
+      (await sql<{ next: number }>(`SELECT last_value + 1 AS next FROM ${table}_id_seq`))[0]!.next;
+    const collection = (id: number) => ({ type: 'collection', id, user_id: 1, title: 'Imported' });
+    const sold: { id: number; amount: number }[] = [];
+    const created: { id: number; title: string }[] = [];
+    const sell = async (amount: number) => {
+      const { status, body } = await send('POST', '/operator/purchases', {
+        headers: { ...json, authorization: `Bearer ${OPERATOR_TOKEN}` },
+        body: JSON.stringify({ game_id: 1, email: 'b@example.com', currency: 'USD', amount }),
+      });
+      expect([200, 503]).toContain(status);
+      if (status === 200) sold.push({ id: (body as { purchase: { id: number } }).purchase.id, amount });
+    };
+    const create = async (title: string) => {
+      const { status, body } = await send('POST', '/collections', {
+        headers: { ...json, ...headers },
+        body: JSON.stringify({ title }),
+      });
+      expect([200, 503]).toContain(status);
+      if (status === 200) created.push({ id: (body as { collection: { id: number } }).collection.id, title });
+    };
+    // An ID that the service has assigned in the meantime belongs to another object.
+    const accepted = async (lines: Line[], way: (lines: Line[]) => Promise<HttpResponse>) => {
+      const { status, body } = await way(lines);
+      if (status !== 200)
+        for (const problem of (body as { errors: string[] }).errors)
+          expect(problem).toMatch(/was created by this service for another (user|buyer or game)$/);
+      return status === 200 ? lines.length : 0;
+    };
+    let imported = 0;
+    for (let round = 0; round < 10; round++) {
+      const [id, from] = [await next('collections'), await next('purchases')];
+      const numbers = [0, 1, 2, 3, 4, 5];
+      const counts = await Promise.all([
+        ...numbers.map((n) => accepted([collection(id + n)], sendSmall)),
+        accepted(
+          numbers.map((n) => collection(id + 6 + n)),
+          sendLarge,
+        ),
+        ...numbers.map(async (n) => (await accepted([purchase(from + n, { amount: 1 })], sendSmall)) && 0),
+        ...numbers.map(async (n) => (await sell(1000 + 10 * round + n), 0)),
+        ...numbers.map(async (n) => (await create(`Created ${round}-${n}`), 0)),
+      ]);
+      imported += counts.reduce((sum, count) => sum + count, 0);
+    }
+    expect(await sql('SELECT id, amount FROM purchases WHERE amount >= 1000 ORDER BY id')).toEqual(
+      sold.toSorted((a, b) => a.id - b.id),
+    );
+    expect(await sql(`SELECT id, title FROM collections WHERE title <> 'Imported' ORDER BY id`)).toEqual(
+      created.toSorted((a, b) => a.id - b.id),
+    );
+    expect(await sql(`SELECT count(*) AS count FROM collections WHERE title = 'Imported'`)).toEqual([
+      { count: imported },
+    ]);
+    expect(await storedSales()).toEqual(await expectedSales());
+  });
+
+  // In any order in which the server wakes them up.
+  test.each([1, 2, 3, 4, 5])(
+    'a sequence never moves back, even with concurrent changes, %i',
+    async (round) => {
+      const highest = round * 9_000_000;
+      // The import waits here, after it has read the sequence.
+      const { release } = await holdLocks('ALTER SEQUENCE users_id_seq CACHE 1');
+      const far = sendSmall([user(highest)]);
+      await untilBlocked();
+      const near = importDirectly([user(highest - 5_000_000)]);
+      await untilBlocked(2);
+      await release();
+      expect(await far).toMatchObject({ status: 200 });
+      await near;
+      const [made] = await sql<{ id: number }>(`INSERT INTO users (username) VALUES ('made') RETURNING id`);
+      expect(made!.id).toBeGreaterThan(highest);
+    },
+  );
 });
 
 const holdGame = () => holdLocks('SELECT FROM games WHERE id = 1 FOR UPDATE');

@@ -51,7 +51,7 @@ export const describeImports = (name: string, tests: () => void) =>
   });
 
 /** The response to a large import of a few records, which over HTTP would be a small one. */
-async function sendLarge(lines: Line[]): Promise<HttpResponse> {
+export async function sendLarge(lines: Line[]): Promise<HttpResponse> {
   try {
     const types = await importDirectly(lines);
     // Replicas notice by polling; the importing one does immediately.

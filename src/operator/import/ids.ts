@@ -1,101 +1,38 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { type ClientBase, DatabaseError } from 'pg';
-import type { Clock } from '../../platform/config/clock';
-import { OperatorError } from '../../platform/config/operator-error';
 import type { Relations } from '../../platform/database/relations';
 import { UNCOUNTED } from './value-types';
 import type { RecordType } from './record-types/record-type';
 
-const LOCK_NOT_AVAILABLE = '55P03';
 /** The advisory locks of sequences. */
 const SEQUENCE_LOCKS = 7_305_812;
+/** IDs reserved at once: few imports have to do it, and concurrent writes don't draw all of them in the meantime. */
+const AHEAD = 1024;
+
+const sequenceOf = ({ table }: RecordType) => `${table}_id_seq`;
+
+/** The highest ID of the records, if the service would assign it later. */
+const highestAhead = (type: RecordType) =>
+  `SELECT s.id FROM (SELECT max(id) AS id FROM ${type.records.name} WHERE id < ${UNCOUNTED}) s, ${sequenceOf(type)}
+   WHERE s.id >= last_value`;
+
+/** Finds the types with IDs that the service would assign later. */
+export async function findAhead(relations: Relations, types: RecordType[]): Promise<RecordType[]> {
+  const numbered = types.filter(({ key }) => key === 'id');
+  if (numbered.length === 0) return [];
+  const each = numbered.map((type) => `SELECT '${type.name}' AS name FROM (${highestAhead(type)}) ahead`);
+  const { rows } = await relations.query<{ name: string }>(each.join(' UNION ALL '));
+  return numbered.filter((type) => rows.some(({ name }) => name === type.name));
+}
 
 /**
- * Advances the ID sequence past the IDs of the stream. The lock waits for transactions that use smaller IDs, and blocks
- * new ones.
+ * Advances the sequence past the IDs of the records. If a concurrent write has already drawn one of them, the unique
+ * constraint decides, and the later of the two is repeated.
  */
-export async function reserveIds(client: ClientBase, type: RecordType): Promise<void> {
-  const { rows } = await client.query<{ id: string | number | null }>(
-    `SELECT max(id) AS id FROM ${type.records.name} WHERE id < ${UNCOUNTED}`,
-  );
-  if (rows[0]!.id === null) return;
-  const id = Number(rows[0]!.id);
-  const lock = lockOf(type, 1000);
-  for (let attempt = 1; (await moveSequence(client, type, id, id, lock)) === undefined; attempt++) {
-    if (attempt === 60)
-      throw new OperatorError(`another transaction has been writing to ${type.table} for a minute`);
-    await sleep(200);
-  }
-}
-
-const lockOf = ({ table }: RecordType, timeout_ms: number) =>
-  `SET LOCAL lock_timeout = '${timeout_ms}ms'; LOCK TABLE ${table} IN SHARE MODE;`;
-
-/** Returns the last ID of the sequence after it was advanced, or undefined if the lock timed out. */
-async function moveSequence(client: ClientBase, { table }: RecordType, id: number, to: number, lock = '') {
-  const sequence = `${table}_id_seq`;
-  await client.query('SAVEPOINT reserve');
-  try {
-    // Two concurrent changes could move it back.
-    await client.query(
-      `${lock} SELECT pg_advisory_xact_lock(${SEQUENCE_LOCKS}, '${sequence}'::regclass::oid::int)`,
-    );
-    const { rows } = await client.query<{ last: string | number }>(
-      `SELECT CASE WHEN ${id} >= last_value THEN setval('${sequence}', ${to}) ELSE last_value END AS last FROM ${sequence}`,
-    );
-    return Number(rows[0]!.last);
-  } catch (error) {
-    if (lock && error instanceof DatabaseError && error.code === LOCK_NOT_AVAILABLE) return undefined;
-    throw error;
-  } finally {
-    // Releases the lock, and leaves the sequence unchanged.
-    await client.query('ROLLBACK TO SAVEPOINT reserve').catch(() => {});
-  }
-}
-
-/** IDs reserved at once for the next small imports. */
-const AHEAD = 1024;
-const SHORT_WAIT = 50;
-/** Milliseconds for which a floor is valid without a query: a reset moves the sequence back, and so may a failover. */
-const FLOOR_MAX_AGE = 1000;
-
-/** Advances the sequences for small imports, beyond the requested IDs, so that only one import of many has to do it. */
-export class IdReservations {
-  constructor(private readonly clock: Clock) {}
-
-  /** By table: smaller IDs are no longer drawn from the sequence, and no transaction uses one. */
-  private readonly floors = new Map<string, { id: number; since: number }>();
-
-  /** `highest`: the highest imported ID. */
-  async reserve(client: ClientBase, relations: Relations, type: RecordType, highest: number): Promise<void> {
-    const { table } = type;
-    const since = this.clock.monotonic();
-    if (await this.isReserved(relations, table, highest, since)) return;
-    const { rows } = await relations.query<{ id: string | number | null }>(
-      `SELECT max(s.id) AS id FROM ${type.records.name} s
-       WHERE s.id < ${UNCOUNTED} AND NOT EXISTS (SELECT FROM ${table} t WHERE t.id = s.id)`,
-    );
-    if (rows[0]!.id === null) return;
-    const id = Number(rows[0]!.id);
-    const ahead = id + AHEAD;
-    const floor = await moveSequence(client, type, id, ahead, lockOf(type, SHORT_WAIT));
-    // A large import may keep the lock for minutes.
-    if (floor === undefined) await moveSequence(client, type, id, ahead);
-    else this.floors.set(table, { id: floor, since });
-  }
-
-  private async isReserved(relations: Relations, table: string, id: number, now: number): Promise<boolean> {
-    const floor = this.floors.get(table);
-    if (!floor || id >= floor.id) return false;
-    if (now - floor.since < FLOOR_MAX_AGE) return true;
-    const { rows } = await relations.query<{ last: string | number }>(
-      `SELECT last_value AS last FROM ${table}_id_seq`,
-    );
-    if (Number(rows[0]!.last) < floor.id) {
-      this.floors.delete(table);
-      return false;
-    }
-    floor.since = now;
-    return true;
-  }
+export async function reserveIds(relations: Relations, type: RecordType): Promise<void> {
+  const sequence = sequenceOf(type);
+  await relations.query('SAVEPOINT reserve');
+  // Two concurrent imports could move it back.
+  await relations.query(`SELECT pg_advisory_xact_lock(${SEQUENCE_LOCKS}, '${sequence}'::regclass::oid::int)`);
+  await relations.query(`SELECT setval('${sequence}', id + ${AHEAD}) FROM (${highestAhead(type)}) ahead`);
+  // Releases the lock, and leaves the sequence unchanged.
+  await relations.query('ROLLBACK TO SAVEPOINT reserve');
 }

@@ -3,7 +3,6 @@ import type { Settings } from '../../platform/config/settings';
 import { DatabaseClient } from '../../platform/database/client';
 import { pgTypes } from '../../platform/database/pg-types';
 import { TemporaryTables } from '../../platform/database/relations';
-import { reserveIds } from './ids';
 import { merge } from './merge';
 import { linesOf } from './ndjson';
 import { stageWithPasswords } from './passwords';
@@ -125,7 +124,6 @@ async function transfer(
       progress({ phase: 'checking', records });
       let written = 0;
       await merge(relations, types, reader.partial, problems, {
-        reserveIds: (type) => reserveIds(client, type),
         onWrite: (type) => {
           progress({ phase: 'writing', table: type.table, records, written });
           written += relations.rowsOf(type.records);

@@ -2,6 +2,7 @@ import type { Relations } from '../../platform/database/relations';
 import { checkTogether, find } from './checks';
 import { deleteRecords } from './deletions';
 import { changeSales, findSales } from './earnings';
+import { findAhead, reserveIds } from './ids';
 import { completePartial } from './partial-records';
 import type { Problems } from './problems';
 import { COLLECTION } from './record-types/collection';
@@ -12,8 +13,6 @@ import { findOutside } from './references';
 import { differentObjects, findChanged, findStored, writeRecords } from './write-records';
 
 interface Steps {
-  /** Called with each type that has imported IDs, before any is written. */
-  reserveIds(type: RecordType): Promise<void>;
   onWrite?(type: RecordType): void;
   /** Ends the transaction. Called only if nothing has to be done after the statements already sent. */
   commit?(): Promise<unknown>;
@@ -25,7 +24,7 @@ export async function merge(
   types: RecordType[],
   partial: ReadonlySet<RecordType>,
   problems: Problems,
-  { reserveIds, onWrite, commit }: Steps,
+  { onWrite, commit }: Steps,
 ): Promise<void> {
   const given = types.filter(({ records }) => relations.rowsOf(records));
   const hasPurchases = given.includes(PURCHASE);
@@ -53,10 +52,14 @@ export async function merge(
   };
   const checked = checkTogether(relations, types, outside, problems);
   // With few records, round trips dominate, so the stored ones are looked up during the checks.
-  if (relations.few) await pipelined(checked, pipelined(presumeNew(), findAllStored()));
-  else await checked;
+  const ahead = relations.few
+    ? await pipelined(
+        checked,
+        pipelined(pipelined(presumeNew(), findAllStored()), findAhead(relations, given)),
+      )
+    : await checked.then(() => findAhead(relations, given));
   problems.throwIfAny();
-  for (const type of given) if (type.key === 'id') await reserveIds(type);
+  for (const type of ahead) await reserveIds(relations, type);
   if (!relations.few) await findAllStored();
   const changedTypes = given.filter(({ changed }) => relations.rowsOf(changed));
   await find(

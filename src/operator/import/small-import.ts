@@ -10,9 +10,8 @@ import {
 } from '../../platform/database/relations';
 import { statement } from '../../platform/database/statement';
 import { SENDER_BITS } from './checks';
-import type { IdReservations } from './ids';
 import { untilAborted } from './import-records';
-import { NULL, UNCOUNTED } from './value-types';
+import { NULL } from './value-types';
 import { merge } from './merge';
 import { linesOf } from './ndjson';
 import { stageWithPasswords } from './passwords';
@@ -80,11 +79,6 @@ export class SmallImport implements Staging {
     else this.rows.set(relation, [values]);
   }
 
-  highestId({ records }: RecordType): number {
-    const ids = this.rowsOf(records).map(([, , id]) => Number(id));
-    return Math.max(0, ...ids.filter((id) => id < UNCOUNTED));
-  }
-
   rowsOf(relation: Relation): readonly GivenRow[] {
     return this.rows.get(relation) ?? [];
   }
@@ -134,7 +128,6 @@ export async function readSmall(
 /** Shared by all small imports of a service. */
 export interface Common {
   types: RecordType[];
-  ids: IdReservations;
   /** Whether connections keep prepared statements. */
   prepared: boolean;
   written: GivenStatements;
@@ -148,7 +141,7 @@ export async function mergeSmall(
   send: Send,
   imports: SmallImport[],
   problems: Problems,
-  { types, ids, prepared, written }: Common,
+  { types, prepared, written }: Common,
   commit?: () => Promise<unknown>,
 ): Promise<ImportSummary[]> {
   const { withPassword } = imports[0]!.reader;
@@ -158,11 +151,7 @@ export async function mergeSmall(
   const relations = new GivenRows(send, prepared && given.length === 1, written);
   giveRows(relations, imports, types);
   const partial = new Set(imports.flatMap(({ reader }) => [...reader.partial]));
-  await merge(relations, types, partial, problems, {
-    reserveIds: (type) =>
-      ids.reserve(client, relations, type, Math.max(...imports.map((one) => one.highestId(type)))),
-    commit,
-  });
+  await merge(relations, types, partial, problems, { commit });
   if (imports.length === 1) return [summaryOf(types, (relation) => relations.rowsOf(relation))];
   const kept = new Map(
     given

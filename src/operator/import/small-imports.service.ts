@@ -12,7 +12,6 @@ import { statement, type Statement } from '../../platform/database/statement';
 import { serviceUnavailable } from '../../platform/http/api-error';
 import { ConcurrencyLimit } from '../../platform/http/concurrency-limit';
 import { SENDER_BITS } from './checks';
-import { IdReservations } from './ids';
 import { connectTo, isConflict } from './import-records';
 import { pipelined } from './merge';
 import { ImportProblems, Problems } from './problems';
@@ -61,8 +60,7 @@ export class SmallImports {
   ) {
     this.types = recordTypes(Buffer.from(settings.API_KEY_PEPPER ?? ''));
     const prepared = settings.DATABASE_PREPARED_STATEMENTS;
-    const ids = new IdReservations(clock);
-    this.common = { types: this.types, ids, prepared, written: new GivenStatements() };
+    this.common = { types: this.types, prepared, written: new GivenStatements() };
   }
 
   run(small: SmallImport, signal: AbortSignal): Promise<ImportSummary> {

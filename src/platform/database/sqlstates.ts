@@ -36,7 +36,7 @@ export function isConnectionLost(error: unknown): boolean {
 export const concernsOneStatement = (error: unknown): boolean =>
   error instanceof DatabaseError && !isConnectionLost(error);
 
-const causeOf = (error: unknown): { code?: unknown; message?: string } =>
+const causeOf = (error: unknown): { code?: unknown; message?: string; constraint?: string } =>
   ((error instanceof QueryFailedError ? error.driverError : error) as object | undefined) ?? {};
 
 const NOT_UNICODE = /^(22021|22P05)$/;
@@ -44,15 +44,18 @@ const NOT_UNICODE = /^(22021|22P05)$/;
 // isNativeError: jest runs tests in another realm, whose Error is another class.
 const isError = (error: unknown): error is Error => types.isNativeError(error) || error instanceof Error;
 
+/** An import has just taken the ID that the service drew for a row. A retry draws another. */
+const isIdTaken = (code: string, constraint = '') => code === '23505' && constraint.endsWith('_pkey');
+
 /** The type of a database error, or undefined for a bug or another error. */
 export function faultOf(error: unknown): 'unavailable' | 'not unicode' | undefined {
   if (!isError(error)) return undefined;
   // TypeORM reads the entities when it first connects.
   if (error instanceof NotConnected || error instanceof EntityMetadataNotFoundError) return 'unavailable';
   if ('errors' in error && Array.isArray(error.errors)) return error.errors.map(faultOf).find(Boolean);
-  const { code, message } = causeOf(error);
+  const { code, message, constraint } = causeOf(error);
   if (typeof code === 'string') {
-    if (UNREACHABLE.has(code) || UNAVAILABLE.test(code)) return 'unavailable';
+    if (UNREACHABLE.has(code) || UNAVAILABLE.test(code) || isIdTaken(code, constraint)) return 'unavailable';
     if (NOT_UNICODE.test(code)) return 'not unicode';
   }
   return LOST_CONNECTION.test(message ?? '') ? 'unavailable' : undefined;
