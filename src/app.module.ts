@@ -1,5 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
+import type { Logger } from 'pino';
 import { DashboardModule } from './dashboard/dashboard.module';
 import { NoSuchPageFilter } from './dashboard/layout/no-such-page.filter';
 import { AuthModule } from './auth/auth.module';
@@ -12,7 +13,6 @@ import { CredentialsModule } from './credentials/credentials.module';
 import { DatabaseModule } from './platform/database/database.module';
 import { BodyGuard } from './platform/http/body.guard';
 import { ErrorFilter } from './platform/http/error.filter';
-import type { RequestGate } from './platform/http/request-gate';
 import { HttpModule } from './platform/http/http.module';
 import { ParameterPipe } from './platform/http/parameter.pipe';
 import { ImportModule } from './operator/import/import.module';
@@ -32,6 +32,7 @@ import { WharfModule } from './wharf/wharf.module';
 @Module({
   imports: [
     DatabaseModule,
+    HttpModule,
     AuthModule,
     CollectionsModule,
     PurchasesModule,
@@ -61,10 +62,10 @@ import { WharfModule } from './wharf/wharf.module';
   ],
 })
 export class AppModule {
-  static with(settings: Settings, gate: RequestGate): DynamicModule {
+  static with(settings: Settings, logger: Logger): DynamicModule {
     return {
       module: AppModule,
-      imports: [ConfigModule.with(settings), HttpModule.with(gate), LegacyModule.with(settings)],
+      imports: [ConfigModule.with(settings, logger), LegacyModule.with(settings)],
     };
   }
 }

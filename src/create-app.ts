@@ -1,5 +1,5 @@
 import type { NestApplicationOptions } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { HttpAdapterHost, NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Logger } from 'pino';
 import { AppModule } from './app.module';
@@ -14,18 +14,17 @@ import { legacyOnlyUnder } from './legacy/legacy-host';
 import { lenientClients } from './legacy/lenient-clients';
 
 export async function createApp(settings: Settings, logger: Logger): Promise<NestExpressApplication> {
-  const gate = new RequestGate(settings, logger);
   return configured(
     await NestFactory.create<NestExpressApplication>(
-      AppModule.with(settings, gate),
-      adapterFor(settings, gate),
+      AppModule.with(settings, logger),
+      adapterFor(settings),
       optionsWith(logger),
     ),
   );
 }
 
-export const adapterFor = ({ TRUSTED_PROXIES }: Settings, gate: RequestGate) =>
-  new GamewharfAdapter(gate, addressRangesOf(TRUSTED_PROXIES));
+export const adapterFor = ({ TRUSTED_PROXIES }: Settings) =>
+  new GamewharfAdapter(addressRangesOf(TRUSTED_PROXIES));
 
 export const optionsWith = (logger: Logger): NestApplicationOptions => ({
   logger: new NestLogger(logger),
@@ -36,6 +35,7 @@ export const optionsWith = (logger: Logger): NestApplicationOptions => ({
 /** Configures an app, including those of @nestjs/testing. */
 export function configured(app: NestExpressApplication): NestExpressApplication {
   const { LEGACY_HOST, LENIENT_CLIENTS } = app.get(Settings);
+  app.get<HttpAdapterHost<GamewharfAdapter>>(HttpAdapterHost).httpAdapter.serve(app.get(RequestGate));
   app.get(ApiDescription).describes(app);
   if (LEGACY_HOST) app.use(legacyOnlyUnder(LEGACY_HOST));
   if (LENIENT_CLIENTS) app.use(lenientClients);

@@ -13,6 +13,7 @@ import { Audit } from './audit';
 import { AuditEventRow } from './audit-event.entity';
 import { BearerStrategy } from './bearer.strategy';
 import { ExpiredRows } from '../platform/database/expired-rows';
+import { HttpModule } from '../platform/http/http.module';
 import { KeyChanges } from './key-changes';
 import { RateLimitGuard } from './rate-limit.guard';
 import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
@@ -25,6 +26,7 @@ import { TokensService } from './tokens.service';
   imports: [
     // The name under which Passport finds the strategy of this app: see BearerStrategy.
     PassportModule.registerAsync({ useFactory: () => ({ defaultStrategy: `bearer ${randomUUID()}` }) }),
+    HttpModule,
     RateLimitsModule,
     TypeOrmModule.forFeature([ApiKey, ApiKeyRequests, AuditEventRow, SigningKey, User]),
   ],
@@ -40,6 +42,7 @@ import { TokensService } from './tokens.service';
     BearerStrategy,
   ],
   exports: [
+    HttpModule,
     PassportModule,
     ApiKeysService,
     Audit,

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { HttpModule } from '../platform/http/http.module';
 import { IdempotencyModule } from '../platform/idempotency/idempotency.module';
 import { Collection } from './collection.entity';
 import { CollectionGame } from './collection-game.entity';
@@ -13,7 +14,11 @@ import { ProfileCollectionsService } from './profile-collections.service';
 import { ResanitizeService } from './resanitize.service';
 
 @Module({
-  imports: [IdempotencyModule, TypeOrmModule.forFeature([Collection, CollectionGame, ProfileCollection])],
+  imports: [
+    HttpModule,
+    IdempotencyModule,
+    TypeOrmModule.forFeature([Collection, CollectionGame, ProfileCollection]),
+  ],
   controllers: [CollectionsController, CollectionGamesController],
   providers: [
     CollectionsService,

@@ -7,7 +7,6 @@ import type { Settings } from '../platform/config/settings';
 import { Database } from '../platform/database/database';
 import { migrate } from '../platform/database/migrate';
 import { requireStore } from '../dev/open-database';
-import { RequestGate } from '../platform/http/request-gate';
 import { createLogger, NestLogger } from '../platform/observability/logger';
 import { say, withDatabase } from './with-database';
 
@@ -35,10 +34,10 @@ async function withApp(
   work: (app: INestApplicationContext) => Promise<void>,
 ): Promise<void> {
   const logger = createLogger(settings.LOG_LEVEL === 'info' ? 'warn' : settings.LOG_LEVEL, process.stderr);
-  const app = await NestFactory.createApplicationContext(
-    AppModule.with(settings, new RequestGate(settings, logger)),
-    { logger: new NestLogger(logger), abortOnError: false },
-  );
+  const app = await NestFactory.createApplicationContext(AppModule.with(settings, logger), {
+    logger: new NestLogger(logger),
+    abortOnError: false,
+  });
   try {
     await work(app);
   } finally {

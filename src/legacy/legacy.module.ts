@@ -1,4 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
+import { HttpModule } from '../platform/http/http.module';
 import { GamesModule } from '../games/games.module';
 import type { Settings } from '../platform/config/settings';
 import { PurchasesModule } from '../purchases/purchases.module';
@@ -10,7 +11,15 @@ import { LegacyController } from './legacy.controller';
 import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
 
 @Module({
-  imports: [RateLimitsModule, UsersModule, GamesModule, PurchasesModule, UploadsModule, WharfModule],
+  imports: [
+    HttpModule,
+    RateLimitsModule,
+    UsersModule,
+    GamesModule,
+    PurchasesModule,
+    UploadsModule,
+    WharfModule,
+  ],
 })
 export class LegacyModule {
   static with({ LENIENT_CLIENTS }: Pick<Settings, 'LENIENT_CLIENTS'>): DynamicModule {

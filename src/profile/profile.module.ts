@@ -1,7 +1,8 @@
 import { Module } from '@nestjs/common';
+import { HttpModule } from '../platform/http/http.module';
 import { GamesModule } from '../games/games.module';
 import { UsersModule } from '../users/users.module';
 import { ProfileController } from './profile.controller';
 
-@Module({ imports: [UsersModule, GamesModule], controllers: [ProfileController] })
+@Module({ imports: [HttpModule, UsersModule, GamesModule], controllers: [ProfileController] })
 export class ProfileModule {}

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { HttpModule } from '../platform/http/http.module';
 import { Clock } from '../platform/config/clock';
 import { Settings } from '../platform/config/settings';
 import { ExpiredRows } from '../platform/database/expired-rows';
@@ -23,7 +24,7 @@ const storage = (settings: Settings, clock: Clock, own: OwnAddress): FileStorage
 };
 
 @Module({
-  imports: [IdempotencyModule],
+  imports: [HttpModule, IdempotencyModule],
   controllers: [UploadsController, ChannelsController, FilesController],
   providers: [
     UploadsService,

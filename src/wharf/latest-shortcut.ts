@@ -6,7 +6,7 @@ import { ApiError } from '../platform/http/api-error';
 import { sendError, type Cacheable, sendCacheable } from '../platform/http/response';
 import { hasBody } from '../platform/http/body';
 import { RequestGate } from '../platform/http/request-gate';
-import type { RequestLog } from '../platform/observability/request-log';
+import { RequestLog } from '../platform/observability/request-log';
 import { RateLimitsService } from '../platform/rate-limits/rate-limits.service';
 import { BuildsService } from './builds.service';
 import type { LatestRequest } from './latest.dto';
@@ -30,16 +30,15 @@ function requestIn(url: string): LatestRequest | undefined {
 @Injectable()
 export class LatestShortcut implements OnApplicationBootstrap {
   private readonly cacheControl: string;
-  private readonly log: RequestLog;
 
   constructor(
     private readonly builds: BuildsService,
     private readonly limits: RateLimitsService,
     settings: Settings,
     private readonly gate: RequestGate,
+    private readonly log: RequestLog,
   ) {
     this.cacheControl = `public, max-age=${settings.LATEST_MAX_AGE}`;
-    this.log = gate.log;
   }
 
   onApplicationBootstrap(): void {

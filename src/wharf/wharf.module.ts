@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { HttpModule } from '../platform/http/http.module';
 import { BuildChanges } from './build-changes';
 import { BuildsService } from './builds.service';
 import { LatestShortcut } from './latest-shortcut';
@@ -6,7 +7,7 @@ import { WharfController } from './wharf.controller';
 import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
 
 @Module({
-  imports: [RateLimitsModule],
+  imports: [HttpModule, RateLimitsModule],
   controllers: [WharfController],
   providers: [BuildsService, BuildChanges, LatestShortcut],
   exports: [BuildsService, LatestShortcut],

@@ -106,15 +106,11 @@ test('the SQL of a folder writes only to its own tables', () => {
   expect(written).toEqual([]);
 });
 
-test('only config, the database and the HTTP server are global modules', () => {
+test('only config and the database are global modules', () => {
   const global = files.filter((file) =>
     /^@Global\(\)|global: true/m.test(readFileSync(join(src, file), 'utf8')),
   );
-  expect(global.map(dirname).toSorted()).toEqual([
-    join('platform', 'config'),
-    join('platform', 'database'),
-    join('platform', 'http'),
-  ]);
+  expect(global.map(dirname).toSorted()).toEqual([join('platform', 'config'), join('platform', 'database')]);
 });
 
 test('no two classes share a name', () => {

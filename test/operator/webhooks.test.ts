@@ -9,7 +9,6 @@ import { EntityManager } from 'typeorm';
 import { AppModule } from '../../src/app.module';
 import { Settings } from '../../src/platform/config/settings';
 import { Database } from '../../src/platform/database/database';
-import { RequestGate } from '../../src/platform/http/request-gate';
 import { createLogger } from '../../src/platform/observability/logger';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
 import { SaleRequest } from '../../src/operator/sales/sale.dto';
@@ -514,12 +513,9 @@ test('several processes deliver each message once, including those of a process 
   // A command sells without delivering.
   const settings = Object.assign(new Settings(), theApp().get(Settings), { DATABASE_URL: databaseUrl() });
   const logger = createLogger('silent');
-  const command = await NestFactory.createApplicationContext(
-    AppModule.with(settings, new RequestGate(settings, logger)),
-    {
-      logger: false,
-    },
-  );
+  const command = await NestFactory.createApplicationContext(AppModule.with(settings, logger), {
+    logger: false,
+  });
   await command.get(Database).connect();
   await command
     .get(SalesService)

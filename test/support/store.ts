@@ -11,7 +11,6 @@ import { type Settings, loadSettings } from '../../src/platform/config/settings'
 import { AppModule } from '../../src/app.module';
 import { Database } from '../../src/platform/database/database';
 import { pgTypes } from '../../src/platform/database/pg-types';
-import { RequestGate } from '../../src/platform/http/request-gate';
 import { createLogger, NestLogger } from '../../src/platform/observability/logger';
 import { describeApi } from '../../src/platform/openapi/describe-api';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
@@ -93,13 +92,12 @@ export async function openApp(
     },
   });
   const logger = createLogger(settings.LOG_LEVEL, log);
-  const gate = new RequestGate(settings, logger);
-  const builder = Test.createTestingModule({ imports: [AppModule.with(settings, gate), ...imports] });
+  const builder = Test.createTestingModule({ imports: [AppModule.with(settings, logger), ...imports] });
   builder.setLogger(new NestLogger(logger));
   builder.overrideProvider(Clock).useValue(clock).overrideProvider(PasswordCost).useValue(LOW_COST);
   const module = await override(builder).compile();
   const replica = configured(
-    module.createNestApplication<NestExpressApplication>(adapterFor(settings, gate), optionsWith(logger)),
+    module.createNestApplication<NestExpressApplication>(adapterFor(settings), optionsWith(logger)),
   );
   opened.push(replica);
   await replica.listen(settings.PORT, settings.HOST);

@@ -1,16 +1,25 @@
 import { type DynamicModule, Module } from '@nestjs/common';
+import type { Logger } from 'pino';
 import { Clock } from './clock';
 import { Settings } from './settings';
 import { StoreLinks } from './store-links';
 
+/** The logger of the process, to be injected. */
+export const LOGGER = Symbol('logger');
+
 @Module({})
 export class ConfigModule {
-  static with(settings: Settings): DynamicModule {
+  static with(settings: Settings, logger: Logger): DynamicModule {
     return {
       module: ConfigModule,
       global: true,
-      providers: [{ provide: Settings, useValue: settings }, StoreLinks, Clock],
-      exports: [Settings, StoreLinks, Clock],
+      providers: [
+        { provide: Settings, useValue: settings },
+        { provide: LOGGER, useValue: logger },
+        StoreLinks,
+        Clock,
+      ],
+      exports: [Settings, LOGGER, StoreLinks, Clock],
     };
   }
 }

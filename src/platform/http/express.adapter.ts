@@ -32,10 +32,7 @@ function nativeClasses(app: express.Express) {
 }
 
 export class GamewharfAdapter extends ExpressAdapter {
-  constructor(
-    private readonly gate: RequestGate,
-    trustedProxies: string[],
-  ) {
+  constructor(trustedProxies: string[]) {
     const app = express();
     app.disable('x-powered-by');
     app.disable('etag');
@@ -47,36 +44,39 @@ export class GamewharfAdapter extends ExpressAdapter {
   }
 
   override initHttpServer(): void {
-    const app = this.getInstance<express.Express>();
-    const isTrusted = app.get('trust proxy fn') as (address: string, distance: number) => boolean;
-    const { inFlight, brokenRequests } = this.gate;
-    const server = http.createServer(
-      {
-        ...nativeClasses(app),
-        // Checked by the request gate.
-        requireHostHeader: false,
-        maxHeaderSize: MAX_HEADER_BYTES,
-        headersTimeout: 8 * SECOND,
-        // in-flight.ts has the timeout of bodies.
-        requestTimeout: 0,
-        keepAliveTimeout: 65 * SECOND,
-        connectionsCheckingInterval: SECOND,
-      },
-      this.gate.before(app),
-    );
+    const server = http.createServer({
+      ...nativeClasses(this.getInstance()),
+      // Checked by the request gate.
+      requireHostHeader: false,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout: 8 * SECOND,
+      // in-flight.ts has the timeout of bodies.
+      requestTimeout: 0,
+      keepAliveTimeout: 65 * SECOND,
+      connectionsCheckingInterval: SECOND,
+    });
     // One more than is allowed, so that the request gate sees that there are too many.
     server.maxHeadersCount = MAX_HEADERS + 1;
     // A client that closed its half of the connection still reads responses.
     Object.assign(server, { httpAllowHalfOpen: true });
+    server.on('checkExpectation', (req, res) => server.emit('request', req, res));
+    this.httpServer = server;
+  }
+
+  /** Lets the gate handle all requests and connections. */
+  serve(gate: RequestGate): void {
+    const app = this.getInstance<express.Express>();
+    const server = this.httpServer as http.Server;
+    const isTrusted = app.get('trust proxy fn') as (address: string, distance: number) => boolean;
+    const { inFlight, brokenRequests } = gate;
+    server.on('request', gate.before(app));
     server.on('connection', (socket: ClientSocket) =>
       inFlight.connect(socket, isTrusted(socket.remoteAddress ?? '', 0)),
     );
     server.on('clientError', (error, socket) => brokenRequests.respond(error, socket as ClientSocket));
     server.on('connect', (_req, socket) => brokenRequests.rejectConnect(socket as ClientSocket));
-    server.on('checkExpectation', (req, res) => server.emit('request', req, res));
     server.on('listening', () => inFlight.start());
     server.on('close', () => inFlight.stop());
-    this.httpServer = server;
   }
 
   /** Nest sets 201 before the handler of a POST runs. In this API, every success is 200. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Logger } from 'pino';
-import type { Settings } from '../config/settings';
+import { Injectable } from '@nestjs/common';
+import { Settings } from '../config/settings';
 import { type FixedHeader, fixedHeaders, sendApiError } from './response';
 import { BrokenRequests } from './broken-requests';
 import { ApiError, apiError, serviceUnavailable } from './api-error';
@@ -19,8 +19,9 @@ export const MAX_PIPELINED = 10;
 export const MAX_HEADERS = 100;
 
 /** Handles every request before Express: ID, headers, concurrency limits. Calls the observers after the response. */
+@Injectable()
 export class RequestGate {
-  readonly observers: Observer[] = [];
+  readonly observers: Observer[];
   /** Responds to requests whose URL begins with the prefix, without routing; returns false if it doesn't handle one. */
   shortcut: { prefix: string; handles: (...exchange: Parameters<Handler>) => boolean } | undefined;
   /** Wraps a request in a span when tracing is on. */
@@ -28,16 +29,17 @@ export class RequestGate {
   /** Not ready yet, because the demo store is being created. */
   starting = false;
   draining = false;
-  readonly measurements = new Measurements();
   readonly inFlight: InFlight;
   readonly brokenRequests: BrokenRequests;
-  readonly log: RequestLog;
   private readonly fixed: FixedHeader[];
   private readonly pipelined = { rejected: 0 };
 
-  constructor(settings: Settings, logger: Logger) {
-    this.log = new RequestLog(logger);
-    this.observers.push(this.log.completed);
+  constructor(
+    settings: Settings,
+    log: RequestLog,
+    private readonly measurements: Measurements,
+  ) {
+    this.observers = [log.completed];
     this.inFlight = new InFlight(settings, this.observers);
     this.fixed = fixedHeaders({
       ...SECURITY_HEADERS,

@@ -1,6 +1,8 @@
 import { types } from 'node:util';
+import { Inject, Injectable } from '@nestjs/common';
 import { type DestinationStream, type Logger, symbols } from 'pino';
 import type { Observer } from '../http/hooks';
+import { LOGGER } from '../config/config.module';
 
 const FLUSH_INTERVAL = 1000;
 
@@ -10,12 +12,13 @@ const HEALTH_PATH = '/health/';
 const MAX_REJECTED_CLIENTS = 10_000;
 
 /** Logs requests, by route template and never by URL, and unexpected errors. */
+@Injectable()
 export class RequestLog {
   private readonly lines: DestinationStream;
   /** Rejected requests of each client since the last flush, except the first one, which has its own line. */
   private readonly rejected = new Map<string, number>();
 
-  constructor(private readonly logger: Logger) {
+  constructor(@Inject(LOGGER) private readonly logger: Logger) {
     this.lines = (logger as Logger & Record<typeof symbols.streamSym, DestinationStream>)[symbols.streamSym];
   }
 

@@ -6,6 +6,7 @@ import { Clock } from '../config/clock';
 import { type RateLimits, rateLimitsOf } from '../config/rate-limits';
 import { Settings } from '../config/settings';
 import { isPreflight } from '../http/fixed-headers';
+import { HttpModule } from '../http/http.module';
 import { Measurements } from '../observability/measurements';
 import { MemoryStorage } from './memory-storage';
 import { hasOwnLimit } from './rate-limits.decorators';
@@ -34,6 +35,7 @@ const throttlersOf = ({ misses: _, ...rates }: RateLimits) => [
 @Module({
   imports: [
     ThrottlerModule.forRootAsync({
+      imports: [HttpModule],
       inject: [Settings, Clock, Measurements],
       useFactory: async ({ RATE_LIMIT, REDIS_URL }: Settings, clock: Clock, measurements: Measurements) => {
         const rates = rateLimitsOf(RATE_LIMIT);
