@@ -1,5 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import * as fc from 'fast-check';
+import { TestClock } from '../support/clock';
 import { ConcurrencyLimit, type Limits, type Work } from '../../src/platform/http/concurrency-limit';
 
 type Client = Work['client'];
@@ -74,6 +75,38 @@ test('allows more work for a client while it is alone', async () => {
   alone[0]!.end();
   await nextTick();
   expect(running(alone)).toBe(4);
+});
+
+test('a client is alone a second after its first request since those of others', async () => {
+  const clock = new TestClock();
+  clock.stop();
+  const limit = new ConcurrencyLimit({ accepted: 100, each: 2, alone: 5 }, clock);
+  const [foreign] = jobs(1, client(), limit);
+  const own = jobs(7, client(), limit);
+  clock.advance(999);
+  foreign!.end();
+  await nextTick();
+  expect(running(own)).toBe(2);
+  clock.advance(1);
+  own[0]!.end();
+  await nextTick();
+  expect(running(own)).toBe(5);
+});
+
+test('is stuck since the first rejection, until work begins or ends', async () => {
+  const clock = new TestClock();
+  clock.stop();
+  const limit = new ConcurrencyLimit({ accepted: 1 }, clock);
+  const [first] = jobs(1, client(), limit);
+  expect(limit.stuckFor).toBe(0);
+  jobs(1, client(), limit);
+  clock.advance(700);
+  jobs(1, client(), limit);
+  clock.advance(300);
+  expect(limit.stuckFor).toBe(1000);
+  first!.end();
+  await nextTick();
+  expect(limit.stuckFor).toBe(0);
 });
 
 test('starts no more work in the tick in which other work ends', async () => {

@@ -1,3 +1,4 @@
+import { Clock } from '../config/clock';
 import { serviceUnavailable } from './api-error';
 
 /** Work that a client has requested. */
@@ -55,21 +56,27 @@ export class ConcurrencyLimit {
   private sharedUntil = 0;
   private rejectingSince = 0;
 
-  constructor({ accepted, running = Infinity, each = PER_CLIENT, alone = each }: Limits) {
+  constructor(
+    { accepted, running = Infinity, each = PER_CLIENT, alone = each }: Limits,
+    private readonly clock = new Clock(),
+  ) {
     this.limits = { accepted, running, each, alone };
   }
 
   /** Even if few are accepted, no client gets all of it. */
-  static ofRequests = (accepted: number) =>
-    new ConcurrencyLimit({
-      accepted,
-      each: Math.min(PER_CLIENT, Math.ceil(accepted / 2)),
-      alone: Math.min(ALONE, Math.ceil((accepted * 3) / 4)),
-    });
+  static ofRequests = (accepted: number, clock: Clock) =>
+    new ConcurrencyLimit(
+      {
+        accepted,
+        each: Math.min(PER_CLIENT, Math.ceil(accepted / 2)),
+        alone: Math.min(ALONE, Math.ceil((accepted * 3) / 4)),
+      },
+      clock,
+    );
 
   /** Milliseconds for which work has been rejected while none began or finished. */
   get stuckFor(): number {
-    return this.rejectingSince === 0 ? 0 : performance.now() - this.rejectingSince;
+    return this.rejectingSince === 0 ? 0 : this.clock.monotonic() - this.rejectingSince;
   }
 
   /** Begins the work, now or when it is its turn; returns false if too much waits already. */
@@ -77,11 +84,11 @@ export class ConcurrencyLimit {
     const lane = this.laneOf(work.client);
     if (this.accepted >= this.limits.accepted) {
       this.rejected++;
-      this.rejectingSince ||= performance.now();
+      this.rejectingSince ||= this.clock.monotonic();
       if (!this.displaceFor(lane)) return false;
     }
     this.accepted++;
-    if (this.latest && lane !== this.latest) this.sharedUntil = performance.now() + ALONE_AFTER;
+    if (this.latest && lane !== this.latest) this.sharedUntil = this.clock.monotonic() + ALONE_AFTER;
     this.latest = lane;
     if (lane.waiting.length === 0 && this.canBegin(lane)) this.begin(lane, work);
     else if (lane.waiting.push(work) === 1) this.turns.push(lane);
@@ -133,7 +140,7 @@ export class ConcurrencyLimit {
 
   private canBegin({ running }: Lane): boolean {
     const { limits, sharedUntil } = this;
-    const most = running >= limits.each && performance.now() >= sharedUntil ? limits.alone : limits.each;
+    const most = running >= limits.each && this.clock.monotonic() >= sharedUntil ? limits.alone : limits.each;
     return this.running < limits.running && running < most;
   }
 

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '../config/clock';
 import { sendApiError } from './response';
 import { type ApiError, apiError, serviceUnavailable } from './api-error';
 import { hasBody, MAX_BODY } from './body';
@@ -57,7 +58,7 @@ export class Exchange implements Work {
     readonly res: ServerResponse,
     readonly connection: Connection,
     readonly client: Client,
-    /** Its arrival, by performance.now(). */
+    /** Its arrival, by the monotonic clock. */
     readonly at: number,
   ) {
     this.since = at;
@@ -93,7 +94,7 @@ export class Exchange implements Work {
     // Nothing would end a request that is closed.
     if (this.isClosed) throw serviceUnavailable();
     this.inFlight.endUpload(this);
-    this.since = performance.now();
+    this.since = this.inFlight.clock.monotonic();
     if (this.state === 'outside') await new Promise<void>((begin, reject) => this.enter({ begin, reject }));
     return body;
   }
@@ -120,7 +121,7 @@ export class InFlight {
   readonly uploads = new Quota(MAX_UPLOAD_BYTES);
   readonly requests: ConcurrencyLimit;
   /** Probes never wait for other requests. */
-  readonly health = ConcurrencyLimit.ofRequests(MAX_HEALTH);
+  readonly health: ConcurrencyLimit;
   /** Requests whose response is not sent yet. */
   count = 0;
   // An array, because requests in a Set survive more garbage collections: docs/contributing/decisions/fast-requests.md.
@@ -132,8 +133,10 @@ export class InFlight {
   constructor(
     { MAX_IN_FLIGHT, MAX_CONNECTIONS }: { MAX_IN_FLIGHT: number; MAX_CONNECTIONS: number },
     private readonly observers: readonly Observer[],
+    readonly clock: Clock,
   ) {
-    this.requests = ConcurrencyLimit.ofRequests(MAX_IN_FLIGHT);
+    this.requests = ConcurrencyLimit.ofRequests(MAX_IN_FLIGHT, clock);
+    this.health = ConcurrencyLimit.ofRequests(MAX_HEALTH, clock);
     this.connections = new Quota(MAX_CONNECTIONS);
   }
 
@@ -176,7 +179,7 @@ export class InFlight {
     if (exchange.isClosed) return;
     exchange.isClosed = true;
     this.count--;
-    const ms = performance.now() - exchange.at;
+    const ms = this.clock.monotonic() - exchange.at;
     for (const observer of this.observers) observer(exchange.req, exchange.res, ms);
     exchange.connection.responseSent();
     this.settle(exchange);
@@ -189,7 +192,7 @@ export class InFlight {
   }
 
   start(): void {
-    this.timer = setInterval(() => this.sweep(performance.now()), SWEEP_INTERVAL).unref();
+    this.timer = setInterval(() => this.sweep(), SWEEP_INTERVAL).unref();
   }
 
   stop(): void {
@@ -237,7 +240,8 @@ export class InFlight {
     if (!req.complete) req.destroy(Object.assign(new Error('aborted'), { code: 'ECONNRESET' }));
   }
 
-  private sweep(now: number): void {
+  private sweep(): void {
+    const now = this.clock.monotonic();
     // Backwards, because the last one takes the place of a removed one.
     for (let i = this.exchanges.length - 1; i >= 0; i--) {
       const exchange = this.exchanges[i]!;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Injectable } from '@nestjs/common';
+import { Clock } from '../config/clock';
 import { Settings } from '../config/settings';
 import { type FixedHeader, fixedHeaders, sendApiError } from './response';
 import { BrokenRequests } from './broken-requests';
@@ -38,9 +39,10 @@ export class RequestGate {
     settings: Settings,
     log: RequestLog,
     private readonly measurements: Measurements,
+    private readonly clock: Clock,
   ) {
     this.observers = [log.completed];
-    this.inFlight = new InFlight(settings, this.observers);
+    this.inFlight = new InFlight(settings, this.observers, clock);
     this.fixed = fixedHeaders({
       ...SECURITY_HEADERS,
       ...(settings.PUBLIC_URL?.startsWith('https:') && {
@@ -58,7 +60,7 @@ export class RequestGate {
       if (!(shortcut && req.url!.startsWith(shortcut.prefix) && shortcut.handles(req, res))) route(req, res);
     };
     return (req, res) => {
-      const at = performance.now();
+      const at = this.clock.monotonic();
       const { connection } = req.socket as ClientSocket;
       // An earlier response had `Connection: close`.
       if (connection.isClosing) return connection.ignoreRequest();

@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { INestApplication } from '@nestjs/common';
+import { Clock } from '../config/clock';
 import { Settings } from '../config/settings';
 import { RequestGate } from '../http/request-gate';
 
@@ -19,8 +20,9 @@ export async function gracefulStop(app: INestApplication): Promise<void> {
   await sleep(DRAIN_SECONDS * 1000);
   const server = app.getHttpServer() as Server;
   const closed = new Promise((resolve) => server.close(resolve));
-  const deadline = performance.now() + CLOSE_TIMEOUT;
-  while (gate.inFlight.count > 0 && performance.now() < deadline) {
+  const clock = app.get(Clock);
+  const deadline = clock.monotonic() + CLOSE_TIMEOUT;
+  while (gate.inFlight.count > 0 && clock.monotonic() < deadline) {
     await sleep(POLL_INTERVAL);
     server.closeIdleConnections();
   }

@@ -1,0 +1,60 @@
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { RequestGate } from '../../src/platform/http/request-gate';
+import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
+import { Browser, PASSWORD, withPassword } from '../support/browser';
+import { holdLocks, untilBlocked } from '../support/locks';
+import { logged, make, openApp, sql, theClock, useStore } from '../support/store';
+
+useStore();
+
+let app: NestExpressApplication | undefined;
+afterEach(async () => {
+  if (app) await gracefulStop(app);
+  app = undefined;
+});
+
+/** The deadlines of requests are checked every 100 ms. */
+function advance(milliseconds: number): void {
+  theClock().advance(milliseconds);
+  app!.get(RequestGate).inFlight['sweep']();
+}
+
+test.each([
+  [1149, 200],
+  [1150, 503],
+])('a request that waits twice for %i ms gets %i', async (milliseconds, status) => {
+  const { headers } = await make.user();
+  app = await openApp();
+  theClock().stop();
+  const locks = [await holdLocks('LOCK TABLE api_keys'), await holdLocks('LOCK TABLE users')];
+  const response = fetch(`${await app.getUrl()}/profile`, { headers });
+  for (const lock of locks) {
+    await untilBlocked();
+    advance(milliseconds);
+    await lock.release();
+  }
+  expect(await response).toMatchObject({ status });
+});
+
+test('leaves no session and logs no error for a sign-in past the deadline', async () => {
+  const user = await withPassword(await make.user());
+  app = await openApp();
+  const url = await app.getUrl();
+  const browser = new Browser({}, () => url);
+  await browser.get('/login');
+  const before = logged.length;
+  const locks = await holdLocks('LOCK TABLE sessions IN SHARE MODE');
+  const response = browser.submit('/login', { username: user.username, password: PASSWORD });
+  await untilBlocked();
+  advance(2500);
+  expect(await response).toMatchObject({ status: 503 });
+  await locks.release();
+  // The handler continues after the response.
+  await gracefulStop(app);
+  app = undefined;
+  expect(await sql('SELECT FROM sessions WHERE user_id = $1', [user.id])).toEqual([]);
+  expect(
+    await sql(`SELECT FROM audit_events WHERE event = 'user.signed_in' AND user_id = $1`, [user.id]),
+  ).toEqual([]);
+  expect(logged.slice(before).filter((line) => line.includes('"error"'))).toEqual([]);
+});
