@@ -41,7 +41,10 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, file: str
   ],
   delete: ['Delete a record and its dependents. Fails if purchases or keys depend on it.', 'import'],
   reset: ['Reset the demo store to its initial state.', 'import'],
-  demo: ['Write the records of a demo store to import. The same options produce the same records.', 'import'],
+  demo: [
+    'Write the records of a demo store to import. The same options produce the same records, except that recent sales end now.',
+    'import',
+  ],
   files: ['Manage the files that players download.', 'files'],
   completion: ['Print a shell completion script for commands and options.', 'completion'],
 };

@@ -594,6 +594,26 @@ describe('API keys', () => {
     expect(await sql('SELECT FROM api_keys WHERE user_id = $1', [user.id])).toHaveLength(1);
   });
 
+  test.each([
+    ['', ['profile:me']],
+    ['all', ['profile:me']],
+    ['everything', ['collection', 'game', 'profile']],
+  ])('permit everything only if the form says so: reach %j', async (reach, scopes) => {
+    theClock().stop();
+    const user = await make.user();
+    const browser = await browserOf(user);
+    await browser.get(`${KEYS}/new`);
+    const { expires: _, reach: __, ...form } = browser.fieldsOf(KEYS);
+    await browser.post(KEYS, { ...form, label: 'Terse', ...(reach && { reach }) });
+    const key = /<textarea id="new-key"[^>]*>\s*([^<]+)</.exec((await browser.follow()).text)![1]!;
+    expect(await user.with(key).get('/credentials/info')).toEqual(ok({ type: 'key', scopes }));
+    const [row] = await sql<{ expires_at: string }>(
+      `SELECT expires_at FROM api_keys WHERE label = 'Terse' AND user_id = $1`,
+      [user.id],
+    );
+    expect(Date.parse(row!.expires_at)).toBe(theClock().now() + 90 * DAY);
+  });
+
   test('permit only the selected scopes and describe them', async () => {
     theClock().stop();
     const user = await make.user();
@@ -877,7 +897,11 @@ describe('every page', () => {
     // The path of the legacy API contains a key, so its errors are never pages.
     expect((await known.get('/api/1/key/nothing')).text).toBe('{"errors":["invalid api endpoint"]}');
     for (const path of ['/login', '/docs', '/docs/operator', '/user/settings/api-keys']) {
-      expect(await browser.get(`${path}/`)).toMatchObject({ status: 303, location: path });
+      for (const query of ['', '?return_to=/docs/'])
+        expect(await browser.get(`${path}/${query}`)).toMatchObject({
+          status: 303,
+          location: `${path}${query}`,
+        });
       expect(await anonymous.get(`${path}/`)).toEqual(failure(404, 'invalid api endpoint'));
     }
     for (const path of ['//login/', '/login//', '/%5Clogin/', '/no/such/page/'])

@@ -40,7 +40,8 @@ test('the library lists keys with their receipts, purchases without keys, and no
   const purchase = await make.purchase({ games: [game], email: 'buyer@example.com', amount: 499 });
   const { key } = await make.downloadKey({ game, purchase_id: purchase.id, email: 'buyer@example.com' });
   await make.purchase({ games: [web], user_id: bought.id, email: 'buyer@example.com', donation: true });
-  await make.downloadKey({ game: gift, user_id: bought.id });
+  // Two keys of one game.
+  for (let i = 0; i < 2; i++) await make.downloadKey({ game: gift, user_id: bought.id });
   await make.downloadKey({
     game: gift,
     user_id: bought.id,
@@ -56,6 +57,8 @@ test('the library lists keys with their receipts, purchases without keys, and no
   expect(mine.words).toMatch(new RegExp(`for \\$4\\.99, receipt ${purchase.id}`));
   expect(mine.words).toContain('Web game');
   expect(mine.words).toContain('Gift');
+  const ids = [...mine.page.text.matchAll(/ id="(key-[^"]+)"/g)].map(([, id]) => id);
+  expect([ids.length, new Set(ids).size]).toEqual([3, 3]);
   expect(mine.words).not.toContain('revoked-key');
   expect(mine.words).not.toContain(foreign.key);
 });

@@ -42,7 +42,7 @@ export class NoSuchPageFilter implements ExceptionFilter {
     if (!(failure instanceof ApiError) || (isPath && failure.statusCode !== 404))
       return this.others.catch(error, host);
     if (isPath && req.method === 'GET' && WITH_SLASH.test(req.path)) {
-      seeOther(req.path.slice(0, -1)).sendTo(res);
+      seeOther(req.originalUrl.replace(/\/(?=\?|$)/, '')).sendTo(res);
       return;
     }
     // If the database is unavailable, the page is shown as to a signed-out visitor.

@@ -49,10 +49,11 @@ export class LibraryPage {
                   ${noMore('games', page, 'You don’t own any games yet. Games that you buy appear here.')}
                 </p>`
               : html`<ul class="library">
-                  ${shown.map((row) =>
+                  ${shown.map((row, i) =>
                     this.game(
                       row,
                       files.filter(({ game_id }) => game_id === row.game_id),
+                      `key-${i + 1}`,
                     ),
                   )}
                 </ul>`
@@ -87,9 +88,8 @@ export class LibraryPage {
     };
   }
 
-  private game(row: LibraryRow, files: UploadRow[]): Html {
-    const { game_id, title, slug, owner_name, developer, traits, cover_url, created_at, key, purchase } = row;
-    const id = `key-${key === null ? `none-${game_id}` : (purchase?.id ?? game_id)}-${game_id}`;
+  private game(row: LibraryRow, files: UploadRow[], key_element: string): Html {
+    const { title, slug, owner_name, developer, traits, cover_url, created_at, key, purchase } = row;
     const platforms = platformsOf(traits);
     return html`<li class="card stack">
       ${this.covers.show(title, cover_url)}
@@ -99,7 +99,8 @@ export class LibraryPage {
         </h2>
         <p class="muted">by ${developer}${platforms.length > 0 && ` · ${platforms.join(', ')}`}</p>
       </div>
-      ${files.length > 0 && filesOf(title, files)} ${key !== null && copyable(id, 'Download key', key)}
+      ${files.length > 0 && filesOf(title, files)}
+      ${key !== null && copyable(key_element, 'Download key', key)}
       <p class="muted">
         ${
           purchase

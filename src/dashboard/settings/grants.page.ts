@@ -18,8 +18,8 @@ export const grantsPage = (visitor: Visitor, grants: ListedGrant[]): Page => ({
       <form method="post" action="${PATH}/game-tokens/revoke" class="card stack">
         ${formToken(visitor)}
         <p>
-          A game that you start gets a token that identifies you for an hour. Revoke all tokens if another
-          person may have one.
+          A game that you start gets a token that identifies you until it expires. Revoke all tokens if
+          another person may have one.
         </p>
         <div class="buttons"><button class="quiet danger">Revoke all game tokens</button></div>
       </form>`,

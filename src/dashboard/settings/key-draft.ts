@@ -31,9 +31,9 @@ export const labelOf = (form: Form): string => (form.text('label') ?? '').trim()
 export function keyDraftOf(form: Form, now: number) {
   const draft: KeyDraft = {
     label: labelOf(form),
-    reach: form.text('reach') === 'some' ? 'some' : 'everything',
+    reach: form.text('reach') === 'everything' ? 'everything' : 'some',
     scopes: ALL_SCOPES.filter((scope) => form.ticked(`scope ${scope}`)),
-    expires: form.text('expires') ?? 'never',
+    expires: form.text('expires') ?? NEW_KEY.expires,
     expires_on: form.text('expires_on') ?? '',
   };
   const { label, reach, scopes, expires, expires_on } = draft;

@@ -20,7 +20,7 @@ import type { JsonObject } from '../../operator/import/record-types/fields';
 const USERS_PER_DEVELOPER = 10;
 const CHANNELS = ['windows', 'linux', 'osx', 'android'];
 
-/** Generates the records of a store, the same ones for the same options. */
+/** Generates the records of a store: the same ones for the same options, if these include `now` or no recent sales. */
 export function* demoRecords(options: Partial<DemoOptions> = {}): Generator<JsonObject> {
   const store = new DemoStore({ ...SMALL_STORE, ...options });
   const {
