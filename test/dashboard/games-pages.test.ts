@@ -180,13 +180,18 @@ describe('keys of a game', () => {
     );
 
   test('are created with a label and displayed for copying', async () => {
-    expect((await create({ count: '3', label: ' Press <kit> ' })).status).toBe(303);
+    const { status, location } = await create({ count: '3', label: ' Press <kit> ' });
+    expect(status).toBe(303);
     await browser.follow();
     const keys = await stored();
     expect(keys.map(({ label }) => label)).toEqual(Array(3).fill('Press <kit>'));
     expect(browser.words).toContain('3 new keys');
     expect(browser.page.text).toContain(`>${keys.map(({ key }) => key).join('\n')}</textarea>`);
     expect(browser.words).toMatch(/Press <kit> .* Unclaimed Revoke/);
+    // The URL alone doesn't make them new.
+    await browser.get(location!);
+    expect(browser.words).toMatch(/Press <kit> .* Unclaimed Revoke/);
+    expect(browser.words).not.toContain('new keys');
     await create({ count: '1', label: '' });
     expect((await stored())[3]!.label).toBeNull();
     await theApp().get(Audit).flush();
@@ -221,7 +226,7 @@ describe('keys of a game', () => {
       [game.id],
     );
     expect((await create({ count: '1', label: '' })).status).toBe(400);
-    expect(browser.words).toContain('A game can have at most 10000 unclaimed download keys.');
+    expect(browser.words).toContain('A game can have at most 10,000 unclaimed keys.');
   });
 
   test('are listed with their state, newest first, without those of purchases', async () => {

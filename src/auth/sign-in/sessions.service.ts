@@ -24,6 +24,8 @@ export interface Notice {
   /** A new key, and a path that it permits. */
   made?: string;
   path?: string;
+  /** The ID of the first of several new download keys. */
+  first_key?: string;
   /** The new signing secret of a webhook. */
   secret?: string;
   /** A token or code, and the app that it is for. */

@@ -5,10 +5,16 @@ import { ApiError, apiError } from '../../platform/http/api-error';
 import { Form, withQuery } from '../../platform/http/form';
 import { LongLists } from '../../platform/http/long-lists';
 import { readInteger } from '../../platform/http/readers';
-import { CreatedKeysService, type IdRange, type ListedKey } from '../../purchases/created-keys.service';
+import {
+  CreatedKeysService,
+  type IdRange,
+  type ListedKey,
+  MAX_UNCLAIMED,
+} from '../../purchases/created-keys.service';
 import { MAX_NEW_KEYS, MAX_LABEL } from '../../purchases/download-key.dto';
 import { seeOther } from '../layout/layout';
 import { FormFields, PageQuery, Pages, PathId } from '../layout/page';
+import { countOf } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { type Cell, CsvResponse } from '../sales/csv';
 import { KEYS_ON_A_PAGE, type KeysDraft, keysPage, keysPath, NO_KEYS, revokePage } from './keys.page';
@@ -61,12 +67,11 @@ export class GameKeysController {
     try {
       const request = { game_id, count, label: draft.label || undefined };
       const { download_keys: made } = await this.keys.create(request, visitor.by);
-      return seeOther(
-        withQuery(keysPath(game_id), { from: String(made[0]!.id), to: String(made.at(-1)!.id) }),
-      );
+      const [from, to] = [String(made[0]!.id), String(made.at(-1)!.id)];
+      return seeOther(withQuery(keysPath(game_id), { from, to }), { first_key: from });
     } catch (error) {
       if (!(error instanceof ApiError) || error.statusCode !== 400) throw error;
-      return again({ count: `${error.errors[0]!.replace(/^a/, 'A')}.` });
+      return again({ count: `A game can have at most ${countOf(MAX_UNCLAIMED)} unclaimed keys.` });
     }
   }
 

@@ -93,7 +93,7 @@ export function keysPage(visitor: SignedInVisitor, listed: Listed, draft = NO_KE
           the game. Keys that came with a purchase are on the
           <a href="${buyersPath(game_id)}">Buyers</a> page.
         </p>
-        ${done(notice.done)} ${from !== undefined && shown.length > 0 && batchOf(keys)}
+        ${done(notice.done)} ${notice.first_key !== undefined && notice.first_key === from && batchOf(keys)}
         ${form(visitor, path, draft)}
         ${tableOr(
           to === undefined ? 'There are no keys yet.' : 'There are no more keys.',
