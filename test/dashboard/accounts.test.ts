@@ -908,8 +908,9 @@ describe('every page', () => {
       expect((await browser.get(path)).location ?? '/').toMatch(/^\/(?![/\\])/);
   });
 
-  test('keeps the tabs on confirmation and error pages', async () => {
+  test('keeps the tabs and the search on confirmation and error pages', async () => {
     const user = await make.user();
+    await make.game({ owner: user });
     const [key] = await sql<{ id: number }>('SELECT id FROM api_keys WHERE user_id = $1', [user.id]);
     const browser = await browserOf(user);
     for (const [path, status] of [
@@ -920,6 +921,7 @@ describe('every page', () => {
       const page = await browser.get(path);
       expect({ path, status: page.status }).toEqual({ path, status });
       expect(page.text).toContain('aria-label="Main"');
+      expect(page.text).toContain('role="search"');
     }
     await browser.get('/user/settings/authorized-apps');
     // Tab, title and heading have the same name.

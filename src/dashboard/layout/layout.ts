@@ -17,7 +17,7 @@ export interface Page {
   search?: string;
   /** Other origins that a form of this page may redirect to: browsers apply form-action to redirects too. */
   formTargets?: string[];
-  /** A narrow page; it has navigation only if it belongs to a section. */
+  /** A narrow page; it has navigation and search only if it belongs to a section. */
   single?: boolean;
   headers?: Record<string, string>;
   /** In addition to those of every page. */
@@ -106,6 +106,7 @@ export class Layout {
     notice: Notice,
   ): Html {
     const { style, script, icon, storeStyle, storeLogo } = this.assets;
+    const user = !single || section !== '' ? visitor?.user : undefined;
     return html`<!doctype html>
       <html lang="en">
         <head>
@@ -127,10 +128,9 @@ export class Layout {
                   >${this.settings.STORE_NAME}</span
                 ></a
               >
-              ${visitor?.user?.sells && !single && searchForm(visitor, search)}
-              ${this.account(visitor, section)}
+              ${visitor && user?.sells && searchForm(visitor, search)} ${this.account(visitor, section)}
             </div>
-            ${visitor?.user && (!single || section !== '') && this.sections(visitor.user, section)}
+            ${user && this.sections(user, section)}
           </header>
           <main id="main" class="${single ? 'single' : 'wide'}" tabindex="-1">
             ${typeof main === 'function' ? main(notice) : main}
