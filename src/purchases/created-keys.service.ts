@@ -15,7 +15,7 @@ import {
   type RevokeDownloadKeyRequest,
 } from './download-key.dto';
 import type { CreatedKeyRow } from './download-key.row';
-import { ownerOf } from './key-owners';
+import { ownerOf } from '../users/key-owners';
 import { newDownloadKey } from './new-download-key';
 
 export const MAX_UNCLAIMED = 10_000;

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../platform/database/database';
 import { columnsOf, read, statement } from '../platform/database/statement';
 import { invalidGame } from '../games/errors';
-import { keysFoundBy, keysOf, newestOfGame, ownerOf } from './key-owners';
+import { keysFoundBy, keysOf, newestOfGame, ownerOf } from '../users/key-owners';
 import { canEdit } from '../games/visibility';
 import { apiError } from '../platform/http/api-error';
 import { USER_COLUMNS, type UserRow } from '../users/users.service';

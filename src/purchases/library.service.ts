@@ -3,7 +3,7 @@ import type { EntityManager } from 'typeorm';
 import { Database } from '../platform/database/database';
 import { longRead } from '../platform/database/statement';
 import { DownloadKey } from './download-key.entity';
-import { keysOf, ownerOf } from './key-owners';
+import { keysOf, ownerOf } from '../users/key-owners';
 
 /** A game that a player owns: through a download key, or through a purchase without one. */
 export interface LibraryRow {

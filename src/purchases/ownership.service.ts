@@ -4,7 +4,7 @@ import { applicationOwnerOf } from '../auth/oauth/application-owner';
 import { Database } from '../platform/database/database';
 import type { Packed } from '../platform/database/packed-row';
 import { longRead, read } from '../platform/database/statement';
-import { holdsKey, keysOf } from './key-owners';
+import { holdsKey, keysOf } from '../users/key-owners';
 import type { OwnedKeysRequest } from './owned-key.dto';
 import { OWNED_KEY_ROW, type OwnedKeyRow } from './owned-key.row';
 import { invalidGame } from '../games/errors';

@@ -1,7 +1,7 @@
 import { forbidden } from '../auth/errors';
 import { apiError } from '../platform/http/api-error';
 import { canEdit, isPublic } from '../games/visibility';
-import { keysOf, newestOfGame, ownerOf } from '../purchases/key-owners';
+import { keysOf, newestOfGame, ownerOf } from '../users/key-owners';
 import { hasBought } from '../purchases/ownership.service';
 import type { UPLOAD_TRAITS } from './upload.entity';
 

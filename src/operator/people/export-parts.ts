@@ -15,7 +15,7 @@ import { IdempotencyKey } from '../../platform/idempotency/idempotency-key.entit
 import { ProfileCollection } from '../../collections/profile-collection.entity';
 import { GameAdmin } from '../../games/game-admin.entity';
 import { Game } from '../../games/game.entity';
-import { ownerOf } from '../../purchases/key-owners';
+import { ownerOf } from '../../users/key-owners';
 import { DownloadKey } from '../../purchases/download-key.entity';
 import { Purchase } from '../../purchases/purchase.entity';
 import { UserEmail } from '../../auth/accounts/user-email.entity';
