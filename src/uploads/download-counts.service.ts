@@ -1,9 +1,5 @@
-import {
-  type BeforeApplicationShutdown,
-  Injectable,
-  Logger,
-  type OnApplicationBootstrap,
-} from '@nestjs/common';
+import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/common';
+import { BackgroundWriter } from '../platform/database/background-writer';
 import { Database } from '../platform/database/database';
 import { bind, statement } from '../platform/database/statement';
 import { ADD_DOWNLOADS } from '../games/games.service';
@@ -11,9 +7,7 @@ import { ADD_KEY_DOWNLOADS } from '../purchases/download-keys.service';
 
 /** Milliseconds. */
 const INTERVAL = 2000;
-const MAX_BATCH = 1000;
-/** Waiting downloads while the database is unavailable; more are not counted. */
-const MAX_WAITING = 20_000;
+const BATCH_SIZE = 1000;
 
 export interface Download {
   game_id: number;
@@ -29,40 +23,29 @@ const NEW_SESSIONS = statement<{ uuid: string }>(
 
 /** Counts downloads in batches, so that a redirect doesn't wait for a write. */
 @Injectable()
-export class DownloadCounts implements OnApplicationBootstrap, BeforeApplicationShutdown {
+export class DownloadCounts implements BeforeApplicationShutdown {
   private readonly log = new Logger('Downloads');
-  private waiting: Download[] = [];
-  private timer: NodeJS.Timeout | undefined;
-  private flushing: Promise<void> = Promise.resolve();
+  private readonly writer = new BackgroundWriter<Download>(
+    INTERVAL,
+    BATCH_SIZE,
+    (batch) => this.write(batch),
+    ({ message }) => this.log.warn(`Downloads could not be counted: ${message}`),
+    true,
+  );
 
   constructor(private readonly database: Database) {}
 
-  onApplicationBootstrap(): void {
-    this.timer = setInterval(() => void this.flush(), INTERVAL).unref();
-  }
-
-  async beforeApplicationShutdown(): Promise<void> {
-    clearInterval(this.timer);
-    await this.flush();
-  }
-
   add(download: Download): void {
-    if (this.waiting.length < MAX_WAITING) this.waiting.push(download);
+    this.writer.add(download);
   }
 
+  /** Writes all pending downloads. */
   flush(): Promise<void> {
-    return (this.flushing = this.flushing.then(async () => {
-      while (this.waiting.length > 0) {
-        const batch = this.waiting.splice(0, MAX_BATCH);
-        try {
-          await this.write(batch);
-        } catch (error) {
-          this.waiting.unshift(...batch);
-          this.log.warn(`Downloads could not be counted: ${(error as Error).message}`);
-          return;
-        }
-      }
-    }));
+    return this.writer.flush();
+  }
+
+  beforeApplicationShutdown(): Promise<void> {
+    return this.flush();
   }
 
   private async write(batch: Download[]): Promise<void> {

@@ -31,3 +31,25 @@ test('continues after a batch that could not be written', async () => {
   await writer.flush();
   expect(failures).toHaveLength(2);
 });
+
+test('keeps a batch that could not be written, and its order', async () => {
+  const written: number[] = [];
+  let isBroken = true;
+  const writer = new BackgroundWriter<number>(
+    60_000,
+    2,
+    async (batch) => {
+      if (isBroken) throw new Error('no database');
+      await Promise.resolve(written.push(...batch));
+    },
+    () => undefined,
+    true,
+  );
+  for (const item of [1, 2, 3]) writer.add(item);
+  await writer.flush();
+  writer.add(4);
+  expect(written).toEqual([]);
+  isBroken = false;
+  await writer.flush();
+  expect(written).toEqual([1, 2, 3, 4]);
+});

@@ -13,11 +13,13 @@ export class BackgroundWriter<Item> {
     private readonly batchSize: number,
     private readonly write: (batch: Item[]) => Promise<unknown>,
     private readonly failed: (error: Error, batch: Item[]) => void,
+    /** Writes a failed batch again after the interval, instead of dropping it. */
+    private readonly retries = false,
   ) {}
 
   /** False: too many are waiting, and the item is dropped. */
   add(item: Item): boolean {
-    this.timer ??= setTimeout(() => void this.flush(), this.interval).unref();
+    this.schedule();
     if (this.waiting.length >= MAX_WAITING) return false;
     this.waiting.push(item);
     return true;
@@ -30,9 +32,21 @@ export class BackgroundWriter<Item> {
     return (this.writing = this.writing.then(() => this.writeAll()));
   }
 
+  private schedule(): void {
+    this.timer ??= setTimeout(() => void this.flush(), this.interval).unref();
+  }
+
   private async writeAll(): Promise<void> {
     for (let batch; (batch = this.waiting.splice(0, this.batchSize)).length > 0;) {
-      await this.write(batch).catch((error: Error) => this.failed(error, batch));
+      try {
+        await this.write(batch);
+      } catch (error) {
+        this.failed(error as Error, batch);
+        if (!this.retries) continue;
+        this.waiting.unshift(...batch);
+        this.schedule();
+        return;
+      }
     }
   }
 }
