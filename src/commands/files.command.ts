@@ -7,11 +7,9 @@ import { gameNamed } from '../games/game-named';
 import { OperatorError } from '../platform/config/operator-error';
 import { FilesService } from '../uploads/files.service';
 import { PLATFORMS, type Upload } from '../uploads/upload.entity';
-import { type Commands, idIn, type OperatorCommand } from './operator-command';
+import { type Commands, GAME, idIn, type OperatorCommand } from './operator-command';
 import { printRows, timeIn } from './print-table';
 import { ProgressDisplay } from './progress';
-
-const GAME = ['--game <GAME>', 'game as owner/slug, such as ash-beetle/brave-arcade, or its ID'] as const;
 
 interface PutOptions {
   game: string;

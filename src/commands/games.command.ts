@@ -7,7 +7,7 @@ import { OperatorError } from '../platform/config/operator-error';
 import { ignoringCase } from '../platform/database/ignoring-case';
 import { CURRENCIES, formatMoney, minorUnitsOf } from '../platform/formats/money';
 import { nextCommands } from '../dev/next-commands';
-import { type Commands, countIn, type OperatorCommand } from './operator-command';
+import { type Commands, countIn, GAME, type OperatorCommand } from './operator-command';
 import { printable, printRows, timeIn } from './print-table';
 import { userNamed } from './user-named';
 
@@ -38,7 +38,7 @@ function registerGames(games: OperatorCommand): void {
   games
     .command('set-price')
     .description('Change the minimum price of a game.')
-    .argument('<GAME>', 'game as owner/slug, such as ash-beetle/brave-arcade, or its ID')
+    .argument('<GAME>', GAME[1])
     .argument('<PRICE>', 'minimum price in USD, such as 4.99; 0: free')
     .handler(async ({ app }, name: string, price: string) => {
       const { id, title, traits } = await gameNamed(app.get(EntityManager), name);

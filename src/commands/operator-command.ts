@@ -58,5 +58,11 @@ export const wholeNumber =
     return number;
   };
 
+/** The option for a game. */
+export const GAME = [
+  '--game <GAME>',
+  'game as owner/slug, such as ash-beetle/brave-arcade, or its ID',
+] as const;
+
 export const idIn = wholeNumber(1, Number.MAX_SAFE_INTEGER, 'Use a numeric ID.');
 export const countIn = wholeNumber(1, 1000, 'Use a number from 1 to 1000.');

@@ -1,25 +1,22 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- a help text doesn't wait for the services */
 import type { INestApplicationContext } from '@nestjs/common';
-import { EntityManager, IsNull } from 'typeorm';
-import { hashApiKey, peppersOf } from '../auth/api-key';
-import { ApiKey } from '../auth/api-key.entity';
+import { EntityManager } from 'typeorm';
 import type { Game } from '../games/game.entity';
 import { gameNamed } from '../games/game-named';
-import { commandName } from '../platform/config/environment';
-import { OwnAddress } from '../platform/http/own-address';
 import { isPseudonym } from '../users/erased-users';
 import { amountOf } from './games.command';
-import { userNamed } from './user-named';
+import { requireAddress, userNamed } from './user-named';
 import { OperatorEvents } from '../operator/tokens/operator-events';
-import { type Commands, countIn, type OperatorCommand } from './operator-command';
+import { type Commands, countIn, GAME, type OperatorCommand } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
-import { Settings } from '../platform/config/settings';
-import { readSecret } from '../platform/config/stored-secrets';
 import { ask } from './terminal';
 import { Database } from '../platform/database/database';
 import { formatMoney } from '../platform/formats/money';
+import { printRequest } from './print-request';
 import { printable, printRows, timeIn } from './print-table';
 import { ApiError } from '../platform/http/api-error';
+import { InvalidValue } from '../platform/http/given-values';
+import { readInteger } from '../platform/http/readers';
 import { GIVE, NEWEST_SALES } from '../operator/sales/sale-statements';
 import { newDownloadKey } from '../purchases/new-download-key';
 
@@ -34,7 +31,6 @@ interface SaleOptions {
 /** A page of sales from the API. */
 const MAX_PAGE = 500;
 
-const GAME = ['--game <GAME>', 'game as owner/slug, such as ash-beetle/brave-arcade, or its ID'] as const;
 const TO = ['--to <BUYER>', 'email address or username of the buyer'] as const;
 
 const dto = () => require('../operator/sales/sale.dto') as typeof import('../operator/sales/sale.dto');
@@ -74,7 +70,7 @@ function registerSell(sell: OperatorCommand): void {
         `Sold ${printable(game.title)} to ${printable(purchase.email)} for ${purchase.price}: purchase ${purchase.id}.`,
       );
       for (const { key } of download_keys) console.log(`Download key: ${key}`);
-      console.log(await requestOf(app, game, 'purchases', buyer));
+      await printSales(app, game, 'purchases', buyer);
     });
 }
 
@@ -85,7 +81,9 @@ function registerRefund(refund: OperatorCommand): void {
     .handler(
       async ({ app, signal }, given: string | undefined, { keepKeys = false }: { keepKeys?: boolean }) => {
         const which = 'The ID of the purchase is missing.';
-        const id = idIn(given ?? (await ask('ID of the purchase:', which, signal)));
+        const text = given ?? (await ask('ID of the purchase:', which, signal));
+        const id = readInteger(text);
+        if (id instanceof InvalidValue) throw new OperatorError(`${text} isn't a valid ID.`);
         const order = { purchase_id: id, keep_keys: keepKeys };
         const { purchase } = await app
           .get(service().SalesService)
@@ -100,7 +98,7 @@ function registerRefund(refund: OperatorCommand): void {
             (keepKeys ? ' Its download keys stay valid.' : ' Its download keys are revoked.'),
         );
         const game = await gameNamed(app.get(EntityManager), String([purchase.game_id].flat()[0]));
-        console.log(await requestOf(app, game, 'purchases', { email: purchase.email }));
+        await printSales(app, game, 'purchases', { email: purchase.email });
       },
     );
 }
@@ -118,7 +116,7 @@ function registerGive(give: OperatorCommand): void {
       await app.get(Database).rows(GIVE, [key, game.id, given.email, given.user_id]);
       app.get(OperatorEvents).record('download_key.created', {}, { counts: { games: 1, keys: 1 } });
       console.log(`Created a download key of ${printable(game.title)} for ${printable(to)}: ${key}`);
-      console.log(await requestOf(app, game, 'download_keys', buyer));
+      await printSales(app, game, 'download_keys', buyer);
     });
 }
 
@@ -139,7 +137,7 @@ function registerPurchases(purchases: OperatorCommand): void {
         STATUS: (row) => row.status,
         REFERENCE: (row) => row.reference,
       });
-      console.log(await requestOf(app, game, 'sales', { per_page: Math.min(options.count, MAX_PAGE) }));
+      await printSales(app, game, 'sales', { per_page: Math.min(options.count, MAX_PAGE) });
     });
 }
 
@@ -163,46 +161,24 @@ function explained(error: unknown): never {
   throw error instanceof ApiError ? new OperatorError(`Nothing was changed: ${error.message}.`) : error;
 }
 
-function idIn(text: string): number {
-  const id = Number(text);
-  if (!/^[1-9]\d*$/.test(text) || !Number.isSafeInteger(id))
-    throw new OperatorError(`${text} isn't a valid ID.`);
-  return id;
-}
-
 /** An email address or a username. */
 async function buyerNamed(
   app: INestApplicationContext,
   to: string,
 ): Promise<{ email: string } | { user_id: number }> {
-  if (to.includes('@')) {
-    if (/^[^\s@]+@[^\s@]+$/.test(to) && to.length <= 254) return { email: to };
-    throw new OperatorError(`${to} isn't a valid email address.`);
-  }
+  if (to.includes('@')) return { email: requireAddress(to) };
   const { id, username } = await userNamed(app, to);
   if (isPseudonym(username, id)) throw new OperatorError(`User ${to} doesn't exist.`);
   return { user_id: id };
 }
 
-/** A command that shows the API's response, with the key that `npm start` printed if it is the developer's. */
-async function requestOf(
+/** A request of the game's owner. */
+function printSales(
   app: INestApplicationContext,
-  game: Game,
-  path: string,
+  { id, user_id, owner_name }: Game,
+  list: string,
   parameters: Record<string, string | number>,
-): Promise<string> {
-  const [[name, value]] = Object.entries(parameters) as [[string, string | number]];
-  const url = `${app.get(OwnAddress).announced}/games/${game.id}/${path}?${name}=${encodeURIComponent(value)}`;
-  const key = await demoKeyOf(app, game.user_id);
-  const curl = `curl -H "Authorization: Bearer ${key ?? '$GAMEWHARF_KEY'}" "${url}"`;
-  return key ? curl : `GAMEWHARF_KEY=$(${commandName()} keys create --user ${game.owner_name})\n${curl}`;
-}
-
-async function demoKeyOf(app: INestApplicationContext, user_id: number): Promise<string | undefined> {
-  const settings = app.get(Settings);
-  const key = readSecret(settings.DATA_DIR, 'demo-api-key');
-  if (key === undefined) return undefined;
-  const key_hash = hashApiKey(key, peppersOf(settings)[0]!);
-  const isTheirs = await app.get(EntityManager).existsBy(ApiKey, { key_hash, user_id, revoked_at: IsNull() });
-  return isTheirs ? key : undefined;
+): Promise<void> {
+  const query = Object.entries(parameters).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+  return printRequest(app, { id: user_id, username: owner_name }, `/games/${id}/${list}?${query.join('&')}`);
 }

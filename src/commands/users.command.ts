@@ -1,4 +1,3 @@
-import type { INestApplicationContext } from '@nestjs/common';
 import { EntityManager, QueryFailedError } from 'typeorm';
 import { commandName } from '../platform/config/environment';
 import { nextCommands } from '../dev/next-commands';
@@ -6,12 +5,11 @@ import { type Commands, countIn, type OperatorCommand } from './operator-command
 import { lowerAscii } from '../platform/formats/lower-ascii';
 import { OperatorError } from '../platform/config/operator-error';
 import { ask, readPassword } from './terminal';
-import { userNamed } from './user-named';
+import { requireAddress, userNamed } from './user-named';
 import { Database } from '../platform/database/database';
 import { registerPeopleCommands } from './people.command';
+import { printRequest } from './print-request';
 import { printRows, timeIn } from './print-table';
-import { ERASED_ADDRESS } from '../users/erased-users';
-import { OwnAddress } from '../platform/http/own-address';
 import { Audit } from '../auth/audit';
 import { hashPassword, PasswordCost } from '../auth/sign-in/password-hash';
 import { SessionsService } from '../auth/sign-in/sessions.service';
@@ -58,7 +56,7 @@ function registerUserCommands(users: OperatorCommand): void {
       console.log(
         `Created user ${id} (${name}). To let them sign in, run \`${commandName()} users set-password ${name}\`.`,
       );
-      showRequest(app, name);
+      await printRequest(app, { id, username: name }, '/profile');
     });
 
   users
@@ -100,14 +98,8 @@ function registerUserCommands(users: OperatorCommand): void {
         CREATED: (row) => timeIn(row.created_at),
         'EMAIL ADDRESSES': (row) => row.addresses.join(' ') || null,
       });
-      showRequest(app, rows[0]!.username);
+      await printRequest(app, rows[0]!, '/profile');
     });
-}
-
-/** Prints the commands that show an account as the API returns it. */
-function showRequest(app: INestApplicationContext, name: string): void {
-  console.log(`GAMEWHARF_KEY=$(${commandName()} keys create --user ${name})`);
-  console.log(`curl -H "Authorization: Bearer $GAMEWHARF_KEY" "${app.get(OwnAddress).announced}/profile"`);
 }
 
 function requireValid(name: string, { displayName, email }: CreateOptions): void {
@@ -117,9 +109,7 @@ function requireValid(name: string, { displayName, email }: CreateOptions): void
     throw new OperatorError('Names such as erased-7 are reserved for erased users.');
   if (displayName === '' || [...(displayName ?? '')].length > 200)
     throw new OperatorError('A display name has up to 200 characters.');
-  if (email === undefined) return;
-  if (!/^[^\s@]+@[^\s@]+$/.test(email) || email.length > 254 || lowerAscii(email) === ERASED_ADDRESS)
-    throw new OperatorError(`${email} isn't a valid email address.`);
+  if (email !== undefined) requireAddress(email);
 }
 
 async function create(

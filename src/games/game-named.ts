@@ -1,6 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import { OperatorError } from '../platform/config/operator-error';
 import { ignoringCase } from '../platform/database/ignoring-case';
+import { InvalidValue } from '../platform/http/given-values';
+import { readInteger } from '../platform/http/readers';
 import { Game } from './game.entity';
 
 /** The game that an operator identifies by ID, or as `ash-beetle/brave-arcade`. */
@@ -15,10 +17,10 @@ export async function gameNamed(entities: EntityManager, name: string): Promise<
 }
 
 function idIn(text: string): number {
-  const id = Number(text);
-  if (!/^[1-9]\d*$/.test(text) || !Number.isSafeInteger(id))
+  const id = readInteger(text);
+  if (id instanceof InvalidValue)
     throw new OperatorError(
-      `Name a game as owner/slug, such as ash-beetle/brave-arcade, or by its id; not ${text}.`,
+      `Invalid game "${text}". Use owner/slug, such as ash-beetle/brave-arcade, or an ID.`,
     );
   return id;
 }

@@ -148,11 +148,11 @@ test.each<[string[], string]>([
   [['sell', '--game', 'no/game'], "Game no/game doesn't exist."],
   [
     ['sell', '--game', 'nothing'],
-    'Name a game as owner/slug, such as ash-beetle/brave-arcade, or by its id; not nothing.',
+    'Invalid game "nothing". Use owner/slug, such as ash-beetle/brave-arcade, or an ID.',
   ],
   [
     ['sell', '--game', 'no/game/at/all'],
-    'Name a game as owner/slug, such as ash-beetle/brave-arcade, or by its id; not no/game/at/all.',
+    'Invalid game "no/game/at/all". Use owner/slug, such as ash-beetle/brave-arcade, or an ID.',
   ],
   [['sell', '--game', '1'], 'The buyer is missing. Use --to me@example.com.'],
   [['sell', '--game', '1', '--to', 'nobody'], "User nobody doesn't exist."],
@@ -181,6 +181,10 @@ test.each<[string[], string]>([
   [['refund', 'x'], "x isn't a valid ID."],
   [['refund', '999999'], "Purchase 999999 doesn't exist. Nothing was changed."],
   [['give', '--game', '1'], 'The buyer is missing. Use --to me@example.com.'],
+  [
+    ['give', '--game', '1', '--to', 'nobody@Erased.invalid'],
+    "nobody@Erased.invalid isn't a valid email address.",
+  ],
   [['purchases', 'list'], 'The game is missing. Use --game ash-beetle/brave-arcade.'],
   [['users', 'create'], 'The username is missing.'],
   [['users', 'create', 'a b'], 'A username has up to 63 letters, digits, _ and -.'],

@@ -156,7 +156,7 @@ describe('gamewharf webhooks', () => {
     [['add', 'https://example.com/', '--game', 'no/game'], "Game no/game doesn't exist."],
     [
       ['add', 'https://example.com/', '--game', 'no/game/at/all'],
-      'Name a game as owner/slug, such as ash-beetle/brave-arcade, or by its id; not no/game/at/all.',
+      'Invalid game "no/game/at/all". Use owner/slug, such as ash-beetle/brave-arcade, or an ID.',
     ],
     [['remove', '7'], "Webhook 7 doesn't exist."],
     [['remove', '-'], 'Use a numeric ID.'],

@@ -1,0 +1,30 @@
+import type { INestApplicationContext } from '@nestjs/common';
+import { EntityManager, IsNull } from 'typeorm';
+import type { User } from '../auth/accounts/user.entity';
+import { hashApiKey, peppersOf } from '../auth/api-key';
+import { ApiKey } from '../auth/api-key.entity';
+import { commandName } from '../platform/config/environment';
+import { Settings } from '../platform/config/settings';
+import { readSecret } from '../platform/config/stored-secrets';
+import { OwnAddress } from '../platform/http/own-address';
+
+/** Prints a request of a user that shows the effect of a command, with the demo key if it is the user's. */
+export async function printRequest(
+  app: INestApplicationContext,
+  { id, username }: Pick<User, 'id' | 'username'>,
+  path: string,
+): Promise<void> {
+  const key = await demoKeyOf(app, id);
+  if (!key) console.log(`GAMEWHARF_KEY=$(${commandName()} keys create --user ${username})`);
+  const url = app.get(OwnAddress).announced + path;
+  console.log(`curl -H "Authorization: Bearer ${key ?? '$GAMEWHARF_KEY'}" "${url}"`);
+}
+
+async function demoKeyOf(app: INestApplicationContext, user_id: number): Promise<string | undefined> {
+  const settings = app.get(Settings);
+  const key = readSecret(settings.DATA_DIR, 'demo-api-key');
+  if (key === undefined) return undefined;
+  const key_hash = hashApiKey(key, peppersOf(settings)[0]!);
+  const isTheirs = await app.get(EntityManager).existsBy(ApiKey, { key_hash, user_id, revoked_at: IsNull() });
+  return isTheirs ? key : undefined;
+}
