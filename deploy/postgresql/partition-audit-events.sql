@@ -9,7 +9,7 @@ ALTER TABLE audit_events ADD CONSTRAINT audit_events_0_range CHECK (id < 1000000
 -- Step 2: validate it. Reads the table without blocking.
 ALTER TABLE audit_events VALIDATE CONSTRAINT audit_events_0_range;
 
--- Step 3: put the partitioned table in its place. Each partition keeps the trigger of deletes, for those who name it; the other comes with the table.
+-- Step 3: put the partitioned table in its place. Each partition keeps its trigger for deletes that name the partition; the table has the other trigger.
 BEGIN;
 SET LOCAL lock_timeout = '200ms';
 LOCK TABLE audit_events IN ACCESS EXCLUSIVE MODE;
@@ -36,5 +36,5 @@ CREATE TRIGGER audit_events_are_final BEFORE DELETE ON audit_events_1
 SELECT setval(pg_get_serial_sequence('audit_events', 'id'), id, false) FROM next_id;
 COMMIT;
 
--- Step 4: the bounds of the partition say the same now.
+-- Step 4: drop the check, because the bounds of the partition imply it.
 ALTER TABLE audit_events_0 DROP CONSTRAINT audit_events_0_range;

@@ -9,8 +9,8 @@ ALTER TABLE purchases ADD CONSTRAINT purchases_0_range CHECK (id < 1000000000) N
 -- Step 2: validate it. Reads the table without blocking.
 ALTER TABLE purchases VALIDATE CONSTRAINT purchases_0_range;
 
--- Step 3: put the partitioned table in its place. What points at the old one, three foreign keys and a view, is pointed
--- at the new one in the same transaction; the keys hold for new rows at once and are proven for old ones in step 4.
+-- Step 3: put the partitioned table in its place. The three foreign keys and the view that refer to the old table refer
+-- to the new one in the same transaction; the keys apply to new rows at once and are validated for old rows in step 4.
 BEGIN;
 SET LOCAL lock_timeout = '200ms';
 LOCK TABLE users, download_keys, purchase_games, purchase_references IN SHARE ROW EXCLUSIVE MODE;
@@ -56,10 +56,10 @@ END
 $$;
 COMMIT;
 
--- Step 4: prove the three foreign keys for the old rows. Reads the tables without blocking.
+-- Step 4: validate the three foreign keys for the old rows. Reads the tables without blocking.
 ALTER TABLE purchase_games VALIDATE CONSTRAINT purchase_games_purchase_id_fkey;
 ALTER TABLE download_keys VALIDATE CONSTRAINT download_keys_purchase_id_fkey;
 ALTER TABLE purchase_references VALIDATE CONSTRAINT purchase_references_purchase_id_fkey;
 
--- Step 5: the bounds of the partition say the same now.
+-- Step 5: drop the check, because the bounds of the partition imply it.
 ALTER TABLE purchases_0 DROP CONSTRAINT purchases_0_range;

@@ -1,8 +1,8 @@
 // Finds dead links, marked blocks that no test runs, invalid diagrams, figures without a source, and terms that
-// docs/contributing/style.md replaces.
+// docs/contributing/style.md replaces, also in comments of the code and of configuration files.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
-import { sourceFiles, textsOf } from './source-texts.mjs';
+import { commentsOf, configurationFiles, sourceFiles, textsOf } from './source-texts.mjs';
 import { prose, termsIn } from './terms.mjs';
 
 const pages = [
@@ -95,6 +95,10 @@ for (const file of sourceFiles().filter((one) => chosen.length === 0 || chosen.i
   for (const [first, text] of textsOf(file))
     for (const [line, found, instead] of termsIn(text))
       problems.push(`${file}:${first + line - 1}: “${found}”: use ${instead}`);
+
+for (const file of configurationFiles())
+  for (const [line, found, instead] of termsIn(commentsOf(file)))
+    problems.push(`${file}:${line}: “${found}”: use ${instead}`);
 
 for (const problem of problems) console.log(problem);
 if (unchecked.size > 0)

@@ -50,3 +50,15 @@ const filesIn = (folder) =>
     .map((name) => join(folder, name));
 
 export const sourceFiles = () => ['src', 'test', 'tools'].flatMap(filesIn).sort();
+
+export const configurationFiles = () => [
+  ...['Dockerfile', '.env.example', 'jest.config.js', 'jest.pgbouncer.config.js', 'jest.system.config.js'],
+  ...readdirSync('deploy', { recursive: true, withFileTypes: true })
+    .filter((one) => one.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .sort(),
+];
+
+/** The comments of a configuration file, each in its line. */
+export const commentsOf = (file) =>
+  readFileSync(file, 'utf8').replace(/^.*$/gm, (line) => /(?:^|\s)(?:#|--|\/\/) (.*)$/.exec(line)?.[1] ?? '');
