@@ -89,12 +89,16 @@ async function listen(app: NestExpressApplication, { PORT, HOST, MAX_CONNECTIONS
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EADDRINUSE')
-      throw new OperatorError(`Port ${PORT} on ${HOST} is taken: stop what uses it, or set PORT to another.`);
+      throw new OperatorError(
+        `Port ${PORT} on ${HOST} is already in use. Stop the program that uses it, or set PORT to another port.`,
+      );
     if (code === 'EACCES')
-      throw new OperatorError(`Port ${PORT} needs more rights: set PORT to one above 1023.`);
+      throw new OperatorError(
+        `The service isn't allowed to listen on port ${PORT}. Set PORT to a value above 1023.`,
+      );
     if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
       throw new OperatorError(
-        `HOST ${HOST} is not an address of this machine: set HOST to one that is, such as 0.0.0.0.`,
+        `HOST ${HOST} isn't an IP address of this machine. Set HOST to one that is, such as 0.0.0.0.`,
       );
     throw error;
   }

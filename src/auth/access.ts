@@ -3,9 +3,10 @@ import { ApiSecurity } from '@nestjs/swagger';
 import { ACCESS, Public } from '../platform/http/public';
 import type { Scope } from './scopes';
 
+// The platform's own routes can't import this file.
 export { Public };
 
-/** `operator`: any operator token; `operator:RIGHT`: one with this permission. */
+/** `operator`: any operator token; `operator:PERMISSION`: one with this permission. */
 export type OperatorAccess = 'operator' | `operator:${string}`;
 export type Access = 'public' | 'any credential' | 'any api key' | 'signed in' | Scope | OperatorAccess;
 

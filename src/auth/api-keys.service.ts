@@ -12,7 +12,7 @@ import { COUNTED_DAYS } from './api-key-requests.entity';
 import { BearerStrategy } from './bearer.strategy';
 
 /** Keys that a user can create on the page of keys. */
-export const MAX_KEYS = 100;
+export const MAX_API_KEYS = 100;
 const MAX_LISTED = 1000;
 
 interface NewKey {
@@ -51,12 +51,12 @@ export class ApiKeysService {
     return this.createIn(this.keys.manager, user_id, key);
   }
 
-  /** Returns undefined if the user has MAX_KEYS keys. */
+  /** Returns undefined if the user has MAX_API_KEYS keys. */
   createOwn(user_id: number, key: NewKey): Promise<NewApiKey | undefined> {
     return this.database.transaction(async (db) => {
       await lockUser(db, user_id);
       const live = db.createQueryBuilder(ApiKey, 'k').where(own(user_id)).andWhere(isLive('k'));
-      return (await live.getCount()) < MAX_KEYS ? this.createIn(db, user_id, key) : undefined;
+      return (await live.getCount()) < MAX_API_KEYS ? this.createIn(db, user_id, key) : undefined;
     });
   }
 

@@ -20,9 +20,9 @@ import { TokensService } from './tokens.service';
 const TOKEN_MAX_AGE = 700;
 // Afterwards only the owner of the token is used, for rate limits.
 const TOKEN_OWNER_MAX_AGE = 10 * 60_000;
-const MAX_TOKENS = 20_000;
+const MAX_CACHED_TOKENS = 20_000;
 // Cached until they change: docs/contributing/decisions/credential-cache.md.
-const MAX_KEYS = 100_000;
+const MAX_CACHED_KEYS = 100_000;
 
 /** A verified credential. Times are those of `Clock.monotonic()`. */
 interface Known {
@@ -58,8 +58,8 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
       staleUntil: (now: number) => now - TOKEN_OWNER_MAX_AGE,
     };
     this.caches = {
-      key: new ExpiringCache(changes, MAX_KEYS),
-      jwt: new ExpiringCache(tokenExpiry, MAX_TOKENS),
+      key: new ExpiringCache(changes, MAX_CACHED_KEYS),
+      jwt: new ExpiringCache(tokenExpiry, MAX_CACHED_TOKENS),
     };
     this.lookups = measurements.counter(
       'gamewharf_credential_lookups_total',

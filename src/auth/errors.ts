@@ -22,8 +22,8 @@ const insufficient = (text: string, details = `error_description="${text}"`) =>
 
 export const insufficientScope = ({ type }: { type: CredentialType }, scope: string) =>
   insufficient(`${type === 'key' ? 'api key' : 'token'} does not permit \`${scope}\``, `scope="${scope}"`);
-export const insufficientRight = (right: string) =>
-  insufficient(`operator token does not permit \`${right}\``, `scope="${right}"`);
+export const insufficientPermission = (permission: string) =>
+  insufficient(`operator token does not permit \`${permission}\``, `scope="${permission}"`);
 export const apiKeyRequired = () => insufficient('an api key is required');
 /** The user has not allowed this app to start games. */
 export const startsNoGames = () => insufficient('the application may not start games');

@@ -4,7 +4,11 @@ import type { Commands, OperatorCommand } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
 import { printRows, timeIn } from './print-table';
 import { Audit } from '../auth/audit';
-import { ALL_RIGHTS, OPERATOR_RIGHTS, type OperatorRight } from '../operator/tokens/operator-may';
+import {
+  ALL_PERMISSIONS,
+  OPERATOR_PERMISSIONS,
+  type OperatorPermission,
+} from '../operator/tokens/operator-may';
 import { OperatorTokensService } from '../operator/tokens/operator-tokens.service';
 
 // Lowercase only: OPERATOR_TOKEN is the name of the setting's token in audit events.
@@ -19,14 +23,16 @@ function registerOperatorTokens(tokens: OperatorCommand): void {
     .argument('<name>', 'name of the program that uses it, such as checkout; appears in audit events', nameIn)
     .requiredOption(
       '--may <permissions>',
-      `permissions, separated by commas: ${ALL_RIGHTS.join(', ')}`,
-      rightsIn,
+      `permissions, separated by commas: ${ALL_PERMISSIONS.join(', ')}`,
+      permissionsIn,
     )
     .addHelpText('after', () => {
-      const lines = Object.entries(OPERATOR_RIGHTS).map(([right, text]) => `  ${right.padEnd(11)}${text}`);
+      const lines = Object.entries(OPERATOR_PERMISSIONS).map(
+        ([permission, text]) => `  ${permission.padEnd(11)}${text}`,
+      );
       return ['', 'Permissions:', ...lines].join('\n');
     })
-    .handler(async ({ app }, name: string, { may }: { may: OperatorRight[] }) => {
+    .handler(async ({ app }, name: string, { may }: { may: OperatorPermission[] }) => {
       const token = await app.get(OperatorTokensService).create(name, may);
       app.get(Audit).record({ event: 'operator_token.created', operator: name });
       console.error(
@@ -67,10 +73,10 @@ function nameIn(text: string): string {
   return text;
 }
 
-function rightsIn(text: string): OperatorRight[] {
-  const given = text.split(/[\s,]+/).filter((right) => right !== '');
-  const rights = ALL_RIGHTS.filter((right) => given.includes(right));
-  if (given.length === 0 || given.some((right) => !(right in OPERATOR_RIGHTS)))
-    throw new InvalidArgumentError(`The permissions are ${ALL_RIGHTS.join(', ')}.`);
-  return rights;
+function permissionsIn(text: string): OperatorPermission[] {
+  const given = text.split(/[\s,]+/).filter((permission) => permission !== '');
+  const permissions = ALL_PERMISSIONS.filter((permission) => given.includes(permission));
+  if (given.length === 0 || given.some((permission) => !(permission in OPERATOR_PERMISSIONS)))
+    throw new InvalidArgumentError(`The permissions are ${ALL_PERMISSIONS.join(', ')}.`);
+  return permissions;
 }

@@ -16,7 +16,7 @@ export interface AccessRow {
 }
 
 export const ACCESS_COLUMNS =
-  'rights.edits, rights.owns, g.min_price = 0 AS is_free, rights.held_key, rights.requested_key';
+  'access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key';
 
 /**
  * For the user $2 and the download key $3: joins the user's permissions for the game `g`. OFFSET 0: each part runs
@@ -32,10 +32,10 @@ export const ACCESS = `
         (SELECT dk.id FROM download_keys dk
          WHERE dk.id = $3::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND ${ownerOf('dk')} = $2) AS requested_key
       OFFSET 0) part
-    OFFSET 0) rights`;
+    OFFSET 0) access`;
 
 /** Whether the user can view or owns the game. Owners of a key of a restricted game own it. */
-export const MAY_SEE = `(rights.owns OR ${isPublic('g')})`;
+export const MAY_SEE = `(access.owns OR ${isPublic('g')})`;
 
 type Traits = readonly (typeof UPLOAD_TRAITS)[number][];
 

@@ -1,7 +1,7 @@
 import { ModulesContainer } from '@nestjs/core';
 import type { Express } from 'express';
 import { isForOperators } from '../../src/auth/access';
-import { ALL_RIGHTS } from '../../src/operator/tokens/operator-may';
+import { ALL_PERMISSIONS } from '../../src/operator/tokens/operator-may';
 import { OperatorTokensService } from '../../src/operator/tokens/operator-tokens.service';
 import { type Route, routesOf } from '../../src/auth/routes';
 import { covers } from '../../src/auth/credential';
@@ -479,24 +479,24 @@ test.each(Object.keys(TABLE))('%s: accepts only scopes that include it', async (
 
 test('accepts only operator tokens with the required permission', async () => {
   const tokens = theApp().get(OperatorTokensService);
-  const all = [{ token: OPERATOR_TOKEN, rights: ALL_RIGHTS }];
-  for (const rights of [ALL_RIGHTS, ...ALL_RIGHTS.map((right) => [right])])
+  const all = [{ token: OPERATOR_TOKEN, rights: ALL_PERMISSIONS }];
+  for (const rights of [ALL_PERMISSIONS, ...ALL_PERMISSIONS.map((permission) => [permission])])
     all.push({ token: await tokens.create(`may-${rights.length}-${rights[0]}`, rights), rights });
   const object = await (shared ??= fixtures());
   for (const route of routes()) {
     const row = rowOf(route);
-    const [kind, right] = route.access!.split(':');
+    const [kind, permission] = route.access!.split(':');
     for (const { token, rights } of kind === 'operator' ? all : all.slice(-1)) {
       const response = await ask(route, row, token, object);
       const where = `${nameOf(route)} with ${rights.join()}`;
       if (kind !== 'operator')
         expect([where, response.status]).toEqual([where, readsNoCredential(route) ? row.success : 401]);
-      else if (right === undefined || (rights as string[]).includes(right))
+      else if (permission === undefined || (rights as string[]).includes(permission))
         expect([where, response.status]).toEqual([where, row.success]);
       else
         expect([where, response]).toEqual([
           where,
-          failure(403, `operator token does not permit \`${right}\``),
+          failure(403, `operator token does not permit \`${permission}\``),
         ]);
     }
   }

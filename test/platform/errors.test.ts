@@ -17,7 +17,7 @@ test.each<[ApiError, number, string, string]>([
   [rejections.insufficientScope(key, 'game'), 403, 'api key does not permit `game`', SCOPE],
   [rejections.insufficientScope(jwt, 'game'), 403, 'token does not permit `game`', SCOPE],
   [
-    rejections.insufficientRight('import'),
+    rejections.insufficientPermission('import'),
     403,
     'operator token does not permit `import`',
     'error="insufficient_scope", scope="import"',

@@ -1,7 +1,7 @@
 import {
   formTargetsOf,
   isClaimed,
-  isLoopback,
+  isLoopbackUri,
   isSafe,
   isSameRedirect,
   OUT_OF_BAND,
@@ -111,7 +111,7 @@ test.each([
   ['x:http://127.0.0.1/', false, false],
 ])('%s is claimed: %p, loopback: %p', (uri, claimed, loopback) => {
   expect(isClaimed(uri)).toBe(claimed);
-  expect(isLoopback(uri)).toBe(loopback);
+  expect(isLoopbackUri(uri)).toBe(loopback);
 });
 
 test.each([

@@ -11,10 +11,10 @@ const REVERSE_DOMAIN_SCHEME = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:/i;
 const BROWSER_SCHEMES =
   /^(?:javascript|data|vbscript|file|blob|about|view-source|filesystem|ws|wss|ftp|mailto|tel|intent|urn):/i;
 
-export const isLoopback = (uri: string) => LOOPBACK.test(uri);
+export const isLoopbackUri = (uri: string) => LOOPBACK.test(uri);
 
 /** Whether no other program can receive requests at this URI. */
-export const isClaimed = (uri: string) => uri.startsWith('https://') || isLoopback(uri);
+export const isClaimed = (uri: string) => uri.startsWith('https://') || isLoopbackUri(uri);
 
 /** The reason why an app cannot register this URI, or undefined if it can. */
 export function problemOf(uri: string): string | undefined {
@@ -35,14 +35,14 @@ export function isSafe(uri: string): boolean {
   }
   if (url.username !== '' || url.password !== '') return false;
   if (url.protocol === 'https:') return /^https:\/\/[^/]/.test(uri) && HOST.test(url.host);
-  if (url.protocol === 'http:') return isLoopback(uri);
+  if (url.protocol === 'http:') return isLoopbackUri(uri);
   return !BROWSER_SCHEMES.test(uri);
 }
 
 /** An exact match, except for the port of a loopback URI (RFC 8252). */
 export function isSameRedirect(registered: string, asked: string): boolean {
   if (registered === asked) return true;
-  return isLoopback(registered) && isLoopback(asked) && withoutPort(registered) === withoutPort(asked);
+  return isLoopbackUri(registered) && isLoopbackUri(asked) && withoutPort(registered) === withoutPort(asked);
 }
 
 const withoutPort = (uri: string) => uri.replace(/^(http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)):\d+/, '$1');
@@ -68,7 +68,7 @@ export function formTargetsOf(uri: string): string[] {
 
 export function placeOf(uri: string): string {
   if (uri === OUT_OF_BAND) return 'this page';
-  if (isLoopback(uri)) return 'the program on this computer';
+  if (isLoopbackUri(uri)) return 'the program on this computer';
   const url = new URL(uri);
   return url.protocol === 'https:' ? url.host : `the application for ${url.protocol}`;
 }

@@ -3,7 +3,7 @@ import { formToken, type Page } from '../layout/layout';
 import { copyable, permissionList } from '../layout/parts';
 import type { SignedInVisitor } from '../layout/visitor';
 import type { Asked, OAuthError } from '../../auth/oauth/authorization-requests.service';
-import { formTargetsOf, isLoopback, OUT_OF_BAND, placeOf } from '../../auth/oauth/redirect-uris';
+import { formTargetsOf, isLoopbackUri, OUT_OF_BAND, placeOf } from '../../auth/oauth/redirect-uris';
 import type { Grant } from '../../auth/oauth/grants.service';
 import type { OauthApplication } from '../../auth/oauth/oauth-application.entity';
 
@@ -71,7 +71,7 @@ export const appConsentPage = (
 
 function afterwards(redirect_uri: string): Html {
   if (redirect_uri === OUT_OF_BAND) return html`Then you get a code to copy into the app.`;
-  if (isLoopback(redirect_uri)) return html`Then you return to the program on this computer.`;
+  if (isLoopbackUri(redirect_uri)) return html`Then you return to the program on this computer.`;
   return html`Then you go to <strong>${placeOf(redirect_uri)}</strong>.`;
 }
 

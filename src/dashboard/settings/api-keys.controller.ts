@@ -1,7 +1,7 @@
 import { Controller, Get, Post } from '@nestjs/common';
 import { SignedIn } from '../../auth/access';
 import type { ApiKey } from '../../auth/api-key.entity';
-import { ApiKeysService, MAX_KEYS } from '../../auth/api-keys.service';
+import { ApiKeysService, MAX_API_KEYS } from '../../auth/api-keys.service';
 import { covers } from '../../auth/credential';
 import { Clock } from '../../platform/config/clock';
 import { apiError } from '../../platform/http/api-error';
@@ -49,7 +49,7 @@ export class ApiKeysController {
     if (isWrong(problems)) return newKeyPage(visitor, draft, problems);
     const made = await this.keys.createOwn(visitor.user.id, key);
     if (!made) {
-      const problem = `You have ${MAX_KEYS} keys. Revoke one that you no longer use first.`;
+      const problem = `You have ${MAX_API_KEYS} keys. Revoke one that you no longer use first.`;
       return newKeyPage(visitor, draft, {}, problem);
     }
     this.audit.record({ event: 'api_key.created', ...visitor.by, api_key_id: made.id });

@@ -44,7 +44,7 @@ interface OrderRow {
 
 /**
  * The data that a sale needs: games $1, account $2, email address $3, reference $4. It only advances the sequence of
- * IDs.
+ * IDs, which no rollback undoes, so it may share a batch of reads.
  */
 export const ORDER = read<OrderRow>(
   'order',

@@ -1,6 +1,6 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
-import type { OperatorRight } from './operator-may';
+import type { OperatorPermission } from './operator-may';
 
 /**
  * An operator's program, by its token, or a seller on a page. A command has neither, and has all
@@ -13,7 +13,8 @@ export interface Actor {
   user_id?: number;
 }
 
-export const may = ({ rights }: Actor, right: OperatorRight): boolean => rights?.includes(right) ?? true;
+export const may = ({ rights }: Actor, permission: OperatorPermission): boolean =>
+  rights?.includes(permission) ?? true;
 
 /** The operator token of the request, which the guard has accepted. */
 export const CurrentOperator = createParamDecorator((_: unknown, context: ExecutionContext) => {

@@ -3,20 +3,20 @@ import { ApiSecurity } from '@nestjs/swagger';
 import type { OperatorAccess } from '../../auth/access';
 import { ACCESS } from '../../platform/http/public';
 
-export const OPERATOR_RIGHTS = {
+export const OPERATOR_PERMISSIONS = {
   import: 'Import records; with `users`, also passwords, API keys and OAuth applications',
   purchases: 'Create and refund purchases',
   users: 'Export and erase personal data',
   metrics: 'Read the metrics',
 } as const;
 
-export type OperatorRight = keyof typeof OPERATOR_RIGHTS;
+export type OperatorPermission = keyof typeof OPERATOR_PERMISSIONS;
 
-export const ALL_RIGHTS = Object.keys(OPERATOR_RIGHTS) as OperatorRight[];
+export const ALL_PERMISSIONS = Object.keys(OPERATOR_PERMISSIONS) as OperatorPermission[];
 
 /** An operator token with this permission; without one, any token. Only for paths under `/operator/`. */
-export const OperatorMay = (right?: OperatorRight) =>
+export const OperatorMay = (permission?: OperatorPermission) =>
   applyDecorators(
-    SetMetadata(ACCESS, (right ? `operator:${right}` : 'operator') satisfies OperatorAccess),
-    ApiSecurity('operator', right ? [right] : []),
+    SetMetadata(ACCESS, (permission ? `operator:${permission}` : 'operator') satisfies OperatorAccess),
+    ApiSecurity('operator', permission ? [permission] : []),
   );

@@ -1,5 +1,5 @@
 import { Check, Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
-import type { OperatorRight } from './operator-may';
+import type { OperatorPermission } from './operator-may';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
 
 /** A credential of the operator's programs, which belongs to no user. */
@@ -27,7 +27,7 @@ export class OperatorToken {
   hint: string;
 
   @Column('text', { array: true })
-  rights: OperatorRight[];
+  rights: OperatorPermission[];
 
   @TimestampColumn({ default: () => 'now()' })
   created_at: string;

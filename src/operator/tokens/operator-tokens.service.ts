@@ -11,7 +11,7 @@ import { read } from '../../platform/database/statement';
 import type { Operator } from '../../platform/http/request';
 import { hashApiKey, hintOf, newOperatorToken, peppersOf } from '../../auth/api-key';
 import { OperatorToken } from './operator-token.entity';
-import { ALL_RIGHTS, type OperatorRight } from './operator-may';
+import { ALL_PERMISSIONS, type OperatorPermission } from './operator-may';
 
 /** All live ones are kept in memory. */
 export const MAX_LIVE = 100;
@@ -68,7 +68,7 @@ export class OperatorTokensService {
   async find(text: string): Promise<Operator | undefined> {
     if (text === '') return undefined;
     if (this.setting && timingSafeEqual(digestOf(text), this.setting))
-      return { id: null, name: 'OPERATOR_TOKEN', rights: ALL_RIGHTS };
+      return { id: null, name: 'OPERATOR_TOKEN', rights: ALL_PERMISSIONS };
     const { byHash, readAt } = await this.liveTokens();
     if (byHash.size === 0) return undefined;
     const hashes = this.peppers.map((pepper) => hashApiKey(text, pepper));
@@ -78,7 +78,7 @@ export class OperatorTokensService {
   }
 
   /** Returns the only copy of the token: only its hash is stored. */
-  async create(name: string, rights: readonly OperatorRight[]): Promise<string> {
+  async create(name: string, rights: readonly OperatorPermission[]): Promise<string> {
     const token = newOperatorToken();
     await this.database.transaction(async (db) => {
       await db.query('LOCK TABLE operator_tokens IN SHARE ROW EXCLUSIVE MODE');

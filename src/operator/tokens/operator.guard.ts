@@ -2,7 +2,7 @@ import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/com
 import type { Request, Response } from 'express';
 import { accessOf, isForOperators } from '../../auth/access';
 import { authorizationOf } from '../../auth/credential';
-import { authenticationRequired, insufficientRight, invalidToken } from '../../auth/errors';
+import { authenticationRequired, insufficientPermission, invalidToken } from '../../auth/errors';
 import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
 import { OperatorTokensService } from './operator-tokens.service';
 
@@ -17,16 +17,17 @@ export class OperatorGuard implements CanActivate {
     const access = accessOf(context.getHandler(), context.getClass());
     if (!access || !isForOperators(access)) return true;
     const http = context.switchToHttp();
-    const [, right] = access.split(':');
-    return this.admit(http.getRequest(), http.getResponse(), right);
+    const [, permission] = access.split(':');
+    return this.admit(http.getRequest(), http.getResponse(), permission);
   }
 
-  private async admit(req: Request, res: Response, right: string | undefined): Promise<boolean> {
+  private async admit(req: Request, res: Response, permission: string | undefined): Promise<boolean> {
     try {
       const token = authorizationOf(req);
       req.operator = await this.tokens.find(token);
       if (!req.operator) await this.reject(req, res, token);
-      if (right !== undefined && !req.operator!.rights.includes(right)) throw insufficientRight(right);
+      if (permission !== undefined && !req.operator!.rights.includes(permission))
+        throw insufficientPermission(permission);
       return true;
     } catch (error) {
       // Without waiting for the rest of the body, which may be an import.

@@ -31,7 +31,7 @@ export async function restore(
   const name = databaseOf(settings);
   const beside = `${name.slice(0, 40)}_restore_${randomBytes(4).toString('hex')}`;
   await onDatabase(settings, async (client) => requireReplaceable(client, replace));
-  await requireRights(settings);
+  await requirePrivileges(settings);
   // Not from template1, to which an operator may have added tables and extensions.
   await administer(settings, (client) =>
     client.query(`CREATE DATABASE ${escapeIdentifier(beside)} TEMPLATE template0`),
@@ -72,7 +72,7 @@ async function requireReplaceable(client: Client, replace: boolean): Promise<voi
     throw new OperatorError('There is a store already: add --replace to put the backup in its place.');
 }
 
-async function requireRights(settings: StoreSettings): Promise<void> {
+async function requirePrivileges(settings: StoreSettings): Promise<void> {
   const { rows } = await administer(settings, (client) =>
     client.query<{ role: string; may: boolean }>(
       `SELECT rolname AS role, rolsuper OR rolcreatedb
