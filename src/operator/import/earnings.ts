@@ -43,24 +43,31 @@ const CHANGES_OF_SALES = `
   SELECT game_id, currency, day, sum(purchases) AS purchases, sum(amount) AS amount
   FROM shares GROUP BY game_id, currency, day HAVING sum(purchases) <> 0 OR sum(amount) <> 0`;
 
+/** Where statements read the changes to sales from. */
+export type Sales = Awaited<ReturnType<typeof findSales>>;
+
 /** Before all writes. Purchases count as new if they weren't stored at that time: concurrent writes may change some in between. */
-export const findSales = (relations: Relations) => relations.keep(SALES, CHANGES_OF_SALES);
+export const findSales = async (relations: Relations) =>
+  // Sales of new purchases depend only on the records, so a small import needs no query for them.
+  relations.rowsOf(PURCHASE.changed) === 0
+    ? relations.derive(SALES, CHANGES_OF_SALES)
+    : { from: SALES.name, rows: await relations.keep(SALES, CHANGES_OF_SALES) };
 
 /** The purchases of each game `s`, so that new games are written only once. */
-export const SALES_OF_GAMES = `
-  LEFT JOIN (SELECT game_id, sum(purchases) AS purchases FROM import_sales GROUP BY game_id) d ON d.game_id = s.id`;
+export const salesOfGames = ({ from }: Sales) => `
+  LEFT JOIN (SELECT game_id, sum(purchases) AS purchases FROM ${from} changes GROUP BY game_id) d ON d.game_id = s.id`;
 
 /**
  * Run last, because other sales of the same games wait from here on. `newGames`: a query for games that were written
  * with their count.
  */
-export async function changeSales(relations: Relations, newGames: string | undefined) {
-  if (relations.rowsOf(SALES) === 0) return;
+export async function changeSales(relations: Relations, { from, rows }: Sales, newGames: string | undefined) {
+  if (rows === 0) return;
   const changed = relations.rowsOf(PURCHASE.changed) > 0;
   const statements =
     relations.few && !changed
-      ? [`SELECT problem FROM ${TOO_MUCH}`, addSales(SALES.name, newGames && `s.game_id IN (${newGames})`)]
-      : statementsFor(newGames, changed);
+      ? [`SELECT problem FROM ${tooMuch(from)}`, addSales(from, newGames && `s.game_id IN (${newGames})`)]
+      : statementsFor(from, newGames, changed);
   const send = (statement: string) => relations.query<{ problem: string }>(statement);
   // Only a few, so they are sent without waiting for responses; each still sees what was committed while the first one
   // waited for its locks.
@@ -72,17 +79,16 @@ export async function changeSales(relations: Relations, newGames: string | undef
   }
 }
 
-const TOO_MUCH = `(
+const tooMuch = (sales: string) => `(
   SELECT 'line ' || (
       SELECT min(s.line) % ${2 ** SENDER_BITS} FROM import_purchases s
       WHERE d.game_id = ANY (s.game_ids) AND s.currency = d.currency) || ': game ' || d.game_id || ': earnings in ' || d.currency || ' would be more than ${MAX_AMOUNT}' AS problem
-  FROM (SELECT game_id, currency, sum(amount) AS amount FROM import_sales GROUP BY game_id, currency) d
+  FROM (SELECT game_id, currency, sum(amount) AS amount FROM ${sales} changes GROUP BY game_id, currency) d
   LEFT JOIN game_earnings e USING (game_id, currency)
   WHERE coalesce(e.amount, 0) + d.amount > ${MAX_AMOUNT}
   ORDER BY d.game_id LIMIT 20) too_much`;
 
-function statementsFor(newGames: string | undefined, changed: boolean): string[] {
-  const sales = SALES.name;
+function statementsFor(sales: string, newGames: string | undefined, changed: boolean): string[] {
   const stored = newGames ? `game_id NOT IN (${newGames})` : 'true';
   return [
     `WITH locked AS MATERIALIZED (
@@ -90,7 +96,7 @@ function statementsFor(newGames: string | undefined, changed: boolean): string[]
        WHERE g.id IN (SELECT game_id FROM ${sales} WHERE ${stored}) ORDER BY g.id FOR NO KEY UPDATE
      )
      SELECT FROM (SELECT count(*) AS games FROM locked) all_locked WHERE games < 0`,
-    `WITH counted AS (${countPurchases(`(SELECT * FROM ${sales} WHERE ${stored})`)}) SELECT problem FROM ${TOO_MUCH}`,
+    `WITH counted AS (${countPurchases(`(SELECT * FROM ${sales} WHERE ${stored})`)}) SELECT problem FROM ${tooMuch(sales)}`,
     ...(changed ? Object.values(takeSales(sales)) : []),
     addEarnings(sales),
     addToPeriods(sales),

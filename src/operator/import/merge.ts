@@ -38,12 +38,6 @@ export async function merge(
   for (const type of given) if (partial.has(type)) await completePartial(relations, type, problems);
   const outside = await findOutside(relations, types);
 
-  const presumeNew = async () => {
-    if (!hasPurchases) return;
-    await relations.keepNone(PURCHASE.stored);
-    await relations.keepNone(PURCHASE.changed);
-    await findSales(relations);
-  };
   const findAllStored = async () => {
     // Collections first, in the order in which the service locks them.
     for (const type of given.toSorted((a, b) => Number(b === COLLECTION) - Number(a === COLLECTION)))
@@ -53,10 +47,7 @@ export async function merge(
   const checked = checkTogether(relations, types, outside, problems);
   // With few records, round trips dominate, so the stored ones are looked up during the checks.
   const ahead = relations.few
-    ? await pipelined(
-        checked,
-        pipelined(pipelined(presumeNew(), findAllStored()), findAhead(relations, given)),
-      )
+    ? await pipelined(checked, pipelined(findAllStored(), findAhead(relations, given)))
     : await checked.then(() => findAhead(relations, given));
   problems.throwIfAny();
   for (const type of ahead) await reserveIds(relations, type);
@@ -69,7 +60,7 @@ export async function merge(
   );
   problems.throwIfAny();
 
-  if (hasPurchases && (!relations.few || relations.rowsOf(PURCHASE.stored))) await findSales(relations);
+  const sales = hasPurchases ? await findSales(relations) : undefined;
   // IDs treated as new stay new; a concurrent duplicate fails on the unique constraint.
   if (mayLackIds)
     await relations.update(PURCHASE.records, { id: `coalesce(s.id, nextval('purchases_id_seq'))` });
@@ -77,14 +68,14 @@ export async function merge(
   const writeAll = async () => {
     for (const type of given) {
       onWrite?.(type);
-      await writeRecords(relations, type, hasPurchases);
+      await writeRecords(relations, type, sales);
     }
     await deleteRecords(relations, types, problems);
   };
   const newGames = given.includes(GAME)
     ? `SELECT s.id FROM ${GAME.records.name} s WHERE ${isNew(GAME.table)}`
     : undefined;
-  const sell = async () => hasPurchases && changeSales(relations, newGames);
+  const sell = async () => sales && changeSales(relations, sales, newGames);
   const isOneInsert =
     relations.few &&
     given.length === 1 &&

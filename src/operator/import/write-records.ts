@@ -1,5 +1,5 @@
 import type { Relations } from '../../platform/database/relations';
-import { SALES_OF_GAMES } from './earnings';
+import { type Sales, salesOfGames } from './earnings';
 import { StoreChanged } from './problems';
 import { type Field, given } from './record-types/fields';
 import { GAME } from './record-types/game';
@@ -79,11 +79,11 @@ export function differentObjects(type: RecordType): string | undefined {
     WHERE id IN (SELECT id FROM ${changed.name}) AND NOT t.imported_id AND ${hasOwnId(type)} AND (${differs})`;
 }
 
-/** Writes the changed and the new records. `withSales`: new games get the counts of the stream's purchases. */
-export async function writeRecords(relations: Relations, type: RecordType, withSales: boolean) {
+/** Writes the changed and the new records. New games get the counts of the stream's purchases. */
+export async function writeRecords(relations: Relations, type: RecordType, sales: Sales | undefined) {
   if (relations.rowsOf(type.changed)) await writeChanged(relations, type);
   if (relations.rowsOf(type.records) === relations.rowsOf(type.stored)) return;
-  for (const insert of relations.few ? [insertAtOnce(type, withSales)] : insertsOf(type, withSales))
+  for (const insert of relations.few ? [insertAtOnce(type, sales)] : insertsOf(type, sales))
     await relations.query(insert);
 }
 
@@ -112,14 +112,14 @@ async function writeChanged(relations: Relations, type: RecordType) {
  * None of the inserts reads what another writes, so one statement can run all of them. Foreign keys are checked at its
  * end.
  */
-const insertAtOnce = (type: RecordType, withSales: boolean) =>
-  `WITH ${insertsOf(type, withSales)
+const insertAtOnce = (type: RecordType, sales: Sales | undefined) =>
+  `WITH ${insertsOf(type, sales)
     .map((one, i) => `write_${i} AS (${one})`)
     .join(', ')} SELECT`;
 
-function insertsOf(type: RecordType, withSales: boolean): string[] {
+function insertsOf(type: RecordType, sales: Sales | undefined): string[] {
   const columns = columnsOf(type);
-  const sold = withSales && type === GAME;
+  const sold = type === GAME && sales;
   const all = [
     ...columns.map((column) => ({ name: column.name, value: newValueFor(column) })),
     ...(type.createdByService ? [{ name: 'imported_id', value: hasOwnId(type) }] : []),
@@ -128,7 +128,7 @@ function insertsOf(type: RecordType, withSales: boolean): string[] {
   return [
     `INSERT INTO ${type.table} (${all.map(({ name }) => name).join(', ')})
      SELECT ${all.map(({ value }) => value).join(', ')}
-     FROM ${type.records.name} s ${sold ? SALES_OF_GAMES : ''} WHERE ${isNew(type.table, type.key)}`,
+     FROM ${type.records.name} s ${sold ? salesOfGames(sold) : ''} WHERE ${isNew(type.table, type.key)}`,
     ...(type.lists?.create ?? []),
   ];
 }
