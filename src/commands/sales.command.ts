@@ -17,7 +17,7 @@ import { printable, printRows, timeIn } from './print-table';
 import { ApiError } from '../platform/http/api-error';
 import { InvalidValue } from '../platform/http/given-values';
 import { readInteger } from '../platform/http/readers';
-import { GIVE, NEWEST_SALES } from '../operator/sales/sale-statements';
+import { GIVE, NEWEST_PURCHASES } from '../operator/sales/sale-statements';
 import { newDownloadKey } from '../purchases/new-download-key';
 
 interface SaleOptions {
@@ -128,7 +128,7 @@ function registerPurchases(purchases: OperatorCommand): void {
     .option('--count <number>', 'number of purchases', countIn, 50)
     .handler(async ({ app, signal }, options: SaleOptions & { count: number }) => {
       const game = await gameOf(app, options, signal);
-      const rows = await app.get(Database).rows(NEWEST_SALES, [game.id, options.count]);
+      const rows = await app.get(Database).rows(NEWEST_PURCHASES, [game.id, options.count]);
       printRows(rows, {
         ID: (row) => row.id,
         TIME: (row) => timeIn(row.created_at),

@@ -33,7 +33,7 @@ const GAME = `SELECT g.id, g.title FROM games g WHERE g.id = $1 AND ${canEdit('g
 const LOCK_GAME = statement('created_keys_lock', `${GAME} FOR NO KEY UPDATE OF g`);
 
 /** No row: the caller can't edit the game. A row of nulls: too many keys. */
-export const CREATE = statement<CreatedKeyRow | { id: null }>(
+export const CREATE_KEYS = statement<CreatedKeyRow | { id: null }>(
   'created_keys_create',
   `WITH game AS (${GAME}),
    unclaimed AS (
@@ -113,10 +113,10 @@ export class CreatedKeysService {
     const { download_keys } = await this.once('download_key.created', request, count, actor, retry, {
       statements: [
         bind(LOCK_GAME, [game_id, actor.user_id]),
-        bind(CREATE, [game_id, actor.user_id, keys, label]),
+        bind(CREATE_KEYS, [game_id, actor.user_id, keys, label]),
       ],
       result: (rowsOf) => {
-        const rows = rowsOf(CREATE);
+        const rows = rowsOf(CREATE_KEYS);
         if (rows.length === 0) throw invalidGame();
         if (rows[0]!.id === null) throw badRequest(TOO_MANY);
         return { download_keys: (rows as CreatedKeyRow[]).map(createdKeyResponse) };

@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { COLUMNS, RANKED_GAMES, TOTALS } from '../../src/dashboard/sales/sales-report.service';
+import { CHART_COLUMNS, RANKED_GAMES, TOTALS } from '../../src/dashboard/sales/sales-report.service';
 import { addToPeriods } from '../../src/purchases/earnings';
 import type { Statement } from '../../src/platform/database/statement';
 import { planOf } from '../support/plans';
@@ -335,8 +335,8 @@ describe('the Sales page', () => {
     test.each([
       ['totals', TOTALS as Statement, ['month', from, to], 16_000],
       ['totals of days', TOTALS as Statement, ['day', null, null], 12_000],
-      ['columns', COLUMNS as Statement, ['USD', 'month', 'month'], 1200],
-      ['columns of days', COLUMNS as Statement, ['USD', 'day', 'week'], 8000],
+      ['columns', CHART_COLUMNS as Statement, ['USD', 'month', 'month'], 1200],
+      ['columns of days', CHART_COLUMNS as Statement, ['USD', 'day', 'week'], 8000],
       ['ranked games', RANKED_GAMES as Statement, ['USD', 'month', 26, 0], 1200],
     ] as const)("%s are read only for the user's own games", async (_, statement, more, most) => {
       const client = new Client({ connectionString: databaseUrl() });

@@ -13,7 +13,7 @@ import { createLogger } from '../../src/platform/observability/logger';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
 import { SaleRequest } from '../../src/operator/sales/sale.dto';
 import { SalesService } from '../../src/operator/sales/sales.service';
-import { isPublic } from '../../src/operator/webhooks/public-address';
+import { isPublicAddress } from '../../src/operator/webhooks/public-address';
 import { MAX_WAITING, WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliveries.service';
 import { TIMEOUT } from '../../src/operator/webhooks/send';
 import { addCommands } from '../../src/commands/program';
@@ -696,5 +696,5 @@ test.each([
   ['fe80::1', false],
   ['ff02::1', false],
 ])('%s is public: %s', (address, expected) => {
-  expect(isPublic(address)).toBe(expected);
+  expect(isPublicAddress(address)).toBe(expected);
 });

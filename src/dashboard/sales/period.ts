@@ -84,7 +84,7 @@ function complete(range: string, by: string | undefined, today: string, dates: D
 export const daysIn = ({ from, to }: Dates) => (Date.parse(to) - Date.parse(from)) / DAY + 1;
 
 /** The first days of the columns. The first one may begin before the first day. */
-export function columnsOf({ unit, from, to }: Period): string[] {
+export function chartColumnsOf({ unit, from, to }: Period): string[] {
   const columns: string[] = [];
   for (let at = startOf(from, unit); at <= to; at = after(at, unit)) columns.push(at);
   return columns;

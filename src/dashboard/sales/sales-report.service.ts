@@ -97,7 +97,7 @@ export const TOTALS = longRead<CurrencySold>(
    GROUP BY currency ORDER BY 2 DESC, 4 DESC, currency LIMIT ${MAX_CURRENCIES}`,
 );
 
-export const COLUMNS = longRead<Sold & { first: string }>(
+export const CHART_COLUMNS = longRead<Sold & { first: string }>(
   'sales_columns',
   `SELECT date_trunc($7, first_day::timestamp)::date::text AS first, sum(purchases) AS purchases, sum(amount) AS amount
    FROM (SELECT s.first_day, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
@@ -164,7 +164,7 @@ export class SalesReportService {
     const chosen = totals.find((one) => one.currency === currency) ?? totals[0];
     const read = unit === 'month' ? summed : 'day';
     const rows = chosen
-      ? await this.database.rows(COLUMNS, [user_id, game_id, from, to, chosen.currency, read, unit])
+      ? await this.database.rows(CHART_COLUMNS, [user_id, game_id, from, to, chosen.currency, read, unit])
       : [];
     const recent = await this.database.rows(RECENT_SALES, [user_id, game_id, from, to, ...before]);
     const own = recent.filter((one) => one.currency === chosen?.currency);

@@ -16,7 +16,7 @@ import {
   table,
 } from '../layout/parts';
 import { type Bar, chart, salesOf, shareBar } from './chart';
-import { columnsOf, daysIn, nameOf, type Period, RANGES, shortNameOf, UNITS } from './period';
+import { chartColumnsOf, daysIn, nameOf, type Period, RANGES, shortNameOf, UNITS } from './period';
 import {
   GAMES_ON_A_PAGE,
   type GameSold,
@@ -170,7 +170,7 @@ const changeOf = (now: number, before: number, text: (value: number) => string):
     : `${before > 0 ? `${signed(Math.round((now / before - 1) * 100))}% ` : ''}from ${text(before)}`;
 
 export function columnsWith({ columns }: Report, period: Period): (Bar & { first: string })[] {
-  return columnsOf(period).map((first) => ({
+  return chartColumnsOf(period).map((first) => ({
     first,
     name: nameOf(first, period.unit),
     short: shortNameOf(first, period),

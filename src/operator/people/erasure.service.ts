@@ -9,7 +9,7 @@ import { bind, type BoundStatement, type Statement } from '../../platform/databa
 import { isPseudonym } from '../../users/erased-users';
 import { CLAIMS, type Person } from './person';
 import * as sql from './erasure-statements';
-import { columnsOf, type Scan, slicesOf } from './scan';
+import { keyColumnsOf, type Scan, slicesOf } from './scan';
 import { RESPONSES, DOWNLOAD_KEYS, ENTRIES, type Entry, ON_PROFILE, PURCHASES } from './scans';
 
 // Milliseconds until every replica rejects the revoked credentials.
@@ -107,12 +107,12 @@ export class ErasureService {
 
   private async eraseCollections(user_id: number, person: Person, erased: Erased): Promise<void> {
     await this.eachSlice(ON_PROFILE, person, async (slice) => {
-      erased.profile_collections += await this.repeat(sql.DELETE_ON_PROFILE, columnsOf(ON_PROFILE, slice));
+      erased.profile_collections += await this.repeat(sql.DELETE_ON_PROFILE, keyColumnsOf(ON_PROFILE, slice));
     });
     erased.collection_games += await this.repeat(sql.DELETE_ENTRIES_OF_OWN, [user_id]);
     erased.collections += await this.repeat(sql.DELETE_COLLECTIONS, [user_id]);
     await this.eachSlice(ENTRIES, person, async (slice: Entry[]) => {
-      const values = columnsOf(ENTRIES, slice);
+      const values = keyColumnsOf(ENTRIES, slice);
       const [collection_ids] = values;
       await this.write([
         bind(LOCK_COLLECTIONS, [collection_ids]),
@@ -132,7 +132,7 @@ export class ErasureService {
 
   private async eraseClaims(person: Person, erased: Erased): Promise<void> {
     await this.eachSlice(CLAIMS, person, async (slice) => {
-      erased.user_emails += await this.repeat(sql.DELETE_CLAIMS, columnsOf(CLAIMS, slice));
+      erased.user_emails += await this.repeat(sql.DELETE_CLAIMS, keyColumnsOf(CLAIMS, slice));
     });
   }
 
@@ -161,7 +161,7 @@ export class ErasureService {
     const addresses = [`"user_id":${user_id},`];
     if (!isPseudonym(username!, user_id)) addresses.push(`"${this.links.user(username!)}/`);
     await this.eachSlice(RESPONSES, { user_id, addresses }, async (slice) => {
-      erased.idempotency_keys += await this.repeat(sql.DELETE_RESPONSES, columnsOf(RESPONSES, slice));
+      erased.idempotency_keys += await this.repeat(sql.DELETE_RESPONSES, keyColumnsOf(RESPONSES, slice));
     });
   }
 

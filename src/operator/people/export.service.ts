@@ -7,7 +7,7 @@ import { ConcurrencyLimit } from '../../platform/http/concurrency-limit';
 import { LongResponse, PRIVATE_FILE } from '../../platform/http/long-lists';
 import { type Owned, PARTS, type Scanned } from './export-parts';
 import type { Person } from './person';
-import { columnsOf, PERSON, slicesOf } from './scan';
+import { keyColumnsOf, PERSON, slicesOf } from './scan';
 
 interface Line {
   line: string;
@@ -80,7 +80,7 @@ export class ExportService {
   ): AsyncGenerator<Line[]> {
     for await (const rows of scan.rows(this.database, { user_id, addresses }))
       for (const slice of slicesOf(rows, at_once))
-        yield await this.database.rows(statement, [user_id, addresses, ...columnsOf(scan, slice)]);
+        yield await this.database.rows(statement, [user_id, addresses, ...keyColumnsOf(scan, slice)]);
   }
 
   private statementOf(part: Owned | Scanned, i: number): Statement<Line> {

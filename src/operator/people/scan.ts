@@ -71,5 +71,5 @@ export function* slicesOf<T>(rows: readonly T[], size: number): Generator<T[]> {
 }
 
 /** The arguments of `unnest` for these rows: an array for each key. */
-export const columnsOf = <Keys>({ keys }: Scan<Keys>, rows: readonly Keys[]): Key[][] =>
+export const keyColumnsOf = <Keys>({ keys }: Scan<Keys>, rows: readonly Keys[]): Key[][] =>
   Object.keys(keys).map((name) => rows.map((row) => row[name as keyof Keys] as Key));

@@ -28,7 +28,7 @@ export const SALE = read<SaleRow>(
 // $1, with a reusable plan: for a bare parameter, PostgreSQL plans each time for the number of IDs in it.
 const GIVEN_GAMES = 'ARRAY(SELECT unnest($1::bigint[]))';
 
-interface OrderRow {
+interface SaleInputs {
   /** The purchase with this reference, if it exists. */
   sold: number | null;
   /** The ID of the new purchase otherwise. */
@@ -46,7 +46,7 @@ interface OrderRow {
  * The data that a sale needs: games $1, account $2, email address $3, reference $4. It only advances the sequence of
  * IDs, which no rollback undoes, so it may share a batch of reads.
  */
-export const ORDER = read<OrderRow>(
+export const SALE_INPUTS = read<SaleInputs>(
   'order',
   `SELECT r.purchase_id AS sold,
      CASE WHEN r.purchase_id IS NULL THEN nextval(pg_get_serial_sequence('purchases', 'id')) END AS purchase_id,
@@ -173,7 +173,7 @@ export const GIVE = statement(
   'INSERT INTO download_keys (key, game_id, email, user_id) VALUES ($1, $2, $3, $4)',
 );
 
-export const NEWEST_SALES = longRead<
+export const NEWEST_PURCHASES = longRead<
   Pick<Purchase, 'id' | 'created_at' | 'email' | 'amount' | 'currency' | 'status'> & {
     reference: string | null;
   }

@@ -21,7 +21,7 @@ import {
 import { lowerAscii } from '../../platform/formats/lower-ascii';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import {
-  ORDER,
+  SALE_INPUTS,
   PURCHASE_GAMES,
   REFUND,
   refund,
@@ -79,7 +79,12 @@ export class SalesService {
     if (lowerAscii(request.email ?? '') === ERASED_ADDRESS)
       throw badRequest('email is reserved for erased buyers');
     const game_ids = gamesOf(request);
-    const [order] = await this.database.rows(ORDER, [game_ids, user_id, request.email ?? null, reference]);
+    const [order] = await this.database.rows(SALE_INPUTS, [
+      game_ids,
+      user_id,
+      request.email ?? null,
+      reference,
+    ]);
     const { sold, purchase_id, games_exist, user_exists, verified, of_another, has_webhooks } = order!;
     if (sold !== null) return this.soldBefore(sold, request);
     if (!games_exist) throw invalidGame();

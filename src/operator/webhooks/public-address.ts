@@ -24,9 +24,10 @@ const SPECIAL_V6 = listOf(V6, 'ipv6');
 const LOOPBACK = listOf(['127.0.0.0/8'], 'ipv4');
 
 /** Whether an IP address is one of the public internet. */
-export const isPublic = (address: string): boolean =>
+export const isPublicAddress = (address: string): boolean =>
   address.includes(':')
     ? PUBLIC_V6.check(address, 'ipv6') && !SPECIAL_V6.check(address, 'ipv6')
     : !SPECIAL_V4.check(address, 'ipv4');
 
-export const isLoopback = (address: string): boolean => address === '::1' || LOOPBACK.check(address, 'ipv4');
+export const isLoopbackAddress = (address: string): boolean =>
+  address === '::1' || LOOPBACK.check(address, 'ipv4');

@@ -4,7 +4,7 @@ import type { LookupFunction } from 'node:net';
 import { isIP } from 'node:net';
 import type { Clock } from '../../platform/config/clock';
 import type { Settings } from '../../platform/config/settings';
-import { isLoopback, isPublic } from './public-address';
+import { isLoopbackAddress, isPublicAddress } from './public-address';
 
 /** Milliseconds of a delivery, from the DNS query to the end of the response. */
 export const TIMEOUT = 10_000;
@@ -46,8 +46,8 @@ export function isAllowed(
   { NODE_ENV, WEBHOOKS_ALLOW_PRIVATE }: AddressRules,
 ): boolean {
   if (url.protocol === 'http:')
-    return isLoopback(address) && (WEBHOOKS_ALLOW_PRIVATE || NODE_ENV !== 'production');
-  return WEBHOOKS_ALLOW_PRIVATE || isPublic(address);
+    return isLoopbackAddress(address) && (WEBHOOKS_ALLOW_PRIVATE || NODE_ENV !== 'production');
+  return WEBHOOKS_ALLOW_PRIVATE || isPublicAddress(address);
 }
 
 /** Sends a message, signed according to https://www.standardwebhooks.com. */

@@ -11,7 +11,7 @@ import { type Outcome, WebhookAttempts } from './webhook-attempts.service';
 import type { WebhookAttempt } from './webhook-attempt.entity';
 import { WebhookDeliveries } from './webhook-deliveries.service';
 import { Webhook } from './webhook.entity';
-import { COLUMNS } from './webhooks.service';
+import { WEBHOOK_COLUMNS } from './webhooks.service';
 
 /** The games in the form of a webhook. */
 const MAX_GAMES = 500;
@@ -26,7 +26,7 @@ export interface OwnWebhook extends Omit<Webhook, 'secret'> {
 
 const OWN = longRead<OwnWebhook>(
   'own_webhooks',
-  `SELECT ${COLUMNS},
+  `SELECT ${WEBHOOK_COLUMNS},
      (SELECT title FROM games g WHERE g.id = w.game_id AND ${canEdit('g', '$1')}) AS title
    FROM webhooks w WHERE w.user_id = $1 AND ($2::bigint IS NULL OR w.id = $2) ORDER BY w.id`,
 );

@@ -12,7 +12,7 @@ import { Clock } from '../../platform/config/clock';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { longRead, statement } from '../../platform/database/statement';
-import { isLoopback } from './public-address';
+import { isLoopbackAddress } from './public-address';
 import { type AddressRules, hostOf, isAllowed, type Message, NotSent, send } from './send';
 import type { Outcome, Outgoing, Receiver } from './webhook-attempts.service';
 import { Webhook } from './webhook.entity';
@@ -24,7 +24,7 @@ const MAX_URL = 500;
 const MAX_LISTED = 1000;
 
 /** Of a webhook `w`, without its secret. */
-export const COLUMNS = `w.id, w.url, w.events, w.game_id, w.user_id, w.created_at, w.last_at, w.last_outcome, w.paused_until,
+export const WEBHOOK_COLUMNS = `w.id, w.url, w.events, w.game_id, w.user_id, w.created_at, w.last_at, w.last_outcome, w.paused_until,
   w.ended_at, (SELECT count(*) FROM webhook_deliveries WHERE webhook_id = w.id) AS waiting`;
 
 export interface ListedWebhook extends Omit<Webhook, 'secret'> {
@@ -35,7 +35,7 @@ export interface ListedWebhook extends Omit<Webhook, 'secret'> {
 
 const LIST = longRead<ListedWebhook>(
   'list_webhooks',
-  `SELECT ${COLUMNS}, (SELECT username FROM users WHERE id = w.user_id) AS username
+  `SELECT ${WEBHOOK_COLUMNS}, (SELECT username FROM users WHERE id = w.user_id) AS username
    FROM webhooks w ORDER BY w.user_id IS NOT NULL, w.id LIMIT ${MAX_LISTED}`,
 );
 
@@ -199,7 +199,7 @@ export class WebhooksService {
       );
     const url = new URL(text);
     const host = hostOf(url);
-    const local = host === 'localhost' || isLoopback(host);
+    const local = host === 'localhost' || isLoopbackAddress(host);
     if (url.username || url.password || url.hash)
       throw new OperatorError('Use a URL without a username, a password or a fragment.');
     if (url.protocol !== 'https:' && !(url.protocol === 'http:' && local))
