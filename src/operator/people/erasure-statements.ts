@@ -43,6 +43,7 @@ export const DELETE_CREDENTIALS = [
 
 /** Rows that concern only this account. */
 export const DELETE_ROWS = [
+  ['profile_collections', removal('profile_collections', 'collection_id, user_id', 'user_id = $1')],
   ['collection_admins', removal('collection_admins', 'collection_id, user_id', 'user_id = $1')],
   ['game_admins', removal('game_admins', 'game_id, user_id', 'user_id = $1')],
   [
@@ -143,12 +144,6 @@ export const DELETE_ENTRIES_OF_OWN = removal(
   'collection_id IN (SELECT id FROM collections WHERE user_id = $1)',
 );
 export const DELETE_COLLECTIONS = removal('collections', 'id', 'user_id = $1');
-
-export const DELETE_ON_PROFILE = statement(
-  'erase_on_profile',
-  `DELETE FROM profile_collections WHERE (collection_id, user_id) IN (SELECT * FROM unnest($1::bigint[], $2::bigint[]))
-   RETURNING 1`,
-);
 
 /** The owner of the collection keeps the entry. The blurb is cleared if the user wrote it last. */
 export const REASSIGN_ENTRIES = statement(

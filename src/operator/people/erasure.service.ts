@@ -10,7 +10,7 @@ import { isPseudonym } from '../../users/erased-users';
 import { CLAIMS, type Person } from './person';
 import * as sql from './erasure-statements';
 import { keyColumnsOf, type Scan, slicesOf } from './scan';
-import { RESPONSES, DOWNLOAD_KEYS, ENTRIES, type Entry, ON_PROFILE, PURCHASES } from './scans';
+import { RESPONSES, DOWNLOAD_KEYS, ENTRIES, type Entry, PURCHASES } from './scans';
 
 // Milliseconds until every replica rejects the revoked credentials.
 const REVOCATION_DELAY = 1000;
@@ -45,9 +45,9 @@ export class ErasureService {
     if (user_id !== null && (await this.endCredentials(user_id, erased))) await sleep(REVOCATION_DELAY);
     await this.eraseSales(person, erased);
     if (user_id !== null) {
-      await this.eraseCollections(user_id, person, erased);
       for (const [table, statement] of sql.DELETE_ROWS)
         erased[table] += await this.repeat(statement, [user_id]);
+      await this.eraseCollections(user_id, person, erased);
       // Again, for credentials created while the account could still be used.
       await this.endCredentials(user_id, erased);
     }
@@ -106,9 +106,6 @@ export class ErasureService {
   }
 
   private async eraseCollections(user_id: number, person: Person, erased: Erased): Promise<void> {
-    await this.eachSlice(ON_PROFILE, person, async (slice) => {
-      erased.profile_collections += await this.repeat(sql.DELETE_ON_PROFILE, keyColumnsOf(ON_PROFILE, slice));
-    });
     erased.collection_games += await this.repeat(sql.DELETE_ENTRIES_OF_OWN, [user_id]);
     erased.collections += await this.repeat(sql.DELETE_COLLECTIONS, [user_id]);
     await this.eachSlice(ENTRIES, person, async (slice: Entry[]) => {

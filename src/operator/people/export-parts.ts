@@ -24,7 +24,7 @@ import { WebhookAttempt } from '../webhooks/webhook-attempt.entity';
 import { Webhook } from '../webhooks/webhook.entity';
 import { CLAIMS } from './person';
 import type { Scan } from './scan';
-import { RESPONSES, DOWNLOAD_KEYS, ENTRIES, ON_PROFILE, PURCHASES } from './scans';
+import { RESPONSES, DOWNLOAD_KEYS, ENTRIES, PURCHASES } from './scans';
 
 interface Described {
   /** The `type` of its lines. */
@@ -107,7 +107,7 @@ export const PARTS: (Owned | Scanned)[] = [
   owned('game_admin', GameAdmin, { key: 'game_id' }),
   owned('collection', Collection, { at_once: LONG_TEXTS }),
   owned('collection_admin', CollectionAdmin, { key: 'collection_id' }),
-  scanned('profile_collection', ProfileCollection, ON_PROFILE),
+  owned('profile_collection', ProfileCollection, { key: 'collection_id' }),
   scanned('collection_game', CollectionGame, ENTRIES, { at_once: LONG_TEXTS }),
   scanned('idempotency_key', IdempotencyKey, RESPONSES, {
     where: 't.user_id = person.user_id',

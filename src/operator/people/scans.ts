@@ -26,12 +26,6 @@ export const ENTRIES = scanOf<Entry>(
      OR t.collection_id IN (SELECT id FROM collections WHERE user_id = (SELECT user_id FROM person))`,
 );
 
-export const ON_PROFILE = scanOf<{ collection_id: number; user_id: number }>(
-  'profile_collections',
-  { collection_id: 'bigint', user_id: 'bigint' },
-  't.user_id = person.user_id',
-);
-
 /**
  * Responses stored for retries: to the person, and to other users with one of the texts in `addresses`. Those to
  * operators contain no buyer.
