@@ -6,7 +6,7 @@ import { createGzip } from 'node:zlib';
 import { type Client, escapeIdentifier } from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import type { Settings } from '../../config/settings';
-import { withClient } from '../client';
+import { withClient } from '../with-client';
 import { END_OF_TABLE, FORMAT, type Header, type Table, type Trailer } from './backup-file';
 
 // Records of recent changes, by transaction IDs of this server; and the list of migrations, which is in the header.

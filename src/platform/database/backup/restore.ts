@@ -6,7 +6,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 import { OperatorError } from '../../config/operator-error';
 import type { Settings } from '../../config/settings';
 import { asBaseline, namesOf, runOnly } from '../baseline';
-import { withClient } from '../client';
+import { withClient } from '../with-client';
 import { migrate, newMigrator } from '../migrate';
 import { fingerprintOf } from './backup';
 import type { BackupReader, Header, Trailer } from './backup-file';
@@ -26,7 +26,7 @@ export async function restore(
   const { API_KEY_PEPPER } = settings;
   if (header.pepper && API_KEY_PEPPER && header.pepper !== fingerprintOf(API_KEY_PEPPER))
     throw new OperatorError(
-      'The backup was made with another API_KEY_PEPPER: with this one none of its API keys would work.',
+      'The backup was made with another API_KEY_PEPPER. Its API keys work only with that pepper: set API_KEY_PEPPER to it.',
     );
   const name = databaseOf(settings);
   const beside = `${name.slice(0, 40)}_restore_${randomBytes(4).toString('hex')}`;
@@ -65,11 +65,13 @@ async function requireReplaceable(client: Client, replace: boolean): Promise<voi
      ) AS others`,
   );
   if (rows[0]!.others)
-    throw new OperatorError('The database is in use: stop the service and whatever else is connected first.');
+    throw new OperatorError('The database is in use. Stop the service and all other clients first.');
   if (!rows[0]!.users || replace) return;
   const found = await client.query('SELECT FROM users LIMIT 1');
   if (found.rowCount)
-    throw new OperatorError('There is a store already: add --replace to put the backup in its place.');
+    throw new OperatorError(
+      'The database already contains a store. To replace it with the backup, add --replace.',
+    );
 }
 
 async function requirePrivileges(settings: StoreSettings): Promise<void> {
@@ -83,10 +85,10 @@ async function requirePrivileges(settings: StoreSettings): Promise<void> {
   const { role, may } = rows[0]!;
   if (!may)
     throw new OperatorError(
-      `A restore needs a role that may create databases and set session_replication_role, and ${role} may not. ` +
-        'Let a superuser grant it for as long as the restore takes: ' +
+      `A restore needs permission to create databases and to set session_replication_role, which ${role} doesn't have. ` +
+        'As a superuser, grant it until the restore is complete: ' +
         `ALTER ROLE ${role} CREATEDB; GRANT SET ON PARAMETER session_replication_role TO ${role}; ` +
-        'or back up and restore with pg_dump and pg_restore. Nothing was changed.',
+        'or use pg_dump and pg_restore. Nothing was changed.',
     );
 }
 
@@ -100,7 +102,7 @@ async function migrateTo(target: Pick<Settings, 'DATABASE_URL'>, names: string[]
     const unknown = applied.filter((name) => !known.includes(name));
     if (unknown.length > 0)
       throw new OperatorError(
-        `The backup was made by a newer version, with ${unknown[0]}: install that version first.`,
+        `The backup was made by a newer version (its migration ${unknown[0]} is unknown). Install that version first.`,
       );
     await runOnly(source, applied);
   } finally {

@@ -1,0 +1,24 @@
+import type { Client, ClientConfig } from 'pg';
+import { DatabaseClient } from './client';
+import { connectionProblem } from './reachable';
+
+/** Works on a connection of its own, which the signal closes. */
+export async function withClient<T>(
+  config: ClientConfig,
+  work: (client: Client) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  signal?.throwIfAborted();
+  const client = new DatabaseClient(config);
+  await client.connect().catch((error: unknown) => {
+    throw connectionProblem(config.connectionString, error) ?? error;
+  });
+  const close = () => void client.end();
+  signal?.addEventListener('abort', close);
+  try {
+    return await work(client);
+  } finally {
+    signal?.removeEventListener('abort', close);
+    await client.end();
+  }
+}
