@@ -220,7 +220,7 @@ describe('changes nothing when a restore is rejected', () => {
 
   test('for a store that is not empty', () =>
     expect(restore(there(), new BackupReader(createReadStream(file)), quiet)).rejects.toThrow(
-      'There is a store already: add --replace to put the backup in its place.',
+      'The database already contains a store. To replace it with the backup, add --replace.',
     ));
 
   test('for a store in use', async () => {

@@ -266,7 +266,9 @@ describe('a data folder', () => {
     await writeFile(join(dataDir, 'postgres', 'PG_VERSION'), '17\n');
     expect(await launch({ dataDir }).failure()).toEqual({
       operator: true,
-      message: expect.stringMatching(/written by PostgreSQL 17, .* brings 18: move it with pg_dump/),
+      message: expect.stringMatching(
+        /written by PostgreSQL 17, .* contains version 18: move it with pg_dump/,
+      ),
     });
   });
 
@@ -282,7 +284,7 @@ describe('a data folder', () => {
     });
     expect(await launch({ dataDir: other }).failure()).toEqual({
       operator: true,
-      message: expect.stringMatching(/not a database of Gamewharf.*set DATA_DIR/),
+      message: expect.stringMatching(/isn't a Gamewharf database.*set DATA_DIR/),
     });
     expect(await readFile(join(other, 'postgres', 'notes.txt'), 'utf8')).toBe('mine');
   });
@@ -519,7 +521,7 @@ describe('two processes on the same data folder', () => {
     const [service, ready] = await open({ dataDir });
     const [command] = await open({ dataDir, mode: 'join-or-start' });
     await service.stop();
-    expect(service.logs.at(-1)).toBe(`PostgreSQL goes on for process ${command.child.pid}`);
+    expect(service.logs.at(-1)).toBe(`PostgreSQL keeps running for process ${command.child.pid}`);
     expect(await isUp(ready.url)).toBe(true);
     await command.stop();
     expect(await isUp(ready.url)).toBe(false);
@@ -756,7 +758,7 @@ describe('accounts', () => {
     await chmod(parent, 0o700);
     expect(await launch({ dataDir }).failure()).toEqual({
       operator: true,
-      message: expect.stringMatching(/cannot reach the data in .*let it pass the folders above/),
+      message: expect.stringMatching(/cannot reach the data in .*allow it to enter the folders above/),
     });
   });
 

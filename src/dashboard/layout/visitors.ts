@@ -35,12 +35,12 @@ export class Visitors {
       const name = req.exchange.connection.isTrusted
         ? req.headers[this.settings.TRUSTED_IDENTITY_HEADER.toLowerCase()]
         : undefined;
-      if (typeof name !== 'string' || name === '') return this.stranger(token, res);
+      if (typeof name !== 'string' || name === '') return this.anonymous(token, res);
       const user = token && (await this.sessions.userOf(token, name));
       return user ? new Visitor(req.id, token, user) : this.signedInAs(name, res);
     }
     const user = token && (await this.sessions.userOf(token));
-    return user ? new Visitor(req.id, token, user) : this.stranger(token, res);
+    return user ? new Visitor(req.id, token, user) : this.anonymous(token, res);
   }
 
   /** Each sign-in gets a new cookie, so that a planted one never becomes a signed-in one. */
@@ -55,7 +55,7 @@ export class Visitors {
     this.setCookie(res, '', '; Max-Age=0');
   }
 
-  private stranger(token: string | undefined, res: Response): Visitor {
+  private anonymous(token: string | undefined, res: Response): Visitor {
     const { id } = res.req;
     if (token) return new Visitor(id, token, undefined);
     const fresh = randomToken();

@@ -17,7 +17,7 @@ import { keyDraftOf, labelOf, NEW_KEY, problemOfLabel } from './key-draft';
 
 @Pages()
 @SignedIn()
-@Controller('user/settings')
+@Controller('user/settings/api-keys')
 export class ApiKeysController {
   constructor(
     private readonly keys: ApiKeysService,
@@ -27,23 +27,18 @@ export class ApiKeysController {
   ) {}
 
   @Get()
-  settingsPage(@CurrentVisitor() visitor: SignedInVisitor) {
-    return seeOther(visitor.user.sells ? '/user/settings/games' : '/user/games');
-  }
-
-  @Get('api-keys')
   async list(@CurrentVisitor() visitor: SignedInVisitor) {
     const keys = await this.keys.ownKeys(visitor.user.id);
     const requests = await this.keys.requestsOf(keys);
     return keysPage(keys, requests, this.clock.now(), this.own.url);
   }
 
-  @Get('api-keys/new')
+  @Get('new')
   blank(@CurrentVisitor() visitor: SignedInVisitor) {
     return newKeyPage(visitor, NEW_KEY, {});
   }
 
-  @Post('api-keys')
+  @Post()
   async make(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const { draft, problems, key } = keyDraftOf(form, this.clock.now());
     if (isWrong(problems)) return newKeyPage(visitor, draft, problems);
@@ -57,13 +52,13 @@ export class ApiKeysController {
     return seeOther(PATH, { made: made.key, path });
   }
 
-  @Get('api-keys/:key_id')
+  @Get(':key_id')
   async one(@PathId('key_id') key_id: number, @CurrentVisitor() visitor: SignedInVisitor) {
     const key = await this.ownKey(visitor, key_id);
     return keyPage(visitor, key, this.clock.now(), key.label ?? '');
   }
 
-  @Post('api-keys/:key_id')
+  @Post(':key_id')
   async rename(
     @FormFields() form: Form,
     @PathId('key_id') key_id: number,
@@ -77,12 +72,12 @@ export class ApiKeysController {
     return seeOther(PATH, { done: `The key is now called “${label}”.` });
   }
 
-  @Get('api-keys/:key_id/revoke')
+  @Get(':key_id/revoke')
   async confirm(@PathId('key_id') key_id: number, @CurrentVisitor() visitor: SignedInVisitor) {
     return revokeKeyPage(visitor, await this.ownKey(visitor, key_id));
   }
 
-  @Post('api-keys/:key_id/revoke')
+  @Post(':key_id/revoke')
   async revoke(@PathId('key_id') key_id: number, @CurrentVisitor() visitor: SignedInVisitor) {
     const key = await this.ownKey(visitor, key_id);
     if (!(await this.keys.revoke(key.id, visitor.user.id))) throw noSuchKey();

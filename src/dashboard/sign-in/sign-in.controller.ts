@@ -1,6 +1,6 @@
 import { Controller, Get, Post, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { Public } from '../../auth/access';
+import { Public, SignedIn } from '../../auth/access';
 import { Audit } from '../../auth/audit';
 import { AuthorizationRequests } from '../../auth/oauth/authorization-requests.service';
 import { Settings } from '../../platform/config/settings';
@@ -10,7 +10,7 @@ import { Demo } from '../layout/demo';
 import { MAX_PASSWORD } from '../layout/fields';
 import { type FormResult, seeOther } from '../layout/layout';
 import { ForBrowsers, FormFields, PageQuery, Pages } from '../layout/page';
-import { CurrentVisitor, isSignedIn, Visitor } from '../layout/visitor';
+import { CurrentVisitor, isSignedIn, type SignedInVisitor, Visitor } from '../layout/visitor';
 import { Visitors } from '../layout/visitors';
 import { signInElsewherePage, signInPage, notSignedIn } from './sign-in.page';
 import { SignInService } from './sign-in.service';
@@ -69,6 +69,13 @@ export class SignInController {
     await this.visitors.signIn(result.user_id, visitor, res);
     this.audit.record({ event: 'user.signed_in', request_id: req.id, user_id: result.user_id });
     return seeOther(return_to);
+  }
+
+  /** The first page after signing in. */
+  @Get(HOME)
+  @SignedIn()
+  home(@CurrentVisitor() visitor: SignedInVisitor) {
+    return seeOther(visitor.user.sells ? '/user/settings/games' : '/user/games');
   }
 
   @Post('logout')

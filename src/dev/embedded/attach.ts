@@ -49,7 +49,7 @@ export async function attach(options: AttachOptions): Promise<Attached> {
   const { folder, signal, servingAt } = options;
   const name = `process ${process.pid}${servingAt ? ` (${servingAt})` : ''}`;
   let server: ServerProcess | undefined;
-  let strangerPid: number | undefined;
+  let unrelatedPid: number | undefined;
   let since: number | undefined;
   const isOver = () => Date.now() - (since ??= Date.now()) > START_TIMEOUT_MS;
   try {
@@ -66,7 +66,7 @@ export async function attach(options: AttachOptions): Promise<Attached> {
       const running = cluster && (await readPostmasterPid(cluster));
       const isOurs =
         running &&
-        running.pid !== strangerPid &&
+        running.pid !== unrelatedPid &&
         (server !== undefined || (await isServerOf(cluster, running.pid)));
       if (isOurs) {
         // A recovery after a crash has no timeout.
@@ -77,11 +77,11 @@ export async function attach(options: AttachOptions): Promise<Attached> {
         if (!session && isOver())
           throw new OperatorError(
             `The PostgreSQL of ${folder.path} (process ${running.pid}) is running but doesn't respond. ` +
-              'End that process, and start again.',
+              'Stop that process, and start Gamewharf again.',
           );
       } else if (!server) {
-        strangerPid = running ? running.pid : undefined;
-        server = await start(options, cluster, strangerPid);
+        unrelatedPid = running ? running.pid : undefined;
+        server = await start(options, cluster, unrelatedPid);
       }
     }
   } catch (error) {
@@ -125,14 +125,14 @@ async function join(
 async function start(
   { folder, log, signal, ...options }: AttachOptions,
   existing: string | undefined,
-  strangerPid: number | undefined,
+  unrelatedPid: number | undefined,
 ): Promise<ServerProcess> {
   const { accounts = ['postgres', 'nobody'], fallback = '/var/lib/gamewharf', settings = {} } = options;
   const account = await serverAccount(accounts, existing);
   if (existing && !(await canReach(account, existing)))
     throw new OperatorError(
       `Account ${account!.name}, which runs PostgreSQL, cannot reach the data in ${existing}: ` +
-        'let it pass the folders above them.',
+        'allow it to enter the folders above them.',
     );
   const home = await reachable(account, folder.path, fallback);
   const native = await usableBinaries(options.binaries ?? packagedBinaries(), account, home, log);
@@ -140,5 +140,5 @@ async function start(
   const port = options.port ?? (await freePort(await folder.lastPort()));
   const who = account ? `, run by account ${account.name}` : '';
   log(`PostgreSQL starts on 127.0.0.1:${port}, with its data in ${cluster}${who}`);
-  return ServerProcess.start({ native, cluster, account, port, settings, log: folder.log, strangerPid });
+  return ServerProcess.start({ native, cluster, account, port, settings, log: folder.log, unrelatedPid });
 }

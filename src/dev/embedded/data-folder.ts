@@ -63,9 +63,9 @@ export class DataFolder {
     if (version?.trim() === MAJOR_VERSION) return cluster;
     throw new OperatorError(
       version
-        ? `The database in ${cluster} was written by PostgreSQL ${version.trim()}, and this Gamewharf brings ` +
+        ? `The database in ${cluster} was written by PostgreSQL ${version.trim()}, and this Gamewharf contains version ` +
             `${MAJOR_VERSION}: move it with pg_dump, or set DATA_DIR to another folder.`
-        : `${cluster} holds something that is not a database of Gamewharf: move it away, or set DATA_DIR to another folder.`,
+        : `${cluster} isn't a Gamewharf database: move it to another place, or set DATA_DIR to another folder.`,
     );
   }
 
@@ -100,13 +100,13 @@ export class DataFolder {
 
   async password(): Promise<string> {
     const file = join(this.path, PASSWORD);
-    const kept = await readFile(file, 'utf8').catch(({ code }: NodeJS.ErrnoException) => {
+    const password = await readFile(file, 'utf8').catch(({ code }: NodeJS.ErrnoException) => {
       throw new OperatorError(
         `The password of the database in ${file} cannot be read (${code}): restore it from a backup, start this command as ` +
           'the account that started Gamewharf, or set DATABASE_URL.',
       );
     });
-    return kept.trim();
+    return password.trim();
   }
 
   /** The app connects as an ordinary role, so that SQL injection cannot read files. */

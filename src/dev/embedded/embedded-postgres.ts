@@ -29,7 +29,7 @@ function explained(error: unknown, dataDir: string): unknown {
   const { syscall, message } = error as NodeJS.ErrnoException;
   if (syscall === undefined) return error;
   return new OperatorError(
-    `The data folder ${resolve(dataDir)} cannot be used (${message}): correct that, set DATA_DIR to another folder, ` +
+    `The data folder ${resolve(dataDir)} cannot be used (${message}): fix the cause, set DATA_DIR to another folder, ` +
       'or set DATABASE_URL to a PostgreSQL server.',
   );
 }
@@ -78,7 +78,7 @@ export class EmbeddedPostgres {
     try {
       const last = await this.session?.unregister();
       if (last === false && !this.joined)
-        this.options.log(`PostgreSQL goes on for ${(await this.session?.others())?.join(', ')}`);
+        this.options.log(`PostgreSQL keeps running for ${(await this.session?.others())?.join(', ')}`);
       return last;
     } catch {
       return undefined;

@@ -19,7 +19,7 @@ interface ServerPlan {
   /**
    * A PID in postmaster.pid that now belongs to another program: PostgreSQL ignores it if it is one of its ancestors.
    */
-  strangerPid?: number;
+  unrelatedPid?: number;
 }
 
 const FIXED_SETTINGS = {
@@ -63,7 +63,7 @@ export class ServerProcess {
         stdio: ['ignore', log, log],
         env: {
           ...serverEnvironment(),
-          ...(plan.strangerPid && { PG_GRANDPARENT_PID: String(plan.strangerPid) }),
+          ...(plan.unrelatedPid && { PG_GRANDPARENT_PID: String(plan.unrelatedPid) }),
         },
       });
       return new ServerProcess(child, plan.log);
