@@ -9,8 +9,9 @@ import { Clock } from '../platform/config/clock';
 import { Measurements } from '../platform/observability/measurements';
 import { ApiKeyLookup } from './api-key-lookup';
 import { type ApiKeyUse, ApiKeyUses } from './api-key-uses';
-import { type Credential, hasFormOfJwt, trackersOf, type Trackers, type Presented } from './credential';
-import { invalidKey } from './errors';
+import { type Credential, trackersOf, type Trackers, type Presented } from './credential';
+import { authenticationRequired, invalidKey } from './errors';
+import { ApiError } from '../platform/http/api-error';
 import { KeyChanges } from './key-changes';
 import { ROOT_SCOPES } from './scopes';
 import { LEEWAY } from './signing-keys.service';
@@ -69,12 +70,13 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   }
 
   /** Called by passport. */
-  async validate(req: Request | undefined, token: string): Promise<Credential> {
-    const sent = req?.presented;
-    const presented: Presented =
-      sent && 'type' in sent ? sent : { type: hasFormOfJwt(token) ? 'jwt' : 'key', text: token };
+  async validate(req: Pick<Request, 'presented'>): Promise<Credential> {
+    const { presented } = req;
+    if (presented instanceof ApiError) throw presented;
+    // A token in the query or the body, which passport-http-bearer reads, too.
+    if (!presented) throw authenticationRequired();
     const known = this.remembered(presented) ?? (await this.verify(presented));
-    if (known.use) this.uses.add(known.use, req);
+    if (known.use) this.uses.add(known.use, req as Request);
     return known.credential;
   }
 

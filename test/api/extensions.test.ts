@@ -8,23 +8,28 @@ import {
   Get,
   HttpException,
   Module,
+  NotImplementedException,
   Post,
+  Query,
   Req,
+  ServiceUnavailableException,
   StreamableFile,
   UseFilters,
   UseGuards,
 } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
-import { IsString } from 'class-validator';
+import { Type } from 'class-transformer';
+import { IsString, ValidateNested } from 'class-validator';
 import type { Request, Response } from 'express';
 import { Public, Scopes, SignedIn } from '../../src/auth/access';
 import { CurrentCredential, type Credential } from '../../src/auth/credential';
 import { Form } from '../../src/platform/http/form';
 import { ParameterPipe } from '../../src/platform/http/parameter.pipe';
 import { Params } from '../../src/platform/http/params.decorator';
+import { describeApi } from '../../src/platform/openapi/describe-api';
 import { UsersService } from '../../src/users/users.service';
-import { failure, make, openApp, theApp, useStore } from '../support/store';
+import { failure, logged, make, openApp, theApp, useStore } from '../support/store';
 
 // A module that an integrator adds to the service.
 useStore();
@@ -36,8 +41,19 @@ class StatusFilter implements ExceptionFilter {
   }
 }
 
+class NoteRequest {
+  @IsString()
+  note: string;
+}
+
 @Controller('ratings')
 class RatingsController {
+  @Post('notes')
+  @Public()
+  note(@Body() request: NoteRequest) {
+    return request;
+  }
+
   @Get('file')
   @Public()
   file() {
@@ -48,6 +64,24 @@ class RatingsController {
   @Public()
   conflict() {
     throw new ConflictException({ errors: ['rated already'] });
+  }
+
+  @Get('unavailable')
+  @Public()
+  unavailable() {
+    throw new ServiceUnavailableException('the moderation service at 10.0.0.7 is down');
+  }
+
+  @Get('unimplemented')
+  @Public()
+  unimplemented() {
+    throw new NotImplementedException('secret plans');
+  }
+
+  @Get('shown')
+  @Public()
+  shown(@Query('all') all: boolean) {
+    return { all };
   }
 
   @Get('filtered')
@@ -122,9 +156,38 @@ test("verifies credentials with Passport's AuthGuard as well as with @Scopes", a
     expect(await ask(url, path, user.key)).toEqual({ status: 200, body: { user_id: user.id } });
   }
   expect(await ask(url, '/ratings/mine', `Bearer ${scoped}`)).toMatchObject({ status: 200 });
+  // passport-http-bearer alone would accept it.
+  expect(await ask(url, `/ratings/mine?access_token=${user.key}`)).toEqual(
+    failure(401, 'authentication required'),
+  );
   expect(await ask(url, '/ratings/of-collections', `Bearer ${scoped}`)).toEqual(
     failure(403, 'api key does not permit `collection:view`'),
   );
+});
+
+test('keeps the status of an exception of 500 and above, and logs its text', async () => {
+  const app = await openApp({}, { imports: [RatingsModule] });
+  const url = await app.getUrl();
+  const before = logged.length;
+  expect(await ask(url, '/ratings/unavailable')).toEqual(failure(503, 'service unavailable'));
+  expect(await ask(url, '/ratings/unimplemented')).toEqual(failure(501, 'not implemented'));
+  const lines = logged.slice(before).join('');
+  for (const text of ['10.0.0.7', 'secret plans']) expect(lines).toContain(text);
+});
+
+test('describes a POST as 200, and bodies whose class has no @ApiProperty as any object', async () => {
+  const app = await openApp({}, { imports: [RatingsModule] });
+  const { paths, components } = describeApi(app);
+  expect(Object.keys(paths['/ratings']!.post!.responses)).toEqual(expect.not.arrayContaining(['201']));
+  expect(paths['/ratings']!.post!.responses).toHaveProperty('200');
+  expect(components?.schemas?.NoteRequest).not.toHaveProperty('additionalProperties');
+});
+
+test('reads a boolean of a query as everywhere in the API', async () => {
+  const app = await openApp({}, { imports: [RatingsModule] });
+  const url = await app.getUrl();
+  expect(await ask(url, '/ratings/shown?all=yes')).toEqual({ status: 200, body: { all: true } });
+  expect(await ask(url, '/ratings/shown?all=x')).toEqual(failure(400, 'all must be a boolean'));
 });
 
 test('sends a StreamableFile, and the errors of an HttpException, which filters catch', async () => {
@@ -207,9 +270,37 @@ class UnvalidatedController {
 @Module({ controllers: [UnvalidatedController] })
 class UnvalidatedModule {}
 
+class Address {
+  @IsString()
+  city: string;
+
+  country: string;
+}
+
+class NestedRequest {
+  @ValidateNested()
+  @Type(() => Address)
+  address: Address;
+}
+
+@Controller('nested')
+class NestedController {
+  @Post()
+  @Public()
+  add(@Body() request: NestedRequest) {
+    return request;
+  }
+}
+
+@Module({ controllers: [NestedController] })
+class NestedModule {}
+
 test('the service does not start with a request property that has no validation', async () => {
   await expect(openApp({}, { imports: [UnvalidatedModule] })).rejects.toThrow(
     'Put a validator of class-validator on each property of a request class: UnvalidatedRequest.note in ' +
       'UnvalidatedController.add; UnvalidatedRequest.note in UnvalidatedController.list.',
+  );
+  await expect(openApp({}, { imports: [NestedModule] })).rejects.toThrow(
+    'NestedRequest.address.country in NestedController.add.',
   );
 });

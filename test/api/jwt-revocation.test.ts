@@ -119,7 +119,7 @@ test('forgets cached JWTs and keeps cached keys', async () => {
     { type: 'jwt', text: await launch(otherUser) },
     { type: 'key', text: otherUser.key! },
   ];
-  for (const one of presented) await verified.validate(undefined, one.text);
+  for (const one of presented) await verified.validate({ presented: one });
   for (const one of presented) expect(verified.remembered(one)).toBeDefined();
   verified.forgetTokens();
   verified.forget([9007199254740991]);
@@ -129,7 +129,7 @@ test('forgets cached JWTs and keeps cached keys', async () => {
 test('does not cache a lookup that was in progress', async () => {
   const verified = theApp().get(BearerStrategy);
   const presented: Presented = { type: 'jwt', text: await launch(player) };
-  const asked = verified.validate(undefined, presented.text);
+  const asked = verified.validate({ presented });
   verified.forgetTokens();
   await asked;
   expect(verified.remembered(presented)).toBeUndefined();

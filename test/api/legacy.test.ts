@@ -157,7 +157,7 @@ describe('location of the credential', () => {
     ['/api/1/secret%E0%A4%A/me', 400, 'malformed request'],
     ['/api/1/secret%ff/me', 400, 'malformed request'],
     ['/api/1/secret%zz/nothing', 404, 'invalid api endpoint'],
-    [`/api/1/secret${'k'.repeat(17_000)}/me`, 431, 'request header fields too large'],
+    [`/api/1/secret${'k'.repeat(17_000)}/me`, 414, 'URL too long'],
   ])('%.40s', async (path, status, text) => {
     const { body, headers, ...response } = await sendRaw(
       `GET ${path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`,

@@ -122,7 +122,7 @@ export class Contract {
       return;
     }
     if (status === 400 && (body as { errors?: string[] }).errors?.[0] === 'malformed request') return;
-    if (!response && ![404, 405, 408, 409, 413, 415, 431].includes(status))
+    if (!response && ![404, 405, 408, 409, 413, 414, 415, 431].includes(status))
       throw new Error(`${name} returns ${status}, which its description does not list`);
     const [text = ''] = (body as { errors?: string[] }).errors ?? [];
     // A path that Express does not match is not about an object.

@@ -101,6 +101,7 @@ ${limits(
   ['values in a JSON body', number(of('platform/http/json').MAX_VALUES), '413'],
   ['nesting levels in a JSON body', number(of('platform/http/json').MAX_DEPTH), '400'],
   ['IDs in a list', number(of('platform/http/readers').MAX_IDS), '400'],
+  ['URL', kib(of('platform/http/express.adapter').MAX_HEADER_BYTES), '414'],
   ['total size of the headers', kib(of('platform/http/express.adapter').MAX_HEADER_BYTES), '431'],
   ['headers', number(front.MAX_HEADERS), '431'],
   ['time to receive a body', seconds(flight.BODY_TIMEOUT), '408'],

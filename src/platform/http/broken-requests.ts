@@ -20,6 +20,7 @@ const PARSER_ERRORS: Record<string, ApiError> = {
   ERR_HTTP_REQUEST_TIMEOUT: apiError(408, 'request timeout'),
   HPE_INVALID_METHOD: methodNotAllowed,
 };
+const tooLong = apiError(414, 'URL too long');
 const invalidKey = new ApiError(401, ['invalid key'], {
   'WWW-Authenticate': 'Bearer realm="gamewharf", error="invalid_token", error_description="invalid key"',
 });
@@ -35,7 +36,7 @@ export class BrokenRequests {
     this.rejected = measurements.counter(
       'gamewharf_http_broken_requests_total',
       'Requests rejected by the HTTP parser',
-      { status: ['400', '401', '405', '408', '431'] },
+      { status: ['400', '401', '405', '408', '414', '431'] },
     );
   }
 
@@ -43,11 +44,7 @@ export class BrokenRequests {
     const { connection } = socket;
     if (error.code === 'ECONNRESET') socket.destroy();
     // The parser reports another error for each later chunk.
-    else if (!connection.isClosing)
-      this.reject(
-        socket,
-        isInAuthorization(error) ? invalidKey : (PARSER_ERRORS[error.code ?? ''] ?? malformed),
-      );
+    else if (!connection.isClosing) this.reject(socket, errorOf(error));
   }
 
   /** Node detaches the socket of a CONNECT. Without a listener, an error of it would end the process. */
@@ -85,6 +82,17 @@ export class BrokenRequests {
     return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${body}`;
   }
 }
+
+function errorOf(error: ParserError): ApiError {
+  if (isInAuthorization(error)) return invalidKey;
+  return isInRequestLine(error) ? tooLong : (PARSER_ERRORS[error.code ?? ''] ?? malformed);
+}
+
+/** Whether the head exceeds its limit in its first line. Checks only the last chunk, which starts with the method then. */
+const isInRequestLine = ({ code, rawPacket, bytesParsed }: ParserError) =>
+  code === 'HPE_HEADER_OVERFLOW' &&
+  rawPacket !== undefined &&
+  /^[A-Z]+ \S*$/.test(rawPacket.subarray(0, bytesParsed).toString('latin1'));
 
 /**
  * Whether the invalid character is in a credential: an invalid key instead of a malformed request. Checks only the last

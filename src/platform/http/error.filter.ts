@@ -2,6 +2,7 @@ import { ArgumentsHost, Catch, ExceptionFilter, HttpException } from '@nestjs/co
 import type { Request, Response } from 'express';
 import { sendError, apiErrorFor } from './response';
 import { ApiError } from './api-error';
+import { isPreflight } from './fixed-headers';
 import { RequestLog } from '../observability/request-log';
 
 @Catch()
@@ -32,7 +33,10 @@ function ofHandler(error: unknown): unknown {
     typeof response === 'string'
       ? { message: response }
       : (response as { errors?: unknown; message?: unknown });
-  return new ApiError(error.getStatus(), [message].flat().map(String));
+  const status = error.getStatus();
+  const headers: Record<string, string> =
+    status === 401 || status === 403 ? { 'WWW-Authenticate': 'Bearer realm="gamewharf"' } : {};
+  return new ApiError(status, [message].flat().map(String), headers);
 }
 
 // What Express's types omit.
@@ -62,6 +66,7 @@ function sentOptions(req: Request, res: Response): boolean {
   const allowed = req.method === 'OPTIONS' ? methodsOf(req) : undefined;
   if (allowed === undefined) return false;
   res.setHeader('Allow', allowed);
+  if (isPreflight(req)) res.setHeader('Access-Control-Allow-Methods', allowed);
   res.statusCode = 204;
   res.end();
   return true;

@@ -18,7 +18,6 @@ export const isPreflight = ({ method, headers }: IncomingMessage) =>
 
 /** Games in a browser may call from any origin: API routes ignore cookies, so CSRF is not possible. */
 export function allowAnyOrigin(res: ServerResponse): void {
-  res.setHeader('Access-Control-Allow-Methods', 'GET, HEAD, POST');
   res.setHeader(
     'Access-Control-Allow-Headers',
     'Authorization, Content-Type, Idempotency-Key, If-None-Match, X-Request-Id',

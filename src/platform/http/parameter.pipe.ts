@@ -6,9 +6,14 @@ import { ApiError, badRequest } from './api-error';
 import { Deferred, InvalidValue, NOT_UTF8, Repeated } from './given-values';
 import { readerOf } from './parameters';
 import type { RequestClass } from './params.decorator';
-import { isStorable, notStorable, readInteger, readNumber } from './readers';
+import { isStorable, notStorable, readBoolean, readInteger, readNumber } from './readers';
 
 type Values = Record<string, unknown>;
+
+const PRIMITIVES = new Map<unknown, (text: string) => unknown>([
+  [Boolean, readBoolean],
+  [Number, (text) => (/^\d+$/.test(text) ? readInteger(text) : readNumber(text))],
+]);
 
 interface Property {
   name: string;
@@ -50,13 +55,14 @@ export class ParameterPipe extends ValidationPipe {
     return request;
   }
 
-  /** Nest would read `0x10` as 16, an empty text as 0, and 9007199254740993 as another number. */
+  /** Nest would read `0x10` as 16, an empty text as 0, 9007199254740993 as another number, and `yes` as false. */
   protected override transformPrimitive(value: unknown, metadata: ArgumentMetadata): unknown {
-    if (metadata.metatype !== Number || typeof value !== 'string')
-      return super.transformPrimitive(value, metadata) as unknown;
-    const number = /^\d+$/.test(value) ? readInteger(value) : readNumber(value);
-    if (number instanceof InvalidValue) throw badRequest(`${metadata.data ?? 'the value'} ${number.problem}`);
-    return number;
+    const read = typeof value === 'string' ? PRIMITIVES.get(metadata.metatype) : undefined;
+    if (!read) return super.transformPrimitive(value, metadata) as unknown;
+    const primitive = read(value as string);
+    if (primitive instanceof InvalidValue)
+      throw badRequest(`${metadata.data ?? 'the value'} ${primitive.problem}`);
+    return primitive;
   }
 
   /** The declared parameters, without invalid ones. */

@@ -1,8 +1,15 @@
 import { hash } from 'node:crypto';
-import { type IncomingMessage, ServerResponse, validateHeaderName, validateHeaderValue } from 'node:http';
+import {
+  type IncomingMessage,
+  ServerResponse,
+  STATUS_CODES,
+  validateHeaderName,
+  validateHeaderValue,
+} from 'node:http';
+import { HttpException } from '@nestjs/common';
 import type { Response } from 'express';
 import { faultOf } from '../database/sqlstates';
-import { badRequest, ApiError, serviceUnavailable } from './api-error';
+import { ApiError, apiError, badRequest, serviceUnavailable } from './api-error';
 import type { RequestLog } from '../observability/request-log';
 
 const TEXTS: Record<number, string> = {
@@ -23,6 +30,14 @@ export function apiErrorFor(error: unknown): ApiError {
   const fault = faultOf(error);
   if (fault === 'unavailable') return serviceUnavailable();
   if (fault === 'not unicode') return badRequest('text parameters must be valid Unicode');
+  // The text of the exception is for the log.
+  if (error instanceof HttpException && error.getStatus() > 500)
+    return error.getStatus() === 503
+      ? serviceUnavailable()
+      : apiError(
+          error.getStatus(),
+          (STATUS_CODES[error.getStatus()] ?? 'internal server error').toLowerCase(),
+        );
   const { status } = (error ?? {}) as { status?: unknown };
   const text = typeof status === 'number' ? TEXTS[status] : undefined;
   if (text) return new ApiError(status as number, [text]);

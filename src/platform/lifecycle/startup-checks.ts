@@ -3,7 +3,8 @@ import { PARAMTYPES_METADATA, ROUTE_ARGS_METADATA } from '@nestjs/common/constan
 import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum';
 import { ModulesContainer } from '@nestjs/core';
 import { getOptionsToken } from '@nestjs/throttler';
-import { getMetadataStorage } from 'class-validator';
+import { plainToInstance } from 'class-transformer';
+import { getMetadataStorage, ValidationTypes } from 'class-validator';
 import { OperatorError } from '../config/operator-error';
 import { requestClassOf } from '../http/params.decorator';
 import { handlersOf, type Named } from '../http/routes';
@@ -70,8 +71,22 @@ function requestClassesOf(handler: Named, controller: Named): RequestClass[] {
 }
 
 /** Every instance has the fields of its class, because TypeScript compiles for ES2022 and later. */
-function unvalidated(request: RequestClass): string[] {
+function unvalidated(request: RequestClass, seen = new Set([request])): string[] {
   const rules = getMetadataStorage().getTargetValidationMetadatas(request, '', false, false);
   const validated = new Set(rules.map(({ propertyName }) => propertyName));
-  return Object.keys(new request()).filter((property) => !validated.has(property));
+  const nested = rules
+    .filter(({ type }) => type === ValidationTypes.NESTED_VALIDATION)
+    .flatMap(({ propertyName }) => {
+      const type = nestedClassOf(request, propertyName);
+      if (!type || seen.has(type)) return [];
+      return unvalidated(type, seen.add(type)).map((property) => `${propertyName}.${property}`);
+    });
+  return [...Object.keys(new request()).filter((property) => !validated.has(property)), ...nested];
+}
+
+/** The class that @Type declares, which class-transformer doesn't expose. */
+function nestedClassOf(request: RequestClass, property: string): RequestClass | undefined {
+  const instance = plainToInstance(request, { [property]: {} }) as Record<string, object | undefined>;
+  const type = instance[property]?.constructor as RequestClass | undefined;
+  return type === Object ? undefined : type;
 }

@@ -25,7 +25,8 @@ export function describeApi(app: INestApplication, audience: Audience = 'everybo
   const schemas = (components.schemas ??= {}) as Record<string, Json>;
   schemas.Errors = ERRORS_SCHEMA;
   for (const schema of Object.values(schemas))
-    if (schema.type === 'object' && schema.additionalProperties === undefined)
+    // A class without @ApiProperty has no properties here, but may have some for class-validator.
+    if (schema.type === 'object' && schema.additionalProperties === undefined && hasProperties(schema))
       schema.additionalProperties = false;
   components.headers = HEADERS as never;
   const handlers = new Map(
@@ -69,6 +70,7 @@ function describeOperation(
   schemas: Record<string, Json>,
 ): void {
   nameOperation(operation);
+  successIs200(operation);
   const request = requestClassOf(handler);
   describeParameters(operation, request, schemas, {
     path,
@@ -80,6 +82,14 @@ function describeOperation(
     operation.requestBody !== undefined || (BODY_METHODS.includes(method) && request !== undefined);
   const hasParameters = request !== undefined || readsBody || ((operation.parameters ?? []) as []).length > 0;
   describeResponses(operation, { hasParameters, readsBody, limited, credential, scope }, schemas);
+}
+
+const hasProperties = ({ properties }: Json) => Object.keys(properties ?? {}).length > 0;
+
+/** Swagger describes a POST as 201, which the adapter sends as 200. */
+function successIs200(operation: Json): void {
+  const { 201: created, ...others } = operation.responses as Record<string, Json>;
+  if (created) operation.responses = { 200: created, ...others };
 }
 
 const inOrderOf = (names: string[]) => (a: string, b: string) =>
