@@ -35,3 +35,19 @@ test.each([
 ])('control: %s', (line) => {
   expect(violationsOf(line)).toHaveLength(1);
 });
+
+// Commands and the embedded database run outside of the app, which has the clock.
+const WITHOUT_CLOCK = /^(commands|dev)\//;
+
+/** These measure durations, and limit nothing that a test waits for. */
+const MEASURES_DURATIONS = ['operator/import/import.service.ts', 'operator/import/small-import.ts'];
+
+test('the service takes the time of limits, deadlines and expiry from the clock', () => {
+  const found = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter(
+    (file) =>
+      file.endsWith('.ts') &&
+      !WITHOUT_CLOCK.test(file) &&
+      /\b(performance|Date)\.now\(/.test(readFileSync(join('src', file), 'utf8')),
+  );
+  expect(found.toSorted()).toEqual([...MEASURES_DURATIONS, 'platform/config/clock.ts'].toSorted());
+});
