@@ -37,14 +37,21 @@ const ALL_TEXTS = [
   textsOf('collection_games', 'blurb', 'collection_id', 'game_id'),
 ];
 
+export interface Resanitized {
+  checked: number;
+  changed: number;
+  /** Texts that would be too long now, and are unchanged. */
+  too_long: Text[];
+}
+
 /** Sanitizes stored HTML with the current allow-list, one batch at a time, while the service runs. */
 @Injectable()
 export class ResanitizeService {
   constructor(private readonly database: Database) {}
 
-  /** `too_long`: texts that would be too long now, and are unchanged. */
-  async run(signal?: AbortSignal): Promise<{ checked: number; changed: number; too_long: Text[] }> {
-    const done = { checked: 0, changed: 0, too_long: [] as Text[] };
+  /** Calls `progress` after each batch. */
+  async run(progress: (done: Resanitized) => void, signal?: AbortSignal): Promise<Resanitized> {
+    const done: Resanitized = { checked: 0, changed: 0, too_long: [] };
     for (const { read, store } of ALL_TEXTS)
       for (let last = [0, 0]; ;) {
         signal?.throwIfAborted();
@@ -69,6 +76,7 @@ export class ResanitizeService {
           ],
           result: (rowsOf) => rowsOf(store).length,
         });
+        progress(done);
       }
     return done;
   }

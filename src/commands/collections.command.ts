@@ -1,8 +1,9 @@
 import { type Commands, idIn, type OperatorCommand } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
 import { printRows, printTable } from './print-table';
+import { ProgressDisplay } from './progress';
 import { CollectionsService } from '../collections/collections.service';
-import { ResanitizeService } from '../collections/resanitize.service';
+import { type Resanitized, ResanitizeService } from '../collections/resanitize.service';
 
 export const commands: Commands = { collections: registerCollections };
 
@@ -36,10 +37,15 @@ function registerCollections(collections: OperatorCommand): void {
     .command('resanitize')
     .description('Sanitize stored descriptions and blurbs again with the HTML rules of this version.')
     .handler(async ({ app, signal }) => {
-      const done = await app.get(ResanitizeService).run(signal);
-      console.log(
-        `${done.checked.toLocaleString('en-US')} texts checked, ${done.changed.toLocaleString('en-US')} changed.`,
-      );
+      const progress = new ProgressDisplay(process.stderr, (done: Resanitized) => ({
+        text: summaryOf(done),
+        share: undefined,
+      }));
+      const done = await app
+        .get(ResanitizeService)
+        .run((state) => progress.report(state), signal)
+        .finally(() => progress.stop());
+      console.log(summaryOf(done));
       if (done.too_long.length > 0)
         throw new OperatorError(
           [
@@ -53,3 +59,6 @@ function registerCollections(collections: OperatorCommand): void {
         );
     });
 }
+
+const summaryOf = ({ checked, changed }: Resanitized): string =>
+  `${checked.toLocaleString('en-US')} texts checked, ${changed.toLocaleString('en-US')} changed.`;

@@ -1,5 +1,7 @@
 import { Command } from 'commander';
+import type { Resanitized } from '../../src/collections/resanitize.service';
 import { addCommands } from '../../src/commands/program';
+import { ProgressDisplay } from '../../src/commands/progress';
 import { make, sql, theApp, useStore } from '../support/store';
 
 useStore();
@@ -105,7 +107,12 @@ describe('collections resanitize', () => {
     );
     const link = '<a href="https://x.example">x</a>';
     const { id } = await make.collection({ owner, description: link.repeat(600) });
+    const report = jest.spyOn(ProgressDisplay.prototype, 'report');
+    const states: number[] = [];
+    report.mockImplementation((state) => void states.push((state as Resanitized).checked));
     const { printed, failed } = await run('collections', 'resanitize');
+    report.mockRestore();
+    expect(states.slice(0, 3)).toEqual([500, 1000, expect.any(Number)]);
     expect(printed).toMatch(/^1,\d{3} texts checked, 1,200 changed\.$/);
     expect(failed).toBe(
       `These texts are unchanged because they would exceed the maximum length:\n  the description of collection ${id}`,
