@@ -6,7 +6,7 @@ import { IdempotencyService, type RetryKey } from '../../platform/idempotency/id
 import { Database } from '../../platform/database/database';
 import { bind, type Write } from '../../platform/database/statement';
 import { invalidGame } from '../../games/errors';
-import { badRequest, ApiError, apiError, serviceUnavailable } from '../../platform/http/api-error';
+import { badRequest, apiError, serviceUnavailable } from '../../platform/http/api-error';
 import { ERASED_ADDRESS } from '../../users/erased-users';
 import { newDownloadKey } from '../../purchases/new-download-key';
 import { WebhookDeliveries } from '../webhooks/webhook-deliveries.service';
@@ -46,32 +46,16 @@ export class SalesService {
     private readonly webhooks: WebhookDeliveries,
   ) {}
 
-  /** Sells once per reference. */
-  sell(request: SaleRequest, by: Actor, retry?: RetryKey): Promise<SaleResponse> {
-    return this.asBefore(request, retry, () => this.trySelling(request, by, retry));
+  /** Sells once per reference. A repeated request gets its response again, even if it would be rejected now. */
+  async sell(request: SaleRequest, by: Actor, retry?: RetryKey): Promise<SaleResponse> {
+    const stored = await this.idempotency.storedResult<SaleResponse>(retry, request);
+    return stored ? this.withBuyer(stored) : again(() => this.trySelling(request, by, retry));
   }
 
   /** Refunds a purchase, once. */
-  refund(request: RefundRequest, by: Actor, retry?: RetryKey): Promise<RefundResponse> {
-    return this.asBefore(request, retry, () => this.tryRefunding(request, by, retry));
-  }
-
-  /** A recorded sale returns its response again, even if it would be rejected now. */
-  private async asBefore<Result extends RefundResponse>(
-    request: object,
-    retry: RetryKey | undefined,
-    attempt: () => Promise<Result>,
-  ): Promise<Result> {
-    try {
-      return await again(attempt);
-    } catch (error) {
-      const response =
-        error instanceof ApiError && error.statusCode < 500
-          ? await this.idempotency.storedResult<Result>(retry, request)
-          : undefined;
-      if (response) return this.withBuyer(response);
-      throw error;
-    }
+  async refund(request: RefundRequest, by: Actor, retry?: RetryKey): Promise<RefundResponse> {
+    const stored = await this.idempotency.storedResult<RefundResponse>(retry, request);
+    return stored ? this.withBuyer(stored) : again(() => this.tryRefunding(request, by, retry));
   }
 
   private async trySelling(request: SaleRequest, by: Actor, retry?: RetryKey): Promise<SaleResponse> {

@@ -71,7 +71,7 @@ export class IdempotencyService {
     @InjectThrottlerStorage() private readonly limits: MemoryStorage,
   ) {}
 
-  /** For a request that would now be rejected: its stored response, if it succeeded before. */
+  /** The response of an earlier request with the same key and parameters. */
   async storedResult<Result extends object>(
     key: RetryKey | undefined,
     request: object,
