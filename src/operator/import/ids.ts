@@ -4,7 +4,7 @@ import type { RecordType } from './record-types/record-type';
 
 /** The advisory locks of sequences. */
 const SEQUENCE_LOCKS = 7_305_812;
-/** IDs reserved at once: few imports have to do it, and concurrent writes don't draw all of them in the meantime. */
+/** Further IDs that a small import reserves, so that few have to do it. After a large one, such as the demo store, IDs continue without a gap. */
 const AHEAD = 1024;
 
 const sequenceOf = ({ table }: RecordType) => `${table}_id_seq`;
@@ -32,7 +32,8 @@ export async function reserveIds(relations: Relations, type: RecordType): Promis
   await relations.query('SAVEPOINT reserve');
   // Two concurrent imports could move it back.
   await relations.query(`SELECT pg_advisory_xact_lock(${SEQUENCE_LOCKS}, '${sequence}'::regclass::oid::int)`);
-  await relations.query(`SELECT setval('${sequence}', id + ${AHEAD}) FROM (${highestAhead(type)}) ahead`);
+  const further = relations.few ? AHEAD : 0;
+  await relations.query(`SELECT setval('${sequence}', id + ${further}) FROM (${highestAhead(type)}) ahead`);
   // Releases the lock, and leaves the sequence unchanged.
   await relations.query('ROLLBACK TO SAVEPOINT reserve');
 }
