@@ -318,34 +318,40 @@ describe('concurrent clients', () => {
     );
   }, 120_000);
 
-  test('share transactions for single-record requests, each with its own response', async () => {
-    await importLines(user(1), game(1));
-    const transactions = async () =>
-      (await sql<{ count: number }>(`SELECT count(DISTINCT xmin::text) AS count FROM purchases`))[0]!.count;
-    const imports = theApp().get(SmallImports) as unknown as {
-      waiting: Set<unknown>;
-      transactions: number;
-    };
-    const post = (i: number) => send(purchase(i + 1, i % 10 === 9 ? { game_id: 9 } : {}));
-    // No transaction begins until all but one wait, and none of them waits too long.
-    theClock().stop();
-    imports.transactions = 2;
-    const waiting = Array.from({ length: 59 }, (_, i) => post(i));
-    await until(() => imports.waiting.size === 59);
-    imports.transactions = 0;
-    const responses = await Promise.all([...waiting, post(59)]);
-    expect(responses.map(({ status }) => status)).toEqual(
-      responses.map((_, i) => (i % 10 === 9 ? 400 : 200)),
-    );
-    expect(responses[0]!.body).toEqual({
-      summary: ['purchases 1 new, 0 changed, 0 unchanged'],
-      types: { purchases: { new: 1, changed: 0, unchanged: 0 } },
-    });
-    expect(responses[59]).toEqual(failure(400, 'line 1: purchase 60: game 9 does not exist'));
-    expect(await transactions()).toBeLessThan(10);
-    expect(await storedSales()).toEqual(await expectedSales());
-    expect(await storedSales()).toMatchObject([{ purchases_count: 54, earnings: { USD: 54 * 500 } }]);
-  });
+  test.each([0, 6])(
+    'share transactions, each with its own response, with %i invalid ones',
+    async (invalid) => {
+      await importLines(user(1), game(1));
+      const transactions = async () =>
+        (await sql<{ count: number }>(`SELECT count(DISTINCT xmin::text) AS count FROM purchases`))[0]!.count;
+      const imports = theApp().get(SmallImports) as unknown as {
+        waiting: Set<unknown>;
+        transactions: number;
+      };
+      const isInvalid = (i: number) => i % 10 === 9 && i >= 60 - 10 * invalid;
+      const post = (i: number) => send(purchase(i + 1, isInvalid(i) ? { game_id: 9 } : {}));
+      // No transaction begins until all but one wait, and none of them waits too long.
+      theClock().stop();
+      imports.transactions = 2;
+      const waiting = Array.from({ length: 59 }, (_, i) => post(i));
+      await until(() => imports.waiting.size === 59);
+      imports.transactions = 0;
+      const responses = await Promise.all([...waiting, post(59)]);
+      expect(responses.map(({ status }) => status)).toEqual(
+        responses.map((_, i) => (isInvalid(i) ? 400 : 200)),
+      );
+      expect(responses[0]!.body).toEqual({
+        summary: ['purchases 1 new, 0 changed, 0 unchanged'],
+        types: { purchases: { new: 1, changed: 0, unchanged: 0 } },
+      });
+      if (invalid) expect(responses[59]).toEqual(failure(400, 'line 1: purchase 60: game 9 does not exist'));
+      else expect(await transactions()).toBeLessThan(10);
+      expect(await storedSales()).toEqual(await expectedSales());
+      expect(await storedSales()).toMatchObject([
+        { purchases_count: 60 - invalid, earnings: { USD: (60 - invalid) * 500 } },
+      ]);
+    },
+  );
 
   test('do not delay a lone client, whose records take one transaction each', async () => {
     await importLines(user(1), game(1), purchase(1));

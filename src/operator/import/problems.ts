@@ -33,11 +33,6 @@ export class Problems {
     return copy;
   }
 
-  /** The lines of the listed problems. */
-  get lines(): number[] {
-    return this.listed.map(({ line }) => line);
-  }
-
   throwIfAny() {
     if (!this.count) return;
     const lines = this.listed.map(({ line, text }) => `line ${line}: ${text}`);

@@ -11,7 +11,6 @@ import { GivenStatements, type Send } from '../../platform/database/relations';
 import { statement, type Statement } from '../../platform/database/statement';
 import { serviceUnavailable } from '../../platform/http/api-error';
 import { ConcurrencyLimit } from '../../platform/http/concurrency-limit';
-import { SENDER_BITS } from './checks';
 import { connectTo, isConflict } from './import-records';
 import { pipelined } from './merge';
 import { ImportProblems, Problems } from './problems';
@@ -127,25 +126,15 @@ export class SmallImports {
       await inTurns(together, ({ resolve }, index) => resolve(summaries[index]!));
     } catch (error) {
       if (together.length === 1) return this.retryOrReject(first, error, attempt);
-      if (error instanceof ImportProblems && problems.count > 0) {
-        const senders = new Set(problems.lines.map((line) => Math.floor(line / 2 ** SENDER_BITS)));
-        const others = together.filter((_, sender) => !senders.has(sender));
-        await this.commitAgain(others);
-        for (const sender of senders) await this.commitAgain([together[sender]!]);
-      } else if (concernsOneStatement(error) || isConflict(error) || error instanceof ImportProblems) {
-        const half = Math.ceil(together.length / 2);
-        await this.commitAgain(together.slice(0, half));
-        await this.commitAgain(together.slice(half));
-      } else await inTurns(together, ({ reject }) => reject(error));
+      if (!concernsOneStatement(error) && !isConflict(error) && !(error instanceof ImportProblems))
+        return inTurns(together, ({ reject }) => reject(error));
+      // Those that waited too long for a lock would each wait for it again.
+      const late: Waiting[] = [];
+      for (const one of together)
+        if (this.isLate(one)) late.push(one);
+        else await this.commit([one]);
+      await inTurns(late, endWaiting);
     }
-  }
-
-  /** Rejects imports that waited too long for a lock: each would wait for it again. */
-  private async commitAgain(some: Waiting[]): Promise<void> {
-    const late = new Set(some.filter((one) => this.isLate(one)));
-    await inTurns([...late], endWaiting);
-    const others = some.filter((waiting) => !late.has(waiting));
-    if (others.length > 0) await this.commit(others);
   }
 
   private async retryOrReject(waiting: Waiting, error: unknown, attempt: number): Promise<void> {
