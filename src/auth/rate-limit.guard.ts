@@ -90,8 +90,8 @@ export class RateLimitGuard extends ThrottlerGuard {
   async verified(context: ExecutionContext, credential: Credential): Promise<boolean> {
     const { req, res } = this.getRequestResponse(context) as { req: Request; res: Response };
     if (!req.trackers || req.trackers.user !== undefined) return true;
-    if (req.spent_address) void this.limits.refund(req.spent_address);
-    res.requests_left = Infinity;
+    if (req.spentAddress) void this.limits.refund(req.spentAddress);
+    res.requestsLeft = Infinity;
     req.trackers = trackersOf(credential);
     return super.canActivate(context);
   }
@@ -116,7 +116,7 @@ export class RateLimitGuard extends ThrottlerGuard {
       ttl,
     };
     await this.limits.spend(res, spending);
-    if (name === 'address') req.spent_address = spending;
+    if (name === 'address') req.spentAddress = spending;
     return true;
   }
 

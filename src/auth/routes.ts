@@ -35,7 +35,7 @@ export const routesOf = (modules: ModulesContainer): Route[] =>
 export function requireAccess(modules: ModulesContainer): void {
   const routes = routesOf(modules);
   failWith(
-    'Declare its access with @Scopes, @OperatorMay or @Public',
+    'Declare its access with @Scopes, @AnyCredential or @Public of src/auth/access.ts, or with @OperatorMay',
     routes.filter(({ access }) => access === undefined),
   );
   failWith(

@@ -46,10 +46,10 @@ export function unseal(
 }
 
 /** Encrypts a value with a token that is not stored. */
-export const sealUnder = (token: string, value: unknown): Buffer =>
+export const encryptWithToken = (token: string, value: unknown): Buffer =>
   seal(Buffer.from(JSON.stringify(value)), '', token, 'gamewharf sealed');
 
-export const unsealUnder = <Value>(token: string, sealed: Buffer): Value =>
+export const decryptWithToken = <Value>(token: string, sealed: Buffer): Value =>
   JSON.parse(open(sealed, '', token, 'gamewharf sealed')!.toString()) as Value;
 
 function open(sealed: Buffer, name: string, secret: string, purpose: Purpose): Buffer | undefined {

@@ -44,11 +44,10 @@ export const LOCK_COLLECTIONS = statement(
   'SELECT FROM collections WHERE id = ANY ($1::bigint[]) ORDER BY id FOR NO KEY UPDATE',
 );
 
-/** What a user's write locks: the collection, or for a new one a negative number derived from the user. */
-export const lockOf = (user_id: number, collection_id = -user_id): RowLock => ({
-  of: 'collections',
-  id: collection_id,
-});
+const collectionLock = (collection_id: number): RowLock => ({ of: 'collections', id: collection_id });
+
+/** A new collection has no ID to lock. The negative ID of its owner differs from the IDs of all collections. */
+export const newCollectionLock = (user_id: number): RowLock => ({ of: 'collections', id: -user_id });
 
 /**
  * A user's write to a collection. `change` returns a row that says whether the user may edit it; if not, nothing
@@ -67,5 +66,5 @@ export const writeCollection = <Row extends CollectionAccess, Result>(
     if (!row.editable) throw forbidden("you can't edit this collection");
     return result(row, rowsOf);
   },
-  lock: lockOf(user_id, collection_id),
+  lock: collectionLock(collection_id),
 });

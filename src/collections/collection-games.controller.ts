@@ -6,8 +6,8 @@ import { StoreLinks } from '../platform/config/store-links';
 import { LongLists, type LongResponse } from '../platform/http/long-lists';
 import { Fails } from '../platform/http/routes';
 import { Params } from '../platform/http/params.decorator';
-import { RetryKey } from '../auth/retry-key';
-import { IdempotencyService } from '../platform/idempotency/idempotency.service';
+import { IdempotencyKey } from '../auth/idempotency-key';
+import { IdempotencyService, type RetryKey } from '../platform/idempotency/idempotency.service';
 import {
   AddGameRequest,
   collectionGameResponse,
@@ -65,7 +65,7 @@ export class CollectionGamesController {
   add(
     @Params() request: AddGameRequest,
     @CurrentCredential() { user_id }: Credential,
-    @RetryKey() key: RetryKey | undefined,
+    @IdempotencyKey() key: RetryKey | undefined,
   ): Promise<OneCollectionGameResponse> {
     return this.idempotency.once(key, request, this.entries.add(user_id, request));
   }
@@ -76,7 +76,7 @@ export class CollectionGamesController {
   remove(
     @Params() request: RemoveGameRequest,
     @CurrentCredential() { user_id }: Credential,
-    @RetryKey() key: RetryKey | undefined,
+    @IdempotencyKey() key: RetryKey | undefined,
   ): Promise<RemovedResponse> {
     return this.idempotency.once(key, request, this.entries.remove(user_id, request));
   }
@@ -87,7 +87,7 @@ export class CollectionGamesController {
   update(
     @Params() request: UpdateCollectionGameRequest,
     @CurrentCredential() { user_id }: Credential,
-    @RetryKey() key: RetryKey | undefined,
+    @IdempotencyKey() key: RetryKey | undefined,
   ): Promise<OneCollectionGameResponse> {
     return this.idempotency.once(key, request, this.entries.update(user_id, request));
   }
@@ -102,7 +102,7 @@ export class CollectionGamesController {
   order(
     @Params() request: OrderRequest,
     @CurrentCredential() { user_id }: Credential,
-    @RetryKey() key: RetryKey | undefined,
+    @IdempotencyKey() key: RetryKey | undefined,
   ): Promise<SuccessResponse> {
     return this.idempotency.once(key, request, this.entries.order(user_id, request));
   }

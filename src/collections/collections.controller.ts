@@ -6,8 +6,8 @@ import { StoreLinks } from '../platform/config/store-links';
 import { LongLists, type LongResponse } from '../platform/http/long-lists';
 import { Fails } from '../platform/http/routes';
 import { Params } from '../platform/http/params.decorator';
-import { RetryKey } from '../auth/retry-key';
-import { IdempotencyService, OncePerKey } from '../platform/idempotency/idempotency.service';
+import { IdempotencyKey } from '../auth/idempotency-key';
+import { IdempotencyService, OncePerKey, type RetryKey } from '../platform/idempotency/idempotency.service';
 import { EditsCollection } from './edits-collection';
 import { SuccessResponse } from '../platform/http/success-response';
 import {
@@ -73,7 +73,7 @@ export class CollectionsController {
   create(
     @Params() request: CreateCollectionRequest,
     @CurrentCredential() { user_id }: Credential,
-    @RetryKey() key: RetryKey | undefined,
+    @IdempotencyKey() key: RetryKey | undefined,
   ): Promise<OneCollectionResponse> {
     return this.idempotency.once(key, request, this.collections.create(user_id, request));
   }
@@ -84,7 +84,7 @@ export class CollectionsController {
   update(
     @Params() request: UpdateCollectionRequest,
     @CurrentCredential() { user_id }: Credential,
-    @RetryKey() key: RetryKey | undefined,
+    @IdempotencyKey() key: RetryKey | undefined,
   ): Promise<OneCollectionResponse> {
     return this.idempotency.once(key, request, this.collections.update(user_id, request));
   }
@@ -95,7 +95,7 @@ export class CollectionsController {
   delete(
     @Params() request: CollectionRequest,
     @CurrentCredential() { user_id }: Credential,
-    @RetryKey() key: RetryKey | undefined,
+    @IdempotencyKey() key: RetryKey | undefined,
   ): Promise<SuccessResponse> {
     return this.idempotency.once(key, request, this.collections.delete(user_id, request.collection_id));
   }

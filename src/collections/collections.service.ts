@@ -24,7 +24,7 @@ import {
   COLLECTION,
   type CollectionAccess,
   invalidCollection,
-  lockOf,
+  newCollectionLock,
   writeCollection,
 } from './collection-access';
 
@@ -209,7 +209,7 @@ export class CollectionsService {
         if (!row?.id) throw invalidGame();
         return { collection: collectionResponse(row, this.links) };
       },
-      lock: lockOf(user_id),
+      lock: newCollectionLock(user_id),
     };
   }
 

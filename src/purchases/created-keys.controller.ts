@@ -3,11 +3,11 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { Scopes } from '../auth/access';
 import { type Credential, CurrentCredential } from '../auth/credential';
-import { RetryKey } from '../auth/retry-key';
+import { IdempotencyKey } from '../auth/idempotency-key';
 import { Params } from '../platform/http/params.decorator';
 import { Fails } from '../platform/http/routes';
 import { SuccessResponse } from '../platform/http/success-response';
-import { OncePerKey } from '../platform/idempotency/idempotency.service';
+import { OncePerKey, type RetryKey } from '../platform/idempotency/idempotency.service';
 import { CreatedKeysService } from './created-keys.service';
 import {
   CreatedDownloadKeysResponse,
@@ -34,7 +34,7 @@ export class CreatedKeysController {
     @Params() request: CreateDownloadKeysRequest,
     @CurrentCredential() { user_id }: Credential,
     @Req() { id: request_id }: Request,
-    @RetryKey() key: RetryKey | undefined,
+    @IdempotencyKey() key: RetryKey | undefined,
   ): Promise<CreatedDownloadKeysResponse> {
     return this.keys.create(request, { request_id, user_id }, key);
   }
@@ -53,7 +53,7 @@ export class CreatedKeysController {
     @Params() request: RevokeDownloadKeyRequest,
     @CurrentCredential() { user_id }: Credential,
     @Req() { id: request_id }: Request,
-    @RetryKey() key: RetryKey | undefined,
+    @IdempotencyKey() key: RetryKey | undefined,
   ): Promise<SuccessResponse> {
     return this.keys.revoke(request, { request_id, user_id }, key);
   }

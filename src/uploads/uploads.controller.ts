@@ -6,8 +6,8 @@ import { type Credential, CurrentCredential } from '../auth/credential';
 import { StoreLinks } from '../platform/config/store-links';
 import { Fails } from '../platform/http/routes';
 import { Params } from '../platform/http/params.decorator';
-import { RetryKey } from '../auth/retry-key';
-import { OncePerKey } from '../platform/idempotency/idempotency.service';
+import { IdempotencyKey } from '../auth/idempotency-key';
+import { OncePerKey, type RetryKey } from '../platform/idempotency/idempotency.service';
 import { DownloadsService } from './downloads.service';
 import { buildResponse, BuildsResponse, buildWithFiles, OneBuildResponse } from './build.dto';
 import { RedirectsToFile } from './redirects-to-file';
@@ -62,7 +62,7 @@ export class UploadsController {
   session(
     @Params() request: UploadsRequest,
     @CurrentCredential() credential: Credential,
-    @RetryKey() key: RetryKey | undefined,
+    @IdempotencyKey() key: RetryKey | undefined,
   ): Promise<DownloadSessionResponse> {
     return this.downloads.session(request, credential, key);
   }

@@ -214,7 +214,7 @@ test("returns this API's status for a POST declared with Nest's decorator", asyn
 
 test('the service does not start with a handler that does not declare its access', async () => {
   await expect(openApp({}, { imports: [ForgottenModule] })).rejects.toThrow(
-    'Declare its access with @Scopes, @OperatorMay or @Public: ForgottenController.list (GET /forgotten).',
+    'Declare its access with @Scopes, @AnyCredential or @Public of src/auth/access.ts, or with @OperatorMay: ForgottenController.list (GET /forgotten).',
   );
 });
 

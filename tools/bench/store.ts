@@ -149,7 +149,7 @@ export async function fill(
 ): Promise<Store['import']> {
   const made = await importDemo(url, folder, size, pepper, say);
   await addPlayers(url, { ...size, seed: SEED }, pepper, say);
-  await addUploads(url, size, say);
+  await addUploads(url, size.download_keys, say);
   return made;
 }
 

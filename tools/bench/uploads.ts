@@ -1,5 +1,4 @@
 import { connectTo } from '../../src/operator/import/import-records';
-import type { StoreSize } from './store';
 
 /** A bucket that does not exist: URLs are signed without a request to it. */
 export const BUCKET = {
@@ -14,7 +13,7 @@ export const BUCKET = {
 const OWNED = `SELECT DISTINCT game_id FROM download_keys WHERE id > $1`;
 
 /** Adds two files to each game of a player, and one for a channel if the game has builds. */
-export async function addUploads(url: string, { download_keys }: StoreSize, say: (line: string) => void) {
+export async function addUploads(url: string, download_keys: number, say: (line: string) => void) {
   const client = await connectTo({ DATABASE_URL: url });
   try {
     const { rows } = await client.query('SELECT FROM uploads LIMIT 1');

@@ -15,7 +15,7 @@ import { OauthRefreshToken } from './oauth-refresh-token.entity';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import { commonScopes, listOfScopes } from './oauth-scopes';
 import type { TokensResponse } from './oauth.dto';
-import { hashOf, randomToken, sealUnder, unsealUnder } from '../sealed';
+import { hashOf, randomToken, encryptWithToken, decryptWithToken } from '../sealed';
 
 /** `revoked`: the keys of a family that was revoked because one of its tokens was used twice. */
 type Outcome = TokensResponse | { revoked: number[] };
@@ -159,7 +159,7 @@ export class OauthTokensService {
       const row = grant && (await this.refreshToken(db, token));
       if (!row || row.expired) throw invalidGrant();
       if (row.used_at === null) return this.rotate(db, grant, row, token, scope);
-      if (row.repeatable && row.answer) return unsealUnder<TokensResponse>(token, row.answer);
+      if (row.repeatable && row.answer) return decryptWithToken<TokensResponse>(token, row.answer);
       return { revoked: await this.revokeFamily(db, row.family_id) };
     });
   }
@@ -233,7 +233,7 @@ export class OauthTokensService {
     const replaced = {
       used_at: () => 'now()',
       successor_hash: hashOf(tokens.refresh_token),
-      answer: sealUnder(token, tokens),
+      answer: encryptWithToken(token, tokens),
     };
     await db.update(OauthRefreshToken, { token_hash }, replaced);
     return tokens;

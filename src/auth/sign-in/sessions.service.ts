@@ -7,7 +7,7 @@ import { Database } from '../../platform/database/database';
 import { statement } from '../../platform/database/statement';
 import { serviceUnavailable } from '../../platform/http/api-error';
 import type { User } from '../accounts/user.entity';
-import { hashOf, randomToken, sealUnder, unsealUnder } from '../sealed';
+import { hashOf, randomToken, encryptWithToken, decryptWithToken } from '../sealed';
 import { Session } from './session.entity';
 
 const USER_COLUMNS = ['id', 'username', 'display_name'] as const satisfies (keyof User)[];
@@ -96,12 +96,12 @@ export class SessionsService {
   }
 
   async setNotice(token: string, notice: Notice): Promise<void> {
-    await this.sessions.update({ token_hash: hashOf(token) }, { notice: sealUnder(token, notice) });
+    await this.sessions.update({ token_hash: hashOf(token) }, { notice: encryptWithToken(token, notice) });
   }
 
   /** The last statement of a page: if another one failed afterwards, the notice would be lost. */
   async takeNotice(token: string): Promise<Notice> {
     const row = await this.database.row(TAKE_NOTICE, [hashOf(token)]);
-    return row ? unsealUnder<Notice>(token, row.notice) : {};
+    return row ? decryptWithToken<Notice>(token, row.notice) : {};
   }
 }

@@ -3,8 +3,8 @@ import { ApiBody, ApiConsumes, ApiExtraModels, ApiOkResponse, ApiOperation, ApiT
 import type { Request, Response } from 'express';
 import { OperatorMay } from '../tokens/operator-may';
 import { type Actor, CurrentOperator } from '../tokens/actor';
-import { RetryKey } from '../../auth/retry-key';
-import { OncePerKey } from '../../platform/idempotency/idempotency.service';
+import { IdempotencyKey } from '../../auth/idempotency-key';
+import { OncePerKey, type RetryKey } from '../../platform/idempotency/idempotency.service';
 import { ApiError, apiError, serviceUnavailable } from '../../platform/http/api-error';
 import { StreamedBody } from '../../platform/http/body.guard';
 import { Fails } from '../../platform/http/routes';
@@ -44,7 +44,7 @@ export class ImportController {
     @Req() req: Request,
     @Res({ passthrough: true }) res: Response,
     @CurrentOperator() operator: Actor,
-    @RetryKey() key: RetryKey | undefined,
+    @IdempotencyKey() key: RetryKey | undefined,
   ): Promise<ImportResponse> {
     try {
       if (!/^application\/x-ndjson *(;|$)/i.test(req.headers['content-type'] ?? '')) {

@@ -5,12 +5,16 @@ import { OperatorMay } from '../tokens/operator-may';
 import { type Actor, CurrentOperator } from '../tokens/actor';
 import { OperatorEvents } from '../tokens/operator-events';
 import { hashApiKey, peppersOf } from '../../auth/api-key';
-import { RetryKey } from '../../auth/retry-key';
+import { IdempotencyKey } from '../../auth/idempotency-key';
 import { Settings } from '../../platform/config/settings';
 import { apiError } from '../../platform/http/api-error';
 import type { LongResponse } from '../../platform/http/long-lists';
 import { Fails } from '../../platform/http/routes';
-import { IdempotencyService, OncePerKey } from '../../platform/idempotency/idempotency.service';
+import {
+  IdempotencyService,
+  OncePerKey,
+  type RetryKey,
+} from '../../platform/idempotency/idempotency.service';
 import { Params } from '../../platform/http/params.decorator';
 import { ErasureService, withoutZeros } from './erasure.service';
 import { ExportService } from './export.service';
@@ -61,7 +65,7 @@ export class PeopleController {
     @Req() req: Request,
     @CurrentOperator() by: Actor,
     @Params() request: PersonByIdRequest,
-    @RetryKey() retry: RetryKey | undefined,
+    @IdempotencyKey() retry: RetryKey | undefined,
   ): Promise<ErasedResponse> {
     return this.idempotency.storedAfter(retry, request, async () =>
       this.erased(req, by, await this.withId(request.user_id)),
@@ -80,7 +84,7 @@ export class PeopleController {
     @Req() req: Request,
     @CurrentOperator() by: Actor,
     @Params() { email }: PersonRequest,
-    @RetryKey() retry: RetryKey | undefined,
+    @IdempotencyKey() retry: RetryKey | undefined,
   ): Promise<ErasedResponse> {
     // Only its keyed hash is stored: the address could be guessed from a plain one.
     const [pepper] = peppersOf(this.settings) as [string];

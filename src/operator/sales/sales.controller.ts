@@ -2,8 +2,8 @@ import { Controller, Post } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { OperatorMay } from '../tokens/operator-may';
 import { type Actor, CurrentOperator } from '../tokens/actor';
-import { RetryKey } from '../../auth/retry-key';
-import { OncePerKey } from '../../platform/idempotency/idempotency.service';
+import { IdempotencyKey } from '../../auth/idempotency-key';
+import { OncePerKey, type RetryKey } from '../../platform/idempotency/idempotency.service';
 import { Params } from '../../platform/http/params.decorator';
 import { Fails } from '../../platform/http/routes';
 import { RefundResponse, RefundRequest, SaleResponse, SaleRequest } from './sale.dto';
@@ -28,7 +28,7 @@ export class SalesController {
   sell(
     @Params() request: SaleRequest,
     @CurrentOperator() by: Actor,
-    @RetryKey() retry: RetryKey | undefined,
+    @IdempotencyKey() retry: RetryKey | undefined,
   ): Promise<SaleResponse> {
     return this.sales.sell(request, by, retry);
   }
@@ -46,7 +46,7 @@ export class SalesController {
   refund(
     @Params() request: RefundRequest,
     @CurrentOperator() by: Actor,
-    @RetryKey() retry: RetryKey | undefined,
+    @IdempotencyKey() retry: RetryKey | undefined,
   ): Promise<RefundResponse> {
     return this.sales.refund(request, by, retry);
   }

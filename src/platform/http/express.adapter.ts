@@ -102,7 +102,8 @@ export class GamewharfAdapter extends ExpressAdapter {
       super.reply(res, body, status);
       return;
     }
-    if (res.req.lookup) res.found_nothing = hasOnlyEmptyLists(body);
+    // For LookupLimitGuard, which counts lookups without a result.
+    if (res.req.lookup) res.foundNothing = hasOnlyEmptyLists(body);
     sendJson(res, status ?? res.statusCode, JSON.stringify(body));
   }
 

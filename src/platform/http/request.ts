@@ -31,7 +31,7 @@ declare module 'node:http' {
     /** The route of Express that matched. */
     route?: { path?: unknown; methods?: Record<string, boolean> };
     /** Absent when tracing is off. */
-    trace_id?: string;
+    traceId?: string;
     /** Parameters from a header. */
     parametersInHeaders?: Record<string, string>;
     /** The unverified credential, or the problem with it. */
@@ -39,14 +39,14 @@ declare module 'node:http' {
     /** Undefined if no rate limits apply. */
     trackers?: Trackers;
     /** Its cost for its IP address, refunded if its credential is valid. */
-    spent_address?: Spending;
+    spentAddress?: Spending;
     /** The limit for lookups that it used, and the refund if it finds something. */
     lookup?: Spending | 'anonymous';
     /** On paths under /operator/, if its token is valid. */
     operator?: Operator;
     /** Resolves when the body has been parsed into `body`; absent before. */
     bodyParsed?: Promise<void>;
-    /** On account pages: a `Visitor` of accounts/web/visitor.ts. */
+    /** On account pages: a `Visitor` of dashboard/layout/visitor.ts. */
     visitor?: object;
   }
   interface ServerResponse {
@@ -55,10 +55,10 @@ declare module 'node:http' {
     setRequestId(id: string): void;
     /** Ends the response together with the others of this tick of the event loop. */
     endSoon(body: string | Buffer): void;
-    /** The response to a lookup has only empty lists. */
-    found_nothing?: boolean;
+    /** The response to a lookup has only empty lists: it counts as failed in LookupLimitGuard. */
+    foundNothing?: boolean;
     /** For the rate limit headers. */
-    requests_left: number;
-    setRateLimit(limit: number, remaining: number, reset_seconds: number): void;
+    requestsLeft: number;
+    setRateLimit(limit: number, remaining: number, resetSeconds: number): void;
   }
 }

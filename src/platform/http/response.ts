@@ -166,7 +166,7 @@ export class OutgoingResponse<
   Request extends IncomingMessage = IncomingMessage,
 > extends ServerResponse<Request> {
   override fixed: readonly FixedHeader[] = [];
-  override requests_left = Infinity;
+  override requestsLeft = Infinity;
   /** Of a response that is sent at the end of the tick. */
   body: string | Buffer | undefined;
   private request_id = '';
@@ -184,13 +184,13 @@ export class OutgoingResponse<
   }
 
   /** The limit with the fewest remaining requests is shown. */
-  override setRateLimit(limit: number, remaining: number, reset_seconds: number): void {
-    if (remaining > this.requests_left) return;
-    this.requests_left = remaining;
+  override setRateLimit(limit: number, remaining: number, resetSeconds: number): void {
+    if (remaining > this.requestsLeft) return;
+    this.requestsLeft = remaining;
     this.rate_limit =
       headerLine('X-RateLimit-Limit', limit) +
       headerLine('X-RateLimit-Remaining', remaining) +
-      headerLine('X-RateLimit-Reset', reset_seconds);
+      headerLine('X-RateLimit-Reset', resetSeconds);
   }
 
   override endSoon(body: string | Buffer): void {

@@ -23,7 +23,7 @@ export interface RetryKey {
   route: string;
 }
 
-/** On a handler with a RetryKey: describes the header in OpenAPI. */
+/** On a handler with an `@IdempotencyKey()`: describes the header in OpenAPI. */
 export const OncePerKey = () =>
   ApiHeader({
     name: HEADER,

@@ -70,7 +70,10 @@ function requestClassesOf(handler: Named, controller: Named): RequestClass[] {
   );
 }
 
-/** Every instance has the fields of its class, because TypeScript compiles for ES2022 and later. */
+/**
+ * The fields of the class without a validator. An instance has them all as own properties, also those without a value,
+ * because the compiler's target is at least ES2022.
+ */
 function unvalidated(request: RequestClass, seen = new Set([request])): string[] {
   const rules = getMetadataStorage().getTargetValidationMetadatas(request, '', false, false);
   const validated = new Set(rules.map(({ propertyName }) => propertyName));

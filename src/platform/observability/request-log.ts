@@ -30,7 +30,7 @@ export class RequestLog {
     if (!this.logger.isLevelEnabled(level)) return;
     const isRejected = res.statusCode === 429 || res.statusCode === 503;
     if (isRejected && !this.isFirstRejection(req.exchange.client.network)) return;
-    const trace_id = req.trace_id ?? traceIdIn(req.headers.traceparent);
+    const trace_id = req.traceId ?? traceIdIn(req.headers.traceparent);
     this.lines.write(
       `{"level":"${level}","time":"${new Date().toISOString()}","request_id":"${req.id}",` +
         `${trace_id === undefined ? '' : `"trace_id":"${trace_id}",`}"method":"${req.method}",` +

@@ -44,7 +44,7 @@ export class TracingService implements OnApplicationBootstrap, OnApplicationShut
       const parent = opened.propagator.extract(ROOT_CONTEXT, req.headers, defaultTextMapGetter);
       const span = tracer.startSpan(`${req.method}`, { kind: SpanKind.SERVER }, parent);
       this.spans.set(req, span);
-      req.trace_id = span.spanContext().traceId;
+      req.traceId = span.spanContext().traceId;
       current.run(trace.setSpan(ROOT_CONTEXT, span), next, req, res);
     };
     this.gate.observers.push((req, res) => this.ended(req, res));

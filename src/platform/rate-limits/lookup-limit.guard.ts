@@ -41,6 +41,6 @@ export class LookupLimitGuard implements CanActivate {
     const isNotFound = res.statusCode === 404;
     if (lookup === 'anonymous') {
       if (isNotFound) void this.limits.failed('address', req);
-    } else if (!isNotFound && !res.found_nothing && res.writableEnded) void this.limits.refund(lookup);
+    } else if (!isNotFound && !res.foundNothing && res.writableEnded) void this.limits.refund(lookup);
   };
 }

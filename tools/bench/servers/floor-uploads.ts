@@ -1,5 +1,5 @@
 import { createHash, createHmac } from 'node:crypto';
-import type { Row } from './floor';
+import type { Row } from './row';
 
 const {
   FILES_S3_ENDPOINT = '',

@@ -7,6 +7,7 @@ import { createHmac } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import { Pool, types } from 'pg';
 import { uploadResponses } from './floor-uploads';
+import type { Row } from './row';
 
 const { DATABASE_URL, API_KEY_PEPPER, DATABASE_POOL_SIZE = '10', PORT = '0' } = process.env;
 const HOST = 'gamewharf.example';
@@ -25,23 +26,6 @@ export const pool = new Pool({
   max: Number(DATABASE_POOL_SIZE),
   min: Number(DATABASE_POOL_SIZE),
 });
-
-/** All columns of all statements. */
-export interface Row {
-  [column: string]: unknown;
-  username: string;
-  owner_name: string;
-  slug: string;
-  title: string;
-  traits: string[];
-  earnings: string[];
-  created_at: string;
-  made_at: string;
-  updated_at: string;
-  published_at: string | null;
-  amount: number;
-  currency: string;
-}
 
 const one = async (name: string, text: string, values: unknown[]): Promise<Row | undefined> =>
   (await pool.query<Row>({ name, text, values })).rows[0];
