@@ -296,6 +296,10 @@ describe('keys of a game', () => {
       `${GAMES}/4000000/keys`,
     ])
       expect({ page, status: (await other.get(page)).status }).toEqual({ page, status: 404 });
+    // The page of the error, and not a file.
+    const { headers } = await other.get(`${path}.csv`);
+    expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(headers.get('content-disposition')).toBeNull();
     await browser.get(path);
     await other.get('/user/games/redeem');
     const { form_token = '' } = other.fieldsOf('/user/games/redeem');
