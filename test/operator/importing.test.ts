@@ -26,6 +26,7 @@ import {
   wrongBuyers,
   wrongOwners,
 } from '../support/importing';
+import { largeDemoRecords } from '../support/large-demo';
 import { untilBlocked, holdLocks } from '../support/locks';
 import {
   Actor,
@@ -1188,7 +1189,7 @@ describe('large imports', () => {
     builds: 4000,
     collections: 200,
   };
-  const lines = () => [...demoRecords({ ...options, large_collection: 2000, api_keys: 50 })];
+  const lines = () => [...largeDemoRecords({ ...options, large_collection: 2000, api_keys: 50 })];
   test('keep totals, buyers and owners consistent with their definitions', async () => {
     await importDirectly(lines());
     expect(await storedSales()).toEqual(await expectedSales());

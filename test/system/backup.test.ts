@@ -26,7 +26,6 @@ import { BackupReader } from '../../src/platform/database/backup/backup-file';
 import { restore } from '../../src/platform/database/backup/restore';
 import { dataSourceOptions } from '../../src/platform/database/data-source';
 import { addCommands } from '../../src/commands/program';
-import { demoRecords } from '../../src/dev/demo/demo';
 import { ndjsonOf } from '../../src/dev/demo/demo-file';
 import { connectTo, importRecords } from '../../src/operator/import/import-records';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
@@ -37,6 +36,7 @@ import {
   type TestDatabase,
   withDatabase,
 } from '../support/database';
+import { largeDemoRecords } from '../support/large-demo';
 import { type Actor, actors, databaseUrl, make, openApp, PEPPER, useStore } from '../support/store';
 
 useStore();
@@ -50,6 +50,7 @@ const STORE = {
   collections: 1_000,
   collection_size: 10,
   large_collection: 2_000,
+  api_keys: 0,
   builds: 25_000,
 };
 
@@ -104,7 +105,7 @@ describe('a store of 100,000 records during writes', () => {
   let owner: Actor;
 
   beforeAll(async () => {
-    await importRecords(() => connectTo(here()), Readable.from(ndjsonOf(demoRecords(STORE))), {
+    await importRecords(() => connectTo(here()), Readable.from(ndjsonOf(largeDemoRecords(STORE))), {
       pepper: Buffer.from(PEPPER),
     });
     ({ owner } = await actors());

@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
-import { demoApiKey } from '../../src/dev/demo/demo';
+import { demoApiKey, type LargeDemoOptions } from '../../test/support/large-demo';
 import { ndjsonOf } from '../../src/dev/demo/demo-file';
-import type { DemoOptions } from '../../src/dev/demo/demo-options';
 import { connectTo, importRecords } from '../../src/operator/import/import-records';
 
 export const PLAYERS = 10;
@@ -12,7 +11,9 @@ const HOUR = 60 * 60 * 1000;
 const STEP = 7919;
 const WAYS = ['bought', 'claimed', 'sent'] as const;
 
-type Sizes = Pick<DemoOptions, 'seed' | 'users' | 'games' | 'purchases' | 'download_keys' | 'api_keys'>;
+type Sizes = Required<
+  Pick<LargeDemoOptions, 'seed' | 'users' | 'games' | 'purchases' | 'download_keys' | 'api_keys'>
+>;
 
 /** IDs of the players' API keys, from 1, after those of the demo. */
 export const keyOfPlayer = ({ api_keys }: Pick<Sizes, 'api_keys'>, player: number) => api_keys + player;

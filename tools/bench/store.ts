@@ -7,10 +7,9 @@ import { Client } from 'pg';
 import { createdSecret } from '../../src/platform/config/stored-secrets';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/dev/embedded/embedded-postgres';
 import { migrate } from '../../src/platform/database/migrate';
-import { demoRecords } from '../../src/dev/demo/demo';
 import { ndjsonOf } from '../../src/dev/demo/demo-file';
-import type { DemoOptions } from '../../src/dev/demo/demo-options';
 import { connectTo, importRecords } from '../../src/operator/import/import-records';
+import { type LargeDemoOptions, largeDemoRecords } from '../../test/support/large-demo';
 import { addPlayers } from './players';
 import { addUploads } from './uploads';
 
@@ -34,7 +33,7 @@ const FULL = {
 // Its record is one line, which may be 16 MiB long.
 const LARGEST_COLLECTION = 500_000;
 
-export type StoreSize = Omit<DemoOptions, 'seed' | 'recent_sales' | 'now' | 'api_key' | 'password'>;
+export type StoreSize = Required<Pick<LargeDemoOptions, keyof typeof FULL>>;
 
 export function sizeOf(scale: number): StoreSize {
   const of = (count: number) => Math.round(count * scale);
@@ -167,7 +166,7 @@ async function importDemo(
     let records = 0;
     let logged = Date.now();
     const counted = function* () {
-      for (const record of demoRecords({ ...size, seed: SEED })) {
+      for (const record of largeDemoRecords({ ...size, seed: SEED })) {
         records++;
         yield record;
       }

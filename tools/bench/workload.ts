@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { demoApiKey } from '../../src/dev/demo/demo';
+import { demoApiKey } from '../../test/support/large-demo';
 import { GAMES_OF_PLAYER, keyOfPlayer, PLAYERS } from './players';
 import { SEED, type Store } from './store';
 

@@ -8,9 +8,7 @@ export const DEMO_NUMBERS = {
   recent_sales: [0, 'sales of the last 18 months, each with a download key'],
   collections: [6, 'collections'],
   collection_size: [7, 'games in each collection'],
-  large_collection: [0, 'games in one additional collection; 0: none'],
   builds: [90, 'builds'],
-  api_keys: [0, 'API keys, which anyone can derive from the seed; for tests only'],
 } as const;
 
 export interface DemoOptions extends Record<keyof typeof DEMO_NUMBERS, number> {

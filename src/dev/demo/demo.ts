@@ -23,31 +23,16 @@ const CHANNELS = ['windows', 'linux', 'osx', 'android'];
 /** Generates the records of a store: the same ones for the same options, if these include `now` or no recent sales. */
 export function* demoRecords(options: Partial<DemoOptions> = {}): Generator<JsonObject> {
   const store = new DemoStore({ ...SMALL_STORE, ...options });
-  const {
-    users,
-    games,
-    purchases,
-    download_keys,
-    recent_sales,
-    collections,
-    large_collection,
-    builds,
-    api_keys,
-  } = store.options;
+  const { users, games, purchases, download_keys, recent_sales, collections, builds } = store.options;
   for (let id = 1; id <= users; id++) yield store.user(id);
   for (let id = 1; id <= games; id++) yield store.game(id);
   for (let id = 1; id <= purchases; id++) yield store.purchase(id);
   for (let id = 1; id <= download_keys; id++) yield store.downloadKey(id);
   for (let n = 1; n <= recent_sales; n++) yield* recentSale(store.options, n);
   for (let id = 1; id <= collections; id++) yield store.collection(id);
-  if (large_collection) yield store.largeCollection(collections + 1);
   for (let id = 1; id <= builds; id++) yield store.build(id);
-  yield* store.credentials(api_keys);
+  yield* store.credentials();
 }
-
-/** The n-th API key of a seed, from 1. */
-export const demoApiKey = (seed: number, n: number) =>
-  `demo-${seed}-${n}-${randomOf(seed, 'api_key', n).text(24)}`;
 
 /** Each record has its own random numbers, so that it can be generated independently. */
 class DemoStore {
@@ -57,9 +42,8 @@ class DemoStore {
   constructor(readonly options: DemoOptions) {
     if (options.users < 3 || options.games < 1)
       throw new RangeError('a store has at least 3 users and 1 game');
-    for (const size of [options.collection_size, options.large_collection]) {
-      if (size > options.games) throw new RangeError('a collection cannot have more games than there are');
-    }
+    if (options.collection_size > options.games)
+      throw new RangeError('a collection cannot have more games than there are');
     this.developers = Math.ceil(options.users / USERS_PER_DEVELOPER);
     // Steps without a common factor with the number of games visit each game once.
     this.step = [7919, 104_729, 13, 11, 7, 5, 3, 2, 1].find((prime) => options.games % prime !== 0) ?? 1;
@@ -209,18 +193,6 @@ class DemoStore {
     };
   }
 
-  largeCollection(id: number): JsonObject {
-    return {
-      type: 'collection',
-      id,
-      user_id: 1,
-      title: 'Everything at Once',
-      games: this.walk(1, this.options.large_collection, true).map((game_id) => ({ game_id })),
-      created_at: timeAt(0),
-      updated_at: timeAt(DAYS),
-    };
-  }
-
   build(id: number): JsonObject {
     const random = this.random('build', id);
     const round = Math.floor((id - 1) / this.options.games);
@@ -238,28 +210,17 @@ class DemoStore {
     };
   }
 
-  *credentials(count: number): Generator<JsonObject> {
-    const { api_key: key, seed, users } = this.options;
+  *credentials(): Generator<JsonObject> {
+    const { api_key: key, seed } = this.options;
     if (key !== undefined) yield { type: 'api_key', key, user_id: 1, label: 'Demo', created_at: timeAt(0) };
     yield {
       type: 'api_key',
-      key: demoApiKey(seed, 0),
+      key: `demo-${seed}-${this.random('api_key', 0).text(24)}`,
       user_id: 1,
       label: 'Lost laptop',
       created_at: timeAt(0),
       revoked_at: timeAt(10),
     };
-    for (let n = 1; n <= count; n++) {
-      const random = this.random('credential', n);
-      yield {
-        type: 'api_key',
-        key: demoApiKey(seed, n),
-        // Developers first, who have purchases to look up.
-        user_id: n <= this.developers ? this.developer(n) : 1 + ((n - 1) % users),
-        ...(n > this.developers && random.chance(0.3) && { scopes: ['profile', 'collection:view'] }),
-        created_at: random.time(),
-      };
-    }
     yield {
       type: 'oauth_application',
       client_id: 'demo-companion',
