@@ -306,7 +306,7 @@ describe('the Sales page', () => {
       (await page.get(`${SALES}/figures.csv?of=game&range=all`)).headers.get('content-disposition');
     const mine = await make.game({ owner: seller });
     await page.get(`${SALES}?range=all`);
-    expect(page.words).toContain('There are no sales yet.');
+    expect(page.words).toContain('There are no sales.');
     expect(page.words).not.toMatch(/\b19\d\d\b/);
     await sold(mine.id, '2015-06-07', 'EUR', 1, 500);
     const today = dayAgo(0).slice(0, 10);

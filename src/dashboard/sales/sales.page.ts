@@ -111,7 +111,7 @@ const nothingSold = (query: SalesQuery, { range, from, to }: Period): Html =>
   html`<p class="empty">
     ${
       range === 'all'
-        ? 'There are no sales yet.'
+        ? 'There are no sales.'
         : html`No sales from ${day(from)} to ${day(to)}.
             <a href="${urlWith(query, { range: 'all', by: undefined })}">Show all time</a>`
     }
