@@ -107,6 +107,11 @@ test('the first game of npm start has a zip file per platform and a demo', async
     expect([zip.length, createHash('md5').update(zip).digest('hex')]).toEqual([size, md5_hash]);
     expect(zip.toString('latin1')).toMatch(/^PK\x03\x04.+README\.txtBrave Arcade\n.+PK\x05\x06/s);
   }
+  const other = await make.user();
+  expect(await other.get('/uploads/1/download')).toMatchObject({
+    status: 403,
+    body: { errors: ['you must buy this game to download'] },
+  });
   await sql('TRUNCATE users, purchases RESTART IDENTITY CASCADE');
 }, 60_000);
 

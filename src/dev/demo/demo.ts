@@ -99,7 +99,7 @@ class DemoStore {
       ...(visibility !== 'public' && { visibility }),
       ...(published && { published_at: timeAt(created + random.below(200)) }),
       created_at: timeAt(created),
-      min_price: random.chance(0.3) ? 0 : random.of([199, 299, 499, 999, 1499, 1999]),
+      min_price: this.priceOf(random, id),
       ...((random.chance(0.9) || this.options.url !== undefined) && { cover_url: this.coverOf(id) }),
       views_count: random.below(50_000),
       downloads_count: random.below(9000),
@@ -257,6 +257,12 @@ class DemoStore {
     return url === undefined
       ? `https://images.example.com/games/${game}.png`
       : url + DEMO_COVERS[game % DEMO_COVERS.length]!;
+  }
+
+  /** The guides sell the first game, and need players who don't own it. */
+  private priceOf(random: Random, game: number) {
+    const price = random.chance(0.3) ? 0 : random.of([199, 299, 499, 999, 1499, 1999]);
+    return game === 1 ? 499 : price;
   }
 
   private otherUser(random: Random, than: number) {
