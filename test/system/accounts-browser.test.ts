@@ -171,6 +171,17 @@ inChromium.describe('in Chromium', () => {
         await page.locator('#purchasesPurchasesOf > summary').click();
         const purchases = page.locator('#purchasesPurchasesOf').getByRole('region', { name: 'Code' });
         expect(await purchases.innerText()).toMatch(/GetAsync\(".*\/games\/\d+\/purchases\?email=/);
+        // Of a choice, only what the reader fills in.
+        const [lookup, latest] = [page.locator('#purchasesPurchasesOf'), page.locator('#wharfLatest')];
+        await lookup.getByLabel('user_id').fill('7');
+        expect(await purchases.innerText()).toMatch(/GetAsync\(".*\/purchases\?user_id=7"\)/);
+        await lookup.getByLabel('user_id').fill('');
+        expect(await purchases.innerText()).toContain('/purchases?email=');
+        await latest.locator('> summary').click();
+        await latest.getByLabel('target').fill('ash-beetle/brave-arcade');
+        const query = latest.getByRole('region', { name: 'Code' });
+        expect(await query.innerText()).toContain('target=ash-beetle%2Fbrave-arcade');
+        expect(await query.innerText()).not.toContain('game_id=');
         await page.reload();
         expect(await page.getByLabel('An API key or a JWT').inputValue()).toBe('');
         expect(await page.content()).not.toContain(key);

@@ -216,7 +216,7 @@ const code = (label: string, text: string): Html =>
 
 function responsesOf(name: string, { responses }: Operation, schemas: Schemas): Html {
   const [good, bad] = [true, false].map((isGood) =>
-    Object.entries(responses).filter(([status]) => status < '300' === isGood),
+    Object.entries(responses).filter(([status]) => status < '400' === isGood),
   );
   return html`${good!.map(([status, { description, content }]) => {
       const rows = fieldRows(content?.['application/json']?.schema ?? {}, schemas);
@@ -260,7 +260,7 @@ function tryForm(id: string, { method, path, operation }: Route, parameters: Par
                 id="${id}-${idOf(name)}"
                 name="${name}"
                 data-in="${parameter.in === 'path' ? 'path' : 'request'}"
-                ${needed.includes(name) && html` data-needed`}
+                ${needed[name] && html` data-needed="${needed[name].join(' ')}"`}
                 ${required && html` required`}
                 placeholder="${exampleOf(parameter)}"
                 autocomplete="off"

@@ -74,9 +74,13 @@ export function exampleOf(parameter: Parameter): string {
   return example === undefined ? '' : typeof example === 'string' ? example : JSON.stringify(example);
 }
 
-/** The names of one required parameter, or of several of which one is required. */
-export function neededOf({ description = '' }: Operation, parameters: Parameter[]): string[] {
-  const [, choices] = /(?:Exactly|At least) one of ([\w, ]+) is required/.exec(description) ?? [];
-  const required = parameters.filter((one) => one.required).map(({ name }) => name);
-  return choices ? [...required, choices.split(', ')[0]!] : required;
+/**
+ * For each parameter whose example completes a request, the names of which one must be set: its own, or those of a
+ * choice, for which the first one stands.
+ */
+export function neededOf({ description = '' }: Operation, parameters: Parameter[]): Record<string, string[]> {
+  const [, list] = /(?:Exactly|At least) one of ([\w, ]+) is required/.exec(description) ?? [];
+  const required = parameters.filter((one) => one.required).map(({ name }) => [name]);
+  const groups = list === undefined ? required : [...required, list.split(', ')];
+  return Object.fromEntries(groups.map((names) => [names[0]!, names]));
 }

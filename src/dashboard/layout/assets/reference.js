@@ -130,13 +130,15 @@ credential.addEventListener('input', () => {
   for (const write of rewrite) write();
 });
 
-/** The request as filled in, with examples for required parameters. */
+/** The request as filled in, with examples for required parameters, and for a choice of which none is filled in. */
 function requestOf(form, key) {
   const { method } = form.dataset;
   let { path } = form.dataset;
   const fields = [];
+  const isSet = (name) => form.elements[name].value !== '';
   for (const input of form.querySelectorAll('input')) {
-    const value = input.value || ('needed' in input.dataset ? input.placeholder : '');
+    const { needed } = input.dataset;
+    const value = input.value || (needed && !needed.split(' ').some(isSet) ? input.placeholder : '');
     if (input.dataset.in === 'path') path = path.replace(`{${input.name}}`, encodeURIComponent(value));
     else if (value !== '') fields.push([input.name, value]);
   }
