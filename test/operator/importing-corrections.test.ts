@@ -5,6 +5,7 @@ import {
   databaseUrl,
   allRows,
   game,
+  importDirectly,
   importLines,
   ndjson,
   OPERATOR_TOKEN,
@@ -80,6 +81,28 @@ describeImports('partial records', () => {
       'line 5: oauth_application x: scopes is required',
       'line 5: oauth_application x: user_id is required',
     ]);
+  });
+
+  test('an unknown field doesn’t hide the missing required fields of a new record', async () => {
+    const lines = [
+      { type: 'game', id: 1, name: 'x' },
+      { type: 'purchase', reference: 'a', buyer: 'x' },
+      user(2),
+    ];
+    const expected = [
+      'line 1: game 1: unknown field name',
+      'line 1: game 1: slug is required',
+      'line 1: game 1: title is required',
+      'line 1: game 1: user_id is required',
+      'line 2: purchase: unknown field buyer',
+      'line 2: purchase: amount is required',
+      'line 2: purchase: currency is required',
+      'line 2: purchase: email is required',
+      'line 2: purchase: game_id is required',
+      'line 2: purchase: source is required',
+    ];
+    expect(await problemsOf(...lines)).toEqual(expected);
+    await expect(importDirectly(lines)).rejects.toMatchObject({ lines: expected });
   });
 
   test('rejects null for a required field, of an existing record too', async () => {

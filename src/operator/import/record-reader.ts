@@ -41,6 +41,8 @@ export class RecordReader {
   readonly partial = new Set<RecordType>();
   private readonly types: Map<string, RecordType>;
   private problemsOfRecord: string[] = [];
+  /** How many of these are unknown fields. */
+  private unknownFields = 0;
   /** The list entry and the field being read. */
   private entry = '';
   private field = '';
@@ -83,6 +85,7 @@ export class RecordReader {
 
   private readRecord(type: RecordType, record: JsonObject, line: number): void {
     this.problemsOfRecord = this.mayLetIn ? [] : credentialFields(type, record);
+    this.unknownFields = 0;
     const { deleted } = record;
     if (deleted === true) return this.readDeleted(type, record, line);
     if (deleted !== undefined && deleted !== null && deleted !== false)
@@ -97,13 +100,15 @@ export class RecordReader {
     type.compare?.(record, (problem) => this.problemsOfRecord.push(problem));
     const entries = type === COLLECTION && isId(record.id) ? this.readEntries(record) : [];
 
-    if (this.isRejected(type, record, line)) return;
-    this.records++;
+    const isRejected = this.isRejected(type, record, line);
+    // Besides unknown fields the record may lack required ones, which only the merge finds.
+    if (isRejected && this.unknownFields < this.problemsOfRecord.length) return;
+    if (!isRejected) this.records++;
     entries.forEach((entry, index) =>
       this.staging.stage(ENTRIES, [line, record.id as number, index + 1, entry.present, ...entry.cells]),
     );
     const row = [line, present, ...cells];
-    if (type === USER && typeof record.password === 'string')
+    if (type === USER && typeof record.password === 'string' && !isRejected)
       this.withPassword.push({ row, user_id: record.id as number, password: record.password });
     else this.staging.stage(type.records, row);
   }
@@ -139,6 +144,7 @@ export class RecordReader {
       for (const name of given) {
         if (otherNames.includes(name)) continue;
         if (!fields.some((field) => field.name === name)) {
+          this.unknownFields++;
           this.problemsOfRecord.push(
             `unknown field ${this.entry}${shown(name)}${meant(
               name,
