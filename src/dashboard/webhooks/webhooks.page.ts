@@ -1,6 +1,7 @@
 import { ALL_OWN_GAMES, WEBHOOK_EVENTS, type WebhookEvent } from '../../operator/webhooks/announcements';
 import type { OwnWebhook } from '../../operator/webhooks/user-webhooks.service';
 import { isSuccess, MAX_ATTEMPTS } from '../../operator/webhooks/webhook-attempts.service';
+import { MAX_URL } from '../../operator/webhooks/webhooks.service';
 import type { WebhookAttempt } from '../../operator/webhooks/webhook-attempt.entity';
 import { html, type Html } from '../layout/html';
 import { formToken, type Page } from '../layout/layout';
@@ -33,7 +34,6 @@ import type { Visitor } from '../layout/visitor';
 import { SALES_PATH } from '../sales/sales.page';
 
 export const WEBHOOKS_PATH = '/user/settings/webhooks';
-const MAX_URL = 500;
 
 const EVENT_NAMES: Record<WebhookEvent, string> = {
   'purchase.completed': 'Sales',

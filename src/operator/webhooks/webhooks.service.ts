@@ -19,7 +19,7 @@ import { Webhook } from './webhook.entity';
 
 export const MAX_WEBHOOKS = 20;
 export const MAX_USER_WEBHOOKS = 10;
-const MAX_URL = 500;
+export const MAX_URL = 500;
 
 const MAX_LISTED = 1000;
 

@@ -79,6 +79,7 @@ export class Database implements OnApplicationShutdown {
     this.pool = pool;
   }
 
+  /** A read, or one statement that changes rows, such as a claim: it is a transaction of its own. */
   async rows<Row>(statement: Statement<Row>, values: unknown[]): Promise<Row[]> {
     if (!this.pool) throw new NotConnected();
     const query = queryOf(statement, values, this.prepared);
