@@ -29,12 +29,12 @@ export interface Received {
 }
 
 /** Of JSON responses, also where the description doesn't list the status. */
-const HEADERS_OF_STATUS: Record<number, string> = {
-  401: 'WWW-Authenticate',
-  403: 'WWW-Authenticate',
-  405: 'Allow',
-  429: 'Retry-After',
-  503: 'Retry-After',
+const HEADERS_OF_STATUS: Record<number, string[]> = {
+  401: ['WWW-Authenticate'],
+  403: ['WWW-Authenticate'],
+  405: ['Allow'],
+  429: ['Retry-After'],
+  503: ['Retry-After'],
 };
 
 interface Found {
@@ -109,7 +109,7 @@ export class Contract {
     const name = found?.name ?? `${method} ${path}`;
     const response = found?.operation.responses[status];
     const isJson = header('content-type')?.startsWith('application/json') ?? false;
-    const required = new Set(isJson ? [HEADERS_OF_STATUS[status] ?? 'X-Request-Id'] : []);
+    const required = new Set(isJson ? ['X-Request-Id', ...(HEADERS_OF_STATUS[status] ?? [])] : []);
     for (const [of, description] of Object.entries(response?.headers ?? {}))
       if (isRequired(found!.document, description)) required.add(of);
     for (const of of required)
