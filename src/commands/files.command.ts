@@ -8,7 +8,7 @@ import { OperatorError } from '../platform/config/operator-error';
 import { FilesService } from '../uploads/files.service';
 import { PLATFORMS, type Upload } from '../uploads/upload.entity';
 import { type Commands, GAME, idIn, type OperatorCommand } from './operator-command';
-import { printRows, timeIn } from './print-table';
+import { printable, printRows, timeIn } from './print-table';
 import { ProgressDisplay } from './progress';
 
 interface PutOptions {
@@ -70,7 +70,7 @@ function registerFiles(files: OperatorCommand): void {
         )
         .finally(() => progress.stop());
       console.log(
-        `Upload ${upload.id} of ${game.title}: ${upload.filename}, ${size.toLocaleString('en-US')} bytes.`,
+        `Upload ${upload.id} of ${printable(game.title)}: ${printable(upload.filename)}, ${size.toLocaleString('en-US')} bytes.`,
       );
     });
   files

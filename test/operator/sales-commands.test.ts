@@ -383,6 +383,13 @@ test.each([
   expect(await gamewharf(['games', 'create', ...words])).toBe(problem);
 });
 
+test('files put escapes characters that change the terminal', async () => {
+  const { id } = await make.game({ owner: await make.user(), title: 'Sun\u202eset' });
+  writeFileSync(join(folder, 'sun.zip'), 'PK');
+  const put = await gamewharf(['files', 'put', '--game', String(id), join(folder, 'sun.zip')]);
+  expect(put).toContain('of Sun\\u202eset: sun.zip, 2 bytes.');
+});
+
 test('imported and assigned IDs do not collide after a reset while the service runs', async () => {
   const importPurchases = (first: number) =>
     sendSmall(Array.from({ length: 50 }, (_, i) => purchase(first + i, { game_id: game.id })));
