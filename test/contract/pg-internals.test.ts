@@ -13,7 +13,7 @@ written. Before you change the versions in this test:
      timeout, _handleErrorMessage, _handleParseComplete, _pulsePipelinedQueryQueue) and lib/connection.js (_send,
      parsedStatements, submittedNamedStatements) of pg; lib/index.js (connect, release) of pg-pool; the serializer of pg-protocol.
   2. Change pipeline.ts where they differ in what it uses.
-  3. Run the tests that speak through it: npx jest statement-batcher write-queues faults lost-connections
+  3. Run the tests that speak through it: npx jest statement-batcher write-queue faults lost-connections
 What it is for: docs/contributing/decisions/statement-batches.md.`;
 
 const versionOf = (name: string) =>

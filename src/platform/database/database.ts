@@ -12,7 +12,7 @@ import { requireMigrated } from './migrate';
 import { connectionProblem, requireSupportedServer } from './reachable';
 import { faultOf, isConnectionLost, NotConnected } from './sqlstates';
 import { type BoundStatement, type RowsOf, rowsByStatement, type Statement, type Write } from './statement';
-import { WriteQueues } from './pool/write-queues';
+import { WriteQueue } from './pool/write-queue';
 
 const CLOSE_TIMEOUT = 2000;
 
@@ -28,7 +28,7 @@ export class Database implements OnApplicationShutdown {
   private pool: Pool | undefined;
   private batcher: StatementBatcher | undefined;
   /** By table. */
-  private readonly writeQueues = new Map<string, WriteQueues>();
+  private readonly writeQueues = new Map<string, WriteQueue>();
   private readonly prepared: boolean;
   private stopped = false;
 
@@ -101,19 +101,19 @@ export class Database implements OnApplicationShutdown {
 
   private async send<Result>({ statements, result, lock }: Write<Result>): Promise<Result> {
     const queries = statements.map(({ statement, values }) => queryOf(statement, values, this.prepared));
-    const rows = lock ? this.queuesOf(lock.of).run(lock, queries) : inTransaction(this.pool!, queries);
+    const rows = lock ? this.queueOf(lock.of).run(lock, queries) : inTransaction(this.pool!, queries);
     if (this.trace)
       for (const { statement } of statements) this.trace(statement.name, () => rows).catch(() => undefined);
     return result(rowsByStatement(statements, await rows));
   }
 
-  private queuesOf(table: string): WriteQueues {
-    let queues = this.writeQueues.get(table);
-    if (!queues) {
-      queues = new WriteQueues(this.pool!, this.prepared);
-      this.writeQueues.set(table, queues);
+  private queueOf(table: string): WriteQueue {
+    let queue = this.writeQueues.get(table);
+    if (!queue) {
+      queue = new WriteQueue(this.pool!, this.prepared);
+      this.writeQueues.set(table, queue);
     }
-    return queues;
+    return queue;
   }
 
   /**
