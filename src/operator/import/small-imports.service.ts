@@ -7,7 +7,7 @@ import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { queryOf } from '../../platform/database/pool/pipeline';
 import { concernsOneStatement, faultOf } from '../../platform/database/sqlstates';
-import { GivenStatements, type Send } from '../../platform/database/relations';
+import type { Send } from '../../platform/database/relations';
 import { statement, type Statement } from '../../platform/database/statement';
 import { serviceUnavailable } from '../../platform/http/api-error';
 import { ConcurrencyLimit } from '../../platform/http/concurrency-limit';
@@ -59,7 +59,7 @@ export class SmallImports {
   ) {
     this.types = recordTypes(Buffer.from(settings.API_KEY_PEPPER ?? ''));
     const prepared = settings.DATABASE_PREPARED_STATEMENTS;
-    this.common = { types: this.types, prepared, written: new GivenStatements() };
+    this.common = { types: this.types, prepared, written: new Map() };
   }
 
   run(small: SmallImport, signal: AbortSignal): Promise<ImportSummary> {

@@ -1,6 +1,5 @@
 import type { ClientBase, QueryConfig, QueryResult, QueryResultRow } from 'pg';
 import { queryOf } from './pool/pipeline';
-import type { Statement } from './statement';
 
 export interface Relation {
   name: string;
@@ -80,29 +79,26 @@ export class TemporaryTables implements Relations {
 /** The text of each column, in order; omitted ones at the end are null. */
 export type GivenRow = readonly (string | null)[];
 
-/** The SQL of a relation in a statement. */
-type Source = { form: 'none' } | { form: 'row'; row: GivenRow } | { form: 'json'; json: string };
-
 interface Given {
   relation: Relation;
   rows: number;
-  source: Source;
+  json: string;
+}
+
+/** A statement with the relations that it refers to. */
+interface GivenStatement {
+  name: string;
+  text: string;
+  names: string[];
 }
 
 /** Number of cached statements, which connections keep. */
 const MAX_STATEMENTS = 1000;
 
-/** What an app has found out about statements with given rows. */
-export class GivenStatements {
-  /** By text: the relations in it. */
-  readonly names = new Map<string, string[]>();
-  /** By text, and the form of each relation in it. */
-  readonly prepared = new Map<string, Pick<Statement, 'name' | 'text'>>();
-}
+/** The statements that an app has sent, by their SQL. */
+export type GivenStatements = Map<string, GivenStatement>;
 
-const NO_ROWS: Source = { form: 'none' };
-
-/** Relations as parameters of each statement: for a few rows, without a row in the catalog. */
+/** Relations as JSON parameters of each statement: for a few rows, without a row in the catalog. */
 export class GivenRows implements Relations {
   readonly few = true;
   private readonly given = new Map<string, Given>();
@@ -115,26 +111,21 @@ export class GivenRows implements Relations {
   ) {}
 
   give(relation: Relation, rows: readonly GivenRow[]): void {
-    this.given.set(relation.name, { relation, rows: rows.length, source: sourceOf(relation, rows) });
+    this.given.set(relation.name, { relation, rows: rows.length, json: jsonOf(relation, rows) });
   }
 
   query<Row extends object>(sql: string) {
-    const all = this.namesIn(sql).map((name) => this.given.get(name)!);
-    const found = this.keepsPrepared ? this.prepared(sql, all) : { name: '', text: this.textOf(sql, all) };
-    return this.send<Row>(queryOf(found, all.flatMap(valuesOf), this.keepsPrepared));
+    const statement = this.known.get(sql) ?? this.statementOf(sql);
+    const values = statement.names.map((name) => this.given.get(name)!.json);
+    return this.send<Row>(queryOf(statement, values, this.keepsPrepared));
   }
 
   async keep(relation: Relation, sql: string): Promise<number> {
     const { rows } = await this.query<{ json: string; rows: number }>(
       `SELECT coalesce(json_agg(kept), '[]')::text AS json, count(*)::int AS rows FROM (${sql}) kept`,
     );
-    const { json, rows: count } = rows[0]!;
-    this.given.set(relation.name, {
-      relation,
-      rows: count,
-      source: count === 0 ? NO_ROWS : { form: 'json', json },
-    });
-    return count;
+    this.given.set(relation.name, { relation, ...rows[0]! });
+    return rows[0]!.rows;
   }
 
   keepNone(relation: Relation) {
@@ -161,64 +152,39 @@ export class GivenRows implements Relations {
   }
 
   jsonOf({ name }: Relation): string {
-    const { source } = this.given.get(name)!;
-    return source.form === 'json' ? source.json : '[]';
+    return this.given.get(name)!.json;
   }
 
-  private namesIn(sql: string): string[] {
-    const known = this.known.names.get(sql);
-    if (known) return known;
+  private statementOf(sql: string): GivenStatement {
+    const isKept = this.keepsPrepared && this.known.size < MAX_STATEMENTS;
     const names = [...new Set(sql.match(/\w+/g))].filter((word) => this.given.has(word));
-    if (this.keepsPrepared) this.known.names.set(sql, names);
-    return names;
-  }
-
-  private prepared(sql: string, all: Given[]) {
-    const { prepared } = this.known;
-    const key = `${all.map(({ source }) => source.form).join(' ')} ${sql}`;
-    const known = prepared.get(key);
-    if (known) return known;
-    const isKept = prepared.size < MAX_STATEMENTS;
     // Without a name no connection keeps it.
-    const made = { name: isKept ? `given_rows_${prepared.size}` : '', text: this.textOf(sql, all) };
-    if (isKept) prepared.set(key, made);
-    return made;
+    const statement = {
+      name: isKept ? `given_rows_${this.known.size}` : '',
+      text: this.textOf(sql, names),
+      names,
+    };
+    if (isKept) this.known.set(sql, statement);
+    return statement;
   }
 
-  private textOf(sql: string, all: Given[]): string {
-    if (all.length === 0) return sql;
-    let values = 0;
-    const tables = all.map(({ relation: { name, columns }, source }) => {
-      const nextValue = () => `$${++values}`;
-      switch (source.form) {
-        case 'none':
-          return `${name} AS (SELECT ${columns.map((column) => `NULL::${column.sql} AS ${column.name}`).join(', ')} WHERE false)`;
-        case 'row':
-          return `${name} AS NOT MATERIALIZED (SELECT ${columns.map((column) => `${nextValue()}::${column.sql} AS ${column.name}`).join(', ')})`;
-        case 'json': {
-          const defined = columns.map((column) => `${column.name} ${column.sql}`).join(', ');
-          return `${name} AS MATERIALIZED (SELECT * FROM json_to_recordset(${nextValue()}::json) AS given (${defined}))`;
-        }
-      }
+  private textOf(sql: string, names: string[]): string {
+    if (names.length === 0) return sql;
+    const tables = names.map((name, i) => {
+      const defined = this.given.get(name)!.relation.columns.map((column) => `${column.name} ${column.sql}`);
+      return `${name} AS MATERIALIZED (SELECT * FROM json_to_recordset($${i + 1}::json) AS given (${defined.join(', ')}))`;
     });
     const [, own = '', rest] = /^\s*(WITH\s)?([^]*)$/.exec(sql)!;
     return `WITH ${tables.join(', ')}${own ? ', ' : ' '}${rest}`;
   }
 }
 
-function sourceOf({ columns }: Relation, rows: readonly GivenRow[]): Source {
-  if (rows.length === 0) return NO_ROWS;
-  if (rows.length === 1) return { form: 'row', row: columns.map((_, i) => rows[0]![i] ?? null) };
+function jsonOf({ columns }: Relation, rows: readonly GivenRow[]): string {
   const objects = rows.map((row) => {
     let json = '';
     for (const [i, value] of row.entries())
       if (value !== null) json += `${json && ','}"${columns[i]!.name}":${JSON.stringify(value)}`;
     return `{${json}}`;
   });
-  return { form: 'json', json: `[${objects.join(',')}]` };
-}
-
-function valuesOf({ source }: Given): readonly (string | null)[] {
-  if (source.form === 'row') return source.row;
-  return source.form === 'json' ? [source.json] : [];
+  return `[${objects.join(',')}]`;
 }
