@@ -7,10 +7,12 @@ import { presentCredential } from './auth/credential';
 import { addressRangesOf } from './platform/config/address-ranges';
 import { Settings } from './platform/config/settings';
 import { GamewharfAdapter } from './platform/http/express.adapter';
+import { OPERATOR_PATH } from './platform/http/routes';
 import { RequestGate } from './platform/http/request-gate';
 import { NestLogger } from './platform/observability/logger';
 import { ApiDescription } from './platform/openapi/api-description';
 import { legacyOnlyUnder } from './legacy/legacy-host';
+import { OperatorPathsMiddleware } from './operator/tokens/operator-paths.middleware';
 import { lenientClients } from './legacy/lenient-clients';
 
 export async function createApp(settings: Settings, logger: Logger): Promise<NestExpressApplication> {
@@ -32,7 +34,7 @@ export const optionsWith = (logger: Logger): NestApplicationOptions => ({
   abortOnError: false,
 });
 
-/** Configures an app, including those of @nestjs/testing. */
+/** Configures an app, including those of @nestjs/testing. Its middleware runs in this order, before all guards. */
 export function configured(app: NestExpressApplication): NestExpressApplication {
   const { LEGACY_HOST, LENIENT_CLIENTS } = app.get(Settings);
   app.get<HttpAdapterHost<GamewharfAdapter>>(HttpAdapterHost).httpAdapter.serve(app.get(RequestGate));
@@ -40,5 +42,7 @@ export function configured(app: NestExpressApplication): NestExpressApplication 
   if (LEGACY_HOST) app.use(legacyOnlyUnder(LEGACY_HOST));
   if (LENIENT_CLIENTS) app.use(lenientClients);
   app.use(presentCredential);
+  const operatorPaths = app.get(OperatorPathsMiddleware);
+  app.use(OPERATOR_PATH, operatorPaths.use.bind(operatorPaths));
   return app;
 }

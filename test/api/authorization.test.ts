@@ -367,7 +367,7 @@ async function ask(
   const { path, form } = row.call(object);
   const address = legacyPath(path, credential);
   const caller = anonymous.with(credential);
-  return route.method === 'GET' ? caller.get(address) : caller.post(address, form);
+  return route.method === 'GET' ? caller.get(address) : caller.write(route.method, address, form);
 }
 
 const rejection = (credential: string, scope: Scope) =>

@@ -11,20 +11,30 @@ import {
   NotImplementedException,
   Post,
   Query,
+  RawBody,
   Req,
   ServiceUnavailableException,
   StreamableFile,
+  UploadedFile,
   UseFilters,
   UseGuards,
+  UseInterceptors,
+  UsePipes,
+  ValidationPipe,
+  VersioningType,
 } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
-import { Type } from 'class-transformer';
-import { IsString, ValidateNested } from 'class-validator';
+import { FileInterceptor, type NestExpressApplication } from '@nestjs/platform-express';
+import { ApiProperty } from '@nestjs/swagger';
+import { Transform, Type } from 'class-transformer';
+import { IsArray, IsInt, IsString, ValidateNested } from 'class-validator';
 import type { Request, Response } from 'express';
 import { Public, Scopes, SignedIn } from '../../src/auth/access';
 import { CurrentCredential, type Credential } from '../../src/auth/credential';
+import { StreamedBody } from '../../src/platform/http/body.guard';
 import { Form } from '../../src/platform/http/form';
+import { Id } from '../../src/platform/http/parameters';
 import { ParameterPipe } from '../../src/platform/http/parameter.pipe';
 import { Params } from '../../src/platform/http/params.decorator';
 import { describeApi } from '../../src/platform/openapi/describe-api';
@@ -44,6 +54,33 @@ class StatusFilter implements ExceptionFilter {
 class NoteRequest {
   @IsString()
   note: string;
+}
+
+class TaggedRequest {
+  @Transform(({ value }) => (typeof value === 'string' ? value.split(',') : (value as unknown)))
+  @IsString({ each: true })
+  tags: string[];
+}
+
+class TagRequest {
+  @IsArray()
+  @IsString({ each: true })
+  tags: string[];
+}
+
+class CountRequest {
+  @ApiProperty()
+  @IsInt()
+  count: number;
+}
+
+class TextsRequest {
+  @ApiProperty()
+  @IsString()
+  note: string;
+
+  @Id('Game ID')
+  game_id: number;
 }
 
 @Controller('ratings')
@@ -82,6 +119,51 @@ class RatingsController {
   @Public()
   shown(@Query('all') all: boolean) {
     return { all };
+  }
+
+  @Get('tagged')
+  @Public()
+  tagged(@Query() { tags }: TaggedRequest) {
+    return { tags };
+  }
+
+  @Post('tagged')
+  @Public()
+  tag(@Body() { tags }: TagRequest) {
+    return { tags };
+  }
+
+  @Post('photo')
+  @Public()
+  @StreamedBody()
+  @UseInterceptors(FileInterceptor('photo'))
+  photo(@UploadedFile() photo: { originalname: string; buffer: Buffer }, @Body() { note }: NoteRequest) {
+    return { photo: photo.originalname, bytes: photo.buffer.length, note };
+  }
+
+  @Post('raw')
+  @Public()
+  raw(@RawBody() body: Buffer | undefined) {
+    return { body: body ?? null };
+  }
+
+  @Post('strict')
+  @Public()
+  @UsePipes(new ValidationPipe({ whitelist: true, forbidNonWhitelisted: true }))
+  strict(@Body() { note }: NoteRequest) {
+    return { note };
+  }
+
+  @Post('counts')
+  @Public()
+  counts(@Body() { count }: CountRequest) {
+    return { count };
+  }
+
+  @Post('texts')
+  @Public()
+  texts(@Body() request: TextsRequest) {
+    return request;
   }
 
   @Get('filtered')
@@ -183,6 +265,19 @@ test('describes a POST as 200, and bodies whose class has no @ApiProperty as any
   expect(components?.schemas?.NoteRequest).not.toHaveProperty('additionalProperties');
 });
 
+test('describes the body of Nest’s @Body as a form too if each property can be read from one', async () => {
+  const { paths } = describeApi(await openApp({}, { imports: [RatingsModule] }));
+  const typesOf = (path: string) =>
+    Object.keys((paths[path]!.post!.requestBody as { content: Record<string, unknown> }).content);
+  expect(typesOf('/ratings/counts')).toEqual(['application/json']);
+  expect(typesOf('/ratings/texts')).toEqual([
+    'application/x-www-form-urlencoded',
+    'application/json',
+    'multipart/form-data',
+  ]);
+  expect(paths['/ratings/texts']!.post!.responses).toHaveProperty('415');
+});
+
 test('reads a boolean of a query as everywhere in the API', async () => {
   const app = await openApp({}, { imports: [RatingsModule] });
   const url = await app.getUrl();
@@ -216,6 +311,49 @@ test('the service does not start with a handler that does not declare its access
   await expect(openApp({}, { imports: [ForgottenModule] })).rejects.toThrow(
     'Declare its access with @Scopes, @AnyCredential or @Public of src/auth/access.ts, or with @OperatorMay: ForgottenController.list (GET /forgotten).',
   );
+});
+
+test.each<[string, (app: NestExpressApplication) => unknown]>([
+  ['a global prefix', (app) => app.setGlobalPrefix('v2')],
+  ['a default version', (app) => app.enableVersioning({ type: VersioningType.URI, defaultVersion: '2' })],
+])('the service does not start with %s', async (_, configure) => {
+  await expect(openApp({}, { configure })).rejects.toThrow('setGlobalPrefix and enableVersioning');
+});
+
+describe('what differs from Nest, as docs/contributing/request-pipeline.md lists it', () => {
+  let url: string;
+  beforeAll(async () => {
+    url = await (await openApp({}, { imports: [RatingsModule] })).getUrl();
+  });
+  const post = async (path: string, json: unknown) => {
+    const headers = { 'content-type': 'application/json' };
+    const response = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(json) });
+    return response.json() as unknown;
+  };
+
+  test('lists are one value: repeated and bracketed names are rejected', async () => {
+    expect(await ask(url, '/ratings/tagged?tags=a,b')).toEqual({ status: 200, body: { tags: ['a', 'b'] } });
+    expect(await ask(url, '/ratings/tagged?tags=a&tags=b')).toEqual(failure(400, 'tags must be given once'));
+    expect(await ask(url, '/ratings/tagged?tags[]=a')).toEqual(failure(400, 'tags must be a single value'));
+    expect(await post('/ratings/tagged', { tags: ['a', 'b'] })).toEqual({ tags: ['a', 'b'] });
+    expect(await post('/ratings/tagged', [{ tags: ['a'] }])).toHaveProperty('errors');
+  });
+
+  test('FileInterceptor works with @StreamedBody', async () => {
+    const body = new FormData();
+    body.append('photo', new Blob(['moon']), 'moon.png');
+    body.append('note', 'Fine');
+    const response = await fetch(`${url}/ratings/photo`, { method: 'POST', body });
+    expect(await response.json()).toEqual({ photo: 'moon.png', bytes: 4, note: 'Fine' });
+  });
+
+  test('@RawBody is empty', async () => {
+    expect(await post('/ratings/raw', { note: 'x' })).toEqual({ body: null });
+  });
+
+  test('unknown parameters are removed before the pipes of a handler run', async () => {
+    expect(await post('/ratings/strict', { note: 'x', other: 1 })).toEqual({ note: 'x' });
+  });
 });
 
 test('the service does not start with a session handler on a controller without sessions', async () => {

@@ -68,12 +68,14 @@ interface Extension {
   imports?: ModuleMetadata['imports'];
   /** Replaces providers, like `Test.createTestingModule`. */
   override?: (builder: TestingModuleBuilder) => TestingModuleBuilder;
+  /** Called before the app is initialized. */
+  configure?: (app: NestExpressApplication) => void;
 }
 
 /** Another replica, on this file's database or another one; it stops with the file, or before. */
 export async function openApp(
   environment: Environment = {},
-  { imports = [], override = (builder) => builder }: Extension = {},
+  { imports = [], override = (builder) => builder, configure }: Extension = {},
 ): Promise<NestExpressApplication> {
   const settings = loadSettings({
     NODE_ENV: 'test',
@@ -99,6 +101,7 @@ export async function openApp(
   const replica = configured(
     module.createNestApplication<NestExpressApplication>(adapterFor(settings), optionsWith(logger)),
   );
+  configure?.(replica);
   opened.push(replica);
   await replica.listen(settings.PORT, settings.HOST);
   await replica.get(Database).connect();
@@ -183,8 +186,12 @@ export class Actor {
     return { status, body };
   }
 
-  async post(path: string, form: Fields = {}): Promise<HttpResponse> {
-    const { status, body } = await send('POST', path, {
+  post(path: string, form?: Fields): Promise<HttpResponse> {
+    return this.write('POST', path, form);
+  }
+
+  async write(method: string, path: string, form: Fields = {}): Promise<HttpResponse> {
+    const { status, body } = await send(method, path, {
       headers: { ...this.headers, 'content-type': 'application/x-www-form-urlencoded' },
       body: encoded(form),
     });

@@ -1,4 +1,4 @@
-import { type MiddlewareConsumer, Module, type NestModule } from '@nestjs/common';
+import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuthModule } from '../../auth/auth.module';
 import { OperationsModule } from '../../platform/operations.module';
@@ -12,11 +12,7 @@ import { RateLimitsModule } from '../../platform/rate-limits/rate-limits.module'
 @Module({
   imports: [AuthModule, OperationsModule, RateLimitsModule, TypeOrmModule.forFeature([OperatorToken])],
   controllers: [OperationsController],
-  providers: [OperatorEvents, OperatorTokensService],
+  providers: [OperatorEvents, OperatorPathsMiddleware, OperatorTokensService],
   exports: [OperatorEvents, OperatorTokensService],
 })
-export class TokensModule implements NestModule {
-  configure(consumer: MiddlewareConsumer): void {
-    consumer.apply(OperatorPathsMiddleware).forRoutes('operator/*path');
-  }
-}
+export class TokensModule {}

@@ -4,12 +4,12 @@ import { parseBody } from './body';
 
 const STREAMED = 'gamewharf:streamed-body';
 
-/** On a handler that reads the body itself, as a stream. */
+/** On a handler that reads the body itself, as a stream, or has an interceptor that does, such as FileInterceptor. */
 export const StreamedBody = () => SetMetadata(STREAMED, true);
 
 /**
- * The last guard: parses the body into `req.body`, so that no body of an unauthorized client is read. An interceptor
- * would cost every request an Observable: docs/contributing/decisions/custom-mechanisms.md.
+ * The last global guard: parses the body into `req.body` once the others admit the client. Guards of `@UseGuards` run
+ * after it. An interceptor would cost every request an Observable: docs/contributing/decisions/custom-mechanisms.md.
  */
 @Injectable()
 export class BodyGuard implements CanActivate {

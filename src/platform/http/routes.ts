@@ -1,5 +1,5 @@
 import { SetMetadata } from '@nestjs/common';
-import { METHOD_METADATA } from '@nestjs/common/constants';
+import { METHOD_METADATA, PARAMTYPES_METADATA } from '@nestjs/common/constants';
 import { DiscoveryService, MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { ApiResponse } from '@nestjs/swagger';
 
@@ -38,3 +38,8 @@ export const handlersOf = (modules: ModulesContainer): { controller: Named; hand
         .map((name) => ({ controller, handler: controller.prototype[name]! })),
     )
     .filter(({ handler }) => Reflect.hasMetadata(METHOD_METADATA, handler));
+
+/** The declared types of a handler's parameters. */
+export const parameterTypesOf = (handler: Named, controller: Named): unknown[] =>
+  (Reflect.getMetadata(PARAMTYPES_METADATA, (controller as Controller).prototype, handler.name) ??
+    []) as unknown[];

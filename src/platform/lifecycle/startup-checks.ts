@@ -1,14 +1,20 @@
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
-import { PARAMTYPES_METADATA, ROUTE_ARGS_METADATA } from '@nestjs/common/constants';
+import { ROUTE_ARGS_METADATA } from '@nestjs/common/constants';
 import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum';
-import { ModulesContainer } from '@nestjs/core';
+import { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
 import { getOptionsToken } from '@nestjs/throttler';
 import { plainToInstance } from 'class-transformer';
 import { getMetadataStorage, ValidationTypes } from 'class-validator';
 import { OperatorError } from '../config/operator-error';
 import { requestClassOf } from '../http/params.decorator';
-import { handlersOf, type Named } from '../http/routes';
+import { handlersOf, type Named, parameterTypesOf } from '../http/routes';
 import { limitNamesOf } from '../rate-limits/rate-limits.decorators';
+
+const KNOWN_PATH = '/health/live';
+
+interface Layer {
+  route?: { path: string };
+}
 
 type Problem = (handler: Named, controller: Named) => string[];
 
@@ -17,10 +23,12 @@ type Problem = (handler: Named, controller: Named) => string[];
 export class StartupChecks implements OnModuleInit {
   constructor(
     private readonly modules: ModulesContainer,
+    private readonly host: HttpAdapterHost,
     @Inject(getOptionsToken()) private readonly limits: { throttlers: { name?: string }[] },
   ) {}
 
   onModuleInit(): void {
+    this.requireOwnPaths();
     const known = this.limits.throttlers.map(({ name }) => name!);
     this.require(
       `Name only existing limits in @Throttle and @SkipThrottle (${known.join(', ')})`,
@@ -34,6 +42,18 @@ export class StartupChecks implements OnModuleInit {
           unvalidated(request).map((property) => `${request.name}.${property}`),
         ),
     );
+  }
+
+  /** Unknown paths, operator paths and the legacy API are recognized by their own paths. */
+  private requireOwnPaths(): void {
+    // Commands have no routes.
+    if (!this.host.httpAdapter) return;
+    const { router } = this.host.httpAdapter.getInstance<{ router: { stack: Layer[] } }>();
+    // Nest has no public API that returns the prefix.
+    if (!router.stack.some(({ route }) => route?.path === KNOWN_PATH))
+      throw new OperatorError(
+        `No route has the path ${KNOWN_PATH}. setGlobalPrefix and enableVersioning are not supported: write prefixes and versions into the paths of controllers.`,
+      );
   }
 
   private require(rule: string, problemsOf: Problem): void {
@@ -54,14 +74,13 @@ const VALUES_OF_CLIENTS = new RegExp(`^(?:${BODY}|${QUERY}|${PARAM}):(\\d+)$`);
 
 /** The classes of the parameters that a client sends. */
 function requestClassesOf(handler: Named, controller: Named): RequestClass[] {
-  const { prototype } = controller as unknown as { prototype: object };
-  const types = Reflect.getMetadata(PARAMTYPES_METADATA, prototype, handler.name) as unknown[] | undefined;
+  const types = parameterTypesOf(handler, controller);
   const parameters = Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, handler.name) as object | undefined;
   const classes = Object.entries(parameters ?? {}).flatMap(
     ([key, { data }]: [string, { data?: unknown }]) => {
       const [, index] = VALUES_OF_CLIENTS.exec(key) ?? [];
       // `@Body('name')` is a single value.
-      return index === undefined || data !== undefined ? [] : [types?.[Number(index)]];
+      return index === undefined || data !== undefined ? [] : [types[Number(index)]];
     },
   );
   return [requestClassOf(handler), ...classes].filter(

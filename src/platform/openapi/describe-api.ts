@@ -6,8 +6,8 @@ import { Settings } from '../config/settings';
 import { describeResponses, ERRORS_SCHEMA, HEADERS } from './openapi-responses';
 import { introduction, operatorIntroduction, TAGS } from './openapi-introduction';
 import { describeParameters, type Json } from './openapi-parameters';
-import { requestClassOf } from '../http/params.decorator';
-import { handlersOf, isBodyOnly, OPERATOR_PATH } from '../http/routes';
+import { type RequestClass, requestClassOf } from '../http/params.decorator';
+import { handlersOf, isBodyOnly, type Named, OPERATOR_PATH, parameterTypesOf } from '../http/routes';
 import { isUnlimited } from '../rate-limits/rate-limits.decorators';
 
 const BODY_METHODS = ['post', 'put', 'patch'];
@@ -36,7 +36,7 @@ export function describeApi(app: INestApplication, audience: Audience = 'everybo
   for (const [path, item] of Object.entries(document.paths))
     for (const [method, operation] of Object.entries(item as Record<string, Json>)) {
       const { handler, controller } = handlers.get(String(operation.operationId))!;
-      describeOperation(operation, { path, method }, handler, !isUnlimited(handler, controller), schemas);
+      describeOperation(operation, { path, method }, handler, controller, schemas);
       for (const tag of (operation.tags ?? []) as string[]) tags.add(tag);
     }
   document.tags = [...tags]
@@ -65,8 +65,8 @@ function configOf({ RATE_LIMIT, PUBLIC_URL }: Settings, audience: Audience) {
 function describeOperation(
   operation: Json,
   { path, method }: { path: string; method: string },
-  handler: object,
-  limited: boolean,
+  handler: Named,
+  controller: Named,
   schemas: Record<string, Json>,
 ): void {
   nameOperation(operation);
@@ -76,8 +76,10 @@ function describeOperation(
     path,
     inBody: BODY_METHODS.includes(method),
     bodyOnly: isBodyOnly(handler),
+    types: parameterTypesOf(handler, controller) as RequestClass[],
   });
   const { scope, credential } = describeSecurity(operation);
+  const limited = !isUnlimited(handler, controller);
   const readsBody =
     operation.requestBody !== undefined || (BODY_METHODS.includes(method) && request !== undefined);
   const hasParameters = request !== undefined || readsBody || ((operation.parameters ?? []) as []).length > 0;

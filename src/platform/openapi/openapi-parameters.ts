@@ -1,4 +1,4 @@
-import { choiceOf } from '../http/parameters';
+import { choiceOf, readerOf } from '../http/parameters';
 import type { RequestClass } from '../http/params.decorator';
 
 export type Json = Record<string, unknown>;
@@ -16,6 +16,8 @@ interface Place {
   inBody: boolean;
   /** They may not be in the query string. */
   bodyOnly: boolean;
+  /** The classes of the handler's parameters. */
+  types: RequestClass[];
 }
 
 /**
@@ -27,11 +29,11 @@ export function describeParameters(
   operation: Json,
   request: RequestClass | undefined,
   schemas: Record<string, Json>,
-  { path, inBody, bodyOnly }: Place,
+  { path, inBody, bodyOnly, types }: Place,
 ): void {
   const declared = (operation.parameters ?? []) as Json[];
   for (const one of declared) one.example ??= exampleOf((one.schema ?? {}) as Json, {}, String(one.name));
-  if (!request) return;
+  if (!request) return describeBody(operation, types, schemas);
   const isInPath = ({ name }: Parameter) => path.includes(`{${name}}`);
   const all = parametersIn(schemas[request.name]!);
   const ofBody = inBody ? all.filter((one) => !isInPath(one)) : [];
@@ -53,7 +55,30 @@ export function describeParameters(
     operation.description = [operation.description, `${choice[0]!.toUpperCase()}${choice.slice(1)}.`]
       .filter(Boolean)
       .join('\n\n');
-  if (ofBody.length > 0) operation.requestBody = requestBodyOf(ofBody, bodyOnly);
+  if (ofBody.length > 0)
+    operation.requestBody = requestBodyOf(
+      ofBody,
+      bodyOnly
+        ? 'Send the parameters in the body only, because URLs are logged.'
+        : 'Parameters may also be sent in the query string.',
+    );
+}
+
+/** Of the class of Nest's `@Body()`, which Swagger describes as JSON only. */
+function describeBody(operation: Json, types: RequestClass[], schemas: Record<string, Json>): void {
+  const { content } = (operation.requestBody ?? {}) as { content?: Record<string, { schema?: Json }> };
+  const reference = content?.['application/json']?.schema?.$ref;
+  const request = types.find(({ name }) => reference === `#/components/schemas/${name}`);
+  if (!request) return;
+  const parameters = parametersIn(schemas[request.name]!);
+  // A form has only texts, which class-validator's decorators don't convert.
+  if (
+    parameters.length > 0 &&
+    parameters.every(
+      ({ name, schema }) => schema.type === 'string' || readerOf(request.prototype as object, name),
+    )
+  )
+    operation.requestBody = requestBodyOf(parameters, 'Send the parameters in the body.');
 }
 
 const parametersIn = ({ properties = {}, required = [] }: Json): Parameter[] =>
@@ -77,7 +102,7 @@ const orNull = (schema: Json): Json =>
 /** One or several IDs are a list, too: a form contains the JSON text of either. */
 const isList = ({ schema }: Parameter) => schema.type === 'array' || 'oneOf' in schema;
 
-function requestBodyOf(parameters: Parameter[], bodyOnly: boolean): Json {
+function requestBodyOf(parameters: Parameter[], description: string): Json {
   const required = parameters.filter((one) => one.required).map(({ name }) => name);
   const lists = parameters.filter(isList).map(({ name }) => name);
   const objectOf = (schemaOf: (parameter: Parameter) => Json) => ({
@@ -90,9 +115,7 @@ function requestBodyOf(parameters: Parameter[], bodyOnly: boolean): Json {
   const json = { contentType: 'application/json' };
   return {
     required: required.length > 0,
-    description: bodyOnly
-      ? 'Send the parameters in the body only, because URLs are logged.'
-      : 'Parameters may also be sent in the query string.',
+    description,
     content: {
       'application/x-www-form-urlencoded': {
         schema: objectOf(({ schema }) => schema),
