@@ -1,7 +1,7 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { RequestGate } from '../../src/platform/http/request-gate';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
-import { Browser, PASSWORD, withPassword } from '../support/browser';
+import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
 import { holdLocks, untilBlocked } from '../support/locks';
 import { logged, make, openApp, sql, theClock, useStore } from '../support/store';
 
@@ -34,6 +34,23 @@ test.each([
     await lock.release();
   }
   expect(await response).toMatchObject({ status });
+});
+
+test('a page past the deadline leaves the one-time message for the next page', async () => {
+  const path = '/user/settings/api-keys';
+  app = await openApp();
+  const url = await app.getUrl();
+  const browser = await browserOf(await make.user(), () => url);
+  await browser.get(`${path}/new`);
+  await browser.submit(path, { label: 'build server' });
+  const lock = await holdLocks('LOCK TABLE api_keys');
+  const page = browser.get(path);
+  await untilBlocked();
+  advance(2500);
+  expect(await page).toMatchObject({ status: 503 });
+  await lock.release();
+  // The handler continues, and needs fewer statements than the next page.
+  expect((await browser.get(path)).text).toMatch(/gw_[0-9A-Za-z]{38}/);
 });
 
 test('leaves no session and logs no error for a sign-in past the deadline', async () => {

@@ -1,5 +1,5 @@
 import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
-import type { Request } from 'express';
+import type { Request, Response } from 'express';
 import { mergeMap } from 'rxjs';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { WebResponse } from '../../platform/http/response';
@@ -15,14 +15,17 @@ export class PageInterceptor implements NestInterceptor<Page | WebResponse, WebR
   ) {}
 
   intercept(context: ExecutionContext, next: CallHandler<Page | WebResponse>) {
-    const visitor = visitorOf(context.switchToHttp().getRequest<Request>())!;
+    const http = context.switchToHttp();
+    const visitor = visitorOf(http.getRequest<Request>())!;
+    const res = http.getResponse<Response>();
     return next.handle().pipe(
       mergeMap(async (result) => {
         if (result instanceof HtmlResponse && result.notice)
           await this.sessions.setNotice(visitor.token, result.notice);
         if (result instanceof WebResponse) return result;
-        // The last statement of a page: if another one failed afterwards, the notice would be lost.
-        const takesNotice = typeof result.main === 'function' && visitor.user;
+        // The last statement of a page: if another one failed afterwards, or the deadline had sent a response, the notice
+        // would be lost.
+        const takesNotice = typeof result.main === 'function' && visitor.user && !res.writableEnded;
         const notice = takesNotice ? await this.sessions.takeNotice(visitor.token) : {};
         return this.layout.show(visitor, result, notice);
       }),
