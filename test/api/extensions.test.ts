@@ -9,6 +9,8 @@ import {
   HttpException,
   Module,
   NotImplementedException,
+  Param,
+  ParseIntPipe,
   Post,
   Query,
   RawBody,
@@ -26,7 +28,7 @@ import {
 import { ModuleRef } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { FileInterceptor, type NestExpressApplication } from '@nestjs/platform-express';
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiParam, ApiProperty } from '@nestjs/swagger';
 import { Transform, Type } from 'class-transformer';
 import { IsArray, IsInt, IsString, ValidateNested } from 'class-validator';
 import type { Request, Response } from 'express';
@@ -34,7 +36,7 @@ import { Public, Scopes, SignedIn } from '../../src/auth/access';
 import { CurrentCredential, type Credential } from '../../src/auth/credential';
 import { StreamedBody } from '../../src/platform/http/body.guard';
 import { Form } from '../../src/platform/http/form';
-import { Id } from '../../src/platform/http/parameters';
+import { Between, Id } from '../../src/platform/http/parameters';
 import { ParameterPipe } from '../../src/platform/http/parameter.pipe';
 import { Params } from '../../src/platform/http/params.decorator';
 import { describeApi } from '../../src/platform/openapi/describe-api';
@@ -72,6 +74,12 @@ class CountRequest {
   @ApiProperty()
   @IsInt()
   count: number;
+}
+
+class PageRequest {
+  @Id('Number of the page', { default: 1 })
+  @Between(1, 9)
+  page: number;
 }
 
 class TextsRequest {
@@ -158,6 +166,13 @@ class RatingsController {
   @Public()
   counts(@Body() { count }: CountRequest) {
     return { count };
+  }
+
+  @Get('of/:game_id')
+  @Public()
+  @ApiParam({ name: 'game_id', description: 'Game ID' })
+  of(@Param('game_id', ParseIntPipe) game_id: number, @Query() query: PageRequest) {
+    return { game_id, query };
   }
 
   @Post('texts')
@@ -276,6 +291,24 @@ test('describes the body of Nest’s @Body as a form too if each property can be
     'multipart/form-data',
   ]);
   expect(paths['/ratings/texts']!.post!.responses).toHaveProperty('415');
+});
+
+test('describes the parameters of Nest’s @Param() and @Query()', async () => {
+  const { paths } = describeApi(await openApp({}, { imports: [RatingsModule] }));
+  expect(paths['/ratings/of/{game_id}']!.get!.parameters).toMatchObject([
+    {
+      name: 'game_id',
+      in: 'path',
+      required: true,
+      description: 'Game ID',
+      example: 1,
+      schema: { type: 'number' },
+    },
+    {
+      ...{ name: 'page', in: 'query', required: false, description: 'Number of the page', example: 1 },
+      schema: { type: 'integer', minimum: 1, maximum: 9, default: 1 },
+    },
+  ]);
 });
 
 test('reads a boolean of a query as everywhere in the API', async () => {
