@@ -19,7 +19,7 @@ beforeAll(async () => {
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
 });
 afterAll(async () => {
-  if (running) await endRunning();
+  await Promise.all([...running].map(end));
   rmSync(copy, { recursive: true, force: true });
 }, 60_000);
 
@@ -57,24 +57,25 @@ function change({ file, text }: Step): void {
   writeFileSync(join(copy, file), parts.join(after).slice(1));
 }
 
-let running: ChildProcess | undefined;
+const running = new Set<ChildProcess>();
 
 /** Runs a command as a developer would, outside this jest run, in a process group that a timeout can end. */
 async function run(command: string): Promise<void> {
   const outer = /^(TEST_|JEST_|NODE_ENV$|npm_)/;
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !outer.test(name)));
   const child = spawn('sh', ['-ec', command], { cwd: copy, env: { ...env, TMPDIR: copy }, detached: true });
-  running = child;
+  running.add(child);
   let printed = '';
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', (chunk: Buffer) => (printed += chunk.toString()));
   const [code] = (await once(child, 'close')) as [number | null];
+  running.delete(child);
   if (code !== 0) throw new Error(`${command}\n${printed}`);
 }
 
 /** The command's own jest stops its database server and removes its files. */
-async function endRunning(): Promise<void> {
-  const group = -running!.pid!;
+async function end({ pid }: ChildProcess): Promise<void> {
+  const group = -pid!;
   const signal = (name: NodeJS.Signals | 0) => {
     try {
       return process.kill(group, name);
@@ -129,9 +130,11 @@ test('a resource of the Nest CLI passes the checks after the edits of its page',
   await run('npx prettier --write src/notes');
   // One of its commands is jest, with the tests that a resource can break.
   await follow(steps);
-  await run(
-    'npx eslint src/notes src/comments src/app.module.ts test/api/comments.test.ts test/contract migrations',
+  await Promise.all(
+    [
+      'npx eslint src/notes src/comments src/app.module.ts test/api/comments.test.ts test/contract migrations',
+      'npx prettier --check src/notes src/comments src/app.module.ts docs/reference migrations',
+      'npm run types && npm run build',
+    ].map(run),
   );
-  await run('npx prettier --check src/notes src/comments src/app.module.ts docs/reference migrations');
-  await run('npm run types && npm run build');
 }, 900_000);
