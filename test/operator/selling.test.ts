@@ -445,6 +445,22 @@ describe('once', () => {
     });
   });
 
+  test('per reference, of an erased buyer too', async () => {
+    const { id: user_id } = await make.user({ emails: [{ email: 'erased@example.com', verified: true }] });
+    const fields = { reference: 'before the erasure', user_id, email: 'erased@example.com' };
+    const { purchase, download_keys } = await sold(fields);
+    expect(await post(`/operator/users/${user_id}/erase`, {})).toMatchObject({ status: 200 });
+    await expectNoSale(async () => {
+      expect(await sold(fields)).toEqual({
+        purchase: { ...purchase, email: 'nobody@erased.invalid' },
+        download_keys,
+      });
+      expect((await sell({ ...fields, amount: 500 })).body).toEqual({
+        errors: ['reference `before the erasure` is another sale', 'amount differs'],
+      });
+    });
+  });
+
   test('for concurrent requests on two replicas', async () => {
     const urls = [baseUrl(), await replica.getUrl()];
     for (const reference of ['race 1', 'race 2', 'race 3']) {
