@@ -6,6 +6,7 @@ import { addAbortSignal, Readable, Writable } from 'node:stream';
 import type { Command } from 'commander';
 import { commandName, settingsOfThisProcess } from '../platform/config/environment';
 import { OperatorError } from '../platform/config/operator-error';
+import type { Settings } from '../platform/config/settings';
 import { readSecret } from '../platform/config/stored-secrets';
 import type { Commands } from './operator-command';
 import { fileError, toStandardOutput } from './input-output';
@@ -13,6 +14,7 @@ import { backUp } from '../platform/database/backup/backup';
 import { BackupReader } from '../platform/database/backup/backup-file';
 import { restore } from '../platform/database/backup/restore';
 import { migrate } from '../platform/database/migrate';
+import { withClient } from '../platform/database/with-client';
 import { requireStore } from '../dev/open-database';
 import { EXIT_INTERRUPTED, say, withDatabase } from './with-database';
 
@@ -55,12 +57,15 @@ function registerBackup(command: Command): void {
       return withDatabase(async ({ settings, embedded }, signal) => {
         const write = (target: Writable) =>
           backUp(settings, embedded ? readSecrets(settings.DATA_DIR) : {}, target, signal);
-        const counts = Object.values(
-          toOutput ? await toStandardOutput(() => write(process.stdout)) : await intoFile(file, write),
-        );
+        const rows = toOutput
+          ? await toStandardOutput(() => write(process.stdout))
+          : await intoFile(file, write);
+        const counts = Object.values(rows);
         const said = `${counts.reduce((sum, one) => sum + one, 0)} rows of ${counts.length} tables`;
-        if (toOutput) say(said);
-        else console.log(`${said} in ${file}`);
+        const tell = toOutput ? say : console.log;
+        tell(toOutput ? said : `${said} in ${file}`);
+        // A store of an early version has no uploads.
+        if (rows.uploads) await tellOfFiles(settings, 'Copy that folder, too.', tell);
       });
     });
 }
@@ -84,6 +89,7 @@ function registerRestore(command: Command): void {
           );
           if (embedded) writeSecrets(settings.DATA_DIR, secrets);
           console.log(`Restored the store as of ${created_at}.`);
+          await tellOfFiles(settings, 'Copy the files of the original store to that folder.', console.log);
           if (webhooks > 0)
             console.log(
               `It has ${webhooks} webhook${webhooks === 1 ? '' : 's'}. If this is a copy of a live store, remove ` +
@@ -93,6 +99,27 @@ function registerRestore(command: Command): void {
           source.destroy();
         }
       }),
+    );
+}
+
+/** Backups contain the rows of uploads and builds without their files. Those in a bucket stay there. */
+async function tellOfFiles(
+  { FILES_DIR, DATABASE_URL }: Settings,
+  advice: string,
+  tell: (line: string) => void,
+): Promise<void> {
+  if (FILES_DIR === undefined) return;
+  const { rows } = await withClient({ connectionString: DATABASE_URL }, (client) =>
+    client.query<{ files: number }>(
+      `SELECT count(*)::int AS files FROM (
+         SELECT file_key FROM uploads WHERE file_key IS NOT NULL
+         UNION SELECT file_key FROM builds WHERE file_key IS NOT NULL) stored`,
+    ),
+  );
+  const { files } = rows[0]!;
+  if (files > 0)
+    tell(
+      `${files} game file${files === 1 ? '' : 's'} in ${FILES_DIR} ${files === 1 ? 'is' : 'are'} not included. ${advice}`,
     );
 }
 

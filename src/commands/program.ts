@@ -14,10 +14,13 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, file: str
     'database',
   ],
   backup: [
-    'Write a consistent backup of the whole store to a file. The service can keep running.',
+    'Write a consistent backup of all rows and secrets to a file, without the game files in FILES_DIR. The service can keep running.',
     'database',
   ],
-  restore: ['Restore a backup of this or an earlier version into an empty store.', 'database'],
+  restore: [
+    'Restore a backup of this or an earlier version into an empty store. Copy the game files yourself.',
+    'database',
+  ],
   keys: ['Manage API keys.', 'auth'],
   tokens: ['Create and revoke JWTs, as a launched game receives them.', 'auth'],
   'signing-keys': ['Manage the keys that sign JWTs.', 'auth'],

@@ -27,6 +27,7 @@ import { restore } from '../../src/platform/database/backup/restore';
 import { dataSourceOptions } from '../../src/platform/database/data-source';
 import { addCommands } from '../../src/commands/program';
 import { ndjsonOf } from '../../src/dev/demo/demo-file';
+import type { JsonObject } from '../../src/operator/import/record-types/fields';
 import { connectTo, importRecords } from '../../src/operator/import/import-records';
 import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
 import {
@@ -358,6 +359,41 @@ describe('the backup and restore commands', () => {
       'It has 1 webhook. If this is a copy of a live store, remove it before you start the service: `gamewharf webhooks remove --all`.',
     ]);
     await rowsOf(other.url, 'DELETE FROM webhooks');
+  });
+
+  test('report that the game files of a local folder are not included', async () => {
+    const mine = join(folder, 'with-files.gz');
+    const add = (...records: JsonObject[]) =>
+      importRecords(() => connectTo(there()), Readable.from(ndjsonOf(records)), {
+        pepper: Buffer.from(PEPPER),
+      });
+    const id = 900_001;
+    const upload = (n: number, key: string) => ({
+      type: 'upload',
+      id: id + n,
+      game_id: id,
+      filename: 'game.zip',
+      file: { key, size: 1 },
+    });
+    await add(
+      { type: 'user', id, username: 'with-files' },
+      { type: 'game', id, user_id: id, slug: 'with-files', title: 'With files' },
+      upload(1, 'a.zip'),
+    );
+    expect(await run('backup', mine)).not.toContain('not included');
+    process.env.FILES_DIR = join(folder, 'files');
+    try {
+      const included = `game file in ${process.env.FILES_DIR} is not included.`;
+      expect(await run('backup', mine)).toContain(`\n1 ${included} Copy that folder, too.`);
+      await add(upload(2, 'b.zip'), upload(3, 'b.zip'));
+      await run('backup', mine);
+      expect(await run('restore', mine, '--replace')).toContain(
+        `\n2 game files in ${process.env.FILES_DIR} are not included. Copy the files of the original store to that folder.`,
+      );
+    } finally {
+      delete process.env.FILES_DIR;
+      await rowsOf(other.url, 'DELETE FROM uploads');
+    }
   });
 
   test('work over standard output and input', async () => {
