@@ -49,13 +49,10 @@ export class LibraryPage {
                   ${noMore('games', page, 'You don’t own any games yet. Games that you buy appear here.')}
                 </p>`
               : html`<ul class="library">
-                  ${shown.map((row, i) =>
-                    this.game(
-                      row,
-                      files.filter(({ game_id }) => game_id === row.game_id),
-                      `key-${i + 1}`,
-                    ),
-                  )}
+                  ${[...new Set(shown.map(({ game_id }) => game_id))].map((id) => {
+                    const isOfGame = ({ game_id }: { game_id: number }) => game_id === id;
+                    return this.game(shown.filter(isOfGame), files.filter(isOfGame));
+                  })}
                 </ul>`
           }
           ${numberedPages(LIBRARY_PATH, page, rows.length > GAMES_ON_A_PAGE)}`,
@@ -88,8 +85,9 @@ export class LibraryPage {
     };
   }
 
-  private game(row: LibraryRow, files: UploadRow[], key_element: string): Html {
-    const { title, slug, owner_name, developer, traits, cover_url, created_at, key, purchase } = row;
+  /** One game, with all keys and receipts of the page. */
+  private game(owned: LibraryRow[], files: UploadRow[]): Html {
+    const { title, slug, owner_name, developer, traits, cover_url } = owned[0]!;
     const platforms = platformsOf(traits);
     return html`<li class="card stack">
       ${this.covers.show(title, cover_url)}
@@ -99,18 +97,21 @@ export class LibraryPage {
         </h2>
         <p class="muted">by ${developer}${platforms.length > 0 && ` · ${platforms.join(', ')}`}</p>
       </div>
-      ${files.length > 0 && filesOf(title, files)}
-      ${key !== null && copyable(key_element, 'Download key', key)}
-      <p class="muted">
-        ${
-          purchase
-            ? html`Bought ${day(purchase.created_at)} for ${formatMoney(purchase.amount, purchase.currency)},
-              receipt ${purchase.id}${purchase.status === 'refunded' && html` ${tag('Refunded')}`}`
-            : html`Added ${day(created_at)}`
-        }
-      </p>
+      ${files.length > 0 && filesOf(title, files)} ${owned.map(receiptOf)}
     </li> `;
   }
+}
+
+function receiptOf({ key, purchase, created_at, game_id }: LibraryRow, index: number): Html {
+  return html`${key !== null && copyable(`key-${game_id}-${index + 1}`, 'Download key', key)}
+    <p class="muted">
+      ${
+        purchase
+          ? html`Bought ${day(purchase.created_at)} for ${formatMoney(purchase.amount, purchase.currency)},
+            receipt ${purchase.id}${purchase.status === 'refunded' && html` ${tag('Refunded')}`}`
+          : html`Added ${day(created_at)}`
+      }
+    </p>`;
 }
 
 const filesOf = (title: string, files: UploadRow[]): Html =>
