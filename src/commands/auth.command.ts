@@ -1,10 +1,10 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- a help text doesn't wait for the routes */
 import { InvalidArgumentError } from 'commander';
 import { EntityManager } from 'typeorm';
-import { Game } from '../games/game.entity';
+import { gameNamed } from '../games/game-named';
 import { commandName } from '../platform/config/environment';
 import { Clock } from '../platform/config/clock';
-import { type Commands, idIn, wholeNumber, type OperatorCommand } from './operator-command';
+import { type Commands, GAME, idIn, wholeNumber, type OperatorCommand } from './operator-command';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { OperatorError } from '../platform/config/operator-error';
 import { printRows, printTable, timeIn } from './print-table';
@@ -89,21 +89,20 @@ function registerTokens(tokens: OperatorCommand): void {
     .command('create')
     .description('Create and print the JWT that a game receives when this user launches it.')
     .requiredOption('--user <username>', 'username of the player')
-    .requiredOption('--game <id>', 'ID of the game', idIn)
+    .requiredOption(...GAME)
     .option('--scope <scopes>', 'scopes of the JWT, separated by spaces', scopesIn, ['profile:me'])
     .option('--lifetime <seconds>', 'validity in seconds; default: JWT_LIFETIME', lifetimeIn)
     .handler(
       async (
         { app },
-        { user, game, scope, lifetime }: { user: string; game: number; scope: string[]; lifetime?: number },
+        { user, game, scope, lifetime }: { user: string; game: string; scope: string[]; lifetime?: number },
       ) => {
         const { id: user_id } = await userNamed(app, user);
-        if (!(await app.get(EntityManager).existsBy(Game, { id: game })))
-          throw new OperatorError(`Game ${game} doesn't exist.`);
+        const { id: game_id } = await gameNamed(app.get(EntityManager), game);
         const tokens = app.get(TokensService);
-        const order = { user_id, game_id: game, scopes: scope, api_key_id: null, lifetime };
+        const order = { user_id, game_id, scopes: scope, api_key_id: null, lifetime };
         const { key, expires_at } = await tokens.issue(order);
-        app.get(Audit).record({ event: 'jwt.created', user_id, api_key_id: null, game_id: game });
+        app.get(Audit).record({ event: 'jwt.created', user_id, api_key_id: null, game_id });
         // A server started with another PORT or PUBLIC_URL than this command rejects the token.
         console.error(`Valid until ${timeOf(expires_at)}, issued by ${tokens.issuer}.`);
         console.log(key);
@@ -173,6 +172,10 @@ function registerAudit(audit: OperatorCommand): void {
         const rows = await app.get(Audit).newest({ user_id, event, count });
         if (json) {
           for (const row of rows) console.log(JSON.stringify({ ...row, at: modernTimestamp(row.at) }));
+          return;
+        }
+        if (rows.length === 0 && event !== undefined) {
+          console.log(`No events of the type ${event}.`);
           return;
         }
         printRows(rows, {

@@ -7,6 +7,7 @@ import { gameNamed } from '../games/game-named';
 import { OperatorError } from '../platform/config/operator-error';
 import { FilesService } from '../uploads/files.service';
 import { PLATFORMS, type Upload } from '../uploads/upload.entity';
+import { fileError } from './input-output';
 import { type Commands, GAME, idIn, type OperatorCommand } from './operator-command';
 import { printable, printRows, timeIn } from './print-table';
 import { ProgressDisplay } from './progress';
@@ -102,8 +103,8 @@ const sourceOf = ({ channel_name, external_url, file_url, file_key }: Upload) =>
   channel_name === null ? (external_url ?? file_url ?? file_key!) : `channel ${channel_name}`;
 
 async function sizeOf(path: string): Promise<number> {
-  const found = await stat(path).catch(() => undefined);
-  if (!found?.isFile()) throw new OperatorError(`${path} isn't a file.`);
+  const found = await stat(path).catch(fileError(path, true));
+  if (!found.isFile()) throw new OperatorError(`${path} isn't a file.`);
   return found.size;
 }
 

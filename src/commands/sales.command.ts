@@ -17,7 +17,7 @@ import { printable, printRows, timeIn } from './print-table';
 import { ApiError } from '../platform/http/api-error';
 import { InvalidValue } from '../platform/http/given-values';
 import { readInteger } from '../platform/http/readers';
-import { GIVE, NEWEST_PURCHASES } from '../operator/sales/sale-statements';
+import { GIVE, NEWEST_PURCHASES, SALE } from '../operator/sales/sale-statements';
 import { newDownloadKey } from '../purchases/new-download-key';
 
 interface SaleOptions {
@@ -93,9 +93,11 @@ function registerRefund(refund: OperatorCommand): void {
               throw new OperatorError(`Purchase ${id} doesn't exist. Nothing was changed.`);
             explained(error);
           });
+        const [row] = await app.get(Database).rows(SALE, [id]);
+        const ofKeys = keepKeys ? ' Its download keys stay valid.' : ' Its download keys are revoked.';
         console.log(
           `Refunded ${purchase.price} to ${printable(purchase.email)} for purchase ${id}.` +
-            (keepKeys ? ' Its download keys stay valid.' : ' Its download keys are revoked.'),
+            (row?.keys.length === 0 ? ' It has no download keys.' : ofKeys),
         );
         const game = await gameNamed(app.get(EntityManager), String([purchase.game_id].flat()[0]));
         await printSales(app, game, 'purchases', { email: purchase.email });

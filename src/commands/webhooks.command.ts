@@ -66,8 +66,10 @@ function registerWebhooks(webhooks: OperatorCommand): void {
     .option('--all', 'remove all webhooks instead, for example from a copy of a live store')
     .handler(async ({ app }, id: number | undefined, { all = false }: { all?: boolean }) => {
       if (all === (id !== undefined)) throw new OperatorError('Use either an ID or --all.');
-      if (id === undefined)
-        return console.log(`Removed ${await app.get(WebhooksService).removeAll()} webhooks.`);
+      if (id === undefined) {
+        const removed = await app.get(WebhooksService).removeAll();
+        return console.log(`Removed ${removed} webhook${removed === 1 ? '' : 's'}.`);
+      }
       if (!(await app.get(WebhooksService).remove(id)))
         throw new OperatorError(`Webhook ${id} doesn't exist.`);
       console.log(`Removed webhook ${id}.`);

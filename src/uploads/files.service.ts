@@ -93,6 +93,11 @@ async function record(db: EntityManager, file: NewFile, stored: Stored): Promise
 }
 
 async function insertUpload(db: EntityManager, upload: Partial<Upload>): Promise<Upload> {
-  const { identifiers } = await db.insert(Upload, upload);
+  // After the game's other uploads.
+  const last = await db.maximum(Upload, 'position', { game_id: upload.game_id });
+  const { identifiers } = await db.insert(Upload, {
+    ...upload,
+    position: last === null ? 0 : Number(last) + 1,
+  });
   return db.findOneByOrFail(Upload, { id: (identifiers[0] as { id: number }).id });
 }

@@ -396,6 +396,15 @@ describe('files put and rm', () => {
     expect(await files().remove(id)).toBe(false);
   });
 
+  test('lists a new upload after the others of the game', async () => {
+    const { id } = await make.upload({ game, filename: 'first.zip', position: 7 });
+    const added = await files().put(file(), signal, () => undefined);
+    const { body } = await player.get(`/games/${game.id}/uploads`);
+    const { uploads } = body as { uploads: { id: number; position: number }[] };
+    expect(uploads.at(-1)).toMatchObject({ id: added.id, position: 8 });
+    for (const one of [id, added.id]) await files().remove(one);
+  });
+
   test('shares one upload between the builds of a channel', async () => {
     const channel = { channel_name: 'sun', user_version: '1.0' };
     const first = await files().put(file(channel), signal, () => undefined);

@@ -110,6 +110,20 @@ test('keys create --expires', async () => {
   expect(await owner.with(short.key).get('/profile')).toEqual(failure(401, 'invalid key'));
 });
 
+test('tokens create accepts a game as owner/slug', async () => {
+  const { id } = await make.game({ owner });
+  const [owned] = await sql<{ name: string }>(
+    `SELECT owner_name || '/' || slug AS name FROM games WHERE id = $1`,
+    [id],
+  );
+  const [token] = await gamewharf('tokens', 'create', '--user', owner.username, '--game', owned!.name);
+  expect(token).toMatch(/^ey/);
+});
+
+test('audit list says so if no event has the requested type', async () => {
+  expect(await gamewharf('audit', 'list', '--event', 'foo')).toEqual(['No events of the type foo.']);
+});
+
 test('tokens create issues the token that a launched game gets', async () => {
   const game = await make.game({ owner });
   const [token] = await gamewharf('tokens', 'create', '--user', owner.username, '--game', String(game.id));

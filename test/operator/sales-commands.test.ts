@@ -245,6 +245,9 @@ test('lists and refunds purchases', async () => {
     new RegExp(`^${id} .* refunded`, 'm'),
   );
   expect(await gamewharf(['refund', '--keep-keys'], id!)).toContain('Its download keys stay valid.');
+  const [, keyless] = /purchase (\d+)\./.exec(await sell('--reference', 'keyless'))!;
+  await sql('DELETE FROM download_keys WHERE purchase_id = $1', [keyless]);
+  expect(await gamewharf(['refund', keyless!])).toContain(' It has no download keys.');
   expect(await storedSales()).toEqual(await expectedSales());
 });
 
@@ -388,6 +391,9 @@ test('files put escapes characters that change the terminal', async () => {
   writeFileSync(join(folder, 'sun.zip'), 'PK');
   const put = await gamewharf(['files', 'put', '--game', String(id), join(folder, 'sun.zip')]);
   expect(put).toContain('of Sun\\u202eset: sun.zip, 2 bytes.');
+  expect(await gamewharf(['files', 'put', '--game', String(id), '/nofile.zip'])).toBe(
+    "File /nofile.zip doesn't exist.",
+  );
 });
 
 test('imported and assigned IDs do not collide after a reset while the service runs', async () => {

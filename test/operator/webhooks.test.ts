@@ -203,6 +203,8 @@ describe('gamewharf webhooks', () => {
     expect((await webhooks('list')).at(-1)).toContain(` ${owner.username} `);
     expect(await webhooks('remove')).toEqual(['Use either an ID or --all.']);
     expect(await webhooks('remove', '--all')).toEqual(['Removed 19 webhooks.']);
+    await webhooks('add', 'https://example.com/1');
+    expect(await webhooks('remove', '--all')).toEqual(['Removed 1 webhook.']);
     expect(await sql('SELECT FROM webhooks')).toEqual([]);
   });
 

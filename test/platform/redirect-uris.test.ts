@@ -82,7 +82,9 @@ test.each([
   'intent:x',
   'urn:x',
 ])('%j can neither be registered nor redirected to', (uri) => {
-  expect(problemOf(uri)).toContain('must begin with https://');
+  expect(problemOf(uri)).toContain(
+    'must begin with https://, with http://127.0.0.1, http://[::1] or http://localhost, or with a scheme',
+  );
   expect(isSafe(uri)).toBe(false);
 });
 

@@ -94,9 +94,10 @@ export const applicationPage = (
 ${redirect_uris.join('\n')}</textarea>
               ${problemAt('redirect_uris', problems.redirect_uris)}
               <small id="redirect_help"
-                >One per line, exactly as your program sends them. <code>http://127.0.0.1/…</code> allows any
-                port, for a program on the user’s computer. <code>urn:ietf:wg:oauth:2.0:oob</code> shows a
-                code for the user to copy.</small
+                >One per line, exactly as your program sends them. <code>http://127.0.0.1/…</code>,
+                <code>http://[::1]/…</code> and <code>http://localhost/…</code> allow any port, for a program
+                on the user’s computer. <code>urn:ietf:wg:oauth:2.0:oob</code> shows a code for the user to
+                copy.</small
               >
             </div>
             ${choices(

@@ -58,7 +58,7 @@ export class Settings {
   HOST: string = '127.0.0.1';
 
   @IsOptional()
-  @Matches(/^postgres(ql)?:\/\//, { message: '$property must start with postgres://' })
+  @Matches(/^postgres(ql)?:\/\//, { message: '$property must start with postgresql:// or postgres://' })
   DATABASE_URL?: string = undefined;
 
   @WholeNumber(1, 1000)
