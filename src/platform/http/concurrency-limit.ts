@@ -64,15 +64,11 @@ export class ConcurrencyLimit {
   }
 
   /** Even if few are accepted, no client gets all of it. */
-  static ofRequests = (accepted: number, clock: Clock) =>
-    new ConcurrencyLimit(
-      {
-        accepted,
-        each: Math.min(PER_CLIENT, Math.ceil(accepted / 2)),
-        alone: Math.min(ALONE, Math.ceil((accepted * 3) / 4)),
-      },
-      clock,
-    );
+  static ofRequests(accepted: number, clock: Clock): ConcurrencyLimit {
+    const each = Math.min(PER_CLIENT, Math.ceil(accepted / 2));
+    const alone = Math.min(ALONE, Math.ceil((accepted * 3) / 4));
+    return new ConcurrencyLimit({ accepted, each, alone }, clock);
+  }
 
   /** Milliseconds for which work has been rejected while none began or finished. */
   get stuckFor(): number {
