@@ -12,8 +12,10 @@ process.chdir(root);
 const git = (...args) => execFileSync('git', args, { encoding: 'utf8' }).split('\n').filter(Boolean);
 const bin = (name) => path.join('node_modules', ...name.split('/'));
 
+// A clone without the remote compares with its own branch.
+const [main = 'main'] = git('branch', '--remotes', '--list', 'origin/main', '--format=%(refname)');
 const changed = [
-  ...git('diff', '--name-only', '--diff-filter=d', git('merge-base', 'HEAD', 'origin/main')[0]),
+  ...git('diff', '--name-only', '--diff-filter=d', git('merge-base', 'HEAD', main)[0]),
   ...git('ls-files', '--others', '--exclude-standard'),
 ];
 const tests = readdirSync('test', { recursive: true })
