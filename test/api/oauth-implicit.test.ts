@@ -156,8 +156,8 @@ describe('response_type=token', () => {
     await browser.follow();
     const [, token] = /<textarea id="result"[^>]*>\s*([^<]+)</.exec(browser.page.text)!;
     expect(await isAccepted(token!)).toBe(true);
-    expect(browser.page.text).toContain('<title>Copy this');
-    expect(browser.words).toMatch(/^Copy this into Game <\d+> Access token /);
+    expect(browser.page.text).toContain('<title>Copy to the app');
+    expect(browser.words).toMatch(/^Copy the token to Game <\d+> Access token /);
     expect(browser.words).toContain('It is shown only once. Don’t share it.');
     await browser.get('/user/oauth/result');
     expect(browser.page.text).not.toContain(token);
@@ -168,11 +168,11 @@ describe('response_type=token', () => {
     const client_id = await application({ redirect_uris: [OOB] });
     const { code_verifier, code_challenge } = pkce();
     await browser.get(authorizePath(codeRequest(client_id, code_challenge, { redirect_uri: OOB })));
-    expect(browser.words).toContain('Then you get a code to copy into the app.');
+    expect(browser.words).toContain('You then get a code to copy into the app.');
     expect(browser.page.headers.get('content-security-policy')).toContain(`form-action 'self';`);
     await browser.submit('/user/oauth', {}, 'Allow');
     await browser.follow();
-    expect(browser.words).toMatch(/^Copy this into Game <\d+> Code /);
+    expect(browser.words).toMatch(/^Copy the code to Game <\d+> Code /);
     expect(browser.words).toContain('It is valid for one minute. Don’t share it.');
     const [, code] = /<textarea id="result"[^>]*>\s*([^<]+)</.exec(browser.page.text)!;
     const { status } = await exchange(client_id, code!, code_verifier, { redirect_uri: OOB });

@@ -217,9 +217,9 @@ describe('GET /user/oauth', () => {
     );
     expect(browser.words).toContain('See who you are');
     expect(browser.words).toContain('See your collections and what is in them');
-    expect(browser.words).toContain('Then you go to game.example .');
+    expect(browser.words).toContain('You are then redirected to game.example .');
     expect(browser.words).toContain('You are signed in as player');
-    expect(browser.words).toContain('It stays signed in until it is unused for 90 days.');
+    expect(browser.words).toContain('The app stays signed in until you haven’t used it for 90 days.');
     expect(browser.words).toContain('You can revoke this at any time under “Connected apps”.');
     expect(browser.words).not.toMatch(/\bNew\b/);
     expect(browser.page.text).toMatch(/<title>Allow Game &lt;\d+&gt;\?/);
@@ -390,7 +390,7 @@ describe('redirect URIs of native apps', () => {
   ])('RFC 8252 7.3: accepts loopback at any port: %s', async (redirect_uri) => {
     const client_id = await application({ redirect_uris: ['http://127.0.0.1:3000/callback'] });
     await browser.get(authorizePath(tokenRequest(client_id, { redirect_uri })));
-    expect(browser.words).toContain('Then you return to the program on this computer.');
+    expect(browser.words).toContain('You then return to the program on this computer.');
     expect(await authorize(tokenRequest(client_id, { redirect_uri }))).toContain(
       `${redirect_uri}#access_token=`,
     );

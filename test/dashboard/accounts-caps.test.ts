@@ -42,7 +42,7 @@ test('limits a user to 100 API keys under concurrency', async () => {
   const form = { ...browser.fieldsOf(KEYS), label: 'one more' };
   expect(await twice(KEYS, form)).toEqual([303, 400]);
   await browser.submit(KEYS, form);
-  expect(browser.words).toContain('You have 100 keys. Revoke one that you no longer use first.');
+  expect(browser.words).toContain('You have reached the limit of 100 keys.');
   expect(browser.fieldsOf(KEYS).label).toBe('one more');
   const live = 'SELECT FROM api_keys WHERE user_id = $1 AND revoked_at IS NULL';
   expect(await sql(live, [user.id])).toHaveLength(100);
@@ -79,7 +79,7 @@ test('limits a user to 50 apps under concurrency', async () => {
   const form = { ...browser.fieldsOf(APPS), name: 'One more', redirect_uris: 'https://game.example/' };
   expect(await twice(APPS, form)).toEqual([303, 400]);
   await browser.submit(APPS, form);
-  expect(browser.words).toContain('You have 50 apps. Delete one first.');
+  expect(browser.words).toContain('You have reached the limit of 50 apps.');
   expect(browser.fieldsOf(APPS).name).toBe('One more');
   expect(await sql('SELECT FROM oauth_applications WHERE user_id = $1', [user.id])).toHaveLength(50);
 });

@@ -541,7 +541,7 @@ describe('API keys', () => {
     expect((await user.with(key).get('/profile')).status).toBe(200);
     await browser.submit(revoke);
     await browser.follow();
-    expect(browser.words).toContain('The key “Build <server>” is revoked.');
+    expect(browser.words).toContain('The key “Build <server>” was revoked.');
     expect(await user.with(key).get('/profile')).toEqual(failure(401, 'invalid key'));
     expect((await browser.get(revoke)).status).toBe(404);
   });
@@ -580,7 +580,7 @@ describe('API keys', () => {
     ['yesterday', { expires: 'date', expires_on: dayIn(-1) }, 'Enter a future date'],
     ['a day that does not exist', { expires: 'date', expires_on: '2031-02-30' }, 'Enter a future date'],
     ['a date beyond ten years', { expires: 'date', expires_on: dayIn(3652) }, 'Enter a future date'],
-    ['days and a date', { expires: '30', expires_on: dayIn(60) }, 'You entered a date too.'],
+    ['days and a date', { expires: '30', expires_on: dayIn(60) }, 'You also entered a date.'],
   ])('are not created with %s, which is reported once, at its field', async (_, fields, problem) => {
     const user = await make.user();
     const browser = await making(user, { label: 'A key', ...fields });
@@ -680,7 +680,7 @@ describe('API keys', () => {
     expect([browser.page.status, browser.words]).toEqual([400, expect.stringContaining('Enter a name')]);
     await browser.submit(`${KEYS}/${mine!.id}`, { label: ' Night <job> ' });
     await browser.follow();
-    expect(browser.words).toContain('The key is now called “Night <job>”.');
+    expect(browser.words).toContain('The key was renamed to “Night <job>”.');
     await browser.get(`${KEYS}/new`);
     const { form_token } = browser.fieldsOf(KEYS);
     const rename = (id: number) =>
@@ -864,7 +864,7 @@ describe('every page', () => {
   test('the sign-in page explains where passwords come from', async () => {
     const browser = new Browser();
     await browser.get('/login');
-    expect(browser.words).toContain('If you don’t have a password or forgot it, ask the store’s support');
+    expect(browser.words).toContain('If you don’t have a password or forgot it, contact Gamewharf support');
     expect(browser.words).not.toContain('npm start');
   });
 
@@ -1000,7 +1000,7 @@ describe('apps', () => {
     expect(browser.page.text).not.toContain('<b>');
     expect(browser.fieldsOf(APPS).redirect_uris).toBe('http://evil.example/"><b>');
     // The developer who registers it isn't the person whose profile it is.
-    expect(browser.words).toContain('It can request See everything on a person’s profile');
+    expect(browser.words).toContain('Scopes that it can request See everything on a person’s profile');
     await browser.submit(APPS, {
       name: 'A',
       redirect_uris: 'http://a.example/ https://b.example/ ftp://c.example/',

@@ -124,7 +124,7 @@ describe('a sale', () => {
     expect(browser.words).not.toContain('Not yours');
     expect(browser.words).toContain(`Key ${keys[0]!.id}`);
     expect(browser.words).not.toContain(`Key ${keys[1]!.id}`);
-    expect(browser.words).toContain('contact Pier Games. It has games that you can’t edit.');
+    expect(browser.words).toContain('contact Pier Games. The sale includes games that you can’t edit.');
     expect((await browser.get(`${path}/refund`)).status).toBe(403);
     const form_token = browser.fieldsOf('/logout').form_token!;
     expect((await browser.post(`${path}/refund`, { form_token })).status).toBe(403);
@@ -170,13 +170,13 @@ describe('a refund', () => {
     const sold = await state(id);
     expect(sold).toMatchObject({ status: 'complete', live: 1 });
     await browser.get(`${path}/refund`);
-    expect(browser.words).toContain('The sale of €7.00 to refund@example.com is marked as refunded');
+    expect(browser.words).toContain('This marks the sale of €7.00 to refund@example.com as refunded');
     const { form_token, ...fields } = browser.fieldsOf(`${path}/refund`);
     expect(fields).toEqual({});
     expect((await browser.post(`${path}/refund`, {})).status).toBe(403);
     expect((await browser.post(`${path}/refund`, { form_token: form_token! })).location).toBe(path);
     await browser.follow();
-    expect(browser.words).toContain(`Sale ${id} is refunded.`);
+    expect(browser.words).toContain(`Sale ${id} was refunded.`);
     expect(browser.words).toContain('Revoked');
     expect(browser.words).not.toContain('Refund ');
     expect(await state(id)).toEqual({ status: 'refunded', live: 0, revenue: sold!.revenue - 700 });

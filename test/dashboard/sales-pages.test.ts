@@ -228,7 +228,7 @@ describe('the Sales page', () => {
     await page.get(SALES);
     expect(page.words).toContain('Sales 1,050');
     expect(page.words).toContain('Refunds 1,000 Average');
-    expect(page.words).toContain('are those of the newest 2,000 sales of a period.');
+    expect(page.words).toContain('cover only the newest 2,000 sales of a period.');
   });
 
   test('needs at most six statements', async () => {

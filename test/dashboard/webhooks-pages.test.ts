@@ -81,7 +81,7 @@ test('a seller adds a webhook, sees its secret once, and is notified of sales an
   const receiver = await added(await Receiver.open(status(200, {}, '<b>thanks</b>\n\0you')));
   await browser.get(pathOf(receiver));
   expect(browser.page.text).not.toContain(receiver.secret);
-  expect(browser.words).toContain('Nothing was sent yet.');
+  expect(browser.words).toContain('No messages have been sent yet.');
   const id = await sold(game.id, { reference: 'order-1' });
   await post(`/operator/purchases/${id}/refund`);
   const messages = await receiver.received(2);
@@ -152,7 +152,7 @@ test('rejects a webhook without an event, beyond the limit, or without a game to
   expect(browser.words).toContain(`There are already ${MAX_USER_WEBHOOKS} webhooks.`);
   const player = await browserOf(await make.user());
   await player.get(WEBHOOKS);
-  expect(player.words).toContain('You can’t edit any games.');
+  expect(player.words).toContain('You can’t edit any games yet.');
   expect((await player.get(`${WEBHOOKS}/new`)).status).toBe(404);
   await player.get('/user/games/redeem');
   const token = player.fieldsOf('/user/games/redeem').form_token!;
@@ -195,7 +195,7 @@ test('sends a test message, and resends a delivery with the same ID', async () =
   await browser.get(pathOf(receiver));
   await browser.submit(`${pathOf(receiver)}/test`);
   await browser.follow();
-  expect(browser.words).toMatch(/Your receiver responded 503 \(\d+ ms\)\./);
+  expect(browser.words).toMatch(/Your receiver responded with 503 \(\d+ ms\)\./);
   expect(browser.words).toMatch(/Test \d+ \w+ \d+ ?, [\d:]+ UTC 503 \d+ ms down/);
   const id = await sold(game.id);
   await receiver.received(2);
@@ -206,7 +206,7 @@ test('sends a test message, and resends a delivery with the same ID', async () =
   const [, attempt] = await attemptsOf(receiver);
   await browser.submit(`${pathOf(receiver)}/attempts/${attempt!.id}`);
   await browser.follow();
-  expect(browser.words).toContain('Your receiver responded 200');
+  expect(browser.words).toContain('Your receiver responded with 200');
   // Delivered: no message is pending.
   expect(browser.words).toContain('Pending messages 0');
   const [tested, first, second] = await receiver.received(3);
@@ -252,7 +252,7 @@ test('a receiver that responds 410 is disabled, until its owner enables it again
   expect(await sql('SELECT FROM webhook_deliveries')).toEqual([]);
   await browser.get(pathOf(receiver));
   expect(browser.words).toContain(
-    'Your receiver responded 410 Gone, so it gets no more messages. Enable again',
+    'This webhook was disabled because your receiver responded with 410 Gone. Enable again',
   );
   const enable = `${pathOf(receiver)}/enable`;
   const fields = browser.fieldsOf(enable);
@@ -263,14 +263,14 @@ test('a receiver that responds 410 is disabled, until its owner enables it again
   receiver.response = status(204);
   await browser.submit(enable);
   await browser.follow();
-  expect(browser.words).toContain('The webhook is enabled.');
+  expect(browser.words).toContain('The webhook was enabled.');
   expect(browser.words).not.toContain('Enable again');
   const id = await sold(game.id);
   expect((await receiver.received(2))[1]!.data.id).toBe(id);
   // A second click has nothing left to do.
   await browser.post(enable, fields);
   await browser.follow();
-  expect(browser.words).not.toContain('The webhook is enabled.');
+  expect(browser.words).not.toContain('The webhook was enabled.');
   const events = () =>
     sql(`SELECT event FROM audit_events WHERE details->>'webhook_id' = $1 ORDER BY id`, [
       String(receiver.id),
@@ -296,7 +296,7 @@ test('signs with a rotated secret at once, and deletes a webhook', async () => {
   await browser.get(`${pathOf(receiver)}/delete`);
   await browser.submit(`${pathOf(receiver)}/delete`);
   await browser.follow();
-  expect(browser.words).toContain('The webhook is deleted.');
+  expect(browser.words).toContain('The webhook was deleted.');
   expect((await browser.get(pathOf(receiver))).status).toBe(404);
   await sold(game.id);
   expect(await sql('SELECT FROM webhook_deliveries')).toEqual([]);
@@ -384,5 +384,5 @@ test('shows times of the same clock as the signature', async () => {
   await browser.get(pathOf(receiver));
   await browser.submit(`${pathOf(receiver)}/test`);
   await browser.follow();
-  expect(browser.words).toContain('Your receiver responded 204 (0 ms).');
+  expect(browser.words).toContain('Your receiver responded with 204 (0 ms).');
 });

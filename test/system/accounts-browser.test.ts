@@ -115,7 +115,7 @@ inChromium.describe('in Chromium', () => {
       await page.getByRole('alert').getByText('Select at least one permission').waitFor();
       await box.check();
       // Permissions are only visible while they apply.
-      await page.getByLabel('Everything that you can do over the API').check();
+      await page.getByLabel('Everything that you can do with the API').check();
       expect(await box.isVisible()).toBe(false);
       await page.getByLabel('Only the selected permissions').check();
       await page.getByLabel('Expires').selectOption('On a date');
@@ -128,7 +128,7 @@ inChromium.describe('in Chromium', () => {
       await page.getByRole('link', { name: 'Looks only', exact: true }).click();
       await page.getByLabel('Name of the key').fill('Accountant');
       await page.getByRole('button', { name: 'Save' }).click();
-      await page.getByRole('status').getByText('The key is now called “Accountant”.').waitFor();
+      await page.getByRole('status').getByText('The key was renamed to “Accountant”.').waitFor();
     }));
 
   test(
@@ -137,7 +137,7 @@ inChromium.describe('in Chromium', () => {
       within(async (page) => {
         await page.goto('/docs');
         expect(await page.locator('details[open] pre').count()).toBe(0);
-        await page.getByRole('button', { name: 'Create a key for a day' }).click();
+        await page.getByRole('button', { name: 'Create a one-day key' }).click();
         const key = await page.getByLabel('An API key or a JWT').inputValue();
         expect(key).toMatch(/^gw_/);
         expect(await sql('SELECT scopes FROM api_keys WHERE label = $1', ['API reference'])).toEqual([
@@ -206,7 +206,7 @@ inChromium.describe('in Chromium', () => {
       receiver.secret = await page.getByLabel('Secret', { exact: true }).inputValue();
       await window.tabTo(/^Send test$/);
       await keyboard.press('Enter');
-      await page.getByRole('alert').getByText('Your receiver responded 500').waitFor();
+      await page.getByRole('alert').getByText('Your receiver responded with 500').waitFor();
       expect((await receiver.received(1))[0]).toMatchObject({ genuine: true, type: 'webhook.test' });
       const [{ id: webhook_id }] = (await sql<{ id: number }>('SELECT max(id) AS id FROM webhooks')) as [
         { id: number },
@@ -224,7 +224,7 @@ inChromium.describe('in Chromium', () => {
       await page.reload();
       await window.tabTo(/^Send again/);
       await keyboard.press('Enter');
-      await page.getByRole('status').getByText('Your receiver responded 200').waitFor();
+      await page.getByRole('status').getByText('Your receiver responded with 200').waitFor();
       await window.tabTo(/^Rotate secret$/);
       await keyboard.press('Enter');
       await page.getByRole('heading', { name: 'Replace the signing secret?' }).waitFor();
@@ -236,7 +236,7 @@ inChromium.describe('in Chromium', () => {
       await page.getByRole('heading', { name: 'Delete this webhook?' }).waitFor();
       await window.tabTo(/^Delete webhook$/);
       await keyboard.press('Enter');
-      await page.getByRole('status').getByText('The webhook is deleted.').waitFor();
+      await page.getByRole('status').getByText('The webhook was deleted.').waitFor();
     });
     closeReceivers();
   });
@@ -304,7 +304,7 @@ inChromium.describe('in Chromium', () => {
         await page.goto('/user/settings/authorized-apps');
         await page.getByRole('link', { name: /^Revoke Harbour Tycoon/ }).click();
         await page.getByRole('button', { name: 'Revoke access' }).click();
-        await page.getByRole('status').getByText('can no longer act for you').waitFor();
+        await page.getByRole('status').getByText('can no longer act on your behalf').waitFor();
         expect((await ask()).status).toBe(401);
       },
       { signedIn: false },
@@ -431,7 +431,7 @@ inChromium.describe('in Chromium', () => {
         const tabTo = (name: RegExp) => window.tabTo(name);
         await page.goto('/');
         await page.keyboard.press('Tab');
-        expect(await window.focused()).toBe('Skip to the content');
+        expect(await window.focused()).toBe('Skip to content');
         await page.keyboard.press('Enter');
         await tabTo(/^Create your own API key$/);
         await page.keyboard.press('Enter');
@@ -498,7 +498,7 @@ inChromium.describe('in Chromium', () => {
       await keyboard.press('Control+a');
       await keyboard.type('Renamed by keyboard');
       await keyboard.press('Enter');
-      await page.getByRole('status').getByText('The key is now called “Renamed by keyboard”.').waitFor();
+      await page.getByRole('status').getByText('The key was renamed to “Renamed by keyboard”.').waitFor();
     }));
 
   test('keyboard only: searches, unfolds and scrolls the reference, and copies its code', () =>

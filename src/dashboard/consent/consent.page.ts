@@ -35,7 +35,7 @@ export const consentPage = (
         ${asking.warning}
         <p>
           <strong><bdi>${name}</bdi></strong
-          >, an app by ${user!.username}, wants to act for you. It can:
+          >, an app by ${user!.username}, wants to act on your behalf. If you allow it, the app can:
         </p>
         ${permissionList({ scopes, may_start_games }, grant)}
         <p class="muted">${asking.afterwards} You can revoke this at any time under “Connected apps”.</p>
@@ -56,13 +56,13 @@ export const appConsentPage = (
   grant: Grant | null,
 ): Page => {
   const lasting =
-    fields.response_type === 'token' ? 'until it is unused for 90 days' : 'for at most 180 days';
+    fields.response_type === 'token' ? 'until you haven’t used it for 90 days' : 'for at most 180 days';
   const page = consentPage(visitor, {
     application,
     scopes,
     grant,
-    question: html`Allow <bdi>${application.name}</bdi> to act for you?`,
-    afterwards: html`${afterwards(redirect_uri)} It stays signed in ${lasting}.`,
+    question: html`Allow <bdi>${application.name}</bdi> to act on your behalf?`,
+    afterwards: html`${afterwards(redirect_uri)} The app stays signed in ${lasting}.`,
     action: PATH,
     fields,
   });
@@ -70,18 +70,18 @@ export const appConsentPage = (
 };
 
 function afterwards(redirect_uri: string): Html {
-  if (redirect_uri === OUT_OF_BAND) return html`Then you get a code to copy into the app.`;
-  if (isLoopbackUri(redirect_uri)) return html`Then you return to the program on this computer.`;
-  return html`Then you go to <strong>${placeOf(redirect_uri)}</strong>.`;
+  if (redirect_uri === OUT_OF_BAND) return html`You then get a code to copy into the app.`;
+  if (isLoopbackUri(redirect_uri)) return html`You then return to the program on this computer.`;
+  return html`You are then redirected to <strong>${placeOf(redirect_uri)}</strong>.`;
 }
 
 /** The token or code of an app without a redirect URI, to be copied. */
 export const RESULT_PAGE: Page = {
-  title: 'Copy this',
+  title: 'Copy to the app',
   single: true,
   main: ({ application, kind, text }) =>
     text
-      ? html`<h1>Copy this into ${application}</h1>
+      ? html`<h1>Copy the ${kind} to ${application}</h1>
           <div class="card stack">
             ${copyable('result', kind === 'token' ? 'Access token' : 'Code', text)}
             <p class="muted">

@@ -29,12 +29,12 @@ export const deviceConsentPage = (
   consentPage(visitor, {
     application: application!,
     scopes,
-    question: html`Allow <bdi>${application!.name}</bdi> on your device to act for you?`,
+    question: html`Allow <bdi>${application!.name}</bdi> on your device to act on your behalf?`,
     warning: html`<p>
         Continue only if a device in front of you shows this code. Never enter a code that someone sent you:
       </p>
       <p class="code-entry">${user_code}</p>`,
-    afterwards: html`It stays signed in for at most 180 days.`,
+    afterwards: html`The app stays signed in for at most 180 days.`,
     action: PATH,
     fields: { code: user_code, shown: proof },
   });

@@ -75,7 +75,7 @@ const count = (name: string, value: number, most?: number): Html =>
 
 function buildsOf({ builds, title }: GameReport): Html {
   if (builds === null) return html`<p class="muted">No builds yet.</p>`;
-  return html`<ul class="builds" aria-label="Newest builds of ${title}">
+  return html`<ul class="builds" aria-label="Latest builds of ${title}">
     ${builds.slice(0, MAX_CHANNELS).map(
       ({ channel_name, user_version, created_at }) =>
         html`<li>

@@ -57,8 +57,8 @@ export function gamesWithKeysPage(rows: KeysReport[], page: number): Page {
     title: 'Download keys',
     main: html`<h1>Download keys</h1>
       <p class="lead">
-        Keys that you create for reviewers, friends or other stores. Keys that come with a purchase are on the
-        Buyers page of each game.
+        Keys that you create for reviewers, friends or other stores. Keys that come with a purchase are on
+        each game’s Buyers page.
       </p>
       ${tableOr(noMore('games', page), 'Games with their download keys', GAME_COLUMNS, games)}
       ${numberedPages(KEYS_PATH, page, rows.length > GAMES_ON_A_PAGE)}`,

@@ -11,7 +11,7 @@ export const homePage = (
   demo: DemoAccess | undefined,
 ): Page => ({
   title: 'API',
-  main: html`<h1>The API of ${store}</h1>
+  main: html`<h1>${store} API</h1>
     ${isAnonymous ? forAnyone(url, demo) : withOwnKey(url)}`,
 });
 
@@ -21,7 +21,7 @@ const steps = (...contents: Html[]): Html =>
     <li>
       <p>
         <strong><a href="/docs">Read the API reference</a></strong
-        >. For your tools, it is also available as <a href="/openapi.json">OpenAPI</a> and
+        >. It is also available as <a href="/openapi.json">OpenAPI</a>, and for AI assistants as
         <a href="/llms.txt">llms.txt</a>.
       </p>
     </li>
@@ -39,7 +39,7 @@ const withOwnKey = (url: string): Html =>
         >, and copy it.
       </p>`,
       html`<div>
-        <p><strong>Request your profile</strong>, with the key instead of <code>KEY</code>:</p>
+        <p><strong>Request your profile</strong>. Replace <code>KEY</code> with your key:</p>
         ${request(withKey('KEY', url))}
       </div>`,
     )}`;
@@ -54,8 +54,8 @@ const forAnyone = (url: string, demo: DemoAccess | undefined): Html =>
         <p>
           <strong>Send a request.</strong> ${
             demo
-              ? html`This one uses the key of ${demo.username}, a developer of the demo store:`
-              : 'This one needs no key:'
+              ? html`This one uses the key of ${demo.username}, a developer in the demo store:`
+              : 'This one doesn’t need a key:'
           }
         </p>
         ${request(demo ? withKey(demo.api_key, url) : `curl ${url}/`)}

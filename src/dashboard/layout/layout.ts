@@ -120,7 +120,7 @@ export class Layout {
           ${[script, ...scripts].map(({ path }) => html`<script src="${path}" defer></script>`)}
         </head>
         <body>
-          <a class="skip" href="#main">Skip to the content</a>
+          <a class="skip" href="#main">Skip to content</a>
           <header class="top">
             <div class="bar">
               <a class="brand" href="/"

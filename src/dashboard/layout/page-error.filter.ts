@@ -63,8 +63,8 @@ const SENTENCES: Record<string, string> = {
   'invalid or expired download link':
     'This download link has expired, or it isn’t complete. Download the file again from My games or from the app that opened it.',
   'invalid file': 'This file is no longer available.',
-  'invalid api endpoint': 'Check the URL for typing errors, or go to the start page.',
-  'internal server error': 'An error occurred and was logged. Please try again later.',
+  'invalid api endpoint': 'Check the URL for typos, or go to the start page.',
+  'internal server error': 'An unexpected error occurred and was logged. Please try again later.',
   'service unavailable': 'Please try again in a moment.',
   'rate limit exceeded': 'Please wait a moment before you try again.',
 };

@@ -198,7 +198,7 @@ export const copyable = (id: string, label: string, text: string): Html =>
 
 export function idOf(text: string): number {
   const id = readInteger(text);
-  if (id instanceof InvalidValue) throw apiError(404, 'Check the URL for typing errors.');
+  if (id instanceof InvalidValue) throw apiError(404, 'Check the URL for typos.');
   return id;
 }
 

@@ -80,7 +80,8 @@ export class LibraryPage {
           }),
         )}
         <p class="muted">
-          A key adds the game to your account. A download link works too: the key is its last part.
+          Redeeming a key adds the game to your account. You can also paste a download link, which ends with
+          the key.
         </p>`,
     };
   }

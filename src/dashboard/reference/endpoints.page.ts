@@ -25,7 +25,7 @@ export function endpointsOf(document: OpenAPIObject): Html {
   const groups = groupsOf(document);
   return html`${menu(groups)}
     <details class="introduction">
-      <summary>Before the first request: parameters, credentials, errors, limits</summary>
+      <summary>Before your first request: parameters, credentials, errors, limits</summary>
       <div class="stack">${markdown(document.info.description ?? '')}</div>
     </details>
     ${sections(groups, (document.components?.schemas ?? {}) as Schemas)}`;

@@ -51,23 +51,23 @@ const credentialField = (label: string, value = ''): Html =>
         spellcheck="false"
         aria-describedby="credential-help"
     /></label>
-    <small id="credential-help">Only this page uses it, and forgets it when you leave.</small>`;
+    <small id="credential-help">It is used only on this page, and cleared when you leave it.</small>`;
 
 export const publicReference = (visitor: Visitor, source: string): Reference => ({
   title: 'API reference',
   lead: html`All endpoints of the public API, also available as <a href="/openapi.json">OpenAPI</a> and
-    <a href="/llms.txt">llms.txt</a>. Operators of a store use
-    <a href="${PATH}/operator">further endpoints</a>.`,
+    <a href="/llms.txt">llms.txt</a>. Store operators have
+    <a href="${PATH}/operator">additional endpoints</a>.`,
   credential: ({ made, problem }) =>
     html`<section class="card stack" aria-labelledby="your-key">
       <h2 id="your-key">Your key</h2>
-      ${problem && alert(problem)} ${credentialField('An API key or a JWT, for the code below', made)}
+      ${problem && alert(problem)} ${credentialField('API key or JWT for the requests below', made)}
       ${
         visitor.user
           ? html`<form method="post" action="${PATH}/key">
               ${formToken(visitor)}
-              <button class="quiet">Create a key for a day</button>
-              <small>It only reads your profile (<code>profile:me</code>).</small>
+              <button class="quiet">Create a one-day key</button>
+              <small>It can only read your profile (<code>profile:me</code>).</small>
             </form>`
           : html`<p><a href="/login?return_to=${PATH}">Sign in</a> to create a key for this page.</p>`
       }

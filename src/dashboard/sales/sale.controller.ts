@@ -74,7 +74,7 @@ export class SaleController {
     await this.refundable(id, visitor);
     const keep_keys = form.ticked('keep_keys');
     await this.sales.refund({ purchase_id: id, keep_keys }, visitor.by);
-    return seeOther(`${SALES_PATH}/${id}`, { done: `Sale ${id} is refunded.` });
+    return seeOther(`${SALES_PATH}/${id}`, { done: `Sale ${id} was refunded.` });
   }
 
   private async sale(id: number, visitor: SignedInVisitor): Promise<SellerSale> {

@@ -100,7 +100,7 @@ export function salePage({ sale, deliveries, refunder, store }: SaleView): Page 
 const REFUNDERS: Record<Exclude<Refunder, 'seller'>, (store: string) => string> = {
   store: (store) => `To refund this sale, contact ${store}. Sellers can’t refund sales in this store.`,
   'store, as games are of others': (store) =>
-    `To refund this sale, contact ${store}. It has games that you can’t edit.`,
+    `To refund this sale, contact ${store}. The sale includes games that you can’t edit.`,
 };
 
 function moreGames({ games, own_games, all_games }: SellerSale): Html {
@@ -151,10 +151,10 @@ export const refundPage = (visitor: Visitor, sale: SellerSale): Page =>
     title: `Refund sale ${sale.id}`,
     question: `Refund sale ${sale.id}?`,
     facts: html`<p>
-      The sale of ${formatMoney(sale.amount, sale.currency)} to ${sale.email} is marked as refunded and
-      subtracted from your revenue. This can’t be undone. Return the money through your payment provider.
+      This marks the sale of ${formatMoney(sale.amount, sale.currency)} to ${sale.email} as refunded and
+      subtracts it from your revenue. It can’t be undone. Return the money through your payment provider.
     </p>`,
-    fields: checkbox('keep_keys', false, html`The buyer keeps the download keys`),
+    fields: checkbox('keep_keys', false, html`Let the buyer keep the download keys`),
     action: `${pathOf(sale)}/refund`,
     button: 'Refund',
     back: pathOf(sale),

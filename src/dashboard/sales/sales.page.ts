@@ -294,9 +294,9 @@ const notes = ({ current, previous }: Report): Html =>
   html`<p class="muted">
     ${
       (current.isSample || previous.isSample) &&
-      `Refunds, sources and claimed keys are those of the newest ${countOf(MAX_RECENT)} sales of a period. `
+      `Refunds, sources and claimed keys cover only the newest ${countOf(MAX_RECENT)} sales of a period. `
     }Days
-    are in UTC. Sales and revenue are those of completed purchases, and a refund is subtracted on the day of
-    the purchase. The price of a bundle is split among its games. A key that came with a purchase counts as
-    claimed once an account has it.
+    are in UTC. Sales and revenue include only completed purchases: a refund is subtracted on the day of the
+    purchase. The price of a bundle is split among its games. A key that came with a purchase counts as
+    claimed once a player has added it to an account.
   </p>`;

@@ -44,7 +44,7 @@ export class ApiKeysController {
     if (isWrong(problems)) return newKeyPage(visitor, draft, problems);
     const made = await this.keys.createOwn(visitor.user.id, key);
     if (!made) {
-      const problem = `You have ${MAX_API_KEYS} keys. Revoke one that you no longer use first.`;
+      const problem = `You have reached the limit of ${MAX_API_KEYS} keys. Revoke a key that you no longer use, and try again.`;
       return newKeyPage(visitor, draft, {}, problem);
     }
     this.audit.record({ event: 'api_key.created', ...visitor.by, api_key_id: made.id });
@@ -69,7 +69,7 @@ export class ApiKeysController {
     const problem = problemOfLabel(label);
     if (problem) return keyPage(visitor, key, this.clock.now(), label, problem);
     if (!(await this.keys.rename(visitor.user.id, key.id, label))) throw noSuchKey();
-    return seeOther(PATH, { done: `The key is now called “${label}”.` });
+    return seeOther(PATH, { done: `The key was renamed to “${label}”.` });
   }
 
   @Get(':key_id/revoke')
@@ -82,7 +82,7 @@ export class ApiKeysController {
     const key = await this.ownKey(visitor, key_id);
     if (!(await this.keys.revoke(key.id, visitor.user.id))) throw noSuchKey();
     this.audit.record({ event: 'api_key.revoked', ...visitor.by, api_key_id: key.id });
-    return seeOther(PATH, { done: `The key “${nameOf(key)}” is revoked.` });
+    return seeOther(PATH, { done: `The key “${nameOf(key)}” was revoked.` });
   }
 
   private async ownKey({ user }: SignedInVisitor, key_id: number): Promise<ApiKey> {

@@ -49,7 +49,9 @@ export const keysPage = (
         <h1>API keys</h1>
         <a class="button" href="${PATH}/new">New key</a>
       </div>
-      <p class="lead">A program uses the API as you with a key. Keep it secret like a password.</p>
+      <p class="lead">
+        A program with one of these keys can use the API on your behalf. Keep keys secret, like passwords.
+      </p>
       ${done(text)} ${made && newKey(made, `curl -H "Authorization: Bearer ${made}" ${url}${path}`)}
       ${tableOr('You don’t have any keys yet.', 'Your keys', columns(requests, now), keys)}`,
 });
@@ -73,20 +75,20 @@ export const newKeyPage = (visitor: Visitor, draft: KeyDraft, problems: Problems
     status: problem || isWrong(problems) ? 400 : 200,
     main: html`<h1>Create an API key</h1>
       <p class="lead">
-        A program uses the API as you with this key. Select only the permissions that it needs.
+        A program with this key can use the API on your behalf. Select only the permissions that it needs.
       </p>
       ${problem && alert(problem)}
       ${changeForm(
         visitor,
         { action: PATH, button: 'Create key', back: PATH },
-        html`${labelField(label, problems.label, 'such as: build server')}
+        html`${labelField(label, problems.label, 'Build server')}
           ${choices(
             'scopes',
             'Permissions',
             problems.scopes,
             html`${choice('some', 'Only the selected permissions')}
               <div class="some">${scopeBoxes(SCOPES, scopes)}</div>
-              ${choice('everything', 'Everything that you can do over the API')}`,
+              ${choice('everything', 'Everything that you can do with the API')}`,
             'reach',
           )}
           <div class="row ends">
@@ -126,7 +128,7 @@ export const revokeKeyPage = (visitor: Visitor, key: ApiKey): Page =>
     section: PATH,
     title: 'Revoke a key',
     question: 'Revoke this key?',
-    facts: html`<p><strong>${key.label ?? 'A key without a name'}</strong><br /><code>${key.hint}…</code></p>
+    facts: html`<p><strong>${key.label ?? 'Unnamed key'}</strong><br /><code>${key.hint}…</code></p>
       <p>Programs that use it stop working immediately. This can’t be undone.</p>`,
     action: `${PATH}/${key.id}/revoke`,
     button: 'Revoke key',

@@ -38,7 +38,7 @@ export class ApplicationsController {
     const client_id = await this.applications.make(visitor.user.id, fields);
     if (client_id === undefined)
       return applicationPage(visitor, fields, {
-        problem: `You have ${MAX_APPLICATIONS} apps. Delete one first.`,
+        problem: `You have reached the limit of ${MAX_APPLICATIONS} apps. Delete an app that you no longer need, and try again.`,
       });
     this.audit.record({ event: 'app.created', ...visitor.by, client_id });
     return seeOther(pathOf(client_id), { done: `${fields.name} was registered.` });

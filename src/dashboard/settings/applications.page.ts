@@ -39,7 +39,7 @@ export const applicationsPage = (applications: OauthApplication[]): Page => ({
         <h1>Your apps</h1>
         <a class="button" href="${PATH}/new">Register an app</a>
       </div>
-      <p class="lead">Apps that you registered. They can ask other users for permission to act for them.</p>
+      <p class="lead">Apps that you registered. They can ask users for permission to act on their behalf.</p>
       ${done(notice.done)}
       ${tableOr('You haven’t registered any apps yet.', 'Your apps', COLUMNS, applications)}`,
 });
@@ -48,7 +48,7 @@ const COLUMNS: Columns<OauthApplication> = {
   Name: ({ client_id, name }) => html`<a href="${pathOf(client_id)}">${name}</a>`,
   'Client ID': ({ client_id }) => html`<code>${client_id}</code>`,
   Registered: ({ created_at }) => day(created_at),
-  Change: actions(({ client_id, name }) => linkButton(pathOf(client_id), 'Change', name)),
+  Edit: actions(({ client_id, name }) => linkButton(pathOf(client_id), 'Edit', name)),
 };
 
 /** `application`: the app to change; without it, a new one is registered. */
@@ -102,7 +102,7 @@ ${redirect_uris.join('\n')}</textarea>
             </div>
             ${choices(
               'scopes',
-              'It can request',
+              'Scopes that it can request',
               problems.scopes,
               html`${scopeBoxes(SCOPES_OF_OTHERS, scopes)}
               ${checkbox(
@@ -122,7 +122,7 @@ ${redirect_uris.join('\n')}</textarea>
                 implicit_allowed,
                 html`Allow tokens in the redirect URI<br /><small
                     >For older programs that use <code>response_type=token</code>. New programs should use
-                    codes, which are always allowed.</small
+                    authorization codes, which are always allowed.</small
                   >`,
               ),
             )}`,
@@ -137,8 +137,8 @@ export const deleteApplicationPage = (visitor: Visitor, { client_id, name }: Oau
     title: 'Delete an app',
     question: `Delete ${name}?`,
     facts: html`<p>
-      The app loses access to all users’ accounts, and its tokens stop working immediately. This can’t be
-      undone.
+      The app loses access to the accounts of all users, and its tokens stop working immediately. This can’t
+      be undone.
     </p>`,
     action: `${pathOf(client_id)}/delete`,
     button: 'Delete the app',

@@ -14,7 +14,9 @@ export function dataPage(visitor: Visitor, settings: Settings, { problem, ...res
     title: 'Your data',
     ...response,
     main: html`<h1>Your data</h1>
-      <p class="lead">The personal data that ${store} stores here. You can download it, or have it erased.</p>
+      <p class="lead">
+        The personal data that ${store} stores about you. You can download it, or have it erased.
+      </p>
       ${problem && alert(problem)}
       <section class="card stack" aria-labelledby="export">
         <h2 id="export">Download your data</h2>
@@ -28,8 +30,8 @@ export function dataPage(visitor: Visitor, settings: Settings, { problem, ...res
         <h2 id="erasure">Have your data erased</h2>
         <p>
           Contact ${store}. Your name, email addresses, picture, collections, API keys and apps are deleted,
-          and your games get an anonymous owner. Your purchases stay in the accounts of the store with their
-          amount, date and game, but without your name.
+          and your games get an anonymous owner. The store’s accounting records keep the amount, date and game
+          of your purchases, but not your name.
         </p>
         <p>
           This can’t be undone: you can no longer sign in, and your purchases can no longer be found by your

@@ -11,15 +11,15 @@ export const grantsPage = (visitor: Visitor, grants: ListedGrant[]): Page => ({
   title: 'Connected apps',
   main: (notice) =>
     html`<h1>Connected apps</h1>
-      <p class="lead">Apps that can act for you. Revoke the access of apps that you no longer use.</p>
+      <p class="lead">Apps that can act on your behalf. Revoke access for apps that you no longer use.</p>
       ${done(notice.done)}
-      ${grants.length === 0 ? html`<p class="empty">No app can act for you.</p>` : grants.map(card)}
+      ${grants.length === 0 ? html`<p class="empty">You haven’t connected any apps.</p>` : grants.map(card)}
       <h2>Games that you started</h2>
       <form method="post" action="${PATH}/game-tokens/revoke" class="card stack">
         ${formToken(visitor)}
         <p>
-          A game that you start gets a token that identifies you until it expires. Revoke all tokens if
-          another person may have one.
+          When you start a game, it receives a token that identifies you until the token expires. Revoke all
+          tokens if another person may have one.
         </p>
         <div class="buttons"><button class="quiet danger">Revoke all game tokens</button></div>
       </form>`,
@@ -39,7 +39,9 @@ export const revokeGrantPage = (visitor: Visitor, { id, name }: { id: number; na
     section: PATH,
     title: 'Revoke access',
     question: `Revoke access for ${name}?`,
-    facts: html`<p>It is signed out immediately, and must ask for your permission again.</p>`,
+    facts: html`<p>
+      The app is signed out immediately. To act on your behalf again, it needs your permission.
+    </p>`,
     action: `${PATH}/${id}/revoke`,
     button: 'Revoke access',
     back: PATH,

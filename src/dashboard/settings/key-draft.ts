@@ -24,7 +24,7 @@ export const NEW_KEY: KeyDraft = {
 };
 
 export const problemOfLabel = (label: string) =>
-  problemOfName(label, 'Enter a name, so that you recognize the key later.');
+  problemOfName(label, 'Enter a name by which you will recognize the key later.');
 
 export const labelOf = (form: Form): string => (form.text('label') ?? '').trim();
 
@@ -47,7 +47,7 @@ export function keyDraftOf(form: Form, now: number) {
         expires_at === undefined
           ? `Enter a future date, at most ${MAX_DAYS / 365} years from now.`
           : expires !== 'date' && expires_on !== ''
-            ? 'You entered a date too. Select “On a date”, or clear the date.'
+            ? 'You also entered a date. Select “On a date”, or clear the date.'
             : undefined,
     },
     key: {

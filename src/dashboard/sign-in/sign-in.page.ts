@@ -30,7 +30,7 @@ export const signInPage = (
     )}
     ${demo?.password && html`<p>This is the demo store. Use the username and password that <code>npm start</code> printed.</p>`}
     <p class="muted">
-      Use your ${store} account. If you don’t have a password or forgot it, ask the store’s support to set a
+      Use your ${store} account. If you don’t have a password or forgot it, contact ${store} support to set a
       new one.
     </p>`,
 });
@@ -39,7 +39,7 @@ export const signInElsewherePage = ({ STORE_NAME, STORE_URL }: Settings): Page =
   title: 'Sign in',
   single: true,
   main: html`<h1>Sign in</h1>
-    <p>Sign in at ${STORE_NAME}. You then return to this page.</p>
+    <p>Sign in at ${STORE_NAME}, and then return to this page.</p>
     <p><a class="button" href="${STORE_URL}">Go to ${STORE_NAME}</a></p>`,
 });
 

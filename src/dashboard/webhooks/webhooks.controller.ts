@@ -107,7 +107,7 @@ export class WebhooksController {
   async enable(@PathId('webhook_id') id: number, @CurrentVisitor() visitor: SignedInVisitor) {
     await this.find(visitor, id);
     const isChanged = await this.webhooks.enable(id, visitor.user.id, visitor.by);
-    return seeOther(webhookPath(id), isChanged ? { done: 'The webhook is enabled.' } : undefined);
+    return seeOther(webhookPath(id), isChanged ? { done: 'The webhook was enabled.' } : undefined);
   }
 
   @Get(':webhook_id/delete')
@@ -118,7 +118,7 @@ export class WebhooksController {
   @Post(':webhook_id/delete')
   async delete(@PathId('webhook_id') id: number, @CurrentVisitor() visitor: SignedInVisitor) {
     if (!(await this.webhooks.remove(id, visitor.user.id, visitor.by))) throw noSuchWebhook();
-    return seeOther(WEBHOOKS_PATH, { done: 'The webhook is deleted.' });
+    return seeOther(WEBHOOKS_PATH, { done: 'The webhook was deleted.' });
   }
 
   private async find({ user }: SignedInVisitor, id: number): Promise<OwnWebhook> {
@@ -137,7 +137,7 @@ function sent(id: number, outcome: Outcome | undefined) {
   if (!outcome) throw noSuchWebhook();
   const { status, duration_ms } = outcome;
   const responded =
-    typeof status === 'number' ? `responded ${status}` : `didn’t respond: ${outcomeText(status)}`;
+    typeof status === 'number' ? `responded with ${status}` : `didn’t respond: ${outcomeText(status)}`;
   const text = `Your receiver ${responded} (${duration_ms} ms).`;
   return seeOther(webhookPath(id), isSuccess(outcome) ? { done: text } : { problem: text });
 }

@@ -71,10 +71,10 @@ export const listPage = (webhooks: OwnWebhook[], sells: boolean): Page => ({
         ${sells && html`<a class="button" href="${WEBHOOKS_PATH}/new">Add webhook</a>`}
       </div>
       <p class="lead">
-        A webhook notifies your own systems of every sale and refund of the games that you can edit.
+        Webhooks notify your own systems of each sale and refund of the games that you can edit.
       </p>
       ${done(notice.done)}
-      ${tableOr(sells ? 'You don’t have any webhooks yet.' : 'Webhooks are for people who sell games. You can’t edit any games.', 'Your webhooks', COLUMNS, webhooks)}`,
+      ${tableOr(sells ? 'You don’t have any webhooks yet.' : 'Webhooks are for sellers. You can’t edit any games yet.', 'Your webhooks', COLUMNS, webhooks)}`,
 });
 
 const gamesOf = ({ game_id, title }: OwnWebhook): string =>
@@ -149,7 +149,7 @@ export const onePage = (visitor: Visitor, webhook: OwnWebhook, attempts: ShownAt
             webhook.ended_at &&
             html`<form method="post" action="${path}/enable" class="stack">
               ${formToken(visitor)}
-              <p>Your receiver responded 410 Gone, so it gets no more messages.</p>
+              <p>This webhook was disabled because your receiver responded with 410 Gone.</p>
               <div class="buttons"><button>Enable again</button></div>
             </form>`
           }
@@ -162,7 +162,7 @@ export const onePage = (visitor: Visitor, webhook: OwnWebhook, attempts: ShownAt
         </section>
         <h2>Latest deliveries</h2>
         ${tableOr(
-          `Nothing was sent yet. The last ${MAX_ATTEMPTS} deliveries appear here.`,
+          `No messages have been sent yet. The last ${MAX_ATTEMPTS} deliveries appear here.`,
           'Latest deliveries',
           attemptColumns(visitor),
           attempts,
@@ -203,9 +203,9 @@ const secretCard = (secret: string): Html =>
   html`<section class="card fresh stack" aria-labelledby="fresh">
     <h2 id="fresh">Signing secret</h2>
     <p>
-      Copy it now, because it isn’t shown again. Your receiver verifies with it that a message comes from this
-      store, as
-      <a href="https://www.standardwebhooks.com" rel="noreferrer">Standard Webhooks</a> describes.
+      Copy it now, because it isn’t shown again. Your receiver needs it to verify that a message comes from
+      this store, as described by
+      <a href="https://www.standardwebhooks.com" rel="noreferrer">Standard Webhooks</a>.
     </p>
     ${copyable('secret', 'Secret', secret)}
   </section>`;
@@ -217,8 +217,8 @@ export const rotatePage = (visitor: Visitor, webhook: OwnWebhook): Page =>
     question: 'Replace the signing secret?',
     facts: html`<p class="wrap"><strong>${nameOf(webhook)}</strong></p>
       <p>
-        Messages are signed with the new secret immediately. Messages that your receiver rejects until it has
-        the new secret are sent again.
+        From now on, messages are signed with the new secret. Messages that your receiver rejects until you
+        configure the new secret are sent again.
       </p>`,
     action: `${webhookPath(webhook.id)}/rotate`,
     button: 'Rotate secret',
