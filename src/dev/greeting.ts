@@ -13,9 +13,9 @@ export function greeting(address: string, { demo, hasOwnDatabase, isEmpty }: Sta
   if (demo) {
     const request = `curl -H "Authorization: Bearer ${demo.api_key}" "${address}`;
     lines.push(
-      `An API key to try, of the demo developer ${demo.username}: ${demo.api_key}`,
+      `API key of the demo developer ${demo.username}: ${demo.api_key}`,
       ...(demo.password
-        ? [`To sign in at ${address}/login: ${demo.username}, with the password ${demo.password}`]
+        ? [`To sign in at ${address}/login, use ${demo.username} and the password ${demo.password}`]
         : []),
       '',
       `  ${request}/profile"`,
@@ -27,5 +27,10 @@ export function greeting(address: string, { demo, hasOwnDatabase, isEmpty }: Sta
     );
   }
   if (isEmpty) lines.push(`The store has no games yet. ${nextCommands()}`);
-  return [...lines, '', `Ctrl-C stops it${hasOwnDatabase ? ' and its database' : ''}.`, ''].join('\n');
+  return [
+    ...lines,
+    '',
+    `Press Ctrl-C to stop the service${hasOwnDatabase ? ' and its database' : ''}.`,
+    '',
+  ].join('\n');
 }

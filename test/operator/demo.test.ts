@@ -49,7 +49,7 @@ test('npm start prints an account of an empty store as long as its password work
     '  gamewharf sell --game me/my-game --to player@example.com',
   ]);
   expect(printed).toContain(api_key);
-  expect(printed).toContain(`To sign in at http://here/login: ${username}, with the password ${password}`);
+  expect(printed).toContain(`To sign in at http://here/login, use ${username} and the password ${password}`);
   expect(printed).toContain('/uploads/1/download" --location --output game.zip');
   expect((await new Browser().signIn(username, password)).status).toBe(303);
   expect(await load()).toEqual(demo);
@@ -243,9 +243,9 @@ test('the API description shows what the demo store returns', async () => {
   };
   const responses: Record<string, unknown> = {};
   for (const [operation, ask] of Object.entries(asked)) responses[operation] = shown((await ask()).body);
-  // `SHOWN=write npx jest test/operator/demo.test.ts -t description` regenerates the file, for the next start of the
+  // `EXAMPLES=write npx jest test/operator/demo.test.ts -t description` regenerates the file, for the next start of the
   // service.
-  if (process.env.SHOWN === 'write') {
+  if (process.env.EXAMPLES === 'write') {
     writeFileSync(EXAMPLES, `${JSON.stringify(responses, null, 2)}\n`);
     return;
   }

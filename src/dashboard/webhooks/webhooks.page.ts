@@ -43,7 +43,7 @@ const EVENT_NAMES: Record<WebhookEvent, string> = {
 /** Other reasons are codes such as ECONNREFUSED, which developers can search for. */
 const REASONS: Record<string, string> = {
   timeout: 'no response within 10 s',
-  'no address': 'hostname not found',
+  'no address': 'host name not found',
   'private address': 'private IP address',
 };
 
