@@ -30,16 +30,17 @@ import { UploadsModule } from './uploads/uploads.module';
 import { WharfModule } from './wharf/wharf.module';
 
 @Module({
+  // Express tries the routes in this order, the most requested first.
   imports: [
     DatabaseModule,
     HttpModule,
     AuthModule,
+    CredentialsModule,
+    ProfileModule,
     CollectionsModule,
     PurchasesModule,
     WharfModule,
     UploadsModule,
-    ProfileModule,
-    CredentialsModule,
     DashboardModule,
     PeopleModule,
     SalesModule,

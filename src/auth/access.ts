@@ -1,6 +1,7 @@
 import { applyDecorators, SetMetadata } from '@nestjs/common';
 import { ApiSecurity } from '@nestjs/swagger';
 import { ACCESS, Public } from '../platform/http/public';
+import { remembered } from '../platform/http/remembered';
 import type { Scope } from './scopes';
 
 // The platform's own routes can't import this file.
@@ -11,8 +12,10 @@ export type OperatorAccess = 'operator' | `operator:${string}`;
 export type Access = 'public' | 'any credential' | 'any api key' | 'signed in' | Scope | OperatorAccess;
 
 /** The access that a handler or its controller declares; undefined: none, so the handler can't be called. */
-export const accessOf = (handler: object, controller: object): Access | undefined =>
-  (Reflect.getMetadata(ACCESS, handler) ?? Reflect.getMetadata(ACCESS, controller)) as Access | undefined;
+export const accessOf = remembered(
+  (handler, controller) =>
+    (Reflect.getMetadata(ACCESS, handler) ?? Reflect.getMetadata(ACCESS, controller)) as Access | undefined,
+);
 
 const bearer = (access: Access, scopes: Scope[] = []) =>
   applyDecorators(SetMetadata(ACCESS, access), ApiSecurity('bearer', scopes));

@@ -3,7 +3,6 @@ import { AuthModuleOptions, PassportStrategy } from '@nestjs/passport';
 import type { Request } from 'express';
 import passport from 'passport';
 import { Strategy } from 'passport-http-bearer';
-import type { Counter } from 'prom-client';
 import { ExpiringCache, SingleFlight } from '../platform/cache/expiring-cache';
 import { Clock } from '../platform/config/clock';
 import { Measurements } from '../platform/observability/measurements';
@@ -39,7 +38,7 @@ interface Known {
 export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   // Rejected credentials aren't cached: an attacker could evict valid ones.
   private readonly caches: Record<Presented['type'], ExpiringCache<Known>>;
-  private readonly lookups: Counter<'result'>;
+  private readonly lookups = { cached: 0, verified: 0, rejected: 0 };
   private readonly verifying = new SingleFlight<Known>();
 
   constructor(
@@ -62,10 +61,11 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
       key: new ExpiringCache(changes, MAX_CACHED_KEYS),
       jwt: new ExpiringCache(tokenExpiry, MAX_CACHED_TOKENS),
     };
-    this.lookups = measurements.counter(
+    measurements.totals(
       'gamewharf_credential_lookups_total',
       'Credential lookups by result',
-      { result: ['cached', 'verified', 'rejected'] },
+      ['result'],
+      () => Object.entries(this.lookups).map(([result, total]) => [{ result }, total]),
     );
   }
 
@@ -86,7 +86,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     const known = this.caches[type].get(text, now);
     if (!known || now >= known.ends) return undefined;
     if (known.use && this.changes.changedSince(known.use.api_key_id, known.readAt)) return undefined;
-    this.lookups.inc({ result: 'cached' });
+    this.lookups.cached++;
     return known;
   }
 
@@ -124,10 +124,10 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
           ends: readAt + found.lives_ms,
         };
         this.caches[type].set(text, known, readAt);
-        this.lookups.inc({ result: 'verified' });
+        this.lookups.verified++;
         return known;
       } catch (error) {
-        this.lookups.inc({ result: 'rejected' });
+        this.lookups.rejected++;
         throw error;
       }
     });

@@ -12,7 +12,12 @@ import type { Request, Response } from 'express';
 import { ApiError } from '../platform/http/api-error';
 import { RequestGate } from '../platform/http/request-gate';
 import type { Observer } from '../platform/http/hooks';
-import { isUnlimited, requestCostOf, signsIn } from '../platform/rate-limits/rate-limits.decorators';
+import {
+  isUnlimited,
+  limitNamesOf,
+  requestCostOf,
+  signsIn,
+} from '../platform/rate-limits/rate-limits.decorators';
 import { RateLimitsService } from '../platform/rate-limits/rate-limits.service';
 import { accessOf } from './access';
 import { BearerStrategy } from './bearer.strategy';
@@ -20,21 +25,12 @@ import { type Credential, trackersOf } from './credential';
 
 const ORDER = ['default', 'sign-in', 'address', 'credential', 'user'];
 
-/** Throttler reads six decorators of each limit at every request. They never change, so once is enough. */
-class RememberingReflector extends Reflector {
-  private readonly known = new Map<unknown, { controller: unknown; values: Map<unknown, unknown> }>();
-
+/** Throttler reads six decorators of each limit at every request. Most handlers have none. */
+class ThrottleReflector extends Reflector {
   override getAllAndOverride(key: unknown, targets: never[]): never {
-    const [handler, controller] = targets;
-    let known = this.known.get(handler);
-    // A handler may be inherited by several controllers.
-    if (known?.controller !== controller)
-      this.known.set(handler, (known = { controller, values: new Map() }));
-    const { values } = known!;
-    let value = values.get(key);
-    if (value === undefined && !values.has(key))
-      values.set(key, (value = super.getAllAndOverride(key as string, targets)));
-    return value as never;
+    const [handler, controller] = targets as unknown as [object, object];
+    const isDecorated = limitNamesOf(handler, controller).length > 0;
+    return (isDecorated ? super.getAllAndOverride(key as string, targets) : undefined) as never;
   }
 }
 
@@ -50,7 +46,7 @@ export class RateLimitGuard extends ThrottlerGuard {
     private readonly credentials: BearerStrategy,
     gate: RequestGate,
   ) {
-    super(options, storage, new RememberingReflector());
+    super(options, storage, new ThrottleReflector());
     if (limits.rates) gate.observers.push(this.countRejected);
   }
 
@@ -69,8 +65,9 @@ export class RateLimitGuard extends ThrottlerGuard {
     const { network } = req.exchange.client;
     const access = accessOf(handler, controller);
     if (access === 'public' || access === 'signed in') {
-      if (signsIn(handler)) this.limits.check('sign-in', req, res);
-      req.trackers = signsIn(handler)
+      const isSignIn = signsIn(handler, controller);
+      if (isSignIn) this.limits.check('sign-in', req, res);
+      req.trackers = isSignIn
         ? { 'sign-in': network, default: network }
         : { address: network, default: network };
     } else {
@@ -112,7 +109,7 @@ export class RateLimitGuard extends ThrottlerGuard {
     const spending = {
       name,
       key: isShared ? shared : `${controller.name}.${handler.name}:${shared}`,
-      limit: limit / requestCostOf(handler),
+      limit: limit / requestCostOf(handler, controller),
       ttl,
     };
     await this.limits.spend(res, spending);

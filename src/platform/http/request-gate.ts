@@ -8,7 +8,6 @@ import { BrokenRequests } from './broken-requests';
 import { ApiError, apiError, serviceUnavailable } from './api-error';
 import { allowAnyOrigin, isPreflight, SECURITY_HEADERS } from './fixed-headers';
 import { InFlight } from './in-flight';
-import { Counter } from 'prom-client';
 import { Measurements } from '../observability/measurements';
 import type { ClientSocket } from './connection';
 import type { Handler, Observer } from './hooks';
@@ -83,16 +82,12 @@ export class RequestGate {
     this.measurements.gauge('gamewharf_http_in_flight', 'Requests in flight', () => this.inFlight.count);
     this.measurements.gauge('gamewharf_http_connections', 'Open client connections', () => connections.used);
     const limits = { requests, uploads, health, connections, pipelined: this.pipelined };
-    new Counter({
-      name: 'gamewharf_http_overloads_total',
-      help: 'Requests and connections rejected because the process is at capacity',
-      labelNames: ['limit'],
-      registers: [this.measurements.registry],
-      collect() {
-        this.reset();
-        for (const [limit, { rejected }] of Object.entries(limits)) this.inc({ limit }, rejected);
-      },
-    });
+    this.measurements.totals(
+      'gamewharf_http_overloads_total',
+      'Requests and connections rejected because the process is at capacity',
+      ['limit'],
+      () => Object.entries(limits).map(([limit, { rejected }]) => [{ limit }, rejected]),
+    );
   }
 }
 

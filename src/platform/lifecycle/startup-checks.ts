@@ -32,8 +32,7 @@ export class StartupChecks implements OnModuleInit {
     const known = this.limits.throttlers.map(({ name }) => name!);
     this.require(
       `Name only existing limits in @Throttle and @SkipThrottle (${known.join(', ')})`,
-      (handler, controller) =>
-        [controller, handler].flatMap(limitNamesOf).filter((name) => !known.includes(name)),
+      (handler, controller) => limitNamesOf(handler, controller).filter((name) => !known.includes(name)),
     );
     this.require(
       'Put a validator of class-validator on each property of a request class',

@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
@@ -10,13 +10,22 @@ import { Measurements } from './measurements';
 import { OperatorError } from '../config/operator-error';
 import type { Observer } from '../http/hooks';
 
-const UNMATCHED_ROUTE = { method: 'other', route: 'other' };
+type Label = 'method' | 'route' | 'status';
+type Route = IncomingMessage['route'];
+
+function labelsOf({ path, methods = {} }: NonNullable<Route> = {}) {
+  const [method] = Object.keys(methods);
+  return method && typeof path === 'string'
+    ? { method: method.toUpperCase(), route: path }
+    : { method: 'other', route: 'other' };
+}
 
 /** The metrics, served on a separate port that is not public. */
 @Injectable()
 export class MetricsService implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly log = new Logger(MetricsService.name);
-  private readonly durations: Histogram<'method' | 'route' | 'status'>;
+  private readonly durations: Histogram<Label>;
+  private readonly series = new Map<Route, Histogram.Internal<Label>[]>();
   private isCollecting = false;
   private server: Server | undefined;
 
@@ -92,12 +101,19 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
     collectDefaultMetrics({ register: this.measurements.registry });
   }
 
-  private readonly observe: Observer = ({ route: { path, methods = {} } = {} }, { statusCode }, ms) => {
-    const [method] = Object.keys(methods);
-    const of =
-      method && typeof path === 'string' ? { method: method.toUpperCase(), route: path } : UNMATCHED_ROUTE;
-    this.durations.observe({ ...of, status: `${Math.floor(statusCode / 100)}xx` }, ms / 1000);
+  private readonly observe: Observer = ({ route }, { statusCode }, ms) => {
+    const status = Math.floor(statusCode / 100);
+    const series = this.seriesOf(route);
+    series[status] ??= this.durations.labels({ ...labelsOf(route), status: `${status}xx` });
+    series[status].observe(ms / 1000);
   };
+
+  /** Those of a route, by the first digit of the status. */
+  private seriesOf(route: Route): Histogram.Internal<Label>[] {
+    let series = this.series.get(route);
+    if (!series) this.series.set(route, (series = []));
+    return series;
+  }
 
   onApplicationShutdown(): void {
     this.server?.close();

@@ -15,6 +15,7 @@ const MAX_REJECTED_CLIENTS = 10_000;
 @Injectable()
 export class RequestLog {
   private readonly lines: DestinationStream;
+  private pending = '';
   /** Rejected requests of each client since the last flush, except the first one, which has its own line. */
   private readonly rejected = new Map<string, number>();
 
@@ -31,7 +32,7 @@ export class RequestLog {
     const isRejected = res.statusCode === 429 || res.statusCode === 503;
     if (isRejected && !this.isFirstRejection(req.exchange.client.network)) return;
     const trace_id = req.traceId ?? traceIdIn(req.headers.traceparent);
-    this.lines.write(
+    this.write(
       `{"level":"${level}","time":"${new Date().toISOString()}","request_id":"${req.id}",` +
         `${trace_id === undefined ? '' : `"trace_id":"${trace_id}",`}"method":"${req.method}",` +
         `"route":${typeof path === 'string' ? JSON.stringify(path) : 'null'},"status":${res.statusCode},` +
@@ -44,9 +45,19 @@ export class RequestLog {
     const counts = [...this.rejected.values()].filter((count) => count > 0);
     this.rejected.clear();
     for (const count of counts)
-      this.lines.write(
+      this.write(
         `{"level":"info","time":"${new Date().toISOString()}","count":${count},"msg":"more rejected requests of one client"}\n`,
       );
+  }
+
+  /** Together with the lines of this tick of the event loop: at each write, the stream copies what it has buffered. */
+  private write(line: string): void {
+    if (this.pending === '')
+      setImmediate(() => {
+        this.lines.write(this.pending);
+        this.pending = '';
+      });
+    this.pending += line;
   }
 
   private isFirstRejection(network: string): boolean {

@@ -18,7 +18,7 @@ export class LookupLimitGuard implements CanActivate {
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const { rates } = this.limits;
-    if (!rates || !limitsFailedLookups(context.getHandler())) return true;
+    if (!rates || !limitsFailedLookups(context.getHandler(), context.getClass())) return true;
     const http = context.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
     const user = req.trackers?.user;

@@ -38,6 +38,7 @@ export const spendingOf = (name: string, tracker: string, { count, period_ms }: 
 
 /** The most recently used counters of one limit. */
 class Counters {
+  readonly decisions = { allowed: 0, limited: 0 };
   maxAge = MINUTE;
   readonly cache: ExpiringCache<Counter>;
 
@@ -65,8 +66,7 @@ class Counters {
  */
 export class MemoryStorage implements ThrottlerStorage {
   protected readonly fallbacks: Total;
-  private readonly decisions: Total<'limit' | 'decision'>;
-  private readonly limits = new Map<string, Counters>();
+  private readonly limits: Map<string, Counters>;
 
   constructor(
     protected readonly clock: Clock,
@@ -74,10 +74,16 @@ export class MemoryStorage implements ThrottlerStorage {
     names: readonly string[] = [],
     private readonly maxCounters = MAX_COUNTERS,
   ) {
-    this.decisions = measurements.counter('gamewharf_rate_limit_decisions_total', 'Rate limit decisions', {
-      limit: names,
-      decision: ['allowed', 'limited'],
-    });
+    this.limits = new Map(names.map((name) => [name, new Counters(maxCounters)]));
+    measurements.totals(
+      'gamewharf_rate_limit_decisions_total',
+      'Rate limit decisions',
+      ['limit', 'decision'],
+      () =>
+        [...this.limits].flatMap(([limit, { decisions }]) =>
+          Object.entries(decisions).map(([decision, total]) => [{ limit, decision }, total] as const),
+        ),
+    );
     this.fallbacks = measurements.counter(
       'gamewharf_rate_limit_fallbacks_total',
       'Rate limit decisions made without Redis while it was unavailable',
@@ -101,12 +107,12 @@ export class MemoryStorage implements ThrottlerStorage {
   /** Counts a request unless the limit is used up. */
   increment(key: string, ttl: number, limit: number, _: number, name: string): Promise<LimitRecord> {
     const now = this.clock.monotonic();
-    const counter = this.of(name).of({ name, key, limit, ttl }, now);
-    const before = recordOf(counter.full_at - now, { limit, ttl });
-    this.decisions.inc({ limit: name, decision: before.isBlocked ? 'limited' : 'allowed' });
-    if (before.isBlocked) return Promise.resolve(before);
-    counter.full_at = Math.max(now, counter.full_at) + ttl / limit;
-    return Promise.resolve({ ...recordOf(counter.full_at - now, { limit, ttl }), isBlocked: false });
+    const counters = this.of(name);
+    const counter = counters.of({ name, key, limit, ttl }, now);
+    const isBlocked = waitAfter(counter.full_at - now, limit, ttl) > ROUNDING;
+    counters.decisions[isBlocked ? 'limited' : 'allowed']++;
+    if (!isBlocked) counter.full_at = Math.max(now, counter.full_at) + ttl / limit;
+    return Promise.resolve(recordOf(counter.full_at - now, limit, ttl, isBlocked));
   }
 
   /** Counts one more, even beyond the limit, or refunds one. */
@@ -119,11 +125,12 @@ export class MemoryStorage implements ThrottlerStorage {
 
   /** The record of an exhausted limit, otherwise undefined. Counts no request and doesn't query Redis. */
   blocked(spending: Spending): LimitRecord | undefined {
-    const { cache } = this.of(spending.name);
-    const record = recordOf((cache.peek(spending.key)?.full_at ?? 0) - this.clock.monotonic(), spending);
-    if (!record.isBlocked) return undefined;
-    this.decisions.inc({ limit: spending.name, decision: 'limited' });
-    return record;
+    const { cache, decisions } = this.of(spending.name);
+    const { key, limit, ttl } = spending;
+    const spent = (cache.peek(key)?.full_at ?? 0) - this.clock.monotonic();
+    if (waitAfter(spent, limit, ttl) <= ROUNDING) return undefined;
+    decisions.limited++;
+    return recordOf(spent, limit, ttl, true);
   }
 
   /**
@@ -142,14 +149,15 @@ export class MemoryStorage implements ThrottlerStorage {
   }
 }
 
-/** `spent`: milliseconds until the whole limit is available again. */
-function recordOf(spent: number, { limit, ttl }: Pick<Spending, 'limit' | 'ttl'>): LimitRecord {
+/** The milliseconds to wait before the next request. `spent`: those until the whole limit is available again. */
+const waitAfter = (spent: number, limit: number, ttl: number) => spent + ttl / limit - ttl;
+
+function recordOf(spent: number, limit: number, ttl: number, isBlocked: boolean): LimitRecord {
   const remaining = Math.max(0, Math.min(limit, Math.floor((1 - spent / ttl) * limit + ROUNDING)));
-  const wait = spent + ttl / limit - ttl;
   return {
     totalHits: limit - remaining,
     timeToExpire: seconds(Math.max(0, spent)),
-    isBlocked: wait > ROUNDING,
-    timeToBlockExpire: Math.max(1, seconds(wait)),
+    isBlocked,
+    timeToBlockExpire: Math.max(1, seconds(waitAfter(spent, limit, ttl))),
   };
 }
