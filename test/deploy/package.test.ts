@@ -152,7 +152,7 @@ test('`npx gamewharf` in an empty folder starts the demo store on its own Postgr
   for (const stream of [service.stdout, service.stderr])
     stream?.on('data', (data: Buffer) => (printed += String(data)));
   const deadline = Date.now() + 60_000;
-  while (!/Ctrl-C stops it/.test(printed)) {
+  while (!/Press Ctrl-C to stop the service/.test(printed)) {
     if (service.exitCode !== null || Date.now() > deadline) throw new Error(printed);
     await sleep(50);
   }

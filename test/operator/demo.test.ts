@@ -40,9 +40,9 @@ test('npm start prints an account of an empty store as long as its password work
   const demo = await load();
   const { username, password, api_key } = demo!;
   const printed = greeting('http://here', { demo, hasOwnDatabase: true, isEmpty: false });
-  expect(printed).toContain('Ctrl-C stops it and its database.');
+  expect(printed).toContain('Press Ctrl-C to stop the service and its database.');
   const empty = greeting('http://here', { demo: undefined, hasOwnDatabase: false, isEmpty: true });
-  expect(empty).toContain('Ctrl-C stops it.');
+  expect(empty).toContain('Press Ctrl-C to stop the service.');
   expect(empty.match(/^ {2}.*$/gm)).toEqual([
     '  gamewharf users create me --developer',
     '  gamewharf games create --user me --title "My game" --price 4.99',
