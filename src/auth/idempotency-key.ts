@@ -1,7 +1,7 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
 import { badRequest } from '../platform/http/api-error';
-import { HEADER, type RetryKey, sha256 } from '../platform/idempotency/idempotency.service';
+import { HEADER, type RetryKey } from '../platform/idempotency/idempotency.service';
 import { type Credential, trackersOf } from './credential';
 
 const PRINTABLE = /^[\x20-\x7e]{1,255}$/;
@@ -16,7 +16,7 @@ export const IdempotencyKey = createParamDecorator(
       throw badRequest(`${HEADER} must be given once, as 1 to 255 printable ASCII characters`);
     return {
       ...credentialOf(req),
-      key_hash: sha256(sent[0]!),
+      key: sent[0]!,
       route: String((req.route as { path: unknown }).path),
     };
   },

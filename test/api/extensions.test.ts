@@ -29,14 +29,16 @@ import { ModuleRef } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { FileInterceptor, type NestExpressApplication } from '@nestjs/platform-express';
 import { ApiParam, ApiProperty } from '@nestjs/swagger';
+import { InjectRepository, TypeOrmModule } from '@nestjs/typeorm';
 import { Transform, Type } from 'class-transformer';
 import { IsArray, IsInt, IsString, ValidateNested } from 'class-validator';
 import type { Request, Response } from 'express';
+import { Column, Entity, In, PrimaryColumn, type Repository } from 'typeorm';
 import { Public, Scopes, SignedIn } from '../../src/auth/access';
 import { CurrentCredential, type Credential } from '../../src/auth/credential';
 import { StreamedBody } from '../../src/platform/http/body.guard';
 import { Form } from '../../src/platform/http/form';
-import { Between, Id } from '../../src/platform/http/parameters';
+import { Between, Id, IdList } from '../../src/platform/http/parameters';
 import { ParameterPipe } from '../../src/platform/http/parameter.pipe';
 import { Params } from '../../src/platform/http/params.decorator';
 import { describeApi } from '../../src/platform/openapi/describe-api';
@@ -91,8 +93,31 @@ class TextsRequest {
   game_id: number;
 }
 
+class GamesRequest {
+  @IdList('Game IDs')
+  game_ids: number[];
+}
+
+// In a file of another name than *.entity.ts.
+@Entity('games')
+class RatedGame {
+  @PrimaryColumn('bigint')
+  id: number;
+
+  @Column('text')
+  title: string;
+}
+
 @Controller('ratings')
 class RatingsController {
+  constructor(@InjectRepository(RatedGame) private readonly games: Repository<RatedGame>) {}
+
+  @Get('games')
+  @Public()
+  rated(@Params() { game_ids }: GamesRequest) {
+    return this.games.findBy({ id: In(game_ids) });
+  }
+
   @Post('notes')
   @Public()
   note(@Body() request: NoteRequest) {
@@ -208,7 +233,7 @@ class RatingsController {
   }
 }
 
-@Module({ controllers: [RatingsController] })
+@Module({ imports: [TypeOrmModule.forFeature([RatedGame])], controllers: [RatingsController] })
 class RatingsModule {}
 
 @Controller('forgotten')
@@ -309,6 +334,26 @@ test('describes the parameters of Nest’s @Param() and @Query()', async () => {
       schema: { type: 'integer', minimum: 1, maximum: 9, default: 1 },
     },
   ]);
+});
+
+test('loads an entity of forFeature(), whatever the name of its file', async () => {
+  const game = await make.game({ owner: await make.user(), title: 'Rated' });
+  const url = await (await openApp({}, { imports: [RatingsModule] })).getUrl();
+  expect(await ask(url, `/ratings/games?game_ids=[${game.id}]`)).toEqual({
+    status: 200,
+    body: [{ id: game.id, title: 'Rated' }],
+  });
+});
+
+test('describes a list of a query as one JSON text', async () => {
+  const { paths } = describeApi(await openApp({}, { imports: [RatingsModule] }));
+  const [list] = paths['/ratings/games']!.get!.parameters as [object];
+  expect(list).not.toHaveProperty('schema');
+  expect(list).toMatchObject({
+    name: 'game_ids',
+    in: 'query',
+    content: { 'application/json': { schema: { type: 'array' } } },
+  });
 });
 
 test('reads a boolean of a query as everywhere in the API', async () => {

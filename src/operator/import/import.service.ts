@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { Counter } from 'prom-client';
 import { ApiKeysService } from '../../auth/api-keys.service';
 import { type Actor, may } from '../tokens/actor';
 import { type Counts, type ImportSize, OperatorEvents } from '../tokens/operator-events';
-import type { RetryKey } from '../../platform/idempotency/idempotency.service';
+import { fingerprintOf, type RetryKey } from '../../platform/idempotency/idempotency.service';
 import { Settings } from '../../platform/config/settings';
 import { Measurements } from '../../platform/observability/measurements';
 import type { Client } from '../../platform/http/client-limits';
@@ -75,7 +74,7 @@ export class ImportService implements OnModuleDestroy {
       const chunks: Buffer[] = [];
       const small = await readSmall(stream, chunks, this.small.types, mayLetIn, signal);
       if (!small) return large(replayed(chunks, stream));
-      if (key) small.once = { key, fingerprint: fingerprintOf(key, chunks) };
+      if (key) small.once = { key, fingerprint: fingerprintOf(key, ...chunks) };
       return this.counted(by, 'small', this.small.run(small, signal));
     };
     this.received.add(broken);
@@ -123,12 +122,6 @@ export class ImportService implements OnModuleDestroy {
 /** Keys end with their users and apps, too. */
 const endsKeys = ({ api_keys, users, oauth_applications }: ImportSummary) =>
   Boolean(api_keys?.changed || api_keys?.deleted || users?.deleted || oauth_applications?.deleted);
-
-function fingerprintOf({ route }: RetryKey, chunks: Buffer[]): Buffer {
-  const hash = createHash('sha256').update(route);
-  for (const chunk of chunks) hash.update(chunk);
-  return hash.digest();
-}
 
 /** The chunks that were already read, followed by the rest. */
 async function* replayed(chunks: Buffer[], rest: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {

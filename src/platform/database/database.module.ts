@@ -11,7 +11,11 @@ import { ExpiredRows } from './expired-rows';
     TypeOrmModule.forRootAsync({
       inject: [Settings],
       // Connected by Database, in the background: the service returns 503 while the server can't be reached.
-      useFactory: (settings: Settings) => ({ ...dataSourceOptions(settings), manualInitialization: true }),
+      useFactory: (settings: Settings) => ({
+        ...dataSourceOptions(settings),
+        autoLoadEntities: true,
+        manualInitialization: true,
+      }),
     }),
   ],
   providers: [Database, ExpiredRows],

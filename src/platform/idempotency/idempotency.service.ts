@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHmac, hash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { ApiHeader } from '@nestjs/swagger';
 import { InjectThrottlerStorage } from '@nestjs/throttler';
@@ -19,7 +19,8 @@ export interface RetryKey {
   credential: string;
   /** Of the credential; null: an operator's. */
   user_id: number | null;
-  key_hash: Buffer;
+  /** As sent. Only its hash is stored. */
+  key: string;
   route: string;
 }
 
@@ -77,9 +78,9 @@ export class IdempotencyService {
     request: object,
   ): Promise<Result | undefined> {
     if (!key) return undefined;
-    const { credential, user_id, key_hash } = key;
-    const kept = await this.database.row(STORED_RESPONSE, [credential, key_hash, user_id]);
-    return kept?.fingerprint.equals(fingerprintOf(key, request))
+    const { credential, user_id } = key;
+    const kept = await this.database.row(STORED_RESPONSE, [credential, hashOf(key), user_id]);
+    return kept?.fingerprint.equals(fingerprintOf(key, JSON.stringify(request)))
       ? (JSON.parse(kept.answer) as Result)
       : undefined;
   }
@@ -102,9 +103,9 @@ export class IdempotencyService {
     work: () => Promise<Result>,
   ): Promise<Result> {
     if (!key) return work();
-    const values = [key.credential, key.key_hash, key.user_id];
+    const values = [key.credential, hashOf(key), key.user_id];
     const stored = await this.database.row(STORED_RESPONSE, values);
-    if (stored) return responseOf(stored, fingerprintOf(key, request));
+    if (stored) return responseOf(stored, fingerprintOf(key, JSON.stringify(request)));
     const response = await work();
     return this.once(key, request, { statements: [], result: () => response });
   }
@@ -117,14 +118,16 @@ export class IdempotencyService {
     unstored: readonly string[] = [],
   ): Promise<{ response: Result; isRepeated: boolean }> {
     if (!key) return { response: await this.database.write(write), isRepeated: false };
-    const { credential, user_id, key_hash } = key;
-    const fingerprint = fingerprintOf(key, request);
+    const { credential, user_id } = key;
+    const fingerprint = fingerprintOf(key, JSON.stringify(request));
     let quota: Spending | undefined;
     const result = await this.database.transaction(async (db) => {
-      const claim = bind(CLAIM, [credential, key_hash, fingerprint, user_id]);
+      const claim = bind(CLAIM, [credential, hashOf(key), fingerprint, user_id]);
       const claimed = (await this.database.run(db, [claim]))(CLAIM);
       if (claimed.length === 0) {
-        const rowsOf = await this.database.run(db, [bind(STORED_RESPONSE, [credential, key_hash, user_id])]);
+        const rowsOf = await this.database.run(db, [
+          bind(STORED_RESPONSE, [credential, hashOf(key), user_id]),
+        ]);
         return { response: responseOf<Result>(rowsOf(STORED_RESPONSE)[0], fingerprint), isRepeated: true };
       }
       const response = write.result(await this.database.run(db, write.statements));
@@ -133,7 +136,7 @@ export class IdempotencyService {
       );
       quota = quotaOf(user_id, Buffer.byteLength(text));
       if (quota) this.requireSpace(quota);
-      await this.database.run(db, [bind(STORE_RESPONSE, [credential, key_hash, text])]);
+      await this.database.run(db, [bind(STORE_RESPONSE, [credential, hashOf(key), text])]);
       return { response, isRepeated: false };
     });
     // After the transaction, which must not wait for Redis.
@@ -158,25 +161,28 @@ const quotaOf = (user_id: number | null, bytes: number): Spending | undefined =>
 /** Runs the work of an operator's request once per key, in the caller's transaction. `fingerprint` is the request's. */
 export async function oncePerKey<Result>(
   client: Pick<ClientBase, 'query'>,
-  { credential, key_hash }: RetryKey,
+  key: RetryKey,
   fingerprint: Buffer,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const claimed = await client.query(CLAIM.text, [credential, key_hash, fingerprint, null]);
+  const id = [key.credential, hashOf(key)];
+  const claimed = await client.query(CLAIM.text, [...id, fingerprint, null]);
   if (claimed.rowCount === 0) {
-    const { rows } = await client.query<StoredResponse>(STORED_RESPONSE.text, [credential, key_hash, null]);
+    const { rows } = await client.query<StoredResponse>(STORED_RESPONSE.text, [...id, null]);
     return responseOf(rows[0], fingerprint);
   }
   const response = await work();
-  await client.query(STORE_RESPONSE.text, [credential, key_hash, JSON.stringify(response)]);
+  await client.query(STORE_RESPONSE.text, [...id, JSON.stringify(response)]);
   return response;
 }
 
-const fingerprintOf = ({ route }: RetryKey, request: object) => sha256(JSON.stringify([route, request]));
+/** Of the parameters. Keyed, because the parameters of a sale contain the buyer's email address, which can be guessed. */
+export const fingerprintOf = ({ key, route }: RetryKey, ...parameters: (string | Buffer)[]): Buffer =>
+  parameters.reduce((hmac, one) => hmac.update(one), createHmac('sha256', key).update(`${route}\n`)).digest();
 
 function responseOf<Result>(stored: StoredResponse | undefined, fingerprint: Buffer): Result {
   if (!stored?.fingerprint.equals(fingerprint)) throw badRequest(`${HEADER} was used with other parameters`);
   return JSON.parse(stored.answer) as Result;
 }
 
-export const sha256 = (text: string) => createHash('sha256').update(text).digest();
+const hashOf = ({ key }: RetryKey) => hash('sha256', key, 'buffer');

@@ -46,8 +46,7 @@ export function describeParameters(
       in: isInPath(one) ? 'path' : 'query',
       required: one.required,
       description: one.description,
-      example: exampleOf(one.schema, {}, one.name),
-      schema: one.schema,
+      ...inQuery(one),
     })),
   ];
   const choice = choiceOf(request);
@@ -62,6 +61,13 @@ export function describeParameters(
         ? 'Send the parameters in the body only, because URLs are logged.'
         : 'Parameters may also be sent in the query string.',
     );
+}
+
+/** A list is one JSON text. Without a media type, it would be described as a repeated name. */
+function inQuery(parameter: Parameter): Json {
+  const { name, schema } = parameter;
+  const described = { example: exampleOf(schema, {}, name), schema };
+  return isList(parameter) ? { content: { 'application/json': described } } : described;
 }
 
 /** Of the class of Nest's `@Body()`, which Swagger describes as JSON only. */
