@@ -125,7 +125,7 @@ export class SigningKeysService implements OnModuleDestroy {
     const waiting = [...this.keys.values()].find((key) => key.signs_from > this.now());
     if (waiting && !at_once)
       throw new OperatorError(
-        `Key ${waiting.kid} is published already and signs from ${timeOf(waiting.signs_from)}; --now creates another that signs immediately.`,
+        `Key ${waiting.kid} is already published and signs from ${timeOf(waiting.signs_from)}. To create a key that signs immediately, use --now.`,
       );
     const key = this.newKey(at_once ? 0 : PUBLISHED_AHEAD);
     const expired = (await this.rows()).filter(({ expired }) => expired).map(({ kid }) => kid);
@@ -141,7 +141,7 @@ export class SigningKeysService implements OnModuleDestroy {
   async revoke(kid: string): Promise<void> {
     this.rejectConfigured();
     await this.reload();
-    if (!this.keys.has(kid)) throw new OperatorError(`There is no signing key ${kid}.`);
+    if (!this.keys.has(kid)) throw new OperatorError(`Signing key ${kid} doesn't exist.`);
     const signing = this.current()?.kid ?? kid;
     await this.database.transaction(async (db) => {
       if (signing === kid) await db.insert(SigningKey, this.newKey(0));
@@ -157,7 +157,7 @@ export class SigningKeysService implements OnModuleDestroy {
   private rejectConfigured(): void {
     if (this.configured)
       throw new OperatorError(
-        'The signing keys are those of SIGNING_KEYS: add the new key after the old one there, restart all replicas, ' +
+        'The signing keys are set in SIGNING_KEYS: add the new key after the old one there, restart all replicas, ' +
           'and then put it first.',
       );
   }

@@ -4,10 +4,10 @@ import { EntityManager } from 'typeorm';
 import { gameNamed } from '../games/game-named';
 import { commandName } from '../platform/config/environment';
 import { Clock } from '../platform/config/clock';
-import { type Commands, GAME, idIn, wholeNumber, type OperatorCommand } from './operator-command';
+import { type Commands, GAME, parseId, integerParser, type OperatorCommand } from './operator-command';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { OperatorError } from '../platform/config/operator-error';
-import { printRows, printTable, timeIn } from './print-table';
+import { printRows, printTable, formatTime } from './print-table';
 import { ApiKeysService } from '../auth/api-keys.service';
 import { Audit } from '../auth/audit';
 import { EXPIRY_RULE, expiryOf } from '../auth/key-expiry';
@@ -31,11 +31,11 @@ function registerKeys(keys: OperatorCommand): void {
     .description('Create an API key and print it. The key is shown only once.')
     .requiredOption('--user <username>', 'username of the key owner')
     .option('--label <text>', 'label that the owner sees')
-    .option('--scope <scopes>', 'scopes of the key, separated by spaces; default: all', scopesIn)
+    .option('--scope <scopes>', 'scopes of the key, separated by spaces; default: all', parseScopes)
     .option(
       '--expires <when>',
       'expiry: never, a number of days, or the last day, such as 2027-12-31',
-      expiryIn,
+      parseExpiry,
     )
     .handler(
       async (
@@ -49,7 +49,7 @@ function registerKeys(keys: OperatorCommand): void {
         app.get(Audit).record({ event: 'api_key.created', user_id, api_key_id: id });
         const ends = expires?.at ? `, valid until ${expires.at.slice(0, 19)}Z` : '';
         console.error(
-          `Key ${id} of ${user}${ends}. To revoke it, run \`${commandName()} keys revoke ${id}\`.`,
+          `Created key ${id} for ${user}${ends}. To revoke it, run \`${commandName()} keys revoke ${id}\`.`,
         );
         console.log(key);
       },
@@ -64,18 +64,18 @@ function registerKeys(keys: OperatorCommand): void {
         ID: (row) => row.id,
         KEY: (row) => `${row.hint}...`,
         SCOPES: (row) => row.scopes?.join(' ') ?? 'all',
-        CREATED: (row) => timeIn(row.created_at),
-        'LAST USED': (row) => timeIn(row.last_used_at),
+        CREATED: (row) => formatTime(row.created_at),
+        'LAST USED': (row) => formatTime(row.last_used_at),
         FROM: (row) => row.last_used_from,
-        EXPIRES: (row) => timeIn(row.expires_at),
-        REVOKED: (row) => timeIn(row.revoked_at),
+        EXPIRES: (row) => formatTime(row.expires_at),
+        REVOKED: (row) => formatTime(row.revoked_at),
         LABEL: (row) => row.label ?? '',
       });
     });
   keys
     .command('revoke')
     .description('Revoke an API key and all JWTs created with it.')
-    .argument('<id>', 'ID of the key, from `keys list`', idIn)
+    .argument('<id>', 'ID of the key, from `keys list`', parseId)
     .handler(async ({ app }, id: number) => {
       if (!(await app.get(ApiKeysService).revoke(id, null)))
         throw new OperatorError(`API key ${id} doesn't exist or is already revoked.`);
@@ -90,8 +90,8 @@ function registerTokens(tokens: OperatorCommand): void {
     .description('Create and print the JWT that a game receives when this user launches it.')
     .requiredOption('--user <username>', 'username of the player')
     .requiredOption(...GAME)
-    .option('--scope <scopes>', 'scopes of the JWT, separated by spaces', scopesIn, ['profile:me'])
-    .option('--lifetime <seconds>', 'validity in seconds; default: JWT_LIFETIME', lifetimeIn)
+    .option('--scope <scopes>', 'scopes of the JWT, separated by spaces', parseScopes, ['profile:me'])
+    .option('--lifetime <seconds>', 'validity in seconds; default: JWT_LIFETIME', parseLifetime)
     .handler(
       async (
         { app },
@@ -161,7 +161,7 @@ function registerAudit(audit: OperatorCommand): void {
     .description('List the newest audit events.')
     .option('--user <username>', 'only events of this user')
     .option('--event <event>', 'only events of this type, such as api_key.created')
-    .option('--count <number>', 'number of events', eventCountIn, 50)
+    .option('--count <number>', 'number of events', parseEventCount, 50)
     .option('--json', 'print one JSON object per line')
     .handler(
       async (
@@ -180,7 +180,7 @@ function registerAudit(audit: OperatorCommand): void {
         }
         printRows(rows, {
           ID: (row) => row.id,
-          TIME: (row) => timeIn(row.at),
+          TIME: (row) => formatTime(row.at),
           EVENT: (row) => row.event,
           USER: (row) => row.user_id,
           REQUEST: (row) => row.request_id,
@@ -211,21 +211,21 @@ function registerScopes(scopes: OperatorCommand): void {
 }
 
 const stateOf = ({ kid, signs_from }: Key, current: string | undefined, now: number) =>
-  kid === current ? 'signs' : signs_from > now / 1000 ? 'waits' : 'verifies';
+  kid === current ? 'active' : signs_from > now / 1000 ? 'upcoming' : 'verify-only';
 
 const whenOf = (seconds: number) => (Number.isFinite(seconds) ? timeOf(seconds) : null);
 
-const eventCountIn = wholeNumber(1, 100_000, 'Use a number from 1 to 100000.');
-const lifetimeIn = wholeNumber(1, 86_400, 'Use a number of seconds from 1 to 86400.');
+const parseEventCount = integerParser(1, 100_000, 'Use a number from 1 to 100000.');
+const parseLifetime = integerParser(1, 86_400, 'Use a number of seconds from 1 to 86400.');
 
 // An object: commander takes null for a missing value.
-function expiryIn(text: string): { at: string | null } {
+function parseExpiry(text: string): { at: string | null } {
   const at = expiryOf(text, Date.now());
   if (at === undefined) throw new InvalidArgumentError(EXPIRY_RULE);
   return { at };
 }
 
-function scopesIn(text: string): string[] {
+function parseScopes(text: string): string[] {
   const scopes = text.split(/[\s,]+/).filter((scope) => scope !== '');
   const unknown = scopes.filter((scope) => !(scope in SCOPES));
   if (scopes.length === 0 || unknown.length > 0)

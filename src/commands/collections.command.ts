@@ -1,4 +1,4 @@
-import { type Commands, idIn, type OperatorCommand } from './operator-command';
+import { type Commands, parseId, type OperatorCommand } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
 import { printRows, printTable } from './print-table';
 import { ProgressDisplay } from './progress';
@@ -11,7 +11,7 @@ function registerCollections(collections: OperatorCommand): void {
   collections
     .command('show')
     .description('Show a collection, its editors, and whether it is on their profiles.')
-    .argument('<ID>', 'ID of the collection', idIn)
+    .argument('<ID>', 'ID of the collection', parseId)
     .handler(async ({ app }, id: number) => {
       const found = await app.get(CollectionsService).withEditors(id);
       if (!found) throw new OperatorError(`Collection ${id} doesn't exist.`);

@@ -10,12 +10,12 @@ import { requireStore } from '../dev/open-database';
 import { createLogger, NestLogger } from '../platform/observability/logger';
 import { say, withDatabase } from './with-database';
 
-export const runCommand: CommandRunner = async (work, { database = true, makesStore = false } = {}) => {
+export const runCommand: CommandRunner = async (work, { database = true, createsStore = false } = {}) => {
   // A command isn't aborted if its output is not read to the end: `head` closes its input early.
   for (const output of [process.stdout, process.stderr]) output.on('error', unlessClosed);
   if (!database)
     return interruptible((signal) => withApp(settingsOfThisProcess(), (app) => work(app, signal)));
-  if (!makesStore) requireStore(settingsOfThisProcess());
+  if (!createsStore) requireStore(settingsOfThisProcess());
   await withDatabase(async ({ settings, embedded }, signal) => {
     if (embedded) await migrate(settings, say);
     await withApp(settings, async (app) => {

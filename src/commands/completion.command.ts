@@ -22,7 +22,7 @@ export const commands: Commands = {
 };
 
 const HELP = `
-Put it where your shell looks:
+Save the script where your shell looks for completions:
   bash   gamewharf completion bash > ~/.local/share/bash-completion/completions/gamewharf
   zsh    gamewharf completion zsh > ~/.zfunc/_gamewharf    with fpath+=~/.zfunc before compinit in ~/.zshrc
   fish   gamewharf completion fish > ~/.config/fish/completions/gamewharf.fish`;

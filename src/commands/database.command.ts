@@ -61,11 +61,11 @@ function registerBackup(command: Command): void {
           ? await toStandardOutput(() => write(process.stdout))
           : await intoFile(file, write);
         const counts = Object.values(rows);
-        const said = `${counts.reduce((sum, one) => sum + one, 0)} rows of ${counts.length} tables`;
-        const tell = toOutput ? say : console.log;
-        tell(toOutput ? said : `${said} in ${file}`);
+        const total = `${counts.reduce((sum, one) => sum + one, 0)} rows from ${counts.length} tables`;
+        const print = toOutput ? say : console.log;
+        print(`Backed up ${total}${toOutput ? '' : ` to ${file}`}.`);
         // A store of an early version has no uploads.
-        if (rows.uploads) await tellOfFiles(settings, 'Copy that folder, too.', tell);
+        if (rows.uploads) await reportGameFiles(settings, 'Copy that folder, too.', print);
       });
     });
 }
@@ -89,7 +89,11 @@ function registerRestore(command: Command): void {
           );
           if (embedded) writeSecrets(settings.DATA_DIR, secrets);
           console.log(`Restored the store as of ${created_at}.`);
-          await tellOfFiles(settings, 'Copy the files of the original store to that folder.', console.log);
+          await reportGameFiles(
+            settings,
+            'Copy the files of the original store to that folder.',
+            console.log,
+          );
           if (webhooks > 0)
             console.log(
               `It has ${webhooks} webhook${webhooks === 1 ? '' : 's'}. If this is a copy of a live store, remove ` +
@@ -103,10 +107,10 @@ function registerRestore(command: Command): void {
 }
 
 /** Backups contain the rows of uploads and builds without their files. Those in a bucket stay there. */
-async function tellOfFiles(
+async function reportGameFiles(
   { FILES_DIR, DATABASE_URL }: Settings,
   advice: string,
-  tell: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<void> {
   if (FILES_DIR === undefined) return;
   const { rows } = await withClient({ connectionString: DATABASE_URL }, (client) =>
@@ -118,7 +122,7 @@ async function tellOfFiles(
   );
   const { files } = rows[0]!;
   if (files > 0)
-    tell(
+    print(
       `${files} game file${files === 1 ? '' : 's'} in ${FILES_DIR} ${files === 1 ? 'is' : 'are'} not included. ${advice}`,
     );
 }

@@ -8,8 +8,8 @@ import { OperatorError } from '../platform/config/operator-error';
 import { FilesService } from '../uploads/files.service';
 import { PLATFORMS, type Upload } from '../uploads/upload.entity';
 import { fileError } from './input-output';
-import { type Commands, GAME, idIn, type OperatorCommand } from './operator-command';
-import { printable, printRows, timeIn } from './print-table';
+import { type Commands, GAME, parseId, type OperatorCommand } from './operator-command';
+import { printable, printRows, formatTime } from './print-table';
 import { ProgressDisplay } from './progress';
 
 interface PutOptions {
@@ -26,11 +26,11 @@ export const commands: Commands = { files: registerFiles };
 function registerFiles(files: OperatorCommand): void {
   files
     .command('put')
-    .description('Copy a file into the storage and record it as an upload or as a new build of a channel.')
+    .description('Store a file and list it as an upload or as a new build of a channel.')
     .argument('<file>', 'path of the file')
     .requiredOption(...GAME)
-    .option('--channel <NAME>', 'channel that the file is a new build of', nameIn)
-    .option('--user-version <VERSION>', 'version of the build, such as 1.2.0', nameIn)
+    .option('--channel <NAME>', 'channel that gets the file as a new build', parseName)
+    .option('--user-version <VERSION>', 'version of the build, such as 1.2.0', parseName)
     .addOption(
       new Option('--name <TEXT>', 'name to show in place of the file name').conflicts([
         'channel',
@@ -39,7 +39,7 @@ function registerFiles(files: OperatorCommand): void {
     )
     .addOption(
       new Option('--platform <PLATFORM>', `platform of the file (repeatable): ${PLATFORMS.join(', ')}`)
-        .argParser(platformsIn)
+        .argParser(parsePlatform)
         .default([], 'none'),
     )
     .option('--demo', 'let everyone download the file')
@@ -51,7 +51,7 @@ function registerFiles(files: OperatorCommand): void {
       const size = await sizeOf(path);
       const progress = new ProgressDisplay(process.stderr, (bytes: number) => {
         const share = size === 0 ? 1 : bytes / size;
-        return { share, text: `${Math.floor(share * 100)} % of ${size.toLocaleString('en-US')} bytes` };
+        return { share, text: `${Math.floor(share * 100)}% of ${size.toLocaleString('en-US')} bytes` };
       });
       const upload = await app
         .get(FilesService)
@@ -71,7 +71,7 @@ function registerFiles(files: OperatorCommand): void {
         )
         .finally(() => progress.stop());
       console.log(
-        `Upload ${upload.id} of ${printable(game.title)}: ${printable(upload.filename)}, ${size.toLocaleString('en-US')} bytes.`,
+        `Stored upload ${upload.id} of ${printable(game.title)}: ${printable(upload.filename)}, ${size.toLocaleString('en-US')} bytes.`,
       );
     });
   files
@@ -86,13 +86,13 @@ function registerFiles(files: OperatorCommand): void {
         TRAITS: (upload) => upload.traits.join(' ') || null,
         SOURCE: sourceOf,
         BYTES: (upload) => upload.size,
-        UPDATED: (upload) => timeIn(upload.updated_at),
+        UPDATED: (upload) => formatTime(upload.updated_at),
       });
     });
   files
     .command('rm')
     .description('Delete an upload and its file. Builds of a channel are kept.')
-    .argument('<id>', 'ID of the upload, as `files list` shows it', idIn)
+    .argument('<id>', 'ID of the upload, from `files list`', parseId)
     .handler(async ({ app }, id: number) => {
       if (!(await app.get(FilesService).remove(id))) throw new OperatorError(`Upload ${id} doesn't exist.`);
       console.log(`Deleted upload ${id}.`);
@@ -108,12 +108,12 @@ async function sizeOf(path: string): Promise<number> {
   return found.size;
 }
 
-function nameIn(text: string): string {
+function parseName(text: string): string {
   if (!/^[^]{1,200}$/u.test(text)) throw new InvalidArgumentError('Use 1 to 200 characters.');
   return text;
 }
 
-function platformsIn(text: string, previous: string[]): string[] {
+function parsePlatform(text: string, previous: string[]): string[] {
   if (!PLATFORMS.some((one) => one === text))
     throw new InvalidArgumentError(`Use one of ${PLATFORMS.join(', ')}.`);
   return [...new Set([...previous, text])];

@@ -7,8 +7,8 @@ import { OperatorError } from '../platform/config/operator-error';
 import { ignoringCase } from '../platform/database/ignoring-case';
 import { CURRENCIES, formatMoney, minorUnitsOf } from '../platform/formats/money';
 import { nextCommands } from '../dev/next-commands';
-import { type Commands, countIn, GAME, type OperatorCommand } from './operator-command';
-import { printable, printRows, timeIn } from './print-table';
+import { type Commands, parseCount, GAME, type OperatorCommand } from './operator-command';
+import { printable, printRows, formatTime } from './print-table';
 import { userNamed } from './user-named';
 
 interface CreateOptions {
@@ -26,7 +26,7 @@ function registerGames(games: OperatorCommand): void {
     .description('Create a public game.')
     .requiredOption('--user <username>', 'username of the owner')
     .requiredOption('--title <TEXT>', 'title of the game')
-    .option('--slug <TEXT>', 'last part of its URL; default: made from the title')
+    .option('--slug <TEXT>', 'last part of the URL; default: derived from the title')
     .option('--price <PRICE>', 'minimum price in USD, such as 4.99', '0')
     .handler(async ({ app }, options: CreateOptions) => {
       const { id, name } = await create(app, options);
@@ -39,7 +39,7 @@ function registerGames(games: OperatorCommand): void {
     .command('set-price')
     .description('Change the minimum price of a game.')
     .argument('<GAME>', GAME[1])
-    .argument('<PRICE>', 'minimum price in USD, such as 4.99; 0: free')
+    .argument('<PRICE>', 'minimum price in USD, such as 4.99, or 0 for a free game')
     .handler(async ({ app }, name: string, price: string) => {
       const { id, title, traits } = await gameNamed(app.get(EntityManager), name);
       const min_price = amountOf(price, 'USD');
@@ -54,7 +54,7 @@ function registerGames(games: OperatorCommand): void {
     .command('list')
     .description('List the newest games.')
     .option('--user <username>', 'only games of this owner')
-    .option('--count <number>', 'number of games', countIn, 50)
+    .option('--count <number>', 'number of games', parseCount, 50)
     .handler(async ({ app }, { user, count }: { user?: string; count: number }) => {
       if (user !== undefined) await userNamed(app, user);
       const rows = await app.get(EntityManager).find(Game, {
@@ -70,7 +70,7 @@ function registerGames(games: OperatorCommand): void {
         VISIBILITY: (row) => row.visibility,
         'MIN PRICE': (row) => formatMoney(row.min_price, 'USD'),
         PURCHASES: (row) => row.purchases_count,
-        CREATED: (row) => timeIn(row.created_at),
+        CREATED: (row) => formatTime(row.created_at),
       });
     });
 }
@@ -81,7 +81,7 @@ async function create(
 ) {
   const owner = await userNamed(app, user);
   if (title.trim() === '' || [...title].length > 500)
-    throw new OperatorError('A title has up to 500 characters.');
+    throw new OperatorError('A title must have 1 to 500 characters.');
   if (!/^[A-Za-z0-9_.-]{1,100}$/.test(slug))
     throw new OperatorError('Use --slug with up to 100 letters, digits, _, . and -.');
   const min_price = amountOf(price, 'USD');

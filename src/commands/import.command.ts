@@ -3,7 +3,7 @@ import { createReadStream, createWriteStream, openSync, statSync } from 'node:fs
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { INestApplicationContext } from '@nestjs/common';
-import { type Commands, wholeNumber, type OperatorCommand } from './operator-command';
+import { type Commands, integerParser, type OperatorCommand } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
 import { Settings } from '../platform/config/settings';
 import { fileError } from './input-output';
@@ -22,7 +22,7 @@ import { FileStorage } from '../uploads/storage/file-storage';
 import { summaryLines } from '../operator/import/summary';
 
 const CHUNK = 256 * 1024;
-const MAKES_STORE = { makesStore: true };
+const CREATES_STORE = { createsStore: true };
 const ALL_TYPES = recordTypes(Buffer.alloc(0));
 const TYPES = ALL_TYPES.map(({ name }) => name);
 
@@ -56,7 +56,7 @@ function registerImport(command: OperatorCommand): void {
       } finally {
         source.destroy();
       }
-    }, MAKES_STORE);
+    }, CREATES_STORE);
 }
 
 function registerDelete(command: OperatorCommand): void {
@@ -77,9 +77,9 @@ function registerReset(command: OperatorCommand): void {
 
 function registerDemo(demo: OperatorCommand): void {
   demo.argument('<FILE>', 'path of the file, or - for standard output');
-  const anyCount = wholeNumber(0, 999_999_999, 'Use a whole number.');
+  const parseCount = integerParser(0, 999_999_999, 'Use a whole number.');
   for (const [name, [fallback, what]] of Object.entries(DEMO_NUMBERS))
-    demo.option(`--${name.replace('_', '-')} <N>`, what, anyCount, fallback);
+    demo.option(`--${name.replace('_', '-')} <N>`, what, parseCount, fallback);
   demo
     .option('--api-key <KEY>', 'API key of the first developer')
     .option('--password <PASSWORD>', 'password of the first three users')

@@ -12,7 +12,7 @@ export async function toStandardOutput<T>(write: () => Promise<T>): Promise<T> {
   } finally {
     process.stdout.off('error', note);
   }
-  throw new OperatorError('Standard output was closed before all was written.');
+  throw new OperatorError('Standard output was closed before all output was written.');
 }
 
 /** Explains an error of a file that the operator named. */

@@ -5,7 +5,7 @@ interface Needs {
   /** false: reads only the declarations in the code. */
   database?: boolean;
   /** Creates the store of the embedded database if there is none. */
-  makesStore?: boolean;
+  createsStore?: boolean;
 }
 
 /**
@@ -50,7 +50,7 @@ export class OperatorCommand extends Command {
 export type Commands = Readonly<Record<string, (command: OperatorCommand) => void>>;
 
 /** Reads an argument of a command. */
-export const wholeNumber =
+export const integerParser =
   (from: number, to: number, problem: string) =>
   (text: string): number => {
     const number = Number(text);
@@ -64,5 +64,5 @@ export const GAME = [
   'game as owner/slug, such as ash-beetle/brave-arcade, or its ID',
 ] as const;
 
-export const idIn = wholeNumber(1, Number.MAX_SAFE_INTEGER, 'Use a numeric ID.');
-export const countIn = wholeNumber(1, 1000, 'Use a number from 1 to 1000.');
+export const parseId = integerParser(1, Number.MAX_SAFE_INTEGER, 'Use a numeric ID.');
+export const parseCount = integerParser(1, 1000, 'Use a number from 1 to 1000.');

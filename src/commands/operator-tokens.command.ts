@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander';
 import { commandName } from '../platform/config/environment';
 import type { Commands, OperatorCommand } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
-import { printRows, timeIn } from './print-table';
+import { printRows, formatTime } from './print-table';
 import { Audit } from '../auth/audit';
 import {
   ALL_PERMISSIONS,
@@ -20,11 +20,15 @@ function registerOperatorTokens(tokens: OperatorCommand): void {
   tokens
     .command('create')
     .description('Create an operator token and print it. The token is shown only once.')
-    .argument('<name>', 'name of the program that uses it, such as checkout; appears in audit events', nameIn)
+    .argument(
+      '<name>',
+      'name of the program that uses it, such as checkout; appears in audit events',
+      parseName,
+    )
     .requiredOption(
       '--may <permissions>',
       `permissions, separated by commas: ${ALL_PERMISSIONS.join(', ')}`,
-      permissionsIn,
+      parsePermissions,
     )
     .addHelpText('after', () => {
       const lines = Object.entries(OPERATOR_PERMISSIONS).map(
@@ -48,9 +52,9 @@ function registerOperatorTokens(tokens: OperatorCommand): void {
         NAME: (row) => row.name,
         TOKEN: (row) => `${row.hint}...`,
         PERMISSIONS: (row) => row.rights.join(' '),
-        CREATED: (row) => timeIn(row.created_at),
-        'LAST USED': (row) => timeIn(row.last_used_at),
-        REVOKED: (row) => timeIn(row.revoked_at),
+        CREATED: (row) => formatTime(row.created_at),
+        'LAST USED': (row) => formatTime(row.last_used_at),
+        REVOKED: (row) => formatTime(row.revoked_at),
       });
     });
   tokens
@@ -65,7 +69,7 @@ function registerOperatorTokens(tokens: OperatorCommand): void {
     });
 }
 
-function nameIn(text: string): string {
+function parseName(text: string): string {
   if (!NAME.test(text))
     throw new InvalidArgumentError(
       'Use up to 50 lowercase letters, digits, -, . and _, starting with a letter or digit.',
@@ -73,7 +77,7 @@ function nameIn(text: string): string {
   return text;
 }
 
-function permissionsIn(text: string): OperatorPermission[] {
+function parsePermissions(text: string): OperatorPermission[] {
   const given = text.split(/[\s,]+/).filter((permission) => permission !== '');
   const permissions = ALL_PERMISSIONS.filter((permission) => given.includes(permission));
   if (given.length === 0 || given.some((permission) => !(permission in OPERATOR_PERMISSIONS)))

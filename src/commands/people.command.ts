@@ -29,7 +29,7 @@ export function registerPeopleCommands(users: OperatorCommand): void {
     'export',
     'Write all data stored about a person to standard output, as newline-delimited JSON.',
   ).handler(async ({ app }, name: string | undefined, options: Options) => {
-    const person = await whoIs(app, name, options);
+    const person = await findPerson(app, name, options);
     const counts: Record<string, number> = {};
     await toStandardOutput(async () => {
       for await (const lines of app.get(ExportService).lines(person, counts))
@@ -44,7 +44,7 @@ export function registerPeopleCommands(users: OperatorCommand): void {
   )
     .option('--yes', 'skip the confirmation')
     .handler(async ({ app, signal }, name: string | undefined, options: Options) => {
-      const person = await whoIs(app, name, options);
+      const person = await findPerson(app, name, options);
       if (!options.yes) await confirmErasure(person, signal);
       const erased = await app.get(ErasureService).erase(person);
       const counts = withoutZeros(erased);
@@ -55,7 +55,7 @@ export function registerPeopleCommands(users: OperatorCommand): void {
     });
 }
 
-async function whoIs(
+async function findPerson(
   app: INestApplicationContext,
   name: string | undefined,
   { email }: Options,

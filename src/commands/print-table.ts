@@ -35,4 +35,4 @@ export const printRows = <Row>(rows: readonly Row[], columns: Record<string, (ro
 const textOf = (cell: Cell) => (typeof cell === 'boolean' ? (cell ? 'yes' : 'no') : String(cell ?? '-'));
 
 /** A time as a table cell. */
-export const timeIn = (timestamp: string | null) => timestamp && modernTimestamp(timestamp);
+export const formatTime = (timestamp: string | null) => timestamp && modernTimestamp(timestamp);

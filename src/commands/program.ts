@@ -18,11 +18,11 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, file: str
     'database',
   ],
   restore: [
-    'Restore a backup of this or an earlier version into an empty store. Copy the game files yourself.',
+    'Restore a backup of this or an earlier version into an empty store. Copy the game files separately.',
     'database',
   ],
   keys: ['Manage API keys.', 'auth'],
-  tokens: ['Create and revoke JWTs, as a launched game receives them.', 'auth'],
+  tokens: ['Create and revoke the JWTs of launched games.', 'auth'],
   'signing-keys': ['Manage the keys that sign JWTs.', 'auth'],
   'operator-tokens': [
     'Manage the tokens that your own programs use for the routes under /operator/.',
@@ -45,7 +45,7 @@ const COMMANDS: Readonly<Record<string, readonly [description: string, file: str
   delete: ['Delete a record and its dependents. Fails if purchases or keys depend on it.', 'import'],
   reset: ['Reset the demo store to its initial state.', 'import'],
   demo: [
-    'Write the records of a demo store to import. The same options produce the same records, except that recent sales end now.',
+    'Generate the records of a demo store for import. The same options generate the same records, except for the times of recent sales.',
     'import',
   ],
   files: ['Manage the files that players download.', 'files'],

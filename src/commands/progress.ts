@@ -69,9 +69,9 @@ function shareOf(state: Progress, totalBytes?: number): number | undefined {
 /** The progress of an import, whose stream has `totalBytes` if that is known. */
 export function importProgress(state: Progress, seconds: number, totalBytes?: number): Shown {
   const share = shareOf(state, totalBytes);
-  if (state.phase === 'waiting') return { text: 'another import is running: waiting for it', share };
+  if (state.phase === 'waiting') return { text: 'waiting for another import to finish', share };
   const parts = [`${state.records.toLocaleString('en-US')} records`];
-  if (share !== undefined) parts.unshift(`${Math.floor(share * 100)} %`);
+  if (share !== undefined) parts.unshift(`${Math.floor(share * 100)}%`);
   if (state.phase === 'reading' && seconds > 0) {
     parts.push(`${Math.round(state.records / seconds).toLocaleString('en-US')}/s`);
   }

@@ -7,13 +7,13 @@ import { isPseudonym } from '../users/erased-users';
 import { amountOf } from './games.command';
 import { requireAddress, userNamed } from './user-named';
 import { OperatorEvents } from '../operator/tokens/operator-events';
-import { type Commands, countIn, GAME, type OperatorCommand } from './operator-command';
+import { type Commands, parseCount, GAME, type OperatorCommand } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
 import { ask } from './terminal';
 import { Database } from '../platform/database/database';
 import { formatMoney } from '../platform/formats/money';
 import { printRequest } from './print-request';
-import { printable, printRows, timeIn } from './print-table';
+import { printable, printRows, formatTime } from './print-table';
 import { ApiError } from '../platform/http/api-error';
 import { InvalidValue } from '../platform/http/given-values';
 import { readInteger } from '../platform/http/readers';
@@ -52,20 +52,20 @@ function registerSell(sell: OperatorCommand): void {
     .option('--currency <CODE>', 'ISO 4217 currency code', 'USD')
     .option(
       '--reference <TEXT>',
-      "the checkout's unique name for the sale; a repeated reference creates no second purchase",
+      "the checkout's unique ID for the sale, such as an order number; repeating it doesn't create another purchase",
     )
     .handler(async ({ app, signal }, options: SaleOptions) => {
       const game = await gameOf(app, options, signal);
       const buyer = await buyerNamed(app, await buyerOf(options, signal));
       const { currency, price, reference } = options;
       if (reference !== undefined && !/^[^]{1,200}$/u.test(reference))
-        throw new OperatorError('A reference has up to 200 characters.');
+        throw new OperatorError('A reference must have 1 to 200 characters.');
       const amount = price === undefined ? game.min_price : amountOf(price, currency);
       const order = { game_id: game.id, ...buyer, currency, amount, reference };
       const { purchase, download_keys } = await app
         .get(service().SalesService)
         .sell(Object.assign(new (dto().SaleRequest)(), order), {})
-        .catch(explained);
+        .catch(rethrow);
       console.log(
         `Sold ${printable(game.title)} to ${printable(purchase.email)} for ${purchase.price}: purchase ${purchase.id}.`,
       );
@@ -91,7 +91,7 @@ function registerRefund(refund: OperatorCommand): void {
           .catch((error: unknown) => {
             if (error instanceof ApiError && error.statusCode === 404)
               throw new OperatorError(`Purchase ${id} doesn't exist. Nothing was changed.`);
-            explained(error);
+            rethrow(error);
           });
         const [row] = await app.get(Database).rows(SALE, [id]);
         const ofKeys = keepKeys ? ' Its download keys stay valid.' : ' Its download keys are revoked.';
@@ -127,13 +127,13 @@ function registerPurchases(purchases: OperatorCommand): void {
     .command('list')
     .description('List the newest purchases of a game.')
     .option(...GAME)
-    .option('--count <number>', 'number of purchases', countIn, 50)
+    .option('--count <number>', 'number of purchases', parseCount, 50)
     .handler(async ({ app, signal }, options: SaleOptions & { count: number }) => {
       const game = await gameOf(app, options, signal);
       const rows = await app.get(Database).rows(NEWEST_PURCHASES, [game.id, options.count]);
       printRows(rows, {
         ID: (row) => row.id,
-        TIME: (row) => timeIn(row.created_at),
+        TIME: (row) => formatTime(row.created_at),
         BUYER: (row) => row.email,
         PRICE: (row) => formatMoney(row.amount, row.currency),
         STATUS: (row) => row.status,
@@ -159,7 +159,7 @@ const buyerOf = ({ to }: SaleOptions, signal: AbortSignal) =>
   to ??
   ask('Email address or username of the buyer:', 'The buyer is missing. Use --to me@example.com.', signal);
 
-function explained(error: unknown): never {
+function rethrow(error: unknown): never {
   throw error instanceof ApiError ? new OperatorError(`Nothing was changed: ${error.message}.`) : error;
 }
 

@@ -39,7 +39,7 @@ export async function readPassword(): Promise<string> {
   if (!process.stdin.isTTY) return firstLine();
   const password = await askHidden('New password: ');
   if ((await askHidden('Repeat the password: ')) !== password)
-    throw new OperatorError('The two passwords differ.');
+    throw new OperatorError("The passwords don't match.");
   return password;
 }
 

@@ -1,7 +1,7 @@
 import { EntityManager, QueryFailedError } from 'typeorm';
 import { commandName } from '../platform/config/environment';
 import { nextCommands } from '../dev/next-commands';
-import { type Commands, countIn, type OperatorCommand } from './operator-command';
+import { type Commands, parseCount, type OperatorCommand } from './operator-command';
 import { lowerAscii } from '../platform/formats/lower-ascii';
 import { OperatorError } from '../platform/config/operator-error';
 import { ask, readPassword } from './terminal';
@@ -9,7 +9,7 @@ import { requireAddress, userNamed } from './user-named';
 import { Database } from '../platform/database/database';
 import { registerPeopleCommands } from './people.command';
 import { printRequest } from './print-request';
-import { printRows, timeIn } from './print-table';
+import { printRows, formatTime } from './print-table';
 import { Audit } from '../auth/audit';
 import { hashPassword, PasswordCost } from '../auth/sign-in/password-hash';
 import { SessionsService } from '../auth/sign-in/sessions.service';
@@ -82,7 +82,7 @@ function registerUserCommands(users: OperatorCommand): void {
   users
     .command('list')
     .description('List the newest accounts with their verified email addresses.')
-    .option('--count <number>', 'number of accounts', countIn, 50)
+    .option('--count <number>', 'number of accounts', parseCount, 50)
     .handler(async ({ app }, { count }: { count: number }) => {
       const rows = await app.get(EntityManager).query<ListedUser[]>(
         `SELECT id, username, developer, created_at, ARRAY(
@@ -95,7 +95,7 @@ function registerUserCommands(users: OperatorCommand): void {
         ID: (row) => row.id,
         NAME: (row) => row.username,
         DEVELOPER: (row) => row.developer,
-        CREATED: (row) => timeIn(row.created_at),
+        CREATED: (row) => formatTime(row.created_at),
         'EMAIL ADDRESSES': (row) => row.addresses.join(' ') || null,
       });
       await printRequest(app, rows[0]!, '/profile');
@@ -104,11 +104,11 @@ function registerUserCommands(users: OperatorCommand): void {
 
 function requireValid(name: string, { displayName, email }: CreateOptions): void {
   if (!/^[A-Za-z0-9_-]{1,63}$/.test(name))
-    throw new OperatorError('A username has up to 63 letters, digits, _ and -.');
+    throw new OperatorError('A username must have 1 to 63 letters, digits, _ or -.');
   if (/^erased-\d+(-|$)/i.test(name))
     throw new OperatorError('Names such as erased-7 are reserved for erased users.');
   if (displayName === '' || [...(displayName ?? '')].length > 200)
-    throw new OperatorError('A display name has up to 200 characters.');
+    throw new OperatorError('A display name must have 1 to 200 characters.');
   if (email !== undefined) requireAddress(email);
 }
 

@@ -1,9 +1,9 @@
 import { InvalidArgumentError } from 'commander';
 import { EntityManager } from 'typeorm';
 import { commandName } from '../platform/config/environment';
-import { type Commands, idIn, type OperatorCommand } from './operator-command';
+import { type Commands, parseId, type OperatorCommand } from './operator-command';
 import { OperatorError } from '../platform/config/operator-error';
-import { printRows, timeIn } from './print-table';
+import { printRows, formatTime } from './print-table';
 import { gameNamed } from '../games/game-named';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../operator/webhooks/announcements';
 import { WebhookDeliveries } from '../operator/webhooks/webhook-deliveries.service';
@@ -20,7 +20,7 @@ function registerWebhooks(webhooks: OperatorCommand): void {
     .option(
       '--events <events>',
       `events, separated by commas: ${WEBHOOK_EVENTS.join(', ')}; default: all`,
-      eventsIn,
+      parseEvents,
     )
     .option(
       '--game <GAME>',
@@ -52,20 +52,20 @@ function registerWebhooks(webhooks: OperatorCommand): void {
         USER: (row) => row.username,
         EVENTS: (row) => row.events.join(' '),
         GAME: (row) => row.game_id || 'all',
-        CREATED: (row) => timeIn(row.created_at),
-        'LAST ATTEMPT': (row) => timeIn(row.last_at),
+        CREATED: (row) => formatTime(row.created_at),
+        'LAST ATTEMPT': (row) => formatTime(row.last_at),
         RESULT: (row) => row.last_outcome,
         PENDING: (row) => row.waiting,
-        DISABLED: (row) => timeIn(row.ended_at),
+        DISABLED: (row) => formatTime(row.ended_at),
       });
     });
   webhooks
     .command('remove')
     .description('Remove a webhook, of the store or of a user, and its pending messages.')
-    .argument('[id]', 'ID of the webhook, from `webhooks list`', idIn)
+    .argument('[id]', 'ID of the webhook, from `webhooks list`', parseId)
     .option('--all', 'remove all webhooks instead, for example from a copy of a live store')
     .handler(async ({ app }, id: number | undefined, { all = false }: { all?: boolean }) => {
-      if (all === (id !== undefined)) throw new OperatorError('Use either an ID or --all.');
+      if (all === (id !== undefined)) throw new OperatorError('Specify either an ID or --all.');
       if (id === undefined) {
         const removed = await app.get(WebhooksService).removeAll();
         return console.log(`Removed ${removed} webhook${removed === 1 ? '' : 's'}.`);
@@ -77,7 +77,7 @@ function registerWebhooks(webhooks: OperatorCommand): void {
   webhooks
     .command('enable')
     .description('Re-enable a webhook that was disabled because its receiver responded 410 Gone.')
-    .argument('<id>', 'ID of the webhook, from `webhooks list`', idIn)
+    .argument('<id>', 'ID of the webhook, from `webhooks list`', parseId)
     .handler(async ({ app }, id: number) => {
       if (!(await app.get(WebhooksService).enable(id)))
         throw new OperatorError(`Webhook ${id} doesn't exist or isn't disabled.`);
@@ -86,7 +86,7 @@ function registerWebhooks(webhooks: OperatorCommand): void {
   webhooks
     .command('test')
     .description('Send a webhook.test message and print the status of the response.')
-    .argument('<id>', 'ID of the webhook, from `webhooks list`', idIn)
+    .argument('<id>', 'ID of the webhook, from `webhooks list`', parseId)
     .handler(async ({ app }, id: number) => {
       const webhook = await app.get(EntityManager).findOneBy(Webhook, { id });
       if (!webhook) throw new OperatorError(`Webhook ${id} doesn't exist.`);
@@ -96,7 +96,7 @@ function registerWebhooks(webhooks: OperatorCommand): void {
     });
 }
 
-function eventsIn(text: string): WebhookEvent[] {
+function parseEvents(text: string): WebhookEvent[] {
   const given = text.split(/[\s,]+/).filter((event) => event !== '');
   const events = WEBHOOK_EVENTS.filter((event) => given.includes(event));
   if (given.length === 0 || events.length < new Set(given).size)

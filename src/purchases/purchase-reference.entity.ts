@@ -2,7 +2,7 @@ import { Check, Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation }
 import { Purchase } from './purchase.entity';
 
 /**
- * A checkout's own name for a sale. Not a column of purchases, because it must also be unique if purchases are
+ * A checkout's own ID for a sale. Not a column of purchases, because it must also be unique if purchases are
  * partitioned.
  */
 @Entity('purchase_references')

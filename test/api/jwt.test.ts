@@ -536,7 +536,7 @@ describe('signing keys', () => {
   test('cannot be replaced by accident while one waits to sign', async () => {
     const next = await signingKeys().rotate();
     await expect(signingKeys().rotate()).rejects.toThrow(
-      `Key ${next.kid} is published already and signs from ${new Date(next.signs_from * 1000).toISOString().slice(0, 19)}Z;`,
+      `Key ${next.kid} is already published and signs from ${new Date(next.signs_from * 1000).toISOString().slice(0, 19)}Z.`,
     );
     expect((await signingKeys().rotate({ at_once: true })).signs_from).toBeLessThanOrEqual(
       theClock().now() / 1000,
@@ -578,7 +578,7 @@ describe('signing keys', () => {
     const next = await issue(theApp(), owner.id);
     expect(kidOf(next)).not.toBe(kidOf(token));
     expect((await info(next)).status).toBe(200);
-    await expect(signingKeys().revoke('nonsense')).rejects.toThrow('There is no signing key nonsense.');
+    await expect(signingKeys().revoke('nonsense')).rejects.toThrow("Signing key nonsense doesn't exist.");
   });
 
   test('are not replaced if a revoked one does not sign', async () => {
@@ -714,7 +714,7 @@ describe('signing keys', () => {
     expect(await kidsOf(after)).toEqual([kidOf(young), kidOf(old)]);
     expect(await statusAt(before, young)).toBe(401);
     await expect(after.get(SigningKeysService).rotate()).rejects.toThrow(
-      'The signing keys are those of SIGNING_KEYS',
+      'The signing keys are set in SIGNING_KEYS',
     );
     // The app of this file, which has no such setting, may have created one meanwhile.
     const stored = await sql('SELECT FROM signing_keys WHERE kid = ANY ($1)', [[kidOf(young), kidOf(old)]]);

@@ -149,7 +149,7 @@ test('rejects a webhook without an event, beyond the limit, or without a game to
   );
   await browser.get(`${WEBHOOKS}/new`);
   await browser.submit(WEBHOOKS, { url: 'https://example.com/' });
-  expect(browser.words).toContain(`There are already ${MAX_USER_WEBHOOKS} webhooks.`);
+  expect(browser.words).toContain(`There are already ${MAX_USER_WEBHOOKS} webhooks, which is the limit.`);
   const player = await browserOf(await make.user());
   await player.get(WEBHOOKS);
   expect(player.words).toContain('You can’t edit any games yet.');

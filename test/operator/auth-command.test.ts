@@ -156,15 +156,15 @@ test('signing-keys list, rotate, revoke', async () => {
   await anonymous.get('/.well-known/jwks.json');
   const [rotated] = await gamewharf('signing-keys', 'rotate');
   expect(rotated).toMatch(/^Key [\w-]{43} is published and signs from \d{4}-\d\d-\d\dT[\d:]{8}Z\.$/);
-  await expect(gamewharf('signing-keys', 'rotate')).rejects.toThrow('--now creates another');
+  await expect(gamewharf('signing-keys', 'rotate')).rejects.toThrow('use --now');
   const [at_once] = await gamewharf('signing-keys', 'rotate', '--now');
   const kid = at_once!.split(' ')[1]!;
   const states = (lines: string[]) => lines.slice(1).map((line) => line.split(/ +/)[1]);
-  expect(states(await gamewharf('signing-keys', 'list'))).toEqual(['verifies', 'signs', 'waits']);
+  expect(states(await gamewharf('signing-keys', 'list'))).toEqual(['verify-only', 'active', 'upcoming']);
   await gamewharf('signing-keys', 'revoke', kid);
   const after = await gamewharf('signing-keys', 'list');
   expect(after.join()).not.toContain(kid);
-  expect(states(after)).toContain('signs');
+  expect(states(after)).toContain('active');
 });
 
 test('scopes lists each scope with its routes', async () => {
@@ -191,7 +191,7 @@ test.each([
   ['tokens create --user USER --game 4000000', "Game 4000000 doesn't exist."],
   ['tokens create --user USER --game 1 --lifetime 0', 'Use a number of seconds from 1 to 86400.'],
   ['tokens create --user USER --game 1 --lifetime 86401', 'Use a number of seconds from 1 to 86400.'],
-  ['signing-keys revoke nonsense', 'There is no signing key nonsense.'],
+  ['signing-keys revoke nonsense', "Signing key nonsense doesn't exist."],
 ])('%s: %s', async (line, message) => {
   const words = line.replace('USER', owner.username).split(' ');
   await expect(gamewharf(...words)).rejects.toThrow(message);

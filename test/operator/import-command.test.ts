@@ -74,13 +74,13 @@ const ofHundredBytes = (state: Progress, seconds: number) => importProgress(stat
 
 test('shows a progress bar with rate and remaining time in a terminal', () => {
   expect(importProgress({ phase: 'reading', bytes: 50, records: 20_000 }, 2, 100).text).toBe(
-    '17 %, 20,000 records, 10,000/s, 10 s left',
+    '17%, 20,000 records, 10,000/s, 10 s left',
   );
   expect(importProgress({ phase: 'reading', bytes: 50, records: 20_000 }, 2).text).toBe(
     '20,000 records, 10,000/s',
   );
   expect(importProgress({ phase: 'writing', records: 100, written: 50, table: 'games' }, 300).text).toBe(
-    '75 %, 100 records, writing games, 1 min 40 s left',
+    '75%, 100 records, writing games, 1 min 40 s left',
   );
   expect(importProgress({ phase: 'writing', records: 100, written: 100, table: 'builds' }, 1).share).toBe(1);
 
@@ -92,7 +92,7 @@ test('shows a progress bar with rate and remaining time in a terminal', () => {
   jest.advanceTimersByTime(1000);
   display.stop();
   jest.useRealTimers();
-  expect(written[0]).toMatch(/^\r\x1b\[K\[#{8}-{16}\] 35 %, 10 records/);
+  expect(written[0]).toMatch(/^\r\x1b\[K\[#{8}-{16}\] 35%, 10 records/);
   expect(written.at(-1)).toBe('\r\x1b[K');
 });
 
@@ -106,8 +106,8 @@ test('prints a line every few seconds without a terminal', () => {
   display.stop();
   jest.useRealTimers();
   expect(written).toEqual([
-    '35 %, 10 records, checking, 10 s left\n',
-    '35 %, 10 records, checking, 19 s left\n',
+    '35%, 10 records, checking, 10 s left\n',
+    '35%, 10 records, checking, 19 s left\n',
   ]);
 });
 

@@ -109,7 +109,7 @@ describe('gamewharf operator-tokens', () => {
     const stored = JSON.stringify(await sql('SELECT t::text FROM operator_tokens t'));
     for (const text of [list.join(), stored, logged.join()]) expect(text).not.toContain(token);
     await expect(made('checkout', 'users')).rejects.toThrow(
-      'There is a token checkout: revoke it, or choose another name.',
+      'A token named checkout already exists. Revoke it, or choose another name.',
     );
   });
 
@@ -132,7 +132,7 @@ describe('gamewharf operator-tokens', () => {
     await sql(`INSERT INTO operator_tokens (name, token_hash, hint, rights)
       SELECT 'many-' || i, sha256(i::text::bytea), 'gwo_', '{metrics}' FROM generate_series(1, 99) i`);
     await expect(made('one-more', 'metrics')).rejects.toThrow(
-      'There are 100 tokens. Revoke one that is no longer used.',
+      'There are already 100 tokens, which is the limit. Revoke one that is no longer used.',
     );
     await sql(`DELETE FROM operator_tokens WHERE name LIKE 'many-%'`);
   });

@@ -898,7 +898,7 @@ describe('the command', () => {
     const { username } = await make.user();
     const gone = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' });
     onWrite = () => setImmediate(() => process.stdout.emit('error', gone)) && false;
-    expect(await users('export', username)).toBe('Standard output was closed before all was written.');
+    expect(await users('export', username)).toBe('Standard output was closed before all output was written.');
     onWrite = undefined;
   });
 

@@ -187,7 +187,7 @@ test.each<[string[], string]>([
   ],
   [['purchases', 'list'], 'The game is missing. Use --game ash-beetle/brave-arcade.'],
   [['users', 'create'], 'The username is missing.'],
-  [['users', 'create', 'a b'], 'A username has up to 63 letters, digits, _ and -.'],
+  [['users', 'create', 'a b'], 'A username must have 1 to 63 letters, digits, _ or -.'],
   [['users', 'create', 'new', '--email', 'nobody'], "nobody isn't a valid email address."],
   [
     ['users', 'create', 'new', '--email', 'nobody@ERASED.invalid'],
@@ -372,7 +372,7 @@ test("games list reports a user that doesn't exist", async () => {
 
 test.each([
   [['--user', 'nobody', '--title', 'A'], "User nobody doesn't exist."],
-  [['--user', 'ash-beetle', '--title', ' '], 'A title has up to 500 characters.'],
+  [['--user', 'ash-beetle', '--title', ' '], 'A title must have 1 to 500 characters.'],
   [['--user', 'ash-beetle', '--title', '竜'], 'Use --slug with up to 100 letters, digits, _, . and -.'],
   [
     ['--user', 'ash-beetle', '--title', 'A', '--slug', 'a/b'],
@@ -420,7 +420,7 @@ test('resets the demo store after confirmation, and no other store', async () =>
     );
   writeFileSync(join(folder, 'moon.zip'), 'PK');
   expect(await gamewharf(['files', 'put', '--game', name, join(folder, 'moon.zip')])).toMatch(
-    /^Upload \d+ of /,
+    /^Stored upload \d+ of /,
   );
   const files = () =>
     readdirSync(join(folder, 'files'), { recursive: true, encoding: 'utf8' }).filter((file) =>

@@ -85,7 +85,7 @@ test('changes nothing after Ctrl-C in a terminal', async () => {
   const { username } = await make.user();
   expect(await typePassword(username, 'a new pass\u0003')).toBe('Nothing was changed.');
   expect(await typePassword(username, 'a new password\r', 'another password\r')).toBe(
-    'The two passwords differ.',
+    "The passwords don't match.",
   );
 });
 

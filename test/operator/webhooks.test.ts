@@ -14,7 +14,7 @@ import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
 import { SaleRequest } from '../../src/operator/sales/sale.dto';
 import { SalesService } from '../../src/operator/sales/sales.service';
 import { isPublicAddress } from '../../src/operator/webhooks/public-address';
-import { MAX_WAITING, WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliveries.service';
+import { MAX_PENDING, WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliveries.service';
 import { TIMEOUT } from '../../src/operator/webhooks/send';
 import { addCommands } from '../../src/commands/program';
 import { Webhook } from '../../src/operator/webhooks/webhook.entity';
@@ -170,7 +170,7 @@ describe('gamewharf webhooks', () => {
     for (let i = 1; i <= 20; i++)
       secrets.push((await webhooks('add', `https://example.com/${i}?key=of-mine`))[0]!);
     expect(await webhooks('add', 'https://example.com/21')).toEqual([
-      'There are already 20 webhooks. Delete one first.',
+      'There are already 20 webhooks, which is the limit. Delete one that is no longer used.',
     ]);
     for (const secret of secrets) expect(secret).toMatch(/^whsec_[\w+/]{43}=$/);
     expect(new Set(secrets).size).toBe(20);
@@ -201,7 +201,7 @@ describe('gamewharf webhooks', () => {
     expect(logged.join('')).not.toMatch(/whsec_|of-mine/);
     await sql(`UPDATE webhooks SET user_id = $1 WHERE url LIKE '%/20?%'`, [owner.id]);
     expect((await webhooks('list')).at(-1)).toContain(` ${owner.username} `);
-    expect(await webhooks('remove')).toEqual(['Use either an ID or --all.']);
+    expect(await webhooks('remove')).toEqual(['Specify either an ID or --all.']);
     expect(await webhooks('remove', '--all')).toEqual(['Removed 19 webhooks.']);
     await webhooks('add', 'https://example.com/1');
     expect(await webhooks('remove', '--all')).toEqual(['Removed 1 webhook.']);
@@ -460,11 +460,11 @@ test('gives up after three days, and drops messages that are too old or too many
   deliveries().poll();
   await until(async () => (await results()).dropped === before.dropped! + 3, 20_000);
   expect(await receiver.waiting).toEqual([]);
-  await sql(written, [receiver.id, '1 hour', MAX_WAITING + 2]);
+  await sql(written, [receiver.id, '1 hour', MAX_PENDING + 2]);
   deliveries().poll();
   await until(async () => (await results()).dropped === before.dropped! + 5, 20_000);
   const [kept] = await sql('SELECT count(*)::int, min(purchase_id)::int FROM webhook_deliveries');
-  expect(kept).toEqual({ count: MAX_WAITING, min: 3 });
+  expect(kept).toEqual({ count: MAX_PENDING, min: 3 });
   await sql('TRUNCATE webhook_deliveries');
 }, 60_000);
 

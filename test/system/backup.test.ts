@@ -327,7 +327,7 @@ describe('the backup and restore commands', () => {
     const mine = join(folder, 'mine.gz');
     const before = await digestOf(other.url);
     const listeners = process.listenerCount('SIGTERM');
-    expect(await run('backup', mine)).toMatch(/^\d+ rows of \d+ tables in .*mine\.gz$/);
+    expect(await run('backup', mine)).toMatch(/^Backed up \d+ rows from \d+ tables to .*mine\.gz\.$/);
     expect(statSync(mine).mode & 0o777).toBe(0o600);
     expect(await run('restore', mine, '--replace')).toMatch(/^Restored the store as of \d{4}-/);
     expect(await digestOf(other.url)).toEqual(before);
@@ -408,7 +408,9 @@ describe('the backup and restore commands', () => {
       instead('stdout', output);
       expect(await run('backup', '-')).toBe('');
       expect(output.writableEnded).toBe(false);
-      expect(said.mock.calls.flat()).toEqual([expect.stringMatching(/^\d+ rows of \d+ tables$/)]);
+      expect(said.mock.calls.flat()).toEqual([
+        expect.stringMatching(/^Backed up \d+ rows from \d+ tables\.$/),
+      ]);
       instead('stdin', Readable.from([Buffer.concat(bytes)]));
       expect(await run('restore', '-', '--replace')).toMatch(/^Restored the store as of /);
       instead('stdout', Object.assign(new PassThrough(), { isTTY: true }));

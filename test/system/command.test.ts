@@ -251,7 +251,7 @@ describe('output that is not read to its end', () => {
       );
       expect([stdout, stderr]).toEqual([
         `${status}\n`,
-        line.startsWith('backup') ? 'Standard output was closed before all was written.\n' : '',
+        line.startsWith('backup') ? 'Standard output was closed before all output was written.\n' : '',
       ]);
       if (line.startsWith('sell')) expect((await client.query('SELECT FROM purchases')).rowCount).toBe(1);
     },

@@ -84,7 +84,7 @@ test('fails its import when a thread crashes', async () => {
     yield Buffer.from(ndjson([user(9002)]));
   })();
   await expect(importOnThread(settings, source, new AbortController().signal)).rejects.toThrow(
-    'the import crashed',
+    'The import crashed.',
   );
   expect(logged.join('')).toContain('An import crashed');
 });

@@ -41,7 +41,7 @@ inChromium.describe('in Chromium', () => {
     const [game] = await sql<{ id: number }>('SELECT id FROM games');
     writeFileSync(join(folder, 'tin-comet.zip'), CONTENT);
     const put = gamewharf('files', 'put', '--game', 'seller/tin-comet', join(folder, 'tin-comet.zip'));
-    expect(put).toMatch(/^Upload \d+ of Tin Comet: tin-comet\.zip, 23 bytes\.$/m);
+    expect(put).toMatch(/^Stored upload \d+ of Tin Comet: tin-comet\.zip, 23 bytes\.$/m);
 
     // The checkout sells it, and the seller sees the sale and finds the buyer.
     const sale = await fetch(`${baseUrl()}/operator/purchases`, {

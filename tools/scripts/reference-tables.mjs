@@ -177,7 +177,7 @@ ${limits(
   ['concurrent messages to one webhook', `${deliveries.MAX_AT_ONCE} per process`, 'waits'],
   ['time to respond', seconds(of('operator/webhooks/send').TIMEOUT), 'sent again'],
   ['retry period of a message', `${deliveries.MAX_AGE / 86_400} days`, 'dropped'],
-  ['waiting messages per webhook', number(deliveries.MAX_WAITING), 'the oldest is dropped'],
+  ['pending messages per webhook', number(deliveries.MAX_PENDING), 'the oldest is dropped'],
 )}
 
 ## Request rates

@@ -46,7 +46,7 @@ export async function importOnThread(
       worker.on('error', ({ message }: Error) =>
         new Logger('ImportThread').error(`An import crashed: ${message}`),
       );
-      worker.on('exit', () => reject(new OperatorError('the import crashed')));
+      worker.on('exit', () => reject(new OperatorError('The import crashed.')));
     });
   } finally {
     signal.removeEventListener('abort', abort);

@@ -57,7 +57,7 @@ export class SaleRequest {
   source: string = 'store';
 
   @NonEmptyText(
-    "The checkout's unique name for the sale. A repeated request with the same values returns the same response and sells nothing",
+    "The checkout's unique ID for the sale, such as an order number. A repeated request with the same values returns the same response and doesn't sell again",
     { example: 'order-10045', required: false },
   )
   @MaxCharacters(200)
@@ -100,7 +100,7 @@ export class SoldPurchaseObject extends PurchaseObject {
   @ApiProperty({ enum: PURCHASE_STATUSES, description: 'State of the purchase' })
   declare status: Purchase['status'];
 
-  @NullableText("The checkout's unique name for the sale; null if it sent none", 'order-10045')
+  @NullableText("The checkout's unique ID for the sale; null if it sent none", 'order-10045')
   reference: string | null;
 }
 

@@ -83,9 +83,11 @@ export class OperatorTokensService {
     await this.database.transaction(async (db) => {
       await db.query('LOCK TABLE operator_tokens IN SHARE ROW EXCLUSIVE MODE');
       if (await db.existsBy(OperatorToken, { name, revoked_at: IsNull() }))
-        throw new OperatorError(`There is a token ${name}: revoke it, or choose another name.`);
+        throw new OperatorError(`A token named ${name} already exists. Revoke it, or choose another name.`);
       if ((await db.countBy(OperatorToken, { revoked_at: IsNull() })) >= MAX_LIVE)
-        throw new OperatorError(`There are ${MAX_LIVE} tokens. Revoke one that is no longer used.`);
+        throw new OperatorError(
+          `There are already ${MAX_LIVE} tokens, which is the limit. Revoke one that is no longer used.`,
+        );
       await db.insert(OperatorToken, {
         name,
         token_hash: hashApiKey(token, this.peppers[0]!),

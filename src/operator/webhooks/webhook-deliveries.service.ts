@@ -44,12 +44,12 @@ const BUSY_STATUSES = [429, 503];
 export const MAX_AGE = 3 * 24 * 3600;
 // Seconds after which a delivery that was never tried is dropped.
 const MAX_UNTRIED_AGE = MAX_AGE + 24 * 3600;
-/** Waiting deliveries of one webhook. Beyond this, the oldest are dropped. */
-export const MAX_WAITING = 100_000;
+/** Pending deliveries of one webhook. Beyond this, the oldest are dropped. */
+export const MAX_PENDING = 100_000;
 const BATCH = 1000;
 
 /**
- * Webhooks with waiting messages. In a store with many sellers most webhooks have none, so the index is read from one
+ * Webhooks with pending messages. In a store with many sellers most webhooks have none, so the index is read from one
  * ID to the next.
  */
 const PENDING = `RECURSIVE pending (id) AS (
@@ -61,7 +61,7 @@ const PENDING = `RECURSIVE pending (id) AS (
 const POLL = statement<{ waiting: number; oldest: number }>(
   'poll_webhook_deliveries',
   `WITH ${PENDING}
-   SELECT (SELECT count(*) FROM (SELECT FROM webhook_deliveries LIMIT ${MAX_WAITING + 1}) counted) AS waiting,
+   SELECT (SELECT count(*) FROM (SELECT FROM webhook_deliveries LIMIT ${MAX_PENDING + 1}) counted) AS waiting,
      coalesce(extract(epoch FROM now() - min(d.oldest))::float8, 0) AS oldest
    FROM pending CROSS JOIN LATERAL (
      SELECT min(created_at) AS oldest FROM webhook_deliveries WHERE webhook_id = pending.id) d`,
@@ -121,7 +121,7 @@ const DROP = statement(
   `WITH ${PENDING}
    DELETE FROM webhook_deliveries WHERE id = ANY(ARRAY(
      SELECT d.id FROM pending w CROSS JOIN LATERAL (
-       (SELECT id FROM webhook_deliveries WHERE webhook_id = w.id ORDER BY created_at DESC OFFSET ${MAX_WAITING} LIMIT ${BATCH})
+       (SELECT id FROM webhook_deliveries WHERE webhook_id = w.id ORDER BY created_at DESC OFFSET ${MAX_PENDING} LIMIT ${BATCH})
        UNION
        (SELECT id FROM webhook_deliveries
         WHERE webhook_id = w.id AND created_at < now() - interval '${MAX_UNTRIED_AGE} s' ORDER BY created_at LIMIT ${BATCH})) d))
@@ -156,12 +156,12 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     );
     measurements.gauge(
       'gamewharf_webhook_waiting',
-      'Waiting webhook deliveries of the store',
+      'Pending webhook deliveries of the store',
       () => this.waiting,
     );
     measurements.gauge(
       'gamewharf_webhook_oldest_seconds',
-      'Age of the oldest waiting webhook delivery',
+      'Age of the oldest pending webhook delivery',
       () => this.oldest,
     );
   }
@@ -202,7 +202,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
       this.polledAt = now;
       const { waiting, oldest } = (await this.database.row(POLL, []))!;
       Object.assign(this, { waiting, oldest });
-      if (waiting > MAX_WAITING || oldest > MAX_UNTRIED_AGE) await this.drop();
+      if (waiting > MAX_PENDING || oldest > MAX_UNTRIED_AGE) await this.drop();
       if (waiting === 0) return;
     }
     for (const due of await this.database.rows(CLAIM, [[...this.running.values()]]))

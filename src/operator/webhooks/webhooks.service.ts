@@ -79,7 +79,9 @@ export class WebhooksService {
       if (user_id === null) await db.query('LOCK TABLE webhooks IN SHARE ROW EXCLUSIVE MODE');
       else await lockUser(db, user_id);
       if ((await db.countBy(Webhook, { user_id: user_id ?? IsNull() })) >= max)
-        throw new OperatorError(`There are already ${max} webhooks. Delete one first.`);
+        throw new OperatorError(
+          `There are already ${max} webhooks, which is the limit. Delete one that is no longer used.`,
+        );
       const { raw } = await db
         .createQueryBuilder()
         .insert()

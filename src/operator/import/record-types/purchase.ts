@@ -44,7 +44,7 @@ const fields = [
   optional('donation', boolean, 'f'),
   optional('reference', text({ max: 200 }), NULL, {
     elsewhere: true,
-    meaning: "the checkout's unique name for the sale; makes `id` optional",
+    meaning: "the checkout's unique ID for the sale; makes `id` optional",
   }),
   optional('with_key', boolean, 'f', {
     elsewhere: true,
