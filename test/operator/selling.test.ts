@@ -507,6 +507,21 @@ describe('once', () => {
     expect(await refund(first.purchase.id, {}, taking)).toEqual(response);
     await expectExact();
   });
+
+  test('per Idempotency-Key, when the reference was sold before', async () => {
+    const used = failure(400, 'Idempotency-Key was used with other parameters');
+    const keyOf = (key: string) => ({ 'idempotency-key': key });
+    const before = { reference: 'sold before the key' };
+    const first = await sold(before);
+    await sold({}, keyOf('of another sale'));
+    await expectNoSale(async () => {
+      expect(await sell(before, keyOf('of another sale'))).toEqual(used);
+      expect((await sell({ ...before, amount: 1 }, keyOf('repeats'))).status).toBe(409);
+      for (let i = 0; i < 2; i++) expect(await sold(before, keyOf('repeats'))).toEqual(first);
+      expect(await sell({ reference: 'new with a used key' }, keyOf('repeats'))).toEqual(used);
+      expect(await sell({ ...before, amount: 1 }, keyOf('repeats'))).toEqual(used);
+    });
+  });
 });
 
 describe('refunds', () => {

@@ -70,7 +70,7 @@ export class SalesService {
       reference,
     ]);
     const { sold, purchase_id, games_exist, user_exists, verified, of_another, has_webhooks } = order!;
-    if (sold !== null) return this.soldBefore(sold, request);
+    if (sold !== null) return this.soldBefore(sold, request, retry);
     if (!games_exist) throw invalidGame();
     if (!user_exists) throw apiError(404, 'invalid user');
     if (of_another) throw badRequest('email is verified by another user');
@@ -103,17 +103,13 @@ export class SalesService {
     return response;
   }
 
-  private async soldBefore(id: number, request: SaleRequest): Promise<SaleResponse> {
-    const [row] = await this.database.rows(SALE, [id]);
-    // Deleted meanwhile.
-    if (!row) throw serviceUnavailable();
-    const different = differences(row, request);
-    if (different.length === 0) return saleResponse(row);
-    throw apiError(
-      409,
-      `reference \`${request.reference}\` is another sale`,
-      ...different.map((name) => `${name} differs`),
-    );
+  private async soldBefore(id: number, request: SaleRequest, retry?: RetryKey): Promise<SaleResponse> {
+    const found: Write<SaleResponse> = {
+      statements: [bind(SALE, [id])],
+      result: (rowsOf) => responseBefore(rowsOf(SALE)[0], request),
+    };
+    const { response, isRepeated } = await this.idempotency.run(retry, request, found, OF_BUYER);
+    return isRepeated ? this.withBuyer(response) : response;
   }
 
   private async tryRefunding(request: RefundRequest, by: Actor, retry?: RetryKey): Promise<RefundResponse> {
@@ -147,6 +143,18 @@ export class SalesService {
     const buyer = row ? refundResponse(row).purchase : { email: ERASED_ADDRESS, reference: null };
     return { ...response, purchase: { ...buyer, ...response.purchase } };
   }
+}
+
+function responseBefore(row: SaleRow | undefined, request: SaleRequest): SaleResponse {
+  // Deleted meanwhile.
+  if (!row) throw serviceUnavailable();
+  const different = differences(row, request);
+  if (different.length === 0) return saleResponse(row);
+  throw apiError(
+    409,
+    `reference \`${request.reference}\` is another sale`,
+    ...different.map((name) => `${name} differs`),
+  );
 }
 
 /** Retries after a concurrent change; the next attempt takes it into account. */
