@@ -173,48 +173,22 @@ const Names = (description: string) => ApiProperty({ type: [String], description
 
 /** RFC 8414. */
 export class ServerMetadata {
-  @UrlField('Issuer; `iss` in authorization responses')
-  issuer: string;
-
-  @UrlField('Page where the user allows the app')
-  authorization_endpoint: string;
-
-  @UrlField('Exchanges codes and refresh tokens for access tokens')
-  token_endpoint: string;
-
-  @UrlField('Starts the device flow')
-  device_authorization_endpoint: string;
-
-  @UrlField('Revokes tokens')
-  revocation_endpoint: string;
-
-  @UrlField('Public keys of JWTs')
-  jwks_uri: string;
-
-  @UrlField('API reference')
-  service_documentation: string;
-
-  @Names('Scopes that an app can request')
-  scopes_supported: string[];
-
-  @Names('Supported values of `response_type`')
-  response_types_supported: string[];
-
-  @Names('Parts of the redirect URI that can contain the response')
-  response_modes_supported: string[];
-
-  @Names('Supported values of `grant_type`')
-  grant_types_supported: string[];
-
+  @UrlField('Issuer; `iss` in authorization responses') issuer: string;
+  @UrlField('Page where the user allows the app') authorization_endpoint: string;
+  @UrlField('Exchanges codes and refresh tokens for access tokens') token_endpoint: string;
+  @UrlField('Starts the device flow') device_authorization_endpoint: string;
+  @UrlField('Revokes tokens') revocation_endpoint: string;
+  @UrlField('Public keys of JWTs') jwks_uri: string;
+  @UrlField('API reference') service_documentation: string;
+  @Names('Scopes that an app can request') scopes_supported: string[];
+  @Names('Supported values of `response_type`') response_types_supported: string[];
+  @Names('Parts of the redirect URI that can contain the response') response_modes_supported: string[];
+  @Names('Supported values of `grant_type`') grant_types_supported: string[];
   @Names('How a client identifies itself at the token endpoint')
   token_endpoint_auth_methods_supported: string[];
-
   @Names('How a client identifies itself at the revocation endpoint')
   revocation_endpoint_auth_methods_supported: string[];
-
-  @Names('Supported values of `code_challenge_method`')
-  code_challenge_methods_supported: string[];
-
+  @Names('Supported values of `code_challenge_method`') code_challenge_methods_supported: string[];
   @ApiProperty({ description: 'Authorization responses contain `iss` (RFC 9207)' })
   authorization_response_iss_parameter_supported: boolean;
 }
