@@ -1,5 +1,6 @@
 import { applyDecorators, Controller, Get, Header, Req, UseFilters, UseGuards, Post } from '@nestjs/common';
 import {
+  ApiBody,
   ApiExtraModels,
   ApiOkResponse,
   ApiOperation,
@@ -11,7 +12,6 @@ import { Throttle } from '@nestjs/throttler';
 import type { Request } from 'express';
 import { Public } from '../access';
 import { SCOPES } from '../scopes';
-import { BodyOnly } from '../../platform/http/routes';
 import { Settings } from '../../platform/config/settings';
 import { OwnAddress } from '../../platform/http/own-address';
 import { Params } from '../../platform/http/params.decorator';
@@ -46,14 +46,25 @@ import {
 import { listOfScopes, problemOfScopes } from './oauth-scopes';
 import { OauthTokensService } from './oauth-tokens.service';
 
-const OauthFails = (status: number, error: OauthErrorCode, ...others: string[]) =>
+/** The errors by status; the first of each is the example. */
+const ERRORS: Record<number, [OauthErrorCode, ...OauthErrorCode[]]> = {
+  400: ['invalid_grant', 'invalid_request', 'invalid_client', 'invalid_scope', 'unsupported_grant_type'],
+  401: ['invalid_client'],
+  413: ['invalid_request'],
+  415: ['invalid_request'],
+  429: ['slow_down'],
+  500: ['server_error'],
+  503: ['temporarily_unavailable'],
+};
+
+const Fails = ([status, errors]: [string, OauthErrorCode[]]) =>
   ApiResponse({
-    status,
-    description: [error, ...others].join(', '),
+    status: Number(status),
+    description: errors.join(', '),
     content: {
       'application/json': {
         schema: { $ref: getSchemaPath(OauthErrors) },
-        example: { errors: [error], error, error_description: 'what is wrong' },
+        example: { errors: [errors[0]], error: errors[0], error_description: 'what is wrong' },
       },
     },
   });
@@ -69,18 +80,16 @@ const ForClients = (summary: string) =>
         'Needs the client ID of an application, as a parameter or as the username of HTTP Basic authentication with an empty password.',
     }),
     ApiExtraModels(OauthErrors),
-    OauthFails(
-      400,
-      'invalid_grant',
-      'invalid_request, invalid_client, invalid_scope, unsupported_grant_type',
-    ),
-    OauthFails(401, 'invalid_client'),
-    OauthFails(413, 'invalid_request'),
-    OauthFails(415, 'invalid_request'),
-    OauthFails(429, 'slow_down'),
-    OauthFails(500, 'server_error'),
-    OauthFails(503, 'temporarily_unavailable'),
+    ...Object.entries(ERRORS).map(Fails),
   );
+
+// URLs end up in logs, so secrets must be in the body.
+const InBodyOnly = () =>
+  ApiBody({ description: 'Send the parameters in the body only, because URLs are logged.' });
+
+function requireBody({ url }: Request): void {
+  if (url.includes('?')) throw invalidRequest('send the parameters in the body');
+}
 
 @ApiTags('OAuth')
 @UseFilters(OauthErrorFilter)
@@ -96,7 +105,7 @@ export class OauthController {
 
   @Post('oauth/token')
   @ForClients('Exchange a code, a refresh token or a device code for an access token')
-  @BodyOnly()
+  @InBodyOnly()
   // For caches that don't support Cache-Control.
   @Header('Pragma', 'no-cache')
   @ApiOkResponse({ type: TokensResponse })
@@ -117,6 +126,7 @@ export class OauthController {
   /** RFC 7009. A refresh token is revoked with all tokens of the same sign-in. */
   @Post('oauth/revoke')
   @ForClients('Revoke an access token or a refresh token')
+  @InBodyOnly()
   @ApiOkResponse({ type: RevocationResponse, description: 'Also for an unknown token.' })
   async revoke(
     @Req() req: Request,
@@ -215,11 +225,6 @@ const UNDECIDED: Record<'pending' | 'denied' | 'expired', [OauthErrorCode, strin
   denied: ['access_denied', 'the user denied access'],
   expired: ['expired_token', 'the device code has expired or was used'],
 };
-
-// URLs end up in logs, so secrets must be in the body.
-function requireBody({ url }: Request): void {
-  if (url.includes('?')) throw invalidRequest('send the parameters in the body');
-}
 
 function required(request: TokenRequest, name: keyof TokenRequest): string {
   const value = request[name];

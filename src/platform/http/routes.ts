@@ -1,9 +1,6 @@
-import { SetMetadata } from '@nestjs/common';
 import { METHOD_METADATA, PARAMTYPES_METADATA } from '@nestjs/common/constants';
 import { DiscoveryService, MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { ApiResponse } from '@nestjs/swagger';
-
-const BODY_ONLY = 'gamewharf:body-only';
 
 export const ERRORS = { $ref: '#/components/schemas/Errors' };
 
@@ -14,11 +11,6 @@ export const Fails = (status: number, ...texts: string[]) =>
     description: texts.map((text) => `\`${text}\``).join(', '),
     content: { 'application/json': { schema: ERRORS, example: { errors: [texts[0]] } } },
   });
-
-/** On a handler that rejects parameters in the query string. */
-export const BodyOnly = () => SetMetadata(BODY_ONLY, true);
-
-export const isBodyOnly = (handler: object): boolean => Reflect.getMetadata(BODY_ONLY, handler) === true;
 
 /** Only the routes below it accept operator tokens. */
 export const OPERATOR_PATH = '/operator/';

@@ -7,7 +7,7 @@ import { describeResponses, ERRORS_SCHEMA, HEADERS } from './openapi-responses';
 import { introduction, operatorIntroduction, TAGS } from './openapi-introduction';
 import { describeParameters, type Json } from './openapi-parameters';
 import { type RequestClass, requestClassOf } from '../http/params.decorator';
-import { handlersOf, isBodyOnly, type Named, OPERATOR_PATH, parameterTypesOf } from '../http/routes';
+import { handlersOf, type Named, OPERATOR_PATH, parameterTypesOf } from '../http/routes';
 import { isUnlimited } from '../rate-limits/rate-limits.decorators';
 
 const BODY_METHODS = ['post', 'put', 'patch'];
@@ -75,7 +75,6 @@ function describeOperation(
   describeParameters(operation, request, schemas, {
     path,
     inBody: BODY_METHODS.includes(method),
-    bodyOnly: isBodyOnly(handler),
     types: parameterTypesOf(handler, controller) as RequestClass[],
   });
   const { scope, credential } = describeSecurity(operation);

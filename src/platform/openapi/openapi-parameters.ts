@@ -14,8 +14,6 @@ interface Place {
   path: string;
   /** Parameters that are not in the path are in the body. */
   inBody: boolean;
-  /** They may not be in the query string. */
-  bodyOnly: boolean;
   /** The classes of the handler's parameters. */
   types: RequestClass[];
 }
@@ -29,7 +27,7 @@ export function describeParameters(
   operation: Json,
   request: RequestClass | undefined,
   schemas: Record<string, Json>,
-  { path, inBody, bodyOnly, types }: Place,
+  { path, inBody, types }: Place,
 ): void {
   const declared = (operation.parameters ?? []) as Json[];
   for (const one of declared) one.example ??= exampleOf((one.schema ?? {}) as Json, {}, String(one.name));
@@ -54,13 +52,10 @@ export function describeParameters(
     operation.description = [operation.description, `${choice[0]!.toUpperCase()}${choice.slice(1)}.`]
       .filter(Boolean)
       .join('\n\n');
-  if (ofBody.length > 0)
-    operation.requestBody = requestBodyOf(
-      ofBody,
-      bodyOnly
-        ? 'Send the parameters in the body only, because URLs are logged.'
-        : 'Parameters may also be sent in the query string.',
-    );
+  // A handler that accepts them in the body only says so with @ApiBody.
+  const { description = 'Parameters may also be sent in the query string.' } = (operation.requestBody ??
+    {}) as { description?: string };
+  if (ofBody.length > 0) operation.requestBody = requestBodyOf(ofBody, description);
 }
 
 /** A list is one JSON text. Without a media type, it would be described as a repeated name. */
