@@ -60,6 +60,12 @@ test.each<[string, string | Buffer, Record<string, string>, HttpResponse]>([
     tooMany,
   ],
   [
+    '2,001 numbers that JavaScript rounds',
+    `{"a":[${new Array(2001).fill('9'.repeat(18)).join(',')}]}`,
+    { 'content-type': JSON_TYPE },
+    tooMany,
+  ],
+  [
     '1,002 parts without names',
     '--x\r\ncontent-disposition: form-data\r\n\r\n1\r\n'.repeat(1002) + '--x--\r\n',
     { 'content-type': 'multipart/form-data; boundary=x' },

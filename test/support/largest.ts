@@ -120,6 +120,11 @@ export function everyBody(path: string): Input[] {
     json('ids', `{"game_ids":[${many(70_000, (i) => String(100_000 + i)).join(',')}]}`),
     json('long ids', `{"game_ids":[${many(500, () => `"${'9'.repeat(1000)}"`).join(',')}]}`),
     json('numbers', `{"a":[${repeatTo('1.234567890123456789e-300,', most)}1]}`),
+    json('long numbers', `{"a":[${many(9990, (i) => `${'9'.repeat(40)}${i}`).join(',')}]}`),
+    json(
+      'rounded numbers and texts',
+      `{"a":[${many(9990, (i) => (i < 2000 ? `${'9'.repeat(40)}` : `"${i}"`)).join(',')}]}`,
+    ),
     json('a number', `{"a":0.${repeatTo('1', most)}}`),
     json('quotes', `{"a":1${repeatTo('""', most)}}`),
     form('separators', repeatTo('&', most)),

@@ -99,6 +99,7 @@ ${limits(
   ['HTML form', kib(MAX_FORM), '413'],
   ['fields in a body', number(MAX_FIELDS), '413'],
   ['values in a JSON body', number(of('platform/http/json').MAX_VALUES), '413'],
+  ['numbers in a JSON body that JavaScript rounds', number(of('platform/http/json').MAX_ROUNDED), '413'],
   ['nesting levels in a JSON body', number(of('platform/http/json').MAX_DEPTH), '400'],
   ['IDs in a list', number(of('platform/http/readers').MAX_IDS), '400'],
   ['URL', kib(of('platform/http/express.adapter').MAX_HEADER_BYTES), '414'],

@@ -10,6 +10,8 @@ export class RoundedNumber {
 export const MAX_DEPTH = 32;
 // Ten times the values of the longest request, which has two lists of 500 IDs.
 export const MAX_VALUES = 10_000;
+// Twice the IDs of the longest request. Each costs far more than another value.
+export const MAX_ROUNDED = 2000;
 // Numbers with at most 15 significant digits are never rounded.
 const NEVER_ROUNDED = 15;
 
@@ -64,7 +66,7 @@ function scan(text: string): { names: string[]; rounded: Span[] } {
       i = end - 1;
     }
     if (depth > MAX_DEPTH) throw notAnObject();
-    if (values > MAX_VALUES) throw apiError(413, 'too many parameters');
+    if (values > MAX_VALUES || rounded.length > MAX_ROUNDED) throw apiError(413, 'too many parameters');
   }
   return { names, rounded };
 }
