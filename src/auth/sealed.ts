@@ -8,10 +8,12 @@ export const hashOf = (token: string): Buffer => createHash('sha256').update(tok
 
 export const randomToken = (): string => randomBytes(32).toString('base64url');
 
-/** What a secret encrypts. Each purpose has its own key. */
-type Purpose = 'gamewharf signing keys' | 'gamewharf sealed';
+/** What a secret encrypts or signs. Each purpose has its own key. */
+type Purpose =
+  'gamewharf signing keys' | 'gamewharf sealed' | 'gamewharf file URLs' | 'gamewharf download sessions';
 
-const keyOf = (secret: string, purpose: Purpose) => Buffer.from(hkdfSync('sha256', secret, '', purpose, 32));
+export const keyOf = (secret: string, purpose: Purpose): Buffer =>
+  Buffer.from(hkdfSync('sha256', secret, '', purpose, 32));
 
 /** AES-256-GCM with the name as additional data: a text cannot be decrypted under another name. */
 export function seal(

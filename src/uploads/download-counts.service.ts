@@ -12,6 +12,7 @@ const BATCH_SIZE = 1000;
 export interface Download {
   game_id: number;
   download_key_id: number | null;
+  /** Of its session, in lowercase. */
   uuid: string | undefined;
 }
 
@@ -50,7 +51,7 @@ export class DownloadCounts implements BeforeApplicationShutdown {
 
   private async write(batch: Download[]): Promise<void> {
     const [alone, inSessions] = [batch.filter(({ uuid }) => !uuid), new Map<string, Download>()];
-    for (const download of batch) if (download.uuid) inSessions.set(download.uuid.toLowerCase(), download);
+    for (const download of batch) if (download.uuid) inSessions.set(download.uuid, download);
     await this.database.transaction(async (db) => {
       const sessions = inSessions.size
         ? (await this.database.run(db, [bind(NEW_SESSIONS, [[...inSessions.keys()]])]))(NEW_SESSIONS)

@@ -1,6 +1,8 @@
-import { randomUUID } from 'node:crypto';
+import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
+import { keyOf } from '../auth/sealed';
+import { Settings } from '../platform/config/settings';
 import { apiError } from '../platform/http/api-error';
 import { IdempotencyService, type RetryKey } from '../platform/idempotency/idempotency.service';
 import { type AccessRow, keyUsed } from './download-access';
@@ -19,14 +21,22 @@ interface StoredFile {
   file_url: string | null;
 }
 
+/** The last group of digits. */
+const SIGNATURE_LENGTH = 12;
+
 @Injectable()
 export class DownloadsService {
+  private readonly secret: Buffer;
+
   constructor(
+    settings: Settings,
     private readonly uploads: UploadsService,
     private readonly storage: FileStorage,
     private readonly counts: DownloadCounts,
     private readonly idempotency: IdempotencyService,
-  ) {}
+  ) {
+    this.secret = keyOf(settings.API_KEY_PEPPER ?? '', 'gamewharf download sessions');
+  }
 
   /** The URL of an upload's file, for a user who may download it. */
   async upload(request: DownloadUploadRequest, credential: Downloader, req: Request): Promise<string> {
@@ -53,7 +63,7 @@ export class DownloadsService {
     key: RetryKey | undefined,
   ): Promise<DownloadSessionResponse> {
     await this.uploads.requireGame(request.game_id, credential);
-    const session = () => ({ uuid: randomUUID() });
+    const session = () => ({ uuid: this.signed(randomUUID(), request.game_id) });
     return key ? this.idempotency.once(key, request, { statements: [], result: session }) : session();
   }
 
@@ -61,9 +71,20 @@ export class DownloadsService {
     return file_url ?? this.storage.urlOf(file_key!, filename);
   }
 
-  private count(access: AccessRow, game_id: number, uuid: string | undefined, req: Request): void {
-    if (uuid === undefined && !startsDownload(req)) return;
-    this.counts.add({ game_id, download_key_id: keyUsed(access), uuid });
+  /** A session that was not issued for the game would add a row for each UUID that a client invents. */
+  private count(access: AccessRow, game_id: number, given: string | undefined, req: Request): void {
+    const uuid = given?.toLowerCase();
+    const inSession =
+      uuid !== undefined && timingSafeEqual(Buffer.from(uuid), Buffer.from(this.signed(uuid, game_id)));
+    if (!inSession && !startsDownload(req)) return;
+    this.counts.add({ game_id, download_key_id: keyUsed(access), uuid: inSession ? uuid : undefined });
+  }
+
+  /** The UUID with a signature as its last digits. */
+  private signed(uuid: string, game_id: number): string {
+    const start = uuid.slice(0, -SIGNATURE_LENGTH);
+    const signature = createHmac('sha256', this.secret).update(`${start}${game_id}`).digest('hex');
+    return start + signature.slice(0, SIGNATURE_LENGTH);
   }
 }
 

@@ -102,7 +102,8 @@ test('returns the URL on the legacy route', async () => {
 
 test('returns errors as JSON', async () => {
   expect(await player.get('/uploads/4000000/download')).toEqual(failure(404, 'invalid upload'));
-  expect(await player.get('/uploads/1/download', { uuid: 'x' })).toEqual(failure(400, 'uuid must be a UUID'));
+  for (const uuid of ['x', ''])
+    expect(await player.get('/uploads/1/download', { uuid })).toEqual(failure(400, 'uuid must be a UUID'));
   expect(await anonymous.get('/uploads/1/download')).toEqual(failure(401, 'authentication required'));
 });
 
@@ -136,6 +137,9 @@ describe('download counts', () => {
     return { paid, key, path: `/uploads/${id}/download` };
   };
 
+  const sessionOf = async ({ id }: { id: number }) =>
+    ((await player.post(`/games/${id}/download-sessions`)).body as { uuid: string }).uuid;
+
   test('increase without a session for each request of the beginning of the file', async () => {
     const { paid, key, path } = await sold();
     await redirect(path);
@@ -150,15 +154,24 @@ describe('download counts', () => {
 
   test('increase once per session, on all replicas and for any number of requests', async () => {
     const { paid, path } = await sold();
-    const { body } = await player.post(`/games/${paid.id}/download-sessions`);
-    const { uuid } = body as { uuid: string };
+    const uuid = await sessionOf(paid);
     for (const range of ['bytes=100-', 'bytes=0-99', 'bytes=200-'])
       await redirect(`${path}?uuid=${uuid}`, { range });
     expect(await counted(paid)).toEqual([1, 1]);
     await redirect(`${path}?uuid=${uuid.toUpperCase()}`);
     expect(await counted(paid)).toEqual([1, 1]);
-    await redirect(`${path}?uuid=00000000-0000-4000-8000-000000000000`);
+    await redirect(`${path}?uuid=${await sessionOf(paid)}`);
     expect(await counted(paid)).toEqual([2, 2]);
+  });
+
+  test('ignore a session that was not issued for the game', async () => {
+    const { paid, path } = await sold();
+    await sql('TRUNCATE counted_downloads');
+    const invented = ['00000000-0000-4000-8000-000000000000', await sessionOf(game)];
+    for (const uuid of invented)
+      for (const range of ['bytes=0-99', 'bytes=100-']) await redirect(`${path}?uuid=${uuid}`, { range });
+    expect(await counted(paid)).toEqual([2, 2]);
+    expect(await sql('SELECT uuid FROM counted_downloads')).toEqual([]);
   });
 
   test('increase only for the game when an editor downloads, and not for rejected requests', async () => {

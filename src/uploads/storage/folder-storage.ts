@@ -1,9 +1,10 @@
-import { createHmac, hkdfSync, randomUUID, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { mkdir, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { keyOf } from '../../auth/sealed';
 import type { Clock } from '../../platform/config/clock';
 import type { Settings } from '../../platform/config/settings';
 import { FileStorage } from './file-storage';
@@ -31,9 +32,7 @@ export class FolderStorage extends FileStorage {
   ) {
     super();
     this.folder = resolve(settings.FILES_DIR!);
-    this.secret = Buffer.from(
-      hkdfSync('sha256', settings.API_KEY_PEPPER ?? '', '', 'gamewharf file URLs', 32),
-    );
+    this.secret = keyOf(settings.API_KEY_PEPPER ?? '', 'gamewharf file URLs');
   }
 
   override urlOf(key: string, filename: string): string {
