@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { DashboardModule } from './dashboard/dashboard.module';
 import { NoSuchPageFilter } from './dashboard/layout/no-such-page.filter';
 import { AuthModule } from './auth/auth.module';
-import { CredentialLimitGuard, RateLimitGuard } from './auth/rate-limit.guard';
+import { RateLimitGuard } from './auth/rate-limit.guard';
 import { ScopesGuard } from './auth/scopes.guard';
 import { CollectionsModule } from './collections/collections.module';
 import { ConfigModule } from './platform/config/config.module';
@@ -53,7 +53,6 @@ import { WharfModule } from './wharf/wharf.module';
     { provide: APP_GUARD, useClass: OperatorGuard },
     { provide: APP_GUARD, useExisting: RateLimitGuard },
     { provide: APP_GUARD, useClass: ScopesGuard },
-    { provide: APP_GUARD, useClass: CredentialLimitGuard },
     { provide: APP_GUARD, useClass: LookupLimitGuard },
     { provide: APP_GUARD, useClass: BodyGuard },
     { provide: APP_PIPE, useClass: ParameterPipe },

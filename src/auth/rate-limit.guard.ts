@@ -1,4 +1,4 @@
-import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import { type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import {
   InjectThrottlerOptions,
@@ -10,8 +10,6 @@ import {
 } from '@nestjs/throttler';
 import type { Request, Response } from 'express';
 import { ApiError } from '../platform/http/api-error';
-import { RequestGate } from '../platform/http/request-gate';
-import type { Observer } from '../platform/http/hooks';
 import {
   isUnlimited,
   limitNamesOf,
@@ -44,10 +42,8 @@ export class RateLimitGuard extends ThrottlerGuard {
     @InjectThrottlerStorage() storage: ThrottlerStorage,
     private readonly limits: RateLimitsService,
     private readonly credentials: BearerStrategy,
-    gate: RequestGate,
   ) {
     super(options, storage, new ThrottleReflector());
-    if (limits.rates) gate.observers.push(this.countRejected);
   }
 
   override async onModuleInit(): Promise<void> {
@@ -83,14 +79,19 @@ export class RateLimitGuard extends ThrottlerGuard {
     return super.canActivate(context);
   }
 
-  /** Called after the credential is verified. */
-  async verified(context: ExecutionContext, credential: Credential): Promise<boolean> {
+  /** After the credential is verified: counts a request whose credential was not cached before. */
+  async verified(context: ExecutionContext): Promise<boolean> {
     const { req, res } = this.getRequestResponse(context) as { req: Request; res: Response };
     if (!req.trackers || req.trackers.user !== undefined) return true;
     if (req.spentAddress) void this.limits.refund(req.spentAddress);
     res.requestsLeft = Infinity;
-    req.trackers = trackersOf(credential);
+    req.trackers = trackersOf(req.user as Credential);
     return super.canActivate(context);
+  }
+
+  /** A rejected credential is a failed attempt. */
+  rejected(req: Request): void {
+    if (req.trackers && req.trackers.user === undefined) void this.limits.failed('address', req);
   }
 
   protected override async handleRequest({
@@ -119,24 +120,5 @@ export class RateLimitGuard extends ThrottlerGuard {
 
   protected override generateKey(_context: ExecutionContext, tracker: string, name: string): string {
     return `${name}:${tracker}`;
-  }
-
-  /** A rejected credential is a failed attempt. */
-  private readonly countRejected: Observer = (req, res) => {
-    const { presented, trackers } = req;
-    const isRejected = res.statusCode === 401 && presented !== undefined && !(presented instanceof ApiError);
-    if (isRejected && trackers && trackers.user === undefined) void this.limits.failed('address', req);
-  };
-}
-
-/** Runs after ScopesGuard: counts a request whose credential was not cached before. */
-@Injectable()
-export class CredentialLimitGuard implements CanActivate {
-  constructor(private readonly rateLimit: RateLimitGuard) {}
-
-  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    const { user, trackers } = context.switchToHttp().getRequest<Request>();
-    if (user === undefined || trackers?.user !== undefined) return true;
-    return this.rateLimit.verified(context, user as Credential);
   }
 }

@@ -1,14 +1,22 @@
 import { type ExecutionContext, Injectable } from '@nestjs/common';
-import { AuthGuard } from '@nestjs/passport';
+import { AuthGuard, AuthModuleOptions } from '@nestjs/passport';
 import type { Request } from 'express';
 import { ApiError, apiError } from '../platform/http/api-error';
 import { type Access, accessOf, isForOperators } from './access';
 import { covers, type Credential } from './credential';
+import { RateLimitGuard } from './rate-limit.guard';
 import { apiKeyRequired, authenticationRequired, insufficientScope } from './errors';
 
 /** Lets Passport verify the credential, then checks the scope that the handler declares. Closed by default. */
 @Injectable()
 export class ScopesGuard extends AuthGuard() {
+  constructor(
+    options: AuthModuleOptions,
+    private readonly limits: RateLimitGuard,
+  ) {
+    super(options);
+  }
+
   override async canActivate(context: ExecutionContext): Promise<boolean> {
     const access = accessOf(context.getHandler(), context.getClass());
     if (!access) throw apiError(404, 'invalid api endpoint');
@@ -17,6 +25,7 @@ export class ScopesGuard extends AuthGuard() {
     const req = context.switchToHttp().getRequest<Request>();
     if (req.presented instanceof ApiError) throw req.presented;
     await super.canActivate(context);
+    await this.limits.verified(context);
     checkScope(req.user as Credential, access);
     return true;
   }
@@ -35,9 +44,11 @@ export class ScopesGuard extends AuthGuard() {
     _: unknown,
     context: ExecutionContext,
   ): User {
+    const req = context.switchToHttp().getRequest<Request>();
+    if (error instanceof ApiError && error.statusCode === 401) this.limits.rejected(req);
     if (error) throw error;
     if (!user) throw authenticationRequired();
-    context.switchToHttp().getRequest<Request>().user = user;
+    req.user = user;
     return user;
   }
 }

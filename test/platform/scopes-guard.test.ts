@@ -6,7 +6,9 @@ test('rejects a handler that declares no access', async () => {
     getHandler: () => () => undefined,
     getClass: () => class {},
   } as unknown as ExecutionContext;
-  await expect(new ScopesGuard().canActivate(context)).rejects.toMatchObject({
+  await expect(
+    new ScopesGuard({ defaultStrategy: 'bearer' }, undefined as never).canActivate(context),
+  ).rejects.toMatchObject({
     status: 404,
     errors: ['invalid api endpoint'],
   });

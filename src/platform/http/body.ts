@@ -1,7 +1,9 @@
+import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { parse } from 'node:querystring';
-import type { Readable } from 'node:stream';
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { brotliDecompress, gunzip, inflate } from 'node:zlib';
 import busboy from 'busboy';
 import type { Request } from 'express';
 import readAll from 'raw-body';
@@ -19,10 +21,12 @@ export const MAX_FORM = 128 * 1024;
 const MULTIPART_SLICE = 16 * 1024;
 const [PLUS, SPACE] = [0x2b, 0x20];
 
-const DECODERS: Partial<Record<string, () => ReturnType<typeof createGunzip>>> = {
-  br: createBrotliDecompress,
-  deflate: createInflate,
-  gzip: createGunzip,
+const DECODERS: Partial<
+  Record<string, (body: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>>
+> = {
+  br: promisify(brotliDecompress),
+  deflate: promisify(inflate),
+  gzip: promisify(gunzip),
 };
 
 export const hasBody = ({ headers }: IncomingMessage) =>
@@ -83,30 +87,21 @@ async function readFields(req: Request, limit: number): Promise<Values | undefin
   return parser(body, req);
 }
 
-/**
- * Reads and decompresses a body. body-parser would ignore the body of a client that closed its half of the connection.
- */
+/** body-parser would ignore the body of a client that closed its half of the connection. */
 async function readBytes(req: Request, limit: number): Promise<Buffer> {
   const encoding = req.headers['content-encoding']?.toLowerCase() ?? 'identity';
+  const decode = DECODERS[encoding];
+  if (!decode && encoding !== 'identity') throw apiError(415, 'unsupported media type');
   // The connection was lost.
   if (!req.readable) throw apiError(400, 'malformed request');
-  if (encoding === 'identity') return readAll(req, { length: req.headers['content-length'], limit });
-  const decoder = DECODERS[encoding]?.();
-  if (!decoder) throw apiError(415, 'unsupported media type');
-  req.once('error', (error) => decoder.destroy(error));
+  const body = await readAll(req, { length: req.headers['content-length'], limit });
   try {
-    return await readAll(req.pipe(decoder) as Readable, { limit });
+    return decode ? await decode(body, { maxOutputLength: limit }) : body;
   } catch (error) {
-    throw isTooLarge(error) ? error : apiError(400, 'malformed request');
-  } finally {
-    req.unpipe(decoder);
-    decoder.destroy();
-    // Node parses the next request only after the rest of this one is read.
-    req.resume();
+    const isTooLarge = (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE';
+    throw isTooLarge ? apiError(413, 'request too large') : apiError(400, 'malformed request');
   }
 }
-
-const isTooLarge = (error: unknown) => (error as { type?: string }).type === 'entity.too.large';
 
 type Parser = (body: Buffer, req: Request) => Values | Promise<Values>;
 
@@ -133,33 +128,20 @@ function withoutPluses(form: Buffer): Buffer {
 }
 
 // busboy instead of multer, which would block the event loop for the headers of many parts and nests bracketed names.
-function parseMultipart(body: Buffer, req: Request): Promise<Values> {
-  const malformed = badRequest('the multipart body is malformed');
-  const hasReplacements = body.includes('\ufffd');
+async function parseMultipart(body: Buffer, req: Request): Promise<Values> {
   const fields: Values = Object.create(null) as Values;
-  return new Promise((resolve, rejectPromise) => {
-    let isRejected = false;
-    const reject = (error: Error) => {
-      isRejected = true;
-      rejectPromise(error);
-    };
-    let parser: busboy.Busboy;
-    try {
-      parser = busboy({
-        headers: req.headers,
-        defParamCharset: 'utf8',
-        limits: {
-          fields: MAX_FIELDS,
-          files: 0,
-          parts: MAX_FIELDS + 1,
-          fieldSize: MAX_BODY,
-          fieldNameSize: 200,
-        },
-      });
-    } catch {
-      reject(malformed);
-      return;
-    }
+  const hasReplacements = body.includes('\ufffd');
+  let problem: Error | undefined;
+  const reject = (error: Error) => (problem ??= error);
+  const limits = {
+    fields: MAX_FIELDS,
+    files: 0,
+    parts: MAX_FIELDS + 1,
+    fieldSize: MAX_BODY,
+    fieldNameSize: 200,
+  };
+  try {
+    const parser = busboy({ headers: req.headers, defParamCharset: 'utf8', limits });
     parser.on('field', (name: string | undefined, value, info) => {
       // Undefined for a part without a name, unlike busboy's types.
       if (!name) return;
@@ -170,16 +152,18 @@ function parseMultipart(body: Buffer, req: Request): Promise<Values> {
     parser.on('filesLimit', () => reject(badRequest('files are not accepted')));
     for (const limit of ['fieldsLimit', 'partsLimit'] as const)
       parser.on(limit, () => reject(apiError(413, 'too many parameters')));
-    parser.on('error', () => reject(malformed));
-    parser.on('close', () => resolve(fields));
+    const closed = once(parser, 'close');
+    closed.catch(() => undefined);
     // In slices, because parsing the headers of many parts blocks the event loop.
-    const feed = (start: number) => {
-      const end = start + MULTIPART_SLICE;
-      parser.write(body.subarray(start, end));
-      if (isRejected) return;
-      if (end < body.length && !parser.destroyed) setImmediate(feed, end);
-      else parser.end();
-    };
-    feed(0);
-  });
+    for (let start = 0; start < body.length && !problem && !parser.destroyed; start += MULTIPART_SLICE) {
+      parser.write(body.subarray(start, start + MULTIPART_SLICE));
+      await nextTurn();
+    }
+    parser.end();
+    if (!problem) await closed;
+  } catch {
+    reject(badRequest('the multipart body is malformed'));
+  }
+  if (problem) throw problem;
+  return fields;
 }

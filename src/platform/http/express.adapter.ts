@@ -103,7 +103,7 @@ export class GamewharfAdapter extends ExpressAdapter {
       return;
     }
     // For LookupLimitGuard, which counts lookups without a result.
-    if (res.req.lookup) res.foundNothing = hasOnlyEmptyLists(body);
+    if (res.foundNothing !== undefined) res.foundNothing = hasOnlyEmptyLists(body);
     sendJson(res, status ?? res.statusCode, JSON.stringify(body));
   }
 

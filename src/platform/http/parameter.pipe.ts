@@ -1,58 +1,41 @@
 import { type ArgumentMetadata, Injectable, ValidationPipe } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { plainToInstance } from 'class-transformer';
-import { getMetadataStorage, validate, type ValidationError } from 'class-validator';
+import { getMetadataStorage, type ValidationError, type ValidatorOptions } from 'class-validator';
 import { ApiError, badRequest } from './api-error';
 import { Deferred, InvalidValue, NOT_UTF8, Repeated } from './given-values';
-import { readerOf } from './parameters';
+import { type ReaderFacts, readerOf } from './parameters';
 import type { RequestClass } from './params.decorator';
 import { isStorable, notStorable, readBoolean, readInteger, readNumber } from './readers';
 
 type Values = Record<string, unknown>;
+/** The properties of a request class; undefined: declared with class-validator only. */
+type Properties = Map<string, ReaderFacts | undefined>;
 
 const PRIMITIVES = new Map<unknown, (text: string) => unknown>([
   [Boolean, readBoolean],
   [Number, (text) => (/^\d+$/.test(text) ? readInteger(text) : readNumber(text))],
 ]);
 
-interface Property {
-  name: string;
-  isNullable: boolean;
-  isList: boolean;
-  /** Declared with class-validator only. */
-  isPlain: boolean;
-}
-
 /** Nest's ValidationPipe for this API's parameters: strict about their types, and with all problems listed. */
 @Injectable()
 export class ParameterPipe extends ValidationPipe {
-  private readonly properties = new Map<RequestClass, Property[]>();
+  private readonly properties = new Map<RequestClass, Properties>();
 
   constructor(private readonly modules: ModuleRef) {
     super({
       transform: true,
       validateCustomDecorators: true,
       transformOptions: { exposeUnsetFields: false },
+      exceptionFactory: (errors) => new ApiError(400, errors.flatMap(textsOf)),
     });
   }
 
-  override async transform(value: unknown, metadata: ArgumentMetadata): Promise<unknown> {
+  override transform(value: unknown, metadata: ArgumentMetadata): Promise<unknown> {
     const metatype = metadata.metatype as RequestClass | undefined;
-    if (!metatype || !this.toValidate(metadata)) return this.transformPrimitive(value, metadata);
+    if (!metatype || !this.toValidate(metadata)) return super.transform(value, metadata) as Promise<unknown>;
     // An object of another custom decorator. For a class that is imported only as a type, tsc emits `Function`.
-    if (metadata.type === 'custom' && !isPlain(value)) return value;
-    const { given, rejected } = this.given((value ?? {}) as Values, metatype);
-    const request = Object.assign(
-      plainToInstance(metatype, given, this.transformOptions),
-      rejected,
-    ) as Values;
-    const names = Object.keys(request);
-    const deferred = names.filter((name) => request[name] instanceof Deferred);
-    if (deferred.length > 0) await Promise.all(deferred.map((name) => this.settle(request, name)));
-    const errors = await validate(request, this.validatorOptions);
-    const problems = problemsOf(request, names, errors);
-    if (problems.length > 0) throw new ApiError(400, problems);
-    return request;
+    if (metadata.type === 'custom' && !isPlain(value)) return Promise.resolve(value);
+    return super.transform(this.given((value ?? {}) as Values, metatype), metadata) as Promise<unknown>;
   }
 
   /** Nest would read `0x10` as 16, an empty text as 0, 9007199254740993 as another number, and `yes` as false. */
@@ -65,30 +48,47 @@ export class ParameterPipe extends ValidationPipe {
     return primitive;
   }
 
-  /** The declared parameters, without invalid ones. */
-  private given(values: Values, metatype: RequestClass) {
-    const given: Values = {};
-    const rejected: Values = {};
-    const bracketed = bracketedIn(values);
-    for (const property of this.propertiesOf(metatype)) {
-      const { name, isList } = property;
-      const isBracketed = bracketed?.has(name);
-      if (!isBracketed && !Object.hasOwn(values, name)) continue;
-      const value = isBracketed
-        ? new InvalidValue(isList ? 'must be one JSON array, such as [3,1,2]' : 'must be a single value')
-        : checked(values[name], property);
-      (value instanceof InvalidValue ? rejected : given)[name] = value;
+  /** Invalid values have no other errors. In the order of declaration, with those of several parameters last. */
+  protected override async validate(request: Values, options?: ValidatorOptions): Promise<ValidationError[]> {
+    const names = Object.keys(request);
+    const deferred = names.filter((name) => request[name] instanceof Deferred);
+    await Promise.all(deferred.map((name) => this.settle(request, name)));
+    const errors = new Map((await super.validate(request, options)).map((error) => [error.property, error]));
+    for (const property of names) {
+      const value = request[property];
+      if (value instanceof InvalidValue)
+        errors.set(property, { property, constraints: { value: `${property} ${value.problem}` } });
     }
-    return { given, rejected };
+    return [...new Set([...names, ...errors.keys()])].flatMap((name) => errors.get(name) ?? []);
   }
 
   private async settle(request: Values, name: string): Promise<void> {
     request[name] = await (request[name] as Deferred<unknown>).read(this.modules);
   }
 
-  private propertiesOf(metatype: RequestClass): Property[] {
+  /** The declared parameters. */
+  private given(values: Values, metatype: RequestClass): Values {
+    const given: Values = {};
+    const bracketed = bracketedIn(values);
+    for (const [name, reader] of this.propertiesOf(metatype)) {
+      const isBracketed = bracketed?.has(name);
+      if (!isBracketed && !Object.hasOwn(values, name)) continue;
+      const value = isBracketed ? bracketedValue(reader) : checked(values[name], reader);
+      // Without a reader, class-transformer would convert it.
+      if (!reader && value instanceof InvalidValue) throw badRequest(`${name} ${value.problem}`);
+      given[name] = value;
+    }
+    return given;
+  }
+
+  private propertiesOf(metatype: RequestClass): Properties {
     let properties = this.properties.get(metatype);
-    if (!properties) this.properties.set(metatype, (properties = propertiesIn(metatype)));
+    if (!properties) {
+      const rules = getMetadataStorage().getTargetValidationMetadatas(metatype, '', false, false);
+      const names = rules.map(({ propertyName }) => propertyName).filter((name) => name !== '');
+      properties = new Map(names.map((name) => [name, readerOf(metatype.prototype as object, name)]));
+      this.properties.set(metatype, properties);
+    }
     return properties;
   }
 }
@@ -96,21 +96,6 @@ export class ParameterPipe extends ValidationPipe {
 function isPlain(value: unknown): boolean {
   const prototype: unknown = Object.getPrototypeOf(value ?? {});
   return prototype === Object.prototype || prototype === null;
-}
-
-function propertiesIn(metatype: RequestClass): Property[] {
-  const prototype = metatype.prototype as object;
-  const rules = getMetadataStorage().getTargetValidationMetadatas(metatype, '', false, false);
-  const names = new Set(rules.map(({ propertyName }) => propertyName).filter((name) => name !== ''));
-  return [...names].map((name) => {
-    const reader = readerOf(prototype, name);
-    return {
-      name,
-      isNullable: reader?.isNullable ?? false,
-      isList: reader?.isList ?? false,
-      isPlain: reader === undefined,
-    };
-  });
 }
 
 /** The names before brackets: `email` for `email[x]`, which a lookup must not ignore. */
@@ -123,27 +108,21 @@ function bracketedIn(values: Values): Set<string> | undefined {
   return names;
 }
 
-function checked(value: unknown, { isNullable, isPlain }: Property): unknown {
+const bracketedValue = (reader: ReaderFacts | undefined) =>
+  new InvalidValue(reader?.isList ? 'must be one JSON array, such as [3,1,2]' : 'must be a single value');
+
+function checked(value: unknown, reader: ReaderFacts | undefined): unknown {
   if (value instanceof Repeated) {
-    const [given, ...others] = value.filter((one) => one !== null || isNullable);
+    const [given, ...others] = value.filter((one) => one !== null || reader?.isNullable);
     return others.length > 0 || given === undefined ? new InvalidValue('must be given once') : given;
   }
   if (value === NOT_UTF8) return new InvalidValue('must be valid UTF-8 text');
-  return isPlain && !isDeeplyStorable(value) ? notStorable() : value;
+  return reader || isDeeplyStorable(value) ? value : notStorable();
 }
 
 function isDeeplyStorable(value: unknown): boolean {
   if (typeof value === 'string') return isStorable(value);
   return typeof value !== 'object' || value === null || Object.values(value).every(isDeeplyStorable);
-}
-
-/** The texts of all problems in the order of declaration. Those that concern several parameters are last. */
-function problemsOf(request: Values, names: string[], errors: ValidationError[]): string[] {
-  const invalid = names.filter((name) => request[name] instanceof InvalidValue);
-  if (errors.length === 0 && invalid.length === 0) return [];
-  const texts = new Map(errors.map((error) => [error.property, textsOf(error)]));
-  for (const name of invalid) texts.set(name, [`${name} ${(request[name] as InvalidValue).problem}`]);
-  return [...new Set([...names, ...texts.keys()])].flatMap((name) => texts.get(name) ?? []);
 }
 
 const textsOf = ({ property, constraints = {}, children = [] }: ValidationError): string[] => [

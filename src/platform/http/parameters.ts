@@ -31,7 +31,7 @@ interface Options {
 const READER = 'gamewharf:reader';
 
 /** Set for properties whose values a reader checks. */
-interface ReaderFacts {
+export interface ReaderFacts {
   isNullable: boolean;
   isList: boolean;
 }

@@ -40,8 +40,6 @@ declare module 'node:http' {
     trackers?: Trackers;
     /** Its cost for its IP address, refunded if its credential is valid. */
     spentAddress?: Spending;
-    /** The limit for lookups that it used, and the refund if it finds something. */
-    lookup?: Spending | 'anonymous';
     /** On paths under /operator/, if its token is valid. */
     operator?: Operator;
     /** Resolves when the body has been parsed into `body`; absent before. */
@@ -55,7 +53,7 @@ declare module 'node:http' {
     setRequestId(id: string): void;
     /** Ends the response together with the others of this tick of the event loop. */
     endSoon(body: string | Buffer): void;
-    /** The response to a lookup has only empty lists: it counts as failed in LookupLimitGuard. */
+    /** Set for a lookup: the response has only empty lists, so it counts as failed in LookupLimitGuard. */
     foundNothing?: boolean;
     /** For the rate limit headers. */
     requestsLeft: number;

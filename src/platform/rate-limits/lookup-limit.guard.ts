@@ -1,20 +1,13 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import type { Observer } from '../http/hooks';
-import { RequestGate } from '../http/request-gate';
-import { type Spending, spendingOf } from './memory-storage';
+import { spendingOf } from './memory-storage';
 import { limitsFailedLookups } from './rate-limits.decorators';
 import { RateLimitsService } from './rate-limits.service';
 
 /** Limits lookups without a result. A user's lookup counts when it starts and is refunded if it finds something. */
 @Injectable()
 export class LookupLimitGuard implements CanActivate {
-  constructor(
-    private readonly limits: RateLimitsService,
-    gate: RequestGate,
-  ) {
-    if (limits.rates) gate.observers.push(this.settle);
-  }
+  constructor(private readonly limits: RateLimitsService) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const { rates } = this.limits;
@@ -22,25 +15,20 @@ export class LookupLimitGuard implements CanActivate {
     const http = context.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
     const user = req.trackers?.user;
-    if (user !== undefined) return this.begin(req, res, spendingOf('misses', user, rates.misses));
-    this.limits.check('address', req, res);
-    req.lookup = 'anonymous';
-    return true;
-  }
-
-  private async begin(req: Request, res: Response, lookup: Spending): Promise<boolean> {
+    if (user === undefined) {
+      this.limits.check('address', req, res);
+      res.once('close', () => res.statusCode === 404 && void this.limits.failed('address', req));
+      return true;
+    }
+    const lookup = spendingOf('misses', user, rates.misses);
     // Most lookups are refunded, so the headers don't show it.
-    await this.limits.spend(res, lookup, false);
-    req.lookup = lookup;
-    return true;
+    return this.limits.spend(res, lookup, false).then(() => {
+      res.foundNothing = false;
+      res.once('close', () => {
+        const isFound = res.statusCode !== 404 && !res.foundNothing && res.writableEnded;
+        if (isFound) void this.limits.refund(lookup);
+      });
+      return true;
+    });
   }
-
-  private readonly settle: Observer = (req, res) => {
-    const { lookup } = req;
-    if (lookup === undefined) return;
-    const isNotFound = res.statusCode === 404;
-    if (lookup === 'anonymous') {
-      if (isNotFound) void this.limits.failed('address', req);
-    } else if (!isNotFound && !res.foundNothing && res.writableEnded) void this.limits.refund(lookup);
-  };
 }
