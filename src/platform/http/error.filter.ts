@@ -1,7 +1,7 @@
-import { ArgumentsHost, Catch, ExceptionFilter, HttpException } from '@nestjs/common';
+import { ArgumentsHost, BadRequestException, Catch, ExceptionFilter } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { sendError, apiErrorFor } from './response';
-import { ApiError } from './api-error';
+import { ApiError, badRequest } from './api-error';
 import { isPreflight } from './fixed-headers';
 import { RequestLog } from '../observability/request-log';
 
@@ -12,7 +12,7 @@ export class ErrorFilter implements ExceptionFilter {
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
-    const response = isRouted(req) ? ofHandler(error) : notFound(req, error);
+    const response = isRouted(req) ? error : notFound(req, error);
     if (
       !res.headersSent &&
       response instanceof ApiError &&
@@ -22,21 +22,6 @@ export class ErrorFilter implements ExceptionFilter {
       return;
     sendError(this.log, res, response);
   }
-}
-
-/** Keeps the texts of an exception such as `new NotFoundException('invalid review')`, or of a Nest pipe. */
-function ofHandler(error: unknown): unknown {
-  if (error instanceof ApiError || !(error instanceof HttpException) || error.getStatus() >= 500)
-    return error;
-  const response = error.getResponse();
-  const { errors, message = errors ?? error.message } =
-    typeof response === 'string'
-      ? { message: response }
-      : (response as { errors?: unknown; message?: unknown });
-  const status = error.getStatus();
-  const headers: Record<string, string> =
-    status === 401 || status === 403 ? { 'WWW-Authenticate': 'Bearer realm="gamewharf"' } : {};
-  return new ApiError(status, [message].flat().map(String), headers);
 }
 
 // What Express's types omit.
@@ -53,6 +38,8 @@ export function isRouted(req: Request): boolean {
 
 /** For a request without a route: 405 if the path has routes of other methods, else 404. */
 export function notFound(req: Request, error: unknown): unknown {
+  // The router's text repeats the path, which may contain a key.
+  if (error instanceof BadRequestException) return badRequest('malformed request');
   // A middleware decided it, and not the router.
   if (error instanceof ApiError || apiErrorFor(error).statusCode !== 404) return error;
   const Allow = methodsOf(req);

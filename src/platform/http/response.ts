@@ -30,18 +30,26 @@ export function apiErrorFor(error: unknown): ApiError {
   const fault = faultOf(error);
   if (fault === 'unavailable') return serviceUnavailable();
   if (fault === 'not unicode') return badRequest('text parameters must be valid Unicode');
-  // The text of the exception is for the log.
-  if (error instanceof HttpException && error.getStatus() > 500)
-    return error.getStatus() === 503
-      ? serviceUnavailable()
-      : apiError(
-          error.getStatus(),
-          (STATUS_CODES[error.getStatus()] ?? 'internal server error').toLowerCase(),
-        );
+  if (error instanceof HttpException) return ofException(error);
   const { status } = (error ?? {}) as { status?: unknown };
   const text = typeof status === 'number' ? TEXTS[status] : undefined;
-  if (text) return new ApiError(status as number, [text]);
-  return new ApiError(500, ['internal server error']);
+  if (text) return apiError(status as number, text);
+  return apiError(500, 'internal server error');
+}
+
+/** Keeps the texts of an exception such as `new NotFoundException('invalid review')`, or of a Nest pipe. */
+function ofException(error: HttpException): ApiError {
+  const [status, response] = [error.getStatus(), error.getResponse()];
+  if (status === 503) return serviceUnavailable();
+  // The text of a server error is for the log.
+  if (status >= 500) return apiError(status, STATUS_CODES[status]?.toLowerCase() ?? 'internal server error');
+  const { errors, message = errors ?? error.message } =
+    typeof response === 'string'
+      ? { message: response }
+      : (response as { errors?: unknown; message?: unknown });
+  const headers: Record<string, string> =
+    status === 401 || status === 403 ? { 'WWW-Authenticate': 'Bearer realm="gamewharf"' } : {};
+  return new ApiError(status, [message].flat().map(String), headers);
 }
 
 // Node joins a string with the headers, which copies it: too slow for long bodies.
