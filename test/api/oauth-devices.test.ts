@@ -210,6 +210,28 @@ describe('the device grant', () => {
     );
   });
 
+  test('RFC 8628 3.5: rejects an expired code that was approved in time', async () => {
+    const client_id = await application();
+    const { code_challenge } = pkce();
+    const { device_code, user_code } = await device(client_id, {
+      code_challenge,
+      code_challenge_method: 'S256',
+    });
+    await decide(user_code, 'Allow');
+    await sql('UPDATE oauth_device_requests SET expires_at = now()');
+    expect((await poll(client_id, device_code)).body).toEqual({ status: 'expired' });
+    const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
+    expect(await form('/oauth/token', fields)).toMatchObject(oauthError('expired_token'));
+  });
+
+  test('RFC 9700 4.3.2: rejects a device code in the URL', async () => {
+    const client_id = await application();
+    const { device_code } = await device(client_id);
+    expect(await form(`/oauth/device/poll?device_code=${device_code}`, { client_id })).toMatchObject(
+      oauthError('invalid_request', 400, 'send the parameters in the body'),
+    );
+  });
+
   test('RFC 8628 3.4: rejects an unknown device code and that of another client', async () => {
     const [client_id, attacker] = [await application(), await application()];
     const { device_code } = await device(client_id);

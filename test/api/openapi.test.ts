@@ -279,7 +279,8 @@ describe('input of client generators', () => {
   });
 
   test('states the location of parameters', () => {
-    expect(operation('POST /oauth/token').requestBody!.description).toContain('in the body only');
+    for (const name of ['POST /oauth/token', 'POST /oauth/revoke', 'POST /oauth/device/poll'])
+      expect(operation(name).requestBody!.description).toContain('in the body only');
     expect(operation('POST /collections').requestBody!.description).toContain(
       'also be sent in the query string',
     );

@@ -97,6 +97,7 @@ export class DeviceRequestsService {
       );
       if (!row) throw invalidGrant();
       if (row.denied) return { status: 'denied' };
+      if (row.expired) return { status: 'expired' };
       if (row.grant_id !== null) {
         const code = codeFor(device_code);
         const { scopes, code_challenge } = row;
@@ -104,7 +105,6 @@ export class DeviceRequestsService {
         const unused = await this.tokens.storeCode(db, row.grant_id, code, request);
         return unused ? { status: 'approved', code, code_challenge } : { status: 'expired' };
       }
-      if (row.expired) return { status: 'expired' };
       const interval = row.too_fast
         ? Math.min(row.interval_seconds + INTERVAL, MAX_INTERVAL)
         : row.interval_seconds;

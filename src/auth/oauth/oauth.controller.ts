@@ -166,8 +166,10 @@ export class OauthController {
 
   @Post('oauth/device/poll')
   @ForClients("Check the user's decision about a device")
+  @InBodyOnly()
   @ApiOkResponse({ type: PollResponse })
-  async poll(@Params() { client_id, device_code }: PollRequest): Promise<PollResponse> {
+  async poll(@Req() req: Request, @Params() { client_id, device_code }: PollRequest): Promise<PollResponse> {
+    requireBody(req);
     const poll = await this.devices.poll(client_id, device_code);
     if (poll.status === 'slow_down')
       throw new OauthError('slow_down', `wait ${poll.interval} seconds`, 429, {
