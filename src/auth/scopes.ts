@@ -36,5 +36,8 @@ export const SCOPES_OF_OTHERS: Record<Scope, string> = {
 
 export type Scope = keyof typeof SCOPES;
 
+/** Characters of a list of scopes in a request: several times as many as all scopes have. */
+export const MAX_SCOPES = 1000;
+
 /** The scopes of an unscoped API key. */
 export const ROOT_SCOPES: readonly Scope[] = ['collection', 'game', 'profile'];

@@ -1,6 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
+import { MAX_SCOPES } from '../auth/scopes';
 import { TimeField } from '../platform/openapi/fields';
-import { Id, NonEmptyText } from '../platform/http/parameters';
+import { Id, MaxCharacters, NonEmptyText } from '../platform/http/parameters';
 
 export class CredentialsInfoResponse {
   @ApiProperty({ enum: ['key', 'jwt'], description: 'Type of the credential' })
@@ -24,6 +25,7 @@ export class SubkeyRequest {
   @NonEmptyText('Scopes in the manifest of the game, separated by spaces', {
     example: 'profile:me',
   })
+  @MaxCharacters(MAX_SCOPES)
   scope: string;
 }
 

@@ -90,7 +90,9 @@ test('control: detects work that blocks the event loop', async () => {
 });
 
 test('is not blocked by a parameter of any route', async () => {
-  expect(await slow(everyParameter(theApp()), owner.headers)).toEqual([]);
+  // everyParameter sends one parameter at a time, and this route splits its list only with a valid game.
+  const scopes = formOf('/credentials/subkey', 'game_id=1&scope', 'a ');
+  expect(await slow([...everyParameter(theApp()), ...scopes], owner.headers)).toEqual([]);
 });
 
 test('is not blocked by a body with many parts', async () => {

@@ -2,6 +2,7 @@ import { applyDecorators } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IntegerField, TimeField, UrlField } from '../../platform/openapi/fields';
 import { MaxCharacters, NonEmptyText, OneOf, Text } from '../../platform/http/parameters';
+import { MAX_SCOPES } from '../scopes';
 
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 export const GRANT_TYPES = ['authorization_code', 'refresh_token', DEVICE_GRANT];
@@ -42,7 +43,7 @@ export class TokenRequest {
   @OptionalValue(200, 'Newest refresh token, for `refresh_token`')
   refresh_token?: string;
 
-  @OptionalText(1000, 'Subset of the granted scopes, for `refresh_token`')
+  @OptionalText(MAX_SCOPES, 'Subset of the granted scopes, for `refresh_token`')
   scope?: string;
 
   @OptionalValue(200, 'Device code, for the device grant')
@@ -55,7 +56,7 @@ export class DeviceAuthorizationRequest {
 
   // Required, but the error for a missing scope is invalid_scope.
   @ApiProperty({ required: true })
-  @OptionalText(1000, 'Scopes, separated by spaces')
+  @OptionalText(MAX_SCOPES, 'Scopes, separated by spaces')
   scope?: string;
 
   @OptionalValue(
