@@ -29,7 +29,7 @@ export class CredentialsService {
         `MANIFEST_SCOPES has unknown scopes: ${unknown.join(', ')}. \`gamewharf scopes\` lists all scopes.`,
       );
     this.grantable = Object.keys(SCOPES).filter(
-      (scope) => covers(MANIFEST_SCOPES, scope) && !NOT_FOR_GAMES.includes(scope),
+      (scope) => covers(MANIFEST_SCOPES, scope) && !NOT_FOR_GAMES.some((one) => covers([scope], one)),
     );
   }
 

@@ -34,9 +34,9 @@ export class ChannelsController {
   @Fails(404, 'invalid game')
   async list(
     @Params() request: ChannelsRequest,
-    @CurrentCredential() { user_id }: Credential,
+    @CurrentCredential() credential: Credential,
   ): Promise<ChannelsResponse> {
-    const rows = await this.channels.all(request, user_id);
+    const rows = await this.channels.all(request, credential);
     return { channels: Object.fromEntries(rows.map((row) => [row.name, channelResponse(row)])) };
   }
 
@@ -50,9 +50,9 @@ export class ChannelsController {
   @Fails(404, 'invalid game', 'invalid channel')
   async one(
     @Params() request: ChannelRequest,
-    @CurrentCredential() { user_id }: Credential,
+    @CurrentCredential() credential: Credential,
   ): Promise<OneChannelResponse> {
-    const row = await this.channels.one(request, request.channel_name, user_id);
+    const row = await this.channels.one(request, request.channel_name, credential);
     return { channel: channelResponse(row) };
   }
 }

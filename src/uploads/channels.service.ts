@@ -5,6 +5,7 @@ import { apiError } from '../platform/http/api-error';
 import { invalidGame } from '../games/errors';
 import { canEdit } from '../games/visibility';
 import type { ChannelsRequest } from './channel.dto';
+import { type Downloader, isFor } from './uploads.service';
 import {
   BUILD_ROW,
   type BuildRow,
@@ -62,23 +63,24 @@ const BUILDS = longRead<BuildRow & { channel_name: string }>(
 export class ChannelsService {
   constructor(private readonly database: Database) {}
 
-  async all(request: ChannelsRequest, user_id: number): Promise<ChannelRow[]> {
-    return this.channels(await this.game(request, user_id), null);
+  async all(request: ChannelsRequest, credential: Downloader): Promise<ChannelRow[]> {
+    return this.channels(await this.game(request, credential), null);
   }
 
-  async one(request: ChannelsRequest, channel_name: string, user_id: number): Promise<ChannelRow> {
-    const [channel] = await this.channels(await this.game(request, user_id), channel_name);
+  async one(request: ChannelsRequest, channel_name: string, credential: Downloader): Promise<ChannelRow> {
+    const [channel] = await this.channels(await this.game(request, credential), channel_name);
     if (!channel) throw apiError(404, 'invalid channel');
     return channel;
   }
 
-  private async game({ game_id, target = '' }: ChannelsRequest, user_id: number): Promise<number> {
+  private async game({ game_id, target = '' }: ChannelsRequest, credential: Downloader): Promise<number> {
+    const { user_id } = credential;
     const [owner, slug] = target.split('/');
     const found =
       slug === undefined
         ? await this.database.row(GAME_BY_ID, [game_id ?? Number(owner), user_id])
         : await this.database.row(GAME_BY_TARGET, [owner, user_id, slug]);
-    if (!found) throw invalidGame();
+    if (!found || !isFor(credential, found.id)) throw invalidGame();
     return found.id;
   }
 

@@ -194,4 +194,4 @@ const parameters = (id: number | number[], { user_id }: Downloader, download_key
 ];
 
 /** A game's JWT, even if its scopes include this one, is valid for that game only. */
-const isFor = ({ game_id: own }: Downloader, game_id: number) => own === undefined || own === game_id;
+export const isFor = ({ game_id: own }: Downloader, game_id: number) => own === undefined || own === game_id;

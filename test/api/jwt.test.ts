@@ -141,6 +141,14 @@ describe('POST /credentials/subkey', () => {
     [{ game_id: '9223372036854775808', scope: 'profile:me' }, failure(400, 'game_id must be an integer')],
   ])('%p', async (fields, expected) => expect(await order(fields)).toEqual(expected));
 
+  test('rejects a long list of scopes', async () => {
+    const most = `profile:me ${' '.repeat(989)}`;
+    expect(await order({ game_id: game.id, scope: most })).toMatchObject({ status: 200 });
+    expect(await order({ game_id: game.id, scope: `${most} ` })).toEqual(
+      failure(400, 'scope must be at most 1000 characters'),
+    );
+  });
+
   test('deduplicates scopes', async () => {
     const token = await subkey(player, game.id, ' profile:me  profile:me ');
     expect(decodeJwt(token).scope).toBe('profile:me');
@@ -174,7 +182,7 @@ describe('POST /credentials/subkey', () => {
   test('allows manifests only the scopes in the setting', async () => {
     const other = await openApp({
       DATABASE_URL: theApp().get(Settings).DATABASE_URL!,
-      MANIFEST_SCOPES: 'profile collection:view',
+      MANIFEST_SCOPES: 'profile game collection:view',
       RATE_LIMIT: 'off',
     });
     const ask = async (scope: string) => {
@@ -188,12 +196,11 @@ describe('POST /credentials/subkey', () => {
     };
     const { body } = await ask('profile collection:view profile:games');
     expect(decodeJwt((body as { key: string }).key).scope).toBe('collection:view profile profile:games');
-    expect(await ask('collection')).toEqual(
-      failure(
-        400,
-        'scope must be one or more of profile profile:me profile:games profile:owned profile:collections collection:view',
-      ),
-    );
+    const grantable =
+      'profile profile:me profile:games profile:owned profile:collections game:view:ownership game:view:purchases collection:view';
+    // The scopes of games include downloads and new download keys.
+    for (const scope of ['collection', 'game', 'game:view', 'game:view:uploads', 'game:edit:keys'])
+      expect(await ask(scope)).toEqual(failure(400, `scope must be one or more of ${grantable}`));
     await other.close();
     await expect(openApp({ MANIFEST_SCOPES: 'profile:you' })).rejects.toThrow(
       'MANIFEST_SCOPES has unknown scopes: profile:you',

@@ -395,6 +395,14 @@ describe('channels', () => {
     expect(await owner.get('/wharf/channels', { target: `${owner.username}/none` })).toEqual(
       failure(404, 'invalid game'),
     );
+    for (const [game_id, response] of [
+      [game.id, ok({ channel: channels.windows })],
+      [game.id + 1, failure(404, 'invalid game')],
+    ] as const) {
+      const jwt = owner.with(await forge({ sub: owner.id, scope: 'game:view', claims: { game_id } }));
+      expect(await jwt.get('/wharf/channels/windows', { target })).toEqual(response);
+      expect(await jwt.get('/wharf/channels', { target })).toMatchObject({ status: response.status });
+    }
   });
 
   test.each([
