@@ -9,7 +9,9 @@ export const DOWNLOAD_KEY = recordType({
     required('id', ownId),
     required('key', text({ max: 512 })),
     required('game_id', idOf('game'), { meaning: 'game that the key gives access to' }),
-    optional('purchase_id', idOf('purchase'), NULL, { meaning: 'purchase that the key belongs to' }),
+    optional('purchase_id', idOf('purchase'), NULL, {
+      meaning: 'purchase that the key belongs to, even if it is of another game',
+    }),
     optional('email', text(email)),
     optional('user_id', idOf('user'), NULL, { meaning: 'account that claimed the key' }),
     timeOrNow('created_at'),
