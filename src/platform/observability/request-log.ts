@@ -53,7 +53,7 @@ export class RequestLog {
   /** Together with the lines of this tick of the event loop: at each write, the stream copies what it has buffered. */
   private write(line: string): void {
     if (this.pending === '')
-      setImmediate(() => {
+      process.nextTick(() => {
         this.lines.write(this.pending);
         this.pending = '';
       });
