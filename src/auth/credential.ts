@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
 import { type ApiError, badRequest } from '../platform/http/api-error';
@@ -102,14 +103,10 @@ const withoutScheme = (header: string) =>
 
 const ASCII = /^[\x00-\x7f]*$/;
 const BYTES = /^[\x00-\xff]*$/;
-const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 // Node reads headers as Latin-1. Imported keys may contain any letter, which clients send as UTF-8 or Latin-1.
 function decoded(text: string): string {
   if (ASCII.test(text) || !BYTES.test(text)) return text;
-  try {
-    return utf8.decode(Buffer.from(text, 'latin1'));
-  } catch {
-    return text;
-  }
+  const bytes = Buffer.from(text, 'latin1');
+  return isUtf8(bytes) ? bytes.toString() : text;
 }

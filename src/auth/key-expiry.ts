@@ -1,3 +1,5 @@
+import { isTimestamp } from '../platform/formats/timestamps';
+
 const DAY = 24 * 60 * 60 * 1000;
 
 export const MAX_DAYS = 3650;
@@ -12,9 +14,5 @@ export function expiryOf(text: string, now: number): string | null | undefined {
 }
 
 /** NaN: the day doesn't exist. */
-function endOfDay(date: string): number {
-  if (!/^\d{4}-\d\d-\d\d$/.test(date)) return NaN;
-  const ends = new Date(`${date}T23:59:59Z`);
-  // 30 February is parsed as a day in March.
-  return !Number.isNaN(ends.getTime()) && ends.toISOString().startsWith(date) ? ends.getTime() : NaN;
-}
+const endOfDay = (date: string): number =>
+  isTimestamp(`${date}T23:59:59Z`) ? Date.parse(`${date}T23:59:59Z`) : NaN;

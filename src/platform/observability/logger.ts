@@ -9,18 +9,7 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
       base: undefined,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      redact: {
-        paths: [
-          'authorization',
-          'key',
-          'password',
-          'token',
-          '*.authorization',
-          '*.key',
-          '*.password',
-          '*.token',
-        ],
-      },
+      redact: ['authorization', 'key', 'password', 'token'].flatMap((name) => [name, `*.${name}`]),
     },
     destination ?? pino.destination({ sync: false, minLength: 12_288, periodicFlush: 1000 }),
   );
