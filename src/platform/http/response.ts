@@ -127,14 +127,11 @@ export function sendCacheable(
   res.end();
 }
 
-const opaque = (tag: string) => (tag.startsWith('W/') ? tag.slice(2) : tag);
-
 // Not Express's req.fresh, which ignores If-None-Match with the `Cache-Control: no-cache` that fetch() adds.
 export function isKnown(known: string | undefined, etag: string): boolean {
-  if (known === undefined) return false;
-  if (known === etag || known.trim() === '*') return true;
-  const tags: string[] = known.match(/(?:W\/)?"[^"]*"/g) ?? [];
-  return tags.some((tag) => opaque(tag) === opaque(etag));
+  if (known === undefined || known === etag || known === '*') return known !== undefined;
+  const opaque = etag.replace(/^W\//, '');
+  return known.split(',').some((tag) => tag.trim().replace(/^W\//, '') === opaque);
 }
 
 /** A header line, validated like by Node, so that no value can contain a line break. */
