@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import { WebResponse } from './response';
@@ -84,11 +85,13 @@ export class LongResponse extends WebResponse {
   private async send(res: Response): Promise<void> {
     // The deadline may have sent a response, or the connection may be lost.
     if (res.writableEnded || res.destroyed) return;
+    const closed = new Promise((resolve) => res.once('close', resolve));
     for await (const text of this.texts) {
       // An earlier error has headers of its own.
       if (!res.headersSent) this.setHeaders(res);
       if (res.req.method === 'HEAD') break;
-      if (!(await wasRead(res, text))) return;
+      if (!res.destroyed && !res.write(text)) await Promise.race([once(res, 'drain'), closed]);
+      if (res.destroyed) return;
     }
     res.end();
   }
@@ -98,19 +101,4 @@ export class LongResponse extends WebResponse {
       if (value === undefined) res.removeHeader(name);
       else res.setHeader(name, value);
   }
-}
-
-/** Writes, and waits until the client has read enough; returns false if the connection is lost. */
-async function wasRead(res: Response, text: string): Promise<boolean> {
-  if (!res.destroyed && !res.write(text))
-    await new Promise<void>((resolve) => {
-      const done = () => {
-        res.off('drain', done);
-        res.off('close', done);
-        resolve();
-      };
-      res.on('drain', done);
-      res.on('close', done);
-    });
-  return !res.destroyed;
 }
