@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import type { Server as HttpServer } from 'node:http';
-import { HttpAdapterHost } from '@nestjs/core';
 import { EntityManager } from 'typeorm';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Settings } from './platform/config/settings';
@@ -12,7 +11,6 @@ import { Database } from './platform/database/database';
 import { migrate } from './platform/database/migrate';
 import { openDatabase, type OpenDatabase } from './dev/open-database';
 import { greeting } from './dev/greeting';
-import type { GamewharfAdapter } from './platform/http/express.adapter';
 import { createLogger } from './platform/observability/logger';
 import { OwnAddress } from './platform/http/own-address';
 import { loadDemoStore } from './dev/demo/demo-store';
@@ -45,8 +43,7 @@ export class Server {
     await this.app.get(SigningKeysService).requirePepper();
     const own = this.app.get(OwnAddress);
     const demo = settings.DEMO_DATA ? await loadDemoStore(settings, own.url) : undefined;
-    const address = (this.app.get(HttpAdapterHost).httpAdapter as GamewharfAdapter).address();
-    logger.info({ address }, 'ready');
+    logger.info({ address: own.listening }, 'ready');
     if (!production) {
       this.app.get(Demo).access = demo;
       if (demo) own.announce();

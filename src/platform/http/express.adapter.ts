@@ -1,5 +1,4 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { StreamableFile } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
@@ -105,11 +104,6 @@ export class GamewharfAdapter extends ExpressAdapter {
     // For LookupLimitGuard, which counts lookups without a result.
     if (res.foundNothing !== undefined) res.foundNothing = hasOnlyEmptyLists(body);
     sendJson(res, status ?? res.statusCode, JSON.stringify(body));
-  }
-
-  address(): string {
-    const { address, family, port } = (this.httpServer as http.Server).address() as AddressInfo;
-    return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
   }
 }
 

@@ -15,8 +15,15 @@ export class OwnAddress {
   ) {}
 
   get url(): string {
-    const { PUBLIC_URL, HOST } = this.settings;
-    return PUBLIC_URL ?? `http://${HOST.includes(':') ? `[${HOST}]` : HOST}:${this.port}`;
+    return this.settings.PUBLIC_URL ?? this.listening;
+  }
+
+  /** With PORT=0 the operating system chooses the port. An operator's command does not listen. */
+  get listening(): string {
+    const { HOST, PORT } = this.settings;
+    const server = this.host.httpAdapter?.getHttpServer() as Server | undefined;
+    const port = PORT || ((server?.address() as AddressInfo | null)?.port ?? PORT);
+    return `http://${HOST.includes(':') ? `[${HOST}]` : HOST}:${port}`;
   }
 
   /** Tells commands on the same data folder where the service listens: their PORT may differ. */
@@ -35,13 +42,5 @@ export class OwnAddress {
 
   private get file(): string {
     return join(this.settings.DATA_DIR, 'address');
-  }
-
-  /** With PORT=0 the operating system chooses it. An operator's command does not listen. */
-  private get port(): number {
-    const { PORT } = this.settings;
-    if (PORT !== 0) return PORT;
-    const server = this.host.httpAdapter?.getHttpServer() as Server | undefined;
-    return (server?.address() as AddressInfo | null)?.port ?? PORT;
   }
 }
