@@ -25,21 +25,21 @@ const MAX_CACHED_TOKENS = 20_000;
 const MAX_CACHED_KEYS = 100_000;
 
 /** A verified credential. Times are those of `Clock.monotonic()`. */
-interface Known {
+interface CachedCredential {
   credential: Credential;
   trackers: Trackers;
   /** When its lookup was sent. */
   readAt: number;
-  ends: number;
+  expiresAt: number;
   use?: ApiKeyUse;
 }
 
 @Injectable()
 export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   // Rejected credentials aren't cached: an attacker could evict valid ones.
-  private readonly caches: Record<Presented['type'], ExpiringCache<Known>>;
+  private readonly caches: Record<Presented['type'], ExpiringCache<CachedCredential>>;
   private readonly lookups = { cached: 0, verified: 0, rejected: 0 };
-  private readonly verifying = new SingleFlight<Known>();
+  private readonly verifying = new SingleFlight<CachedCredential>();
 
   constructor(
     private readonly keys: ApiKeyLookup,
@@ -75,16 +75,16 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     if (presented instanceof ApiError) throw presented;
     // A token in the query or the body, which passport-http-bearer reads, too.
     if (!presented) throw authenticationRequired();
-    const known = this.remembered(presented) ?? (await this.verify(presented));
+    const known = this.cached(presented) ?? (await this.verify(presented));
     if (known.use) this.uses.add(known.use, req as Request);
     return known.credential;
   }
 
   /** The cached credential, if it is still valid. */
-  remembered({ text, type }: Presented): Known | undefined {
+  cached({ text, type }: Presented): CachedCredential | undefined {
     const now = this.clock.monotonic();
     const known = this.caches[type].get(text, now);
-    if (!known || now >= known.ends) return undefined;
+    if (!known || now >= known.expiresAt) return undefined;
     if (known.use && this.changes.changedSince(known.use.api_key_id, known.readAt)) return undefined;
     this.lookups.cached++;
     return known;
@@ -112,16 +112,16 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
   }
 
   /** Concurrent requests with the same credential share one lookup. */
-  private verify({ type, text }: Presented): Promise<Known> {
+  private verify({ type, text }: Presented): Promise<CachedCredential> {
     return this.verifying.run(`${type} ${text}`, async () => {
       const readAt = this.clock.monotonic();
       try {
         const found = await (type === 'key' ? this.lookUpKey(text) : this.lookUpToken(text));
-        const known: Known = {
+        const known: CachedCredential = {
           ...found,
           trackers: trackersOf(found.credential),
           readAt,
-          ends: readAt + found.lives_ms,
+          expiresAt: readAt + found.lives_ms,
         };
         this.caches[type].set(text, known, readAt);
         this.lookups.verified++;

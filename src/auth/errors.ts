@@ -26,7 +26,7 @@ export const insufficientPermission = (permission: string) =>
   insufficient(`operator token does not permit \`${permission}\``, `scope="${permission}"`);
 export const apiKeyRequired = () => insufficient('an api key is required');
 /** The user has not allowed this app to start games. */
-export const startsNoGames = () => insufficient('the application may not start games');
+export const mayNotStartGames = () => insufficient('the application may not start games');
 
 /** No other credential of this user would help, so the challenge names none. */
 export const forbidden = (text: string) => challenge(403, text, '');

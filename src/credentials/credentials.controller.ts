@@ -34,7 +34,7 @@ export class CredentialsController {
   @ApiOperation({
     summary: 'Create a JWT for a launched game',
     description:
-      'The JWT is valid for a short time, and at most as long as the key. An application needs the consent of the user to launch games.',
+      'The JWT is valid for a short time, and at most as long as the key. An app needs the user’s consent to start games.',
   })
   @AnyApiKey()
   @ApiOkResponse({ type: SubkeyResponse })

@@ -58,6 +58,9 @@ export class PublishedKey {
 }
 
 export class PublishedKeysResponse {
-  @ApiProperty({ type: [PublishedKey], description: 'Keys that can have signed a valid JWT' })
+  @ApiProperty({
+    type: [PublishedKey],
+    description: 'Keys that sign JWTs now or soon, and keys of JWTs that are still valid',
+  })
   keys: PublishedKey[];
 }

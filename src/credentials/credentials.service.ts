@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { ApiKeysService } from '../auth/api-keys.service';
 import { covers, type Credential } from '../auth/credential';
-import { insufficientScope, startsNoGames } from '../auth/errors';
+import { insufficientScope, mayNotStartGames } from '../auth/errors';
 import { SCOPES } from '../auth/scopes';
 import { TokensService } from '../auth/tokens.service';
 import { Settings } from '../platform/config/settings';
@@ -41,7 +41,7 @@ export class CredentialsService {
     const missing = scopes.find((one) => !covers(parent.scopes, one));
     if (missing !== undefined) throw insufficientScope(parent, missing);
     const { user_id, api_key_id } = parent;
-    if (!(await this.keys.mayStartGames(api_key_id!))) throw startsNoGames();
+    if (!(await this.keys.mayStartGames(api_key_id!))) throw mayNotStartGames();
     if (!(await this.games.isViewableBy(game_id, user_id))) throw invalidGame();
     return this.tokens.issue({ user_id, game_id, scopes, api_key_id });
   }

@@ -13,7 +13,7 @@ export class PublishedKeysController {
   @Get('jwks.json')
   @ApiOperation({
     summary: 'List the public keys that verify JWTs',
-    description: 'A JSON Web Key Set (RFC 7517), for programs that verify JWTs without a request for each.',
+    description: 'A JSON Web Key Set (RFC 7517), for programs that verify JWTs offline.',
   })
   @Public()
   @Header('Cache-Control', `public, max-age=${PUBLISHED_FOR}`)

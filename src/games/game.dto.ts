@@ -41,7 +41,7 @@ function earningResponse(earning: string): EarningResponse {
 }
 
 /** The fields that the legacy response has in the same format. */
-export const gameFigures = (row: GameRow) => ({
+export const sharedGameFields = (row: GameRow) => ({
   min_price: row.min_price,
   views_count: row.views_count,
   downloads_count: row.downloads_count,
@@ -62,5 +62,5 @@ export const gameResponse = (row: GameRow, links: StoreLinks): GameResponse => (
   published: row.published_at !== null,
   published_at: row.published_at && modernTimestamp(row.published_at),
   created_at: modernTimestamp(row.created_at),
-  ...gameFigures(row),
+  ...sharedGameFields(row),
 });

@@ -2,7 +2,7 @@ import { ApiProperty, IntersectionType, OmitType } from '@nestjs/swagger';
 import type { Credential } from '../auth/credential';
 import type { StoreLinks } from '../platform/config/store-links';
 import { CredentialsInfoResponse } from '../credentials/credentials.dto';
-import { GameResponse, gameFigures } from '../games/game.dto';
+import { GameResponse, sharedGameFields } from '../games/game.dto';
 import { gameUserResponse, GameWithUserResponse } from '../games/embedded-game.dto';
 import type { GameRow, GameWithUserRow } from '../games/game.row';
 import { formatMoney } from '../platform/formats/money';
@@ -159,7 +159,7 @@ export const legacyGame = (row: GameRow, links: StoreLinks): LegacyGame => ({
   published: row.published_at !== null,
   published_at: row.published_at && legacyTimestamp(row.published_at),
   created_at: legacyTimestamp(row.created_at),
-  ...gameFigures(row),
+  ...sharedGameFields(row),
 });
 
 export const legacyGameWithUser = (row: GameWithUserRow, links: StoreLinks): LegacyGameWithUser => ({

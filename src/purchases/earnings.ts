@@ -36,7 +36,7 @@ export const addToPeriods = (sales: string) => `
   DO UPDATE SET purchases = s.purchases + excluded.purchases, amount = s.amount + excluded.amount`;
 
 /** Subtracts sales, in this order. Rows without sales are deleted. */
-export const takeSales = (sales: string) => ({
+export const subtractSales = (sales: string) => ({
   earnings: `
     UPDATE game_earnings e SET amount = e.amount + d.amount
     FROM ${byCurrency(sales)} d WHERE d.game_id = e.game_id AND d.currency = e.currency AND d.amount < 0`,

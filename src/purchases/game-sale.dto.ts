@@ -13,7 +13,7 @@ export class GameSalesRequest {
   @Id('ID of a game that the user can edit')
   game_id: number;
 
-  @Timestamp('Lists only sales at this time or later', { required: false })
+  @Timestamp('Only sales at this time or later', { required: false })
   since?: string;
 
   @Page()
@@ -35,7 +35,7 @@ export class SaleObject extends OmitType(PurchaseObject, ['status'] as const) {
   @IntegerField('Price in minor units, such as cents', 500)
   amount: number;
 
-  @EnumField(['complete', 'refunded'], 'State of the purchase')
+  @EnumField(['complete', 'refunded'], 'Status of the purchase')
   status: 'complete' | 'refunded';
 
   @NullableObject(

@@ -21,8 +21,8 @@ export class OwnershipController {
   @ApiOperation({
     summary: 'Check whether the user owns a game',
     description:
-      "An API key can check any game that its user can view or owns, a game's JWT only that game, and an application's " +
-      "token only games that the application's owner can edit.",
+      "An API key can check any game that its user can view or owns, a game's JWT only that game, and an app's " +
+      "token only games that the app's owner can edit.",
   })
   @Scopes('game:view:ownership')
   @ApiOkResponse({ type: OwnershipResponse })

@@ -33,7 +33,7 @@ export class PurchaseObject {
   @TimeField('Time of the purchase')
   created_at: string;
 
-  @ApiProperty({ description: 'Where or how it was paid' })
+  @ApiProperty({ description: 'Where or how the buyer paid' })
   source: string;
 
   @ApiProperty({ description: 'ISO 4217 code', example: 'USD' })
@@ -48,7 +48,7 @@ export class PurchaseObject {
   @ApiProperty({ type: 'integer', description: 'Number of copies' })
   quantity: number;
 
-  @EnumField(['complete'], 'State of the purchase; only completed purchases are listed')
+  @EnumField(['complete'], 'Status of the purchase; only completed purchases are listed')
   status: Purchase['status'];
 
   @EnumField(PURCHASE_TYPES, 'Type of the product: a game, a bundle, or part of a game')

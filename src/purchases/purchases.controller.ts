@@ -26,7 +26,7 @@ export class PurchasesController {
   @ApiOperation({
     summary: "Find a buyer's download key",
     description:
-      'Finds the newest key that the buyer purchased or claimed. Anyone with a valid key owns the game.',
+      'Finds the newest key that the buyer purchased or claimed. The account that the key belongs to owns the game.',
   })
   @Scopes('game:view:purchases')
   @LimitFailedLookups()

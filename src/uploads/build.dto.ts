@@ -27,13 +27,15 @@ export class BuildResponse {
   @IntegerField('ID of the build', 10)
   id: number;
 
-  @IntegerField('ID of the upload that shows the channel; null if no upload does', 5, { nullable: true })
+  @IntegerField('ID of the upload that players see for the channel; null if there is none', 5, {
+    nullable: true,
+  })
   upload_id: number | null;
 
   @IntegerField('ID of the game', 1)
   game_id: number;
 
-  @IntegerField('ID of the build before it in the channel; -1 for the first one', -1)
+  @IntegerField('ID of the previous build in the channel; -1 for the first one', -1)
   parent_build_id: number;
 
   @IntegerField('Number of the build in its channel, from 1', 1)

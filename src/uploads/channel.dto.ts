@@ -27,7 +27,7 @@ export class ChannelResponse {
   @ApiProperty({ example: 'windows', description: 'Platforms, separated by commas' })
   tags: string;
 
-  @NullableObject(UploadResponse, 'The upload that shows the channel; null if none does')
+  @NullableObject(UploadResponse, 'Upload that players see for the channel; null if there is none')
   upload: UploadResponse | null;
 
   @NullableObject(BuildResponse, 'Newest completed build; null if there is none')

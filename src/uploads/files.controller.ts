@@ -13,7 +13,7 @@ import { FileStorage } from './storage/file-storage';
 import { FolderStorage } from './storage/folder-storage';
 
 class FileRequest {
-  @NonEmptyText('Names one file and the time at which the URL expires')
+  @NonEmptyText('Signed text that identifies the file and the expiry of the URL')
   token: string;
 
   @NonEmptyText('Name of the file')

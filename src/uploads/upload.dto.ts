@@ -19,10 +19,10 @@ export class UploadResponse {
   @IntegerField('ID of the game', 1)
   game_id: number;
 
-  @IntegerField('Place in the list of the game', 0)
+  @IntegerField("Position in the game's list of uploads", 0)
   position: number;
 
-  @EnumField(UPLOAD_TYPES, 'What the file contains', 'default')
+  @EnumField(UPLOAD_TYPES, 'Type of the content', 'default')
   type: (typeof UPLOAD_TYPES)[number];
 
   @ApiProperty({ example: 'brave-arcade-windows.zip', description: 'Name under which to save the file' })

@@ -53,7 +53,7 @@ export class UploadsController {
   @ApiOperation({
     summary: 'Start a download session',
     description:
-      'All requests with the same `uuid` count as one download, however many connections a client opens.',
+      'All requests with the same `uuid` count as one download, regardless of how many connections a client opens.',
   })
   @Scopes('game:view:uploads')
   @OncePerKey()

@@ -8,7 +8,7 @@ export class UserResponse {
   @IntegerField('ID of the user', 2)
   id: number;
 
-  @ApiProperty({ example: 'azure-bison', description: 'Unique name in URLs' })
+  @ApiProperty({ example: 'azure-bison', description: 'Unique username, as used in URLs' })
   username: string;
 
   @ApiProperty({ example: 'Azure Bison', description: 'Display name; defaults to the username' })

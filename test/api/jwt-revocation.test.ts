@@ -106,7 +106,7 @@ test('is available to users under “Connected apps” and recorded as an audit 
   expect(browser.words).toContain('Games that you started');
   await browser.submit(`${ACCESS}/game-tokens/revoke`);
   await browser.follow();
-  expect(browser.words).toContain('All tokens of games that you started were revoked.');
+  expect(browser.words).toContain('The tokens of all games that you started were revoked.');
   expect(await profile(token)).toEqual(invalid);
   const event = () =>
     sql(`SELECT event FROM audit_events WHERE user_id = $1 AND event = 'jwt.revoked'`, [player.id]);
@@ -120,10 +120,10 @@ test('forgets cached JWTs and keeps cached keys', async () => {
     { type: 'key', text: otherUser.key! },
   ];
   for (const one of presented) await verified.validate({ presented: one });
-  for (const one of presented) expect(verified.remembered(one)).toBeDefined();
+  for (const one of presented) expect(verified.cached(one)).toBeDefined();
   verified.forgetTokens();
   verified.forget([9007199254740991]);
-  expect(presented.map((one) => verified.remembered(one) !== undefined)).toEqual([false, true]);
+  expect(presented.map((one) => verified.cached(one) !== undefined)).toEqual([false, true]);
 });
 
 test('does not cache a lookup that was in progress', async () => {
@@ -132,5 +132,5 @@ test('does not cache a lookup that was in progress', async () => {
   const asked = verified.validate({ presented });
   verified.forgetTokens();
   await asked;
-  expect(verified.remembered(presented)).toBeUndefined();
+  expect(verified.cached(presented)).toBeUndefined();
 });

@@ -4,7 +4,7 @@ import * as bcrypt from 'bcrypt';
 import { ApiKeyUses } from '../../src/auth/api-key-uses';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { AttemptsService, guessFrom } from '../../src/auth/sign-in/attempts.service';
+import { AttemptsService, networkSubject } from '../../src/auth/sign-in/attempts.service';
 import { ExpiredRows } from '../../src/platform/database/expired-rows';
 import { Demo } from '../../src/dashboard/layout/demo';
 import { PasswordCost } from '../../src/auth/sign-in/password-hash';
@@ -221,7 +221,7 @@ describe('sign-in', () => {
     expect(
       await theApp()
         .get(AttemptsService)
-        .reserve([guessFrom('192.0.2.7')]),
+        .reserve([networkSubject('192.0.2.7')]),
     ).toBe(0);
   });
 

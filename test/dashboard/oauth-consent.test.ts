@@ -148,7 +148,7 @@ describe('revoking access', () => {
       .transaction((db) =>
         theApp()
           .get(GrantsService)
-          .give(db, user.id, 'deleted', {
+          .add(db, user.id, 'deleted', {
             scopes: ['profile:me'],
             may_start_games: false,
             implicit_allowed: false,

@@ -1,14 +1,18 @@
-import { type Asked, errorOf } from '../../src/auth/oauth/authorization-requests.service';
+import { type AuthorizationRequest, errorOf } from '../../src/auth/oauth/authorization-requests.service';
 
 const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
 
 const codeRequest = { response_type: 'code', code_challenge: CHALLENGE, code_challenge_method: 'S256' };
 const tokenRequest = { response_type: 'token' };
 
-const rejection = (fields: Asked['fields'], implicit_allowed = true, scopes = ['profile:me']) =>
-  errorOf({ fields, scopes, application: { implicit_allowed, scopes: ['profile'] } } as Asked);
+const rejection = (
+  fields: AuthorizationRequest['fields'],
+  implicit_allowed = true,
+  scopes = ['profile:me'],
+) =>
+  errorOf({ fields, scopes, application: { implicit_allowed, scopes: ['profile'] } } as AuthorizationRequest);
 
-test.each<[Asked['fields']]>([
+test.each<[AuthorizationRequest['fields']]>([
   [codeRequest],
   [tokenRequest],
   [{ ...codeRequest, state: 'x'.repeat(4000) }],
@@ -18,7 +22,7 @@ test.each<[Asked['fields']]>([
 test('accepts a code request of an app that does not allow the implicit flow', () =>
   expect(rejection(codeRequest, false)).toBeUndefined());
 
-test.each<[Asked['fields'], string, string]>([
+test.each<[AuthorizationRequest['fields'], string, string]>([
   [{}, 'invalid_request', 'response_type is missing'],
   [{ ...codeRequest, state: 'x'.repeat(4001) }, 'invalid_request', 'state is too long'],
   [{ ...tokenRequest, state: 'x'.repeat(4001) }, 'invalid_request', 'state is too long'],
@@ -35,7 +39,7 @@ test.each<[Asked['fields'], string, string]>([
     'code_challenge_method must be S256',
   ],
   ...[CHALLENGE.slice(1), `${CHALLENGE}A`, `=${CHALLENGE}`, CHALLENGE.replace('-', '+')].map(
-    (code_challenge): [Asked['fields'], string, string] => [
+    (code_challenge): [AuthorizationRequest['fields'], string, string] => [
       { ...codeRequest, code_challenge },
       'invalid_request',
       'code_challenge must be 43 characters',

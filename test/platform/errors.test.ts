@@ -23,7 +23,7 @@ test.each<[ApiError, number, string, string]>([
     'error="insufficient_scope", scope="import"',
   ],
   [
-    rejections.startsNoGames(),
+    rejections.mayNotStartGames(),
     403,
     'the application may not start games',
     'error="insufficient_scope", error_description="the application may not start games"',

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { fixedHeaders, OutgoingResponse } from '../../src/platform/http/response';
 
 const WRITTEN_FOR = 'Node 20.20, 22.23 and 24.21';
@@ -120,7 +120,7 @@ describe('a response ended with endSoon', () => {
       const socket = res.socket!;
       res.setHeader('Content-Length', 3).endSoon('one');
       seen.push(socket.bytesWritten, res.headersSent, res.writableEnded);
-      await nextTurn();
+      await nextTick();
       seen.push(socket.bytesWritten > 0, res.headersSent, res.writableEnded);
     });
     expect(body).toBe('one');

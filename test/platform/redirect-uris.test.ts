@@ -1,11 +1,11 @@
 import {
   formTargetsOf,
-  isClaimed,
+  isExclusive,
   isLoopbackUri,
   isSafe,
   isSameRedirect,
   OUT_OF_BAND,
-  placeOf,
+  describeTarget,
   problemOf,
   redirectWith,
 } from '../../src/auth/oauth/redirect-uris';
@@ -112,7 +112,7 @@ test.each([
   ['com.example.game:/https://', false, false],
   ['x:http://127.0.0.1/', false, false],
 ])('%s is claimed: %p, loopback: %p', (uri, claimed, loopback) => {
-  expect(isClaimed(uri)).toBe(claimed);
+  expect(isExclusive(uri)).toBe(claimed);
   expect(isLoopbackUri(uri)).toBe(loopback);
 });
 
@@ -155,5 +155,5 @@ test.each([
   [OUT_OF_BAND, [], 'this page'],
 ])('%s is %s in a policy, and %s for users', (uri, sources, place) => {
   expect(formTargetsOf(uri)).toEqual(sources);
-  expect(placeOf(uri)).toBe(place);
+  expect(describeTarget(uri)).toBe(place);
 });

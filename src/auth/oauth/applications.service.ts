@@ -43,7 +43,7 @@ export class ApplicationsService {
   }
 
   /** Returns the new client ID, or undefined if the user already has MAX_APPLICATIONS. */
-  make(user_id: number, fields: ApplicationFields): Promise<string | undefined> {
+  create(user_id: number, fields: ApplicationFields): Promise<string | undefined> {
     return this.database.transaction(async (db) => {
       await lockUser(db, user_id);
       if ((await db.countBy(OauthApplication, { user_id })) >= MAX_APPLICATIONS) return undefined;
@@ -53,7 +53,7 @@ export class ApplicationsService {
     });
   }
 
-  async change(user_id: number, client_id: string, fields: ApplicationFields): Promise<boolean> {
+  async update(user_id: number, client_id: string, fields: ApplicationFields): Promise<boolean> {
     return (await this.applications.update({ user_id, client_id }, fields)).affected === 1;
   }
 

@@ -22,7 +22,7 @@ export const CHALLENGE = /^[\w-]{43}$/;
 const MAX_STATE = 4000;
 
 /** A request for consent, with a redirect URI that the app registered. */
-export interface Asked {
+export interface AuthorizationRequest {
   application: OauthApplication;
   redirect_uri: string;
   /** The request, for the form that repeats it. */
@@ -44,8 +44,8 @@ export class AuthorizationRequests {
   ) {}
 
   /** Errors here are shown to the user, because the redirect URI is not verified yet. */
-  async read(form: Form): Promise<Asked> {
-    const fields: Asked['fields'] = {};
+  async read(form: Form): Promise<AuthorizationRequest> {
+    const fields: AuthorizationRequest['fields'] = {};
     for (const name of FIELDS) {
       const value = form.text(name);
       if (value !== undefined && value !== '') fields[name] = value;
@@ -73,10 +73,10 @@ export class AuthorizationRequests {
   }
 }
 
-function redirectOf(application: OauthApplication, asked: string | undefined): string {
+function redirectOf(application: OauthApplication, requested: string | undefined): string {
   const { redirect_uris } = application;
   // With one registered redirect URI the parameter is optional.
-  const redirect_uri = asked ?? (redirect_uris.length === 1 ? redirect_uris[0] : undefined);
+  const redirect_uri = requested ?? (redirect_uris.length === 1 ? redirect_uris[0] : undefined);
   if (redirect_uri === undefined)
     throw apiError(
       400,
@@ -87,7 +87,7 @@ function redirectOf(application: OauthApplication, asked: string | undefined): s
   return redirect_uri;
 }
 
-export function errorOf({ application, fields, scopes }: Asked): OAuthError | undefined {
+export function errorOf({ application, fields, scopes }: AuthorizationRequest): OAuthError | undefined {
   const rejected = (error: string, error_description: string): OAuthError => ({ error, error_description });
   if (fields.response_type === undefined) return rejected('invalid_request', 'response_type is missing');
   if (fields.state !== undefined && fields.state.length > MAX_STATE)
@@ -103,7 +103,10 @@ export function errorOf({ application, fields, scopes }: Asked): OAuthError | un
 }
 
 /** PKCE, RFC 7636. */
-function problemOfProof({ code_challenge, code_challenge_method }: Asked['fields']): string | undefined {
+function problemOfProof({
+  code_challenge,
+  code_challenge_method,
+}: AuthorizationRequest['fields']): string | undefined {
   if (code_challenge === undefined) return 'code_challenge is missing';
   if (code_challenge_method !== 'S256') return 'code_challenge_method must be S256';
   return CHALLENGE.test(code_challenge) ? undefined : 'code_challenge must be 43 characters';

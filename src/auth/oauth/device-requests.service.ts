@@ -41,7 +41,7 @@ export class DeviceRequestsService {
     private readonly tokens: OauthTokensService,
   ) {}
 
-  async make(client_id: string, scopes: string[], code_challenge?: string) {
+  async create(client_id: string, scopes: string[], code_challenge?: string) {
     const device_code = randomToken();
     for (;;) {
       const user_code = newUserCode();
@@ -72,7 +72,7 @@ export class DeviceRequestsService {
       if (!request) return undefined;
       const { client_id, scopes, device_code_hash } = request;
       const consent = { scopes, may_start_games, implicit_allowed: false };
-      const grant = await this.grants.give(db, user_id, client_id, consent);
+      const grant = await this.grants.add(db, user_id, client_id, consent);
       await db.update(OauthDeviceRequest, { device_code_hash }, { grant_id: grant.id });
       return { client_id, scopes };
     });

@@ -43,7 +43,7 @@ export class GrantsService {
   }
 
   /** Adds to what was granted before, and locks the row until the transaction ends. */
-  async give(
+  async add(
     db: EntityManager,
     user_id: number,
     client_id: string,

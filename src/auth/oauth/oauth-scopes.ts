@@ -4,13 +4,13 @@ import { SCOPES, type Scope } from '../scopes';
 const isKnown = (scope: string) => Object.hasOwn(SCOPES, scope);
 
 /** Scopes that launchers and upload tools request, and the scopes that replace them with LENIENT_CLIENTS. */
-const STAND_INS: Record<string, string[]> = {
+const SCOPE_ALIASES: Record<string, string[]> = {
   itch: ['profile', 'collection', 'game:view'],
   wharf: ['game:view', 'profile:games'],
 };
 
-const standingFor = (scope: string): string[] =>
-  Object.hasOwn(STAND_INS, scope) ? STAND_INS[scope]! : [scope];
+const resolveAlias = (scope: string): string[] =>
+  Object.hasOwn(SCOPE_ALIASES, scope) ? SCOPE_ALIASES[scope]! : [scope];
 
 /**
  * Parses a space-separated list into sorted, distinct scopes; `lenient` replaces the scopes above and drops unknown
@@ -18,15 +18,18 @@ const standingFor = (scope: string): string[] =>
  */
 export function listOfScopes(list: string | undefined, { lenient = false } = {}): string[] {
   const names = (list ?? '').split(' ').filter(Boolean);
-  const scopes = [...new Set(lenient ? names.flatMap(standingFor) : names)].sort();
+  const scopes = [...new Set(lenient ? names.flatMap(resolveAlias) : names)].sort();
   // A list of only unknown scopes stays unchanged and is an error.
   return lenient && scopes.some(isKnown) ? scopes.filter(isKnown) : scopes;
 }
 
-export function problemOfScopes(asked: readonly string[], registered: readonly string[]): string | undefined {
-  if (asked.length === 0) return 'scope is missing';
-  if (!asked.every(isKnown)) return 'a requested scope does not exist';
-  if (!asked.every((scope) => covers(registered, scope)))
+export function problemOfScopes(
+  requested: readonly string[],
+  registered: readonly string[],
+): string | undefined {
+  if (requested.length === 0) return 'scope is missing';
+  if (!requested.every(isKnown)) return 'a requested scope does not exist';
+  if (!requested.every((scope) => covers(registered, scope)))
     return 'a requested scope is not registered for the app';
   return undefined;
 }

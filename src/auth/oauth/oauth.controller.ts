@@ -77,7 +77,7 @@ const ForClients = (summary: string) =>
     ApiOperation({
       summary,
       description:
-        'Needs the client ID of an application, as a parameter or as the username of HTTP Basic authentication with an empty password.',
+        'Needs the client ID of an app, as a parameter or as the username of HTTP Basic authentication with an empty password.',
     }),
     ApiExtraModels(OauthErrors),
     ...Object.entries(ERRORS).map(Fails),
@@ -153,7 +153,7 @@ export class OauthController {
     if (problem) throw invalidScope(problem);
     if (code_challenge !== undefined && (code_challenge_method !== 'S256' || !CHALLENGE.test(code_challenge)))
       throw invalidRequest('code_challenge must be the S256 of a verifier, and code_challenge_method S256');
-    const { device_code, user_code, ...times } = await this.devices.make(client_id, scopes, code_challenge);
+    const { device_code, user_code, ...times } = await this.devices.create(client_id, scopes, code_challenge);
     const verification_uri = `${this.own.url}/user/oauth/device`;
     return {
       device_code,

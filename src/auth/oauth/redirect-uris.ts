@@ -14,11 +14,11 @@ const BROWSER_SCHEMES =
 export const isLoopbackUri = (uri: string) => LOOPBACK.test(uri);
 
 /** Whether no other program can receive requests at this URI. */
-export const isClaimed = (uri: string) => uri.startsWith('https://') || isLoopbackUri(uri);
+export const isExclusive = (uri: string) => uri.startsWith('https://') || isLoopbackUri(uri);
 
 /** The reason why an app cannot register this URI, or undefined if it can. */
 export function problemOf(uri: string): string | undefined {
-  return isSafe(uri) && (isClaimed(uri) || uri === OUT_OF_BAND || REVERSE_DOMAIN_SCHEME.test(uri))
+  return isSafe(uri) && (isExclusive(uri) || uri === OUT_OF_BAND || REVERSE_DOMAIN_SCHEME.test(uri))
     ? undefined
     : 'must begin with https://, with http://127.0.0.1, http://[::1] or http://localhost, or with a scheme of your own such as com.example.game:/, and have no fragment';
 }
@@ -40,9 +40,13 @@ export function isSafe(uri: string): boolean {
 }
 
 /** An exact match, except for the port of a loopback URI (RFC 8252). */
-export function isSameRedirect(registered: string, asked: string): boolean {
-  if (registered === asked) return true;
-  return isLoopbackUri(registered) && isLoopbackUri(asked) && withoutPort(registered) === withoutPort(asked);
+export function isSameRedirect(registered: string, requested: string): boolean {
+  if (registered === requested) return true;
+  return (
+    isLoopbackUri(registered) &&
+    isLoopbackUri(requested) &&
+    withoutPort(registered) === withoutPort(requested)
+  );
 }
 
 const withoutPort = (uri: string) => uri.replace(/^(http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)):\d+/, '$1');
@@ -66,7 +70,7 @@ export function formTargetsOf(uri: string): string[] {
   return [url.protocol === 'https:' || url.protocol === 'http:' ? url.origin : url.protocol];
 }
 
-export function placeOf(uri: string): string {
+export function describeTarget(uri: string): string {
   if (uri === OUT_OF_BAND) return 'this page';
   if (isLoopbackUri(uri)) return 'the program on this computer';
   const url = new URL(uri);

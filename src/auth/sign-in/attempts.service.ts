@@ -5,25 +5,25 @@ import { Database } from '../../platform/database/database';
 import { isConnectionLost } from '../../platform/database/sqlstates';
 import { Attempt } from './attempt.entity';
 
-/** The account, IP address or user whose failed attempts are counted. After the free failures, each one doubles the wait. */
-interface Guess {
-  subject: string;
+/** An account, IP address or user whose failed attempts are counted. After `free` failures, each one doubles the wait. */
+interface Subject {
+  name: string;
   free: number;
   longest_seconds: number;
 }
 
-const limited = (subject: string, free: number, longest_seconds: number): Guess => ({
-  subject,
+const limited = (name: string, free: number, longest_seconds: number): Subject => ({
+  name,
   free,
   longest_seconds,
 });
 
-/** By account, because an account has several names; by name if the account doesn't exist. */
-export const guessAtAccount = ({ id, name }: { id: number | null; name: string }) =>
+/** The ID of the account, which can have several names; or the name that was entered, if the account doesn't exist. */
+export const accountSubject = ({ id, name }: { id: number | null; name: string }) =>
   limited(id === null ? `name ${name}` : `user ${id}`, 5, 300);
-export const guessFrom = (network: string) => limited(`address ${network}`, 20, 900);
-export const guessAtDeviceCode = (user_id: number) => limited(`device code by ${user_id}`, 5, 900);
-export const guessAtDownloadKey = (user_id: number) => limited(`download key by ${user_id}`, 5, 900);
+export const networkSubject = (network: string) => limited(`address ${network}`, 20, 900);
+export const deviceCodeSubject = (user_id: number) => limited(`device code by ${user_id}`, 5, 900);
+export const downloadKeySubject = (user_id: number) => limited(`download key by ${user_id}`, 5, 900);
 
 const COUNT = `
   INSERT INTO attempts AS old (subject, failures, blocked_until, expires_at)
@@ -39,10 +39,10 @@ const COUNT = `
 
 class Blocked extends Error {}
 
-type Subject = ReturnType<typeof inLockOrder>[number];
+type HashedSubject = ReturnType<typeof inLockOrder>[number];
 
 /** Counts an attempt as a failure; returns false if attempts for the subject are blocked. */
-async function count(db: EntityManager, { hash, free, longest_seconds }: Subject): Promise<boolean> {
+async function count(db: EntityManager, { hash, free, longest_seconds }: HashedSubject): Promise<boolean> {
   const rows: unknown[] = await db.query(COUNT, [hash, free, longest_seconds]);
   return rows.length > 0;
 }
@@ -55,8 +55,8 @@ export class AttemptsService {
   constructor(private readonly database: Database) {}
 
   /** Counts attempts before they are checked, so that concurrent ones are all counted. Returns the seconds to wait. */
-  async reserve(guesses: Guess[]): Promise<number> {
-    const subjects = inLockOrder(guesses);
+  async reserve(limited: Subject[]): Promise<number> {
+    const subjects = inLockOrder(limited);
     try {
       await this.database.transaction(async (db) => {
         for (const subject of subjects) if (!(await count(db, subject))) throw new Blocked();
@@ -72,15 +72,15 @@ export class AttemptsService {
    * Checks an attempt in the transaction that counts it; only a failure stays counted. If `seconds` is set, the client
    * must wait and the attempt isn't checked.
    */
-  async guess<Found>(
-    guess: Guess,
+  async check<Found>(
+    limited: Subject,
     find: (db: EntityManager) => Promise<Found | undefined>,
   ): Promise<{ found?: Found; seconds?: number }> {
-    const [counted] = inLockOrder([guess]) as [Subject];
-    const { subject, hash } = counted;
+    const [counted] = inLockOrder([limited]) as [HashedSubject];
+    const { name, hash } = counted;
     // Attempts for one subject wait for the same row lock: many of them would use up the connection pool.
-    if (this.running.has(subject)) return { seconds: 1 };
-    this.running.add(subject);
+    if (this.running.has(name)) return { seconds: 1 };
+    this.running.add(name);
     try {
       return await this.database.transaction(async (db) => {
         if (!(await count(db, counted))) return { seconds: await this.wait(db, [counted]) };
@@ -89,32 +89,32 @@ export class AttemptsService {
         return { found };
       });
     } finally {
-      this.running.delete(subject);
+      this.running.delete(name);
     }
   }
 
   /** After a success: deletes the failures of `forgotten`, and no longer counts this attempt for the others. */
-  async succeeded(forgotten: Guess, ...others: Guess[]): Promise<void> {
+  async succeeded(forgotten: Subject, ...others: Subject[]): Promise<void> {
     await this.retrying(async (db) => {
-      for (const { hash, subject } of inLockOrder([forgotten, ...others]))
-        if (subject === forgotten.subject) await db.delete(Attempt, { subject: hash });
+      for (const { hash, name } of inLockOrder([forgotten, ...others]))
+        if (name === forgotten.name) await db.delete(Attempt, { subject: hash });
         else await uncount(db, hash);
     });
   }
 
-  async forget(guesses: Guess[]): Promise<number> {
+  async forget(subjects: Subject[]): Promise<number> {
     return this.database.transaction(async (db) => {
       const { affected } = await db.delete(Attempt, {
-        subject: In(inLockOrder(guesses).map(({ hash }) => hash)),
+        subject: In(inLockOrder(subjects).map(({ hash }) => hash)),
       });
       return affected ?? 0;
     });
   }
 
   /** Removes the count of an attempt that could not be checked. */
-  async cancel(...guesses: Guess[]): Promise<void> {
+  async cancel(...subjects: Subject[]): Promise<void> {
     await this.retrying(async (db) => {
-      for (const { hash } of inLockOrder(guesses)) await uncount(db, hash);
+      for (const { hash } of inLockOrder(subjects)) await uncount(db, hash);
     });
   }
 
@@ -145,7 +145,7 @@ const uncount = (db: EntityManager, subject: Buffer) =>
     { failures: () => 'greatest(failures - 1, 0)', blocked_until: () => 'now()' },
   );
 
-const inLockOrder = (guesses: Guess[]) =>
-  guesses
-    .map((guess) => ({ ...guess, hash: createHash('sha256').update(guess.subject).digest() }))
+const inLockOrder = (subjects: Subject[]) =>
+  subjects
+    .map((subject) => ({ ...subject, hash: createHash('sha256').update(subject.name).digest() }))
     .toSorted((a, b) => Buffer.compare(a.hash, b.hash));

@@ -7,7 +7,7 @@ import { covers } from '../../auth/credential';
 import { Database } from '../../platform/database/database';
 import { OwnAddress } from '../../platform/http/own-address';
 import {
-  type Asked,
+  type AuthorizationRequest,
   AuthorizationRequests,
   type OAuthError,
   errorOf,
@@ -15,7 +15,7 @@ import {
 import { appConsentPage, errorPage, PATH, RESULT_PAGE } from './consent.page';
 import { type Consent, type Grant, GrantsService } from '../../auth/oauth/grants.service';
 import { OauthTokensService } from '../../auth/oauth/oauth-tokens.service';
-import { isClaimed, OUT_OF_BAND, redirectWith } from '../../auth/oauth/redirect-uris';
+import { isExclusive, OUT_OF_BAND, redirectWith } from '../../auth/oauth/redirect-uris';
 import { Form, withQuery } from '../../platform/http/form';
 import { seeOther } from '../layout/layout';
 import { FormFields, PageQuery, Pages } from '../layout/page';
@@ -39,35 +39,35 @@ export class AuthorizationController {
   @Get()
   @Public()
   async ask(@Req() req: Request, @PageQuery() query: Form, @CurrentVisitor() visitor: Visitor) {
-    const asked = await this.requests.read(query);
+    const request = await this.requests.read(query);
     // Only a signed-in user is redirected to an app, even with an error.
     if (!isSignedIn(visitor)) throw new SignInRequired(req.originalUrl);
-    const error = errorOf(asked);
-    const grant = await this.grants.grantTo(visitor.user.id, asked.application.client_id);
-    if (error) return this.errorPage(asked, error, grant);
-    if (grant && isRemembered(asked, grant)) return this.allow(visitor, asked, 'grant.reused');
-    return appConsentPage(visitor, asked, grant);
+    const error = errorOf(request);
+    const grant = await this.grants.grantTo(visitor.user.id, request.application.client_id);
+    if (error) return this.errorPage(request, error, grant);
+    if (grant && isAlreadyAllowed(request, grant)) return this.allow(visitor, request, 'grant.reused');
+    return appConsentPage(visitor, request, grant);
   }
 
   @Post()
   @Public()
   async decide(@FormFields() form: Form, @CurrentVisitor() visitor: Visitor) {
-    const asked = await this.requests.read(form);
-    if (!isSignedIn(visitor)) throw new SignInRequired(withQuery(PATH, asked.fields));
-    const error = errorOf(asked);
+    const request = await this.requests.read(form);
+    if (!isSignedIn(visitor)) throw new SignInRequired(withQuery(PATH, request.fields));
+    const error = errorOf(request);
     if (error) {
-      const grant = await this.grants.grantTo(visitor.user.id, asked.application.client_id);
-      return this.errorPage(asked, error, grant);
+      const grant = await this.grants.grantTo(visitor.user.id, request.application.client_id);
+      return this.errorPage(request, error, grant);
     }
     if (form.text('decision') !== 'allow')
-      return asked.redirect_uri === OUT_OF_BAND
+      return request.redirect_uri === OUT_OF_BAND
         ? seeOther('/user/settings/authorized-apps')
         : seeOther(
-            this.withError(asked, { error: 'access_denied', error_description: 'the user denied access' }),
+            this.withError(request, { error: 'access_denied', error_description: 'the user denied access' }),
           );
-    return this.allow(visitor, asked, 'grant.created', {
+    return this.allow(visitor, request, 'grant.created', {
       may_start_games: form.ticked('may_start_games'),
-      implicit_allowed: asked.fields.response_type === 'token',
+      implicit_allowed: request.fields.response_type === 'token',
     });
   }
 
@@ -84,14 +84,14 @@ export class AuthorizationController {
    */
   private async allow(
     visitor: SignedInVisitor,
-    { application, fields, scopes, redirect_uri }: Asked,
+    { application, fields, scopes, redirect_uri }: AuthorizationRequest,
     event: 'grant.created' | 'grant.reused',
     consent: Omit<Consent, 'scopes'> = { may_start_games: false, implicit_allowed: false },
   ) {
     const { client_id } = application;
     const kind = fields.response_type as 'token' | 'code';
     const { text, replaced } = await this.database.transaction(async (db) => {
-      const grant = await this.grants.give(db, visitor.user.id, client_id, { scopes, ...consent });
+      const grant = await this.grants.add(db, visitor.user.id, client_id, { scopes, ...consent });
       if (kind === 'token') return this.keys.replaceImplicit(db, grant, scopes);
       const { redirect_uri: named, code_challenge } = fields;
       const code = await this.tokens.createCode(db, grant, { scopes, redirect_uri: named, code_challenge });
@@ -116,22 +116,25 @@ export class AuthorizationController {
   }
 
   /** Redirects errors only to apps that the user has granted something: any other could be an open redirect. */
-  private errorPage(asked: Asked, error: OAuthError, grant: Grant | null) {
-    const { application, redirect_uri } = asked;
-    const back = redirect_uri === OUT_OF_BAND ? undefined : this.withError(asked, error);
+  private errorPage(request: AuthorizationRequest, error: OAuthError, grant: Grant | null) {
+    const { application, redirect_uri } = request;
+    const back = redirect_uri === OUT_OF_BAND ? undefined : this.withError(request, error);
     if (grant && back !== undefined) return seeOther(back);
     return errorPage(application.name, error, back);
   }
 
-  private withError({ redirect_uri, fields }: Asked, error: OAuthError): string {
+  private withError({ redirect_uri, fields }: AuthorizationRequest, error: OAuthError): string {
     const part = fields.response_type === 'token' ? 'fragment' : 'query';
     return redirectWith(redirect_uri, part, { ...error, state: fields.state, iss: this.own.url });
   }
 }
 
 /** Whether an earlier consent includes the request. */
-const isRemembered = ({ application, redirect_uri, scopes, fields }: Asked, grant: Grant): boolean =>
-  isClaimed(redirect_uri) &&
+const isAlreadyAllowed = (
+  { application, redirect_uri, scopes, fields }: AuthorizationRequest,
+  grant: Grant,
+): boolean =>
+  isExclusive(redirect_uri) &&
   scopes.every((scope) => covers(grant.scopes, scope)) &&
   (grant.may_start_games || !application.may_start_games) &&
   (grant.implicit_allowed || fields.response_type !== 'token');

@@ -2,14 +2,14 @@ import { html, type Html } from '../layout/html';
 import { formToken, type Page } from '../layout/layout';
 import { copyable, permissionList } from '../layout/parts';
 import type { SignedInVisitor } from '../layout/visitor';
-import type { Asked, OAuthError } from '../../auth/oauth/authorization-requests.service';
-import { formTargetsOf, isLoopbackUri, OUT_OF_BAND, placeOf } from '../../auth/oauth/redirect-uris';
+import type { AuthorizationRequest, OAuthError } from '../../auth/oauth/authorization-requests.service';
+import { formTargetsOf, isLoopbackUri, OUT_OF_BAND, describeTarget } from '../../auth/oauth/redirect-uris';
 import type { Grant } from '../../auth/oauth/grants.service';
 import type { OauthApplication } from '../../auth/oauth/oauth-application.entity';
 
 export const PATH = '/user/oauth';
 
-interface Asking {
+interface ConsentPrompt {
   application: OauthApplication;
   scopes: string[];
   grant?: Grant | null;
@@ -23,23 +23,23 @@ interface Asking {
 
 export const consentPage = (
   visitor: SignedInVisitor,
-  { application, scopes, grant, ...asking }: Asking,
+  { application, scopes, grant, ...prompt }: ConsentPrompt,
 ): Page => {
   const { name, user, may_start_games } = application;
-  const fields = { ...asking.fields, ...(may_start_games && { may_start_games: 'yes' }) };
+  const fields = { ...prompt.fields, ...(may_start_games && { may_start_games: 'yes' }) };
   return {
     title: `Allow ${name}?`,
     single: true,
-    main: html`<h1>${asking.question}</h1>
+    main: html`<h1>${prompt.question}</h1>
       <div class="card stack">
-        ${asking.warning}
+        ${prompt.warning}
         <p>
           <strong><bdi>${name}</bdi></strong
           >, an app by ${user!.username}, wants to act on your behalf. If you allow it, the app can:
         </p>
         ${permissionList({ scopes, may_start_games }, grant)}
-        <p class="muted">${asking.afterwards} You can revoke this at any time under “Connected apps”.</p>
-        <form method="post" action="${asking.action}" class="buttons equal">
+        <p class="muted">${prompt.afterwards} You can revoke this at any time under “Connected apps”.</p>
+        <form method="post" action="${prompt.action}" class="buttons equal">
           ${formToken(visitor)}
           ${Object.entries(fields).map(([field, value]) => html`<input type="hidden" name="${field}" value="${value}" />`)}
           <button name="decision" value="allow">Allow</button>
@@ -52,7 +52,7 @@ export const consentPage = (
 
 export const appConsentPage = (
   visitor: SignedInVisitor,
-  { application, redirect_uri, scopes, fields }: Asked,
+  { application, redirect_uri, scopes, fields }: AuthorizationRequest,
   grant: Grant | null,
 ): Page => {
   const lasting =
@@ -72,7 +72,7 @@ export const appConsentPage = (
 function afterwards(redirect_uri: string): Html {
   if (redirect_uri === OUT_OF_BAND) return html`You then get a code to copy into the app.`;
   if (isLoopbackUri(redirect_uri)) return html`You then return to the program on this computer.`;
-  return html`You are then redirected to <strong>${placeOf(redirect_uri)}</strong>.`;
+  return html`You are then redirected to <strong>${describeTarget(redirect_uri)}</strong>.`;
 }
 
 /** The token or code of an app without a redirect URI, to be copied. */

@@ -2,7 +2,7 @@ import { Controller, Get, Post } from '@nestjs/common';
 import { SignedIn } from '../../auth/access';
 import { Audit } from '../../auth/audit';
 import { DeviceRequestsService, userCodeOf } from '../../auth/oauth/device-requests.service';
-import { AttemptsService, guessAtDeviceCode } from '../../auth/sign-in/attempts.service';
+import { AttemptsService, deviceCodeSubject } from '../../auth/sign-in/attempts.service';
 import { Form } from '../../platform/http/form';
 import { FormFields, PageQuery, Pages } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
@@ -23,7 +23,7 @@ export class DeviceController {
     const typed = query.text('code');
     if (typed === undefined) return entryPage();
     const user_code = userCodeOf(typed);
-    const { found, seconds } = await this.attempts.guess(guessAtDeviceCode(visitor.user.id), (db) =>
+    const { found, seconds } = await this.attempts.check(deviceCodeSubject(visitor.user.id), (db) =>
       this.devices.pending(db, user_code),
     );
     if (found) return deviceConsentPage(visitor, found, visitor.signatureOf(shown(user_code)));

@@ -3,7 +3,7 @@ import { MAX_NEW_KEYS, MAX_LABEL } from '../../purchases/download-key.dto';
 import { withQuery } from '../../platform/http/form';
 import { html, type Html } from '../layout/html';
 import { formToken, type Page } from '../layout/layout';
-import { field, isWrong, type Problems } from '../layout/fields';
+import { field, hasProblems, type Problems } from '../layout/fields';
 import {
   actions,
   type Columns,
@@ -79,7 +79,7 @@ export function keysPage(visitor: SignedInVisitor, listed: Listed, draft = NO_KE
   return {
     section: KEYS_PATH,
     title: `Download keys of ${title}`,
-    status: isWrong(draft.problems) ? 400 : 200,
+    status: hasProblems(draft.problems) ? 400 : 200,
     main: (notice) =>
       html`<div class="head">
           <h1>Download keys of ${title}</h1>

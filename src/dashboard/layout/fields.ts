@@ -5,7 +5,7 @@ import type { Visitor } from './visitor';
 
 export type Problems<Field extends string = string> = Partial<Record<Field, string>>;
 
-export const isWrong = (problems: Problems): boolean =>
+export const hasProblems = (problems: Problems): boolean =>
   Object.values(problems).some((problem) => problem !== undefined);
 
 /** The problem of a field, below or above it. */

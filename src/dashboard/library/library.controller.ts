@@ -2,7 +2,7 @@ import { Controller, Get, Post, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../../auth/access';
 import { Audit } from '../../auth/audit';
-import { AttemptsService, guessAtDownloadKey } from '../../auth/sign-in/attempts.service';
+import { AttemptsService, downloadKeySubject } from '../../auth/sign-in/attempts.service';
 import { Form } from '../../platform/http/form';
 import { LibraryService } from '../../purchases/library.service';
 import { DownloadsService } from '../../uploads/downloads.service';
@@ -49,7 +49,7 @@ export class LibraryController {
   }
 
   @Get('redeem')
-  blank(@CurrentVisitor() visitor: SignedInVisitor) {
+  newForm(@CurrentVisitor() visitor: SignedInVisitor) {
     return this.page.redeem(visitor);
   }
 
@@ -59,7 +59,7 @@ export class LibraryController {
     const again = (result: FormResult) => this.page.redeem(visitor, key, result);
     if (key === '' || key.length > MAX_KEY) return again({ status: 400, problem: 'Enter the download key.' });
     const user_id = visitor.user.id;
-    const { found, seconds } = await this.attempts.guess(guessAtDownloadKey(user_id), (db) =>
+    const { found, seconds } = await this.attempts.check(downloadKeySubject(user_id), (db) =>
       this.library.redeem(db, user_id, key),
     );
     if (seconds !== undefined) return again(tooManyAttempts(seconds));

@@ -8,7 +8,7 @@ import { apiError } from '../../platform/http/api-error';
 import { OwnAddress } from '../../platform/http/own-address';
 import { Audit } from '../../auth/audit';
 import { Form } from '../../platform/http/form';
-import { isWrong } from '../layout/fields';
+import { hasProblems } from '../layout/fields';
 import { seeOther } from '../layout/layout';
 import { FormFields, Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
@@ -34,14 +34,14 @@ export class ApiKeysController {
   }
 
   @Get('new')
-  blank(@CurrentVisitor() visitor: SignedInVisitor) {
+  newForm(@CurrentVisitor() visitor: SignedInVisitor) {
     return newKeyPage(visitor, NEW_KEY, {});
   }
 
   @Post()
-  async make(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
+  async create(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const { draft, problems, key } = keyDraftOf(form, this.clock.now());
-    if (isWrong(problems)) return newKeyPage(visitor, draft, problems);
+    if (hasProblems(problems)) return newKeyPage(visitor, draft, problems);
     const made = await this.keys.createOwn(visitor.user.id, key);
     if (!made) {
       const problem = `You have reached the limit of ${MAX_API_KEYS} keys. Revoke a key that you no longer use, and try again.`;

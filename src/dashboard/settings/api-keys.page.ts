@@ -4,7 +4,7 @@ import {
   changeForm,
   choices,
   field,
-  isWrong,
+  hasProblems,
   nameField,
   problemAt,
   type Problems,
@@ -72,7 +72,7 @@ export const newKeyPage = (visitor: Visitor, draft: KeyDraft, problems: Problems
   return {
     section: PATH,
     title: 'Create an API key',
-    status: problem || isWrong(problems) ? 400 : 200,
+    status: problem || hasProblems(problems) ? 400 : 200,
     main: html`<h1>Create an API key</h1>
       <p class="lead">
         A program with this key can use the API on your behalf. Select only the permissions that it needs.

@@ -5,7 +5,7 @@ import { ApplicationsService, MAX_APPLICATIONS } from '../../auth/oauth/applicat
 import type { OauthApplication } from '../../auth/oauth/oauth-application.entity';
 import { apiError } from '../../platform/http/api-error';
 import { Form } from '../../platform/http/form';
-import { isWrong } from '../layout/fields';
+import { hasProblems } from '../layout/fields';
 import { seeOther } from '../layout/layout';
 import { FormFields, Pages } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor, Visitor } from '../layout/visitor';
@@ -27,15 +27,15 @@ export class ApplicationsController {
   }
 
   @Get('new')
-  blank(@CurrentVisitor() visitor: Visitor) {
+  newForm(@CurrentVisitor() visitor: Visitor) {
     return applicationPage(visitor, EMPTY);
   }
 
   @Post()
-  async make(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
+  async create(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const { problems, ...fields } = draftOf(form);
-    if (isWrong(problems)) return applicationPage(visitor, fields, { problems });
-    const client_id = await this.applications.make(visitor.user.id, fields);
+    if (hasProblems(problems)) return applicationPage(visitor, fields, { problems });
+    const client_id = await this.applications.create(visitor.user.id, fields);
     if (client_id === undefined)
       return applicationPage(visitor, fields, {
         problem: `You have reached the limit of ${MAX_APPLICATIONS} apps. Delete an app that you no longer need, and try again.`,
@@ -51,15 +51,15 @@ export class ApplicationsController {
   }
 
   @Post(':client_id')
-  async change(
+  async update(
     @FormFields() form: Form,
     @Param('client_id') client_id: string,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
     const application = await this.ownApplication(visitor, client_id);
     const { problems, ...fields } = draftOf(form);
-    if (isWrong(problems)) return applicationPage(visitor, fields, { application, problems });
-    if (!(await this.applications.change(visitor.user.id, client_id, fields))) throw noSuchApplication();
+    if (hasProblems(problems)) return applicationPage(visitor, fields, { application, problems });
+    if (!(await this.applications.update(visitor.user.id, client_id, fields))) throw noSuchApplication();
     this.audit.record({ event: 'app.updated', ...visitor.by, client_id });
     return seeOther(pathOf(client_id), { done: 'Your changes were saved.' });
   }

@@ -6,7 +6,7 @@ import {
   checkbox,
   choices,
   described,
-  isWrong,
+  hasProblems,
   nameField,
   problemAt,
   type Problems,
@@ -66,7 +66,7 @@ export const applicationPage = (
   return {
     section: PATH,
     title,
-    status: problem || isWrong(problems) ? 400 : 200,
+    status: problem || hasProblems(problems) ? 400 : 200,
     main: (notice) =>
       html`<h1>${title}</h1>
         ${done(notice.done)} ${problem && alert(problem)}

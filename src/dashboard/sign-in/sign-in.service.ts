@@ -7,7 +7,7 @@ import { Audit } from '../../auth/audit';
 import { Database } from '../../platform/database/database';
 import { read } from '../../platform/database/statement';
 import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
-import { AttemptsService, guessAtAccount, guessFrom } from '../../auth/sign-in/attempts.service';
+import { AttemptsService, accountSubject, networkSubject } from '../../auth/sign-in/attempts.service';
 import { PasswordQueue } from '../../auth/sign-in/password-queue';
 
 /** `seconds`: the client must wait, so the password was not checked. */
@@ -59,14 +59,14 @@ export class SignInService {
         reason,
         address: network,
       });
-    const guesses = [guessAtAccount(account), guessFrom(network)] as const;
-    const seconds = await this.attempts.reserve([...guesses]);
+    const subjects = [accountSubject(account), networkSubject(network)] as const;
+    const seconds = await this.attempts.reserve([...subjects]);
     if (seconds > 0) {
       failed('wait');
       return { user_id: undefined, seconds };
     }
     const matches = await this.passwords.matches(password_hash, password).catch(async (error: unknown) => {
-      await this.attempts.cancel(...guesses);
+      await this.attempts.cancel(...subjects);
       throw error;
     });
     if (!matches || id === null) {
@@ -74,7 +74,7 @@ export class SignInService {
       void this.limits.failed('sign-in', req);
       return { user_id: undefined };
     }
-    await this.attempts.succeeded(...guesses);
+    await this.attempts.succeeded(...subjects);
     await this.renew(id, password_hash!, password).catch(({ message }: Error) =>
       this.log.warn(`The password hash of user ${id} is renewed at the next sign-in: ${message}`),
     );

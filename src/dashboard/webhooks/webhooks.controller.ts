@@ -41,7 +41,7 @@ export class WebhooksController {
   }
 
   @Get('new')
-  blank(@CurrentVisitor() visitor: SignedInVisitor) {
+  newForm(@CurrentVisitor() visitor: SignedInVisitor) {
     return this.form(visitor, NEW_WEBHOOK);
   }
 

@@ -10,7 +10,7 @@ import {
   checkbox,
   choices,
   field,
-  isWrong,
+  hasProblems,
   problemAt,
   type Problems,
   selectField,
@@ -102,7 +102,7 @@ export const formPage = (
 ): Page => ({
   section: WEBHOOKS_PATH,
   title: 'Add a webhook',
-  status: isWrong(problems) ? 400 : 200,
+  status: hasProblems(problems) ? 400 : 200,
   main: html`<h1>Add a webhook</h1>
     ${changeForm(
       visitor,

@@ -18,7 +18,7 @@ export async function deleteRecords(relations: Relations, types: RecordType[], p
     );
     if (!found) continue;
     if (deletion) {
-      await find(relations, [...(deletion.problems ?? []), heldBack(type, deletion)], problems);
+      await find(relations, [...(deletion.problems ?? []), blockedDeletions(type, deletion)], problems);
       problems.throwIfAny();
       for (const statement of deletion.before) await relations.query(statement);
     }
@@ -26,7 +26,7 @@ export async function deleteRecords(relations: Relations, types: RecordType[], p
   }
 }
 
-function heldBack(type: RecordType, { holds, advice }: NonNullable<RecordType['deletion']>): string {
+function blockedDeletions(type: RecordType, { holds, advice }: NonNullable<RecordType['deletion']>): string {
   const counts = Object.entries(holds).map(([what, rows]) => `((SELECT count(*) FROM ${rows}), '${what}')`);
   return `
     SELECT s.line, ${type.subject} || ': has ' || h.what || ': ${advice}' AS text

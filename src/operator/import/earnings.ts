@@ -1,5 +1,5 @@
 import type { Relation, Relations } from '../../platform/database/relations';
-import { addSales, takeSales } from '../../purchases/earnings';
+import { addSales, subtractSales } from '../../purchases/earnings';
 import { SENDER_BITS } from './checks';
 import { ImportProblems } from './problems';
 import { given } from './record-types/fields';
@@ -67,7 +67,7 @@ export async function changeSales(relations: Relations, { from, rows }: Sales, n
   const statements = [
     `SELECT problem FROM ${tooMuch(from)}`,
     addSales(from, newGames && `s.game_id IN (${newGames})`),
-    ...(relations.rowsOf(PURCHASE.changed) > 0 ? Object.values(takeSales(from)) : []),
+    ...(relations.rowsOf(PURCHASE.changed) > 0 ? Object.values(subtractSales(from)) : []),
   ];
   const send = (statement: string) => relations.query<{ problem: string }>(statement);
   // Only a few, so they are sent without waiting for responses; each still sees what was committed while the first one

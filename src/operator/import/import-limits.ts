@@ -18,7 +18,7 @@ export class ImportLimits {
   private readonly bytes = new Quota(MAX_HELD_BYTES);
 
   /** One at a time. A waiting import has no thread, and its body is not read, so its client has to wait. */
-  inTurn<Result>(client: Client, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
+  oneAtATime<Result>(client: Client, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
     return this.large.run(client, signal, work, RETRY_AFTER);
   }
 
@@ -26,7 +26,7 @@ export class ImportLimits {
    * The stream buffers its bytes until the work ends. A large import buffers only what was read to determine that it is
    * large.
    */
-  async holding<Result>(
+  async whileBuffered<Result>(
     client: Client,
     source: AsyncIterable<Buffer>,
     work: (stream: AsyncGenerator<Buffer>) => Promise<Result>,

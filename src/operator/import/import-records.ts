@@ -34,7 +34,7 @@ export interface ImportOptions {
   /** The pepper of API keys. */
   pepper: Buffer;
   /** False: records that would let the client act as a user are rejected. */
-  mayLetIn?: boolean;
+  mayImportCredentials?: boolean;
   progress?: (progress: Progress) => void;
   signal?: AbortSignal;
 }
@@ -98,7 +98,7 @@ async function cancelStatement(connect: () => Promise<Client>, pid: number | und
 async function transfer(
   client: ClientBase,
   source: AsyncIterable<Buffer>,
-  { pepper, mayLetIn, progress = () => {}, signal }: ImportOptions,
+  { pepper, mayImportCredentials, progress = () => {}, signal }: ImportOptions,
 ): Promise<ImportSummary> {
   await prepareSession(client);
   const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS locked', [
@@ -114,7 +114,7 @@ async function transfer(
   const staging = new TableStaging(relations, types);
   const problems = new Problems();
   await staging.create();
-  const reader = new RecordReader(types, staging, problems, mayLetIn);
+  const reader = new RecordReader(types, staging, problems, mayImportCredentials);
   await stage(client, source, reader, staging, progress, signal);
 
   const { records } = reader;

@@ -7,7 +7,7 @@ import type { ImportSummary } from './summary';
 export interface ThreadSettings {
   DATABASE_URL: string | undefined;
   pepper: Buffer;
-  mayLetIn?: boolean;
+  mayImportCredentials?: boolean;
 }
 
 export type ToThread = 'abort' | { chunk: Uint8Array | undefined };

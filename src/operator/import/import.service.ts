@@ -64,15 +64,16 @@ export class ImportService implements OnModuleDestroy {
     key: RetryKey | undefined,
   ): Promise<ImportSummary> {
     const { signal } = broken;
-    const mayLetIn = may(by, 'users');
+    const mayImportCredentials = may(by, 'users');
     const large = (stream: AsyncIterable<Buffer>) => {
       const { DATABASE_URL } = this.settings;
-      const work = () => importOnThread({ DATABASE_URL, pepper: this.pepper, mayLetIn }, stream, signal);
-      return this.counted(by, 'large', this.limits.inTurn(client, signal, work));
+      const work = () =>
+        importOnThread({ DATABASE_URL, pepper: this.pepper, mayImportCredentials }, stream, signal);
+      return this.counted(by, 'large', this.limits.oneAtATime(client, signal, work));
     };
     const smallOrLarge = async (stream: AsyncGenerator<Buffer>) => {
       const chunks: Buffer[] = [];
-      const small = await readSmall(stream, chunks, this.small.types, mayLetIn, signal);
+      const small = await readSmall(stream, chunks, this.small.types, mayImportCredentials, signal);
       if (!small) return large(replayed(chunks, stream));
       if (key) small.once = { key, fingerprint: fingerprintOf(key, ...chunks) };
       return this.counted(by, 'small', this.small.run(small, signal));
@@ -80,7 +81,9 @@ export class ImportService implements OnModuleDestroy {
     this.received.add(broken);
     if (this.stopping.signal.aborted) broken.abort();
     try {
-      return await (length > MAX_BYTES ? large(source) : this.limits.holding(client, source, smallOrLarge));
+      return await (length > MAX_BYTES
+        ? large(source)
+        : this.limits.whileBuffered(client, source, smallOrLarge));
     } finally {
       this.received.delete(broken);
     }

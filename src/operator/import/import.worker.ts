@@ -5,7 +5,7 @@ import type { FromThread, ThreadSettings, ToThread } from './import-thread';
 import { ImportProblems } from './problems';
 
 const port = parentPort!;
-const { DATABASE_URL, pepper, mayLetIn } = workerData as ThreadSettings;
+const { DATABASE_URL, pepper, mayImportCredentials } = workerData as ThreadSettings;
 const interruption = new AbortController();
 let receive: (chunk: Uint8Array | undefined) => void = () => undefined;
 
@@ -34,7 +34,7 @@ function failureOf(error: unknown) {
 
 importRecords(() => connectTo({ DATABASE_URL }), chunks(), {
   pepper: Buffer.from(pepper),
-  mayLetIn,
+  mayImportCredentials,
   signal: interruption.signal,
 }).then(
   (summary) => say({ summary }),

@@ -55,7 +55,7 @@ export class RecordReader {
     types: RecordType[],
     private readonly staging: Staging,
     private readonly problems: Problems,
-    private readonly mayLetIn = true,
+    private readonly mayImportCredentials = true,
   ) {
     this.types = new Map(types.map((type) => [type.name, type]));
   }
@@ -84,7 +84,7 @@ export class RecordReader {
   }
 
   private readRecord(type: RecordType, record: JsonObject, line: number): void {
-    this.problemsOfRecord = this.mayLetIn ? [] : credentialFields(type, record);
+    this.problemsOfRecord = this.mayImportCredentials ? [] : credentialFields(type, record);
     this.unknownFields = 0;
     const { deleted } = record;
     if (deleted === true) return this.readDeleted(type, record, line);

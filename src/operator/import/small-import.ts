@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
 import type { RetryKey } from '../../platform/idempotency/idempotency.service';
 import {
@@ -67,9 +67,9 @@ export class SmallImport implements Staging {
 
   constructor(
     private readonly types: RecordType[],
-    mayLetIn = true,
+    mayImportCredentials = true,
   ) {
-    this.reader = new RecordReader(types, this, this.problems, mayLetIn);
+    this.reader = new RecordReader(types, this, this.problems, mayImportCredentials);
   }
 
   stage(relation: Relation, row: (string | number)[]): void {
@@ -99,10 +99,10 @@ export async function readSmall(
   source: AsyncGenerator<Buffer>,
   chunks: Buffer[],
   types: RecordType[],
-  mayLetIn: boolean,
+  mayImportCredentials: boolean,
   signal: AbortSignal,
 ): Promise<SmallImport | undefined> {
-  const small = new SmallImport(types, mayLetIn);
+  const small = new SmallImport(types, mayImportCredentials);
   for await (const chunk of untilAborted(source, signal)) {
     chunks.push(chunk);
     small.bytes += chunk.length;
@@ -118,7 +118,7 @@ export async function readSmall(
       if (line.text.length > 2) small.records++;
       if (small.records > MAX_RECORDS) return undefined;
       if (performance.now() < until) continue;
-      await nextTurn();
+      await nextTick();
       until = performance.now() + SLICE;
     }
   }

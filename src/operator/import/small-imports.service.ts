@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTick, setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { ClientBase } from 'pg';
 import { oncePerKey } from '../../platform/idempotency/idempotency.service';
@@ -35,7 +35,7 @@ export const MAX_WAIT_MS = 2000;
 export const MAX_LONG = 100;
 const MAX_ATTEMPTS = 6;
 /** A response takes about 0.1 ms. */
-const RESULTS_PER_TURN = 25;
+const RESULTS_PER_TICK = 25;
 
 /**
  * Queues small imports here, so that they don't wait on connections. Waiting ones share a transaction; if it fails,
@@ -88,15 +88,15 @@ export class SmallImports {
   /** Also removes imports whose client disconnected. */
   private rejectLate(): void {
     const late = [...this.waiting].filter((one) => this.isLate(one));
-    this.takeOut(late);
-    void inTurns(late, endWaiting);
+    this.dequeue(late);
+    void settleInBatches(late, endWaiting);
   }
 
   private isLate({ signal, since }: Waiting): boolean {
     return signal.aborted || this.clock.monotonic() - since > MAX_WAIT_MS;
   }
 
-  private takeOut(some: Waiting[]): void {
+  private dequeue(some: Waiting[]): void {
     for (const one of some) {
       this.waiting.delete(one);
       this.bytes -= one.small.bytes;
@@ -108,7 +108,7 @@ export class SmallImports {
       this.rejectLate();
       const together = nextOf(this.waiting);
       if (together.length === 0) return;
-      this.takeOut(together);
+      this.dequeue(together);
       this.transactions++;
       void this.commit(together).finally(() => {
         this.transactions--;
@@ -123,17 +123,17 @@ export class SmallImports {
     const problems = together.length === 1 ? first.small.problems.copy() : new Problems();
     try {
       const summaries = await this.merge(together, problems);
-      await inTurns(together, ({ resolve }, index) => resolve(summaries[index]!));
+      await settleInBatches(together, ({ resolve }, index) => resolve(summaries[index]!));
     } catch (error) {
       if (together.length === 1) return this.retryOrReject(first, error, attempt);
       if (!concernsOneStatement(error) && !isConflict(error) && !(error instanceof ImportProblems))
-        return inTurns(together, ({ reject }) => reject(error));
+        return settleInBatches(together, ({ reject }) => reject(error));
       // Those that waited too long for a lock would each wait for it again.
       const late: Waiting[] = [];
       for (const one of together)
         if (this.isLate(one)) late.push(one);
         else await this.commit([one]);
-      await inTurns(late, endWaiting);
+      await settleInBatches(late, endWaiting);
     }
   }
 
@@ -180,10 +180,13 @@ const endWaiting = ({ signal, reject }: Waiting) =>
   reject(signal.aborted ? signal.reason : serviceUnavailable());
 
 /** Settles many imports, some in each tick of the event loop. */
-async function inTurns(all: Waiting[], tell: (waiting: Waiting, index: number) => void): Promise<void> {
+async function settleInBatches(
+  all: Waiting[],
+  settle: (waiting: Waiting, index: number) => void,
+): Promise<void> {
   for (const [index, waiting] of all.entries()) {
-    if (index > 0 && index % RESULTS_PER_TURN === 0) await nextTurn();
-    tell(waiting, index);
+    if (index > 0 && index % RESULTS_PER_TICK === 0) await nextTick();
+    settle(waiting, index);
   }
 }
 

@@ -14,7 +14,7 @@ interface Column {
 
 const columnsOf = ({ fields }: RecordType): Column[] =>
   fields
-    .filter(({ elsewhere }) => !elsewhere)
+    .filter(({ inOtherTable }) => !inOtherTable)
     .flatMap((field) => {
       const has = given(fields, field.name);
       return field.columns.map(({ name }) => ({ name, field, given: has }));

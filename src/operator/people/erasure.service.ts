@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
-import { AttemptsService, guessAtAccount, guessAtDeviceCode } from '../../auth/sign-in/attempts.service';
+import { AttemptsService, accountSubject, deviceCodeSubject } from '../../auth/sign-in/attempts.service';
 import { ApiKeysService } from '../../auth/api-keys.service';
 import { LOCK_COLLECTIONS } from '../../collections/collection-access';
 import { StoreLinks } from '../../platform/config/store-links';
@@ -122,9 +122,10 @@ export class ErasureService {
 
   private async eraseAttempts({ user_id, username, addresses }: Person, erased: Erased): Promise<void> {
     const names = username === null ? addresses : [username.toLowerCase(), ...addresses];
-    const guesses = names.map((name) => guessAtAccount({ id: null, name }));
-    if (user_id !== null) guesses.push(guessAtAccount({ id: user_id, name: '' }), guessAtDeviceCode(user_id));
-    erased.attempts += await this.attempts.forget(guesses);
+    const subjects = names.map((name) => accountSubject({ id: null, name }));
+    if (user_id !== null)
+      subjects.push(accountSubject({ id: user_id, name: '' }), deviceCodeSubject(user_id));
+    erased.attempts += await this.attempts.forget(subjects);
   }
 
   private async eraseClaims(person: Person, erased: Erased): Promise<void> {

@@ -1,5 +1,5 @@
 import { bind, type BoundStatement, longRead, read, statement } from '../../platform/database/statement';
-import { addSales, countPurchases, takeSales } from '../../purchases/earnings';
+import { addSales, countPurchases, subtractSales } from '../../purchases/earnings';
 import type { Purchase } from '../../purchases/purchase.entity';
 import { PURCHASE, type PurchaseRow } from '../../purchases/purchase.row';
 import { isErased } from '../../users/erased-users';
@@ -116,7 +116,7 @@ const COUNT = statement('sale_count', addSales(sharesTimes(1)));
 
 const LOCK_PURCHASE = statement('refund_lock', 'SELECT id FROM purchases WHERE id = $1 FOR NO KEY UPDATE');
 const UNCOUNT = statement('refund_count', countPurchases(sharesTimes(-1)));
-const TAKE_BACK = Object.entries(takeSales(sharesTimes(-1))).map(([of, text]) =>
+const SUBTRACT = Object.entries(subtractSales(sharesTimes(-1))).map(([of, text]) =>
   statement(`refund_${of}`, text),
 );
 // No row: it was refunded before.
@@ -161,7 +161,7 @@ export const refund = (
   ...(has_webhooks ? [announceRefund(purchase_id)] : []),
   bind(LOCK_GAMES, [game_ids]),
   bind(UNCOUNT, [purchase_id]),
-  ...TAKE_BACK.map((one) => bind(one, [purchase_id])),
+  ...SUBTRACT.map((one) => bind(one, [purchase_id])),
   bind(REVOKE, [purchase_id, keep_keys]),
   bind(REFUND, [purchase_id]),
   bind(SALE, [purchase_id]),

@@ -52,7 +52,7 @@ export class SaleRequest {
   })
   amount: number;
 
-  @NonEmptyText('Where or how it was paid; for information only', { default: 'store' })
+  @NonEmptyText('Where or how the buyer paid; for information only', { default: 'store' })
   @MaxCharacters(50)
   source: string = 'store';
 
@@ -97,7 +97,7 @@ export class RefundRequest {
 }
 
 export class SoldPurchaseObject extends PurchaseObject {
-  @ApiProperty({ enum: PURCHASE_STATUSES, description: 'State of the purchase' })
+  @ApiProperty({ enum: PURCHASE_STATUSES, description: 'Status of the purchase' })
   declare status: Purchase['status'];
 
   @NullableText("The checkout's unique ID for the sale; null if it sent none", 'order-10045')
@@ -112,7 +112,7 @@ export class NewKeyObject {
   game_id: number;
 
   @ApiProperty({
-    description: 'Text of the key, with which the buyer gets the game',
+    description: 'Text of the key, which gives access to the game',
     example: 'gwdl_sTw4nRkZbq1XoVu8sTw4nRkZ',
   })
   key: string;

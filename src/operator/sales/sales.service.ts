@@ -33,9 +33,9 @@ import {
 
 const ATTEMPTS = 5;
 /** Fields of a response that are not stored for retries. */
-const OF_BUYER = ['email', 'reference'];
+const BUYER_FIELDS = ['email', 'reference'];
 // A concurrent write used this reference or this ID, or deleted a game; or a deadlock.
-const MEANWHILE = /^(23503|23505|40P01)$/;
+const CONCURRENT_CHANGE = /^(23503|23505|40P01)$/;
 
 @Injectable()
 export class SalesService {
@@ -49,13 +49,13 @@ export class SalesService {
   /** Sells once per reference. A repeated request gets its response again, even if it would be rejected now. */
   async sell(request: SaleRequest, by: Actor, retry?: RetryKey): Promise<SaleResponse> {
     const stored = await this.idempotency.storedResult<SaleResponse>(retry, request);
-    return stored ? this.withBuyer(stored) : again(() => this.trySelling(request, by, retry));
+    return stored ? this.withBuyer(stored) : retryOnConflict(() => this.trySelling(request, by, retry));
   }
 
   /** Refunds a purchase, once. */
   async refund(request: RefundRequest, by: Actor, retry?: RetryKey): Promise<RefundResponse> {
     const stored = await this.idempotency.storedResult<RefundResponse>(retry, request);
-    return stored ? this.withBuyer(stored) : again(() => this.tryRefunding(request, by, retry));
+    return stored ? this.withBuyer(stored) : retryOnConflict(() => this.tryRefunding(request, by, retry));
   }
 
   private async trySelling(request: SaleRequest, by: Actor, retry?: RetryKey): Promise<SaleResponse> {
@@ -70,7 +70,7 @@ export class SalesService {
       reference,
     ]);
     const { sold, purchase_id, games_exist, user_exists, verified, of_another, has_webhooks } = order!;
-    if (sold !== null) return this.soldBefore(sold, request, retry);
+    if (sold !== null) return this.repeatedSale(sold, request, retry);
     if (!games_exist) throw invalidGame();
     if (!user_exists) throw apiError(404, 'invalid user');
     if (of_another) throw badRequest('email is verified by another user');
@@ -96,19 +96,19 @@ export class SalesService {
       result: (rowsOf) => saleResponse(rowsOf(SALE)[0]!),
       lock: { of: 'games', id: game_ids[0]! },
     };
-    const { response, isRepeated } = await this.idempotency.run(retry, request, selling, OF_BUYER);
+    const { response, isRepeated } = await this.idempotency.run(retry, request, selling, BUYER_FIELDS);
     if (isRepeated) return this.withBuyer(response);
     this.events.sold(by, request.currency, { games: game_ids.length, keys: keys.length });
     if (has_webhooks) this.webhooks.wake();
     return response;
   }
 
-  private async soldBefore(id: number, request: SaleRequest, retry?: RetryKey): Promise<SaleResponse> {
+  private async repeatedSale(id: number, request: SaleRequest, retry?: RetryKey): Promise<SaleResponse> {
     const found: Write<SaleResponse> = {
       statements: [bind(SALE, [id])],
-      result: (rowsOf) => responseBefore(rowsOf(SALE)[0], request),
+      result: (rowsOf) => responseOfRepeatedSale(rowsOf(SALE)[0], request),
     };
-    const { response, isRepeated } = await this.idempotency.run(retry, request, found, OF_BUYER);
+    const { response, isRepeated } = await this.idempotency.run(retry, request, found, BUYER_FIELDS);
     return isRepeated ? this.withBuyer(response) : response;
   }
 
@@ -128,7 +128,7 @@ export class SalesService {
       },
       lock: { of: 'games', id: game_ids[0] ?? 0 },
     };
-    const { response, isRepeated } = await this.idempotency.run(retry, request, refunding, OF_BUYER);
+    const { response, isRepeated } = await this.idempotency.run(retry, request, refunding, BUYER_FIELDS);
     if (isRepeated) return this.withBuyer(response);
     if (currency !== undefined) {
       this.events.refunded(by, currency, { games: game_ids.length });
@@ -145,7 +145,7 @@ export class SalesService {
   }
 }
 
-function responseBefore(row: SaleRow | undefined, request: SaleRequest): SaleResponse {
+function responseOfRepeatedSale(row: SaleRow | undefined, request: SaleRequest): SaleResponse {
   // Deleted meanwhile.
   if (!row) throw serviceUnavailable();
   const different = differences(row, request);
@@ -158,7 +158,7 @@ function responseBefore(row: SaleRow | undefined, request: SaleRequest): SaleRes
 }
 
 /** Retries after a concurrent change; the next attempt takes it into account. */
-async function again<Result>(attempt: () => Promise<Result>): Promise<Result> {
+async function retryOnConflict<Result>(attempt: () => Promise<Result>): Promise<Result> {
   for (let attempts = 1; ; attempts++)
     try {
       return await attempt();
@@ -166,7 +166,7 @@ async function again<Result>(attempt: () => Promise<Result>): Promise<Result> {
       const { code, constraint } = error as Partial<DatabaseError>;
       if (constraint === 'game_earnings_amount_max')
         throw badRequest('amount would bring the earnings of a game above 9007199254740991');
-      if (attempts === ATTEMPTS || !MEANWHILE.test(code ?? '')) throw error;
+      if (attempts === ATTEMPTS || !CONCURRENT_CHANGE.test(code ?? '')) throw error;
     }
 }
 
@@ -181,23 +181,23 @@ const withKey = ({ with_key, donation }: SaleRequest) => with_key ?? !donation;
  * The parameters in which a request differs from a recorded sale. Parameters without a fixed default differ only if
  * they are sent.
  */
-function differences(made: SaleRow, request: SaleRequest): string[] {
-  const { email = made.email, created_at } = request;
+function differences(stored: SaleRow, request: SaleRequest): string[] {
+  const { email = stored.email, created_at } = request;
   // Their buyers can't be compared any more.
-  const isErased = made.email === ERASED_ADDRESS;
+  const isErased = stored.email === ERASED_ADDRESS;
   const same: Partial<Record<keyof SaleRequest, boolean>> = {
-    game_id: String(made.all_game_ids) === String(gamesOf(request)),
-    user_id: isErased || made.user_id === (request.user_id ?? null),
-    email: isErased || lowerAscii(made.email) === lowerAscii(email),
-    currency: made.currency === request.currency,
-    amount: made.amount === request.amount,
-    source: made.source === request.source,
-    sale_rate: made.sale_rate === request.sale_rate,
-    quantity: made.quantity === request.quantity,
-    donation: made.donation === request.donation,
-    purchase_type: made.purchase_type === purchaseTypeOf(request),
-    created_at: created_at === undefined || isSameSecond(made.created_at, created_at),
-    with_key: made.keys.length > 0 === withKey(request),
+    game_id: String(stored.all_game_ids) === String(gamesOf(request)),
+    user_id: isErased || stored.user_id === (request.user_id ?? null),
+    email: isErased || lowerAscii(stored.email) === lowerAscii(email),
+    currency: stored.currency === request.currency,
+    amount: stored.amount === request.amount,
+    source: stored.source === request.source,
+    sale_rate: stored.sale_rate === request.sale_rate,
+    quantity: stored.quantity === request.quantity,
+    donation: stored.donation === request.donation,
+    purchase_type: stored.purchase_type === purchaseTypeOf(request),
+    created_at: created_at === undefined || isSameSecond(stored.created_at, created_at),
+    with_key: stored.keys.length > 0 === withKey(request),
   };
   return Object.keys(same).filter((name) => !same[name as keyof SaleRequest]);
 }

@@ -258,7 +258,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
       return;
     }
     this.results.inc({ result: 'failed' });
-    if (status === 410) await this.webhooks.end(webhook_id);
+    if (status === 410) await this.webhooks.disable(webhook_id);
     if (age < MAX_AGE) {
       const pause = (DELAYS[attempts - 1] ?? MAX_DELAY) * (0.9 + Math.random() / 5);
       const asked = BUSY_STATUSES.includes(Number(status)) ? Math.min(retryAfter ?? 0, MAX_DELAY) : 0;

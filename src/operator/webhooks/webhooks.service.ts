@@ -39,7 +39,7 @@ const LIST = longRead<ListedWebhook>(
    FROM webhooks w ORDER BY w.user_id IS NOT NULL, w.id LIMIT ${MAX_LISTED}`,
 );
 
-const END = statement(
+const DISABLE = statement(
   'end_webhook',
   `WITH ended AS (UPDATE webhooks SET ended_at = now() WHERE id = $1 AND ended_at IS NULL RETURNING id), waiting AS (
      DELETE FROM webhook_deliveries WHERE webhook_id = $1
@@ -150,8 +150,8 @@ export class WebhooksService {
   }
 
   /** Disables a webhook whose receiver responded 410 Gone. */
-  async end(id: number): Promise<void> {
-    if ((await this.database.rows(END, [id])).length === 0) return;
+  async disable(id: number): Promise<void> {
+    if ((await this.database.rows(DISABLE, [id])).length === 0) return;
     this.audit.record({ event: 'webhook.disabled', webhook_id: id });
   }
 

@@ -28,7 +28,7 @@ export class HealthController {
   @ApiOperation({
     summary: 'Check whether the process is alive',
     description:
-      'Fails if requests arrived and none was admitted for two minutes. Restart the process in this case.',
+      'Fails if no request was admitted for two minutes although requests arrived. In this case, restart the process.',
   })
   @Public()
   @ApiOkResponse({ type: HealthResponse })
@@ -40,8 +40,8 @@ export class HealthController {
   @ApiOperation({
     summary: 'Check whether the service is ready for requests',
     description:
-      'Fails while the process starts or stops, and if requests arrived and none was admitted for 20 seconds. ' +
-      'It does not fail if the database becomes unavailable; requests return 503 in this case.',
+      'Fails while the process starts or stops, and if no request was admitted for 20 seconds although requests arrived. ' +
+      'It does not fail if the database becomes unavailable: in this case, requests return 503.',
   })
   @Public()
   @ApiOkResponse({ type: HealthResponse })

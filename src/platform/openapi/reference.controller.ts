@@ -14,9 +14,9 @@ export const DOCUMENT = {
   type: 'object',
   required: ['openapi', 'info', 'paths'],
   properties: {
-    openapi: { type: 'string', example: '3.1.0', description: 'The version of OpenAPI' },
-    info: { type: 'object', description: 'The name, and what to know before the first request' },
-    paths: { type: 'object', description: 'The requests, by path and method' },
+    openapi: { type: 'string', example: '3.1.0', description: 'Version of OpenAPI' },
+    info: { type: 'object', description: 'Title and introduction' },
+    paths: { type: 'object', description: 'Operations by path and method' },
   },
 };
 

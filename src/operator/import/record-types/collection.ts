@@ -18,7 +18,7 @@ const fields = [
   optional('private', boolean, 'f'),
   optional('description', html),
   optional('layout', oneOf(COLLECTION_LAYOUTS), 'grid'),
-  optional('admins', idsOf('user'), '{}', { elsewhere: true }),
+  optional('admins', idsOf('user'), '{}', { inOtherTable: true }),
   // Entries have their own staging table: a collection may have a hundred thousand.
   optional('games', counted, '0', {
     columns: [{ name: 'games_count', sql: 'integer' }],

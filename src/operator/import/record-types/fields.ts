@@ -13,14 +13,14 @@ export interface Field {
   /** The default is the time of the import, for null too. */
   now: boolean;
   /** Stored in other tables than the type's own. */
-  elsewhere: boolean;
+  inOtherTable: boolean;
   /** Description of the field beyond its name and value, for docs/reference/import-records.md. */
   meaning: string;
   /** The default, derived from other fields of the record. */
   implied?: (record: JsonObject) => unknown;
 }
 
-type Options = Partial<Pick<Field, 'columns' | 'elsewhere' | 'implied' | 'meaning' | 'now'>>;
+type Options = Partial<Pick<Field, 'columns' | 'inOtherTable' | 'implied' | 'meaning' | 'now'>>;
 
 export const required = (name: string, kind: Kind, options: Options = {}): Field => ({
   name,
@@ -29,7 +29,7 @@ export const required = (name: string, kind: Kind, options: Options = {}): Field
   required: true,
   default: NULL,
   now: false,
-  elsewhere: false,
+  inOtherTable: false,
   meaning: '',
   ...options,
 });

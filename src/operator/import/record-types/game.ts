@@ -27,7 +27,7 @@ const fields = [
   optional('cover_url', url),
   optional('views_count', count, '0'),
   optional('downloads_count', count, '0'),
-  optional('admins', idsOf('user'), '{}', { elsewhere: true, meaning: 'replaces the stored list' }),
+  optional('admins', idsOf('user'), '{}', { inOtherTable: true, meaning: 'replaces the stored list' }),
 ];
 
 export const GAME = recordType({

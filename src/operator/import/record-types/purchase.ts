@@ -23,7 +23,7 @@ const fields = [
   required('id', ownId),
   required('game_id', idOrIdsOf('game', MAX_BUNDLE), {
     columns: [{ name: 'game_ids', sql: 'bigint[]' }],
-    elsewhere: true,
+    inOtherTable: true,
     meaning: 'a list makes the purchase a bundle',
   }),
   optional('purchase_type', oneOf(PURCHASE_TYPES), 'game', {
@@ -43,11 +43,11 @@ const fields = [
   optional('status', oneOf(PURCHASE_STATUSES), 'complete'),
   optional('donation', boolean, 'f'),
   optional('reference', text({ max: 200 }), NULL, {
-    elsewhere: true,
+    inOtherTable: true,
     meaning: "the checkout's unique ID for the sale; makes `id` optional",
   }),
   optional('with_key', boolean, 'f', {
-    elsewhere: true,
+    inOtherTable: true,
     meaning:
       'creates a download key for each game of a complete purchase that has none; existing keys are kept',
   }),

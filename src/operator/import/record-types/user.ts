@@ -48,7 +48,7 @@ const fields = [
       { name: 'emails', sql: 'text[]' },
       { name: 'emails_verified', sql: 'boolean[]' },
     ],
-    elsewhere: true,
+    inOtherTable: true,
     meaning: 'replaces the stored list',
   }),
   timeOrNow('created_at'),
