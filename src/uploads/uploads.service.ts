@@ -158,14 +158,13 @@ export class UploadsService {
     return this.database.rows(CHANNEL_BUILDS, [row.game_id, row.channel_name, row.edits]);
   }
 
-  /** Only editors of the game see unfinished builds, and builds of a channel without an upload. */
   async build(
     { build_id, download_key_id }: BuildRequest,
     credential: Downloader,
   ): Promise<OneBuildRow & AccessRow> {
     const row = await this.database.row(BUILD, parameters(build_id, credential, download_key_id));
-    if (!row || !isFor(credential, row.game_id)) throw invalidBuild();
-    if (!row.edits && (row.state !== 'completed' || row.upload_id === null)) throw invalidBuild();
+    if (!row || !isFor(credential, row.game_id) || (row.state !== 'completed' && !row.edits))
+      throw invalidBuild();
     requireDownload(row, row.is_demo ? ['demo'] : [], download_key_id);
     return row;
   }
