@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Module, type OnModuleInit } from '@nestjs/common';
-import { ModulesContainer } from '@nestjs/core';
+import { Module } from '@nestjs/common';
 import { PassportModule } from '@nestjs/passport';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { User } from './accounts/user.entity';
@@ -17,9 +16,9 @@ import { HttpModule } from '../platform/http/http.module';
 import { KeyChanges } from './key-changes';
 import { RateLimitGuard } from './rate-limit.guard';
 import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
-import { requireAccess } from './routes';
 import { SigningKey } from './signing-key.entity';
 import { SigningKeysService } from './signing-keys.service';
+import { StartupChecks } from './startup-checks';
 import { TokensService } from './tokens.service';
 
 @Module({
@@ -38,6 +37,7 @@ import { TokensService } from './tokens.service';
     KeyChanges,
     RateLimitGuard,
     SigningKeysService,
+    StartupChecks,
     TokensService,
     BearerStrategy,
   ],
@@ -52,11 +52,8 @@ import { TokensService } from './tokens.service';
     BearerStrategy,
   ],
 })
-export class AuthModule implements OnModuleInit {
-  constructor(
-    private readonly modules: ModulesContainer,
-    expired: ExpiredRows,
-  ) {
+export class AuthModule {
+  constructor(expired: ExpiredRows) {
     // Users see their own expired keys for a month.
     expired.register(
       'api_keys',
@@ -68,9 +65,5 @@ export class AuthModule implements OnModuleInit {
       'api_key_id, day',
       `day <= (now() AT TIME ZONE 'UTC')::date - ${COUNTED_DAYS}`,
     );
-  }
-
-  onModuleInit(): void {
-    requireAccess(this.modules);
   }
 }

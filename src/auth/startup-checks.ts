@@ -5,18 +5,18 @@ import { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
 import { getOptionsToken } from '@nestjs/throttler';
 import { plainToInstance } from 'class-transformer';
 import { getMetadataStorage, ValidationTypes } from 'class-validator';
-import { OperatorError } from '../config/operator-error';
-import { requestClassOf } from '../http/params.decorator';
-import { handlersOf, type Named, parameterTypesOf } from '../http/routes';
-import { limitNamesOf } from '../rate-limits/rate-limits.decorators';
+import { OperatorError } from '../platform/config/operator-error';
+import { requestClassOf } from '../platform/http/params.decorator';
+import { handlersOf, type Named, OPERATOR_PATH, parameterTypesOf } from '../platform/http/routes';
+import { limitNamesOf } from '../platform/rate-limits/rate-limits.decorators';
+import { isForOperators } from './access';
+import { type Route, routesOf } from './routes';
 
 const KNOWN_PATH = '/health/live';
 
 interface Layer {
   route?: { path: string };
 }
-
-type Problem = (handler: Named, controller: Named) => string[];
 
 /** The service doesn't start with a declaration that would have no effect. */
 @Injectable()
@@ -29,17 +29,33 @@ export class StartupChecks implements OnModuleInit {
 
   onModuleInit(): void {
     this.requireOwnPaths();
-    const known = this.limits.throttlers.map(({ name }) => name!);
-    this.require(
-      `Name only existing limits in @Throttle and @SkipThrottle (${known.join(', ')})`,
-      (handler, controller) => limitNamesOf(handler, controller).filter((name) => !known.includes(name)),
+    const routes = routesOf(this.modules);
+    requireNone(
+      'Declare its access with @Scopes, @AnyCredential or @Public of src/auth/access.ts, or with @OperatorMay',
+      routes.filter(({ access }) => access === undefined).map(nameOf),
     );
-    this.require(
+    requireNone(
+      `Use @OperatorMay for all paths under ${OPERATOR_PATH}, and for no other`,
+      routes
+        .filter(({ access, path }) => isForOperators(access!) !== path.startsWith(OPERATOR_PATH))
+        .map(nameOf),
+    );
+    requireNone(
+      'Use @SignedIn on controllers with @Pages only',
+      routes.filter(({ access, page }) => access === 'signed in' && !page).map(nameOf),
+    );
+    const known = this.limits.throttlers.map(({ name }) => name!);
+    requireNone(
+      `Name only existing limits in @Throttle and @SkipThrottle (${known.join(', ')})`,
+      this.ofHandlers((...targets) => limitNamesOf(...targets).filter((name) => !known.includes(name))),
+    );
+    requireNone(
       'Put a validator of class-validator on each property of a request class',
-      (handler, controller) =>
-        requestClassesOf(handler, controller).flatMap((request) =>
+      this.ofHandlers((...targets) =>
+        requestClassesOf(...targets).flatMap((request) =>
           unvalidated(request).map((property) => `${request.name}.${property}`),
         ),
+      ),
     );
   }
 
@@ -55,14 +71,19 @@ export class StartupChecks implements OnModuleInit {
       );
   }
 
-  private require(rule: string, problemsOf: Problem): void {
-    const found = handlersOf(this.modules).flatMap(({ controller, handler }) =>
+  private ofHandlers(problemsOf: (handler: Named, controller: Named) => string[]): string[] {
+    return handlersOf(this.modules).flatMap(({ controller, handler }) =>
       [...new Set(problemsOf(handler, controller))].map(
         (problem) => `${problem} in ${controller.name}.${handler.name}`,
       ),
     );
-    if (found.length > 0) throw new OperatorError(`${rule}: ${found.join('; ')}.`);
   }
+}
+
+const nameOf = ({ handler, method, path }: Route) => `${handler} (${method} ${path})`;
+
+function requireNone(rule: string, problems: string[]): void {
+  if (problems.length > 0) throw new OperatorError(`${rule}: ${problems.join('; ')}.`);
 }
 
 type RequestClass = Named & (new () => object);
