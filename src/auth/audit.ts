@@ -25,7 +25,8 @@ export const EVENTS = {
   'app.updated': 'A user changed an app.',
   'app.deleted': 'A user deleted an app.',
   'grant.created': 'A user allowed an app to act on their behalf. Includes the scopes.',
-  'grant.reused': 'An app received access again under an earlier consent of the user. Includes the scopes.',
+  'grant.reused':
+    'An app received access again under an earlier consent of the user. Includes the scopes. Only logged.',
   'grant.revoked': 'A user revoked the access of an app.',
   'purchase.created': 'A request or a command sold a game or a bundle.',
   'purchase.refunded': 'A request, a command or a seller refunded a purchase.',

@@ -33,7 +33,7 @@ describe('response_type=code', () => {
       access_token: expect.stringMatching(/^gw_/) as string,
       token_type: 'bearer',
       expires_in: 3600,
-      refresh_token: expect.stringMatching(/^[\w-]{43}$/) as string,
+      refresh_token: expect.stringMatching(/^[\w-]{36}\.[\w-]{43}$/) as string,
       scope: 'profile:me',
       key: {
         id: expect.any(Number) as number,

@@ -86,6 +86,43 @@ describe('grant_type=refresh_token', () => {
     expect(responses[0]!.status).toBe(200);
   });
 
+  const rowsOf = (client_id: string) =>
+    sql(
+      `SELECT count(t.used_at)::int AS used, count(*)::int AS tokens, count(k.id)::int AS keys,
+              (SELECT count(*)::int FROM api_keys k WHERE k.grant_id = g.id) AS "allKeys"
+       FROM oauth_grants g JOIN oauth_refresh_tokens t ON t.grant_id = g.id LEFT JOIN api_keys k ON k.id = t.api_key_id
+       WHERE g.client_id = $1 GROUP BY g.id`,
+      [client_id],
+    );
+
+  test('RFC 9700 4.14.2: stores the newest used tokens, and detects reuse of all', async () => {
+    const client_id = await application();
+    const first = await tokensFor(client_id);
+    let last = first;
+    for (let i = 0; i < 105; i++) last = (await refresh(client_id, last.refresh_token)).body as Tokens;
+    expect(await rowsOf(client_id)).toEqual([{ used: 101, tokens: 102, keys: 102, allKeys: 102 }]);
+    expect(await isAccepted(last.access_token)).toBe(true);
+    expect(await refresh(client_id, first.refresh_token)).toMatchObject(oauthError('invalid_grant'));
+    expect(await isAccepted(last.access_token)).toBe(false);
+    expect(await refresh(client_id, last.refresh_token)).toMatchObject(oauthError('invalid_grant'));
+  });
+
+  test('stores the newest 1,000 sign-ins of a user with an app', async () => {
+    const client_id = await application();
+    const { refresh_token } = await tokensFor(client_id);
+    await sql(
+      `INSERT INTO oauth_refresh_tokens (token_hash, grant_id, family_id, scopes, expires_at)
+       SELECT sha256(n::text::bytea), id, gen_random_uuid(), scopes, now() + interval '90 days'
+       FROM oauth_grants, generate_series(1, 1000) n WHERE client_id = $1`,
+      [client_id],
+    );
+    await tokensFor(await application());
+    expect(await rowsOf(client_id)).toEqual([{ used: 0, tokens: 1001, keys: 1, allKeys: 1 }]);
+    await tokensFor(client_id);
+    expect(await rowsOf(client_id)).toEqual([{ used: 0, tokens: 1000, keys: 1, allKeys: 1 }]);
+    expect(await refresh(client_id, refresh_token)).toMatchObject(oauthError('invalid_grant'));
+  });
+
   test('RFC 9700 4.14.2: treats a retry after use of the successor as theft, however soon', async () => {
     const client_id = await application();
     const first = await tokensFor(client_id);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { type EntityManager, IsNull, Raw, type Repository } from 'typeorm';
+import { type EntityManager, type FindOptionsWhere, IsNull, Raw, type Repository } from 'typeorm';
 import { ApiKeysService } from '../api-keys.service';
 import { covers } from '../credential';
 import { Settings } from '../../platform/config/settings';
@@ -34,6 +34,7 @@ const challengeOf = (verifier: string) => createHash('sha256').update(verifier).
 
 /** The tokens from one sign-in. */
 interface Family {
+  /** Part of each refresh token, so that a reused one is recognized after its row was deleted. */
   family_id: string;
   /** Absent: a new family. */
   family_ends_at?: string;
@@ -45,6 +46,28 @@ const CODE_SECONDS = 60;
 const ACCESS_SECONDS = 3600;
 const REFRESH_DAYS = 90;
 const RETRY_SECONDS = 10;
+
+// Of one grant: a user can sign in and refresh as often as the rate limits permit.
+const MAX_CODES = 100;
+const MAX_SIGN_INS = 1000;
+const MAX_USED = 100;
+
+const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
+
+const DELETE_OLDEST_CODES = `
+  DELETE FROM oauth_codes WHERE code_hash IN (
+    SELECT code_hash FROM oauth_codes WHERE grant_id = $1 ORDER BY expires_at DESC OFFSET ${MAX_CODES} LIMIT 1000)`;
+
+/** With their access tokens. */
+const DELETE_OLDEST_TOKENS = `
+  WITH oldest AS (
+    DELETE FROM oauth_refresh_tokens WHERE token_hash IN (
+      SELECT token_hash
+      FROM (SELECT token_hash, used_at, row_number() OVER (PARTITION BY used_at IS NULL ORDER BY expires_at DESC) AS rank
+            FROM oauth_refresh_tokens WHERE grant_id = $1) t
+      WHERE rank > CASE WHEN used_at IS NULL THEN ${MAX_SIGN_INS} ELSE ${MAX_USED} END LIMIT 1000)
+    RETURNING api_key_id)
+  DELETE FROM api_keys WHERE id IN (SELECT api_key_id FROM oldest)`;
 
 interface RefreshRow extends OauthRefreshToken {
   expired: boolean;
@@ -67,6 +90,7 @@ export class OauthTokensService {
   async createCode(db: EntityManager, grant: Grant, code: NewCode): Promise<string> {
     const text = randomToken();
     await this.storeCode(db, grant.id, text, code);
+    await db.query(DELETE_OLDEST_CODES, [grant.id]);
     return text;
   }
 
@@ -127,7 +151,7 @@ export class OauthTokensService {
       scopes: permitted,
       seconds: ACCESS_SECONDS,
     });
-    const refresh_token = randomToken();
+    const refresh_token = `${family_id}.${randomToken()}`;
     await db.insert(OauthRefreshToken, {
       token_hash: hashOf(refresh_token),
       grant_id: grant.id,
@@ -137,6 +161,7 @@ export class OauthTokensService {
       api_key_id: id,
       expires_at: () => `now() + make_interval(days => ${REFRESH_DAYS})`,
     });
+    await db.query(DELETE_OLDEST_TOKENS, [grant.id]);
     return {
       access_token: key,
       token_type: 'bearer',
@@ -152,27 +177,25 @@ export class OauthTokensService {
    * RETRY_SECONDS: a retry gets the same response.
    */
   async refresh(client_id: string, token: string, scope: string | undefined): Promise<TokensResponse> {
-    const grant_id = await this.grantOf(token, client_id);
-    if (grant_id === undefined) throw invalidGrant();
+    const family = await this.familyOf(token, client_id);
+    if (!family) throw invalidGrant();
     return this.tokensOf(async (db) => {
-      const grant = await this.grants.lock(db, grant_id);
+      const grant = await this.grants.lock(db, family.grant_id);
       const row = grant && (await this.refreshToken(db, token));
-      if (!row || row.expired) throw invalidGrant();
-      if (row.used_at === null) return this.rotate(db, grant, row, token, scope);
-      if (row.repeatable && row.answer) return decryptWithToken<TokensResponse>(token, row.answer);
-      return { revoked: await this.revokeFamily(db, row.family_id) };
+      if (!grant || row?.expired) throw invalidGrant();
+      if (row?.used_at === null) return this.rotate(db, grant, row, token, scope);
+      if (row?.repeatable && row.answer) return decryptWithToken<TokensResponse>(token, row.answer);
+      return { revoked: await this.revokeFamily(db, family.family_id) };
     });
   }
 
   /** RFC 7009: revokes an access token, or the family of a refresh token. Other clients' tokens count as unknown. */
   async revoke(client_id: string, token: string): Promise<void> {
-    const grant_id = await this.grantOf(token, client_id);
+    const family = await this.familyOf(token, client_id);
     const revoked = await this.database.transaction(async (db) => {
-      if (grant_id === undefined)
+      if (!family)
         return this.keys.revokeIn(db, { ...this.keys.withText(token), grant_id: grantsTo(client_id) });
-      const grant = await this.grants.lock(db, grant_id);
-      const row = grant && (await this.refreshToken(db, token));
-      return row ? this.revokeFamily(db, row.family_id) : [];
+      return (await this.grants.lock(db, family.grant_id)) ? this.revokeFamily(db, family.family_id) : [];
     });
     this.keys.forget(revoked);
   }
@@ -197,12 +220,15 @@ export class OauthTokensService {
     return revoked;
   }
 
-  private async grantOf(token: string, client_id: string): Promise<number | undefined> {
-    const row = await this.refreshTokens.findOne({
-      where: { token_hash: hashOf(token), grant_id: grantsTo(client_id) },
-      select: { token_hash: true, grant_id: true },
-    });
-    return row?.grant_id;
+  private async familyOf(token: string, client_id: string) {
+    const find = (one: FindOptionsWhere<OauthRefreshToken>) =>
+      this.refreshTokens.findOne({
+        where: { ...one, grant_id: grantsTo(client_id) },
+        select: { token_hash: true, grant_id: true, family_id: true },
+      });
+    const found = await find({ token_hash: hashOf(token) });
+    const family_id = token.split('.', 1)[0]!;
+    return found ?? (UUID.test(family_id) ? find({ family_id }) : null);
   }
 
   private refreshToken(db: EntityManager, token: string): Promise<RefreshRow | undefined> {

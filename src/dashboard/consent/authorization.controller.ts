@@ -98,7 +98,10 @@ export class AuthorizationController {
       return { text: code, replaced: [] };
     });
     this.keys.forget(replaced);
-    this.audit.record({ event, ...visitor.by, client_id, scopes });
+    const entry = { event, ...visitor.by, client_id, scopes };
+    // Apps can cause any number of the latter.
+    if (event === 'grant.created') this.audit.record(entry);
+    else this.audit.note(entry);
     if (redirect_uri === OUT_OF_BAND)
       return seeOther(`${PATH}/result`, { application: application.name, kind, text });
     const iss = this.own.url;
