@@ -52,8 +52,7 @@ export class Settings {
   @IsIn(['development', 'test', 'production'])
   NODE_ENV: 'development' | 'test' | 'production' = 'development';
 
-  @WholeNumber(0, MAX_PORT)
-  PORT: number = 3000;
+  @WholeNumber(0, MAX_PORT) PORT: number = 3000;
 
   HOST: string = '127.0.0.1';
 
@@ -61,12 +60,10 @@ export class Settings {
   @Matches(/^postgres(ql)?:\/\//, { message: '$property must start with postgresql:// or postgres://' })
   DATABASE_URL?: string = undefined;
 
-  @WholeNumber(1, 1000)
-  DATABASE_POOL_SIZE: number = 10;
+  @WholeNumber(1, 1000) DATABASE_POOL_SIZE: number = 10;
 
   // Disable behind a pooler that does not track prepared statements.
-  @YesOrNo()
-  DATABASE_PREPARED_STATEMENTS: boolean = true;
+  @YesOrNo() DATABASE_PREPARED_STATEMENTS: boolean = true;
 
   DATA_DIR: string = '.data';
 
@@ -75,8 +72,7 @@ export class Settings {
   @YesOrNo()
   DEMO_DATA?: boolean = undefined;
 
-  @IsWebAddress()
-  STORE_URL: string = DEFAULT_STORE_URL;
+  @IsWebAddress() STORE_URL: string = DEFAULT_STORE_URL;
 
   // Required in production unless JWT_ISSUER replaces it. Default: http://HOST:PORT.
   @IsOptional()
@@ -100,11 +96,9 @@ export class Settings {
   COVER_ORIGINS: string[] = [];
 
   // A session expires after this time without use, and after SESSION_DAYS in any case.
-  @WholeNumber(1, 43_200)
-  SESSION_IDLE_MINUTES: number = 720;
+  @WholeNumber(1, 43_200) SESSION_IDLE_MINUTES: number = 720;
 
-  @WholeNumber(1, 365)
-  SESSION_DAYS: number = 14;
+  @WholeNumber(1, 365) SESSION_DAYS: number = 14;
 
   // The header with the name of the signed-in user, trusted only from TRUSTED_PROXIES.
   @IsOptional()
@@ -122,11 +116,9 @@ export class Settings {
   LEGACY_HOST?: string = undefined;
 
   // Seconds for which clients and caches may reuse the response of wharf/latest.
-  @WholeNumber(0, 3600)
-  LATEST_MAX_AGE: number = 10;
+  @WholeNumber(0, 3600) LATEST_MAX_AGE: number = 10;
 
-  @YesOrNo()
-  LENIENT_CLIENTS: boolean = false;
+  @YesOrNo() LENIENT_CLIENTS: boolean = false;
 
   @Satisfies(
     'rateLimits',
@@ -147,12 +139,10 @@ export class Settings {
   TRUSTED_PROXIES: string = '';
 
   // Running and waiting requests; more are rejected. One IP address runs 16 of them, or 64 while it is the only one.
-  @WholeNumber(1, 100_000)
-  MAX_IN_FLIGHT: number = 500;
+  @WholeNumber(1, 100_000) MAX_IN_FLIGHT: number = 500;
 
   // Open connections; more are closed. One IP address can have three quarters of them.
-  @WholeNumber(1, 1_000_000)
-  MAX_CONNECTIONS: number = 10_000;
+  @WholeNumber(1, 1_000_000) MAX_CONNECTIONS: number = 10_000;
 
   // A bucket of any S3-compatible storage, for the files that players download.
   @IsOptional()
@@ -175,8 +165,7 @@ export class Settings {
   FILES_DIR?: string = undefined;
 
   // Seconds for which the URL of a file is valid.
-  @WholeNumber(1, 604_800)
-  FILES_URL_SECONDS: number = 300;
+  @WholeNumber(1, 604_800) FILES_URL_SECONDS: number = 300;
 
   // The port for Prometheus. Default: 9464 in production, otherwise off.
   @IsOptional()
@@ -200,8 +189,7 @@ export class Settings {
   @IsWebAddress()
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT?: string = undefined;
 
-  @YesOrNo()
-  OTEL_SDK_DISABLED: boolean = false;
+  @YesOrNo() OTEL_SDK_DISABLED: boolean = false;
 
   // Seconds between SIGTERM and the first rejected connection, for the load balancer to notice. Default: 5 in
   // production, otherwise 0.
@@ -210,12 +198,10 @@ export class Settings {
   DRAIN_SECONDS?: number = undefined;
 
   // Refunds on the seller's pages, for purchases of which the seller can edit every game.
-  @YesOrNo()
-  SELLERS_MAY_REFUND: boolean = false;
+  @YesOrNo() SELLERS_MAY_REFUND: boolean = false;
 
   // Webhooks to IP addresses of the operator's own networks.
-  @YesOrNo()
-  WEBHOOKS_ALLOW_PRIVATE: boolean = false;
+  @YesOrNo() WEBHOOKS_ALLOW_PRIVATE: boolean = false;
 
   @IsOptional()
   @MinLength(16)
@@ -246,8 +232,7 @@ export class Settings {
   JWT_AUDIENCE?: string = undefined;
 
   // Seconds.
-  @WholeNumber(60, 86_400)
-  JWT_LIFETIME: number = 3600;
+  @WholeNumber(60, 86_400) JWT_LIFETIME: number = 3600;
 
   // The scopes that a game's manifest can request.
   @SplitAt(/[\s,]+/)
