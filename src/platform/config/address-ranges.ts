@@ -10,9 +10,7 @@ export const addressRangesOf = (list: string): string[] =>
     .filter(Boolean);
 
 export function isAddressRange(text: string): boolean {
-  if (RANGE_NAMES.has(text)) return true;
-  const [address = '', bits, ...rest] = text.split('/');
+  const [, address = '', bits = '0'] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const version = isIP(address);
-  if (version === 0 || rest.length > 0) return false;
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
+  return RANGE_NAMES.has(text) || (version !== 0 && Number(bits) <= (version === 4 ? 32 : 128));
 }

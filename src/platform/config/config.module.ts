@@ -10,16 +10,12 @@ export const LOGGER = Symbol('logger');
 @Module({})
 export class ConfigModule {
   static with(settings: Settings, logger: Logger): DynamicModule {
-    return {
-      module: ConfigModule,
-      global: true,
-      providers: [
-        { provide: Settings, useValue: settings },
-        { provide: LOGGER, useValue: logger },
-        StoreLinks,
-        Clock,
-      ],
-      exports: [Settings, LOGGER, StoreLinks, Clock],
-    };
+    const providers = [
+      { provide: Settings, useValue: settings },
+      { provide: LOGGER, useValue: logger },
+      StoreLinks,
+      Clock,
+    ];
+    return { module: ConfigModule, global: true, providers, exports: providers };
   }
 }

@@ -13,14 +13,13 @@ export class ErrorFilter implements ExceptionFilter {
     const http = host.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
     const response = isRouted(req) ? error : notFound(req, error);
-    if (
-      !res.headersSent &&
-      response instanceof ApiError &&
-      response.statusCode === 405 &&
-      sentOptions(req, res)
-    )
-      return;
-    sendError(this.log, res, response);
+    const allowed =
+      req.method === 'OPTIONS' && response instanceof ApiError ? response.headers.Allow : undefined;
+    if (allowed === undefined || res.headersSent) return sendError(this.log, res, response);
+    res.setHeader('Allow', allowed);
+    if (isPreflight(req)) res.setHeader('Access-Control-Allow-Methods', allowed);
+    res.statusCode = 204;
+    res.end();
   }
 }
 
@@ -46,17 +45,6 @@ export function notFound(req: Request, error: unknown): unknown {
   return Allow === undefined
     ? new ApiError(404, ['invalid api endpoint'])
     : new ApiError(405, ['method not allowed'], { Allow });
-}
-
-/** Responds to OPTIONS for a known path; returns false if nothing was sent. */
-function sentOptions(req: Request, res: Response): boolean {
-  const allowed = req.method === 'OPTIONS' ? methodsOf(req) : undefined;
-  if (allowed === undefined) return false;
-  res.setHeader('Allow', allowed);
-  if (isPreflight(req)) res.setHeader('Access-Control-Allow-Methods', allowed);
-  res.statusCode = 204;
-  res.end();
-  return true;
 }
 
 /** The Allow header, or undefined if the path is unknown. */
