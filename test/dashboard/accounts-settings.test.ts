@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ExpiredRows } from '../../src/platform/database/expired-rows';
 import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
-import { type Environment, make, openApp, send, sql, useStore } from '../support/store';
+import { type Actor, type Environment, make, openApp, send, sql, theApp, useStore } from '../support/store';
 
 useStore({ RATE_LIMIT: 'off' });
 
@@ -150,6 +151,31 @@ describe('sign-in by a proxy', () => {
     for (const [name, value] of first.cookies) nobody.cookies.set(name, value);
     expect((await nobody.get(KEYS)).location).toContain('/login');
     expect((await new Browser({ 'x-store-user': '' }, trusting).get(KEYS)).location).toContain('/login');
+  });
+
+  const sessionsOf = ({ id }: Actor) => sql('SELECT FROM sessions WHERE user_id = $1', [id]);
+
+  test('creates no session for a form without one', async () => {
+    const user = await make.user();
+    const browser = new Browser({ 'x-store-user': user.username }, trusting);
+    expect((await browser.post(KEYS, { label: 'x' })).status).toBe(403);
+    browser.cookies.set('gamewharf_session', 'x'.repeat(43));
+    expect((await browser.post(KEYS, { label: 'x' })).status).toBe(403);
+    expect(await sessionsOf(user)).toEqual([]);
+    expect((await browser.get(KEYS)).status).toBe(200);
+    expect(await sessionsOf(user)).toHaveLength(1);
+  });
+
+  test('deletes sessions that were not used for too long', async () => {
+    const user = await make.user();
+    const used = new Browser({ 'x-store-user': user.username }, trusting);
+    await used.get(KEYS);
+    await sql(`UPDATE sessions SET seen_at = now() - interval '719 minutes' WHERE user_id = $1`, [user.id]);
+    await theApp().get(ExpiredRows).sweep();
+    expect(await sessionsOf(user)).toHaveLength(1);
+    await sql(`UPDATE sessions SET seen_at = now() - interval '721 minutes' WHERE user_id = $1`, [user.id]);
+    await theApp().get(ExpiredRows).sweep();
+    expect(await sessionsOf(user)).toEqual([]);
   });
 
   test('ignores the header of an untrusted client', async () => {

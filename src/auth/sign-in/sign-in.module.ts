@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { Settings } from '../../platform/config/settings';
 import { ExpiredRows } from '../../platform/database/expired-rows';
 import { AttemptsService } from './attempts.service';
 import { PasswordCost } from './password-hash';
@@ -13,8 +14,9 @@ import { SessionsService } from './sessions.service';
   exports: [AttemptsService, PasswordCost, PasswordQueue, SessionsService],
 })
 export class SignInModule {
-  constructor(expired: ExpiredRows) {
-    expired.register('sessions', 'token_hash', 'expires_at < now()');
+  constructor(expired: ExpiredRows, { SESSION_IDLE_MINUTES }: Settings) {
+    const idle = `seen_at < now() - make_interval(mins => ${SESSION_IDLE_MINUTES})`;
+    expired.register('sessions', 'token_hash', `expires_at < now() OR ${idle}`);
     expired.register('attempts', 'subject', 'expires_at < now()');
   }
 }

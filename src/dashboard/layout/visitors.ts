@@ -37,7 +37,9 @@ export class Visitors {
         : undefined;
       if (typeof name !== 'string' || name === '') return this.anonymous(token, res);
       const user = token && (await this.sessions.userOf(token, name));
-      return user ? new Visitor(req.id, token, user) : this.signedInAs(name, res);
+      if (user) return new Visitor(req.id, token, user);
+      // A form of no session is rejected, so it needs none.
+      return req.method === 'POST' ? this.anonymous(undefined, res) : this.signedInAs(name, res);
     }
     const user = token && (await this.sessions.userOf(token));
     return user ? new Visitor(req.id, token, user) : this.anonymous(token, res);
