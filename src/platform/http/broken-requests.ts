@@ -83,23 +83,12 @@ export class BrokenRequests {
   }
 }
 
-function errorOf(error: ParserError): ApiError {
-  if (isInAuthorization(error)) return invalidKey;
-  return isInRequestLine(error) ? tooLong : (PARSER_ERRORS[error.code ?? ''] ?? malformed);
-}
-
-/** Whether the head exceeds its limit in its first line. Checks only the last chunk, which starts with the method then. */
-const isInRequestLine = ({ code, rawPacket, bytesParsed }: ParserError) =>
-  code === 'HPE_HEADER_OVERFLOW' &&
-  rawPacket !== undefined &&
-  /^[A-Z]+ \S*$/.test(rawPacket.subarray(0, bytesParsed).toString('latin1'));
-
-/**
- * Whether the invalid character is in a credential: an invalid key instead of a malformed request. Checks only the last
- * chunk.
- */
-function isInAuthorization({ code, rawPacket, bytesParsed }: ParserError): boolean {
-  if (code !== 'HPE_INVALID_HEADER_TOKEN' || !rawPacket || bytesParsed === undefined) return false;
-  const parsed = rawPacket.subarray(0, bytesParsed).toString('latin1');
-  return /^authorization:/i.test(parsed.slice(parsed.lastIndexOf('\n') + 1));
+function errorOf({ code = '', rawPacket, bytesParsed }: ParserError): ApiError {
+  // Only of the last chunk, which starts with the method if the head has one chunk.
+  const parsed = rawPacket?.subarray(0, bytesParsed).toString('latin1') ?? '';
+  // An invalid character in a credential makes the key invalid.
+  if (code === 'HPE_INVALID_HEADER_TOKEN' && /(?:^|\n)authorization:[^\n]*$/i.test(parsed)) return invalidKey;
+  // The head exceeds its limit in its first line.
+  if (code === 'HPE_HEADER_OVERFLOW' && /^[A-Z]+ \S*$/.test(parsed)) return tooLong;
+  return PARSER_ERRORS[code] ?? malformed;
 }

@@ -25,6 +25,7 @@ function labelsOf({ path, methods = {} }: NonNullable<Route> = {}) {
 export class MetricsService implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly log = new Logger(MetricsService.name);
   private readonly durations: Histogram<Label>;
+  /** By route, and by the first digit of the status. */
   private readonly series = new Map<Route, Histogram.Internal<Label>[]>();
   private isCollecting = false;
   private server: Server | undefined;
@@ -103,17 +104,11 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
 
   private readonly observe: Observer = ({ route }, { statusCode }, ms) => {
     const status = Math.floor(statusCode / 100);
-    const series = this.seriesOf(route);
+    let series = this.series.get(route);
+    if (!series) this.series.set(route, (series = []));
     series[status] ??= this.durations.labels({ ...labelsOf(route), status: `${status}xx` });
     series[status].observe(ms / 1000);
   };
-
-  /** Those of a route, by the first digit of the status. */
-  private seriesOf(route: Route): Histogram.Internal<Label>[] {
-    let series = this.series.get(route);
-    if (!series) this.series.set(route, (series = []));
-    return series;
-  }
 
   onApplicationShutdown(): void {
     this.server?.close();

@@ -7,7 +7,7 @@ import { type Audience, describeApi } from './describe-api';
 @Injectable()
 export class ApiDescription {
   private app: INestApplication | undefined;
-  private readonly documents = new Map<Audience, Cacheable>();
+  private readonly documents: Partial<Record<Audience, Cacheable>> = {};
 
   /** Called when all routes are registered. */
   describes(app: INestApplication): void {
@@ -15,12 +15,7 @@ export class ApiDescription {
   }
 
   asJson(audience: Audience): Cacheable {
-    let document = this.documents.get(audience);
-    if (!document) {
-      document = cacheable(describeApi(this.app!, audience));
-      this.documents.set(audience, document);
-    }
-    return document;
+    return (this.documents[audience] ??= cacheable(describeApi(this.app!, audience)));
   }
 
   document(audience: Audience): OpenAPIObject {
