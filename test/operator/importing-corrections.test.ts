@@ -603,12 +603,17 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  test('is ignored by a large import', async () => {
+  test('of a large import repeats its response, unless the records differ', async () => {
     const users = Array.from({ length: 1001 }, (_, i) => user(i + 1));
-    expect(await sendOnce('large', ...users)).toMatchObject({ body: { types: { users: { new: 1001 } } } });
-    expect(await sendOnce('large', ...users)).toMatchObject({
-      body: { types: { users: { unchanged: 1001 } } },
-    });
+    const first = await sendOnce('large', ...users);
+    expect(first).toMatchObject({ body: { types: { users: { new: 1001 } } } });
+    await importLines(user(1, { display_name: 'Changed since' }));
+    const before = await allRows();
+    const used = failure(400, 'Idempotency-Key was used with other parameters');
+    expect(await sendOnce('large', ...users, user(1002))).toEqual(used);
+    expect(await sendOnce('large', user(1))).toEqual(used);
+    expect(await sendOnce('large', ...users)).toEqual(first);
+    expect(await allRows()).toEqual(before);
   });
 });
 

@@ -35,6 +35,8 @@ export interface ImportOptions {
   pepper: Buffer;
   /** False: records that would let the client act as a user are rejected. */
   mayImportCredentials?: boolean;
+  /** Wraps the merge, which follows the last chunk. */
+  once?: (client: ClientBase, merge: () => Promise<ImportSummary>) => Promise<ImportSummary>;
   progress?: (progress: Progress) => void;
   signal?: AbortSignal;
 }
@@ -98,7 +100,7 @@ async function cancelStatement(connect: () => Promise<Client>, pid: number | und
 async function transfer(
   client: ClientBase,
   source: AsyncIterable<Buffer>,
-  { pepper, mayImportCredentials, progress = () => {}, signal }: ImportOptions,
+  { pepper, mayImportCredentials, once, progress = () => {}, signal }: ImportOptions,
 ): Promise<ImportSummary> {
   await prepareSession(client);
   const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS locked', [
@@ -117,30 +119,33 @@ async function transfer(
   const reader = new RecordReader(types, staging, problems, mayImportCredentials);
   await stage(client, source, reader, staging, progress, signal);
 
-  const { records } = reader;
-  for (let attempt = 1; ; attempt++) {
-    await client.query('SAVEPOINT merge');
-    try {
-      progress({ phase: 'checking', records });
-      let written = 0;
-      await merge(relations, types, reader.partial, problems, {
-        onWrite: (type) => {
-          progress({ phase: 'writing', table: type.table, records, written });
-          written += relations.rowsOf(type.records);
-        },
-      });
-      break;
-    } catch (error) {
-      if (attempt === MAX_ATTEMPTS || !isConflict(error)) throw error;
-      signal?.throwIfAborted();
-      await client.query('ROLLBACK TO SAVEPOINT merge');
+  const mergeStaged = async () => {
+    const { records } = reader;
+    for (let attempt = 1; ; attempt++) {
+      await client.query('SAVEPOINT merge');
+      try {
+        progress({ phase: 'checking', records });
+        let written = 0;
+        await merge(relations, types, reader.partial, problems, {
+          onWrite: (type) => {
+            progress({ phase: 'writing', table: type.table, records, written });
+            written += relations.rowsOf(type.records);
+          },
+        });
+        break;
+      } catch (error) {
+        if (attempt === MAX_ATTEMPTS || !isConflict(error)) throw error;
+        signal?.throwIfAborted();
+        await client.query('ROLLBACK TO SAVEPOINT merge');
+      }
     }
-  }
-  const given = types.filter((type) => relations.rowsOf(type.records));
-  const summary = summaryOf(types, (relation) => relations.rowsOf(relation));
-  const created = Object.values(summary).reduce((sum, counts) => sum + counts.new, 0);
-  if (created >= MIN_NEW_TO_ANALYZE) await analyze(client, given);
-  return summary;
+    const given = types.filter((type) => relations.rowsOf(type.records));
+    const summary = summaryOf(types, (relation) => relations.rowsOf(relation));
+    const created = Object.values(summary).reduce((sum, counts) => sum + counts.new, 0);
+    if (created >= MIN_NEW_TO_ANALYZE) await analyze(client, given);
+    return summary;
+  };
+  return once ? once(client, mergeStaged) : mergeStaged();
 }
 
 /** A concurrent write changed what the checks found: a unique value, a reference, or the order of locks. */

@@ -1,6 +1,8 @@
 import { Worker } from 'node:worker_threads';
 import { Logger } from '@nestjs/common';
 import { OperatorError } from '../../platform/config/operator-error';
+import { apiError } from '../../platform/http/api-error';
+import type { RetryKey } from '../../platform/idempotency/stored-responses';
 import { ImportProblems } from './problems';
 import type { ImportSummary } from './summary';
 
@@ -8,18 +10,22 @@ export interface ThreadSettings {
   DATABASE_URL: string | undefined;
   pepper: Buffer;
   mayImportCredentials?: boolean;
+  /** The Idempotency-Key of the request. */
+  key?: RetryKey;
 }
 
 export type ToThread = 'abort' | { chunk: Uint8Array | undefined };
 
 type ThreadFailure =
   | { problems: string[] }
+  | { status: number; errors: string[] }
   | { name: string; message: string; stack?: string; code?: string; forOperator: boolean };
 
 export type FromThread = 'more' | { summary: ImportSummary } | { failure: ThreadFailure };
 
 function errorOf(failure: ThreadFailure): Error {
   if ('problems' in failure) return new ImportProblems(failure.problems);
+  if ('status' in failure) return apiError(failure.status, ...failure.errors);
   const { forOperator, ...error } = failure;
   return forOperator ? new OperatorError(error.message) : Object.assign(new Error(), error);
 }

@@ -3,7 +3,7 @@ import type { Counter } from 'prom-client';
 import { ApiKeysService } from '../../auth/api-keys.service';
 import { type Actor, may } from '../tokens/actor';
 import { type Counts, type ImportSize, OperatorEvents } from '../tokens/operator-events';
-import { fingerprintOf, type RetryKey } from '../../platform/idempotency/idempotency.service';
+import { fingerprintOf, type RetryKey } from '../../platform/idempotency/stored-responses';
 import { Settings } from '../../platform/config/settings';
 import { Measurements } from '../../platform/observability/measurements';
 import type { Client } from '../../platform/http/client-limits';
@@ -68,7 +68,7 @@ export class ImportService implements OnModuleDestroy {
     const large = (stream: AsyncIterable<Buffer>) => {
       const { DATABASE_URL } = this.settings;
       const work = () =>
-        importOnThread({ DATABASE_URL, pepper: this.pepper, mayImportCredentials }, stream, signal);
+        importOnThread({ DATABASE_URL, pepper: this.pepper, mayImportCredentials, key }, stream, signal);
       return this.counted(by, 'large', this.limits.oneAtATime(client, signal, work));
     };
     const smallOrLarge = async (stream: AsyncGenerator<Buffer>) => {

@@ -1,11 +1,14 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { OperatorError } from '../../platform/config/operator-error';
+import { ApiError } from '../../platform/http/api-error';
+import { oncePerKey, startFingerprint } from '../../platform/idempotency/stored-responses';
 import { connectTo, importRecords } from './import-records';
 import type { FromThread, ThreadSettings, ToThread } from './import-thread';
 import { ImportProblems } from './problems';
 
 const port = parentPort!;
-const { DATABASE_URL, pepper, mayImportCredentials } = workerData as ThreadSettings;
+const { DATABASE_URL, pepper, mayImportCredentials, key } = workerData as ThreadSettings;
+const fingerprint = key && startFingerprint(key);
 const interruption = new AbortController();
 let receive: (chunk: Uint8Array | undefined) => void = () => undefined;
 
@@ -22,12 +25,14 @@ async function* chunks(): AsyncGenerator<Buffer> {
       say('more');
     });
     if (!chunk) return;
+    fingerprint?.update(chunk);
     yield Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
   }
 }
 
 function failureOf(error: unknown) {
   if (error instanceof ImportProblems) return { problems: error.lines };
+  if (error instanceof ApiError) return { status: error.statusCode, errors: error.errors };
   const { name, message, stack, code } = error as NodeJS.ErrnoException;
   return { name, message, stack, code, forOperator: error instanceof OperatorError };
 }
@@ -35,6 +40,7 @@ function failureOf(error: unknown) {
 importRecords(() => connectTo({ DATABASE_URL }), chunks(), {
   pepper: Buffer.from(pepper),
   mayImportCredentials,
+  once: fingerprint && ((client, merge) => oncePerKey(client, key!, fingerprint.digest(), merge)),
   signal: interruption.signal,
 }).then(
   (summary) => say({ summary }),

@@ -1,7 +1,7 @@
 import { setImmediate as nextTick, setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { ClientBase } from 'pg';
-import { oncePerKey } from '../../platform/idempotency/idempotency.service';
+import { oncePerKey } from '../../platform/idempotency/stored-responses';
 import { Clock } from '../../platform/config/clock';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
