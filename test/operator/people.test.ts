@@ -599,6 +599,26 @@ describe('an erasure with an Idempotency-Key', () => {
   });
 });
 
+test('the host of a webhook and failed attempts at download keys are exported and erased', async () => {
+  const user = await make.user({ username: 'greta-hook' });
+  await make.game({ owner: user });
+  const browser = await browserOf(user);
+  await browser.get('/user/settings/webhooks/new');
+  await browser.submit('/user/settings/webhooks', { url: 'https://greta-hook.example/hook' });
+  await browser.get('/user/games/redeem');
+  await browser.submit('/user/games/redeem', { key: 'wrong' });
+  await until(async () => (await sql(`SELECT FROM audit_events WHERE details ? 'host'`)).length === 1);
+  const lines = await exported(user);
+  expect(lines.filter(({ type }) => type === 'attempts')).toMatchObject([{ failures: 1 }]);
+  expect(lines.find(({ event }) => event === 'webhook.created')).toMatchObject({
+    details: { host: 'greta-hook.example' },
+  });
+  const { body } = await operator.post(`/operator/users/${user.id}/erase`);
+  expect(body).toMatchObject({ erased: { attempts: 1, audit_events: 1, webhooks: 1 } });
+  const subject = sha256(`download key by ${user.id}`).toString('hex');
+  expect(await searched(['greta-hook', subject])).toEqual([]);
+});
+
 test('the names of erased users are reserved', async () => {
   const { id } = await make.user();
   for (const username of ['erased-7', 'Erased-7-0123abcd'])
@@ -708,6 +728,31 @@ describe('an email address', () => {
           download_keys: [{ key: expect.any(String) as string }],
         },
       });
+  });
+
+  test('or a name is removed from the references of sales, but not a number or two letters within a word', async () => {
+    const game = await make.game({ owner: await make.user() });
+    const referencesOf = async (username: string, display_name: string, references: string[]) => {
+      const { id } = await make.user({ username, display_name });
+      for (const reference of references) {
+        const sale = { game_id: game.id, user_id: id, email: 'x@example.com', currency: 'USD', amount: 1 };
+        expect((await operator.post('/operator/purchases', { ...sale, reference })).status).toBe(200);
+      }
+      await operator.post(`/operator/users/${id}/erase`);
+      return (
+        await sql<{ reference: string }>(
+          'SELECT reference FROM purchase_references WHERE reference = ANY ($1) ORDER BY purchase_id',
+          [references],
+        )
+      ).map(({ reference }) => reference);
+    };
+    const left = await Promise.all([
+      referencesOf('z-quux', 'Zorblax (Quux)', ['order ZORBLAX (quux)1', 'of Z-Quux', 'Zorblax 2']),
+      referencesOf('2024', '王伟', ['20241', 'on 2024-05-01', '给王伟的', '王 4']),
+      referencesOf('al', '1', ['principal 10001', 'for Al', 'fal-1-x', 'al_2']),
+      referencesOf('mia-moss', '🦭', ['seal 🦭', 'x🦭', 'order 5']),
+    ]);
+    expect(left).toEqual([['Zorblax 2'], ['20241', '王 4'], ['principal 10001'], ['x🦭', 'order 5']]);
   });
 
   test('can be erased during sales to it', async () => {

@@ -49,9 +49,9 @@ export const DELETE_ROWS = [
   [
     'audit_events',
     statement(
-      'erase_networks',
-      `UPDATE audit_events SET details = details - 'address'
-       WHERE id IN (SELECT id FROM audit_events WHERE user_id = $1 AND details ? 'address' LIMIT ${BATCH}) RETURNING 1`,
+      'erase_event_details',
+      `UPDATE audit_events SET details = details - '{address,host}'::text[]
+       WHERE id IN (SELECT id FROM audit_events WHERE user_id = $1 AND details ?| '{address,host}' LIMIT ${BATCH}) RETURNING 1`,
     ),
   ],
 ] as const;
@@ -128,9 +128,15 @@ export const FORGET_KEY_OWNERS = statement(
 export const DELETE_REFERENCES = statement(
   'erase_references',
   `DELETE FROM purchase_references r
-   WHERE r.purchase_id = ANY ($1::bigint[]) AND EXISTS (
-     SELECT FROM unnest($2::text[]) AS name WHERE strpos(lower(r.reference), lower(name)) > 0)`,
+   WHERE r.purchase_id = ANY ($1::bigint[]) AND r.reference ~* ANY ($2::text[])`,
 );
+
+/** Names that are also parts of other words or numbers, such as `1`, are found only as whole words. */
+export function patternOf(name: string): string {
+  const escaped = name.replace(/[!-/:-@[-`{-~]/g, '\\$&');
+  const isCommon = /^[a-z0-9]{1,2}$/i.test(name) || !/\p{L}/u.test(name);
+  return isCommon ? `(?<![a-z0-9])${escaped}(?![a-z0-9])` : escaped;
+}
 
 /** A receiver may have repeated the reference in its response. */
 export const FORGET_RESPONSES = statement(

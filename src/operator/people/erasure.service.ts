@@ -1,6 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
-import { AttemptsService, accountSubject, deviceCodeSubject } from '../../auth/sign-in/attempts.service';
+import {
+  AttemptsService,
+  accountSubject,
+  deviceCodeSubject,
+  downloadKeySubject,
+} from '../../auth/sign-in/attempts.service';
 import { ApiKeysService } from '../../auth/api-keys.service';
 import { LOCK_COLLECTIONS } from '../../collections/collection-access';
 import { StoreLinks } from '../../platform/config/store-links';
@@ -81,7 +86,11 @@ export class ErasureService {
     erased: Erased,
     after = { purchases: 0, download_keys: 0 },
   ): Promise<void> {
-    const values = [person.user_id, person.addresses];
+    const { user_id, username, display_name, addresses } = person;
+    const values = [user_id, addresses];
+    const names = [...addresses, username, display_name].flatMap((name) =>
+      name ? [sql.patternOf(name)] : [],
+    );
     const eraseKeys = async (slice: { id: number }[]) => {
       const ids = slice.map(({ id }) => id);
       await this.write([
@@ -92,7 +101,6 @@ export class ErasureService {
     };
     const erasePurchases = async (slice: { id: number }[]) => {
       const ids = slice.map(({ id }) => id);
-      const names = [...person.addresses, ...(person.username === null ? [] : [person.username])];
       await this.write([
         bind(sql.LOCK_PURCHASES, [ids]),
         bind(sql.DELETE_REFERENCES, [ids, names]),
@@ -124,7 +132,11 @@ export class ErasureService {
     const names = username === null ? addresses : [username.toLowerCase(), ...addresses];
     const subjects = names.map((name) => accountSubject({ id: null, name }));
     if (user_id !== null)
-      subjects.push(accountSubject({ id: user_id, name: '' }), deviceCodeSubject(user_id));
+      subjects.push(
+        accountSubject({ id: user_id, name: '' }),
+        deviceCodeSubject(user_id),
+        downloadKeySubject(user_id),
+      );
     erased.attempts += await this.attempts.forget(subjects);
   }
 

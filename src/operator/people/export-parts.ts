@@ -99,7 +99,8 @@ export const PARTS: (Owned | Scanned)[] = [
     where: 't.webhook_id IN (SELECT id FROM webhooks WHERE user_id = $1)',
   }),
   owned('attempts', Attempt, {
-    where: `t.subject IN (sha256(convert_to('user ' || $1::bigint, 'UTF8')), sha256(convert_to('device code by ' || $1::bigint, 'UTF8')))`,
+    where: `t.subject IN (SELECT sha256(convert_to(guess || $1::bigint, 'UTF8'))
+      FROM unnest('{"user ","device code by ","download key by "}'::text[]) AS guess)`,
     ...byHash('subject'),
   }),
   owned('audit_event', AuditEventRow),

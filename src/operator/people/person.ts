@@ -11,11 +11,13 @@ import { type PersonKeys, scanOf } from './scan';
 /** The person whose data is exported or erased. */
 export interface Person extends PersonKeys {
   username: string | null;
+  display_name: string | null;
 }
 
 interface Account {
   user_id: number;
   username: string;
+  display_name: string | null;
   verified: string[];
   unverified: string[];
 }
@@ -25,7 +27,8 @@ const addresses = (condition: string) =>
 
 const ACCOUNT = read<Account>(
   'person_account',
-  `SELECT u.id AS user_id, u.username, ${addresses('e.verified')} AS verified, ${addresses('NOT e.verified')} AS unverified
+  `SELECT u.id AS user_id, u.username, u.display_name,
+     ${addresses('e.verified')} AS verified, ${addresses('NOT e.verified')} AS unverified
    FROM users u WHERE u.id = $1`,
 );
 
@@ -52,7 +55,7 @@ export class People {
   async withId(user_id: number): Promise<Person | undefined> {
     const account = await this.database.row(ACCOUNT, [user_id]);
     if (!account) return undefined;
-    const { username, verified, unverified } = account;
+    const { username, display_name, verified, unverified } = account;
     const shared = new Set<string>();
     if (unverified.length > 0)
       for await (const claims of CLAIMS.rows(this.database, { user_id: null, addresses: unverified }))
@@ -60,14 +63,15 @@ export class People {
     return {
       user_id,
       username,
+      display_name,
       addresses: [...verified, ...unverified.filter((email) => !shared.has(email))],
     };
   }
 
   /** For the person's own request: anyone can enter any email address, so only verified ones count. */
   async verified(user_id: number): Promise<Person> {
-    const { username, verified } = (await this.database.row(ACCOUNT, [user_id]))!;
-    return { user_id, username, addresses: verified };
+    const { verified, username, display_name } = (await this.database.row(ACCOUNT, [user_id]))!;
+    return { user_id, username, display_name, addresses: verified };
   }
 
   async withName(name: string): Promise<Person | undefined> {
@@ -79,6 +83,8 @@ export class People {
   async withAddress(given: string): Promise<Person> {
     const { email, user_id } = (await this.database.row(BY_ADDRESS, [given]))!;
     const account = user_id === null ? undefined : await this.withId(user_id);
-    return account ?? { user_id: null, username: null, addresses: email === ERASED_ADDRESS ? [] : [email] };
+    if (account) return account;
+    const addresses = email === ERASED_ADDRESS ? [] : [email];
+    return { user_id: null, username: null, display_name: null, addresses };
   }
 }
