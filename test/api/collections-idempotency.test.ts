@@ -79,6 +79,22 @@ test('returns 429 to a new key when a user has used up the storage for responses
   expect((await post(owner, '/collections', { title: 'Two' }, 'b')).status).toBe(200);
 });
 
+test('counts the row of a stored response as well as its bytes', async () => {
+  const { owner } = await actors();
+  const increment = jest.spyOn(theApp().get<MemoryStorage>(getStorageToken()), 'increment');
+  try {
+    const { body } = await post(owner, '/collections', { title: 'One' }, 'a');
+    const limits = increment.mock.calls.flatMap(([key, , limit]) =>
+      key.startsWith('stored') ? [limit] : [],
+    );
+    expect(limits.map((limit) => Math.round(MAX_STORED / limit))).toEqual([
+      Buffer.byteLength(JSON.stringify(body)) + 300,
+    ]);
+  } finally {
+    increment.mockRestore();
+  }
+});
+
 test('counts a stored response after the commit, so that no transaction waits for Redis', async () => {
   const { owner } = await actors();
   let count = () => {};

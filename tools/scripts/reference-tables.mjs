@@ -126,7 +126,7 @@ ${limits(
     'the page says so',
   ],
   [
-    'responses stored for `Idempotency-Key`s',
+    'responses stored for `Idempotency-Key`s, and 300 bytes each',
     `${of('platform/idempotency/idempotency.service').MAX_STORED / 2 ** 20} MiB per user in 24 hours`,
     '429',
   ],

@@ -18,6 +18,8 @@ import {
 
 export { HEADER, type RetryKey } from './stored-responses';
 
+/** Bytes of a row and its index entries, without the response. */
+const ROW_BYTES = 300;
 /** Bytes of stored responses per user in DAY, after which they are deleted. */
 export const MAX_STORED = 256 * 1024 * 1024;
 export const DAY = 24 * 3600 * 1000;
@@ -120,8 +122,8 @@ export class IdempotencyService {
   }
 }
 
-/** A rate limit in which each response counts by its bytes. Used space becomes available again evenly. */
+/** A rate limit in which each response counts by the bytes of its row. Used space becomes available again evenly. */
 const quotaOf = (user_id: number | null, bytes: number): Spending | undefined =>
   user_id === null
     ? undefined
-    : spendingOf('stored-responses', `user ${user_id}`, { count: MAX_STORED / bytes, period_ms: DAY });
+    : spendingOf('stored-responses', `user ${user_id}`, { count: MAX_STORED / (bytes + ROW_BYTES), period_ms: DAY });
