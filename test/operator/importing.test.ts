@@ -437,6 +437,21 @@ describeImports('problems', () => {
     ['broken JSON', '{"type":"user"', 'is not valid JSON'],
     ['two records on one line', `${JSON.stringify(user(5))} ${JSON.stringify(user(6))}`, 'is not valid JSON'],
     ['a list', '[1]', 'is not a JSON object'],
+    [
+      'a repeated field',
+      '{"type":"user","id":9011,"id" : 9012,"username":"a"}',
+      'user 9012: contains a field twice',
+    ],
+    [
+      'a repeated field, once escaped',
+      String.raw`{"type":"user","id":9,"i\u0064":9,"username":"a"}`,
+      'user 9: contains a field twice',
+    ],
+    [
+      'a repeated field of a list entry',
+      '{"type":"user","id":9,"username":"a","emails":[{"email":"a@example.com","email":"b@example.com","verified":true}]}',
+      'user 9: contains a field twice',
+    ],
     ['a string', '"user"', 'is not a JSON object'],
     ['null', 'null', 'is not a JSON object'],
     ['no type', { id: 1 }, 'type is required'],
@@ -707,6 +722,14 @@ describeImports('problems', () => {
     expect(problems[0]).toBe('line 1: user 1: gamer must be true or false');
     expect(problems[20]).toBe('and 5 more problems');
     expect((await problemsOf(...lines.slice(0, 21))).at(-1)).toBe('and 1 more problem');
+  });
+
+  test('does not mistake text for a repeated field', async () => {
+    await importLines(
+      user(1, { display_name: ': "id": \\"id": \\' }),
+      game(1, { title: '"id":1', short_text: '\\' }),
+    );
+    expect(await sql('SELECT display_name FROM users')).toEqual([{ display_name: ': "id": \\"id": \\' }]);
   });
 
   test('a record can have several problems', async () => {

@@ -7,6 +7,7 @@ import { bitOf, type Field, type JsonObject } from './record-types/fields';
 import { PURCHASE } from './record-types/purchase';
 import type { RecordType } from './record-types/record-type';
 import { USER } from './record-types/user';
+import { hasRepeatedName } from './repeated-names';
 import { REJECTED_IDS, type Staging } from './staging';
 
 /** A user to stage when the password is hashed. */
@@ -70,7 +71,7 @@ export class RecordReader {
     }
     if (!isObject(record)) return this.problems.add(line, 'is not a JSON object');
     const type = this.types.get(record.type as string);
-    if (type) return this.readRecord(type, record, line);
+    if (type) return this.readRecord(type, record, line, hasRepeatedName(text, record));
     const { type: name } = record;
     if (name === undefined) return this.problems.add(line, 'type is required');
     // String() may throw for a list or an object.
@@ -83,8 +84,9 @@ export class RecordReader {
     );
   }
 
-  private readRecord(type: RecordType, record: JsonObject, line: number): void {
+  private readRecord(type: RecordType, record: JsonObject, line: number, isAmbiguous: boolean): void {
     this.problemsOfRecord = this.mayImportCredentials ? [] : credentialFields(type, record);
+    if (isAmbiguous) this.problemsOfRecord.push('contains a field twice');
     this.unknownFields = 0;
     const { deleted } = record;
     if (deleted === true) return this.readDeleted(type, record, line);

@@ -126,4 +126,7 @@ export class IdempotencyService {
 const quotaOf = (user_id: number | null, bytes: number): Spending | undefined =>
   user_id === null
     ? undefined
-    : spendingOf('stored-responses', `user ${user_id}`, { count: MAX_STORED / (bytes + ROW_BYTES), period_ms: DAY });
+    : spendingOf('stored-responses', `user ${user_id}`, {
+        count: MAX_STORED / (bytes + ROW_BYTES),
+        period_ms: DAY,
+      });
