@@ -1,19 +1,23 @@
-import { DataSource } from 'typeorm';
-import { OauthApplication } from '../../src/auth/oauth/oauth-application.entity';
 import { Database } from '../../src/platform/database/database';
-import { dataSourceOptions } from '../../src/platform/database/data-source';
-import { faultOf } from '../../src/platform/database/sqlstates';
-import { databaseUrl, openApp, useStore } from '../support/store';
+import { logged, openApp, useStore } from '../support/store';
 
 useStore();
 
-test('reports that the database is unavailable before its first connection', async () => {
-  const source = new DataSource(dataSourceOptions({ DATABASE_URL: databaseUrl(), DATABASE_POOL_SIZE: 1 }));
-  const error: unknown = await source
-    .getRepository(OauthApplication)
-    .findOneBy({ client_id: 'x' })
-    .catch((thrown: unknown) => thrown);
-  expect(faultOf(error)).toBe('unavailable');
+test('responds 503 before the first connection, and logs no errors', async () => {
+  jest.spyOn(Database.prototype, 'connect').mockResolvedValueOnce();
+  const starting = await openApp({ TRUSTED_IDENTITY_HEADER: 'X-Store-User', TRUSTED_PROXIES: 'loopback' });
+  const url = await starting.getUrl();
+  logged.length = 0;
+  const page = { accept: 'text/html', 'x-store-user': 'player' };
+  for (const [path, init] of [
+    ['/profile', { headers: { authorization: 'Bearer x' } }],
+    ['/user/settings/api-keys', { headers: page }],
+    ['/user/settings/api-keys', { headers: { ...page, cookie: `gamewharf_session=${'x'.repeat(43)}` } }],
+    ['/oauth/revoke', { method: 'POST', body: new URLSearchParams({ client_id: 'x', token: 'x' }) }],
+  ] as const)
+    expect([path, (await fetch(url + path, init)).status]).toEqual([path, 503]);
+  await starting.close();
+  expect(logged.filter((line) => line.includes('"level":"error"'))).toEqual([]);
 });
 
 test('the token endpoint asks clients to retry while the database is unavailable', async () => {

@@ -1,10 +1,12 @@
 import { join } from 'node:path';
 import type { PoolConfig } from 'pg';
+import { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions';
 import type { Settings } from '../config/settings';
 import { DatabaseClient } from './client';
 import { Naming } from './naming';
 import { pgTypes } from './pg-types';
+import { NotStarted } from './sqlstates';
 
 const compiled = join(__dirname, '..', '..', '..');
 
@@ -19,6 +21,14 @@ export const connectionOptions = {
   // A statement may be sent before the previous one has returned: see Database.run.
   pipeline: true,
 };
+
+/** TypeORM reads the entities when it first connects, and reports them as unknown until then. */
+export class LateDataSource extends DataSource {
+  override getMetadata(...target: Parameters<DataSource['getMetadata']>) {
+    if (this.entityMetadatas.length === 0) throw new NotStarted();
+    return super.getMetadata(...target);
+  }
+}
 
 export function dataSourceOptions(
   settings: Pick<Settings, 'DATABASE_URL' | 'DATABASE_POOL_SIZE'>,

@@ -1,7 +1,7 @@
 import { Global, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { Settings } from '../config/settings';
-import { dataSourceOptions } from './data-source';
+import { dataSourceOptions, LateDataSource } from './data-source';
 import { Database } from './database';
 import { ExpiredRows } from './expired-rows';
 
@@ -16,6 +16,7 @@ import { ExpiredRows } from './expired-rows';
         autoLoadEntities: true,
         manualInitialization: true,
       }),
+      dataSourceFactory: (options) => Promise.resolve(new LateDataSource(options!)),
     }),
   ],
   providers: [Database, ExpiredRows],

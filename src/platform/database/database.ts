@@ -10,7 +10,7 @@ import { inTransaction, queryOf } from './pool/pipeline';
 import { StatementBatcher } from './pool/batching';
 import { requireMigrated } from './migrate';
 import { connectionProblem, requireSupportedServer } from './reachable';
-import { faultOf, isConnectionLost, NotConnected } from './sqlstates';
+import { faultOf, isConnectionLost, NotStarted } from './sqlstates';
 import { type BoundStatement, type RowsOf, rowsByStatement, type Statement, type Write } from './statement';
 import { WriteQueue } from './pool/write-queue';
 
@@ -81,7 +81,7 @@ export class Database implements OnApplicationShutdown {
 
   /** A read, or one statement that changes rows, such as a claim: it is a transaction of its own. */
   async rows<Row>(statement: Statement<Row>, values: unknown[]): Promise<Row[]> {
-    if (!this.pool) throw new NotConnected();
+    if (!this.pool) throw new NotStarted();
     const query = queryOf(statement, values, this.prepared);
     const batcher = this.batcher!;
     return this.traced(statement.name, () => batcher.rows(query, statement));
@@ -95,7 +95,7 @@ export class Database implements OnApplicationShutdown {
    * Sends the statements of a write at once. Writes with the same lock are queued here, and may share a transaction.
    */
   async write<Result>(write: Write<Result>): Promise<Result> {
-    if (!this.pool) throw new NotConnected();
+    if (!this.pool) throw new NotStarted();
     return this.traced('transaction', () => this.send(write));
   }
 
@@ -122,7 +122,7 @@ export class Database implements OnApplicationShutdown {
    * the pool with it.
    */
   async transaction<Result>(work: (db: EntityManager) => Promise<Result>): Promise<Result> {
-    if (!this.pool) throw new NotConnected();
+    if (!this.pool) throw new NotStarted();
     return this.traced('transaction', () => this.transact(work));
   }
 
@@ -147,7 +147,7 @@ export class Database implements OnApplicationShutdown {
 
   /** A connection for work that manages its own transactions. If it is lost, it does not return to the pool. */
   async connection<Result>(work: (client: PoolClient) => Promise<Result>): Promise<Result> {
-    if (!this.pool) throw new NotConnected();
+    if (!this.pool) throw new NotStarted();
     const client = await this.pool.connect();
     let lost = false;
     try {

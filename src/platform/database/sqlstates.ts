@@ -1,9 +1,12 @@
 import { types } from 'node:util';
 import { DatabaseError } from 'pg';
-import { EntityMetadataNotFoundError, QueryFailedError } from 'typeorm';
+import { QueryFailedError } from 'typeorm';
 
 /** Not connected yet, disconnected, or no connection was free in time. */
 export class NotConnected extends Error {}
+
+/** Before the first connection, which Database waits for and logs. */
+export class NotStarted extends NotConnected {}
 
 // A retry may succeed: connection lost, server stopping or starting, out of connections, memory or disk, read-only
 // standby, statement or lock timeout, deadlock, serialization failure.
@@ -50,8 +53,7 @@ const isIdTaken = (code: string, constraint = '') => code === '23505' && constra
 /** The type of a database error, or undefined for a bug or another error. */
 export function faultOf(error: unknown): 'unavailable' | 'not unicode' | undefined {
   if (!isError(error)) return undefined;
-  // TypeORM reads the entities when it first connects.
-  if (error instanceof NotConnected || error instanceof EntityMetadataNotFoundError) return 'unavailable';
+  if (error instanceof NotConnected) return 'unavailable';
   if ('errors' in error && Array.isArray(error.errors)) return error.errors.map(faultOf).find(Boolean);
   const { code, message, constraint } = causeOf(error);
   if (typeof code === 'string') {

@@ -8,7 +8,7 @@ import {
 } from 'node:http';
 import { HttpException } from '@nestjs/common';
 import type { Response } from 'express';
-import { faultOf } from '../database/sqlstates';
+import { faultOf, NotStarted } from '../database/sqlstates';
 import { ApiError, apiError, badRequest, serviceUnavailable } from './api-error';
 import type { RequestLog } from '../observability/request-log';
 
@@ -71,8 +71,9 @@ export function sendError(
   send: (res: ServerResponse, failure: ApiError) => void = sendApiError,
 ): void {
   const failure = apiErrorFor(error);
-  // Logs unexpected errors, but not a 503 that the code throws itself.
-  if (failure.statusCode >= 500 && failure !== error) log.failed(res.req.id, error);
+  // Logs unexpected errors, but neither a 503 that the code throws itself nor the wait for the database.
+  if (failure.statusCode >= 500 && failure !== error && !(error instanceof NotStarted))
+    log.failed(res.req.id, error);
   // The deadline may have sent a response already.
   if (res.writableEnded) return;
   if (res.headersSent) {
