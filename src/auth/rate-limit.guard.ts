@@ -49,14 +49,14 @@ export class RateLimitGuard extends ThrottlerGuard {
   override async onModuleInit(): Promise<void> {
     if (!this.limits.rates) return;
     await super.onModuleInit();
-    // Throttler sorts limits by period. A request beyond a narrow limit must not count for a wide one.
+    // Throttler sorts limits by period. A request that exceeds a narrow limit must not count toward a wider one.
     this.throttlers.sort((a, b) => ORDER.indexOf(a.name!) - ORDER.indexOf(b.name!));
   }
 
   override canActivate(context: ExecutionContext): Promise<boolean> {
     const [handler, controller] = [context.getHandler(), context.getClass()];
     const { req, res } = this.getRequestResponse(context) as { req: Request; res: Response };
-    // Sales systems send as many requests as they sell games. Beyond the capacity of the service they get 503.
+    // The request rate of a checkout depends on its sales, so operator tokens have no rate limit, only the concurrency limits.
     if (!this.limits.rates || req.operator || isUnlimited(handler, controller)) return Promise.resolve(true);
     const { network } = req.exchange.client;
     const access = accessOf(handler, controller);

@@ -235,7 +235,7 @@ describe('bodies in tiny chunks', () => {
   test('are rejected and no longer read if there are too many chunks for their bytes', async () => {
     await start({});
     const socket = await open();
-    const arrived = jest.spyOn(Exchange.prototype, 'pieceArrived');
+    const arrived = jest.spyOn(Exchange.prototype, 'chunkReceived');
     socket.write(head() + chunks(10_000));
     expect(String(await once(socket, 'data'))).toMatch(
       /^HTTP\/1.1 413 [^]*Connection: close[^]*\{"errors":\["too many chunks"\]\}$/,

@@ -66,7 +66,7 @@ export class AuthorizationController {
             this.withError(request, { error: 'access_denied', error_description: 'the user denied access' }),
           );
     return this.allow(visitor, request, 'grant.created', {
-      may_start_games: form.ticked('may_start_games'),
+      may_start_games: form.isChecked('may_start_games'),
       implicit_allowed: request.fields.response_type === 'token',
     });
   }

@@ -50,7 +50,7 @@ export class DeviceController {
       });
     const allowed = form.text('decision') === 'allow';
     const decided = allowed
-      ? await this.approve(visitor, user_code, form.ticked('may_start_games'))
+      ? await this.approve(visitor, user_code, form.isChecked('may_start_games'))
       : await this.devices.deny(user_code);
     if (!decided)
       return entryPage('', {

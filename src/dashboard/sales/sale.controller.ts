@@ -72,7 +72,7 @@ export class SaleController {
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
     await this.refundable(id, visitor);
-    const keep_keys = form.ticked('keep_keys');
+    const keep_keys = form.isChecked('keep_keys');
     await this.sales.refund({ purchase_id: id, keep_keys }, visitor.by);
     return seeOther(`${SALES_PATH}/${id}`, { done: `Sale ${id} was refunded.` });
   }

@@ -16,13 +16,13 @@ export const EMPTY: ApplicationFields = {
 export function draftOf(form: Form) {
   const name = (form.text('name') ?? '').trim();
   const redirect_uris = [...new Set((form.text('redirect_uris') ?? '').split(/\s+/).filter(Boolean))];
-  const scopes = ALL_SCOPES.filter((scope) => form.ticked(`scope ${scope}`));
+  const scopes = ALL_SCOPES.filter((scope) => form.isChecked(`scope ${scope}`));
   return {
     name,
     redirect_uris,
     scopes,
-    implicit_allowed: form.ticked('implicit_allowed'),
-    may_start_games: form.ticked('may_start_games'),
+    implicit_allowed: form.isChecked('implicit_allowed'),
+    may_start_games: form.isChecked('may_start_games'),
     problems: {
       name: problemOfName(name, 'Enter a name for the app.'),
       redirect_uris: problemOfAddresses(redirect_uris),

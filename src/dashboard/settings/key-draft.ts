@@ -32,7 +32,7 @@ export function keyDraftOf(form: Form, now: number) {
   const draft: KeyDraft = {
     label: labelOf(form),
     reach: form.text('reach') === 'everything' ? 'everything' : 'some',
-    scopes: ALL_SCOPES.filter((scope) => form.ticked(`scope ${scope}`)),
+    scopes: ALL_SCOPES.filter((scope) => form.isChecked(`scope ${scope}`)),
     expires: form.text('expires') ?? NEW_KEY.expires,
     expires_on: form.text('expires_on') ?? '',
   };

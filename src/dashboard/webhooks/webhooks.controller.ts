@@ -151,5 +151,5 @@ function requireSeller({ user }: SignedInVisitor): void {
 const draftOf = (form: Form): WebhookDraft => ({
   url: (form.text('url') ?? '').trim(),
   game: form.text('game') ?? '',
-  events: WEBHOOK_EVENTS.filter((event) => form.ticked(`event ${event}`)),
+  events: WEBHOOK_EVENTS.filter((event) => form.isChecked(`event ${event}`)),
 });

@@ -1,6 +1,6 @@
 import { HttpException } from '@nestjs/common';
 
-/** An error with its status and texts. */
+/** An error response: its status and messages. */
 export class ApiError extends HttpException {
   constructor(
     status: number,

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { parse } from 'node:querystring';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate } from 'node:zlib';
 import busboy from 'busboy';
@@ -157,7 +157,7 @@ async function parseMultipart(body: Buffer, req: Request): Promise<Values> {
     // In slices, because parsing the headers of many parts blocks the event loop.
     for (let start = 0; start < body.length && !problem && !parser.destroyed; start += MULTIPART_SLICE) {
       parser.write(body.subarray(start, start + MULTIPART_SLICE));
-      await nextTurn();
+      await nextTick();
     }
     parser.end();
     if (!problem) await closed;

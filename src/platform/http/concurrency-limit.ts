@@ -5,7 +5,7 @@ import { serviceUnavailable } from './api-error';
 export interface Work {
   readonly client: LimitedClient;
   begin(): void;
-  /** Called instead of `begin` if the work loses its place to another client's. */
+  /** Called instead of `begin` if the work is removed from the queue in favor of another client's. */
   reject(): void;
 }
 
@@ -39,7 +39,7 @@ const ALONE_AFTER = 1000;
 
 /**
  * Limits concurrent work. The rest of a client's work waits, first in, first out; clients alternate. When too much
- * waits, the client with the most waiting work loses its newest. (Libraries such as p-limit have one queue for all.)
+ * waits, the newest work of the client with the most waiting work is rejected. (Libraries such as p-limit have one queue for all.)
  */
 export class ConcurrencyLimit {
   /** Running and waiting. */
@@ -49,7 +49,7 @@ export class ConcurrencyLimit {
   readonly anyone: LimitedClient = { lanes: new Map() };
   running = 0;
   private readonly limits: Required<Limits>;
-  /** Lanes with waiting work, in the order of their turns. */
+  /** Lanes with waiting work, in the order in which they are served. */
   private turns: Lane[] = [];
   private finished: Lane[] = [];
   private latest: Lane | undefined;
@@ -75,7 +75,7 @@ export class ConcurrencyLimit {
     return this.rejectingSince === 0 ? 0 : this.clock.monotonic() - this.rejectingSince;
   }
 
-  /** Begins the work, now or when it is its turn; returns false if too much waits already. */
+  /** Begins the work, now or when the limit allows it; returns false if the queue is full. */
   enter(work: Work): boolean {
     const lane = this.laneOf(work.client);
     if (this.accepted >= this.limits.accepted) {
@@ -109,7 +109,7 @@ export class ConcurrencyLimit {
     work.reject();
   }
 
-  /** Runs the work when it is its turn. Rejects with 503 if too much waits, or when `signal` aborts the wait. */
+  /** Runs the work when the limit allows it. Rejects with 503 if the queue is full, or when `signal` aborts the wait. */
   async run<Result>(
     client: LimitedClient,
     signal: AbortSignal | undefined,

@@ -39,7 +39,7 @@ export function isRouted(req: Request): boolean {
 export function notFound(req: Request, error: unknown): unknown {
   // The router's text repeats the path, which may contain a key.
   if (error instanceof BadRequestException) return badRequest('malformed request');
-  // A middleware decided it, and not the router.
+  // The error comes from a middleware, not from the router.
   if (error instanceof ApiError || apiErrorFor(error).statusCode !== 404) return error;
   const Allow = methodsOf(req);
   return Allow === undefined

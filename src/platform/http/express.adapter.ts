@@ -16,7 +16,7 @@ function nativeClasses(app: express.Express) {
     /** Called by Node for each chunk of the body. */
     override push(piece: Buffer | null): boolean {
       // Without an exchange the request is ignored.
-      if (piece !== null && !this.exchange?.pieceArrived(piece.length)) return false;
+      if (piece !== null && !this.exchange?.chunkReceived(piece.length)) return false;
       return super.push(piece);
     }
   }
@@ -101,7 +101,7 @@ export class GamewharfAdapter extends ExpressAdapter {
       super.reply(res, body, status);
       return;
     }
-    // For LookupLimitGuard, which counts lookups without a result.
+    // For LookupLimitGuard, which counts failed lookups.
     if (res.foundNothing !== undefined) res.foundNothing = hasOnlyEmptyLists(body);
     sendJson(res, status ?? res.statusCode, JSON.stringify(body));
   }

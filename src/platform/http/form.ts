@@ -23,7 +23,7 @@ export class Form {
   }
 
   /** A checkbox, which browsers send only when it is ticked. */
-  ticked(name: string): boolean {
+  isChecked(name: string): boolean {
     return this.text(name) !== undefined;
   }
 }

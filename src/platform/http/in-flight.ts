@@ -61,7 +61,7 @@ export class Exchange implements Work {
     this.since = at;
   }
 
-  /** Begins when it is its turn. */
+  /** Begins as soon as the concurrency limit allows it. */
   enter(turn: Turn): void {
     this.turn = turn;
     this.state = 'waiting';
@@ -97,7 +97,7 @@ export class Exchange implements Work {
   }
 
   /** Called for each chunk of the body, or each read of the socket; returns false if it was rejected. */
-  pieceArrived(bytes: number): boolean {
+  chunkReceived(bytes: number): boolean {
     this.surplusPieces += 1 - bytes / BYTES_OF_A_PIECE;
     if (this.surplusPieces <= MAX_SURPLUS_PIECES) return true;
     this.connection.closeAfter(this.res);

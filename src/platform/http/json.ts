@@ -38,7 +38,7 @@ export function parseJsonObject(text: string, maxMembers: number): Record<string
 
 type Span = [start: number, end: number];
 
-/** The limits are enforced before JSON.parse, which would need a lot of memory for deep or very long texts. */
+/** The limits are enforced before JSON.parse, which would need a lot of memory for deep or very long input. */
 function scan(text: string): { names: string[]; rounded: Span[] } {
   const names: string[] = [];
   const rounded: Span[] = [];

@@ -62,7 +62,7 @@ export const PRIVATE_FILE: Headers = {
 };
 
 /**
- * Sends each text after the client has read the previous one, when it is the client's turn; rejects with 503 after
+ * Sends each text after the client has read the previous one, when the limit allows it; rejects with 503 after
  * MAX_WAIT. A later error breaks the connection, so that a partial response never looks complete. `takesLong`: the
  * first text may take longer than the deadline of a request.
  */

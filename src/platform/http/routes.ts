@@ -4,7 +4,7 @@ import { ApiResponse } from '@nestjs/swagger';
 
 export const ERRORS = { $ref: '#/components/schemas/Errors' };
 
-/** On a handler: a specific error response with its possible texts. */
+/** On a handler: a specific error response with its possible messages. */
 export const Fails = (status: number, ...texts: string[]) =>
   ApiResponse({
     status,

@@ -4,7 +4,7 @@ import { spendingOf } from './memory-storage';
 import { limitsFailedLookups } from './rate-limits.decorators';
 import { RateLimitsService } from './rate-limits.service';
 
-/** Limits lookups without a result. A user's lookup counts when it starts and is refunded if it finds something. */
+/** Limits failed lookups. A user's lookup counts when it starts and is refunded if it finds something. */
 @Injectable()
 export class LookupLimitGuard implements CanActivate {
   constructor(private readonly limits: RateLimitsService) {}

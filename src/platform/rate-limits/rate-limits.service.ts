@@ -9,7 +9,7 @@ import { type LimitRecord, MemoryStorage, type Spending, spendingOf } from './me
 // A network's limit is that of this many IP addresses: docs/reference/rate-limits.md.
 const ADDRESSES_PER_NETWORK = { site: 4, provider: 20 };
 
-/** `address`: failed attempts at credentials and public data; `sign-in`: at passwords. */
+/** `address`: failed credential checks and public lookups; `sign-in`: failed passwords. */
 type Attempts = 'address' | 'sign-in';
 
 /** Counts requests and failed attempts, and rejects those beyond a limit. */

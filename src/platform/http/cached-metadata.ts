@@ -1,7 +1,7 @@
 type ReadMetadata<Value> = (handler: object, controller: object) => Value;
 
-/** Reads each handler's metadata once: reflect-metadata takes 0.3 µs to find none, and every request asks ten times. */
-export function remembered<Value>(read: ReadMetadata<Value>): ReadMetadata<Value> {
+/** Reads each handler's metadata once: reflect-metadata takes 0.3 µs to find none, and every request reads it ten times. */
+export function cachedMetadata<Value>(read: ReadMetadata<Value>): ReadMetadata<Value> {
   const known = new Map<object, Map<object, Value>>();
   return (handler, controller) => {
     // Controllers may inherit a handler.
