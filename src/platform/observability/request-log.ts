@@ -45,7 +45,7 @@ export class RequestLog {
     const counts = [...this.rejected.values()].filter((count) => count > 0);
     this.rejected.clear();
     for (const count of counts)
-      this.write(
+      this.lines.write(
         `{"level":"info","time":"${new Date().toISOString()}","count":${count},"msg":"more rejected requests of one client"}\n`,
       );
   }
