@@ -94,7 +94,7 @@ inChromium.describe('in Chromium', () => {
         for (const one of [key, user.key]) expect(await page.content()).not.toContain(one);
         await page.getByRole('link', { name: 'Revoke Build server' }).click();
         await page.getByRole('button', { name: 'Revoke key' }).click();
-        await page.getByRole('status').getByText('“Build server” is revoked').waitFor();
+        await page.getByRole('status').getByText('“Build server” was revoked').waitFor();
         expect(
           (await fetch(`${baseUrl()}/profile`, { headers: { authorization: `Bearer ${key}` } })).status,
         ).toBe(401);
@@ -138,13 +138,13 @@ inChromium.describe('in Chromium', () => {
         await page.goto('/docs');
         expect(await page.locator('details[open] pre').count()).toBe(0);
         await page.getByRole('button', { name: 'Create a one-day key' }).click();
-        const key = await page.getByLabel('An API key or a JWT').inputValue();
+        const key = await page.getByLabel('API key or JWT').inputValue();
         expect(key).toMatch(/^gw_/);
         expect(await sql('SELECT scopes FROM api_keys WHERE label = $1', ['API reference'])).toEqual([
           { scopes: ['profile:me'] },
         ]);
         // Other requests need the reader's own key.
-        await page.getByLabel('An API key or a JWT').fill(user.key!);
+        await page.getByLabel('API key or JWT').fill(user.key!);
         await page.getByLabel('Find an endpoint').fill('create collection');
         await page.getByText(/^1 of \d\d$/).waitFor();
         await page.keyboard.press('Enter');
@@ -183,7 +183,7 @@ inChromium.describe('in Chromium', () => {
         expect(await query.innerText()).toContain('target=ash-beetle%2Fbrave-arcade');
         expect(await query.innerText()).not.toContain('game_id=');
         await page.reload();
-        expect(await page.getByLabel('An API key or a JWT').inputValue()).toBe('');
+        expect(await page.getByLabel('API key or JWT').inputValue()).toBe('');
         expect(await page.content()).not.toContain(key);
       }),
     60_000,
@@ -451,7 +451,7 @@ inChromium.describe('in Chromium', () => {
         await page.getByRole('heading', { name: 'Revoke this key?' }).waitFor();
         await tabTo(/^Revoke key$/);
         await page.keyboard.press('Space');
-        await page.getByText('is revoked').waitFor();
+        await page.getByText('was revoked').waitFor();
         await page.reload();
         await tabTo(/^skipper$/i);
         await page.keyboard.press('Enter');

@@ -86,7 +86,7 @@ inChromium.describe('in Chromium', () => {
     await page.getByRole('button', { name: 'Refund' }).click();
     await page
       .getByRole('status')
-      .getByText(/is refunded/)
+      .getByText(/was refunded/)
       .waitFor();
     await page.getByRole('link', { name: 'passenger@example.com' }).click();
     await page.getByRole('row', { name: /Night Ferry.*Refunded/ }).waitFor();
@@ -105,7 +105,7 @@ inChromium.describe('in Chromium', () => {
     expect((await looking.post('/collections')).status).toBe(403);
     await page.getByRole('link', { name: 'Revoke Accountant' }).click();
     await page.getByRole('button', { name: 'Revoke key' }).click();
-    await page.getByRole('status').getByText('“Accountant” is revoked').waitFor();
+    await page.getByRole('status').getByText('“Accountant” was revoked').waitFor();
     expect((await looking.get(`/games/${mine.id}/sales`)).status).toBe(401);
     expect(window.complaints).toEqual([]);
     await window.close();
