@@ -74,7 +74,7 @@ inChromium.describe('in Chromium', () => {
     await selling.page.getByRole('link', { name: `Sale ${purchase.id}` }).click();
     await selling.page.getByRole('link', { name: 'Refund' }).click();
     await selling.page.getByRole('button', { name: 'Refund' }).click();
-    await selling.page.getByRole('status').getByText('is refunded').waitFor();
+    await selling.page.getByRole('status').getByText('was refunded').waitFor();
     expect(await findBuyer()).toContain('Refunded');
     expect(await sql('SELECT id FROM download_keys WHERE revoked_at IS NULL')).toEqual([]);
 
