@@ -1,7 +1,6 @@
 import { applyDecorators, SetMetadata } from '@nestjs/common';
 import { ApiSecurity } from '@nestjs/swagger';
 import { ACCESS, Public } from '../platform/http/public';
-import { cachedMetadata } from '../platform/http/cached-metadata';
 import type { Scope } from './scopes';
 
 // The platform's own routes can't import this file.
@@ -12,10 +11,8 @@ export type OperatorAccess = 'operator' | `operator:${string}`;
 export type Access = 'public' | 'any credential' | 'any api key' | 'signed in' | Scope | OperatorAccess;
 
 /** The access that a handler or its controller declares; undefined: none, so the handler can't be called. */
-export const accessOf = cachedMetadata(
-  (handler, controller) =>
-    (Reflect.getMetadata(ACCESS, handler) ?? Reflect.getMetadata(ACCESS, controller)) as Access | undefined,
-);
+export const accessOf = (handler: object, controller: object): Access | undefined =>
+  (Reflect.getMetadata(ACCESS, handler) ?? Reflect.getMetadata(ACCESS, controller)) as Access | undefined;
 
 const bearer = (access: Access, scopes: Scope[] = []) =>
   applyDecorators(SetMetadata(ACCESS, access), ApiSecurity('bearer', scopes));

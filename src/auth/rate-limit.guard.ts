@@ -23,12 +23,20 @@ import { type Credential, trackersOf } from './credential';
 
 const ORDER = ['default', 'sign-in', 'address', 'credential', 'user'];
 
-/** Throttler reads six decorators of each limit at every request. Most handlers have none. */
+/** Throttler reads six decorators of each limit at every request. Most handlers and controllers have none. */
 class ThrottleReflector extends Reflector {
+  private readonly decorated = new Map<object, boolean>();
+
   override getAllAndOverride(key: unknown, targets: never[]): never {
-    const [handler, controller] = targets as unknown as [object, object];
-    const isDecorated = limitNamesOf(handler, controller).length > 0;
+    const isDecorated = targets.some((target) => this.isDecorated(target));
     return (isDecorated ? super.getAllAndOverride(key as string, targets) : undefined) as never;
+  }
+
+  private isDecorated(target: object): boolean {
+    let isDecorated = this.decorated.get(target);
+    if (isDecorated === undefined)
+      this.decorated.set(target, (isDecorated = limitNamesOf(target).length > 0));
+    return isDecorated;
   }
 }
 
@@ -56,12 +64,12 @@ export class RateLimitGuard extends ThrottlerGuard {
   override canActivate(context: ExecutionContext): Promise<boolean> {
     const [handler, controller] = [context.getHandler(), context.getClass()];
     const { req, res } = this.getRequestResponse(context) as { req: Request; res: Response };
-    // The request rate of a checkout depends on its sales, so operator tokens have no rate limit, only the concurrency limits.
+    // A checkout's request rate depends on its sales, so operators have only the concurrency limits.
     if (!this.limits.rates || req.operator || isUnlimited(handler, controller)) return Promise.resolve(true);
     const { network } = req.exchange.client;
     const access = accessOf(handler, controller);
     if (access === 'public' || access === 'signed in') {
-      const isSignIn = signsIn(handler, controller);
+      const isSignIn = signsIn(handler);
       if (isSignIn) this.limits.check('sign-in', req, res);
       req.trackers = isSignIn
         ? { 'sign-in': network, default: network }
@@ -110,7 +118,7 @@ export class RateLimitGuard extends ThrottlerGuard {
     const spending = {
       name,
       key: isShared ? shared : `${controller.name}.${handler.name}:${shared}`,
-      limit: limit / requestCostOf(handler, controller),
+      limit: limit / requestCostOf(handler),
       ttl,
     };
     await this.limits.spend(res, spending);

@@ -47,7 +47,7 @@ export class StartupChecks implements OnModuleInit {
     const known = this.limits.throttlers.map(({ name }) => name!);
     requireNone(
       `Name only existing limits in @Throttle and @SkipThrottle (${known.join(', ')})`,
-      this.ofHandlers((...targets) => limitNamesOf(...targets).filter((name) => !known.includes(name))),
+      this.ofHandlers((...targets) => targets.flatMap(limitNamesOf).filter((name) => !known.includes(name))),
     );
     requireNone(
       'Put a validator of class-validator on each property of a request class',

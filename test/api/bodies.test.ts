@@ -86,6 +86,12 @@ test.each<[string, string | Buffer, Record<string, string>, HttpResponse]>([
   ['a form over the limit', `title=${'x'.repeat(600_000)}`, { 'content-type': FORM }, tooLarge],
   ['a gzip bomb', BOMB, { 'content-type': FORM, 'content-encoding': 'gzip' }, tooLarge],
   ['an unknown encoding', title, { 'content-type': FORM, 'content-encoding': 'compress' }, badType],
+  [
+    'an encoding named like a property',
+    title,
+    { 'content-type': FORM, 'content-encoding': 'constructor' },
+    badType,
+  ],
   ['an unknown charset', title, { 'content-type': `${FORM}; charset=latin1` }, badCharset],
   ['utf-16', Buffer.from(title, 'utf16le'), { 'content-type': `${FORM}; charset=utf-16` }, badCharset],
   ['another media type', title, { 'content-type': 'text/xml' }, badType],

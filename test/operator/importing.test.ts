@@ -473,6 +473,11 @@ describeImports('problems', () => {
       user(5, { dsplay_name: 'x' }),
       'user 5: unknown field dsplay_name: did you mean `display_name`?',
     ],
+    [
+      'a deeply nested unknown field',
+      `{"type":"user","id":5,"username":"a","x":${'['.repeat(7000)}${']'.repeat(7000)}}`,
+      'user 5: unknown field x',
+    ],
     ['a field similar to none', user(5, { x: 1 }), 'user 5: unknown field x'],
     [
       'a hash of an unsupported type',

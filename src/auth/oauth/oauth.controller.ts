@@ -57,7 +57,7 @@ const ERRORS: Record<number, [OauthErrorCode, ...OauthErrorCode[]]> = {
   503: ['temporarily_unavailable'],
 };
 
-const Fails = ([status, errors]: [string, OauthErrorCode[]]) =>
+const OauthFails = ([status, errors]: [string, OauthErrorCode[]]) =>
   ApiResponse({
     status: Number(status),
     description: errors.join(', '),
@@ -80,7 +80,7 @@ const ForClients = (summary: string) =>
         'Needs the client ID of an app, as a parameter or as the username of HTTP Basic authentication with an empty password.',
     }),
     ApiExtraModels(OauthErrors),
-    ...Object.entries(ERRORS).map(Fails),
+    ...Object.entries(ERRORS).map(OauthFails),
   );
 
 // URLs end up in logs, so secrets must be in the body.

@@ -2,9 +2,9 @@
 const NAME_END = /"\s*:/g;
 const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?/g;
 
-/** Whether the text of this JSON value contains a name twice in one object; JSON.parse keeps only the last. */
-export function hasRepeatedName(text: string, value: unknown): boolean {
-  const names = namesIn(value);
+/** Whether the JSON text of this record contains a name twice in one object; JSON.parse keeps only the last. */
+export function hasRepeatedName(text: string, record: object): boolean {
+  const names = namesIn(record);
   let ends = 0;
   for (NAME_END.lastIndex = 0; NAME_END.test(text);) ends++;
   if (ends === names) return false;
@@ -14,10 +14,14 @@ export function hasRepeatedName(text: string, value: unknown): boolean {
   return exact > names;
 }
 
-function namesIn(value: unknown): number {
-  if (typeof value !== 'object' || value === null) return 0;
-  const values = Object.values(value);
-  let names = Array.isArray(value) ? 0 : values.length;
-  for (const one of values) names += namesIn(one);
+/** Not recursive, because a client decides how deep its record is. */
+function namesIn(record: object): number {
+  const pending = [record];
+  let names = 0;
+  for (let one = pending.pop(); one; one = pending.pop()) {
+    const values: unknown[] = Object.values(one);
+    if (!Array.isArray(one)) names += values.length;
+    for (const value of values) if (typeof value === 'object' && value !== null) pending.push(value);
+  }
   return names;
 }

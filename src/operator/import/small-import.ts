@@ -1,4 +1,4 @@
-import { setImmediate as nextTick } from 'node:timers/promises';
+import { setImmediate as immediate } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
 import type { RetryKey } from '../../platform/idempotency/idempotency.service';
 import {
@@ -118,7 +118,7 @@ export async function readSmall(
       if (line.text.length > 2) small.records++;
       if (small.records > MAX_RECORDS) return undefined;
       if (performance.now() < until) continue;
-      await nextTick();
+      await immediate();
       until = performance.now() + SLICE;
     }
   }

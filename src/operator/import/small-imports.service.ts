@@ -1,4 +1,4 @@
-import { setImmediate as nextTick, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { ClientBase } from 'pg';
 import { oncePerKey } from '../../platform/idempotency/stored-responses';
@@ -185,7 +185,7 @@ async function settleInBatches(
   settle: (waiting: Waiting, index: number) => void,
 ): Promise<void> {
   for (const [index, waiting] of all.entries()) {
-    if (index > 0 && index % RESULTS_PER_TICK === 0) await nextTick();
+    if (index > 0 && index % RESULTS_PER_TICK === 0) await immediate();
     settle(waiting, index);
   }
 }

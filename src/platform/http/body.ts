@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { parse } from 'node:querystring';
-import { setImmediate as nextTick } from 'node:timers/promises';
+import { setImmediate as immediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate } from 'node:zlib';
 import busboy from 'busboy';
@@ -21,13 +21,12 @@ export const MAX_FORM = 128 * 1024;
 const MULTIPART_SLICE = 16 * 1024;
 const [PLUS, SPACE] = [0x2b, 0x20];
 
-const DECODERS: Partial<
-  Record<string, (body: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>>
-> = {
-  br: promisify(brotliDecompress),
-  deflate: promisify(inflate),
-  gzip: promisify(gunzip),
-};
+// A Map, because an object also has a `constructor`.
+const DECODERS = new Map<string, (body: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>>([
+  ['br', promisify(brotliDecompress)],
+  ['deflate', promisify(inflate)],
+  ['gzip', promisify(gunzip)],
+]);
 
 export const hasBody = ({ headers }: IncomingMessage) =>
   headers['content-length'] !== '0' && ('content-length' in headers || 'transfer-encoding' in headers);
@@ -90,7 +89,7 @@ async function readFields(req: Request, limit: number): Promise<Values | undefin
 /** body-parser would ignore the body of a client that closed its half of the connection. */
 async function readBytes(req: Request, limit: number): Promise<Buffer> {
   const encoding = req.headers['content-encoding']?.toLowerCase() ?? 'identity';
-  const decode = DECODERS[encoding];
+  const decode = DECODERS.get(encoding);
   if (!decode && encoding !== 'identity') throw apiError(415, 'unsupported media type');
   // The connection was lost.
   if (!req.readable) throw apiError(400, 'malformed request');
@@ -157,7 +156,7 @@ async function parseMultipart(body: Buffer, req: Request): Promise<Values> {
     // In slices, because parsing the headers of many parts blocks the event loop.
     for (let start = 0; start < body.length && !problem && !parser.destroyed; start += MULTIPART_SLICE) {
       parser.write(body.subarray(start, start + MULTIPART_SLICE));
-      await nextTick();
+      await immediate();
     }
     parser.end();
     if (!problem) await closed;

@@ -39,7 +39,8 @@ const ALONE_AFTER = 1000;
 
 /**
  * Limits concurrent work. The rest of a client's work waits, first in, first out; clients alternate. When too much
- * waits, the newest work of the client with the most waiting work is rejected. (Libraries such as p-limit have one queue for all.)
+ * waits, the newest work of the client with the most waiting work is rejected. (Libraries such as p-limit have one
+ * queue for all.)
  */
 export class ConcurrencyLimit {
   /** Running and waiting. */

@@ -20,7 +20,7 @@ export class Measurements {
     return counter;
   }
 
-  /** A counter of numbers that are read when it is scraped: `inc()` costs 1 µs, too much for what every request counts. */
+  /** A counter of numbers that are read when it is scraped: three calls of `inc()` for each request cost 5 to 15% of its CPU time. */
   totals<Label extends string>(
     name: string,
     help: string,

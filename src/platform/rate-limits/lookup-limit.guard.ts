@@ -11,7 +11,7 @@ export class LookupLimitGuard implements CanActivate {
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const { rates } = this.limits;
-    if (!rates || !limitsFailedLookups(context.getHandler(), context.getClass())) return true;
+    if (!rates || !limitsFailedLookups(context.getHandler())) return true;
     const http = context.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
     const user = req.trackers?.user;
