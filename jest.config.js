@@ -42,7 +42,8 @@ module.exports = {
   maxWorkers: 2,
   // V8 lets the heap of a worker grow to 2 GB over a hundred files. A worker above the limit is replaced after its file.
   workerIdleMemoryLimit: '500MB',
-  testTimeout: 20_000,
+  // Ends a test that hangs. No test takes this long, even on a busy machine.
+  testTimeout: 300_000,
   // A worker has no handle open at its end, but V8 takes up to half a second, the default, to free the heap of forty files.
   workerGracefulExitTimeout: 10_000,
 };

@@ -7,4 +7,5 @@ module.exports = {
   testPathIgnorePatterns: ['/node_modules/'],
   testSequencer: '<rootDir>/test/support/load-last.mjs',
   maxWorkers: 1,
+  testTimeout: 900_000,
 };

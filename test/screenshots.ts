@@ -97,56 +97,52 @@ beforeAll(async () => {
     error: '/user/oauth?client_id=unknown',
     'no-such-page': '/user/nothing',
   });
-}, 60_000);
+});
 
 afterAll(() => browser?.close());
 
-test.each(Object.entries(LOOKS))(
-  'takes screenshots: %s',
-  async (name, look) => {
-    const window = await Window.open(browser, baseUrl(), look);
-    const { page } = window;
-    const take = (what: string) =>
-      page.screenshot({ path: join(FOLDER, `${what}-${name}.png`), fullPage: true });
-    await page.goto('/');
-    await take('home-signed-out');
-    await page.goto('/login');
-    await take('sign-in');
-    await page.getByLabel('Username or email address').fill(user.username);
-    await page.getByLabel('Password').fill('not this one');
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('alert').waitFor();
-    await take('sign-in-rejected');
-    await window.signIn(user.username, PASSWORD);
-    for (const [what, path] of Object.entries(paths)) {
-      await page.goto(path);
-      await take(what);
-    }
-    await page.goto('/user/settings/api-keys/new');
-    await page.getByLabel('Name of the key').fill('Phone');
-    await page.getByRole('button', { name: 'Create key' }).click();
-    await take('new-key');
-    await page.goto('/user/settings/api-keys/new');
-    await page.getByLabel('Expires').selectOption('On a date');
-    await page.getByLabel('Name of the key').fill('Accountant');
-    await page.getByRole('button', { name: 'Create key' }).click();
-    await page.getByRole('alert').first().waitFor();
-    await take('key-rejected');
-    await page.goto('/user/settings/oauth-apps/new');
-    await page.getByLabel('Name').fill('Harbour Pilot');
-    await page.getByLabel('Redirect URIs').fill('http://tycoon.example/');
-    await page.getByRole('button', { name: 'Register' }).click();
-    await page.getByRole('alert').waitFor();
-    await take('application-rejected');
-    await page.goto(asked(OOB));
-    await page.getByRole('button', { name: 'Allow' }).click();
-    await page.getByLabel('Access token').waitFor();
-    await take('copy');
-    await sql(`UPDATE api_keys SET revoked_at = now() WHERE label = 'Phone'`);
-    await sql(`WITH it AS (DELETE FROM oauth_grants WHERE client_id = 'tide' RETURNING id)
+test.each(Object.entries(LOOKS))('takes screenshots: %s', async (name, look) => {
+  const window = await Window.open(browser, baseUrl(), look);
+  const { page } = window;
+  const take = (what: string) =>
+    page.screenshot({ path: join(FOLDER, `${what}-${name}.png`), fullPage: true });
+  await page.goto('/');
+  await take('home-signed-out');
+  await page.goto('/login');
+  await take('sign-in');
+  await page.getByLabel('Username or email address').fill(user.username);
+  await page.getByLabel('Password').fill('not this one');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('alert').waitFor();
+  await take('sign-in-rejected');
+  await window.signIn(user.username, PASSWORD);
+  for (const [what, path] of Object.entries(paths)) {
+    await page.goto(path);
+    await take(what);
+  }
+  await page.goto('/user/settings/api-keys/new');
+  await page.getByLabel('Name of the key').fill('Phone');
+  await page.getByRole('button', { name: 'Create key' }).click();
+  await take('new-key');
+  await page.goto('/user/settings/api-keys/new');
+  await page.getByLabel('Expires').selectOption('On a date');
+  await page.getByLabel('Name of the key').fill('Accountant');
+  await page.getByRole('button', { name: 'Create key' }).click();
+  await page.getByRole('alert').first().waitFor();
+  await take('key-rejected');
+  await page.goto('/user/settings/oauth-apps/new');
+  await page.getByLabel('Name').fill('Harbour Pilot');
+  await page.getByLabel('Redirect URIs').fill('http://tycoon.example/');
+  await page.getByRole('button', { name: 'Register' }).click();
+  await page.getByRole('alert').waitFor();
+  await take('application-rejected');
+  await page.goto(asked(OOB));
+  await page.getByRole('button', { name: 'Allow' }).click();
+  await page.getByLabel('Access token').waitFor();
+  await take('copy');
+  await sql(`UPDATE api_keys SET revoked_at = now() WHERE label = 'Phone'`);
+  await sql(`WITH it AS (DELETE FROM oauth_grants WHERE client_id = 'tide' RETURNING id)
                DELETE FROM api_keys USING it WHERE grant_id = it.id`);
-    await page.goto('/login');
-    await window.close();
-  },
-  120_000,
-);
+  await page.goto('/login');
+  await window.close();
+});

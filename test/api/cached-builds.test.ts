@@ -156,7 +156,7 @@ test('polls on its own timer', async () => {
   const { game } = await gameWithBuild();
   const statements = countStatements(theApp());
   for (let i = 0; i < 2; i++) await ask({ game_id: game.id })(baseUrl());
-  await until(() => statements.named(/^poll_build_changes$/) > 1, 15_000);
+  await until(() => statements.named(/^poll_build_changes$/) > 1);
   statements.stop();
 });
 

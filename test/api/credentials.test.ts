@@ -425,7 +425,7 @@ describe('the time of the last use', () => {
     const { owner } = await actors();
     const { id, key } = await keys().create(owner.id);
     await owner.with(key).get('/profile');
-    await until(async () => (await lastUse(id)) !== null, 15_000);
+    await until(async () => (await lastUse(id)) !== null);
     const first = await lastUse(id);
     theApp().get(BearerStrategy).forget();
     const update = jest.spyOn(repository(), 'update');

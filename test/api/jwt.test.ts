@@ -615,7 +615,7 @@ describe('signing keys', () => {
     expect(await kidsOf(other)).not.toContain(next.kid);
     expect(reloads).toHaveLength(1);
     for (const [reload] of reloads) reload();
-    await until(async () => (await kidsOf(other)).includes(next.kid), 15_000);
+    await until(async () => (await kidsOf(other)).includes(next.kid));
     await other.close();
   });
 

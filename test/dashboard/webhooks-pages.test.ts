@@ -16,10 +16,9 @@ import {
   useStore,
 } from '../support/store';
 import { until } from '../support/time';
-import { closeReceivers, PATIENCE, Receiver, status } from '../support/webhook-receiver';
+import { closeReceivers, Receiver, status } from '../support/webhook-receiver';
 
 useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
-jest.setTimeout(2 * PATIENCE);
 
 const WEBHOOKS = '/user/settings/webhooks';
 let seller: Actor;
@@ -62,14 +61,14 @@ const order = (game_id: number | number[]) => ({
 });
 const sold = async (game_id: number | number[], fields = {}) =>
   (await post('/operator/purchases', { ...order(game_id), ...fields })).purchase.id;
-const idle = () => until(async () => (await sql('SELECT FROM webhook_deliveries')).length === 0, PATIENCE);
+const idle = () => until(async () => (await sql('SELECT FROM webhook_deliveries')).length === 0);
 const attemptsOf = (receiver: Receiver) =>
   sql<{ id: number; outcome: string; response: string }>(
     'SELECT id, outcome, response FROM webhook_attempts WHERE webhook_id = $1 ORDER BY id',
     [receiver.id],
   );
 const recorded = (receiver: Receiver, count: number) =>
-  until(async () => (await attemptsOf(receiver)).length >= count, PATIENCE);
+  until(async () => (await attemptsOf(receiver)).length >= count);
 /** Makes the next attempt due. */
 async function again() {
   await sql('UPDATE webhook_deliveries SET due_at = now()');
@@ -244,10 +243,7 @@ test('a receiver that responds 410 is disabled, until its owner enables it again
   const receiver = await added(await Receiver.open(status(410)));
   await sold(game.id);
   await recorded(receiver, 1);
-  await until(
-    async () => (await sql('SELECT FROM webhooks WHERE ended_at IS NOT NULL')).length === 1,
-    PATIENCE,
-  );
+  await until(async () => (await sql('SELECT FROM webhooks WHERE ended_at IS NOT NULL')).length === 1);
   await sold(game.id);
   expect(await sql('SELECT FROM webhook_deliveries')).toEqual([]);
   await browser.get(pathOf(receiver));

@@ -47,7 +47,7 @@ withContainers.describe('the image', () => {
     ({ folder } = containers);
     await containers.makeNodeImage(baseImage());
     printed = await Promise.all(['one', 'two'].map((tag) => containers.build(tag, BUILT_AT)));
-  }, 600_000);
+  });
 
   afterAll(() => containers?.remove(), 60_000);
 
@@ -172,7 +172,7 @@ withContainers.describe('the image', () => {
         settings: { fsync: 'off', ssl: 'on', ssl_cert_file: made.certificate, ssl_key_file: made.key },
         log: () => undefined,
       });
-    }, 60_000);
+    });
 
     afterAll(async () => {
       if (service) containers.podman('kill', service);
@@ -184,10 +184,10 @@ withContainers.describe('the image', () => {
     it('rejects a database that is not migrated, and names an existing command', () => {
       const { status, output } = containers.run('--rm', ...optionsOf(rendered.api, rendered.pods[0]), 'one');
       expect([status, output]).toEqual([1, expect.stringContaining('gamewharf migrate')]);
-    }, 30_000);
+    });
     it('migrates, and does nothing the second time', () => {
       for (let time = 0; time < 2; time++) expect(migrate()).toMatchObject({ status: 0 });
-    }, 60_000);
+    });
     it('serves', async () => {
       const { status, output } = containers.run(
         '--detach',
@@ -196,17 +196,17 @@ withContainers.describe('the image', () => {
       );
       expect([status, output]).toEqual([0, expect.stringMatching(/^[0-9a-f]{64}$/)]);
       service = output;
-      await until(async () => (await get('/health/ready').catch(() => undefined))?.status === 200, 30_000);
+      await until(async () => (await get('/health/ready').catch(() => undefined))?.status === 200);
       const response = await get('/wharf/latest?game_id=1&channel_name=windows');
       expect([response.status, await response.json()]).toEqual([404, { errors: ['invalid game'] }]);
       for (const page of ['/docs', '/login', '/openapi.json']) expect((await get(page)).status).toBe(200);
-    }, 60_000);
+    });
     it("limits its heap to a part of the container's memory", () => {
       const limit = Number(inside('node', '-p', 'v8.getHeapStatistics().heap_size_limit'));
       const memory = parseInt(rendered.api.resources.limits.memory!) * 2 ** 20;
       expect(limit).toBeGreaterThan(memory / 4);
       expect(limit).toBeLessThan((memory * 3) / 4);
-    }, 30_000);
+    });
     it('runs as the user, without capabilities, on read-only files', () => {
       expect(inside('id', '-u')).toBe('1000');
       const status = inside('cat', '/proc/1/status');
@@ -217,7 +217,7 @@ withContainers.describe('the image', () => {
       for (const place of ['/app', '/etc', '/etc/gamewharf/secrets', '/home'])
         expect(inside('touch', `${place}/written`)).toContain('Read-only file system');
       expect(inside('touch', '/tmp/written')).toBe('');
-    }, 30_000);
+    });
     it('has the memory of its limit', () => {
       const limit = inside(
         'sh',
@@ -225,7 +225,7 @@ withContainers.describe('the image', () => {
         'cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes',
       );
       expect(limit).toContain(String(512 * 2 ** 20));
-    }, 30_000);
+    });
     it('serves all requests while it drains, and exits with 0', async () => {
       const responses: unknown[] = [];
       let draining = true;
@@ -245,6 +245,6 @@ withContainers.describe('the image', () => {
       await asking;
       expect(code).toBe(0);
       expect(new Set(responses)).toEqual(new Set([404, 'close', 'keep-alive']));
-    }, 60_000);
+    });
   });
 });

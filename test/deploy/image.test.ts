@@ -19,8 +19,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { Browser, PASSWORD } from '../support/browser';
 
-jest.setTimeout(180_000);
-
 const root = path.join(__dirname, '..', '..');
 const isRoot = process.getuid?.() === 0;
 const nobody = { uid: 65534, gid: 65534 };

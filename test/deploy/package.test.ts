@@ -19,8 +19,6 @@ import { pathToFileURL } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 // Runs `npm run package` unchanged, and creates a folder with only the tarball and its dependencies.
-jest.setTimeout(180_000);
-
 const OPERATOR_TOKEN = 'operator-token-of-the-package-test';
 const root = resolve(__dirname, '..', '..');
 let work: string;

@@ -65,7 +65,7 @@ test('npm start prints an account of an empty store as long as its password work
   rmSync(folder, { recursive: true });
   // The next tests import records with the same IDs.
   await sql('TRUNCATE users, purchases RESTART IDENTITY CASCADE');
-}, 60_000);
+});
 
 test('npm start serves its cover images at whatever URL it listens on', async () => {
   const settings = { ...theApp().get(Settings), DATA_DIR: mkdtempSync(join(tmpdir(), 'gamewharf-demo-')) };
@@ -89,7 +89,7 @@ test('npm start serves its cover images at whatever URL it listens on', async ()
   }
   rmSync(settings.DATA_DIR, { recursive: true });
   await sql('TRUNCATE users, purchases RESTART IDENTITY CASCADE');
-}, 60_000);
+});
 
 test('the first game of npm start has a zip file per platform and a demo', async () => {
   const { api_key } = (await loadDemoStore({ ...theApp().get(Settings), DATA_DIR: files } as Settings))!;
@@ -113,7 +113,7 @@ test('the first game of npm start has a zip file per platform and a demo', async
     body: { errors: ['you must buy this game to download'] },
   });
   await sql('TRUNCATE users, purchases RESTART IDENTITY CASCADE');
-}, 60_000);
+});
 
 interface Listed {
   id: number;

@@ -590,7 +590,7 @@ describe('Idempotency-Key', () => {
         },
         body: ndjson([purchase(1)]),
       });
-      await until(async () => (await ids('purchases')).length === 1, 10_000);
+      await until(async () => (await ids('purchases')).length === 1);
       await proxy.vanish();
       expect((await first).status).toBe(503);
       expect(await sendOnce('lost', purchase(1))).toMatchObject({

@@ -143,7 +143,7 @@ describeImports('sales', () => {
       }),
       { numRuns: 25 },
     );
-  }, 60_000);
+  });
 
   test('earnings beyond the range of a number', async () => {
     const amount = Number.MAX_SAFE_INTEGER;
@@ -316,7 +316,7 @@ describe('concurrent clients', () => {
       }),
       { numRuns: RUNS, endOnFailure: true },
     );
-  }, 120_000);
+  });
 
   test.each([0, 6])(
     'share transactions, each with its own response, with %i invalid ones',

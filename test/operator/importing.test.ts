@@ -872,7 +872,7 @@ test('games match the buyers of any changed purchases, in small imports and in l
     }),
     { numRuns: 12 },
   );
-}, 60_000);
+});
 
 test('keys match the accounts of any changed purchases and keys, in small imports and in large ones', async () => {
   const accounts = fc.constantFrom(1, 2, null, undefined);
@@ -907,7 +907,7 @@ test('keys match the accounts of any changed purchases and keys, in small import
     }),
     { numRuns: 20 },
   );
-}, 60_000);
+});
 
 test('games match the names of their owners after any renames and transfers, in small imports and in large ones', async () => {
   const ids = [1, 2, 3];
@@ -940,7 +940,7 @@ test('games match the names of their owners after any renames and transfers, in 
     }),
     { numRuns: 12 },
   );
-}, 60_000);
+});
 
 describeImports('owners', () => {
   test('a game imported while its owner is renamed', async () => {
@@ -1223,7 +1223,7 @@ describe('large imports', () => {
     expect(await storedSales()).toEqual(await expectedSales());
     expect(await wrongBuyers()).toEqual([]);
     expect(await wrongOwners()).toEqual([]);
-  }, 60_000);
+  });
 
   test('leave no dangling references', async () => {
     await importDirectly(lines());
@@ -1243,5 +1243,5 @@ describe('large imports', () => {
              AND NOT EXISTS (SELECT FROM ${parent} p WHERE p.${key} = c.${columns})`,
         ),
       ).toEqual([]);
-  }, 60_000);
+  });
 });

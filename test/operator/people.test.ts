@@ -847,7 +847,7 @@ test('large lists are exported in slices by statements of constant size', async 
     status: 200,
     body: { erased: { purchases: 5600, collections: 2100 } },
   });
-}, 30_000);
+});
 
 describe('/user/settings/data', () => {
   let user: Actor;

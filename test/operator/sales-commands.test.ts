@@ -44,37 +44,32 @@ describe('docs/guides/selling.md', () => {
   const examples = examplesOf('guides/selling.md');
 
   // Each example depends on the previous ones.
-  withCurl.test(
-    'sells, refunds and retries in the documented order',
-    async () => {
-      const steps = examples.filter(({ language }) => language !== 'json');
-      expect(steps.map(({ language }) => language)).toEqual(['sh', 'sh', 'js', 'sh', 'sh', 'sh']);
-      for (const example of steps) {
-        const next = examples[examples.indexOf(example) + 1];
-        if (example.language === 'js') {
-          // The program runs on a network that drops the first response, with a proxy that returns an error for the
-          // second.
-          const network = await LossyNetwork.before(baseUrl(), 2, 1);
-          await expectAsPrinted(example, { ...env, GAMEWHARF_URL: network.url });
-          expect(network.lost).toBe(2);
-          network.close();
-        } else if (example.prints !== undefined) await expectAsPrinted(example, env);
-        else {
-          const { stdout } = await run(example, env);
-          // Keys are random, and the time of a sale is now.
-          const [printed, shown] = [stdout, next!.code].map((text) =>
-            text.replace(/gwdl_[\w-]{24}/g, 'gwdl_').replace(/"created_at": ?"[^"]*"/, '"created_at":"now"'),
-          );
-          expect(JSON.parse(printed!)).toEqual(JSON.parse(shown!));
-          // Variables that the page has the reader export.
-          const { purchase, download_keys } = JSON.parse(stdout) as SaleResponse;
-          if (download_keys)
-            Object.assign(env, { KEY: download_keys[0]!.key, PURCHASE: String(purchase.id) });
-        }
+  withCurl.test('sells, refunds and retries in the documented order', async () => {
+    const steps = examples.filter(({ language }) => language !== 'json');
+    expect(steps.map(({ language }) => language)).toEqual(['sh', 'sh', 'js', 'sh', 'sh', 'sh']);
+    for (const example of steps) {
+      const next = examples[examples.indexOf(example) + 1];
+      if (example.language === 'js') {
+        // The program runs on a network that drops the first response, with a proxy that returns an error for the
+        // second.
+        const network = await LossyNetwork.before(baseUrl(), 2, 1);
+        await expectAsPrinted(example, { ...env, GAMEWHARF_URL: network.url });
+        expect(network.lost).toBe(2);
+        network.close();
+      } else if (example.prints !== undefined) await expectAsPrinted(example, env);
+      else {
+        const { stdout } = await run(example, env);
+        // Keys are random, and the time of a sale is now.
+        const [printed, shown] = [stdout, next!.code].map((text) =>
+          text.replace(/gwdl_[\w-]{24}/g, 'gwdl_').replace(/"created_at": ?"[^"]*"/, '"created_at":"now"'),
+        );
+        expect(JSON.parse(printed!)).toEqual(JSON.parse(shown!));
+        // Variables that the page has the reader export.
+        const { purchase, download_keys } = JSON.parse(stdout) as SaleResponse;
+        if (download_keys) Object.assign(env, { KEY: download_keys[0]!.key, PURCHASE: String(purchase.id) });
       }
-    },
-    60_000,
-  );
+    }
+  });
 
   test('contains only existing commands', () => {
     const text = readFileSync(join(__dirname, '..', '..', 'docs', 'guides', 'selling.md'), 'utf8');

@@ -733,7 +733,7 @@ test('counts and earnings are exact after any concurrent mixture', async () => {
   );
   const references = await sql(`SELECT reference FROM purchase_references WHERE reference LIKE 'mix %'`);
   expect(references.length).toBeLessThanOrEqual(3);
-}, 60_000);
+});
 
 test('records an audit event without the person, and a metric, for each sale and refund', async () => {
   const all = `SELECT event, user_id, details, request_id FROM audit_events

@@ -48,6 +48,8 @@ export class Window {
     { allowed = [], ...options }: BrowserContextOptions & { allowed?: string[] } = {},
   ): Promise<Window> {
     const context = await browser.newContext({ baseURL: base, ...options });
+    // Playwright's own limit is 30 s. This one ends a test that would hang.
+    context.setDefaultTimeout(120_000);
     const window = new Window(context, await context.newPage());
     const own = [base, ...allowed];
     // A page that was rejected on purpose is not an error.

@@ -63,7 +63,7 @@ export async function run(
     run: [program, ...args],
     file,
   } = PROGRAMS[language]!;
-  const options = { env: { ...process.env, PYTHONUTF8: '1', ...env }, timeout: 15_000 };
+  const options = { env: { ...process.env, PYTHONUTF8: '1', ...env } };
   if (!file) return promisify(execFile)(program, [...args, code], options);
   const folder = mkdtempSync(join(tmpdir(), 'gamewharf-example-'));
   try {

@@ -55,7 +55,7 @@ ${Object.entries(parameters)
     if (pooler.exitCode === null && pooler.kill()) await ended;
     rmSync(folder, { recursive: true, force: true });
   };
-  await until(() => responses(through(server_url)), 10_000);
+  await until(() => responses(through(server_url)));
   return { pid: pooler.pid!, through, stop };
 }
 

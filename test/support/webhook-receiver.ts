@@ -21,12 +21,6 @@ export const status =
   (res) =>
     res.writeHead(code, headers).end(body);
 
-/**
- * Milliseconds: on a busy machine a claim may time out, and its deliveries become due again when their lease of 20 s
- * ends.
- */
-export const PATIENCE = 30_000;
-
 const receivers: Receiver[] = [];
 
 export function closeReceivers(): void {
@@ -67,7 +61,7 @@ export class Receiver {
   }
 
   async received(count: number): Promise<Message[]> {
-    await until(() => this.messages.length >= count, PATIENCE);
+    await until(() => this.messages.length >= count);
     return this.messages;
   }
 

@@ -27,7 +27,7 @@ inChromium.describe('in Chromium', () => {
       title: 'Games about the sea',
       games: [await make.game({ owner: user })],
     });
-  }, 60_000);
+  });
   afterAll(async () => {
     await browser?.close();
     await client?.close();
@@ -131,63 +131,59 @@ inChromium.describe('in Chromium', () => {
       await page.getByRole('status').getByText('The key was renamed to “Accountant”.').waitFor();
     }));
 
-  test(
-    'finds an endpoint in the reference, runs its code with the reader’s key, and sends a request',
-    () =>
-      within(async (page) => {
-        await page.goto('/docs');
-        expect(await page.locator('details[open] pre').count()).toBe(0);
-        await page.getByRole('button', { name: 'Create a one-day key' }).click();
-        const key = await page.getByLabel('API key or JWT').inputValue();
-        expect(key).toMatch(/^gw_/);
-        expect(await sql('SELECT scopes FROM api_keys WHERE label = $1', ['API reference'])).toEqual([
-          { scopes: ['profile:me'] },
-        ]);
-        // Other requests need the reader's own key.
-        await page.getByLabel('API key or JWT').fill(user.key!);
-        await page.getByLabel('Find an endpoint').fill('create collection');
-        await page.getByText(/^1 of \d\d$/).waitFor();
-        await page.keyboard.press('Enter');
-        const create = page.locator('#collectionsCreate');
-        await create.getByLabel('title').fill('It’s "found" $HOME');
-        const code = create.getByRole('region', { name: 'Code' });
-        for (const [name, language] of [
-          ['curl', 'sh'],
-          ['JavaScript', 'js'],
-          ['Python', 'python'],
-          ['Go', 'go'],
-          ['C#', undefined],
-        ] as const) {
-          await create.getByLabel('Language').selectOption(name);
-          const text = await code.innerText();
-          expect(text).toContain(user.key);
-          if (language && isRunnable(language))
-            expect((await run({ language, code: text }, {})).stdout).toMatch(/It’s .*found.* \$HOME/);
-        }
-        await create.getByRole('button', { name: 'Send request' }).click();
-        await create.getByRole('region', { name: 'Your response' }).getByText('"collection"').waitFor();
-        await page.getByLabel('Find an endpoint').fill('');
-        // The chosen language applies to all endpoints, and required parameters contain examples.
-        await page.locator('#purchasesPurchasesOf > summary').click();
-        const purchases = page.locator('#purchasesPurchasesOf').getByRole('region', { name: 'Code' });
-        expect(await purchases.innerText()).toMatch(/GetAsync\(".*\/games\/\d+\/purchases\?email=/);
-        // Of a choice, only what the reader fills in.
-        const [lookup, latest] = [page.locator('#purchasesPurchasesOf'), page.locator('#wharfLatest')];
-        await lookup.getByLabel('user_id').fill('7');
-        expect(await purchases.innerText()).toMatch(/GetAsync\(".*\/purchases\?user_id=7"\)/);
-        await lookup.getByLabel('user_id').fill('');
-        expect(await purchases.innerText()).toContain('/purchases?email=');
-        await latest.locator('> summary').click();
-        await latest.getByLabel('target').fill('ash-beetle/brave-arcade');
-        const query = latest.getByRole('region', { name: 'Code' });
-        expect(await query.innerText()).toContain('target=ash-beetle%2Fbrave-arcade');
-        expect(await query.innerText()).not.toContain('game_id=');
-        await page.reload();
-        expect(await page.getByLabel('API key or JWT').inputValue()).toBe('');
-        expect(await page.content()).not.toContain(key);
-      }),
-    60_000,
-  );
+  test('finds an endpoint in the reference, runs its code with the reader’s key, and sends a request', () =>
+    within(async (page) => {
+      await page.goto('/docs');
+      expect(await page.locator('details[open] pre').count()).toBe(0);
+      await page.getByRole('button', { name: 'Create a one-day key' }).click();
+      const key = await page.getByLabel('API key or JWT').inputValue();
+      expect(key).toMatch(/^gw_/);
+      expect(await sql('SELECT scopes FROM api_keys WHERE label = $1', ['API reference'])).toEqual([
+        { scopes: ['profile:me'] },
+      ]);
+      // Other requests need the reader's own key.
+      await page.getByLabel('API key or JWT').fill(user.key!);
+      await page.getByLabel('Find an endpoint').fill('create collection');
+      await page.getByText(/^1 of \d\d$/).waitFor();
+      await page.keyboard.press('Enter');
+      const create = page.locator('#collectionsCreate');
+      await create.getByLabel('title').fill('It’s "found" $HOME');
+      const code = create.getByRole('region', { name: 'Code' });
+      for (const [name, language] of [
+        ['curl', 'sh'],
+        ['JavaScript', 'js'],
+        ['Python', 'python'],
+        ['Go', 'go'],
+        ['C#', undefined],
+      ] as const) {
+        await create.getByLabel('Language').selectOption(name);
+        const text = await code.innerText();
+        expect(text).toContain(user.key);
+        if (language && isRunnable(language))
+          expect((await run({ language, code: text }, {})).stdout).toMatch(/It’s .*found.* \$HOME/);
+      }
+      await create.getByRole('button', { name: 'Send request' }).click();
+      await create.getByRole('region', { name: 'Your response' }).getByText('"collection"').waitFor();
+      await page.getByLabel('Find an endpoint').fill('');
+      // The chosen language applies to all endpoints, and required parameters contain examples.
+      await page.locator('#purchasesPurchasesOf > summary').click();
+      const purchases = page.locator('#purchasesPurchasesOf').getByRole('region', { name: 'Code' });
+      expect(await purchases.innerText()).toMatch(/GetAsync\(".*\/games\/\d+\/purchases\?email=/);
+      // Of a choice, only what the reader fills in.
+      const [lookup, latest] = [page.locator('#purchasesPurchasesOf'), page.locator('#wharfLatest')];
+      await lookup.getByLabel('user_id').fill('7');
+      expect(await purchases.innerText()).toMatch(/GetAsync\(".*\/purchases\?user_id=7"\)/);
+      await lookup.getByLabel('user_id').fill('');
+      expect(await purchases.innerText()).toContain('/purchases?email=');
+      await latest.locator('> summary').click();
+      await latest.getByLabel('target').fill('ash-beetle/brave-arcade');
+      const query = latest.getByRole('region', { name: 'Code' });
+      expect(await query.innerText()).toContain('target=ash-beetle%2Fbrave-arcade');
+      expect(await query.innerText()).not.toContain('game_id=');
+      await page.reload();
+      expect(await page.getByLabel('API key or JWT').inputValue()).toBe('');
+      expect(await page.content()).not.toContain(key);
+    }));
 
   test('keyboard only: adds a webhook, tests it, resends a message, rotates its secret, and deletes it', async () => {
     const receiver = await Receiver.open(status(500, {}, 'not yet'));

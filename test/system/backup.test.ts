@@ -41,7 +41,6 @@ import { largeDemoRecords } from '../support/large-demo';
 import { type Actor, actors, databaseUrl, make, openApp, PEPPER, useStore } from '../support/store';
 
 useStore();
-jest.setTimeout(120_000);
 
 const STORE = {
   users: 5_000,

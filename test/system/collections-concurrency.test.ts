@@ -3,7 +3,6 @@ import { LOCK } from '../../src/collections/collection-access';
 import { type Actor, baseUrl, make, openApp, sql, useStore } from '../support/store';
 
 useStore({ DATABASE_POOL_SIZE: '12' });
-jest.setTimeout(300_000);
 
 const GAMES = 6;
 const WRITERS = 4;

@@ -208,7 +208,7 @@ describe('the service that npm starts', () => {
   test("ends with npm's shell", async () => {
     const printed = await underShell(`${process.execPath} dist/src/main.js; true`, (shell) => shell.kill());
     expect(printed).toContain('Gamewharf listens');
-  }, 30_000);
+  });
 });
 
 describe('output that is not read to its end', () => {
@@ -237,26 +237,22 @@ describe('output that is not read to its end', () => {
     ['users list 2>&1 | true', 0],
     ['refund 99 --yes 2>&1 | true', 1],
     ['backup - | true', 1],
-  ])(
-    'does not change the exit status of gamewharf %s',
-    async (line, status) => {
-      const { stdout, stderr } = spawnSync(
-        'bash',
-        ['-c', `"${process.execPath}" dist/src/cli.js ${line}; echo "\${PIPESTATUS[0]}"`],
-        {
-          cwd: folder,
-          env: { ...process.env, DATABASE_URL: database.url, DATA_DIR: at('data') },
-          encoding: 'utf8',
-        },
-      );
-      expect([stdout, stderr]).toEqual([
-        `${status}\n`,
-        line.startsWith('backup') ? 'Standard output was closed before all output was written.\n' : '',
-      ]);
-      if (line.startsWith('sell')) expect((await client.query('SELECT FROM purchases')).rowCount).toBe(1);
-    },
-    20_000,
-  );
+  ])('does not change the exit status of gamewharf %s', async (line, status) => {
+    const { stdout, stderr } = spawnSync(
+      'bash',
+      ['-c', `"${process.execPath}" dist/src/cli.js ${line}; echo "\${PIPESTATUS[0]}"`],
+      {
+        cwd: folder,
+        env: { ...process.env, DATABASE_URL: database.url, DATA_DIR: at('data') },
+        encoding: 'utf8',
+      },
+    );
+    expect([stdout, stderr]).toEqual([
+      `${status}\n`,
+      line.startsWith('backup') ? 'Standard output was closed before all output was written.\n' : '',
+    ]);
+    if (line.startsWith('sell')) expect((await client.query('SELECT FROM purchases')).rowCount).toBe(1);
+  });
 });
 
 describe('gamewharf interrupted by SIGINT', () => {
@@ -361,7 +357,6 @@ atTerminal.describe('gamewharf delete in a terminal', () => {
       const terminal = spawn('script', ['-qec', command, '/dev/null'], {
         cwd: folder,
         env: { ...process.env, DATABASE_URL: database.url, TERM: 'dumb' },
-        timeout: 15_000,
       });
       let shown = '';
       terminal.stdout.on('data', (text: Buffer) => {
@@ -396,20 +391,16 @@ atTerminal.describe('gamewharf delete in a terminal', () => {
         deletes: false,
       },
     ].map((one, i) => ({ ...one, build: i + 1 })),
-  )(
-    '$name',
-    async ({ build, keys, said, status, deletes }) => {
-      expect(await isThere(build)).toBe(true);
-      const response = await ask(build, keys);
-      expect(response).toEqual({
-        shown: expect.stringContaining(`This deletes build ${build}. Type yes to continue: `),
-        status,
-      });
-      expect(response.shown).toContain(said);
-      expect(await isThere(build)).toBe(!deletes);
-    },
-    20_000,
-  );
+  )('$name', async ({ build, keys, said, status, deletes }) => {
+    expect(await isThere(build)).toBe(true);
+    const response = await ask(build, keys);
+    expect(response).toEqual({
+      shown: expect.stringContaining(`This deletes build ${build}. Type yes to continue: `),
+      status,
+    });
+    expect(response.shown).toContain(said);
+    expect(await isThere(build)).toBe(!deletes);
+  });
 
   test('fails without a prompt if there is no terminal', async () => {
     const { status, stderr } = spawnSync(process.execPath, ['dist/src/cli.js', 'delete', 'build', '9'], {

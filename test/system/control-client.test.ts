@@ -61,16 +61,12 @@ async function servedDuring(pattern: PatternName): Promise<{ isServed: boolean; 
 // Many tokens need rate limits.
 const NAMES = (Object.keys(PATTERNS) as PatternName[]).filter((name) => name !== 'many-tokens');
 
-test.each(NAMES)(
-  'serves a control client during a flood of %s',
-  async (pattern) => {
-    const { isServed, seen } = await servedDuring(pattern);
-    if (!isServed) throw new Error(seen);
-    const { connections, health, requests, uploads } = app.get(RequestGate).inFlight;
-    await until(() => connections.used + health.accepted + requests.accepted + uploads.used === 0, 15_000);
-  },
-  60_000,
-);
+test.each(NAMES)('serves a control client during a flood of %s', async (pattern) => {
+  const { isServed, seen } = await servedDuring(pattern);
+  if (!isServed) throw new Error(seen);
+  const { connections, health, requests, uploads } = app.get(RequestGate).inFlight;
+  await until(() => connections.used + health.accepted + requests.accepted + uploads.used === 0);
+});
 
 afterEach(() => jest.restoreAllMocks());
 
@@ -80,4 +76,4 @@ test('control: without limits per client, unfinished bodies use up the concurren
   // Counts a request as running while its body is read.
   jest.spyOn(Exchange.prototype, 'receive').mockImplementation((read) => read());
   expect((await servedDuring('promised-bodies')).isServed).toBe(false);
-}, 60_000);
+});

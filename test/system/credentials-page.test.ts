@@ -30,7 +30,7 @@ async function run(code: string, token: string, more: Record<string, string> = {
   const file = join(folder, 'player.mjs');
   writeFileSync(file, code);
   const env = { ...process.env, GAMEWHARF_URL: baseUrl(), GAMEWHARF_ISSUER: baseUrl(), ...more };
-  const { stdout } = await promisify(execFile)(process.execPath, [file, token], { env, timeout: 15_000 });
+  const { stdout } = await promisify(execFile)(process.execPath, [file, token], { env });
   return stdout.trim();
 }
 

@@ -23,9 +23,6 @@ import { compileEmbedded, copyPackages, EmbeddedProcess, Failure, Ready } from '
 import { runIf } from '../support/run-if';
 import { temporaryFolder } from '../support/temporary';
 
-// Dozens of processes and servers, which a busy machine takes a while to start.
-jest.setTimeout(60_000);
-
 const NOBODY = 65534;
 const isRoot = process.getuid?.() === 0;
 const asRoot = runIf(isRoot, 'needs root');

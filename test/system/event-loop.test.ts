@@ -12,8 +12,6 @@ import { type Actor, baseUrl, databaseUrl, make, sql, theApp, useStore } from '.
 import { sleep } from '../support/time';
 
 useStore({ OPERATOR_TOKEN });
-// Hundreds of inputs, each several times: minutes on a busy machine.
-jest.setTimeout(900_000);
 
 // Takes 5 ms on a machine on which the service must not block for more than 20.
 const CONTROL = JSON.stringify(Array.from({ length: 20_000 }, (_, id) => ({ id, name: `name ${id}` })));

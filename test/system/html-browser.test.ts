@@ -36,7 +36,7 @@ inChromium.describe('in Chromium', () => {
     page = await browser.newPage();
     await page.route('**', (route) => route.abort());
     await page.setContent('<!doctype html><title>descriptions</title>');
-  }, 60_000);
+  });
   afterAll(async () => browser?.close());
 
   test.each(ATTACKS)('runs no script from %s', async (attack) => {

@@ -66,7 +66,7 @@ test('returns 503 for a lost connection', async () => {
                           AND datname = current_database() AND wait_event_type = 'Lock'`);
   const lock = sql('LOCK TABLE users IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(20)').catch(() => undefined);
   const response = sendLong([user(9001)]);
-  await until(async () => (await importing()).length > 0, 15_000);
+  await until(async () => (await importing()).length > 0);
   await sql('SELECT pg_terminate_backend($1)', [(await importing())[0]!.pid]);
   expect(await response).toEqual(failure(503, 'service unavailable'));
   await sql(
@@ -123,7 +123,7 @@ describe('large imports while one is running', () => {
   afterEach(async () => {
     await holder.end();
     for (const one of sending.splice(0)) one.destroy();
-    await until(() => importLimits().taken === 0, 15_000);
+    await until(() => importLimits().taken === 0);
   });
 
   const importLimits = (app = theApp()) => {
@@ -207,7 +207,7 @@ describe('large imports while one is running', () => {
     expect(responses).toEqual(responses.map(() => added));
     await until(() => importLimits().taken === 0 && importLimits().held === 0);
     expect((await sql('SELECT FROM users WHERE id BETWEEN 9110 AND 9121')).length).toBe(8);
-  }, 60_000);
+  });
 
   test('do not read the body while waiting', async () => {
     begun(9130);
@@ -256,7 +256,7 @@ describe('large imports while one is running', () => {
     await until(() => importLimits(app).taken === 0);
     expect(app.get(RequestGate).inFlight.count).toBe(0);
     expect(await sql('SELECT FROM users WHERE id BETWEEN 9150 AND 9152')).toEqual([]);
-  }, 30_000);
+  });
 
   test('bound the bytes of small bodies in total and per IP address', async () => {
     const full = new Quota(2 * MiB);

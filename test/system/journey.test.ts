@@ -32,7 +32,7 @@ inChromium.describe('in Chromium', () => {
     chromium = await openChromium();
     seller = await withPassword(await make.user({ username: 'seller', developer: true }));
     player = await withPassword(await make.user({ username: 'player' }));
-  }, 120_000);
+  });
   afterAll(() => chromium?.close());
 
   test('a game is created, uploaded, sold and refunded, and a key redeemed and downloaded', async () => {
@@ -103,5 +103,5 @@ inChromium.describe('in Chromium', () => {
     await selling.page.getByRole('link', { name: 'All keys' }).click();
     await selling.page.getByRole('row', { name: /Giveaway .* Claimed by player/ }).waitFor();
     expect([...selling.complaints, ...playing.complaints]).toEqual([]);
-  }, 120_000);
+  });
 });

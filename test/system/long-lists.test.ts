@@ -281,15 +281,15 @@ describe('a client that requests a long list', () => {
     await sleep(3500);
     expect(await isWhole(socket)).toBe(false);
     expect(performance.now() - started).toBeLessThan(20_000);
-  }, 30_000);
+  });
 
   test('is disconnected if it reads only a little now and then', async () => {
     const socket = await requestList(owner);
     const trickle = setInterval(() => socket.read(1000), 300);
     const { inFlight } = theApp().get(RequestGate);
-    await until(() => inFlight.count === 0, 20_000);
+    await until(() => inFlight.count === 0);
     clearInterval(trickle);
-  }, 30_000);
+  });
 
   test('gets everything if it reads slowly', async () => {
     const socket = await requestList(owner);
@@ -297,7 +297,7 @@ describe('a client that requests a long list', () => {
     const whole = isWhole(socket);
     expect(await whole).toBe(true);
     clearInterval(slow);
-  }, 30_000);
+  });
 });
 
 describe(`at most ${MAX_COLLECTIONS} collections per user`, () => {

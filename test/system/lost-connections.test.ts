@@ -22,7 +22,6 @@ import { databaseUrl, make, openApp, send, sql, theApp, useStore } from '../supp
 import { sleep, until } from '../support/time';
 
 useStore({ OPERATOR_TOKEN, DATABASE_POOL_SIZE: '6', TRUSTED_PROXIES: '127.0.0.1' });
-jest.setTimeout(120_000);
 
 // Output of commands and TypeORM.
 beforeAll(() => void jest.spyOn(console, 'log').mockImplementation());

@@ -175,7 +175,7 @@ describe('bodies that have not arrived', () => {
     );
     expect(new Set(texts)).toEqual(new Set(['HTTP/1.1 408']));
     await until(() => inFlight().uploads.used === 0);
-  }, 30_000);
+  });
 
   test('may fill three quarters of the limit from one IP address, while another can still upload', async () => {
     await start({});

@@ -251,7 +251,7 @@ inChromium.describe('in Chromium', () => {
   let chromium: Browser;
   beforeAll(async () => {
     chromium = await openChromium();
-  }, 60_000);
+  });
   afterAll(() => chromium?.close());
 
   test('every page is accessible', async () => {
@@ -295,5 +295,5 @@ inChromium.describe('in Chromium', () => {
     }
     expect(window.complaints).toEqual([]);
     await window.close();
-  }, 600_000);
+  });
 });

@@ -63,7 +63,7 @@ beforeAll(async () => {
   client = new Client({ connectionString: url });
   await client.connect();
   await fillLargeStore(client);
-}, 400_000);
+});
 afterAll(async () => {
   await client?.end();
   await drop?.();

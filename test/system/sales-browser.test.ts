@@ -25,7 +25,7 @@ inChromium.describe('in Chromium', () => {
   let chromium: Chromium;
   beforeAll(async () => {
     chromium = await openChromium();
-  }, 60_000);
+  });
   afterAll(() => chromium?.close());
 
   test('a seller finds a sale and its buyer, downloads the CSV, refunds, creates a read-only key, and revokes it', async () => {
@@ -109,7 +109,7 @@ inChromium.describe('in Chromium', () => {
     expect((await looking.get(`/games/${mine.id}/sales`)).status).toBe(401);
     expect(window.complaints).toEqual([]);
     await window.close();
-  }, 60_000);
+  });
 
   test('keyboard only: selects a period, reads the chart, finds a sale and downloads the CSV', async () => {
     const seller = await withPassword(await make.user());
@@ -154,7 +154,7 @@ inChromium.describe('in Chromium', () => {
     await page.getByRole('heading', { name: /^Sale \d+$/ }).waitFor();
     expect(window.complaints).toEqual([]);
     await window.close();
-  }, 60_000);
+  });
 
   test('prints the numbers without cut-off text or controls', async () => {
     const seller = await withPassword(await make.user());
@@ -192,5 +192,5 @@ inChromium.describe('in Chromium', () => {
       });
     }
     await window.close();
-  }, 60_000);
+  });
 });

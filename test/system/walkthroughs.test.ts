@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all([...running].map(end));
   rmSync(copy, { recursive: true, force: true });
-}, 60_000);
+});
 
 interface Step {
   /** The file named in the text before the block. */
@@ -113,7 +113,7 @@ test('a new field needs the number of edits that the page states', () => {
 
 test('a new field works after the edits of its walkthrough', async () => {
   await follow(stepsIn(FIELD));
-}, 600_000);
+});
 
 test('a resource of the Nest CLI passes the checks after the edits of its page', async () => {
   const steps = stepsIn(pageOf('add-a-resource.md')).map((step) => ({
@@ -137,4 +137,4 @@ test('a resource of the Nest CLI passes the checks after the edits of its page',
       'npm run types && npm run build',
     ].map(run),
   );
-}, 900_000);
+});
