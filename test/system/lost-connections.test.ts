@@ -27,8 +27,6 @@ useStore({ OPERATOR_TOKEN, DATABASE_POOL_SIZE: '6', TRUSTED_PROXIES: '127.0.0.1'
 beforeAll(() => void jest.spyOn(console, 'log').mockImplementation());
 afterAll(() => jest.restoreAllMocks());
 
-// A pooler has its own connections, which these faults do not affect.
-
 const UNAVAILABLE = { status: 503, body: { errors: ['service unavailable'] } };
 
 const TERMINATE_ALL = `
@@ -39,7 +37,10 @@ const WAITING_FOR_ATTEMPTS = `
   SELECT pid FROM pg_stat_activity
   WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%attempts%'`;
 
-/** Terminates all connections of the service repeatedly until 25 were lost, at most `pause` ms apart. */
+/**
+ * Terminates all connections of the service repeatedly until 25 were lost. The pauses grow, so that work of any
+ * duration succeeds in one of them.
+ */
 async function whileConnectionsAreLost(
   pause: number,
   work: (done: () => boolean) => Promise<unknown>,
@@ -47,9 +48,9 @@ async function whileConnectionsAreLost(
   let lost = 0;
   let over = false;
   const terminate = async () => {
-    while (!over) {
+    for (let most = pause; !over; most *= 1.03) {
       lost += (await sql(TERMINATE_ALL)).length;
-      await sleep(Math.random() * pause);
+      await sleep(Math.random() * most);
     }
   };
   const terminating = terminate();
@@ -60,8 +61,8 @@ async function whileConnectionsAreLost(
     await terminating;
   }
   // The next request succeeds, and nothing has leaked.
-  await until(async () => (await send('GET', '/health/ready')).status === 200, 2000);
-  await until(() => pool().totalCount === pool().idleCount && pool().waitingCount === 0, 2000);
+  await until(async () => (await send('GET', '/health/ready')).status === 200);
+  await until(() => pool().totalCount === pool().idleCount && pool().waitingCount === 0);
 }
 
 const pool = () => poolOf(theApp());
