@@ -6,6 +6,7 @@ import { TimestampColumn } from '../../platform/database/timestamp.column';
 @Check('sessions_token_hash_check', 'octet_length(token_hash) = 32')
 @Index('sessions_user_id_idx', ['user_id'])
 @Index('sessions_expires_at_idx', ['expires_at'])
+@Index('sessions_seen_at_idx', ['seen_at'])
 export class Session {
   @PrimaryColumn('bytea')
   token_hash: Buffer;
