@@ -12,7 +12,7 @@ import { migrate } from './platform/database/migrate';
 import { openDatabase, type OpenDatabase } from './dev/open-database';
 import { greeting } from './dev/greeting';
 import { createLogger } from './platform/observability/logger';
-import { OwnAddress } from './platform/http/own-address';
+import { ServiceUrl } from './platform/http/service-url';
 import { loadDemoStore } from './dev/demo/demo-store';
 import { gracefulStop } from './platform/lifecycle/graceful-stop';
 import { OperatorError } from './platform/config/operator-error';
@@ -41,7 +41,7 @@ export class Server {
     await listen(this.app, settings);
     await this.app.get(Database).connect();
     await this.app.get(SigningKeysService).requirePepper();
-    const own = this.app.get(OwnAddress);
+    const own = this.app.get(ServiceUrl);
     const demo = settings.DEMO_DATA ? await loadDemoStore(settings, own.url) : undefined;
     logger.info({ address: own.listening }, 'ready');
     if (!production) {

@@ -5,7 +5,7 @@ import passport from 'passport';
 import { Strategy } from 'passport-http-bearer';
 import { ExpiringCache, SingleFlight } from '../platform/cache/expiring-cache';
 import { Clock } from '../platform/config/clock';
-import { Measurements } from '../platform/observability/measurements';
+import { MetricsRegistry } from '../platform/observability/metrics-registry';
 import { ApiKeyLookup } from './api-key-lookup';
 import { type ApiKeyUse, ApiKeyUses } from './api-key-uses';
 import { type Credential, trackersOf, type Trackers, type Presented } from './credential';
@@ -47,7 +47,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     private readonly uses: ApiKeyUses,
     private readonly changes: KeyChanges,
     private readonly clock: Clock,
-    measurements: Measurements,
+    metrics: MetricsRegistry,
     { defaultStrategy }: AuthModuleOptions,
   ) {
     super({ passReqToCallback: true });
@@ -61,11 +61,8 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
       key: new ExpiringCache(changes, MAX_CACHED_KEYS),
       jwt: new ExpiringCache(tokenExpiry, MAX_CACHED_TOKENS),
     };
-    measurements.totals(
-      'gamewharf_credential_lookups_total',
-      'Credential lookups by result',
-      ['result'],
-      () => Object.entries(this.lookups).map(([result, total]) => [{ result }, total]),
+    metrics.totals('gamewharf_credential_lookups_total', 'Credential lookups by result', ['result'], () =>
+      Object.entries(this.lookups).map(([result, total]) => [{ result }, total]),
     );
   }
 

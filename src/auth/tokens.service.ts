@@ -7,7 +7,7 @@ import { Clock } from '../platform/config/clock';
 import { Settings } from '../platform/config/settings';
 import { Database } from '../platform/database/database';
 import { read } from '../platform/database/statement';
-import { OwnAddress } from '../platform/http/own-address';
+import { ServiceUrl } from '../platform/http/service-url';
 import { User } from './accounts/user.entity';
 import { isLive } from './api-key-lookup';
 import type { Credential } from './credential';
@@ -44,13 +44,13 @@ export class TokensService {
     private readonly database: Database,
     private readonly signingKeys: SigningKeysService,
     private readonly settings: Settings,
-    private readonly own: OwnAddress,
+    private readonly service: ServiceUrl,
     private readonly clock: Clock,
     @InjectRepository(User) private readonly users: Repository<User>,
   ) {}
 
   get issuer(): string {
-    return this.settings.JWT_ISSUER ?? this.own.url;
+    return this.settings.JWT_ISSUER ?? this.service.url;
   }
 
   get audience(): string {

@@ -9,7 +9,7 @@ import { Settings } from '../platform/config/settings';
 import { fileError } from './input-output';
 import { confirm } from './terminal';
 import { importProgress, ProgressDisplay } from './progress';
-import { OwnAddress } from '../platform/http/own-address';
+import { ServiceUrl } from '../platform/http/service-url';
 import { demoRecords } from '../dev/demo/demo';
 import { ndjsonOf } from '../dev/demo/demo-file';
 import { DEMO_NUMBERS, type DemoOptions } from '../dev/demo/demo-options';
@@ -93,7 +93,7 @@ function registerDemo(demo: OperatorCommand): void {
 
 /** Only deletes a store with the demo's own key, and only after a confirmation that can't be typed by accident. */
 async function reset(app: INestApplicationContext, yes: boolean, signal: AbortSignal): Promise<void> {
-  const [settings, url] = [app.get(Settings), app.get(OwnAddress).announced];
+  const [settings, url] = [app.get(Settings), app.get(ServiceUrl).announced];
   if (!(await isDemoStore(settings)))
     throw new OperatorError('This is not the demo store, so nothing was deleted.');
   const question = 'This deletes every account, game and purchase of this store. Type reset to continue:';

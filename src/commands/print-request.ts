@@ -6,7 +6,7 @@ import { ApiKey } from '../auth/api-key.entity';
 import { commandName } from '../platform/config/environment';
 import { Settings } from '../platform/config/settings';
 import { readSecret } from '../platform/config/stored-secrets';
-import { OwnAddress } from '../platform/http/own-address';
+import { ServiceUrl } from '../platform/http/service-url';
 
 /** Prints a request of a user that shows the effect of a command, with the demo key if it is the user's. */
 export async function printRequest(
@@ -16,7 +16,7 @@ export async function printRequest(
 ): Promise<void> {
   const key = await demoKeyOf(app, id);
   if (!key) console.log(`GAMEWHARF_KEY=$(${commandName()} keys create --user ${username})`);
-  const url = app.get(OwnAddress).announced + path;
+  const url = app.get(ServiceUrl).announced + path;
   console.log(`curl -H "Authorization: Bearer ${key ?? '$GAMEWHARF_KEY'}" "${url}"`);
 }
 

@@ -3,7 +3,7 @@ import { HttpModule } from '../platform/http/http.module';
 import { Clock } from '../platform/config/clock';
 import { Settings } from '../platform/config/settings';
 import { ExpiredRows } from '../platform/database/expired-rows';
-import { OwnAddress } from '../platform/http/own-address';
+import { ServiceUrl } from '../platform/http/service-url';
 import { IdempotencyModule } from '../platform/idempotency/idempotency.module';
 import { ChannelsController } from './channels.controller';
 import { ChannelsService } from './channels.service';
@@ -18,9 +18,9 @@ import { S3Storage } from './storage/s3-storage';
 import { UploadsController } from './uploads.controller';
 import { UploadsService } from './uploads.service';
 
-const storage = (settings: Settings, clock: Clock, own: OwnAddress): FileStorage => {
+const storage = (settings: Settings, clock: Clock, service: ServiceUrl): FileStorage => {
   if (settings.FILES_S3_BUCKET !== undefined) return new S3Storage(settings, clock);
-  return settings.FILES_DIR === undefined ? new NoStorage() : new FolderStorage(settings, clock, own);
+  return settings.FILES_DIR === undefined ? new NoStorage() : new FolderStorage(settings, clock, service);
 };
 
 @Module({
@@ -32,7 +32,7 @@ const storage = (settings: Settings, clock: Clock, own: OwnAddress): FileStorage
     DownloadCounts,
     ChannelsService,
     FilesService,
-    { provide: FileStorage, useFactory: storage, inject: [Settings, Clock, OwnAddress] },
+    { provide: FileStorage, useFactory: storage, inject: [Settings, Clock, ServiceUrl] },
   ],
   exports: [UploadsService, DownloadsService, DownloadCounts, FilesService, FileStorage],
 })

@@ -2,13 +2,13 @@ import { Injectable } from '@nestjs/common';
 import { ChangePoller } from '../platform/cache/change-poller';
 import { Clock } from '../platform/config/clock';
 import { Database } from '../platform/database/database';
-import { Measurements } from '../platform/observability/measurements';
+import { MetricsRegistry } from '../platform/observability/metrics-registry';
 
 /** The expiry of cached builds: all expire when any build, game or username changes. */
 @Injectable()
 export class BuildChanges extends ChangePoller {
-  constructor(database: Database, clock: Clock, measurements: Measurements) {
-    super(database, clock, measurements, {
+  constructor(database: Database, clock: Clock, metrics: MetricsRegistry) {
+    super(database, clock, metrics, {
       table: 'build_changes',
       subject: '0::bigint',
       maxSubjects: 1,

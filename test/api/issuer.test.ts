@@ -1,7 +1,7 @@
 import { decodeJwt } from 'jose';
 import { TokensService } from '../../src/auth/tokens.service';
 import { Settings } from '../../src/platform/config/settings';
-import { OwnAddress } from '../../src/platform/http/own-address';
+import { ServiceUrl } from '../../src/platform/http/service-url';
 import { Server } from '../../src/server';
 import { authorize, application, codeRequest, pkce, queryOf, useOauth, user } from '../support/oauth';
 import { sendRaw } from '../support/raw';
@@ -61,7 +61,7 @@ test.each([
   ['::1', 3000, 'http://[::1]:3000'],
   ['localhost', 80, 'http://localhost:80'],
 ])('at %s, port %i, the issuer is %s, including for commands, which do not listen', (HOST, PORT, url) =>
-  expect(new OwnAddress({ HOST, PORT } as Settings, { httpAdapter: undefined } as never).url).toBe(url),
+  expect(new ServiceUrl({ HOST, PORT } as Settings, { httpAdapter: undefined } as never).url).toBe(url),
 );
 
 test('the issuer is printed by npm start', async () => {

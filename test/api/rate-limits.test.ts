@@ -1,5 +1,5 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { Measurements } from '../../src/platform/observability/measurements';
+import { MetricsRegistry } from '../../src/platform/observability/metrics-registry';
 import { MemoryStorage } from '../../src/platform/rate-limits/memory-storage';
 import { TestClock } from '../support/clock';
 import { TestRedis, withRedis } from '../support/redis';
@@ -383,13 +383,13 @@ async function keyId({ id }: Actor): Promise<number> {
 
 describe('counters of a process', () => {
   let clock: TestClock;
-  let measurements: Measurements;
+  let metrics: MetricsRegistry;
   const TEN_A_SECOND = { name: 'address', key: 'a', limit: 10, ttl: 1000 };
 
   beforeEach(() => {
     clock = new TestClock();
     clock.stop();
-    measurements = new Measurements();
+    metrics = new MetricsRegistry();
   });
   const remaining = async (storage: MemoryStorage, key = 'a') => {
     const { limit, ttl, name } = TEN_A_SECOND;
@@ -397,10 +397,10 @@ describe('counters of a process', () => {
     return isBlocked ? 'none' : limit - totalHits;
   };
   const size = async () =>
-    Number(/^gamewharf_rate_limit_counters (\d+)$/m.exec(await measurements.registry.metrics())![1]);
+    Number(/^gamewharf_rate_limit_counters (\d+)$/m.exec(await metrics.registry.metrics())![1]);
 
   test('allow no double rate at the boundary of two periods', async () => {
-    const storage = new MemoryStorage(clock, measurements);
+    const storage = new MemoryStorage(clock, metrics);
     let allowed = 0;
     for (let i = 0; i < 200; i++) {
       if ((await remaining(storage)) !== 'none') allowed++;
@@ -410,14 +410,14 @@ describe('counters of a process', () => {
   });
 
   test('are refunded up to the full limit', async () => {
-    const storage = new MemoryStorage(clock, measurements);
+    const storage = new MemoryStorage(clock, metrics);
     expect(await remaining(storage)).toBe(9);
     for (let i = 0; i < 3; i++) await storage.add(TEN_A_SECOND, -1);
     expect(await remaining(storage)).toBe(9);
   });
 
   test('count failed attempts beyond the limit, concurrent or sequential', async () => {
-    const storage = new MemoryStorage(clock, measurements);
+    const storage = new MemoryStorage(clock, metrics);
     for (let i = 0; i < 30; i++) await storage.add(TEN_A_SECOND, 1);
     clock.advance(2099);
     expect(storage.blocked(TEN_A_SECOND)).toMatchObject({ timeToBlockExpire: 1 });
@@ -427,7 +427,7 @@ describe('counters of a process', () => {
   });
 
   test('are bounded in number and keep the most recent ones', async () => {
-    const storage = new MemoryStorage(clock, measurements, [], 100);
+    const storage = new MemoryStorage(clock, metrics, [], 100);
     for (let i = 0; i < 10_000; i++) await remaining(storage, `address ${i}`);
     expect(await size()).toBeLessThanOrEqual(100);
     expect(await remaining(storage, 'address 9999')).toBe(8);
@@ -435,7 +435,7 @@ describe('counters of a process', () => {
   });
 
   test('are deleted after four minutes without use, but not while in use', async () => {
-    const storage = new MemoryStorage(clock, measurements);
+    const storage = new MemoryStorage(clock, metrics);
     for (let i = 0; i < 50; i++) await remaining(storage, `idle ${i}`);
     for (let i = 0; i <= 1200; i++) {
       await remaining(storage, 'busy');

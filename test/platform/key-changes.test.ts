@@ -2,11 +2,11 @@ import { KeyChanges } from '../../src/auth/key-changes';
 import { MAX_AGE } from '../../src/platform/cache/change-poller';
 import { Clock } from '../../src/platform/config/clock';
 import type { Database } from '../../src/platform/database/database';
-import { Measurements } from '../../src/platform/observability/measurements';
+import { MetricsRegistry } from '../../src/platform/observability/metrics-registry';
 
 // It queries the database only after the app has started.
 const noted = (...notes: [id: number, at: number][]) => {
-  const changes = new KeyChanges(undefined as unknown as Database, new Clock(), new Measurements());
+  const changes = new KeyChanges(undefined as unknown as Database, new Clock(), new MetricsRegistry());
   for (const [id, at] of notes) changes.note([id], at);
   return changes;
 };

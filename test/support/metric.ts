@@ -1,9 +1,9 @@
-import { Measurements } from '../../src/platform/observability/measurements';
+import { MetricsRegistry } from '../../src/platform/observability/metrics-registry';
 import { theApp } from './store';
 
 /** The values of a metric of the tested service with these labels. */
 export async function metric(name: string, labels: Record<string, string> = {}) {
-  const { values } = await theApp().get(Measurements).registry.getSingleMetric(name)!.get();
+  const { values } = await theApp().get(MetricsRegistry).registry.getSingleMetric(name)!.get();
   return values.filter((one) =>
     Object.entries(labels).every(([label, value]) => one.labels[label] === value),
   );

@@ -12,7 +12,7 @@ import { Database } from '../../src/platform/database/database';
 import { read } from '../../src/platform/database/statement';
 import { openEmbeddedPostgres } from '../../src/dev/embedded/embedded-postgres';
 import { MetricsService } from '../../src/platform/observability/metrics.service';
-import { Measurements } from '../../src/platform/observability/measurements';
+import { MetricsRegistry } from '../../src/platform/observability/metrics-registry';
 import { poolOf } from '../support/pool';
 import type { TestDatabase } from '../support/database';
 import { sendRaw } from '../support/raw';
@@ -261,7 +261,7 @@ test('control: the search finds a credential', async () => {
     body: CANARIES.good,
   });
   theApp()
-    .get(Measurements)
+    .get(MetricsRegistry)
     .counter('canary_total', 'A control', { key: [CANARIES.good] });
   expect([...new Set((await search()).map((line) => line.split(':')[0]))]).toEqual([
     'log',
@@ -272,7 +272,7 @@ test('control: the search finds a credential', async () => {
     'response to the control',
     'database log',
   ]);
-  theApp().get(Measurements).registry.removeSingleMetric('canary_total');
+  theApp().get(MetricsRegistry).registry.removeSingleMetric('canary_total');
 });
 
 test('no route reveals a credential, whether it is valid or not', async () => {

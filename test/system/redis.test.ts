@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { Clock } from '../../src/platform/config/clock';
-import { Measurements } from '../../src/platform/observability/measurements';
+import { MetricsRegistry } from '../../src/platform/observability/metrics-registry';
 import { RedisStorage } from '../../src/platform/rate-limits/redis-storage';
 import { TestRedis, withRedis } from '../support/redis';
 import { sleep, until } from '../support/time';
@@ -19,7 +19,7 @@ withRedis.describe('a Redis that hangs', () => {
   };
 
   test('adds at most 60 ms to a request with three limits', async () => {
-    const storage = await RedisStorage.open(redis.url, new Clock(), new Measurements());
+    const storage = await RedisStorage.open(redis.url, new Clock(), new MetricsRegistry());
     await until(() => storage.isShared);
     const request = async () => {
       for (const name of ['credential', 'user', 'default'])

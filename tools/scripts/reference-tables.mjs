@@ -26,12 +26,12 @@ function labelsOf(series, labels) {
 
 export async function metricsPage() {
   const { Settings } = of('platform/config/settings');
-  const { Measurements } = of('platform/observability/measurements');
+  const { MetricsRegistry } = of('platform/observability/metrics-registry');
   const { createLogger } = of('platform/observability/logger');
   const settings = Object.assign(new Settings(), { API_KEY_PEPPER: 'nothing is hashed with it' });
   // Providers register their metrics in their constructors, so nothing has to start.
   const app = await of('create-app').createApp(settings, createLogger('silent'));
-  const { registry } = app.get(Measurements);
+  const { registry } = app.get(MetricsRegistry);
   const metrics = await registry.getMetricsAsJSON();
   const families = metrics.map(({ name, type, help, values }) => [
     code(name),

@@ -13,7 +13,7 @@ import type { Request } from 'express';
 import { Public } from '../access';
 import { SCOPES } from '../scopes';
 import { Settings } from '../../platform/config/settings';
-import { OwnAddress } from '../../platform/http/own-address';
+import { ServiceUrl } from '../../platform/http/service-url';
 import { Params } from '../../platform/http/params.decorator';
 import { ApplicationsService } from './applications.service';
 import { CHALLENGE } from './authorization-requests.service';
@@ -99,7 +99,7 @@ export class OauthController {
     private readonly applications: ApplicationsService,
     private readonly tokens: OauthTokensService,
     private readonly devices: DeviceRequestsService,
-    private readonly own: OwnAddress,
+    private readonly service: ServiceUrl,
     private readonly settings: Settings,
   ) {}
 
@@ -154,7 +154,7 @@ export class OauthController {
     if (code_challenge !== undefined && (code_challenge_method !== 'S256' || !CHALLENGE.test(code_challenge)))
       throw invalidRequest('code_challenge must be the S256 of a verifier, and code_challenge_method S256');
     const { device_code, user_code, ...times } = await this.devices.create(client_id, scopes, code_challenge);
-    const verification_uri = `${this.own.url}/user/oauth/device`;
+    const verification_uri = `${this.service.url}/user/oauth/device`;
     return {
       device_code,
       user_code,
@@ -186,7 +186,7 @@ export class OauthController {
   @Public()
   @ApiOkResponse({ type: ServerMetadata })
   metadata(): ServerMetadata {
-    const issuer = this.own.url;
+    const issuer = this.service.url;
     return {
       issuer,
       authorization_endpoint: `${issuer}/user/oauth`,

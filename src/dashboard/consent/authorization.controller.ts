@@ -5,7 +5,7 @@ import { ApiKeysService } from '../../auth/api-keys.service';
 import { Audit } from '../../auth/audit';
 import { covers } from '../../auth/credential';
 import { Database } from '../../platform/database/database';
-import { OwnAddress } from '../../platform/http/own-address';
+import { ServiceUrl } from '../../platform/http/service-url';
 import {
   type AuthorizationRequest,
   AuthorizationRequests,
@@ -32,7 +32,7 @@ export class AuthorizationController {
     private readonly tokens: OauthTokensService,
     private readonly keys: ApiKeysService,
     private readonly database: Database,
-    private readonly own: OwnAddress,
+    private readonly service: ServiceUrl,
     private readonly audit: Audit,
   ) {}
 
@@ -104,7 +104,7 @@ export class AuthorizationController {
     else this.audit.note(entry);
     if (redirect_uri === OUT_OF_BAND)
       return seeOther(`${PATH}/result`, { application: application.name, kind, text });
-    const iss = this.own.url;
+    const iss = this.service.url;
     if (kind === 'code')
       return seeOther(redirectWith(redirect_uri, 'query', { code: text, state: fields.state, iss }));
     return seeOther(
@@ -128,7 +128,7 @@ export class AuthorizationController {
 
   private withError({ redirect_uri, fields }: AuthorizationRequest, error: OAuthError): string {
     const part = fields.response_type === 'token' ? 'fragment' : 'query';
-    return redirectWith(redirect_uri, part, { ...error, state: fields.state, iss: this.own.url });
+    return redirectWith(redirect_uri, part, { ...error, state: fields.state, iss: this.service.url });
   }
 }
 

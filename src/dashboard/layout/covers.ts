@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '../../platform/config/settings';
-import { OwnAddress } from '../../platform/http/own-address';
+import { ServiceUrl } from '../../platform/http/service-url';
 import { html, type Html } from './html';
 
 /** Cover images of games: those of this service and of COVER_ORIGINS. */
 @Injectable()
 export class Covers {
   constructor(
-    private readonly own: OwnAddress,
+    private readonly service: ServiceUrl,
     private readonly settings: Settings,
   ) {}
 
@@ -28,7 +28,7 @@ export class Covers {
 
   /** A path if this service has the image: browsers may use another host name than the stored one. */
   private sourceOf(cover_url: string): string | undefined {
-    const own = `${this.own.url}/`;
+    const own = `${this.service.url}/`;
     if (cover_url.startsWith(own)) return cover_url.slice(own.length - 1);
     const isAllowed =
       URL.canParse(cover_url) && this.settings.COVER_ORIGINS.includes(new URL(cover_url).origin);

@@ -4,7 +4,7 @@ import type { Request, Response } from 'express';
 import { Public } from '../../auth/access';
 import { ApiKeysService } from '../../auth/api-keys.service';
 import { Settings } from '../../platform/config/settings';
-import { OwnAddress } from '../../platform/http/own-address';
+import { ServiceUrl } from '../../platform/http/service-url';
 import { Demo } from './demo';
 import { homePage } from './home.page';
 import { Layout, type HtmlResponse } from './layout';
@@ -25,7 +25,7 @@ export class HomeController {
     private readonly layout: Layout,
     private readonly visitors: Visitors,
     private readonly settings: Settings,
-    private readonly own: OwnAddress,
+    private readonly service: ServiceUrl,
     private readonly demo: Demo,
     private readonly keys: ApiKeysService,
   ) {}
@@ -44,7 +44,12 @@ export class HomeController {
     const visitor = await this.visitors.of(req, res);
     const demo = this.demo.access;
     const isLive = demo && !visitor.user && (await this.keys.isLive(demo.api_key));
-    const page = homePage(this.settings.STORE_NAME, this.own.url, !visitor.user, isLive ? demo : undefined);
+    const page = homePage(
+      this.settings.STORE_NAME,
+      this.service.url,
+      !visitor.user,
+      isLive ? demo : undefined,
+    );
     return this.layout.show(visitor, page);
   }
 }

@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import { accessOf } from '../../auth/access';
 import { forbidden } from '../../auth/errors';
 import { apiError } from '../../platform/http/api-error';
-import { OwnAddress } from '../../platform/http/own-address';
+import { ServiceUrl } from '../../platform/http/service-url';
 import { formOf } from '../../platform/http/form';
 import type { Visitor } from './visitor';
 import { Visitors } from './visitors';
@@ -29,7 +29,7 @@ export class SignInRequired extends Error {
 export class PageGuard implements CanActivate {
   constructor(
     private readonly visitors: Visitors,
-    private readonly own: OwnAddress,
+    private readonly service: ServiceUrl,
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
@@ -60,6 +60,6 @@ export class PageGuard implements CanActivate {
     if (site !== undefined) return site === 'same-origin';
     const { origin } = req.headers;
     if (origin === undefined) return true;
-    return origin === new URL(this.own.url).origin || origin.split('://')[1] === req.headers.host;
+    return origin === new URL(this.service.url).origin || origin.split('://')[1] === req.headers.host;
   }
 }

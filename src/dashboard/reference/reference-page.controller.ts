@@ -4,7 +4,7 @@ import { ApiKeysService } from '../../auth/api-keys.service';
 import { Audit } from '../../auth/audit';
 import { expiryOf } from '../../auth/key-expiry';
 import { Clock } from '../../platform/config/clock';
-import { OwnAddress } from '../../platform/http/own-address';
+import { ServiceUrl } from '../../platform/http/service-url';
 import { ApiDescription } from '../../platform/openapi/api-description';
 import { type Asset, Assets } from '../layout/assets';
 import { type Page, seeOther } from '../layout/layout';
@@ -23,7 +23,7 @@ export class ReferencePageController {
     description: ApiDescription,
     private readonly assets: Assets,
     private readonly keys: ApiKeysService,
-    private readonly own: OwnAddress,
+    private readonly service: ServiceUrl,
     private readonly audit: Audit,
     private readonly clock: Clock,
   ) {
@@ -65,7 +65,7 @@ export class ReferencePageController {
       styles: [this.assets.referenceStyle],
       scripts: [this.assets.referenceScript],
       sendsRequests: true,
-      main: (notice) => referencePage(reference, this.own.url, notice),
+      main: (notice) => referencePage(reference, this.service.url, notice),
     };
   }
 }

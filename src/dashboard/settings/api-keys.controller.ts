@@ -5,7 +5,7 @@ import { ApiKeysService, MAX_API_KEYS } from '../../auth/api-keys.service';
 import { covers } from '../../auth/credential';
 import { Clock } from '../../platform/config/clock';
 import { apiError } from '../../platform/http/api-error';
-import { OwnAddress } from '../../platform/http/own-address';
+import { ServiceUrl } from '../../platform/http/service-url';
 import { Audit } from '../../auth/audit';
 import { Form } from '../../platform/http/form';
 import { hasProblems } from '../layout/fields';
@@ -21,7 +21,7 @@ import { keyDraftOf, labelOf, NEW_KEY, problemOfLabel } from './key-draft';
 export class ApiKeysController {
   constructor(
     private readonly keys: ApiKeysService,
-    private readonly own: OwnAddress,
+    private readonly service: ServiceUrl,
     private readonly audit: Audit,
     private readonly clock: Clock,
   ) {}
@@ -30,7 +30,7 @@ export class ApiKeysController {
   async list(@CurrentVisitor() visitor: SignedInVisitor) {
     const keys = await this.keys.ownKeys(visitor.user.id);
     const requests = await this.keys.requestsOf(keys);
-    return keysPage(keys, requests, this.clock.now(), this.own.url);
+    return keysPage(keys, requests, this.clock.now(), this.service.url);
   }
 
   @Get('new')

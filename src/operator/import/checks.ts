@@ -28,7 +28,7 @@ export async function checkTogether(
 ) {
   const checks = checksOf(relations, types, outside);
   // For few rows, one statement costs less than the round trips of several.
-  if (relations.few) await find(relations, checks, problems);
+  if (relations.isSmall) await find(relations, checks, problems);
   else for (const check of checks) await find(relations, [check], problems);
 }
 

@@ -9,11 +9,11 @@ import type { RecordType } from './record-types/record-type';
  */
 export async function deleteRecords(relations: Relations, types: RecordType[], problems: Problems) {
   for (const type of types.toReversed()) {
-    const { table, key, deleted, gone, deletion } = type;
+    const { table, key, deleted, removed, deletion } = type;
     if (!relations.rowsOf(deleted)) continue;
     if (deletion?.first) await relations.query(deletion.first);
     const found = await relations.keep(
-      gone,
+      removed,
       `SELECT s.line, t.${key} FROM ${deleted.name} s JOIN ${table} t ON t.${key} = s.${key} ORDER BY t.${key} FOR UPDATE OF t`,
     );
     if (!found) continue;
@@ -22,7 +22,7 @@ export async function deleteRecords(relations: Relations, types: RecordType[], p
       problems.throwIfAny();
       for (const statement of deletion.before) await relations.query(statement);
     }
-    await relations.query(`DELETE FROM ${table} t USING ${gone.name} g WHERE t.${key} = g.${key}`);
+    await relations.query(`DELETE FROM ${table} t USING ${removed.name} g WHERE t.${key} = g.${key}`);
   }
 }
 
@@ -30,7 +30,7 @@ function blockedDeletions(type: RecordType, { holds, advice }: NonNullable<Recor
   const counts = Object.entries(holds).map(([what, rows]) => `((SELECT count(*) FROM ${rows}), '${what}')`);
   return `
     SELECT s.line, ${type.subject} || ': has ' || h.what || ': ${advice}' AS text
-    FROM ${type.gone.name} s JOIN ${type.table} t ON t.id = s.id
+    FROM ${type.removed.name} s JOIN ${type.table} t ON t.id = s.id
     CROSS JOIN LATERAL (
       SELECT string_agg(n || ' ' || one || CASE n WHEN 1 THEN '' ELSE 's' END, ' and ') AS what
       FROM (VALUES ${counts.join(', ')}) AS v (n, one) WHERE n > 0) h

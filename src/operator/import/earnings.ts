@@ -72,7 +72,7 @@ export async function changeSales(relations: Relations, { from, rows }: Sales, n
   const send = (statement: string) => relations.query<{ problem: string }>(statement);
   // Only a few, so they are sent without waiting for responses; each still sees what was committed while the first one
   // waited for its locks.
-  const sent = relations.few ? statements.map(send) : [];
+  const sent = relations.isSmall ? statements.map(send) : [];
   for (const response of sent) response.catch(() => {});
   for (const [i, statement] of statements.entries()) {
     const { rows } = await (sent[i] ?? send(statement));

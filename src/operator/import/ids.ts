@@ -32,7 +32,7 @@ export async function reserveIds(relations: Relations, type: RecordType): Promis
   await relations.query('SAVEPOINT reserve');
   // Two concurrent imports could move it back.
   await relations.query(`SELECT pg_advisory_xact_lock(${SEQUENCE_LOCKS}, '${sequence}'::regclass::oid::int)`);
-  const further = relations.few ? AHEAD : 0;
+  const further = relations.isSmall ? AHEAD : 0;
   await relations.query(`SELECT setval('${sequence}', id + ${further}) FROM (${highestAhead(type)}) ahead`);
   // Releases the lock, and leaves the sequence unchanged.
   await relations.query('ROLLBACK TO SAVEPOINT reserve');

@@ -5,7 +5,7 @@ import { type Actor, may } from '../tokens/actor';
 import { type Counts, type ImportSize, OperatorEvents } from '../tokens/operator-events';
 import { fingerprintOf, type RetryKey } from '../../platform/idempotency/stored-responses';
 import { Settings } from '../../platform/config/settings';
-import { Measurements } from '../../platform/observability/measurements';
+import { MetricsRegistry } from '../../platform/observability/metrics-registry';
 import type { Client } from '../../platform/http/client-limits';
 import { connectTo, type ImportOptions, importRecords } from './import-records';
 import { importOnThread } from './import-thread';
@@ -38,9 +38,9 @@ export class ImportService implements OnModuleDestroy {
     private readonly events: OperatorEvents,
     private readonly small: SmallImports,
     private readonly limits: ImportLimits,
-    measurements: Measurements,
+    metrics: MetricsRegistry,
   ) {
-    this.records = measurements.counter('gamewharf_import_records_total', 'Records of completed imports');
+    this.records = metrics.counter('gamewharf_import_records_total', 'Records of completed imports');
   }
 
   /** For a command: imports on this thread. */

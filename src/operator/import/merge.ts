@@ -46,12 +46,12 @@ export async function merge(
   };
   const checked = checkTogether(relations, types, outside, problems);
   // With few records, round trips dominate, so the stored ones are looked up during the checks.
-  const ahead = relations.few
+  const ahead = relations.isSmall
     ? await pipelined(checked, pipelined(findAllStored(), findAhead(relations, given)))
     : await checked.then(() => findAhead(relations, given));
   problems.throwIfAny();
   for (const type of ahead) await reserveIds(relations, type);
-  if (!relations.few) await findAllStored();
+  if (!relations.isSmall) await findAllStored();
   const changedTypes = given.filter(({ changed }) => relations.rowsOf(changed));
   await find(
     relations,
@@ -77,7 +77,7 @@ export async function merge(
     : undefined;
   const sell = async () => sales && changeSales(relations, sales, newGames);
   const isOneInsert =
-    relations.few &&
+    relations.isSmall &&
     given.length === 1 &&
     relations.rowsOf(given[0]!.stored) === 0 &&
     !types.some(({ deleted }) => relations.rowsOf(deleted));

@@ -2,9 +2,9 @@ import { setImmediate as immediate } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
 import type { RetryKey } from '../../platform/idempotency/idempotency.service';
 import {
-  type GivenRow,
-  GivenRows,
-  type GivenStatements,
+  type JsonRow,
+  JsonRelations,
+  type JsonStatements,
   type Relation,
   type Send,
 } from '../../platform/database/relations';
@@ -63,7 +63,7 @@ export class SmallImport implements Staging {
   /** Lines with a record, in any order. */
   records = 0;
   bytes = 0;
-  private readonly rows = new Map<Relation, GivenRow[]>();
+  private readonly rows = new Map<Relation, JsonRow[]>();
 
   constructor(
     private readonly types: RecordType[],
@@ -79,7 +79,7 @@ export class SmallImport implements Staging {
     else this.rows.set(relation, [values]);
   }
 
-  rowsOf(relation: Relation): readonly GivenRow[] {
+  rowsOf(relation: Relation): readonly JsonRow[] {
     return this.rows.get(relation) ?? [];
   }
 
@@ -130,7 +130,7 @@ export interface Common {
   types: RecordType[];
   /** Whether connections keep prepared statements. */
   prepared: boolean;
-  written: GivenStatements;
+  written: JsonStatements;
 }
 
 /**
@@ -148,7 +148,7 @@ export async function mergeSmall(
   if (withPassword.length) await stageWithPasswords(client, withPassword, imports[0]!);
   const given = types.filter(({ records }) => imports.some((one) => one.rowsOf(records).length));
   // Statements over several types have too many variants to cache.
-  const relations = new GivenRows(send, prepared && given.length === 1, written);
+  const relations = new JsonRelations(send, prepared && given.length === 1, written);
   giveRows(relations, imports, types);
   const partial = new Set(imports.flatMap(({ reader }) => [...reader.partial]));
   await merge(relations, types, partial, problems, { commit });
@@ -164,7 +164,7 @@ export async function mergeSmall(
 }
 
 /** Marks the line of each row with its import. */
-function giveRows(relations: GivenRows, imports: SmallImport[], types: RecordType[]): void {
+function giveRows(relations: JsonRelations, imports: SmallImport[], types: RecordType[]): void {
   const given = types
     .map(({ records, deleted }) => [records, deleted])
     .filter((both) => both.some((relation) => imports.some((one) => one.rowsOf(relation).length)))

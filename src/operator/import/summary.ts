@@ -10,7 +10,7 @@ export function summaryOf(types: RecordType[], rowsOf: (relation: Relation) => n
   const summary: ImportSummary = {};
   for (const type of types) {
     const [given, stored, changed] = [rowsOf(type.records), rowsOf(type.stored), rowsOf(type.changed)];
-    const [toDelete, deleted] = [rowsOf(type.deleted), rowsOf(type.gone)];
+    const [toDelete, deleted] = [rowsOf(type.deleted), rowsOf(type.removed)];
     if (given + toDelete === 0) continue;
     summary[type.table] = {
       new: given - stored,

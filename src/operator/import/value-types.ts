@@ -8,7 +8,7 @@ import { ERASED_ADDRESS } from '../../users/erased-users';
 export type Reject = (why: string, at?: string) => string;
 
 /** A value type: the type of its staging column, and its encoder from JSON to COPY's text. */
-export interface Kind {
+export interface ValueType {
   sql: string;
   /** Description of valid values, for docs/reference/importing.md. */
   allows: string;
@@ -65,7 +65,7 @@ export function fit(
 
 const copied = (text: string) => (SPECIAL_CHARACTERS.test(text) ? escaped(text) : text);
 
-export const text = (rules: TextRules): Kind => ({
+export const text = (rules: TextRules): ValueType => ({
   sql: 'text',
   allows: `text of at most ${rules.max.toLocaleString('en-US')} characters${rules.form ? `, which must ${rules.form}` : ''}`,
   encode(value, reject) {
@@ -101,7 +101,7 @@ const MD5: TextRules = {
 };
 
 /** A stored file, staged as the columns file_key, file_url, size and md5_hash. */
-export const file: Kind = {
+export const file: ValueType = {
   sql: 'text',
   allows: '`{"key" or "url", "size", "md5_hash"?}`',
   encode(value, reject) {
@@ -129,7 +129,7 @@ export const FILE_COLUMNS = [
 export const NO_FILE = FILE_COLUMNS.map(() => NULL).join('\t');
 
 /** HTML, stored sanitized. */
-export const html: Kind = {
+export const html: ValueType = {
   sql: 'text',
   allows: `HTML, at most ${MAX_HTML_CHARACTERS.toLocaleString('en-US')} characters after sanitization`,
   encode(value, reject) {
@@ -142,13 +142,13 @@ export const html: Kind = {
   },
 };
 
-export const boolean: Kind = {
+export const boolean: ValueType = {
   sql: 'boolean',
   allows: 'true or false',
   encode: (value, reject) => (value === true ? 't' : value === false ? 'f' : reject('must be true or false')),
 };
 
-export const integer = (min: number, max: number, sql = 'bigint'): Kind => ({
+export const integer = (min: number, max: number, sql = 'bigint'): ValueType => ({
   sql,
   allows: `whole number from ${min} to ${max}`,
   encode(value, reject) {
@@ -163,7 +163,7 @@ export const amount = integer(0, Number.MAX_SAFE_INTEGER);
 const MAJOR_UNITS = /^\d{1,12}\.\d{1,2}$/;
 
 /** An amount of money. */
-export const minorUnits: Kind = {
+export const minorUnits: ValueType = {
   ...amount,
   encode(value, reject) {
     if (Number.isInteger(value)) return amount.encode(value, reject);
@@ -173,7 +173,7 @@ export const minorUnits: Kind = {
   },
 };
 
-export const number = (min: number, max: number): Kind => ({
+export const number = (min: number, max: number): ValueType => ({
   sql: 'double precision',
   allows: `number from ${min} to ${max}`,
   encode(value, reject) {
@@ -183,7 +183,7 @@ export const number = (min: number, max: number): Kind => ({
   },
 });
 
-export const oneOf = (values: readonly string[]): Kind => {
+export const oneOf = (values: readonly string[]): ValueType => {
   const known = new Set<unknown>(values);
   return {
     sql: 'text',
@@ -201,7 +201,7 @@ const idText = (value: unknown, reject: Reject, at?: string) => {
   return isId(value) ? String(value) : reject(`must be between 1 and ${MAX_ID}`, at);
 };
 
-export const id: Kind = {
+export const id: ValueType = {
   sql: 'bigint',
   allows: `id from 1 to ${MAX_ID}`,
   encode: (value, reject) => idText(value, reject),
@@ -213,7 +213,7 @@ export const UNCOUNTED = 2 ** 52;
 const GAP = 2 ** 40;
 
 /** The ID of a record itself. */
-export const ownId: Kind = {
+export const ownId: ValueType = {
   ...id,
   encode: (value, reject) =>
     isId(value) && value < UNCOUNTED && value >= UNCOUNTED - GAP
@@ -221,10 +221,10 @@ export const ownId: Kind = {
       : idText(value, reject),
 };
 
-export const idOf = (type: string): Kind => ({ ...id, references: type, allows: `id of a ${type}` });
+export const idOf = (type: string): ValueType => ({ ...id, references: type, allows: `id of a ${type}` });
 
 /** A set of ids, staged in ascending order. */
-export const idsOf = (type: string): Kind => ({
+export const idsOf = (type: string): ValueType => ({
   sql: 'bigint[]',
   allows: `list of ids of ${type}s`,
   references: type,
@@ -243,7 +243,7 @@ export const idsOf = (type: string): Kind => ({
 });
 
 /** One or several IDs, staged as a list. */
-export const idOrIdsOf = (type: string, max: number): Kind => {
+export const idOrIdsOf = (type: string, max: number): ValueType => {
   const several = idsOf(type);
   return {
     ...several,
@@ -259,7 +259,7 @@ export const idOrIdsOf = (type: string, max: number): Kind => {
 const arrayLiteral = (texts: string[]) =>
   copied(`{${texts.map((one) => `"${one.replace(/["\\]/g, '\\$&')}"`).join(',')}}`);
 
-export const texts = (rules: TextRules & { known?: readonly string[]; required?: boolean }): Kind => ({
+export const texts = (rules: TextRules & { known?: readonly string[]; required?: boolean }): ValueType => ({
   sql: 'text[]',
   allows: `list of ${rules.known ? rules.known.map((one) => `\`${one}\``).join(', ') : 'texts'}`,
   encode(value, reject) {
@@ -281,7 +281,7 @@ export const texts = (rules: TextRules & { known?: readonly string[]; required?:
 export const scopes = texts({ max: 100, known: Object.keys(SCOPES) });
 
 /** A list of `{email, verified}`, staged as two arrays. */
-export const emails: Kind = {
+export const emails: ValueType = {
   sql: 'text[]',
   allows: 'list of `{"email", "verified"}`',
   encode(value, reject) {
@@ -307,7 +307,7 @@ export const emails: Kind = {
   },
 };
 
-export const timestamp: Kind = {
+export const timestamp: ValueType = {
   sql: 'timestamptz',
   allows: 'timestamp',
   encode: (value, reject) =>

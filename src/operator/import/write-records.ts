@@ -83,7 +83,7 @@ export function differentObjects(type: RecordType): string | undefined {
 export async function writeRecords(relations: Relations, type: RecordType, sales: Sales | undefined) {
   if (relations.rowsOf(type.changed)) await writeChanged(relations, type);
   if (relations.rowsOf(type.records) === relations.rowsOf(type.stored)) return;
-  for (const insert of relations.few ? [insertAtOnce(type, sales)] : insertsOf(type, sales))
+  for (const insert of relations.isSmall ? [insertAtOnce(type, sales)] : insertsOf(type, sales))
     await relations.query(insert);
 }
 

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Counter } from 'prom-client';
-import { Measurements } from '../../platform/observability/measurements';
+import { MetricsRegistry } from '../../platform/observability/metrics-registry';
 import { Audit, type AuditEvent } from '../../auth/audit';
 import type { Actor } from './actor';
 
@@ -19,18 +19,14 @@ export class OperatorEvents {
 
   constructor(
     private readonly audit: Audit,
-    measurements: Measurements,
+    metrics: MetricsRegistry,
   ) {
     const byCurrency = { currency: [] };
-    this.sales = measurements.counter(
-      'gamewharf_sales_total',
-      'Sales through requests and commands',
-      byCurrency,
-    );
-    this.refunds = measurements.counter('gamewharf_refunds_total', 'Refunded purchases', byCurrency);
+    this.sales = metrics.counter('gamewharf_sales_total', 'Sales through requests and commands', byCurrency);
+    this.refunds = metrics.counter('gamewharf_refunds_total', 'Refunded purchases', byCurrency);
     const ofImports = { size: ['small', 'large'], outcome: ['done', 'failed'] };
-    this.imports = measurements.counter('gamewharf_imports_total', 'Finished imports', ofImports);
-    this.importSeconds = measurements.counter(
+    this.imports = metrics.counter('gamewharf_imports_total', 'Finished imports', ofImports);
+    this.importSeconds = metrics.counter(
       'gamewharf_import_seconds_total',
       'Total duration of finished imports',
       ofImports,

@@ -10,7 +10,7 @@ import { Clock } from '../../platform/config/clock';
 import { Database } from '../../platform/database/database';
 import { statement } from '../../platform/database/statement';
 import { modernTimestamp } from '../../platform/formats/timestamps';
-import { Measurements } from '../../platform/observability/measurements';
+import { MetricsRegistry } from '../../platform/observability/metrics-registry';
 import { concerns } from './announcements';
 import { TIMEOUT } from './send';
 import {
@@ -147,19 +147,15 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     private readonly attempts: WebhookAttempts,
     private readonly host: HttpAdapterHost,
     private readonly clock: Clock,
-    measurements: Measurements,
+    metrics: MetricsRegistry,
   ) {
-    this.results = measurements.counter(
+    this.results = metrics.counter(
       'gamewharf_webhook_deliveries_total',
       'Webhook deliveries by result. dropped: expired before the first attempt, or the queue was full',
       { result: ['delivered', 'failed', 'given_up', 'dropped'] },
     );
-    measurements.gauge(
-      'gamewharf_webhook_waiting',
-      'Pending webhook deliveries of the store',
-      () => this.waiting,
-    );
-    measurements.gauge(
+    metrics.gauge('gamewharf_webhook_waiting', 'Pending webhook deliveries of the store', () => this.waiting);
+    metrics.gauge(
       'gamewharf_webhook_oldest_seconds',
       'Age of the oldest pending webhook delivery',
       () => this.oldest,

@@ -3,7 +3,7 @@ import type { Clock } from '../config/clock';
 import type { Database } from '../database/database';
 import { read, statement, type Statement } from '../database/statement';
 import type { Counter } from 'prom-client';
-import type { Measurements } from '../observability/measurements';
+import type { MetricsRegistry } from '../observability/metrics-registry';
 import type { Expiry } from './expiring-cache';
 
 // In milliseconds. With the duration of one statement, a change takes effect within less than a second.
@@ -87,10 +87,10 @@ export abstract class ChangePoller implements Expiry, OnApplicationBootstrap, On
   protected constructor(
     private readonly database: Database,
     private readonly clock: Clock,
-    measurements: Measurements,
+    metrics: MetricsRegistry,
     private readonly changeTable: ChangeTable,
   ) {
-    this.polls = measurements.counter(...changeTable.metric, { result: ['unchanged', 'changed', 'failed'] });
+    this.polls = metrics.counter(...changeTable.metric, { result: ['unchanged', 'changed', 'failed'] });
     this.pollStatement = pollOf(changeTable);
     this.deletion = deletionOf(changeTable);
   }

@@ -19,7 +19,7 @@ export interface Relations {
   update(relation: Relation, columns: Record<string, string>, join?: Join): Promise<void>;
   rowsOf(relation: Relation): number;
   /** There are so few rows that the number of statements determines the cost. */
-  readonly few: boolean;
+  readonly isSmall: boolean;
 }
 
 /** Sends a statement in a transaction, without waiting for those sent before. */
@@ -32,7 +32,7 @@ interface Join {
 
 /** Relations as temporary tables of the transaction: for any number of rows. */
 export class TemporaryTables implements Relations {
-  readonly few = false;
+  readonly isSmall = false;
   private readonly rows = new Map<string, number>();
 
   constructor(readonly client: ClientBase) {}
@@ -77,7 +77,7 @@ export class TemporaryTables implements Relations {
 }
 
 /** The text of each column, in order; omitted ones at the end are null. */
-export type GivenRow = readonly (string | null)[];
+export type JsonRow = readonly (string | null)[];
 
 interface Given {
   relation: Relation;
@@ -86,7 +86,7 @@ interface Given {
 }
 
 /** A statement with the relations that it refers to. */
-interface GivenStatement {
+interface JsonStatement {
   name: string;
   text: string;
   names: string[];
@@ -96,21 +96,21 @@ interface GivenStatement {
 const MAX_STATEMENTS = 1000;
 
 /** The statements that an app has sent, by their SQL. */
-export type GivenStatements = Map<string, GivenStatement>;
+export type JsonStatements = Map<string, JsonStatement>;
 
 /** Relations as JSON parameters of each statement: for a few rows, without a row in the catalog. */
-export class GivenRows implements Relations {
-  readonly few = true;
+export class JsonRelations implements Relations {
+  readonly isSmall = true;
   private readonly given = new Map<string, Given>();
 
   constructor(
     private readonly send: Send,
     /** Whether the connection keeps prepared statements. */
     private readonly keepsPrepared: boolean,
-    private readonly known: GivenStatements,
+    private readonly known: JsonStatements,
   ) {}
 
-  give(relation: Relation, rows: readonly GivenRow[]): void {
+  give(relation: Relation, rows: readonly JsonRow[]): void {
     this.given.set(relation.name, { relation, rows: rows.length, json: jsonOf(relation, rows) });
   }
 
@@ -155,7 +155,7 @@ export class GivenRows implements Relations {
     return this.given.get(name)!.json;
   }
 
-  private statementOf(sql: string): GivenStatement {
+  private statementOf(sql: string): JsonStatement {
     const isKept = this.keepsPrepared && this.known.size < MAX_STATEMENTS;
     const names = [...new Set(sql.match(/\w+/g))].filter((word) => this.given.has(word));
     // Without a name no connection keeps it.
@@ -179,7 +179,7 @@ export class GivenRows implements Relations {
   }
 }
 
-function jsonOf({ columns }: Relation, rows: readonly GivenRow[]): string {
+function jsonOf({ columns }: Relation, rows: readonly JsonRow[]): string {
   const objects = rows.map((row) => {
     let json = '';
     for (const [i, value] of row.entries())

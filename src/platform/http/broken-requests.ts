@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http';
 import { type FixedHeader, headerLine, sendApiError } from './response';
 import { ApiError, apiError } from './api-error';
 import type { Counter } from 'prom-client';
-import type { Measurements } from '../observability/measurements';
+import type { MetricsRegistry } from '../observability/metrics-registry';
 import type { ClientSocket } from './connection';
 
 interface ParserError extends Error {
@@ -31,9 +31,9 @@ export class BrokenRequests {
 
   constructor(
     private readonly fixed: readonly FixedHeader[],
-    measurements: Measurements,
+    metrics: MetricsRegistry,
   ) {
-    this.rejected = measurements.counter(
+    this.rejected = metrics.counter(
       'gamewharf_http_broken_requests_total',
       'Requests rejected by the HTTP parser',
       { status: ['400', '401', '405', '408', '414', '431'] },

@@ -8,7 +8,7 @@ import { BrokenRequests } from './broken-requests';
 import { ApiError, apiError, serviceUnavailable } from './api-error';
 import { allowAnyOrigin, isPreflight, SECURITY_HEADERS } from './fixed-headers';
 import { InFlight } from './in-flight';
-import { Measurements } from '../observability/measurements';
+import { MetricsRegistry } from '../observability/metrics-registry';
 import type { ClientSocket } from './connection';
 import type { Handler, Observer } from './hooks';
 import { RequestLog } from '../observability/request-log';
@@ -37,7 +37,7 @@ export class RequestGate {
   constructor(
     settings: Settings,
     log: RequestLog,
-    private readonly measurements: Measurements,
+    private readonly metrics: MetricsRegistry,
     private readonly clock: Clock,
   ) {
     this.observers = [log.completed];
@@ -48,7 +48,7 @@ export class RequestGate {
         'Strict-Transport-Security': 'max-age=63072000; includeSubDomains',
       }),
     });
-    this.brokenRequests = new BrokenRequests(this.fixed, this.measurements);
+    this.brokenRequests = new BrokenRequests(this.fixed, this.metrics);
     this.measure();
   }
 
@@ -79,10 +79,10 @@ export class RequestGate {
 
   private measure(): void {
     const { requests, uploads, health, connections } = this.inFlight;
-    this.measurements.gauge('gamewharf_http_in_flight', 'Requests in flight', () => this.inFlight.count);
-    this.measurements.gauge('gamewharf_http_connections', 'Open client connections', () => connections.used);
+    this.metrics.gauge('gamewharf_http_in_flight', 'Requests in flight', () => this.inFlight.count);
+    this.metrics.gauge('gamewharf_http_connections', 'Open client connections', () => connections.used);
     const limits = { requests, uploads, health, connections, pipelined: this.pipelined };
-    this.measurements.totals(
+    this.metrics.totals(
       'gamewharf_http_overloads_total',
       'Requests and connections rejected because the process is at capacity',
       ['limit'],

@@ -8,7 +8,7 @@ import { Settings } from '../config/settings';
 
 /** The URL of this service: PUBLIC_URL, or where it listens. Never from the Host header, which clients can forge. */
 @Injectable()
-export class OwnAddress {
+export class ServiceUrl {
   constructor(
     private readonly settings: Settings,
     private readonly host: HttpAdapterHost,

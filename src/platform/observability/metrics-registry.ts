@@ -1,7 +1,7 @@
 import { Counter, Gauge, Registry } from 'prom-client';
 
 /** Creates the metrics of the service. */
-export class Measurements {
+export class MetricsRegistry {
   readonly registry = new Registry();
 
   /** `labels`: the values of each label that are exposed from the start. */

@@ -6,7 +6,7 @@ import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { Settings } from '../config/settings';
 import { Database } from '../database/database';
 import { RequestGate } from '../http/request-gate';
-import { Measurements } from './measurements';
+import { MetricsRegistry } from './metrics-registry';
 import { OperatorError } from '../config/operator-error';
 import type { Observer } from '../http/hooks';
 
@@ -34,10 +34,10 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
     private readonly settings: Settings,
     private readonly host: HttpAdapterHost,
     private readonly gate: RequestGate,
-    private readonly measurements: Measurements,
+    private readonly metrics: MetricsRegistry,
     database: Database,
   ) {
-    const registers = [measurements.registry];
+    const registers = [metrics.registry];
     this.durations = new Histogram({
       name: 'gamewharf_http_request_duration_seconds',
       help: 'Response time by route',
@@ -54,12 +54,12 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
         for (const state of ['busy', 'idle'] as const) this.set({ state }, database.connections[state]);
       },
     });
-    measurements.gauge(
+    metrics.gauge(
       'gamewharf_database_pool_size',
       'Maximum number of database connections of this process',
       () => settings.DATABASE_POOL_SIZE,
     );
-    measurements.gauge(
+    metrics.gauge(
       'gamewharf_database_waiting',
       'Statements waiting for a database connection',
       () => database.connections.waiting,
@@ -92,14 +92,14 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
 
   async text(): Promise<string> {
     this.collect();
-    return this.measurements.registry.metrics();
+    return this.metrics.registry.metrics();
   }
 
   /** Collecting the metrics of the process takes time, so it starts with the first scrape. */
   private collect(): void {
     if (this.isCollecting) return;
     this.isCollecting = true;
-    collectDefaultMetrics({ register: this.measurements.registry });
+    collectDefaultMetrics({ register: this.metrics.registry });
   }
 
   private readonly observe: Observer = ({ route }, { statusCode }, ms) => {

@@ -3,7 +3,7 @@ import { ApiExcludeEndpoint, ApiOkResponse, ApiOperation, ApiResponse, ApiTags }
 import type { Request, Response } from 'express';
 import { Public } from '../http/public';
 import { sendCacheable } from '../http/response';
-import { OwnAddress } from '../http/own-address';
+import { ServiceUrl } from '../http/service-url';
 import { ApiDescription } from './api-description';
 import { llmsText } from './llms';
 
@@ -27,7 +27,7 @@ export class ReferenceController {
 
   constructor(
     private readonly description: ApiDescription,
-    private readonly own: OwnAddress,
+    private readonly service: ServiceUrl,
   ) {}
 
   @Get('openapi.json')
@@ -43,7 +43,7 @@ export class ReferenceController {
   @Public()
   @ApiExcludeEndpoint()
   llmsTxt(@Res() res: Response): void {
-    this.llms ??= llmsText(this.description.document('everybody'), this.own.url);
+    this.llms ??= llmsText(this.description.document('everybody'), this.service.url);
     res.type('text/plain').setHeader('Cache-Control', REVALIDATE);
     res.send(this.llms);
   }

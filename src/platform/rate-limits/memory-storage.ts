@@ -3,7 +3,7 @@ import { ExpiringCache } from '../cache/expiring-cache';
 import type { Clock } from '../config/clock';
 import type { RateLimit } from '../config/rate-limits';
 import type { Counter as Total } from 'prom-client';
-import type { Measurements } from '../observability/measurements';
+import type { MetricsRegistry } from '../observability/metrics-registry';
 
 export type LimitRecord = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 
@@ -70,12 +70,12 @@ export class MemoryStorage implements ThrottlerStorage {
 
   constructor(
     protected readonly clock: Clock,
-    measurements: Measurements,
+    metrics: MetricsRegistry,
     names: readonly string[] = [],
     private readonly maxCounters = MAX_COUNTERS,
   ) {
     this.limits = new Map(names.map((name) => [name, new Counters(maxCounters)]));
-    measurements.totals(
+    metrics.totals(
       'gamewharf_rate_limit_decisions_total',
       'Rate limit decisions',
       ['limit', 'decision'],
@@ -84,16 +84,14 @@ export class MemoryStorage implements ThrottlerStorage {
           Object.entries(decisions).map(([decision, total]) => [{ limit, decision }, total] as const),
         ),
     );
-    this.fallbacks = measurements.counter(
+    this.fallbacks = metrics.counter(
       'gamewharf_rate_limit_fallbacks_total',
       'Rate limit decisions made without Redis while it was unavailable',
     );
-    measurements.gauge(
-      'gamewharf_rate_limit_counters',
-      'Rate limit counters in the memory of this process',
-      () => [...this.limits.values()].reduce((sum, { cache }) => sum + cache.size, 0),
+    metrics.gauge('gamewharf_rate_limit_counters', 'Rate limit counters in the memory of this process', () =>
+      [...this.limits.values()].reduce((sum, { cache }) => sum + cache.size, 0),
     );
-    measurements.gauge(
+    metrics.gauge(
       'gamewharf_rate_limit_shared',
       '1 if the counters are shared through Redis, otherwise 0',
       () => (this.isShared ? 1 : 0),

@@ -7,7 +7,7 @@ import { type RateLimits, rateLimitsOf } from '../config/rate-limits';
 import { Settings } from '../config/settings';
 import { isPreflight } from '../http/fixed-headers';
 import { HttpModule } from '../http/http.module';
-import { Measurements } from '../observability/measurements';
+import { MetricsRegistry } from '../observability/metrics-registry';
 import { MemoryStorage } from './memory-storage';
 import { hasOwnLimit } from './rate-limits.decorators';
 import { RateLimitsService } from './rate-limits.service';
@@ -36,16 +36,16 @@ const throttlersOf = ({ misses: _, ...rates }: RateLimits) => [
   imports: [
     ThrottlerModule.forRootAsync({
       imports: [HttpModule],
-      inject: [Settings, Clock, Measurements],
-      useFactory: async ({ RATE_LIMIT, REDIS_URL }: Settings, clock: Clock, measurements: Measurements) => {
+      inject: [Settings, Clock, MetricsRegistry],
+      useFactory: async ({ RATE_LIMIT, REDIS_URL }: Settings, clock: Clock, metrics: MetricsRegistry) => {
         const rates = rateLimitsOf(RATE_LIMIT);
         // RateLimitGuard uses none if RATE_LIMIT is off. Their names are checked anyway.
         const throttlers = throttlersOf(rates ?? rateLimitsOf('')!);
         const names = rates ? [...throttlers.map(({ name }) => name!), ...OTHERS] : [];
         const storage =
           rates && REDIS_URL
-            ? await RedisStorage.open(REDIS_URL, clock, measurements, names)
-            : new MemoryStorage(clock, measurements, names);
+            ? await RedisStorage.open(REDIS_URL, clock, metrics, names)
+            : new MemoryStorage(clock, metrics, names);
         return { throttlers, storage };
       },
     }),

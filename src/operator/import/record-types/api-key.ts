@@ -1,12 +1,12 @@
 import { hashApiKey, hintOf, mayBeApiKey } from '../../../auth/api-key';
 import { hasFormOfJwt } from '../../../auth/credential';
-import { fit, idOf, type Kind, NULL, scopes, text } from '../value-types';
+import { fit, idOf, type ValueType, NULL, scopes, text } from '../value-types';
 import { optional, required, time, timeOrNow } from './fields';
 import { recordType } from './record-type';
 
 const visible = text({ max: 512 });
 
-const hashedKey = (pepper: Buffer): Kind => ({
+const hashedKey = (pepper: Buffer): ValueType => ({
   sql: 'bytea',
   allows: 'text of at most 512 characters without blanks, not of the form of a JWT',
   encode(value, reject) {

@@ -1,11 +1,11 @@
 import type { Relation } from '../../../platform/database/relations';
 import { COLLECTION_LAYOUTS } from '../../../collections/collection.entity';
-import { boolean, html, ownId, idOf, idsOf, type Kind, NULL, oneOf, title } from '../value-types';
+import { boolean, html, ownId, idOf, idsOf, type ValueType, NULL, oneOf, title } from '../value-types';
 import { adminsOf } from './admins';
 import { given, optional, required, timeOrNow } from './fields';
 import { isNew, LINE, recordType } from './record-type';
 
-const counted: Kind = {
+const counted: ValueType = {
   sql: 'integer',
   allows: 'list of entries',
   encode: (value, reject) => (Array.isArray(value) ? String(value.length) : reject('must be a list')),

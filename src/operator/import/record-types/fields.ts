@@ -1,10 +1,10 @@
-import { type Kind, NULL, timestamp } from '../value-types';
+import { type ValueType, NULL, timestamp } from '../value-types';
 
 export type JsonObject = Record<string, unknown>;
 
 export interface Field {
   name: string;
-  kind: Kind;
+  kind: ValueType;
   /** The columns of the staging table that the field fills. */
   columns: { name: string; sql: string }[];
   required: boolean;
@@ -22,7 +22,7 @@ export interface Field {
 
 type Options = Partial<Pick<Field, 'columns' | 'inOtherTable' | 'implied' | 'meaning' | 'now'>>;
 
-export const required = (name: string, kind: Kind, options: Options = {}): Field => ({
+export const required = (name: string, kind: ValueType, options: Options = {}): Field => ({
   name,
   kind,
   columns: [{ name, sql: kind.sql }],
@@ -34,7 +34,7 @@ export const required = (name: string, kind: Kind, options: Options = {}): Field
   ...options,
 });
 
-export const optional = (name: string, kind: Kind, fallback = NULL, options: Options = {}): Field => ({
+export const optional = (name: string, kind: ValueType, fallback = NULL, options: Options = {}): Field => ({
   ...required(name, kind, options),
   required: false,
   default: fallback,

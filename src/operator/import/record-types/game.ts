@@ -58,12 +58,12 @@ export const GAME = recordType({
       ORDER BY c.id FOR NO KEY UPDATE`,
     before: [
       `WITH removed AS (
-         DELETE FROM collection_games g USING ${each('gone_games')} WHERE g.game_id = t.id RETURNING g.collection_id
+         DELETE FROM collection_games g USING ${each('removed_games')} WHERE g.game_id = t.id RETURNING g.collection_id
        )
        UPDATE collections c SET games_count = c.games_count - r.games, updated_at = now()
        FROM (SELECT collection_id, count(*) AS games FROM removed GROUP BY collection_id) r WHERE c.id = r.collection_id`,
-      `DELETE FROM uploads f USING ${each('gone_games')} WHERE f.game_id = t.id`,
-      `DELETE FROM builds b USING ${each('gone_games')} WHERE b.game_id = t.id`,
+      `DELETE FROM uploads f USING ${each('removed_games')} WHERE f.game_id = t.id`,
+      `DELETE FROM builds b USING ${each('removed_games')} WHERE b.game_id = t.id`,
     ],
   },
 });

@@ -1,10 +1,10 @@
-import { boolean, idOf, type Kind, scopes, text, texts, title } from '../value-types';
+import { boolean, idOf, type ValueType, scopes, text, texts, title } from '../value-types';
 import { optional, required } from './fields';
 import { recordType } from './record-type';
 
 const uris = texts({ max: 2000, required: true });
 
-const redirectUris: Kind = {
+const redirectUris: ValueType = {
   ...uris,
   allows: 'list of absolute URIs without a fragment, at least one',
   encode(value, reject) {

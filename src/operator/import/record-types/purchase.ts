@@ -132,13 +132,13 @@ export const PURCHASE = recordType({
     // It is included in its games' earnings.
     problems: [
       `SELECT s.line, concat('purchase', ' ' || s.id) || ': is complete: refund it first' AS text
-       FROM gone_purchases s JOIN purchases t ON t.id = s.id WHERE t.status = 'complete'`,
+       FROM removed_purchases s JOIN purchases t ON t.id = s.id WHERE t.status = 'complete'`,
     ],
     // An active key was paid for.
     holds: {
       'live download key': 'download_keys k WHERE k.purchase_id = t.id AND k.revoked_at IS NULL',
     },
     advice: 'revoke or delete them first',
-    before: [`DELETE FROM download_keys k USING ${each('gone_purchases')} WHERE k.purchase_id = t.id`],
+    before: [`DELETE FROM download_keys k USING ${each('removed_purchases')} WHERE k.purchase_id = t.id`],
   },
 });

@@ -82,7 +82,7 @@ export interface RecordType extends Definition {
   deleted: Relation;
   stored: Relation;
   changed: Relation;
-  gone: Relation;
+  removed: Relation;
 }
 
 export const LINE = { name: 'line', sql: 'bigint' };
@@ -105,7 +105,7 @@ export function recordType(definition: Definition): RecordType {
     deleted: keys('deleted'),
     stored: keys('stored'),
     changed: keys('changed'),
-    gone: keys('gone'),
+    removed: keys('removed'),
   };
 }
 

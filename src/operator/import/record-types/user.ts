@@ -1,5 +1,5 @@
 import { problemOfHash } from '../../../auth/sign-in/password-hash';
-import { boolean, emails, fit, ownId, type Kind, NULL, text, url } from '../value-types';
+import { boolean, emails, fit, ownId, type ValueType, NULL, text, url } from '../value-types';
 import { given, optional, required, timeOrNow } from './fields';
 import { each, isChanged, isNew, recordType } from './record-type';
 
@@ -9,14 +9,14 @@ class PasswordHash {
 }
 
 /** A plain password isn't staged, only its hash. */
-const password: Kind = {
+const password: ValueType = {
   sql: 'text',
   allows: 'text of at most 1,000 characters',
   encode: (value, reject) =>
     value instanceof PasswordHash ? value.text : fit(value, { max: 1000 }, reject) === undefined ? '' : NULL,
 };
 
-const passwordHash: Kind = {
+const passwordHash: ValueType = {
   sql: 'text',
   allows: 'bcrypt or argon2 hash',
   encode(value, reject) {
@@ -120,10 +120,10 @@ export const USER = recordType({
     },
     advice: 'erase the person instead, with gamewharf users erase',
     before: [
-      `DELETE FROM webhooks w USING ${each('gone_users')} WHERE w.user_id = t.id`,
+      `DELETE FROM webhooks w USING ${each('removed_users')} WHERE w.user_id = t.id`,
       // Entries that they added to other collections stay, attributed to the owner.
       `UPDATE collection_games g SET user_id = c.user_id
-       FROM ${each('gone_users')}, collections c WHERE g.user_id = t.id AND c.id = g.collection_id`,
+       FROM ${each('removed_users')}, collections c WHERE g.user_id = t.id AND c.id = g.collection_id`,
     ],
   },
 });
