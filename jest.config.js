@@ -26,7 +26,7 @@ module.exports = {
   // They build the image and the package: `npm run test:image`, `npm run test:package`.
   testPathIgnorePatterns: [
     '/node_modules/',
-    '/test/system/',
+    '/test/(system|load)/',
     '/test/deploy/(image|image-container|package)\\.test\\.ts$',
   ],
   // Its package.json has the name of the other one.

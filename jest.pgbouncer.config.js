@@ -10,6 +10,6 @@ module.exports = {
     '/test/[a-z]+/(database-problems|migrations|partitioning|test-database)\\.test\\.ts$',
     // They don't use the database, or a pooler doesn't change what they test.
     '/test/[a-z]+/(bodies|broken-requests|expiring-cache|express-adapter|html|openapi|outgoing-response|settings|standing-headers)\\.test\\.ts$',
-    '/test/(system|contract|deploy)/',
+    '/test/(system|load|contract|deploy)/',
   ],
 };

@@ -1,11 +1,10 @@
 const base = require('./jest.config.js');
 
-/** Tests of processes, faults, load and browsers: one file at a time. */
+/** Tests of processes, browsers and client libraries. */
 module.exports = {
   ...base,
   testMatch: ['<rootDir>/test/system/**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/'],
-  testSequencer: '<rootDir>/test/support/load-last.mjs',
-  maxWorkers: 1,
+  testSequencer: '<rootDir>/test/support/slowest-first.mjs',
   testTimeout: 900_000,
 };

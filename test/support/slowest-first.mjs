@@ -2,7 +2,7 @@ import Sequencer from '@jest/test-sequencer';
 
 // Files that are slow for their size. Started last, one of them would keep a single worker busy at the end.
 const SLOW =
-  /\/(importing|importing-races|importing-corrections|webhooks|people|sales-pages|migrations)\.test\.ts$/;
+  /\/(walkthroughs|pages-browser|importing|importing-races|importing-corrections|webhooks|people|sales-pages|migrations)\.test\.ts$/;
 
 export default class SlowestFirst extends Sequencer {
   sort(tests) {

@@ -52,7 +52,14 @@ const filesIn = (folder) =>
 export const sourceFiles = () => ['src', 'test', 'tools'].flatMap(filesIn).sort();
 
 export const configurationFiles = () => [
-  ...['Dockerfile', '.env.example', 'jest.config.js', 'jest.pgbouncer.config.js', 'jest.system.config.js'],
+  ...[
+    'Dockerfile',
+    '.env.example',
+    'jest.config.js',
+    'jest.pgbouncer.config.js',
+    'jest.system.config.js',
+    'jest.load.config.js',
+  ],
   ...readdirSync('deploy', { recursive: true, withFileTypes: true })
     .filter((one) => one.isFile())
     .map(({ parentPath, name }) => join(parentPath, name))

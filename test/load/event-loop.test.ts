@@ -13,9 +13,22 @@ import { sleep } from '../support/time';
 
 useStore({ OPERATOR_TOKEN });
 
-// Takes 5 ms on a machine on which the service must not block for more than 20.
-const CONTROL = JSON.stringify(Array.from({ length: 20_000 }, (_, id) => ({ id, name: `name ${id}` })));
+// Each takes 5 ms on a machine on which the service must not block for more than 20. The second one also allocates, which
+// takes several times as long on some virtual machines.
+const JSON_TEXT = JSON.stringify(Array.from({ length: 20_000 }, (_, id) => ({ id, name: `name ${id}` })));
+const HALF = JSON_TEXT.slice(JSON_TEXT.length / 2);
+const CONTROLS = [
+  () => void JSON.parse(JSON_TEXT),
+  () => void HALF.replace(/[<&"]/g, (character) => `&#${character.charCodeAt(0)};`),
+];
 const TIMES = 6;
+
+/** The longest time, in milliseconds, for which the service may block, on this machine now. */
+async function limitNow(tries: number): Promise<number> {
+  const times = [];
+  for (const control of CONTROLS) times.push(await shortestBlock(() => Promise.resolve(control()), tries));
+  return TIMES * Math.max(...times);
+}
 
 let owner: Actor;
 let limit: number;
@@ -25,7 +38,7 @@ beforeAll(async () => {
   const game = await make.game({ owner });
   const collection = await make.collection({ owner, games: [game] });
   expect([game.id, collection.id]).toEqual([1, 1]);
-  limit = TIMES * (await shortestBlock(async () => JSON.parse(CONTROL) as unknown, 20));
+  limit = await limitNow(20);
 });
 
 /** Changes when a test ends, including by a timeout, which stops nothing by itself. */
@@ -69,8 +82,13 @@ async function slow(inputs: Input[], headers: Record<string, string>): Promise<s
     if (test !== running) throw new Error('the test has ended');
     const bytes = bytesOf(input, headers);
     let status = '';
+    const work = async () => void (status = await exchange(bytes));
     // One attempt within the limit is enough.
-    const ms = await shortestBlock(async () => void (status = await exchange(bytes)), 4, limit);
+    let ms = await shortestBlock(work, 4, limit);
+    if (ms > limit) {
+      limit = Math.max(limit, await limitNow(5));
+      ms = await shortestBlock(work, 4, limit);
+    }
     all.push({ name: `${input.name} -> ${status}`, ms });
   }
   all.sort((a, b) => b.ms - a.ms);
@@ -82,7 +100,7 @@ async function slow(inputs: Input[], headers: Record<string, string>): Promise<s
 
 test('control: detects work that blocks the event loop', async () => {
   const work = async () => {
-    for (let i = 0; i < TIMES * 2; i++) JSON.parse(CONTROL);
+    for (let i = 0; i < TIMES * 2; i++) for (const control of CONTROLS) control();
   };
   expect(await longestBlock(work)).toBeGreaterThan(limit);
 });
