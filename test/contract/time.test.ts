@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Tests of processes, load and faults need real time; the support files implement waiting for events. */
-const MAY_WAIT = /^(system|deploy|support)\//;
+const MAY_WAIT = /^(system|load|deploy|support)\//;
 
 const FORBIDDEN: [string, RegExp][] = [
   ['a retry', /\bretryTimes\b/],
