@@ -9,6 +9,7 @@ import {
   type Page,
 } from 'playwright-core';
 import { runIf } from './run-if';
+import { temporaryBase } from './temporary';
 
 const PLACES = [
   process.env.CHROMIUM,
@@ -27,10 +28,12 @@ export const inChromium = runIf(
   'Chromium is not installed, and CHROMIUM names none',
 );
 
-export const openChromium = (): Promise<Browser> =>
+export const openChromium = async (): Promise<Browser> =>
   chromium.launch({
     executablePath: chromiumPath,
-    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-dev-shm-usage'],
+    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
+    // It draws in files there. On a busy disk, frames would take minutes.
+    env: { ...process.env, TMPDIR: await temporaryBase() },
   });
 
 /** A window that reports what pages must not do: log to the console, or send requests to another host. */
