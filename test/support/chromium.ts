@@ -32,7 +32,7 @@ export const openChromium = async (): Promise<Browser> =>
   chromium.launch({
     executablePath: chromiumPath,
     args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
-    // It draws in files there. On a busy disk, frames would take minutes.
+    // Its shared memory is in files there. While a disk is busy, a frame can take minutes.
     env: { ...process.env, TMPDIR: await temporaryBase() },
   });
 
