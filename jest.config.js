@@ -43,7 +43,7 @@ module.exports = {
   // V8 lets the heap of a worker grow to 2 GB over a hundred files. A worker above the limit is replaced after its file.
   workerIdleMemoryLimit: '500MB',
   // Ends a test that hangs. No test takes this long, even on a busy machine.
-  testTimeout: 900_000,
+  testTimeout: 300_000,
   // A worker has no handle open at its end, but V8 takes up to half a second, the default, to free the heap of forty files.
   workerGracefulExitTimeout: 10_000,
 };

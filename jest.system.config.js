@@ -6,4 +6,5 @@ module.exports = {
   testMatch: ['<rootDir>/test/system/**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/'],
   testSequencer: '<rootDir>/test/support/slowest-first.mjs',
+  testTimeout: 900_000,
 };

@@ -41,14 +41,14 @@ export class Server {
     await listen(this.app, settings);
     await this.app.get(Database).connect();
     await this.app.get(SigningKeysService).requirePepper();
-    const own = this.app.get(ServiceUrl);
-    const demo = settings.DEMO_DATA ? await loadDemoStore(settings, own.url) : undefined;
-    logger.info({ address: own.listening }, 'ready');
+    const service = this.app.get(ServiceUrl);
+    const demo = settings.DEMO_DATA ? await loadDemoStore(settings, service.url) : undefined;
+    logger.info({ address: service.listening }, 'ready');
     if (!production) {
       this.app.get(Demo).access = demo;
-      if (demo) own.announce();
+      if (demo) service.announce();
       const isEmpty = !(await this.app.get(EntityManager).existsBy(User, {}));
-      console.log(greeting(own.url, { demo, hasOwnDatabase: !given.DATABASE_URL, isEmpty }));
+      console.log(greeting(service.url, { demo, hasOwnDatabase: !given.DATABASE_URL, isEmpty }));
     }
     gate.starting = false;
     void releaseStartupMemory(() => gate.inFlight.count > 0);

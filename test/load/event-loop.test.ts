@@ -13,8 +13,8 @@ import { sleep } from '../support/time';
 
 useStore({ OPERATOR_TOKEN });
 
-// Each takes 5 ms on a machine on which the service must not block for more than 20. The second one also allocates, which
-// takes several times as long on some virtual machines.
+// The first takes 5 ms on a machine on which the service must not block for more than 20. The second one allocates more,
+// which takes several times as long on some virtual machines.
 const JSON_TEXT = JSON.stringify(Array.from({ length: 20_000 }, (_, id) => ({ id, name: `name ${id}` })));
 const HALF = JSON_TEXT.slice(JSON_TEXT.length / 2);
 const CONTROLS = [
@@ -76,7 +76,7 @@ function bytesOf({ method, path, headers, body }: Input, more: Record<string, st
 
 /** Inputs that block the event loop for longer than the limit. */
 async function slow(inputs: Input[], headers: Record<string, string>): Promise<string[]> {
-  const all: { name: string; ms: number }[] = [];
+  const all: { name: string; ms: number; allowed: number }[] = [];
   const test = running;
   for (const input of inputs) {
     if (test !== running) throw new Error('the test has ended');
@@ -84,18 +84,19 @@ async function slow(inputs: Input[], headers: Record<string, string>): Promise<s
     let status = '';
     const work = async () => void (status = await exchange(bytes));
     // One attempt within the limit is enough.
-    let ms = await shortestBlock(work, 4, limit);
+    let [ms, allowed] = [await shortestBlock(work, 4, limit), limit];
     if (ms > limit) {
-      limit = Math.max(limit, await limitNow(5));
-      ms = await shortestBlock(work, 4, limit);
+      // The machine may have become slower.
+      allowed = Math.max(limit, await limitNow(5));
+      ms = await shortestBlock(work, 4, allowed);
     }
-    all.push({ name: `${input.name} -> ${status}`, ms });
+    all.push({ name: `${input.name} -> ${status}`, ms, allowed });
   }
   all.sort((a, b) => b.ms - a.ms);
-  const lines = all.map(({ name, ms }) => `${ms.toFixed(1)} ms ${name}`);
+  const line = ({ name, ms }: { name: string; ms: number }) => `${ms.toFixed(1)} ms ${name}`;
   if (process.env.EVENT_LOOP_TABLE)
-    console.log([`limit: ${limit.toFixed(1)} ms`, ...lines.slice(0, 40)].join('\n'));
-  return lines.slice(0, all.filter(({ ms }) => ms > limit).length);
+    console.log([`limit: ${limit.toFixed(1)} ms`, ...all.slice(0, 40).map(line)].join('\n'));
+  return all.filter(({ ms, allowed }) => ms > allowed).map(line);
 }
 
 test('control: detects work that blocks the event loop', async () => {

@@ -1,11 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { Client } from 'pg';
 import { openEmbeddedPostgres } from '../../src/dev/embedded/embedded-postgres';
 import { hasKubectl } from '../support/manifests';
 import { environmentOf, one } from '../support/overlays';
-import { hasPgBouncer, startPooler } from '../support/pgbouncer';
+import { hasPgBouncer, responds, startPooler } from '../support/pgbouncer';
 import { runIf } from '../support/run-if';
 import { sleep, until } from '../support/time';
 
@@ -36,7 +35,7 @@ withPoolerAndKubectl.describe('PostgreSQL after an outage behind PgBouncer', () 
   async function recovery(name: string, parameters: Record<string, string>): Promise<number> {
     let server = await start(name);
     const pooler = await startPooler(server.url, parameters);
-    const responses = () => respondsWithin(pooler.through(server.url), 1000);
+    const responses = () => responds(pooler.through(server.url), 1000);
     try {
       await server.stop();
       await until(async () => !(await responses()));
@@ -63,21 +62,3 @@ withPoolerAndKubectl.describe('PostgreSQL after an outage behind PgBouncer', () 
     expect(await recovery('default', {})).toBeGreaterThanOrEqual(SOON);
   });
 });
-
-async function respondsWithin(connectionString: string, milliseconds: number): Promise<boolean> {
-  const client = new Client({
-    connectionString,
-    connectionTimeoutMillis: milliseconds,
-    query_timeout: milliseconds,
-  });
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-    await client.query('SELECT 1');
-    return true;
-  } catch {
-    return false;
-  } finally {
-    void client.end().catch(() => undefined);
-  }
-}

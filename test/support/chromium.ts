@@ -10,6 +10,7 @@ import {
 } from 'playwright-core';
 import { runIf } from './run-if';
 import { temporaryBase } from './temporary';
+import { HANGING } from './time';
 
 const PLACES = [
   process.env.CHROMIUM,
@@ -51,8 +52,7 @@ export class Window {
     { allowed = [], ...options }: BrowserContextOptions & { allowed?: string[] } = {},
   ): Promise<Window> {
     const context = await browser.newContext({ baseURL: base, ...options });
-    // Playwright's own limit is 30 s. This one ends a test that would hang.
-    context.setDefaultTimeout(120_000);
+    context.setDefaultTimeout(HANGING);
     const window = new Window(context, await context.newPage());
     const own = [base, ...allowed];
     // A page that was rejected on purpose is not an error.

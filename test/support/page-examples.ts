@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { runIf } from './run-if';
+import { HANGING } from './time';
 
 export interface Example {
   language: string;
@@ -63,7 +64,7 @@ export async function run(
     run: [program, ...args],
     file,
   } = PROGRAMS[language]!;
-  const options = { env: { ...process.env, PYTHONUTF8: '1', ...env } };
+  const options = { env: { ...process.env, PYTHONUTF8: '1', ...env }, timeout: HANGING };
   if (!file) return promisify(execFile)(program, [...args, code], options);
   const folder = mkdtempSync(join(tmpdir(), 'gamewharf-example-'));
   try {

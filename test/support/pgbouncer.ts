@@ -55,12 +55,17 @@ ${Object.entries(parameters)
     if (pooler.exitCode === null && pooler.kill()) await ended;
     rmSync(folder, { recursive: true, force: true });
   };
-  await until(() => responses(through(server_url)));
+  await until(() => responds(through(server_url)));
   return { pid: pooler.pid!, through, stop };
 }
 
-async function responses(url: string): Promise<boolean> {
-  const client = new Client({ connectionString: url });
+/** Whether a query succeeds, by default however long it takes. */
+export async function responds(url: string, milliseconds?: number): Promise<boolean> {
+  const client = new Client({
+    connectionString: url,
+    connectionTimeoutMillis: milliseconds,
+    query_timeout: milliseconds,
+  });
   client.on('error', () => undefined);
   try {
     await client.connect();
@@ -69,6 +74,6 @@ async function responses(url: string): Promise<boolean> {
   } catch {
     return false;
   } finally {
-    await client.end().catch(() => undefined);
+    void client.end().catch(() => undefined);
   }
 }

@@ -7,7 +7,7 @@ import { Client } from 'pg';
 import { cloneDatabase, withDatabase } from '../support/database';
 import { isInstalled } from '../support/page-examples';
 import { runIf, withoutPooler } from '../support/run-if';
-import { until } from '../support/time';
+import { HANGING, until } from '../support/time';
 
 // A separate clone, because this compiles into dist.
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-command-'));
@@ -357,6 +357,7 @@ atTerminal.describe('gamewharf delete in a terminal', () => {
       const terminal = spawn('script', ['-qec', command, '/dev/null'], {
         cwd: folder,
         env: { ...process.env, DATABASE_URL: database.url, TERM: 'dumb' },
+        timeout: HANGING,
       });
       let shown = '';
       terminal.stdout.on('data', (text: Buffer) => {

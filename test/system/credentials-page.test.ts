@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Actor, baseUrl, make, useStore } from '../support/store';
+import { HANGING } from '../support/time';
 
 useStore();
 
@@ -30,7 +31,7 @@ async function run(code: string, token: string, more: Record<string, string> = {
   const file = join(folder, 'player.mjs');
   writeFileSync(file, code);
   const env = { ...process.env, GAMEWHARF_URL: baseUrl(), GAMEWHARF_ISSUER: baseUrl(), ...more };
-  const { stdout } = await promisify(execFile)(process.execPath, [file, token], { env });
+  const { stdout } = await promisify(execFile)(process.execPath, [file, token], { env, timeout: HANGING });
   return stdout.trim();
 }
 

@@ -60,7 +60,7 @@ async function whileConnectionsAreLost(
     over = true;
     await terminating;
   }
-  // The next request succeeds, and nothing has leaked.
+  // Requests succeed again, and nothing has leaked.
   await until(async () => (await send('GET', '/health/ready')).status === 200);
   await until(() => pool().totalCount === pool().idleCount && pool().waitingCount === 0);
 }

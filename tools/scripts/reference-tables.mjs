@@ -210,16 +210,16 @@ ${table(
 
 const DEFAULTS = { '\\N': '', t: 'true', f: 'false', '{}': '[]', '{}\t{}': '[]', '\\N\t\\N\t\\N\t\\N': '' };
 
-const defaultOf = ({ kind, now, default: fallback }) => {
+const defaultOf = ({ valueType, now, default: fallback }) => {
   if (now) return 'now';
-  return kind.allows === 'list of entries' ? '[]' : (DEFAULTS[fallback] ?? fallback);
+  return valueType.allows === 'list of entries' ? '[]' : (DEFAULTS[fallback] ?? fallback);
 };
 
 function fieldsTable(fields) {
   const rows = fields.map((field) => [
     code(field.name),
     field.required ? 'required' : code(defaultOf(field)),
-    field.kind.allows,
+    field.valueType.allows,
     field.meaning,
   ]);
   return table(['field', 'default', 'value', 'meaning'], ...rows);

@@ -137,7 +137,7 @@ export class RecordReader {
         if (field.columns.length > 0) cells.push(field.default);
       } else {
         present |= bitOf(place);
-        const cell = field.kind.encode(value, this.reject);
+        const cell = field.valueType.encode(value, this.reject);
         if (field.columns.length > 0) cells.push(cell);
       }
     }
@@ -160,10 +160,10 @@ export class RecordReader {
   }
 
   private readDeleted(type: RecordType, record: JsonObject, line: number): void {
-    const { name: key, kind } = type.fields[0]!;
+    const { name: key, valueType } = type.fields[0]!;
     const value = record[key];
     this.field = key;
-    const cells = value == null ? this.reject('is required') : kind.encode(value, this.reject);
+    const cells = value == null ? this.reject('is required') : valueType.encode(value, this.reject);
     for (const name of Object.keys(record)) {
       if (![key, 'type', 'deleted'].includes(name))
         this.problemsOfRecord.push(`${shown(name)} must be absent where deleted is true`);

@@ -23,11 +23,11 @@ const outsideOf = ({ table }: RecordType): Relation => ({
 
 function referencesIn(relations: Relations, types: RecordType[]): Reference[] {
   const within = (fields: Field[], rows: string, subject: string) =>
-    fields.flatMap(({ kind, columns: [first] }) => {
-      const parent = types.find(({ name }) => name === kind.references);
+    fields.flatMap(({ valueType, columns: [first] }) => {
+      const parent = types.find(({ name }) => name === valueType.references);
       if (!parent || !first) return [];
       const column = first.name;
-      return [{ rows, subject, id: kind.many ? `unnest(${column})` : column, parent }];
+      return [{ rows, subject, id: valueType.many ? `unnest(${column})` : column, parent }];
     });
   const given = types.filter(({ records }) => relations.rowsOf(records));
   return [

@@ -28,7 +28,7 @@ export class FolderStorage extends FileStorage {
   constructor(
     private readonly settings: FolderSettings,
     private readonly clock: Clock,
-    private readonly own: { readonly url: string },
+    private readonly service: { readonly url: string },
   ) {
     super();
     this.folder = resolve(settings.FILES_DIR!);
@@ -39,7 +39,7 @@ export class FolderStorage extends FileStorage {
     const expires = Math.floor(this.clock.now() / 1000) + this.settings.FILES_URL_SECONDS;
     const head = `${expires.toString(36)}.${Buffer.from(key).toString('base64url')}`;
     const signature = this.sign(head, filename).toString('base64url');
-    return `${this.own.url}/files/${head}.${signature}/${encodeURIComponent(filename)}`;
+    return `${this.service.url}/files/${head}.${signature}/${encodeURIComponent(filename)}`;
   }
 
   /** The key in an unexpired token for this file name. */

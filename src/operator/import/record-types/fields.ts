@@ -4,7 +4,7 @@ export type JsonObject = Record<string, unknown>;
 
 export interface Field {
   name: string;
-  kind: ValueType;
+  valueType: ValueType;
   /** The columns of the staging table that the field fills. */
   columns: { name: string; sql: string }[];
   required: boolean;
@@ -22,10 +22,10 @@ export interface Field {
 
 type Options = Partial<Pick<Field, 'columns' | 'inOtherTable' | 'implied' | 'meaning' | 'now'>>;
 
-export const required = (name: string, kind: ValueType, options: Options = {}): Field => ({
+export const required = (name: string, valueType: ValueType, options: Options = {}): Field => ({
   name,
-  kind,
-  columns: [{ name, sql: kind.sql }],
+  valueType,
+  columns: [{ name, sql: valueType.sql }],
   required: true,
   default: NULL,
   now: false,
@@ -34,8 +34,13 @@ export const required = (name: string, kind: ValueType, options: Options = {}): 
   ...options,
 });
 
-export const optional = (name: string, kind: ValueType, fallback = NULL, options: Options = {}): Field => ({
-  ...required(name, kind, options),
+export const optional = (
+  name: string,
+  valueType: ValueType,
+  fallback = NULL,
+  options: Options = {},
+): Field => ({
+  ...required(name, valueType, options),
   required: false,
   default: fallback,
 });
