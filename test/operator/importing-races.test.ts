@@ -130,6 +130,16 @@ describeImports('a purchase written by another client during an import', () => {
   });
 });
 
+describeImports('a game that is being sold during an import', () => {
+  test('is changed without waiting for the sale', async () => {
+    // The lock of a foreign key.
+    await holdLocks('SELECT FROM games WHERE id = 1 FOR KEY SHARE');
+    expect(await sendImport([game(1, { title: 'Changed' })])).toEqual(
+      summaryOf('games 0 new, 1 changed, 0 unchanged'),
+    );
+  });
+});
+
 describeImports('games whose sales an import changes', () => {
   const MOST = Number.MAX_SAFE_INTEGER;
 
