@@ -10,7 +10,7 @@ import {
   wrongAccounts,
   wrongBuyers,
 } from '../support/importing';
-import { untilBlocked, holdLocks } from '../support/locks';
+import { blocked, untilBlocked, holdLocks } from '../support/locks';
 import {
   type Actor,
   type HttpResponse,
@@ -643,6 +643,16 @@ describe('during concurrent writes', () => {
     const { purchase } = await inOrder(() => sell({ game_id: [...others, low] }));
     await inOrder(() => refund(purchase.id));
     await expectExact();
+  });
+
+  test('sales that wait too long for a game are rejected, and not executed when the game is unlocked', async () => {
+    const { id } = await make.game({ owner });
+    const { release } = await holdLocks(`SELECT FROM games WHERE id = ${id} FOR NO KEY UPDATE`);
+    const responses = await Promise.all([1, 2, 3].map(() => sell({ game_id: id })));
+    expect(responses).toEqual(responses.map(() => failure(503, 'service unavailable')));
+    expect(await blocked()).toEqual([]);
+    await release();
+    expect(await sql('SELECT FROM purchase_games WHERE game_id = $1', [id])).toEqual([]);
   });
 
   describe('failures', () => {

@@ -18,11 +18,9 @@ export async function holdLocks(statements: string) {
   };
 }
 
+/** The sessions that wait for a lock. */
+export const blocked = () =>
+  sql(`SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`);
+
 /** Waits until this many transactions are blocked. */
-export const untilBlocked = (count = 1) =>
-  until(async () => {
-    const waiting = await sql(
-      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-    );
-    return waiting.length >= count;
-  });
+export const untilBlocked = (count = 1) => until(async () => (await blocked()).length >= count);

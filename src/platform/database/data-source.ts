@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { PoolConfig } from 'pg';
+import type { ClientBase, PoolConfig } from 'pg';
 import { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions';
 import type { Settings } from '../config/settings';
@@ -7,6 +7,10 @@ import { DatabaseClient } from './client';
 import { Naming } from './naming';
 import { pgTypes } from './pg-types';
 import { NotStarted } from './sqlstates';
+
+const QUERY_TIMEOUT = 1500;
+// Shorter, so that the server doesn't go on waiting for a write whose client has given up.
+const LOCK_TIMEOUT = QUERY_TIMEOUT - 100;
 
 const compiled = join(__dirname, '..', '..', '..');
 
@@ -16,7 +20,9 @@ export const connectionOptions = {
   // Timeouts of the client, because poolers reject those of the connection. Their sum is below the request's deadline
   // of 2.3 s.
   connectionTimeoutMillis: 700,
-  query_timeout: 1500,
+  query_timeout: QUERY_TIMEOUT,
+  onConnect: (client: ClientBase) =>
+    void client.query(`SET lock_timeout = ${LOCK_TIMEOUT}`).catch(() => undefined),
   keepAlive: true,
   // A statement may be sent before the previous one has returned: see Database.run.
   pipeline: true,

@@ -39,6 +39,9 @@ export function isConnectionLost(error: unknown): boolean {
 export const concernsOneStatement = (error: unknown): boolean =>
   error instanceof DatabaseError && !isConnectionLost(error);
 
+/** The server waited too long for a lock. */
+export const isLockTimeout = (error: unknown): boolean => causeOf(error).code === '55P03';
+
 const causeOf = (error: unknown): { code?: unknown; message?: string; constraint?: string } =>
   ((error instanceof QueryFailedError ? error.driverError : error) as object | undefined) ?? {};
 

@@ -1,5 +1,5 @@
 import type { Pool, QueryConfig } from 'pg';
-import { concernsOneStatement } from '../sqlstates';
+import { concernsOneStatement, isLockTimeout } from '../sqlstates';
 import { type RowLock, statement } from '../statement';
 import { inTransaction, queryOf } from './pipeline';
 
@@ -88,15 +88,16 @@ export class WriteQueue {
   }
 
   private async commit(writes: QueuedWrite[]): Promise<void> {
+    const haveOneLock = writes[0]!.lock === writes.at(-1)!.lock;
     try {
-      const before =
-        writes[0]!.lock === writes.at(-1)!.lock ? [] : [queryOf(SHORT_LOCK_TIMEOUT, [], this.prepared)];
+      const before = haveOneLock ? [] : [queryOf(SHORT_LOCK_TIMEOUT, [], this.prepared)];
       const queries = writes.flatMap((write) => write.queries);
       const rows = await inTransaction(this.pool, [...before, ...queries]);
       let next = before.length;
       for (const { queries, resolve } of writes) resolve(rows.slice(next, (next += queries.length)));
     } catch (error) {
-      if (!concernsOneStatement(error)) this.rejectAll(writes, error);
+      if (!concernsOneStatement(error) || (haveOneLock && isLockTimeout(error)))
+        this.rejectAll(writes, error);
       else if (writes.length === 1) writes[0]!.reject(error);
       else this.waiting.unshift(...writes.map((write) => ({ ...write, isAlone: true })));
     }
