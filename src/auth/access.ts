@@ -19,7 +19,7 @@ const bearer = (access: Access, scopes: Scope[] = []) =>
 
 export const AnyCredential = () => bearer('any credential');
 
-/** An API key, whatever its scopes; not a JWT, which cannot be the parent of another. */
+/** An API key with any scopes; not a JWT, which cannot be the parent of another. */
 export const AnyApiKey = () => bearer('any api key');
 
 /** The credential must have this scope or one above it. */

@@ -8,9 +8,9 @@ interface Job {
   reject: (error: unknown) => void;
 }
 
-// The running one and a hundred that wait.
+// One that runs, and a hundred that wait.
 const MAX_ACCEPTED = 101;
-// For a text to wait, and the same time again to be sanitized: together less than the deadline of a request.
+// In milliseconds. A text may wait this long, and then take this long: together less than the deadline of a request.
 const TIMEOUT = 1000;
 const ENDS_WHEN_IDLE_FOR = 30_000;
 const MEGABYTES = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 };

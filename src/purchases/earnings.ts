@@ -3,7 +3,7 @@ import { addToPurchasesCount } from '../games/purchases-count';
 /*
  * Statements that keep the counters, earnings and sales periods of games. `sales` is a relation of changes with the columns of
  * the view purchase_shares, and `purchases`: one row for a game, a currency and a day. The caller has locked the games, in the
- * order of their ids.
+ * order of their IDs.
  */
 
 export const countPurchases = (sales: string) =>

@@ -260,7 +260,7 @@ test('lists my-games for an unpublished game with all optional fields missing', 
 });
 
 describe('download keys', () => {
-  test('are found as in the modern API, apart from the timestamp', async () => {
+  test('are found as in the current API, apart from the timestamp', async () => {
     const { owner, admin, stranger, game } = await store();
     const key = await make.downloadKey({
       game,

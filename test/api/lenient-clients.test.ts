@@ -76,7 +76,7 @@ describe('legacy errors with status 200', () => {
     expect(lenient.body).toEqual(errors('method not allowed'));
   });
 
-  test('exclude modern errors', async () => {
+  test('exclude errors of the current API', async () => {
     for (const [path, status] of [
       ['/profile', 401],
       ['/nowhere', 404],
@@ -113,7 +113,7 @@ describe('legacy errors with status 200', () => {
 });
 
 describe('?api_key=', () => {
-  test('works on modern and legacy reads only', async () => {
+  test('works only on reads, of the current and the legacy API', async () => {
     const { owner } = await actors();
     for (const path of ['/profile', '/api/1/key/me']) {
       const { strict, lenient } = await both(`${path}?api_key=${owner.key}`);
@@ -198,7 +198,7 @@ describe('api_key in the body of a GET', () => {
     expect(rest.lenient).toMatchObject({ status: 200, body: { download_key: { key } } });
   });
 
-  test('works for a POST on a legacy read and for no modern POST', async () => {
+  test('works for a POST on a legacy read and for no POST of the current API', async () => {
     const { owner } = await actors();
     const request = { method: 'POST', headers: FORM, body: `api_key=${owner.key}` };
     expect((await both('/api/1/key/me', request)).lenient).toMatchObject({
@@ -338,7 +338,7 @@ describe('POST on legacy reads', () => {
     }
   });
 
-  test('is rejected on modern reads', async () => {
+  test('is rejected on reads of the current API', async () => {
     const { owner } = await actors();
     for (const response of Object.values(
       await both('/profile', { method: 'POST', headers: bearer(owner), body: '' }),

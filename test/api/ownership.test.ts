@@ -252,7 +252,7 @@ const newGame = (fields: object = {}) =>
   make.game({ owner, traits: ['p_windows', 'p_linux'], created_at: '2024-01-01T00:00:00Z', ...fields });
 
 describe('GET /games/GAME_ID', () => {
-  test('returns the game with its user, modern and legacy', async () => {
+  test('returns the game with its user, in the current and the legacy API', async () => {
     const game = await newGame();
     expect(await player.get(`/games/${game.id}`)).toEqual(ok({ game: gameOf(game, owner) }));
     expect(await player.get(`/api/1/key/game/${game.id}`)).toEqual(ok({ game: legacyGameOf(game, owner) }));

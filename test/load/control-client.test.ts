@@ -25,7 +25,7 @@ const SLOWER = 50;
 const SOON = 1000;
 /**
  * The share of responses that may be late on any machine: a flood's first connections arrive at once. The chaos
- * scenario `floods` accepts none on a quiet machine.
+ * scenario `floods` allows none unless the machine is short of CPU time.
  */
 const MOST_LATE = 0.25;
 

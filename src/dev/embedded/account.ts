@@ -51,7 +51,7 @@ export async function reachable(
   fallback: string,
 ): Promise<string> {
   if (!account || (await canReach(account, dataDir))) return dataDir;
-  // Whatever the umask is.
+  // Regardless of the umask.
   if (await mkdir(fallback, { recursive: true })) await chmod(fallback, 0o755);
   const { uid, mode } = await lstat(fallback);
   if (uid === 0 && !(mode & 0o022) && (await canReach(account, fallback))) return fallback;

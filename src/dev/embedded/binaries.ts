@@ -86,7 +86,7 @@ async function replaceByCopy(native: string, copy: string): Promise<void> {
       mode: constants.COPYFILE_FICLONE,
       filter: (path) => !/\.a$|\/(pkgconfig|include)$/.test(path),
     });
-    // Whatever the umask of npm install was.
+    // Regardless of the umask of npm install.
     await execute('chmod', ['-R', 'a+rX', fresh]);
     await rm(copy, { recursive: true, force: true });
     await rename(fresh, copy);

@@ -52,7 +52,7 @@ export class ImportController {
       }
       req.exchange.takesLong();
       const broken = new AbortController();
-      // Whatever the import returned: half a body is malformed.
+      // Cancels the import when the connection closes: a part of a body must not be imported.
       res.once('close', () => broken.abort());
       const sent = {
         source: withoutStalls(req),

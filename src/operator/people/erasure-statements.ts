@@ -124,7 +124,7 @@ export const FORGET_KEY_OWNERS = statement(
    FROM person WHERE t.id = ANY ($3::bigint[])`,
 );
 
-/** A reference is the checkout's name for the sale; it is deleted only if it contains the buyer. */
+/** A reference is the checkout's ID for the sale; it is deleted only if it contains the buyer. */
 export const DELETE_REFERENCES = statement(
   'erase_references',
   `DELETE FROM purchase_references r
