@@ -49,7 +49,7 @@ const ReplacedBy = (path: string, summary: string) =>
 @ApiParam({
   name: 'KEY',
   description:
-    '`key` or `jwt`: the Authorization header holds an API key or a JWT; anything else: the API key itself',
+    '`key` or `jwt`: the Authorization header contains an API key or a JWT; anything else: the API key itself',
   schema: { type: 'string', minLength: 1 },
   example: 'key',
 })

@@ -171,7 +171,7 @@ describe('the Sales page', () => {
       ['', '', 'Enter a date such as 2026-01-31.'],
       ['2024-03-02', '2024-03-01', 'The first day must not be after the last day'],
       ['2999-01-01', '2999-01-02', 'The first day must not be after the last day'],
-      ['2010-01-01', '2024-01-01', 'Choose dates within five years.'],
+      ['2010-01-01', '2024-01-01', 'Choose a period of at most five years.'],
     ] as const) {
       await custom(from, to);
       expect(page.words).toContain(problem);

@@ -34,14 +34,14 @@ async function brokenTlsServer(): Promise<string> {
 describe('TLS errors are reported in one sentence', () => {
   test('a server without TLS', async () => {
     expect(await problemOf(withOptions('sslmode=require'))).toMatch(
-      /^There is no TLS with the database at 127\.0\.0\.1:\d+ \(The server does not support SSL connections\): check /,
+      /^Can't connect to the database at 127\.0\.0\.1:\d+ over TLS \(The server does not support SSL connections\): check /,
     );
   });
 
   test('a server that breaks the TLS handshake', async () => {
     const problem = await problemOf(await brokenTlsServer());
     expect(problem).toMatch(
-      /^There is no TLS with the database at 127\.0\.0\.1:\d+ \(EPROTO\): check its certificate, and sslmode and sslrootcert in DATABASE_URL\.$/,
+      /^Can't connect to the database at 127\.0\.0\.1:\d+ over TLS \(EPROTO\): check its certificate, and sslmode and sslrootcert in DATABASE_URL\.$/,
     );
   });
 

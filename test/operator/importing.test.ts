@@ -555,7 +555,7 @@ describeImports('problems', () => {
           { email: 'A@EXAMPLE.com', verified: false },
         ],
       }),
-      'user 5: an address is in emails twice',
+      'user 5: an email address is in emails twice',
     ],
     [
       'an invalid date',
@@ -669,9 +669,9 @@ describeImports('problems', () => {
     [
       'a key with a wrong checksum',
       apiKey(`gw_${'a'.repeat(38)}`),
-      'api_key: key has the form of a key made here, but a wrong checksum',
+      'api_key: key looks like a key of this service, but has a wrong checksum',
     ],
-    ['a key with a space', apiKey('a b'), 'api_key: key must not contain blanks'],
+    ['a key with a space', apiKey('a b'), 'api_key: key must not contain whitespace'],
     [
       'an unknown scope',
       apiKey('abc', { scopes: ['profile:them'] }),
@@ -810,7 +810,7 @@ describeImports('problems', () => {
       ),
     ).toEqual([
       'line 2: user 2: the username is also on line 1',
-      'line 3: user 3: a verified address is also on line 1',
+      'line 3: user 3: a verified email address is also on line 1',
       'line 5: user 1: the id is also on line 1',
       'line 7: game 2: the slug is also on line 6',
       'line 10: download_key 2: the key is also on line 9',
@@ -834,7 +834,7 @@ describeImports('problems', () => {
       ),
     ).toEqual([
       'line 1: user 2: the username is taken by user 1',
-      'line 2: user 3: an address is already verified by user 1',
+      'line 2: user 3: an email address is already verified by user 1',
       'line 3: game 2: the slug is taken by game 1',
       'line 4: download_key 2: the key is taken by download_key 1',
     ]);

@@ -105,7 +105,7 @@ test('rejects an older store and leaves it unchanged', async () => {
   await backTo01('Users20260101000100');
   const before = await source.query<object[]>(MIGRATION_NAMES);
   await expect(migrate({ DATABASE_URL: url }, () => undefined)).rejects.toThrow(
-    'The schema is older than the last one of version 0.1.',
+    'The schema is older than that of the last 0.1 version.',
   );
   expect(await source.query(MIGRATION_NAMES)).toEqual(before);
   await backTo01(LAST_OF_0_1);

@@ -151,7 +151,7 @@ test.each([
   ['https://game.example:8443/callback', ['https://game.example:8443'], 'game.example:8443'],
   ['http://127.0.0.1:1/callback', ['http://127.0.0.1:1'], 'the program on this computer'],
   ['http://[::1]:1/callback', ['http:'], 'the program on this computer'],
-  ['com.example.game:/callback', ['com.example.game:'], 'the application for com.example.game:'],
+  ['com.example.game:/callback', ['com.example.game:'], 'the app that opens com.example.game: links'],
   [OUT_OF_BAND, [], 'this page'],
 ])('%s is %s in a policy, and %s for users', (uri, sources, place) => {
   expect(formTargetsOf(uri)).toEqual(sources);

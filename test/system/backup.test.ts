@@ -293,7 +293,7 @@ describe('changes nothing when a restore is rejected', () => {
     await expect(
       restore(there(), read(change(readFileSync(file))), { ...quiet, replace: true }),
     ).rejects.toThrow(
-      /damaged or incomplete|isn't a backup that this version can read|made by a newer version|schema is older/,
+      /damaged or incomplete|isn't a backup that this version can read|created by a newer version|schema is older/,
     );
     const left = await administer((client) =>
       client.query(`SELECT datname FROM pg_database WHERE datname LIKE '%\\_restore\\_%'`),

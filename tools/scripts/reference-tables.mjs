@@ -89,8 +89,8 @@ export function limitsPage() {
 
 ${WRITTEN}
 
-The limits of requests, stored data and concurrent work. [API design](api-design.md) describes the error responses, and the
-[API description](../guides/clients.md) lists the limits of each parameter.
+The limits of requests, stored data and concurrent work. [API design](api-design.md) describes the error responses, and
+\`/openapi.json\` lists the limits of each parameter.
 
 ## Requests
 
@@ -123,7 +123,7 @@ ${limits(
   [
     'redirect URIs per app',
     number(of('dashboard/settings/application-draft').MAX_ADDRESSES),
-    'the page says so',
+    'error on the page',
   ],
   [
     'responses stored for `Idempotency-Key`s, and 300 bytes each',

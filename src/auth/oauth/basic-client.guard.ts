@@ -13,7 +13,7 @@ export class BasicClientGuard implements CanActivate {
     if (!/^basic\b/i.test(authorization)) return true;
     const client_id = clientOf(authorization);
     if (client_id === undefined)
-      throw invalidBasicClient('the user of Basic is the client_id, and the password is empty');
+      throw invalidBasicClient('send the client_id as the username of HTTP Basic, with an empty password');
     req.parametersInHeaders = { client_id };
     return true;
   }

@@ -74,5 +74,5 @@ export function describeTarget(uri: string): string {
   if (uri === OUT_OF_BAND) return 'this page';
   if (isLoopbackUri(uri)) return 'the program on this computer';
   const url = new URL(uri);
-  return url.protocol === 'https:' ? url.host : `the application for ${url.protocol}`;
+  return url.protocol === 'https:' ? url.host : `the app that opens ${url.protocol} links`;
 }

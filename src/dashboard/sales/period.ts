@@ -54,7 +54,7 @@ export function periodOf({ range = '30d', from, to, by }: PeriodQuery, now: Date
 function problemOf({ from, to }: Dates): string | undefined {
   if (!isDay(from) || !isDay(to)) return 'Enter a date such as 2026-01-31.';
   if (from > to) return 'The first day must not be after the last day, or in the future.';
-  return daysIn({ from, to }) > MAX_CUSTOM_DAYS ? 'Choose dates within five years.' : undefined;
+  return daysIn({ from, to }) > MAX_CUSTOM_DAYS ? 'Choose a period of at most five years.' : undefined;
 }
 
 function period(range: string, by: string | undefined, today: string): Period {

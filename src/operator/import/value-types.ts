@@ -15,7 +15,7 @@ export interface ValueType {
   encode(value: unknown, reject: Reject): string;
   /** The record type that these IDs refer to. */
   references?: string;
-  /** A list of ids. */
+  /** A list of IDs. */
   many?: boolean;
 }
 
@@ -203,7 +203,7 @@ const idText = (value: unknown, reject: Reject, at?: string) => {
 
 export const id: ValueType = {
   sql: 'bigint',
-  allows: `id from 1 to ${MAX_ID}`,
+  allows: `ID from 1 to ${MAX_ID}`,
   encode: (value, reject) => idText(value, reject),
 };
 
@@ -221,12 +221,12 @@ export const ownId: ValueType = {
       : idText(value, reject),
 };
 
-export const idOf = (type: string): ValueType => ({ ...id, references: type, allows: `id of a ${type}` });
+export const idOf = (type: string): ValueType => ({ ...id, references: type, allows: `ID of a ${type}` });
 
-/** A set of ids, staged in ascending order. */
+/** A set of IDs, staged in ascending order. */
 export const idsOf = (type: string): ValueType => ({
   sql: 'bigint[]',
-  allows: `list of ids of ${type}s`,
+  allows: `list of IDs of ${type}s`,
   references: type,
   many: true,
   encode(value, reject) {
@@ -247,7 +247,7 @@ export const idOrIdsOf = (type: string, max: number): ValueType => {
   const several = idsOf(type);
   return {
     ...several,
-    allows: `id of a ${type}, or a list of at most ${max.toLocaleString('en-US')}`,
+    allows: `ID of a ${type}, or a list of at most ${max.toLocaleString('en-US')}`,
     encode(value, reject) {
       if (!Array.isArray(value)) return `{${idText(value, reject)}}`;
       if (value.length > max) return reject(`must have at most ${max} ids`);

@@ -4,7 +4,7 @@ import type { OperatorAccess } from '../../auth/access';
 import { ACCESS } from '../../platform/http/public';
 
 export const OPERATOR_PERMISSIONS = {
-  import: 'Import records; with `users`, also passwords, API keys and OAuth applications',
+  import: 'Import records; with `users`, also passwords, API keys and apps',
   purchases: 'Create and refund purchases',
   users: 'Export and erase personal data',
   metrics: 'Read the metrics',

@@ -262,13 +262,14 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
       return;
     }
     this.results.inc({ result: 'given_up' });
-    this.log.warn(`Message ${id} to webhook ${webhook_id} is given up; the last attempt: ${status}`);
+    this.log.warn(`Gave up on message ${id} to webhook ${webhook_id}. Last attempt: ${status}`);
     await this.database.rows(GIVE_UP, [id, status, webhook_id]);
   }
 
   private async drop(): Promise<void> {
     const { length } = await this.database.rows(DROP, []);
     this.results.inc({ result: 'dropped' }, length);
-    if (length > 0) this.log.warn(`${length} deliveries are dropped: they waited too long, or were too many`);
+    if (length > 0)
+      this.log.warn(`Webhook messages dropped: ${length}. They waited too long, or the queue was full.`);
   }
 }

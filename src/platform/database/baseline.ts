@@ -17,8 +17,8 @@ export function asBaseline(names: string[], known: string[]): string[] {
   if (!names.some(isOf01)) return names;
   if (!names.includes(LAST_OF_0_1))
     throw new OperatorError(
-      'The schema is older than the last one of version 0.1. ' +
-        'Bring the store to the end of 0.1 first, as docs/guides/upgrade.md says. Nothing was changed.',
+      'The schema is older than that of the last 0.1 version. ' +
+        'First upgrade the store to the last 0.1 version: see docs/guides/upgrade.md. Nothing was changed.',
     );
   return [...known.filter(isOfBaseline), ...names.filter((name) => !isOf01(name) && !isOfBaseline(name))];
 }

@@ -27,7 +27,7 @@ export function connectionProblem(url: string | undefined, error: unknown): Oper
     );
   if ((code && TLS.test(code)) || NO_TLS.test(cause.message))
     return new OperatorError(
-      `There is no TLS with the database at ${where} (${code === 'EPROTO' ? code : cause.message}): check its certificate, and sslmode and sslrootcert in DATABASE_URL.`,
+      `Can't connect to the database at ${where} over TLS (${code === 'EPROTO' ? code : cause.message}): check its certificate, and sslmode and sslrootcert in DATABASE_URL.`,
     );
   if (faultOf(error) === 'unavailable')
     return new OperatorError(

@@ -22,8 +22,8 @@ const ERRORS = [
   'Errors are `{"errors": ["text", ...]}` with a status code. In addition to the errors of each endpoint, every request can ' +
     'fail with `400` `malformed request` if the path is not valid UTF-8, `404` `invalid api endpoint` for an unknown path, ' +
     '`405` `method not allowed` with an `Allow` header, `408` `request timeout` if it takes more than 8 seconds to arrive, ' +
-    'and `431` if the URL and headers exceed 16 KiB or 100 headers. Checks run in this order: route, credential, scope, ' +
-    'parameters, object.',
+    '`414` `URL too long` if the URL exceeds 16 KiB, and `431` if it has more than 100 headers, or 16 KiB of headers and URL. ' +
+    'Checks run in this order: route, credential, scope, parameters, object.',
 ];
 
 /** The introduction of the OpenAPI document, in Markdown. */

@@ -73,7 +73,7 @@ export const ERRORS_SCHEMA = {
       items: { type: 'string' },
       minItems: 1,
       description:
-        'One text for each problem. Decide by the status code; texts tell the causes of one status apart',
+        'One text for each problem. Use the status code to decide what to do; the texts distinguish the causes of a status',
     },
   },
   required: ['errors'],

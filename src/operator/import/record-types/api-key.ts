@@ -8,12 +8,12 @@ const visible = text({ max: 512 });
 
 const hashedKey = (pepper: Buffer): ValueType => ({
   sql: 'bytea',
-  allows: 'text of at most 512 characters without blanks, not of the form of a JWT',
+  allows: 'text of at most 512 characters without whitespace, not in the form of a JWT',
   encode(value, reject) {
-    const key = fit(value, { max: 512, pattern: /^\S+$/, form: 'not contain blanks' }, reject);
+    const key = fit(value, { max: 512, pattern: /^\S+$/, form: 'not contain whitespace' }, reject);
     if (key === undefined) return '';
     if (hasFormOfJwt(key)) return reject('must not have the form of a JWT');
-    if (!mayBeApiKey(key)) return reject('has the form of a key made here, but a wrong checksum');
+    if (!mayBeApiKey(key)) return reject('looks like a key of this service, but has a wrong checksum');
     return `\\\\x${hashApiKey(key, pepper).toString('hex')}\t${visible.encode(hintOf(key), () => '')}`;
   },
 });

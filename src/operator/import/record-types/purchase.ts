@@ -34,7 +34,7 @@ const fields = [
   optional('user_id', idOf('user'), NULL, { meaning: 'account of the buyer' }),
   timeOrNow('created_at'),
   required('source', text({ max: 100 }), {
-    meaning: 'where the game was sold, such as `card` or `store`; for information only',
+    meaning: 'where or how the buyer paid, such as `card` or `store`; for information only',
   }),
   required('currency', text({ max: 3, pattern: /^[A-Z]{3}$/, form: 'be an ISO 4217 code such as USD' })),
   required('amount', minorUnits, { meaning: 'total price paid, in minor units' }),

@@ -82,17 +82,17 @@ export const USER = recordType({
       columns: 'name',
       stored: 'users t ON lower_ascii(t.username) = s.name',
     },
-    `SELECT s.line, concat('user', ' ' || s.id) || ': an address is in emails twice' AS text
+    `SELECT s.line, concat('user', ' ' || s.id) || ': an email address is in emails twice' AS text
      FROM import_users s
      WHERE cardinality(s.emails) > 1
        AND cardinality(s.emails) > (SELECT count(DISTINCT lower_ascii(email)) FROM unnest(s.emails) AS email)`,
     {
-      what: 'a verified address',
+      what: 'a verified email address',
       rows: `(SELECT DISTINCT s.line, s.id, lower_ascii(e.email) AS email FROM import_users s, ${staged} WHERE e.verified)`,
       columns: 'email',
       stored: 'user_emails t ON t.email = s.email AND t.verified',
       owner: 't.user_id',
-      taken: 'an address is already verified by user',
+      taken: 'an email address is already verified by user',
       field: 'emails',
     },
   ],

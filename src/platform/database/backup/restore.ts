@@ -26,7 +26,7 @@ export async function restore(
   const { API_KEY_PEPPER } = settings;
   if (header.pepper && API_KEY_PEPPER && header.pepper !== fingerprintOf(API_KEY_PEPPER))
     throw new OperatorError(
-      'The backup was made with another API_KEY_PEPPER. Its API keys work only with that pepper: set API_KEY_PEPPER to it.',
+      'The backup was created with another API_KEY_PEPPER. Its API keys work only with that pepper: set API_KEY_PEPPER to it.',
     );
   const name = databaseOf(settings);
   const beside = `${name.slice(0, 40)}_restore_${randomBytes(4).toString('hex')}`;
@@ -102,7 +102,7 @@ async function migrateTo(target: Pick<Settings, 'DATABASE_URL'>, names: string[]
     const unknown = applied.filter((name) => !known.includes(name));
     if (unknown.length > 0)
       throw new OperatorError(
-        `The backup was made by a newer version (its migration ${unknown[0]} is unknown). Install that version first.`,
+        `The backup was created by a newer version (its migration ${unknown[0]} is unknown). Install that version first.`,
       );
     await runOnly(source, applied);
   } finally {
