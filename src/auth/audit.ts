@@ -12,7 +12,7 @@ export const EVENTS = {
   'user.signed_in': 'A user signed in on the account pages.',
   'user.signed_out': 'A user signed out.',
   'user.sign_in_failed':
-    'The password was wrong, or the network must wait before its next attempt. Includes the network of the client.',
+    'The password was wrong, or the account or network must wait before the next attempt. Includes the network of the client.',
   'user.password_set': 'A command set the password of an account.',
   'user.exported': 'The data stored about a person was exported.',
   'user.erased': 'A person was erased. Includes the number of rows.',

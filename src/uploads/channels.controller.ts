@@ -28,7 +28,10 @@ export class ChannelsController {
   }
 
   @Get('channels')
-  @ApiOperation({ summary: "List a game's channels", description: 'Only for users who can edit the game.' })
+  @ApiOperation({
+    summary: "List a game's channels",
+    description: 'Only for users who can edit the game. At most 500.',
+  })
   @Scopes('game:view:uploads')
   @ApiOkResponse({ type: ChannelsResponse })
   @Fails(404, 'invalid game')

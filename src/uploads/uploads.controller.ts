@@ -37,7 +37,7 @@ export class UploadsController {
   @ApiOperation({
     summary: "List a game's files",
     description:
-      'Lists the files that the user may download: demos and free games, and all files of owned games.',
+      'Lists the files that the user may download: demos and free games, and all files of owned games. At most 1,000.',
   })
   @Scopes('game:view:uploads')
   @ApiOkResponse({ type: UploadsResponse })

@@ -248,7 +248,7 @@ describeImports('deleted records', () => {
     ]);
     expect(await problemsOf(deleted('purchase', 1), deleted('purchase', 2))).toEqual([
       'line 1: purchase 1: is complete: refund it first',
-      'line 2: purchase 2: has 1 live download key: revoke or delete them first',
+      'line 2: purchase 2: has 1 active download key: revoke or delete them first',
     ]);
   });
 
@@ -326,7 +326,7 @@ describeImports('deleted records', () => {
     await importLines(user(1), game(1), purchase(1), downloadKey(1, { purchase_id: 1 }));
     expect(await problemsOf(deleted('purchase', 1))).toEqual([
       'line 1: purchase 1: is complete: refund it first',
-      'line 1: purchase 1: has 1 live download key: revoke or delete them first',
+      'line 1: purchase 1: has 1 active download key: revoke or delete them first',
     ]);
     await importLines(refunded, { type: 'download_key', id: 1, revoked_at: '2024-01-01T00:00:00Z' });
     expect(await storedSales()).toMatchObject([{ id: 1, purchases_count: 0, earnings: null }]);

@@ -136,7 +136,7 @@ export const PURCHASE = recordType({
     ],
     // An active key was paid for.
     holds: {
-      'live download key': 'download_keys k WHERE k.purchase_id = t.id AND k.revoked_at IS NULL',
+      'active download key': 'download_keys k WHERE k.purchase_id = t.id AND k.revoked_at IS NULL',
     },
     advice: 'revoke or delete them first',
     before: [`DELETE FROM download_keys k USING ${each('removed_purchases')} WHERE k.purchase_id = t.id`],
