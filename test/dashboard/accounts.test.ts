@@ -570,7 +570,7 @@ describe('API keys', () => {
   test.each<[string, Record<string, string>, string]>([
     ['no name', { label: '' }, 'Enter a name'],
     ['a blank name', { label: '   ' }, 'Enter a name'],
-    ['a name that is too long', { label: 'x'.repeat(101) }, 'The name must be at most 100 characters.'],
+    ['a name that is too long', { label: 'x'.repeat(101) }, 'The name can have at most 100 characters.'],
     ['nothing selected', { reach: 'some' }, 'Select at least one permission.'],
     ['an unknown scope alone', { reach: 'some', 'scope admin': 'yes' }, 'Select at least one permission'],
     ['an invalid expiry', { expires: 'soon' }, 'Enter a future date, at most 10 years from now.'],

@@ -213,7 +213,7 @@ describe('keys of a game', () => {
     ['0', '', 'Enter a number from 1 to 1000.'],
     ['1001', '', 'Enter a number from 1 to 1000.'],
     ['x', '', 'Enter a number from 1 to 1000.'],
-    ['1', 'x'.repeat(101), 'The label must be at most 100 characters.'],
+    ['1', 'x'.repeat(101), 'The label can have at most 100 characters.'],
   ])('are not created for the count %s with the label %j', async (count, label, problem) => {
     expect((await create({ count, label })).status).toBe(400);
     expect(browser.words).toContain(problem);

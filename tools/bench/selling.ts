@@ -183,7 +183,7 @@ async function measureWays(store: Pick<Store, 'folder' | 'url' | 'pepper'>): Pro
         const { measured, pgbench } = await compare(client, store, server, load, file, script, senders);
         const of = (what: keyof Measured) => measured.map((one) => one[what]);
         lines.push([
-          `${name}, ${senders === 1 ? 'one sender' : `${senders} senders`}`,
+          `${name}, ${senders === 1 ? 'one client' : `${senders} clients`}`,
           formatRatio(ratioOf(of('rate'), pgbench)),
           median(of('rate')).toFixed(0),
           median(pgbench).toFixed(0),

@@ -61,7 +61,7 @@ export class GameKeysController {
     if (typeof count !== 'number' || count < 1 || count > MAX_NEW_KEYS)
       return again({ count: `Enter a number from 1 to ${MAX_NEW_KEYS}.` });
     if ([...draft.label].length > MAX_LABEL)
-      return again({ label: `The label must be at most ${MAX_LABEL} characters.` });
+      return again({ label: `The label can have at most ${MAX_LABEL} characters.` });
     try {
       const request = { game_id, count, label: draft.label || undefined };
       const { download_keys: made } = await this.keys.create(request, visitor.by);

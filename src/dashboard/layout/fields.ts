@@ -49,7 +49,7 @@ const MAX_NAME = 100;
 /** The problem with a name; `missing` is the text for an empty one. */
 export const problemOfName = (name: string, missing: string): string | undefined => {
   if (name === '') return missing;
-  return [...name].length > MAX_NAME ? `The name must be at most ${MAX_NAME} characters.` : undefined;
+  return [...name].length > MAX_NAME ? `The name can have at most ${MAX_NAME} characters.` : undefined;
 };
 
 export const nameField = (named: Field): Html => field({ ...named, required: true, maxlength: MAX_NAME });
