@@ -4,6 +4,7 @@ import {
   Catch,
   ConflictException,
   Controller,
+  createParamDecorator,
   type ExceptionFilter,
   Get,
   HttpException,
@@ -25,25 +26,22 @@ import {
   ValidationPipe,
   VersioningType,
 } from '@nestjs/common';
-import { ModuleRef } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { FileInterceptor, type NestExpressApplication } from '@nestjs/platform-express';
 import { ApiParam, ApiProperty } from '@nestjs/swagger';
 import { InjectRepository, TypeOrmModule } from '@nestjs/typeorm';
 import { Transform, Type } from 'class-transformer';
-import { IsArray, IsInt, IsString, ValidateNested } from 'class-validator';
+import { IsArray, IsInt, IsNumber, IsObject, IsOptional, IsString, ValidateNested } from 'class-validator';
 import type { Request, Response } from 'express';
 import { Column, Entity, In, PrimaryColumn, type Repository } from 'typeorm';
 import { Public, Scopes, SignedIn } from '../../src/auth/access';
 import { CurrentCredential, type Credential } from '../../src/auth/credential';
 import { StreamedBody } from '../../src/platform/http/body.guard';
-import { Form } from '../../src/platform/http/form';
 import { Between, Id, IdList } from '../../src/platform/http/parameters';
-import { ParameterPipe } from '../../src/platform/http/parameter.pipe';
 import { Params } from '../../src/platform/http/params.decorator';
 import { describeApi } from '../../src/platform/openapi/describe-api';
 import { UsersService } from '../../src/users/users.service';
-import { failure, logged, make, openApp, theApp, useStore } from '../support/store';
+import { failure, logged, make, openApp, useStore } from '../support/store';
 
 // A module that an integrator adds to the service.
 useStore();
@@ -71,6 +69,30 @@ class TagRequest {
   @IsString({ each: true })
   tags: string[];
 }
+
+class Place {
+  @IsString()
+  city: string;
+}
+
+class VisitRequest {
+  @ValidateNested()
+  @Type(() => Place)
+  place: Place;
+
+  @IsNumber()
+  latitude: number;
+
+  @IsOptional()
+  @IsObject()
+  notes?: object;
+}
+
+class Tenant {
+  name: string;
+}
+
+const CurrentTenant = createParamDecorator((): Tenant => ({ name: 'moon' }));
 
 class CountRequest {
   @ApiProperty()
@@ -152,6 +174,30 @@ class RatingsController {
   @Public()
   shown(@Query('all') all: boolean) {
     return { all };
+  }
+
+  @Get('found')
+  @Public()
+  found(@Query('word') word: string, @Query('page') page: number) {
+    return { word, page };
+  }
+
+  @Post('visits')
+  @Public()
+  visit(@Body() request: VisitRequest) {
+    return request;
+  }
+
+  @Post('price')
+  @Public()
+  price(@Body('price') price: number) {
+    return { price };
+  }
+
+  @Get('tenant')
+  @Public()
+  tenant(@CurrentTenant() tenant: Tenant) {
+    return tenant;
   }
 
   @Get('tagged')
@@ -363,6 +409,47 @@ test('reads a boolean of a query as everywhere in the API', async () => {
   expect(await ask(url, '/ratings/shown?all=x')).toEqual(failure(400, 'all must be a boolean'));
 });
 
+test('checks a single value like one of a request class', async () => {
+  const url = await (await openApp({}, { imports: [RatingsModule] })).getUrl();
+  const found = (query: string) => ask(url, `/ratings/found?${query}`);
+  expect(await found('word=moon&page=2')).toEqual({ status: 200, body: { word: 'moon', page: 2 } });
+  expect(await found('word=a&word=b')).toEqual(failure(400, 'word must be given once'));
+  expect(await found('page=1&page=2')).toEqual(failure(400, 'page must be given once'));
+  expect(await found('word=%ff')).toEqual(failure(400, 'word must be valid UTF-8 text'));
+  expect(await found('word=%00')).toEqual(failure(400, 'word must be valid Unicode text without NUL'));
+});
+
+test("passes on a custom decorator's object without validating it", async () => {
+  const url = await (await openApp({}, { imports: [RatingsModule] })).getUrl();
+  expect(await ask(url, '/ratings/tenant')).toEqual({ status: 200, body: { name: 'moon' } });
+});
+
+test('rounds fractions of JSON, but never integers, and removes unknown nested properties', async () => {
+  const url = await (await openApp({}, { imports: [RatingsModule] })).getUrl();
+  const post = async (path: string, body: string) => {
+    const headers = { 'content-type': 'application/json' };
+    const response = await fetch(url + path, { method: 'POST', headers, body });
+    return { status: response.status, body: (await response.json()) as unknown };
+  };
+  const visit = (latitude: string, notes = '{}') =>
+    post('/ratings/visits', `{"place":{"city":"Rome","admin":true},"latitude":${latitude},"notes":${notes}}`);
+  expect(await visit('52.520006599999998')).toEqual({
+    status: 200,
+    body: { place: { city: 'Rome' }, latitude: 52.520006599999998, notes: {} },
+  });
+  const problem = 'must not contain a number with too many digits';
+  for (const number of ['9007199254740993', '9007199254740993.0', '1e400'])
+    expect(await visit(number)).toEqual(failure(400, `latitude ${problem}`));
+  expect(await visit('1', '{"parts":[{"id":9007199254740993}]}')).toEqual(failure(400, `notes ${problem}`));
+  expect(await post('/ratings/price', '{"price":0.10000000000000001}')).toEqual({
+    status: 200,
+    body: { price: 0.1 },
+  });
+  expect(await post('/ratings/price', '{"price":9007199254740993}')).toEqual(
+    failure(400, `price ${problem}`),
+  );
+});
+
 test('sends a StreamableFile, and the errors of an HttpException, which filters catch', async () => {
   const app = await openApp({}, { imports: [RatingsModule] });
   const url = await app.getUrl();
@@ -438,12 +525,6 @@ test('the service does not start with a session handler on a controller without 
   await expect(openApp({}, { imports: [UnguardedModule] })).rejects.toThrow(
     'Use @SignedIn on controllers with @Pages only: UnguardedController.list (GET /unguarded).',
   );
-});
-
-test("passes on a custom decorator's object if TypeScript emitted no class for it", async () => {
-  const form = new Form({ name: 'moon' });
-  const pipe = new ParameterPipe(theApp().get(ModuleRef));
-  expect(await pipe.transform(form, { type: 'custom', metatype: Function })).toBe(form);
 });
 
 test('allows replacing a provider', async () => {

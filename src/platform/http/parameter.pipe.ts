@@ -4,7 +4,8 @@ import { getMetadataStorage, type ValidationError, type ValidatorOptions } from 
 import { ApiError, badRequest } from './api-error';
 import { Deferred, InvalidValue, NOT_UTF8, Repeated } from './given-values';
 import { type ReaderFacts, readerOf } from './parameters';
-import type { RequestClass } from './params.decorator';
+import { PARAMETERS, type RequestClass } from './params.decorator';
+import { RoundedNumber } from './json';
 import { isStorable, notStorable, readBoolean, readInteger, readNumber } from './readers';
 
 type Values = Record<string, unknown>;
@@ -24,6 +25,7 @@ export class ParameterPipe extends ValidationPipe {
   constructor(private readonly modules: ModuleRef) {
     super({
       transform: true,
+      whitelist: true,
       validateCustomDecorators: true,
       transformOptions: { exposeUnsetFields: false },
       exceptionFactory: (errors) => new ApiError(400, errors.flatMap(textsOf)),
@@ -33,19 +35,24 @@ export class ParameterPipe extends ValidationPipe {
   override transform(value: unknown, metadata: ArgumentMetadata): Promise<unknown> {
     const metatype = metadata.metatype as RequestClass | undefined;
     if (!metatype || !this.toValidate(metadata)) return super.transform(value, metadata) as Promise<unknown>;
-    // An object of another custom decorator. For a class that is imported only as a type, tsc emits `Function`.
-    if (metadata.type === 'custom' && !isPlain(value)) return Promise.resolve(value);
     return super.transform(this.given((value ?? {}) as Values, metatype), metadata) as Promise<unknown>;
   }
 
+  /** The value of a custom decorator isn't a client's, except that of `@Params()`. */
+  protected override toValidate(metadata: ArgumentMetadata): boolean {
+    const isOwn = metadata.type === 'custom' && (metadata.data as unknown) !== PARAMETERS;
+    return !isOwn && super.toValidate(metadata);
+  }
+
   /** Nest would read `0x10` as 16, an empty text as 0, 9007199254740993 as another number, and `yes` as false. */
-  protected override transformPrimitive(value: unknown, metadata: ArgumentMetadata): unknown {
-    const read = typeof value === 'string' ? PRIMITIVES.get(metadata.metatype) : undefined;
-    if (!read) return super.transformPrimitive(value, metadata) as unknown;
-    const primitive = read(value as string);
-    if (primitive instanceof InvalidValue)
-      throw badRequest(`${metadata.data ?? 'the value'} ${primitive.problem}`);
-    return primitive;
+  protected override transformPrimitive(given: unknown, metadata: ArgumentMetadata): unknown {
+    const { type, metatype, data } = metadata;
+    if (type === 'custom') return given;
+    const value = checked(given, undefined);
+    const read = typeof value === 'string' ? PRIMITIVES.get(metatype) : undefined;
+    const primitive = read ? read(value as string) : value;
+    if (primitive instanceof InvalidValue) throw badRequest(`${data ?? 'the value'} ${primitive.problem}`);
+    return read ? primitive : (super.transformPrimitive(primitive, metadata) as unknown);
   }
 
   /** Invalid values have no other errors. In the order of declaration, with those of several parameters last. */
@@ -93,11 +100,6 @@ export class ParameterPipe extends ValidationPipe {
   }
 }
 
-function isPlain(value: unknown): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value ?? {});
-  return prototype === Object.prototype || prototype === null;
-}
-
 /** The names before brackets: `email` for `email[x]`, which a lookup must not ignore. */
 function bracketedIn(values: Values): Set<string> | undefined {
   let names: Set<string> | undefined;
@@ -114,15 +116,28 @@ const bracketedValue = (reader: ReaderFacts | undefined) =>
 function checked(value: unknown, reader: ReaderFacts | undefined): unknown {
   if (value instanceof Repeated) {
     const [given, ...others] = value.filter((one) => one !== null || reader?.isNullable);
-    return others.length > 0 || given === undefined ? new InvalidValue('must be given once') : given;
+    if (others.length > 0 || given === undefined) return new InvalidValue('must be given once');
+    return checked(given, reader);
   }
   if (value === NOT_UTF8) return new InvalidValue('must be valid UTF-8 text');
-  return reader || isDeeplyStorable(value) ? value : notStorable();
+  return reader ? value : readAny(value);
 }
 
-function isDeeplyStorable(value: unknown): boolean {
-  if (typeof value === 'string') return isStorable(value);
-  return typeof value !== 'object' || value === null || Object.values(value).every(isDeeplyStorable);
+/** What a reader does for its own type: no text that the database can't store, and no integer that would be another. */
+function readAny(value: unknown): unknown {
+  if (typeof value === 'string') return isStorable(value) ? value : notStorable();
+  if (value instanceof RoundedNumber) {
+    const number = Number(value.source);
+    const isFraction = Number.isFinite(number) && !Number.isInteger(number);
+    return isFraction ? number : new InvalidValue('must not contain a number with too many digits');
+  }
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;
+  const values = value as Values;
+  for (const name in values) {
+    const one = (values[name] = readAny(values[name]));
+    if (one instanceof InvalidValue) return one;
+  }
+  return values;
 }
 
 const textsOf = ({ property, constraints = {}, children = [] }: ValidationError): string[] => [

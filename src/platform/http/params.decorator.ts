@@ -12,11 +12,17 @@ const REQUEST_CLASS = 'gamewharf:request-class';
 export const requestClassOf = (handler: object): RequestClass | undefined =>
   Reflect.getMetadata(REQUEST_CLASS, handler) as RequestClass | undefined;
 
-/** The parameters of a request, in its path, query or body. Like `@Body()`, but clients may send each in either. */
-export const Params = createParamDecorator(
-  (_: unknown, context: ExecutionContext) => parametersOf(context.switchToHttp().getRequest<Request>()),
+/** Tells the values of `@Params()` from those of other custom decorators. */
+export const PARAMETERS = Symbol('parameters');
+
+const parametersDecorator = createParamDecorator(
+  (_: typeof PARAMETERS, context: ExecutionContext) =>
+    parametersOf(context.switchToHttp().getRequest<Request>()),
   [describe],
 );
+
+/** The parameters of a request, in its path, query or body. Like `@Body()`, but clients may send each in either. */
+export const Params = () => parametersDecorator(PARAMETERS);
 
 function describe(target: object, key: string | symbol | undefined, index: number): void {
   const request = (Reflect.getMetadata('design:paramtypes', target, key!) as RequestClass[])[index]!;
