@@ -2,12 +2,15 @@ import {
   type ArgumentsHost,
   Body,
   Catch,
+  ClassSerializerInterceptor,
   ConflictException,
   Controller,
   createParamDecorator,
   type ExceptionFilter,
   Get,
+  Header,
   HttpException,
+  Logger,
   Module,
   NotImplementedException,
   Param,
@@ -26,6 +29,7 @@ import {
   ValidationPipe,
   VersioningType,
 } from '@nestjs/common';
+import { APP_INTERCEPTOR } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { FileInterceptor, type NestExpressApplication } from '@nestjs/platform-express';
 import { ApiParam, ApiProperty } from '@nestjs/swagger';
@@ -150,6 +154,24 @@ class RatingsController {
   @Public()
   file() {
     return new StreamableFile(Buffer.from('moon'), { type: 'text/plain' });
+  }
+
+  @Get('linked')
+  @Public()
+  @Header('Content-Type', 'application/ld+json')
+  linked() {
+    return { id: 1 };
+  }
+
+  @Get('logged')
+  @Public()
+  logged() {
+    const logger = new Logger('Ratings');
+    logger.log('one');
+    logger.warn('two', { stars: 2, token: 'hidden' });
+    logger.error('three', new Error('cause').stack);
+    logger.error(new TypeError('four'));
+    return {};
   }
 
   @Get('conflict')
@@ -448,6 +470,35 @@ test('rounds fractions of JSON, but never integers, and removes unknown nested p
   expect(await post('/ratings/price', '{"price":9007199254740993}')).toEqual(
     failure(400, `price ${problem}`),
   );
+});
+
+test('keeps the media type of @Header()', async () => {
+  const url = await (await openApp({}, { imports: [RatingsModule] })).getUrl();
+  const response = await fetch(`${url}/ratings/linked`);
+  expect(response.headers.get('content-type')).toBe('application/ld+json');
+  expect(await response.json()).toEqual({ id: 1 });
+});
+
+test('shows pages with a global ClassSerializerInterceptor', async () => {
+  const providers = [{ provide: APP_INTERCEPTOR, useClass: ClassSerializerInterceptor }];
+  const app = await openApp({}, { imports: [{ module: RatingsModule, providers }] });
+  const response = await fetch(`${await app.getUrl()}/login`);
+  expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
+  expect(await response.text()).toContain('<!doctype html>');
+});
+
+test("logs what Nest's Logger gets: messages, objects, stacks and errors, but no secrets", async () => {
+  const url = await (await openApp({}, { imports: [RatingsModule] })).getUrl();
+  const before = logged.length;
+  await ask(url, '/ratings/logged');
+  const lines = logged.slice(before).map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect(lines.filter(({ context }) => context === 'Ratings')).toMatchObject([
+    { level: 'info', msg: 'one' },
+    { level: 'warn', msg: 'two' },
+    { level: 'warn', stars: 2, token: '[Redacted]' },
+    { level: 'error', msg: 'three', stack: expect.stringContaining('Error: cause\n    at ') as string },
+    { level: 'error', msg: 'four', err: { type: 'TypeError', message: 'four' } },
+  ]);
 });
 
 test('sends a StreamableFile, and the errors of an HttpException, which filters catch', async () => {

@@ -103,7 +103,7 @@ export class GamewharfAdapter extends ExpressAdapter {
     }
     // For LookupLimitGuard, which counts failed lookups.
     if (res.foundNothing !== undefined) res.foundNothing = hasOnlyEmptyLists(body);
-    sendJson(res, status ?? res.statusCode, JSON.stringify(body));
+    sendJson(res, status ?? res.statusCode, JSON.stringify(body), res.get('Content-Type'));
   }
 }
 

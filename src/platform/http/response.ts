@@ -6,7 +6,7 @@ import {
   validateHeaderName,
   validateHeaderValue,
 } from 'node:http';
-import { HttpException } from '@nestjs/common';
+import { HttpException, StreamableFile } from '@nestjs/common';
 import type { Response } from 'express';
 import { faultOf, NotStarted } from '../database/sqlstates';
 import { ApiError, apiError, badRequest, serviceUnavailable } from './api-error';
@@ -55,10 +55,10 @@ function ofException(error: HttpException): ApiError {
 // Node joins a string with the headers, which copies it: too slow for long bodies.
 const MAX_STRING_BODY = 4096;
 
-export function sendJson(res: ServerResponse, status: number, text: string): void {
+export function sendJson(res: ServerResponse, status: number, text: string, type = 'application/json'): void {
   const body = text.length < MAX_STRING_BODY ? text : Buffer.from(text);
   res.statusCode = status;
-  res.setHeader('Content-Type', 'application/json');
+  res.setHeader('Content-Type', type);
   res.setHeader('Content-Length', Buffer.byteLength(body));
   res.endSoon(body);
 }
@@ -95,8 +95,15 @@ export function sendApiError(
   sendJson(res, status, JSON.stringify(body));
 }
 
-/** A response of a handler that isn't JSON with status 200, and sends itself. */
-export abstract class WebResponse {
+/**
+ * A response of a handler that isn't JSON with status 200, and sends itself. A StreamableFile, because Nest's
+ * interceptors leave those unchanged.
+ */
+export abstract class WebResponse extends StreamableFile {
+  constructor() {
+    super(new Uint8Array());
+  }
+
   abstract sendTo(res: Response): void | Promise<void>;
 }
 

@@ -1,4 +1,3 @@
-import { types } from 'node:util';
 import { Inject, Injectable } from '@nestjs/common';
 import { type DestinationStream, type Logger, symbols } from 'pino';
 import type { Observer } from '../http/hooks';
@@ -73,16 +72,8 @@ export class RequestLog {
   }
 
   failed(request_id: string, error: unknown) {
-    this.logger.error({ request_id, err: describe(error) }, 'request failed');
+    this.logger.error({ request_id, err: error ?? null }, 'request failed');
   }
-}
-
-/** Omits the parameters and rows contained in errors of TypeORM and pg. */
-function describe(error: unknown) {
-  if (!types.isNativeError(error) && !(error instanceof Error)) return { type: typeof error };
-  const cause = (error as { driverError?: Error }).driverError ?? error;
-  const { code, constraint, routine } = cause as { code?: unknown; constraint?: unknown; routine?: unknown };
-  return { type: error.name, message: cause.message, code, constraint, routine, stack: error.stack };
 }
 
 // 00-TRACE-SPAN-FLAGS; a trace or span of zeros is invalid.
