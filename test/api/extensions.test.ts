@@ -32,7 +32,7 @@ import {
 import { APP_INTERCEPTOR } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { FileInterceptor, type NestExpressApplication } from '@nestjs/platform-express';
-import { ApiParam, ApiProperty } from '@nestjs/swagger';
+import { ApiOperation, ApiParam, ApiProperty } from '@nestjs/swagger';
 import { InjectRepository, TypeOrmModule } from '@nestjs/typeorm';
 import { Transform, Type } from 'class-transformer';
 import { IsArray, IsInt, IsNumber, IsObject, IsOptional, IsString, ValidateNested } from 'class-validator';
@@ -142,6 +142,13 @@ class RatingsController {
   @Public()
   rated(@Params() { game_ids }: GamesRequest) {
     return this.games.findBy({ id: In(game_ids) });
+  }
+
+  @Get('listed')
+  @Public()
+  @ApiOperation({ operationId: 'listGames' })
+  listed(@Query() { game_ids }: GamesRequest) {
+    return { game_ids };
   }
 
   @Post('notes')
@@ -386,6 +393,11 @@ test('describes the body of Nest’s @Body as a form too if each property can be
   expect(paths['/ratings/texts']!.post!.responses).toHaveProperty('415');
 });
 
+test('describes an operation with the ID of @ApiOperation()', async () => {
+  const { paths } = describeApi(await openApp({}, { imports: [RatingsModule] }));
+  expect(paths['/ratings/listed']!.get).toMatchObject({ operationId: 'listGames', summary: 'Listed' });
+});
+
 test('describes the parameters of Nest’s @Param() and @Query()', async () => {
   const { paths } = describeApi(await openApp({}, { imports: [RatingsModule] }));
   expect(paths['/ratings/of/{game_id}']!.get!.parameters).toMatchObject([
@@ -395,7 +407,7 @@ test('describes the parameters of Nest’s @Param() and @Query()', async () => {
       required: true,
       description: 'Game ID',
       example: 1,
-      schema: { type: 'number' },
+      schema: { type: 'integer' },
     },
     {
       ...{ name: 'page', in: 'query', required: false, description: 'Number of the page', example: 1 },
@@ -413,16 +425,19 @@ test('loads an entity of forFeature(), whatever the name of its file', async () 
   });
 });
 
-test('describes a list of a query as one JSON text', async () => {
-  const { paths } = describeApi(await openApp({}, { imports: [RatingsModule] }));
-  const [list] = paths['/ratings/games']!.get!.parameters as [object];
-  expect(list).not.toHaveProperty('schema');
-  expect(list).toMatchObject({
-    name: 'game_ids',
-    in: 'query',
-    content: { 'application/json': { schema: { type: 'array' } } },
-  });
-});
+test.each(['/ratings/games', '/ratings/listed'])(
+  'describes a list of a query as one JSON text: %s',
+  async (path) => {
+    const { paths } = describeApi(await openApp({}, { imports: [RatingsModule] }));
+    const [list] = paths[path]!.get!.parameters as [object];
+    expect(list).not.toHaveProperty('schema');
+    expect(list).toMatchObject({
+      name: 'game_ids',
+      in: 'query',
+      content: { 'application/json': { schema: { type: 'array' } } },
+    });
+  },
+);
 
 test('reads a boolean of a query as everywhere in the API', async () => {
   const app = await openApp({}, { imports: [RatingsModule] });

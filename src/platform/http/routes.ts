@@ -1,4 +1,5 @@
-import { METHOD_METADATA, PARAMTYPES_METADATA } from '@nestjs/common/constants';
+import type { Type } from '@nestjs/common';
+import { METHOD_METADATA, PARAMTYPES_METADATA, ROUTE_ARGS_METADATA } from '@nestjs/common/constants';
 import { DiscoveryService, MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { ApiResponse } from '@nestjs/swagger';
 
@@ -35,3 +36,16 @@ export const handlersOf = (modules: ModulesContainer): { controller: Named; hand
 export const parameterTypesOf = (handler: Named, controller: Named): unknown[] =>
   (Reflect.getMetadata(PARAMTYPES_METADATA, (controller as Controller).prototype, handler.name) ??
     []) as unknown[];
+
+interface Argument {
+  data?: string;
+  pipes?: unknown[];
+}
+
+/** The names of a handler's parameters that have this pipe. */
+export const namesWith = (pipe: Type, handler: Named, controller: Named): (string | undefined)[] =>
+  Object.values(
+    (Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, handler.name) ?? {}) as Record<string, Argument>,
+  )
+    .filter(({ pipes = [] }) => pipes.some((one) => one === pipe || one instanceof pipe))
+    .map(({ data }) => data);

@@ -1,4 +1,4 @@
-import type { INestApplication } from '@nestjs/common';
+import { type INestApplication, ParseIntPipe } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { rateLimitsOf } from '../config/rate-limits';
@@ -7,7 +7,7 @@ import { describeResponses, ERRORS_SCHEMA, HEADERS } from './openapi-responses';
 import { introduction, operatorIntroduction, TAGS } from './openapi-introduction';
 import { describeParameters, type Json } from './openapi-parameters';
 import { type RequestClass, requestClassOf } from '../http/params.decorator';
-import { handlersOf, type Named, OPERATOR_PATH, parameterTypesOf } from '../http/routes';
+import { handlersOf, type Named, namesWith, OPERATOR_PATH, parameterTypesOf } from '../http/routes';
 import { isUnlimited } from '../rate-limits/rate-limits.decorators';
 
 const BODY_METHODS = ['post', 'put', 'patch'];
@@ -30,7 +30,10 @@ export function describeApi(app: INestApplication, audience: Audience = 'everybo
       schema.additionalProperties = false;
   components.headers = HEADERS as never;
   const handlers = new Map(
-    handlersOf(app.get(ModulesContainer)).map((one) => [`${one.controller.name}.${one.handler.name}`, one]),
+    handlersOf(app.get(ModulesContainer)).map((one) => [
+      ownIdOf(one.handler) ?? `${one.controller.name}.${one.handler.name}`,
+      one,
+    ]),
   );
   const tags = new Set<string>();
   for (const [path, item] of Object.entries(document.paths))
@@ -69,13 +72,14 @@ function describeOperation(
   controller: Named,
   schemas: Record<string, Json>,
 ): void {
-  nameOperation(operation);
+  nameOperation(operation, handler, controller);
   successIs200(operation);
   const request = requestClassOf(handler);
   describeParameters(operation, request, schemas, {
     path,
     inBody: BODY_METHODS.includes(method),
-    types: parameterTypesOf(handler, controller) as RequestClass[],
+    types: parameterTypesOf(handler, controller) as (RequestClass | undefined)[],
+    integers: namesWith(ParseIntPipe, handler, controller),
   });
   const { scope, credential } = describeSecurity(operation);
   const limited = !isUnlimited(handler, controller);
@@ -96,11 +100,15 @@ function successIs200(operation: Json): void {
 const inOrderOf = (names: string[]) => (a: string, b: string) =>
   (names.indexOf(a) + 1 || 99) - (names.indexOf(b) + 1 || 99) || a.localeCompare(b);
 
+/** The ID of `@ApiOperation({ operationId })`. Swagger doesn't export the name of its metadata. */
+const ownIdOf = (handler: Named) =>
+  (Reflect.getMetadata('swagger/apiOperation', handler) as { operationId?: string } | undefined)?.operationId;
+
 /** `CollectionsController.addGame` becomes `collectionsAddGame`, with `Add game` as the default summary. */
-function nameOperation(operation: Json): void {
-  const [controller = '', method = ''] = String(operation.operationId).split('.');
-  const noun = controller.replace(/Controller$/, '');
-  operation.operationId = noun[0]!.toLowerCase() + noun.slice(1) + method[0]!.toUpperCase() + method.slice(1);
+function nameOperation(operation: Json, handler: Named, controller: Named): void {
+  const [noun, method] = [controller.name.replace(/Controller$/, ''), handler.name];
+  operation.operationId =
+    ownIdOf(handler) ?? noun[0]!.toLowerCase() + noun.slice(1) + method[0]!.toUpperCase() + method.slice(1);
   const words = method.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
   if (!operation.summary) operation.summary = words[0]!.toUpperCase() + words.slice(1);
 }

@@ -8,6 +8,7 @@ interface Parameter {
   required: boolean;
   description: unknown;
   schema: Json;
+  example?: unknown;
 }
 
 interface Place {
@@ -15,7 +16,9 @@ interface Place {
   /** Parameters that are not in the path are in the body. */
   inBody: boolean;
   /** The classes of the handler's parameters. */
-  types: RequestClass[];
+  types: (RequestClass | undefined)[];
+  /** The names of its parameters with ParseIntPipe. */
+  integers: (string | undefined)[];
 }
 
 /**
@@ -27,10 +30,17 @@ export function describeParameters(
   operation: Json,
   request: RequestClass | undefined,
   schemas: Record<string, Json>,
-  { path, inBody, types }: Place,
+  { path, inBody, types, integers }: Place,
 ): void {
-  const declared = (operation.parameters ?? []) as Json[];
-  for (const one of declared) one.example ??= exampleOf((one.schema ?? {}) as Json, {}, String(one.name));
+  const declared = ((operation.parameters ?? []) as (Json & Parameter)[]).map(
+    ({ schema: given, example, ...one }): Json & { name: string } => {
+      // Swagger knows only the type of the argument, which is Number.
+      const schema: Json = { ...given, ...(integers.includes(one.name) && { type: 'integer' }) };
+      const isReadList = types.some((type) => type && readerOf(type.prototype as object, one.name)?.isList);
+      return { ...one, ...inQuery({ name: one.name, schema, example }, isReadList && one.in === 'query') };
+    },
+  );
+  operation.parameters = declared;
   if (!request) return describeBody(operation, types, schemas);
   const isInPath = ({ name }: Parameter) => path.includes(`{${name}}`);
   const all = parametersIn(schemas[request.name]!);
@@ -38,13 +48,13 @@ export function describeParameters(
   const others = all.filter((one) => !ofBody.includes(one));
   const names = new Set(others.map(({ name }) => name));
   operation.parameters = [
-    ...declared.filter(({ name }) => !names.has(String(name))),
+    ...declared.filter(({ name }) => !names.has(name)),
     ...others.map((one) => ({
       name: one.name,
       in: isInPath(one) ? 'path' : 'query',
       required: one.required,
       description: one.description,
-      ...inQuery(one),
+      ...inQuery(one, isList(one)),
     })),
   ];
   const choice = choiceOf(request);
@@ -59,17 +69,19 @@ export function describeParameters(
 }
 
 /** A list is one JSON text. Without a media type, it would be described as a repeated name. */
-function inQuery(parameter: Parameter): Json {
-  const { name, schema } = parameter;
-  const described = { example: exampleOf(schema, {}, name), schema };
-  return isList(parameter) ? { content: { 'application/json': described } } : described;
+function inQuery(
+  { name, schema, example }: Pick<Parameter, 'name' | 'schema' | 'example'>,
+  isJson: boolean,
+): Json {
+  const described = { example: example ?? exampleOf(schema, {}, name), schema };
+  return isJson ? { content: { 'application/json': described } } : described;
 }
 
 /** Of the class of Nest's `@Body()`, which Swagger describes as JSON only. */
-function describeBody(operation: Json, types: RequestClass[], schemas: Record<string, Json>): void {
+function describeBody(operation: Json, types: Place['types'], schemas: Record<string, Json>): void {
   const { content } = (operation.requestBody ?? {}) as { content?: Record<string, { schema?: Json }> };
   const reference = content?.['application/json']?.schema?.$ref;
-  const request = types.find(({ name }) => reference === `#/components/schemas/${name}`);
+  const request = types.find((type) => type && reference === `#/components/schemas/${type.name}`);
   if (!request) return;
   const parameters = parametersIn(schemas[request.name]!);
   // A form has only texts, which class-validator's decorators don't convert.
