@@ -17,11 +17,11 @@ export interface Route {
 
 export const routesOf = (modules: ModulesContainer): Route[] =>
   handlersOf(modules)
-    .flatMap(({ controller, handler }) =>
+    .flatMap(({ controller, handler, prefix }) =>
       pathsOf(handler).flatMap((path) =>
-        pathsOf(controller).map((prefix) => ({
+        pathsOf(controller).map((parent) => ({
           method: RequestMethod[Reflect.getMetadata(METHOD_METADATA, handler) as number]!,
-          path: joined(prefix, path),
+          path: joined(prefix, parent, path),
           access: accessOf(handler, controller),
           page: Reflect.hasMetadata(PAGES, controller),
           handler: `${controller.name}.${handler.name}`,

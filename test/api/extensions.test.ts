@@ -29,7 +29,7 @@ import {
   ValidationPipe,
   VersioningType,
 } from '@nestjs/common';
-import { APP_INTERCEPTOR } from '@nestjs/core';
+import { APP_INTERCEPTOR, RouterModule } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { FileInterceptor, type NestExpressApplication } from '@nestjs/platform-express';
 import { ApiOperation, ApiParam, ApiProperty } from '@nestjs/swagger';
@@ -585,6 +585,13 @@ describe('what differs from Nest, as docs/contributing/request-pipeline.md lists
   test('unknown parameters are removed before the pipes of a handler run', async () => {
     expect(await post('/ratings/strict', { note: 'x', other: 1 })).toEqual({ note: 'x' });
   });
+});
+
+test('the service does not start with a public route that RouterModule puts under /operator', async () => {
+  const prefix = RouterModule.register([{ path: 'operator', module: RatingsModule }]);
+  await expect(openApp({}, { imports: [RatingsModule, prefix] })).rejects.toThrow(
+    'RatingsController.rated (GET /operator/ratings/games)',
+  );
 });
 
 test('the service does not start with a session handler on a controller without sessions', async () => {

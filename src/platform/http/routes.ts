@@ -1,5 +1,10 @@
 import type { Type } from '@nestjs/common';
-import { METHOD_METADATA, PARAMTYPES_METADATA, ROUTE_ARGS_METADATA } from '@nestjs/common/constants';
+import {
+  METHOD_METADATA,
+  MODULE_PATH,
+  PARAMTYPES_METADATA,
+  ROUTE_ARGS_METADATA,
+} from '@nestjs/common/constants';
 import { DiscoveryService, MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { ApiResponse } from '@nestjs/swagger';
 
@@ -20,16 +25,26 @@ export const OPERATOR_PATH = '/operator/';
 export type Named = object & { name: string };
 type Controller = Named & { prototype: Record<string, Named> };
 
+interface HandlerOfController {
+  controller: Named;
+  handler: Named;
+  /** The path that RouterModule adds. */
+  prefix: string;
+}
+
 /** All handlers of the application. */
-export const handlersOf = (modules: ModulesContainer): { controller: Named; handler: Named }[] =>
+export const handlersOf = (modules: ModulesContainer): HandlerOfController[] =>
   new DiscoveryService(modules)
     .getControllers()
-    .map(({ metatype }) => metatype as Controller)
-    .flatMap((controller) =>
-      new MetadataScanner()
-        .getAllMethodNames(controller.prototype)
-        .map((name) => ({ controller, handler: controller.prototype[name]! })),
-    )
+    .flatMap(({ metatype, host }) => {
+      const controller = metatype as Controller;
+      const path = Reflect.getMetadata(MODULE_PATH + modules.applicationId, host!.metatype) as unknown;
+      return new MetadataScanner().getAllMethodNames(controller.prototype).map((name) => ({
+        controller,
+        handler: controller.prototype[name]!,
+        prefix: (path as string | undefined) ?? '',
+      }));
+    })
     .filter(({ handler }) => Reflect.hasMetadata(METHOD_METADATA, handler));
 
 /** The declared types of a handler's parameters. */
