@@ -10,9 +10,11 @@ import {
   Get,
   Header,
   HttpException,
+  Injectable,
   Logger,
   Module,
   NotImplementedException,
+  type OnApplicationBootstrap,
   Param,
   ParseIntPipe,
   Post,
@@ -34,7 +36,7 @@ import { AuthGuard } from '@nestjs/passport';
 import { FileInterceptor, type NestExpressApplication } from '@nestjs/platform-express';
 import { ApiOperation, ApiParam, ApiProperty } from '@nestjs/swagger';
 import { InjectRepository, TypeOrmModule } from '@nestjs/typeorm';
-import { Transform, Type } from 'class-transformer';
+import { Expose, Transform, Type } from 'class-transformer';
 import { IsArray, IsInt, IsNumber, IsObject, IsOptional, IsString, ValidateNested } from 'class-validator';
 import type { Request, Response } from 'express';
 import { Column, Entity, In, PrimaryColumn, type Repository } from 'typeorm';
@@ -60,6 +62,12 @@ class StatusFilter implements ExceptionFilter {
 class NoteRequest {
   @IsString()
   note: string;
+}
+
+class RenamedRequest {
+  @Expose({ name: 'first_name' })
+  @IsString()
+  firstName: string;
 }
 
 class TaggedRequest {
@@ -233,6 +241,19 @@ class RatingsController {
   @Public()
   tagged(@Query() { tags }: TaggedRequest) {
     return { tags };
+  }
+
+  @Post('words')
+  @Public()
+  @StreamedBody()
+  words(@Body() words: string) {
+    return { words };
+  }
+
+  @Post('renamed')
+  @Public()
+  renamed(@Body() request: RenamedRequest) {
+    return request;
   }
 
   @Post('tagged')
@@ -576,6 +597,57 @@ describe('what differs from Nest, as docs/contributing/request-pipeline.md lists
     body.append('note', 'Fine');
     const response = await fetch(`${url}/ratings/photo`, { method: 'POST', body });
     expect(await response.json()).toEqual({ photo: 'moon.png', bytes: 4, note: 'Fine' });
+  });
+
+  test('paths are case-sensitive and have no slash at the end', async () => {
+    expect(await ask(url, '/ratings/shown')).toEqual({ status: 200, body: {} });
+    for (const path of ['/ratings/shown/', '/Ratings/shown'])
+      expect(await ask(url, path)).toEqual(failure(404, 'invalid api endpoint'));
+  });
+
+  test('middleware sees no body, and an own body parser works with @StreamedBody only', async () => {
+    const bodies: unknown[] = [];
+    const app = await openApp(
+      {},
+      {
+        imports: [RatingsModule],
+        configure: (one) => {
+          one.use((req: Request, _res: Response, next: () => void) => {
+            bodies.push(req.body);
+            next();
+          });
+          one.useBodyParser('text');
+        },
+      },
+    );
+    const send = async (path: string) => {
+      const headers = { 'content-type': 'text/plain' };
+      const init = { method: 'POST', body: 'moon', headers };
+      const response = await fetch((await app.getUrl()) + path, init);
+      return { status: response.status, body: (await response.json()) as unknown };
+    };
+    expect(await send('/ratings/words')).toEqual({ status: 200, body: { words: 'moon' } });
+    expect(await send('/ratings/notes')).toEqual(failure(415, 'unsupported media type'));
+    expect(bodies).toEqual([undefined, undefined]);
+  });
+
+  test('the database is connected after the lifecycle hooks of the start', async () => {
+    @Injectable()
+    class Seeds implements OnApplicationBootstrap {
+      constructor(@InjectRepository(RatedGame) private readonly games: Repository<RatedGame>) {}
+
+      async onApplicationBootstrap() {
+        await this.games.count();
+      }
+    }
+    const imports = [{ module: RatingsModule, providers: [Seeds] }];
+    await expect(openApp({}, { imports })).rejects.toThrow("The database isn't connected yet");
+  });
+
+  test('names of @Expose are ignored', async () => {
+    expect(await post('/ratings/renamed', { first_name: 'Ash', firstName: 'Bea' })).toEqual({
+      firstName: 'Bea',
+    });
   });
 
   test('@RawBody is empty', async () => {

@@ -96,10 +96,6 @@ export class Layout {
     });
   }
 
-  get storeName(): string {
-    return this.settings.STORE_NAME;
-  }
-
   private document(
     visitor: Visitor | undefined,
     { title, main, single, section = '', search, styles = [], scripts = [] }: Page,

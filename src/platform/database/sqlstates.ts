@@ -6,7 +6,11 @@ import { QueryFailedError } from 'typeorm';
 export class NotConnected extends Error {}
 
 /** Before the first connection, which Database waits for and logs. */
-export class NotStarted extends NotConnected {}
+export class NotStarted extends NotConnected {
+  constructor() {
+    super("The database isn't connected yet: hooks such as onModuleInit can't query it.");
+  }
+}
 
 // A retry may succeed: connection lost, server stopping or starting, out of connections, memory or disk, read-only
 // standby, statement or lock timeout, deadlock, serialization failure.
