@@ -48,7 +48,8 @@ export class ParameterPipe extends ValidationPipe {
   protected override transformPrimitive(given: unknown, metadata: ArgumentMetadata): unknown {
     const { type, metatype, data } = metadata;
     if (type === 'custom') return given;
-    const value = checked(given, undefined);
+    // A text in a path that can't be stored belongs to no row: the handler responds with its 404.
+    const value = type === 'param' ? given : checked(given, undefined);
     const read = typeof value === 'string' ? PRIMITIVES.get(metatype) : undefined;
     const primitive = read ? read(value as string) : value;
     if (primitive instanceof InvalidValue) throw badRequest(`${data ?? 'the value'} ${primitive.problem}`);
