@@ -140,6 +140,64 @@ describeImports('a game that is being sold during an import', () => {
   });
 });
 
+describeImports('a game that an import changes', () => {
+  test('is sold first if its sale has begun', async () => {
+    // Like a sale, which first acquires the lock of a foreign key.
+    const { query, commit } = await holdLocks('SELECT FROM games WHERE id = 1 FOR KEY SHARE');
+    const response = sendImport([game(1, { slug: 'changed' })]);
+    await untilBlocked();
+    await query('SELECT FROM games WHERE id = 1 FOR NO KEY UPDATE NOWAIT');
+    await commit();
+    expect(await response).toEqual(summaryOf('games 0 new, 1 changed, 0 unchanged'));
+  });
+
+  test('is changed without waiting for a change of its owner', async () => {
+    await holdLocks('UPDATE users SET token_generation = 1 WHERE id = 1');
+    expect(await sendImport([game(1, { title: 'Changed' })])).toEqual(
+      summaryOf('games 0 new, 1 changed, 0 unchanged'),
+    );
+  });
+});
+
+describeImports('a renamed user', () => {
+  test('has the games locked in the order of their IDs', async () => {
+    await importLines(game(2, { slug: 'a' }), game(1, { slug: 'b' }));
+    const { query, release } = await holdLocks('SELECT FROM games WHERE id = 1 FOR NO KEY UPDATE');
+    const response = sendImport([user(1, { username: 'renamed' })]);
+    await untilBlocked();
+    await query('SELECT FROM games WHERE id = 2 FOR NO KEY UPDATE NOWAIT');
+    await release();
+    expect(await response).toEqual(summaryOf('users 0 new, 1 changed, 0 unchanged'));
+    expect(await sql(`SELECT id FROM games WHERE owner_name = 'renamed'`)).toHaveLength(2);
+  });
+});
+
+describeImports('records that others refer to during an import', () => {
+  const app = {
+    type: 'oauth_application',
+    client_id: 'app',
+    user_id: 1,
+    name: 'App',
+    redirect_uris: ['https://app.example/'],
+    scopes: ['profile:me'],
+  };
+  const api_key = { type: 'api_key', key: 'an-api-key', user_id: 1 };
+
+  test('are changed without waiting for them', async () => {
+    await importLines(app, api_key);
+    // The locks of foreign keys of grants and of counted requests.
+    await holdLocks('SELECT FROM oauth_applications, api_keys FOR KEY SHARE');
+    expect(
+      await sendImport([
+        { ...app, name: 'Changed' },
+        { ...api_key, label: 'changed' },
+      ]),
+    ).toEqual(
+      summaryOf('api_keys 0 new, 1 changed, 0 unchanged', 'oauth_applications 0 new, 1 changed, 0 unchanged'),
+    );
+  });
+});
+
 describeImports('games whose sales an import changes', () => {
   const MOST = Number.MAX_SAFE_INTEGER;
 

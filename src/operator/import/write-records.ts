@@ -37,13 +37,25 @@ const storedQuery = ({ table, key, records }: RecordType) =>
 
 /** Finds the stored records, and locks those that might be deleted, in the order of their IDs. */
 export async function findStored(relations: Relations, type: RecordType) {
-  const lock = type.isDeletedByService ? `ORDER BY t.${type.key} FOR UPDATE OF t` : '';
+  const lock = type.isDeletedByService ? `ORDER BY t.${type.key} FOR NO KEY UPDATE OF t` : '';
   return relations.keep(type.stored, `${storedQuery(type)} ${lock}`);
 }
 
+const BEFORE_GAMES = [
+  // New owners before games, in the order in which a rename locks them.
+  `SELECT FROM users WHERE id IN (
+     SELECT s.user_id FROM ${GAME.records.name} s LEFT JOIN games t ON t.id = s.id WHERE t.user_id IS DISTINCT FROM s.user_id)
+   ORDER BY id FOR SHARE`,
+  // A change of a key column needs this lock. A sale has a weaker one before it waits for a game.
+  `SELECT FROM games t WHERE t.id IN (
+     SELECT g.id FROM ${GAME.changed.name} c JOIN ${GAME.records.name} s ON s.id = c.id JOIN games g ON g.id = c.id
+     WHERE (g.user_id, g.slug) <> (s.user_id, s.slug))
+   ORDER BY t.id FOR UPDATE`,
+];
+
 /** Finds the stored records that the stream changes, and locks them in the order of their IDs. */
 export async function findChanged(relations: Relations, type: RecordType) {
-  const { table, key, records, changed, lists } = type;
+  const { table, key, changed, lists } = type;
   for (const { relation, sql } of lists?.prepare ?? []) await relations.keep(relation, sql);
   const columns = columnsOf(type);
   const found = await relations.keep(
@@ -54,17 +66,14 @@ export async function findChanged(relations: Relations, type: RecordType) {
          IS DISTINCT FROM (${columns.map((column) => valueFor(column)).join(', ')}) ${lists ? `OR ${lists.differ}` : ''})`,
   );
   if (found === 0 || type.isDeletedByService) return;
-  // Owners before games, in the order in which a rename locks them.
-  if (type === GAME)
-    await relations.query(
-      `SELECT FROM users WHERE id IN (SELECT user_id FROM ${records.name}) ORDER BY id FOR SHARE`,
-    );
-  const { rows } = await relations.query<{ locked: number }>(`
+  const before = type === GAME ? BEFORE_GAMES.map((lock) => relations.query(lock)) : [];
+  const locking = relations.query<{ locked: number }>(`
     WITH locked AS MATERIALIZED (
       SELECT t.${key} FROM ${table} t
       WHERE t.${key} IN (SELECT ${key} FROM ${changed.name}) ORDER BY t.${key} FOR NO KEY UPDATE
     )
     SELECT count(*)::int AS locked FROM locked`);
+  const [{ rows }] = await Promise.all([locking, ...before]);
   if (rows[0]!.locked < found) throw new StoreChanged();
 }
 
