@@ -19,11 +19,13 @@ const WRITE_USES = statement(
 );
 
 // Grouped, because a key that was verified twice is in the batch twice. Ordered, because replicas update the same keys.
+// SKIP LOCKED: a key that is being deleted, with its counts.
 const COUNT_REQUESTS = statement(
   'count_api_key_requests',
-  `INSERT INTO api_key_requests AS stored (api_key_id, day, requests)
+  `WITH k AS MATERIALIZED (SELECT id FROM api_keys WHERE id = ANY ($1) FOR KEY SHARE SKIP LOCKED)
+   INSERT INTO api_key_requests AS stored (api_key_id, day, requests)
    SELECT k.id, (now() AT TIME ZONE 'UTC')::date, sum(used.requests)
-   FROM unnest($1::bigint[], $2::bigint[]) used (id, requests) JOIN api_keys k USING (id) GROUP BY k.id ORDER BY k.id
+   FROM unnest($1::bigint[], $2::bigint[]) used (id, requests) JOIN k USING (id) GROUP BY k.id ORDER BY k.id
    ON CONFLICT (api_key_id, day) DO UPDATE SET requests = stored.requests + excluded.requests`,
 );
 

@@ -68,7 +68,12 @@ export class LibraryService {
 
   /** Gives the user a live key without an owner. Undefined if the key doesn't exist, or another account has it. */
   async redeem(db: EntityManager, user_id: number, key: string) {
-    // The key's row is locked first, so that only one of two players who enter it concurrently gets it.
+    // Before the key, like a refund: the trigger that copies the buyer to the key locks the purchase too.
+    await db.query(
+      'SELECT FROM purchases WHERE id = (SELECT purchase_id FROM download_keys WHERE key = $1) FOR SHARE',
+      [key],
+    );
+    // The key's row is locked before it is read, so that only one of two players who enter it concurrently gets it.
     const found = await db
       .createQueryBuilder(DownloadKey, 'k')
       .select(['k.id', 'k.game_id'])

@@ -1,6 +1,7 @@
 import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/common';
 import { BackgroundWriter } from '../platform/database/background-writer';
 import { Database } from '../platform/database/database';
+import { SHORT_LOCK_TIMEOUT } from '../platform/database/pool/write-queue';
 import { bind, statement } from '../platform/database/statement';
 import { ADD_DOWNLOADS } from '../games/games.service';
 import { ADD_KEY_DOWNLOADS } from '../purchases/download-keys.service';
@@ -53,6 +54,7 @@ export class DownloadCounts implements BeforeApplicationShutdown {
     const [alone, inSessions] = [batch.filter(({ uuid }) => !uuid), new Map<string, Download>()];
     for (const download of batch) if (download.uuid) inSessions.set(download.uuid, download);
     await this.database.transaction(async (db) => {
+      await this.database.run(db, [bind(SHORT_LOCK_TIMEOUT, [])]);
       const sessions = inSessions.size
         ? (await this.database.run(db, [bind(NEW_SESSIONS, [[...inSessions.keys()]])]))(NEW_SESSIONS)
         : [];

@@ -81,7 +81,7 @@ type Stored = Pick<Upload, 'file_key' | 'size' | 'md5_hash'>;
 async function record(db: EntityManager, file: NewFile, stored: Stored): Promise<Upload> {
   const { game_id, filename, traits, display_name, channel_name, user_version } = file;
   // Two builds of a new channel must not create two uploads.
-  await db.findOneOrFail(Game, { where: { id: game_id }, lock: { mode: 'pessimistic_write' } });
+  await db.findOneOrFail(Game, { where: { id: game_id }, lock: { mode: 'for_no_key_update' } });
   const shown = { game_id, filename, traits, display_name };
   if (channel_name === undefined) return insertUpload(db, { ...shown, ...stored });
   await db.insert(Build, { game_id, channel_name, user_version, ...stored });

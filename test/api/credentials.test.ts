@@ -9,6 +9,7 @@ import { KeyChanges } from '../../src/auth/key-changes';
 import { BearerStrategy } from '../../src/auth/bearer.strategy';
 import { Database } from '../../src/platform/database/database';
 import { Settings } from '../../src/platform/config/settings';
+import { holdLocks } from '../support/locks';
 import { metric } from '../support/metric';
 import { sendRaw } from '../support/raw';
 import {
@@ -455,6 +456,23 @@ describe('the time of the last use', () => {
         expect(await lastUse(free.id)).not.toBeNull();
         expect(await lastUse(locked.id)).toBeNull();
       });
+  });
+
+  test('is counted without waiting for a key that is being deleted', async () => {
+    const { owner } = await actors();
+    const [deleted, used] = [await keys().create(owner.id), await keys().create(owner.id)];
+    const requests = () =>
+      sql('SELECT api_key_id, requests FROM api_key_requests WHERE api_key_id IN ($1, $2)', [
+        deleted.id,
+        used.id,
+      ]);
+    use(used.id);
+    await uses().flush();
+    const { commit } = await holdLocks(`DELETE FROM api_keys WHERE id = ${deleted.id}`);
+    for (const { id } of [deleted, used]) use(id);
+    await uses().flush();
+    expect(await requests()).toEqual([{ api_key_id: used.id, requests: 2 }]);
+    await commit();
   });
 
   test('is written for more keys than fit in one statement', async () => {

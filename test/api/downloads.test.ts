@@ -10,6 +10,7 @@ import { DownloadCounts } from '../../src/uploads/download-counts.service';
 import { FilesService, type NewFile } from '../../src/uploads/files.service';
 import { S3Storage } from '../../src/uploads/storage/s3-storage';
 import { TestClock } from '../support/clock';
+import { holdLocks, untilBlocked } from '../support/locks';
 import { S3Double } from '../support/s3';
 import {
   type Actor,
@@ -139,6 +140,22 @@ describe('download counts', () => {
 
   const sessionOf = async ({ id }: { id: number }) =>
     ((await player.post(`/games/${id}/download-sessions`)).body as { uuid: string }).uuid;
+
+  test('of a locked game are added later, and keep no other game locked', async () => {
+    const [first, last] = [await sold(), await sold()];
+    const { query, commit } = await holdLocks(
+      `SELECT FROM games WHERE id = ${last.paid.id} FOR NO KEY UPDATE`,
+    );
+    for (const { path } of [first, last]) await redirect(path);
+    const flushed = theApp().get(DownloadCounts).flush();
+    await untilBlocked();
+    await query(`SELECT FROM games WHERE id = ${first.paid.id} FOR NO KEY UPDATE`);
+    await commit();
+    await flushed;
+    for (const { paid } of [first, last]) expect(await counted(paid)).toEqual([1, 1]);
+    expect(logged.join('')).toContain('Downloads could not be counted: canceling statement due to lock');
+    expect(logged.join('')).not.toContain('deadlock');
+  });
 
   test('increase without a session for each request of the beginning of the file', async () => {
     const { paid, key, path } = await sold();
@@ -407,6 +424,12 @@ describe('files put and rm', () => {
     expect(await files().remove(id)).toBe(true);
     expect(existsSync(join(folder, file_key!))).toBe(false);
     expect(await files().remove(id)).toBe(false);
+  });
+
+  test('records a file without waiting for sales of the game', async () => {
+    await holdLocks(`SELECT FROM games WHERE id = ${game.id} FOR KEY SHARE`);
+    const { id } = await files().put(file(), signal, () => undefined);
+    await files().remove(id);
   });
 
   test('lists a new upload after the others of the game', async () => {

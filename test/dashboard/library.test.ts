@@ -1,5 +1,6 @@
 import { DownloadCounts } from '../../src/uploads/download-counts.service';
 import { Browser, browserOf } from '../support/browser';
+import { holdLocks, untilBlocked } from '../support/locks';
 import { type Actor, actors, make, sql, theApp, useStore } from '../support/store';
 
 useStore({ FILES_DIR: '/nonexistent' });
@@ -148,6 +149,20 @@ test.each([
 ])('rejects a key that is %s', async (_, find) => {
   const as = await browserOf(await make.user());
   expect((await redeem((await find()).key, as)).status).toBe(404);
+});
+
+test('a key of a purchase is claimed after a refund that has begun', async () => {
+  const as = await browserOf(await make.user());
+  const purchase = await make.purchase({ games: [game] });
+  const { id, key } = await make.downloadKey({ game, purchase_id: purchase.id });
+  const { query, commit } = await holdLocks(
+    `SELECT FROM purchases WHERE id = ${purchase.id} FOR NO KEY UPDATE`,
+  );
+  const response = redeem(key, as);
+  await untilBlocked();
+  await query(`SELECT FROM download_keys WHERE id = ${id} FOR UPDATE NOWAIT`);
+  await commit();
+  expect((await response).location).toBe(GAMES);
 });
 
 test('limits failed attempts at keys like those at passwords', async () => {

@@ -20,8 +20,8 @@ const MAX_TRANSACTIONS = 2;
 // In milliseconds. A slower transaction waits for a lock, and others need not wait for it.
 const SLOW = 100;
 
-// Short, because a transaction with several locks keeps the others while it waits for one.
-const SHORT_LOCK_TIMEOUT = statement(
+/** Short, because a transaction with several locks keeps the others while it waits for one. */
+export const SHORT_LOCK_TIMEOUT = statement(
   'short_lock_timeout',
   `SELECT set_config('lock_timeout', '50ms', true) AS lock_timeout`,
 );
