@@ -19,12 +19,10 @@ import {
   user,
   isAccepted,
 } from '../support/oauth';
+import { holdLocks, untilBlocked } from '../support/locks';
 import { type Actor, make, openApp, send, sql, theApp } from '../support/store';
-import { until } from '../support/time';
 
 useOauth();
-
-const WAITING_FOR_LOCKS = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
 
 describe('the device grant', () => {
   test('RFC 8628 3.2: responds to a device', async () => {
@@ -93,6 +91,24 @@ describe('the device grant', () => {
     expect(response.status).toBe(200);
     expect(await isAccepted((response.body as Tokens).access_token)).toBe(true);
     expect((await poll(client_id, device_code)).body).toEqual({ status: 'expired' });
+  });
+
+  test.each(['approved', 'polled'])('is %s after a deletion of what it refers to', async (action) => {
+    const client_id = await application();
+    const { code_challenge } = pkce();
+    const challenge = { code_challenge, code_challenge_method: 'S256' };
+    const { device_code, user_code } = await device(client_id, challenge);
+    if (action === 'polled') await decide(user_code, 'Allow');
+    const { query, release } = await holdLocks(
+      `SELECT FROM oauth_applications WHERE client_id = '${client_id}' FOR UPDATE;
+       SELECT FROM oauth_grants WHERE client_id = '${client_id}' FOR UPDATE`,
+    );
+    const response = action === 'polled' ? poll(client_id, device_code) : decide(user_code, 'Allow');
+    await untilBlocked();
+    await query(`SELECT FROM oauth_device_requests WHERE client_id = '${client_id}' FOR UPDATE NOWAIT`);
+    await release();
+    await response;
+    expect((await poll(client_id, device_code)).body).toMatchObject({ status: 'approved' });
   });
 
   test('RFC 8628 3.4, 3.5: supports the same at the token endpoint', async () => {
@@ -175,7 +191,7 @@ describe('the device grant', () => {
       .transaction(async (db) => {
         await db.query('SELECT FROM oauth_device_requests WHERE user_code = $1 FOR UPDATE', [user_code]);
         const asked = browsers.map((one, i) => one.post('/user/oauth/device', decisions[i]![0]!));
-        await until(async () => (await sql(WAITING_FOR_LOCKS)).length === 2);
+        await untilBlocked(2);
         return asked;
       });
     expect((await Promise.all(responses)).map(({ status }) => status).sort()).toEqual([200, 404]);
@@ -343,7 +359,7 @@ describe('the device grant', () => {
           Buffer.from(`device code by ${attacker.id}`),
         ]);
         const attempts = Array.from({ length: 6 }, () => ask(WRONG, cookieOf(attackerBrowser)));
-        await until(async () => (await sql(WAITING_FOR_LOCKS)).length > 0);
+        await untilBlocked();
         const other = await ask('/profile', user.headers);
         return { other, attempts };
       });

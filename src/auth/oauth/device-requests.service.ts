@@ -32,6 +32,12 @@ const pending = (user_code: string) => ({
   expires_at: Raw((column) => `${column} > now()`),
 });
 
+// The rows that a request refers to are locked before it, in the order in which deletions lock them.
+const LOCK_APPLICATION = `SELECT FROM oauth_applications
+  WHERE client_id = (SELECT client_id FROM oauth_device_requests WHERE user_code = $1) FOR KEY SHARE`;
+const LOCK_GRANT = `SELECT FROM oauth_grants
+  WHERE id = (SELECT grant_id FROM oauth_device_requests WHERE device_code_hash = $1) FOR KEY SHARE`;
+
 @Injectable()
 export class DeviceRequestsService {
   constructor(
@@ -67,6 +73,7 @@ export class DeviceRequestsService {
 
   approve(user_id: number, user_code: string, may_start_games: boolean) {
     return this.database.transaction(async (db) => {
+      await db.query(LOCK_APPLICATION, [user_code]);
       const lock = { mode: 'pessimistic_write' } as const;
       const request = await db.findOne(OauthDeviceRequest, { where: pending(user_code), lock });
       if (!request) return undefined;
@@ -86,6 +93,7 @@ export class DeviceRequestsService {
   poll(client_id: string, device_code: string): Promise<Poll> {
     return this.database.transaction(async (db) => {
       const device_code_hash = hashOf(device_code);
+      await db.query(LOCK_GRANT, [device_code_hash]);
       // One second of tolerance for clocks and networks.
       const [row] = await db.query<PollRow[]>(
         `SELECT scopes, code_challenge, interval_seconds, expires_at <= now() AS expired, grant_id,
