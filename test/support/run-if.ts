@@ -17,12 +17,12 @@ export const runIf = (condition: boolean, reason: string): Runners => ({
 type Skip = typeof describe.skip | typeof test.skip;
 
 function withReason(skip: Skip, reason: string) {
-  const labelled =
+  const labeled =
     (run: (...args: never[]) => void) =>
     (name: string, ...rest: unknown[]) =>
       run(...([`${name} [skipped: ${reason}]`, ...rest] as never[]));
-  const each = (...table: unknown[]) => labelled((skip.each as (...args: unknown[]) => () => void)(...table));
-  return Object.assign(labelled(skip), { each }) as unknown as jest.Describe & jest.It;
+  const each = (...table: unknown[]) => labeled((skip.each as (...args: unknown[]) => () => void)(...table));
+  return Object.assign(labeled(skip), { each }) as unknown as jest.Describe & jest.It;
 }
 
 export const withoutPooler = runIf(!process.env.TEST_POOLER_URL, 'bypasses the connection pooler');

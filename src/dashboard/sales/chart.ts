@@ -113,10 +113,10 @@ function bars(
 function labels(columns: Bar[]): Html[] {
   const step = Math.ceil(columns.length / LABELS);
   const first = Math.floor(((columns.length - 1) % step) / 2);
-  const labelled = columns.map((column, i) => ({ ...column, i })).filter(({ i }) => i % step === first);
+  const labeled = columns.map((column, i) => ({ ...column, i })).filter(({ i }) => i % step === first);
   // On a phone only every second label fits: of five, the second and the fourth, which are the farthest from both ends.
-  const wide = labelled.length > 3 ? 0 : 1;
-  return labelled.map(
+  const wide = labeled.length > 3 ? 0 : 1;
+  return labeled.map(
     ({ short, i }, n) =>
       html`<text${n % 2 === wide && html` class="wide"`} x="${percent((i + 0.5) / columns.length)}" y="${HEIGHT - 6}" text-anchor="middle">
       ${short}
