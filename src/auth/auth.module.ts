@@ -49,7 +49,6 @@ import { TokensService } from './tokens.service';
     RateLimitGuard,
     SigningKeysService,
     TokensService,
-    BearerStrategy,
   ],
 })
 export class AuthModule {

@@ -95,6 +95,6 @@ import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
     SignInService,
     Visitors,
   ],
-  exports: [Layout, NoSuchPageFilter, Visitors, SignInService],
+  exports: [NoSuchPageFilter],
 })
 export class DashboardModule {}

@@ -12,10 +12,9 @@ import { OwnershipService } from './ownership.service';
 import { PurchasesController } from './purchases.controller';
 import { SellerSalesService } from './seller-sales.service';
 import { PurchasesService } from './purchases.service';
-import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
 
 @Module({
-  imports: [AuthModule, IdempotencyModule, RateLimitsModule],
+  imports: [AuthModule, IdempotencyModule],
   controllers: [OwnershipController, PurchasesController, GameSalesController, CreatedKeysController],
   providers: [
     CreatedKeysService,

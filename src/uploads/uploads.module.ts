@@ -34,7 +34,7 @@ const storage = (settings: Settings, clock: Clock, service: ServiceUrl): FileSto
     FilesService,
     { provide: FileStorage, useFactory: storage, inject: [Settings, Clock, ServiceUrl] },
   ],
-  exports: [UploadsService, DownloadsService, DownloadCounts, FilesService, FileStorage],
+  exports: [UploadsService, DownloadsService, FilesService, FileStorage],
 })
 export class UploadsModule {
   constructor(expired: ExpiredRows) {

@@ -10,6 +10,6 @@ import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
   imports: [HttpModule, RateLimitsModule],
   controllers: [WharfController],
   providers: [BuildsService, BuildChanges, LatestShortcut],
-  exports: [BuildsService, LatestShortcut],
+  exports: [LatestShortcut],
 })
 export class WharfModule {}
