@@ -12,7 +12,10 @@ import {
   HttpException,
   Injectable,
   Logger,
+  type MiddlewareConsumer,
   Module,
+  type NestModule,
+  NotFoundException,
   NotImplementedException,
   type OnApplicationBootstrap,
   Param,
@@ -21,6 +24,7 @@ import {
   Query,
   RawBody,
   Req,
+  RequestMethod,
   ServiceUnavailableException,
   StreamableFile,
   UploadedFile,
@@ -657,6 +661,39 @@ describe('what differs from Nest, as docs/contributing/request-pipeline.md lists
   test('unknown parameters are removed before the pipes of a handler run', async () => {
     expect(await post('/ratings/strict', { note: 'x', other: 1 })).toEqual({ note: 'x' });
   });
+});
+
+test.each<[string, string | { path: string; method: RequestMethod }]>([
+  ['paths', '{*path}'],
+  ['routes', { path: '{*path}', method: RequestMethod.ALL }],
+])('unknown paths and methods keep their errors with middleware for all %s', async (_, all) => {
+  const seen: string[] = [];
+  const errors: Record<string, Error> = { late: new NotFoundException('too late') };
+  @Module({})
+  class SeenModule implements NestModule {
+    configure(consumer: MiddlewareConsumer) {
+      consumer
+        .apply((req: Request, _res: Response, next: (error?: unknown) => void) => {
+          seen.push(req.originalUrl);
+          next(errors[String(req.query.error)]);
+        })
+        .forRoutes(all);
+    }
+  }
+  const url = await (await openApp({}, { imports: [RatingsModule, SeenModule] })).getUrl();
+  const before = logged.length;
+  expect(await ask(url, '/api/1/secret/nothing')).toEqual(failure(404, 'invalid api endpoint'));
+  expect(logged.slice(before).join('')).toContain('"route":null');
+  const response = await fetch(`${url}/ratings/file`, { method: 'DELETE' });
+  expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
+  expect(await ask(url, '/ratings/linked')).toEqual({ status: 200, body: { id: 1 } });
+  expect(await ask(url, '/ratings/linked?error=late')).toEqual(failure(404, 'too late'));
+  expect(seen).toEqual([
+    '/api/1/secret/nothing',
+    '/ratings/file',
+    '/ratings/linked',
+    '/ratings/linked?error=late',
+  ]);
 });
 
 test('the service does not start with a public route that RouterModule puts under /operator', async () => {

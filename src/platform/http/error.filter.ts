@@ -1,4 +1,4 @@
-import { ArgumentsHost, BadRequestException, Catch, ExceptionFilter } from '@nestjs/common';
+import { ArgumentsHost, BadRequestException, Catch, ExceptionFilter, HttpException } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { sendError, apiErrorFor } from './response';
 import { ApiError, badRequest } from './api-error';
@@ -25,7 +25,7 @@ export class ErrorFilter implements ExceptionFilter {
 
 // What Express's types omit.
 type Layer = Request['app']['router']['stack'][number] & {
-  route?: { methods: Record<string, boolean> };
+  route?: { methods: Record<string, boolean>; isMiddleware?: true };
   match(path: string): boolean;
 };
 
@@ -35,12 +35,15 @@ export function isRouted(req: Request): boolean {
   return route !== undefined && (req.method !== 'HEAD' || 'get' in route.methods || 'head' in route.methods);
 }
 
+// Of the router. They repeat the path, which may contain a key.
+const ROUTER_TEXTS = /^(?:Cannot [A-Z-]+ |Failed to decode param )/;
+
 /** For a request without a route: 405 if the path has routes of other methods, else 404. */
 export function notFound(req: Request, error: unknown): unknown {
-  // The router's text repeats the path, which may contain a key.
+  // The error comes from a middleware.
+  if (error instanceof HttpException && !ROUTER_TEXTS.test(error.message)) return error;
   if (error instanceof BadRequestException) return badRequest('malformed request');
-  // The error comes from a middleware, not from the router.
-  if (error instanceof ApiError || apiErrorFor(error).statusCode !== 404) return error;
+  if (apiErrorFor(error).statusCode !== 404) return error;
   const Allow = methodsOf(req);
   return Allow === undefined
     ? new ApiError(404, ['invalid api endpoint'])
@@ -52,7 +55,7 @@ function methodsOf(req: Request): string | undefined {
   const layers = req.app.router.stack as Layer[];
   const methods = new Set<string>();
   for (const layer of layers) {
-    if (!layer.route || !layer.match(req.path)) continue;
+    if (!layer.route || layer.route.isMiddleware || !layer.match(req.path)) continue;
     for (const method of Object.keys(layer.route.methods)) methods.add(method.toUpperCase());
   }
   if (methods.size === 0) return undefined;

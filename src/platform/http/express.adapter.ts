@@ -1,5 +1,5 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
-import { StreamableFile } from '@nestjs/common';
+import { type RequestMethod, StreamableFile } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
 import { OutgoingResponse, sendJson, WebResponse } from './response';
@@ -76,6 +76,21 @@ export class GamewharfAdapter extends ExpressAdapter {
     server.on('connect', (_req, socket) => brokenRequests.rejectConnect(socket as ClientSocket));
     server.on('listening', () => inFlight.start());
     server.on('close', () => inFlight.stop());
+  }
+
+  /** For Express, middleware of `forRoutes()` is a route. An unknown path must not count as one with a handler. */
+  override createMiddlewareFactory(method: RequestMethod) {
+    const register = super.createMiddlewareFactory(method);
+    const { stack } = this.getInstance<express.Express>().router;
+    return (path: string, middleware: unknown): void => {
+      register(path, (req: express.Request, res: express.Response, next: express.NextFunction) =>
+        (middleware as express.RequestHandler)(req, res, (error?: unknown) => {
+          if (!error) req.route = undefined;
+          next(error);
+        }),
+      );
+      Object.assign(stack.at(-1)!.route ?? {}, { isMiddleware: true });
+    };
   }
 
   /** Nest sets 201 before the handler of a POST runs. In this API, every success is 200. */
