@@ -141,10 +141,27 @@ describeImports('a game that is being sold during an import', () => {
 });
 
 describeImports('a game that an import changes', () => {
-  test('is sold first if its sale has begun', async () => {
+  test('is locked together with games that are sold, in the order of their IDs', async () => {
+    await importLines(game(2));
+    const { query, release } = await holdLocks('SELECT FROM games WHERE id = 1 FOR NO KEY UPDATE');
+    const response = sendImport([game(2, { title: 'Changed' }), purchase(1)]);
+    await untilBlocked();
+    await query('SELECT FROM games WHERE id = 2 FOR NO KEY UPDATE NOWAIT');
+    await release();
+    expect(await response).toEqual(
+      summaryOf('games 0 new, 1 changed, 0 unchanged', 'purchases 1 new, 0 changed, 0 unchanged'),
+    );
+    expect(await sql(`SELECT id FROM games WHERE title = 'Changed'`)).toEqual([{ id: 2 }]);
+    expect(await storedSales()).toEqual(await expectedSales());
+  });
+
+  test.each([
+    ['completely', game(1, { slug: 'changed' })],
+    ['partially', { type: 'game', id: 1, slug: 'changed' }],
+  ])('is sold first if its sale has begun, and then %s changed', async (_, changed) => {
     // Like a sale, which first acquires the lock of a foreign key.
     const { query, commit } = await holdLocks('SELECT FROM games WHERE id = 1 FOR KEY SHARE');
-    const response = sendImport([game(1, { slug: 'changed' })]);
+    const response = sendImport([changed]);
     await untilBlocked();
     await query('SELECT FROM games WHERE id = 1 FOR NO KEY UPDATE NOWAIT');
     await commit();

@@ -10,7 +10,15 @@ import { GAME } from './record-types/game';
 import { PURCHASE } from './record-types/purchase';
 import { isNew, type RecordType } from './record-types/record-type';
 import { findOutside } from './references';
-import { differentObjects, findChanged, findStored, writeRecords } from './write-records';
+import {
+  differentObjects,
+  findChanged,
+  findStored,
+  lockChanged,
+  lockChangedKeys,
+  writeChanged,
+  writeNew,
+} from './write-records';
 
 interface Steps {
   onWrite?(type: RecordType): void;
@@ -38,11 +46,17 @@ export async function merge(
   for (const type of given) if (partial.has(type)) await completePartial(relations, type, problems);
   const outside = await findOutside(relations, types);
 
+  // Sales lock games last, and in the order of their IDs. A partial game is locked already, and another slug may be that
+  // of a new game.
+  let gamesLast = false;
   const findAllStored = async () => {
     // Collections first, in the order in which the service locks them.
     for (const type of given.toSorted((a, b) => Number(b === COLLECTION) - Number(a === COLLECTION)))
-      if (await findStored(relations, type)) await findChanged(relations, type);
-      else await relations.keepNone(type.changed);
+      if (!(await findStored(relations, type))) await relations.keepNone(type.changed);
+      else if ((await findChanged(relations, type)) > 0 && !type.isDeletedByService) {
+        if (type === GAME) gamesLast = !partial.has(GAME) && (await lockChangedKeys(relations)) === 0;
+        if (type !== GAME || !gamesLast) await lockChanged(relations, type);
+      }
   };
   const checked = checkTogether(relations, types, outside, problems);
   // With few records, round trips dominate, so the stored ones are looked up during the checks.
@@ -68,9 +82,16 @@ export async function merge(
   const writeAll = async () => {
     for (const type of given) {
       onWrite?.(type);
-      await writeRecords(relations, type, sales);
+      if (relations.rowsOf(type.changed) && !(type === GAME && gamesLast))
+        await writeChanged(relations, type);
+      await writeNew(relations, type, sales);
     }
     await deleteRecords(relations, types, problems);
+    if (!gamesLast) return;
+    const sold =
+      sales && `UNION ALL SELECT game_id FROM ${sales.from} changes WHERE game_id NOT IN (${newGames})`;
+    await lockChanged(relations, GAME, sold);
+    await writeChanged(relations, GAME);
   };
   const newGames = given.includes(GAME)
     ? `SELECT s.id FROM ${GAME.records.name} s WHERE ${isNew(GAME.table)}`

@@ -1,7 +1,9 @@
 import type { Relations } from '../../platform/database/relations';
 import { find } from './checks';
 import type { Problems } from './problems';
+import { GAME } from './record-types/game';
 import type { RecordType } from './record-types/record-type';
+import { lockChangedKeys } from './write-records';
 
 /**
  * Completes records with missing required fields from stored ones. These are locked, because the values read are
@@ -13,6 +15,7 @@ export async function completePartial(relations: Relations, type: RecordType, pr
     .slice(1)
     .filter(({ required }) => required)
     .map(({ name, columns }) => ({ name, column: columns[0]!.name }));
+  if (type === GAME) await lockChangedKeys(relations);
   const partial = fields.map(({ column }) => `s.${column} IS NULL`).join(' OR ');
   const { rows } = await relations.query<{ found: number }>(`
     WITH found AS MATERIALIZED (

@@ -41,40 +41,48 @@ export async function findStored(relations: Relations, type: RecordType) {
   return relations.keep(type.stored, `${storedQuery(type)} ${lock}`);
 }
 
-const BEFORE_GAMES = [
-  // New owners before games, in the order in which a rename locks them.
-  `SELECT FROM users WHERE id IN (
-     SELECT s.user_id FROM ${GAME.records.name} s LEFT JOIN games t ON t.id = s.id WHERE t.user_id IS DISTINCT FROM s.user_id)
-   ORDER BY id FOR SHARE`,
-  // A change of a key column needs this lock. A sale has a weaker one before it waits for a game.
-  `SELECT FROM games t WHERE t.id IN (
-     SELECT g.id FROM ${GAME.changed.name} c JOIN ${GAME.records.name} s ON s.id = c.id JOIN games g ON g.id = c.id
-     WHERE (g.user_id, g.slug) <> (s.user_id, s.slug))
-   ORDER BY t.id FOR UPDATE`,
-];
-
-/** Finds the stored records that the stream changes, and locks them in the order of their IDs. */
+/** Finds the stored records that the stream changes. */
 export async function findChanged(relations: Relations, type: RecordType) {
-  const { table, key, changed, lists } = type;
+  const { key, changed, lists } = type;
   for (const { relation, sql } of lists?.prepare ?? []) await relations.keep(relation, sql);
   const columns = columnsOf(type);
-  const found = await relations.keep(
+  return relations.keep(
     changed,
     `${storedQuery(type)}
      WHERE s.${key} IN (SELECT ${key} FROM ${type.stored.name})
        AND ((${columns.map(({ name }) => `t.${name}`).join(', ')})
          IS DISTINCT FROM (${columns.map((column) => valueFor(column)).join(', ')}) ${lists ? `OR ${lists.differ}` : ''})`,
   );
-  if (found === 0 || type.isDeletedByService) return;
-  const before = type === GAME ? BEFORE_GAMES.map((lock) => relations.query(lock)) : [];
-  const locking = relations.query<{ locked: number }>(`
+}
+
+/** Locks the changed records, and others that `also` selects, in the order of their IDs. */
+export async function lockChanged(relations: Relations, { table, key, changed }: RecordType, also = '') {
+  const { rows } = await relations.query<{ locked: number }>(`
     WITH locked AS MATERIALIZED (
       SELECT t.${key} FROM ${table} t
-      WHERE t.${key} IN (SELECT ${key} FROM ${changed.name}) ORDER BY t.${key} FOR NO KEY UPDATE
+      WHERE t.${key} IN (SELECT ${key} FROM ${changed.name} ${also}) ORDER BY t.${key} FOR NO KEY UPDATE
     )
+    SELECT count(*)::int AS locked FROM locked WHERE ${key} IN (SELECT ${key} FROM ${changed.name})`);
+  if (rows[0]!.locked < relations.rowsOf(changed)) throw new StoreChanged();
+}
+
+const NEW_OWNERS = `
+  SELECT s.user_id FROM ${GAME.records.name} s LEFT JOIN games t ON t.id = s.id WHERE t.user_id IS DISTINCT FROM s.user_id`;
+const WITH_NEW_KEY = `
+  SELECT t.id FROM ${GAME.records.name} s JOIN games t ON t.id = s.id WHERE t.user_id <> s.user_id OR t.slug <> s.slug`;
+
+/**
+ * Locks the games that get another owner or slug, which needs a stronger lock. A sale has a weaker one before it waits
+ * for a game, so the two would deadlock if the game were locked twice. Returns the number of these games.
+ */
+export async function lockChangedKeys(relations: Relations): Promise<number> {
+  // Owners before games, in the order in which a rename locks them.
+  const owners = relations.query(`SELECT FROM users WHERE id IN (${NEW_OWNERS}) ORDER BY id FOR SHARE`);
+  const games = relations.query<{ locked: number }>(`
+    WITH locked AS MATERIALIZED (SELECT id FROM games WHERE id IN (${WITH_NEW_KEY}) ORDER BY id FOR UPDATE)
     SELECT count(*)::int AS locked FROM locked`);
-  const [{ rows }] = await Promise.all([locking, ...before]);
-  if (rows[0]!.locked < found) throw new StoreChanged();
+  const [{ rows }] = await Promise.all([games, owners]);
+  return rows[0]!.locked;
 }
 
 /** Finds records with the ID of another object, which the service created. */
@@ -88,15 +96,14 @@ export function differentObjects(type: RecordType): string | undefined {
     WHERE id IN (SELECT id FROM ${changed.name}) AND NOT t.imported_id AND ${hasOwnId(type)} AND (${differs})`;
 }
 
-/** Writes the changed and the new records. New games get the counts of the stream's purchases. */
-export async function writeRecords(relations: Relations, type: RecordType, sales: Sales | undefined) {
-  if (relations.rowsOf(type.changed)) await writeChanged(relations, type);
+/** Writes the new records. New games get the counts of the stream's purchases. */
+export async function writeNew(relations: Relations, type: RecordType, sales: Sales | undefined) {
   if (relations.rowsOf(type.records) === relations.rowsOf(type.stored)) return;
   for (const insert of relations.isSmall ? [insertAtOnce(type, sales)] : insertsOf(type, sales))
     await relations.query(insert);
 }
 
-async function writeChanged(relations: Relations, type: RecordType) {
+export async function writeChanged(relations: Relations, type: RecordType) {
   const { table, key, records, changed, swap, lists, hasUpdatedAt } = type;
   const columns = columnsOf(type);
   if (swap)
