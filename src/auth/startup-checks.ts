@@ -4,8 +4,9 @@ import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum';
 import { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
 import { getOptionsToken } from '@nestjs/throttler';
 import { plainToInstance } from 'class-transformer';
-import { getMetadataStorage, ValidationTypes } from 'class-validator';
+import { ValidationTypes } from 'class-validator';
 import { OperatorError } from '../platform/config/operator-error';
+import { rulesOf } from '../platform/http/parameters';
 import { requestClassOf } from '../platform/http/params.decorator';
 import { handlersOf, type Named, OPERATOR_PATH, parameterTypesOf } from '../platform/http/routes';
 import { limitNamesOf } from '../platform/rate-limits/rate-limits.decorators';
@@ -114,7 +115,7 @@ function requestClassesOf(handler: Named, controller: Named): RequestClass[] {
  * because the compiler's target is at least ES2022.
  */
 function unvalidated(request: RequestClass, seen = new Set([request])): string[] {
-  const rules = getMetadataStorage().getTargetValidationMetadatas(request, '', false, false);
+  const rules = rulesOf(request);
   const validated = new Set(rules.map(({ propertyName }) => propertyName));
   const nested = rules
     .filter(({ type }) => type === ValidationTypes.NESTED_VALIDATION)

@@ -38,7 +38,7 @@ import {
 import { APP_INTERCEPTOR, RouterModule } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { FileInterceptor, type NestExpressApplication } from '@nestjs/platform-express';
-import { ApiOperation, ApiParam, ApiProperty } from '@nestjs/swagger';
+import { ApiOperation, ApiParam, ApiProperty, PartialType } from '@nestjs/swagger';
 import { InjectRepository, TypeOrmModule } from '@nestjs/typeorm';
 import { Expose, Transform, Type } from 'class-transformer';
 import { IsArray, IsInt, IsNumber, IsObject, IsOptional, IsString, ValidateNested } from 'class-validator';
@@ -134,6 +134,11 @@ class TextsRequest {
 class GamesRequest {
   @IdList('Game IDs')
   game_ids: number[];
+}
+
+class SomeGamesRequest extends PartialType(GamesRequest) {
+  @Id('User ID')
+  user_id: number;
 }
 
 // In a file of another name than *.entity.ts.
@@ -245,6 +250,12 @@ class RatingsController {
   @Public()
   tagged(@Query() { tags }: TaggedRequest) {
     return { tags };
+  }
+
+  @Post('some')
+  @Public()
+  some(@Body() request: SomeGamesRequest) {
+    return request;
   }
 
   @Post('words')
@@ -479,6 +490,28 @@ test('checks a single value like one of a request class', async () => {
   expect(await found('page=1&page=2')).toEqual(failure(400, 'page must be given once'));
   expect(await found('word=%ff')).toEqual(failure(400, 'word must be valid UTF-8 text'));
   expect(await found('word=%00')).toEqual(failure(400, 'word must be valid Unicode text without NUL'));
+});
+
+test('reads and describes the parameters of a mapped class like those of the original', async () => {
+  const app = await openApp({}, { imports: [RatingsModule] });
+  const body = describeApi(app).paths['/ratings/some']!.post!.requestBody as { content: object };
+  expect(Object.keys(body.content)).toContain('application/x-www-form-urlencoded');
+  const post = async (json: string) => {
+    const headers = { 'content-type': 'application/json' };
+    const response = await fetch(`${await app.getUrl()}/ratings/some`, {
+      method: 'POST',
+      body: json,
+      headers,
+    });
+    return response.json() as unknown;
+  };
+  expect(await post('{"user_id":1,"game_ids":[2,9007199254740993]}')).toEqual({
+    user_id: 1,
+    game_ids: [2, 0],
+  });
+  expect(await post('{"user_id":1,"game_ids[]":2}')).toEqual({
+    errors: ['game_ids must be one JSON array, such as [3,1,2]'],
+  });
 });
 
 test("passes on a custom decorator's object without validating it", async () => {

@@ -1,9 +1,9 @@
 import { type ArgumentMetadata, Injectable, ValidationPipe } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { getMetadataStorage, type ValidationError, type ValidatorOptions } from 'class-validator';
+import type { ValidationError, ValidatorOptions } from 'class-validator';
 import { ApiError, badRequest } from './api-error';
 import { Deferred, InvalidValue, NOT_UTF8, Repeated } from './given-values';
-import { type ReaderFacts, readerOf } from './parameters';
+import { type ReaderFacts, readerOf, rulesOf } from './parameters';
 import { PARAMETERS, type RequestClass } from './params.decorator';
 import { RoundedNumber } from './json';
 import { isStorable, notStorable, readBoolean, readInteger, readNumber } from './readers';
@@ -92,9 +92,10 @@ export class ParameterPipe extends ValidationPipe {
   private propertiesOf(metatype: RequestClass): Properties {
     let properties = this.properties.get(metatype);
     if (!properties) {
-      const rules = getMetadataStorage().getTargetValidationMetadatas(metatype, '', false, false);
-      const names = rules.map(({ propertyName }) => propertyName).filter((name) => name !== '');
-      properties = new Map(names.map((name) => [name, readerOf(metatype.prototype as object, name)]));
+      const names = rulesOf(metatype)
+        .map(({ propertyName }) => propertyName)
+        .filter((name) => name !== '');
+      properties = new Map(names.map((name) => [name, readerOf(metatype, name)]));
       this.properties.set(metatype, properties);
     }
     return properties;

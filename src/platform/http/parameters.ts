@@ -1,8 +1,17 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import { IsDefined, IsIn, IsOptional, Matches, registerDecorator, ValidateBy } from 'class-validator';
+import {
+  getMetadataStorage,
+  IsDefined,
+  IsIn,
+  IsOptional,
+  Matches,
+  registerDecorator,
+  ValidateBy,
+} from 'class-validator';
 import { InvalidValue } from './given-values';
+import type { RequestClass } from './params.decorator';
 import {
   MAX_IDS,
   readAmount,
@@ -36,8 +45,15 @@ export interface ReaderFacts {
   isList: boolean;
 }
 
-export const readerOf = (prototype: object, name: string): ReaderFacts | undefined =>
-  Reflect.getMetadata(READER, prototype, name) as ReaderFacts | undefined;
+/** From the rules of class-validator, which `PartialType()` and the like copy. */
+export const readerOf = (request: RequestClass, name: string): ReaderFacts | undefined =>
+  rulesOf(request)
+    .filter(({ propertyName }) => propertyName === name)
+    .map(({ context }) => (context as Record<string, ReaderFacts> | undefined)?.[READER])
+    .find((facts) => facts !== undefined);
+
+export const rulesOf = (request: RequestClass) =>
+  getMetadataStorage().getTargetValidationMetadatas(request, '', false, false);
 
 const KEYWORDS = 'gamewharf:keywords';
 
@@ -55,6 +71,9 @@ export const parameter =
   (read: Reader<unknown>, schema: Schema, { isNullable = false } = {}) =>
   (description: string, { required = true, ...more }: Options = {}): PropertyDecorator => {
     const isRequired = required && more.default === undefined;
+    const context = {
+      [READER]: { isNullable, isList: schema.type === 'array' || 'oneOf' in schema } satisfies ReaderFacts,
+    };
     return applyDecorators(
       // Not `value`, which is a copy without the digits of a RoundedNumber.
       Transform(({ obj, key }) => {
@@ -62,11 +81,7 @@ export const parameter =
         if (given === null) return isNullable ? null : undefined;
         return given instanceof InvalidValue ? given : read(given);
       }),
-      Reflect.metadata(READER, {
-        isNullable,
-        isList: schema.type === 'array' || 'oneOf' in schema,
-      } satisfies ReaderFacts) as PropertyDecorator,
-      isRequired ? IsDefined({ message: '$property is required' }) : IsOptional(),
+      isRequired ? IsDefined({ message: '$property is required', context }) : IsOptional({ context }),
       (prototype: object, name: string | symbol) =>
         ApiProperty({
           ...schema,

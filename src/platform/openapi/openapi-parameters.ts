@@ -36,7 +36,7 @@ export function describeParameters(
     ({ schema: given, example, ...one }): Json & { name: string } => {
       // Swagger knows only the type of the argument, which is Number.
       const schema: Json = { ...given, ...(integers.includes(one.name) && { type: 'integer' }) };
-      const isReadList = types.some((type) => type && readerOf(type.prototype as object, one.name)?.isList);
+      const isReadList = types.some((type) => type && readerOf(type, one.name)?.isList);
       return { ...one, ...inQuery({ name: one.name, schema, example }, isReadList && one.in === 'query') };
     },
   );
@@ -87,9 +87,7 @@ function describeBody(operation: Json, types: Place['types'], schemas: Record<st
   // A form has only texts, which class-validator's decorators don't convert.
   if (
     parameters.length > 0 &&
-    parameters.every(
-      ({ name, schema }) => schema.type === 'string' || readerOf(request.prototype as object, name),
-    )
+    parameters.every(({ name, schema }) => schema.type === 'string' || readerOf(request, name))
   )
     operation.requestBody = requestBodyOf(parameters, 'Send the parameters in the body.');
 }
