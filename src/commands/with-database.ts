@@ -1,6 +1,6 @@
 import { openDatabase, type OpenDatabase } from '../dev/open-database';
 import { interruptible, settingsOfThisProcess } from '../platform/config/environment';
-import { lostConnection } from '../platform/database/reachable';
+import { temporaryProblem } from '../platform/database/reachable';
 
 export const EXIT_INTERRUPTED = 130;
 
@@ -19,7 +19,7 @@ export const withDatabase = (
         await database.stop();
       }
     } catch (error) {
-      if (!interrupted.aborted) throw lostConnection(error) ?? error;
+      if (!interrupted.aborted) throw temporaryProblem(error) ?? error;
     }
     if (interrupted.aborted) process.exitCode = EXIT_INTERRUPTED;
   });

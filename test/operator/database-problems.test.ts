@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { migrate } from '../../src/platform/database/migrate';
+import { temporaryProblem } from '../../src/platform/database/reachable';
 import { OperatorError } from '../../src/platform/config/operator-error';
+import { holdLocks } from '../support/locks';
 import { databaseUrl, useStore } from '../support/store';
 
 useStore();
@@ -55,5 +57,16 @@ describe('TLS errors are reported in one sentence', () => {
 test('a missing server', async () => {
   expect(await problemOf('postgres://somebody:secret@127.0.0.1:1/store')).toBe(
     "The database at 127.0.0.1:1 can't be reached (ECONNREFUSED): start it, or change DATABASE_URL.",
+  );
+});
+
+test('a record that another transaction has locked', async () => {
+  await holdLocks('LOCK TABLE users');
+  const { query } = await holdLocks(`SET LOCAL lock_timeout = '1ms'`);
+  const error: unknown = await query('SELECT FROM users FOR UPDATE').catch((thrown: unknown) => thrown);
+  expect(temporaryProblem(error)).toEqual(
+    new OperatorError(
+      'Another transaction, such as an import, has locked the same records: run the command again when it has ended.',
+    ),
   );
 });

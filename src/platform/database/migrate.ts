@@ -6,7 +6,7 @@ import { OperatorError } from '../config/operator-error';
 import { adoptBaseline } from './baseline';
 import { DatabaseClient } from './client';
 import { dataSourceOptions } from './data-source';
-import { connectionProblem, lostConnection, requireSupportedServer } from './reachable';
+import { connectionProblem, temporaryProblem, requireSupportedServer } from './reachable';
 
 // The advisory lock of migrations.
 const MIGRATION_LOCK = 7_104_201_886;
@@ -43,7 +43,7 @@ export async function migrate(
       }
     }
   } catch (error) {
-    throw lostConnection(error) ?? error;
+    throw temporaryProblem(error) ?? error;
   } finally {
     if (source.isInitialized) await source.destroy();
     await lock.end();

@@ -1,6 +1,6 @@
 import type { ClientBase, Pool } from 'pg';
 import { OperatorError } from '../config/operator-error';
-import { faultOf, isConnectionLost } from './sqlstates';
+import { faultOf, isConnectionLost, isLockTimeout } from './sqlstates';
 
 const MIN_VERSION = 15;
 // Node's error codes for bad certificates and for servers that do not speak TLS.
@@ -36,8 +36,12 @@ export function connectionProblem(url: string | undefined, error: unknown): Oper
   return undefined;
 }
 
-/** The error of a command that lost its connection, or undefined for another error. */
-export function lostConnection(error: unknown): OperatorError | undefined {
+/** The error of a command that may succeed when it is run again, or undefined for another error. */
+export function temporaryProblem(error: unknown): OperatorError | undefined {
+  if (isLockTimeout(error))
+    return new OperatorError(
+      'Another transaction, such as an import, has locked the same records: run the command again when it has ended.',
+    );
   if (!isConnectionLost(error)) return undefined;
   const { code, message } = error as NodeJS.ErrnoException;
   return new OperatorError(
