@@ -1,4 +1,5 @@
 import {
+  All,
   type ArgumentsHost,
   Body,
   Catch,
@@ -166,6 +167,18 @@ class RatingsController {
   @ApiOperation({ operationId: 'listGames' })
   listed(@Query() { game_ids }: GamesRequest) {
     return { game_ids };
+  }
+
+  @Get(['new', 'newest'])
+  @Public()
+  newest() {
+    return {};
+  }
+
+  @All('any')
+  @Public()
+  any() {
+    return {};
   }
 
   @Post('notes')
@@ -432,6 +445,19 @@ test('describes the body of Nest’s @Body as a form too if each property can be
 test('describes an operation with the ID of @ApiOperation()', async () => {
   const { paths } = describeApi(await openApp({}, { imports: [RatingsModule] }));
   expect(paths['/ratings/listed']!.get).toMatchObject({ operationId: 'listGames', summary: 'Listed' });
+});
+
+test('describes a handler with several paths or methods', async () => {
+  const { paths } = describeApi(await openApp({}, { imports: [RatingsModule] }));
+  const ids = ['/ratings/new', '/ratings/newest', '/ratings/any'].flatMap((path) =>
+    Object.values(paths[path] as Record<string, { operationId: string }>).map(
+      ({ operationId }) => operationId,
+    ),
+  );
+  expect(ids).toEqual(
+    expect.arrayContaining(['ratingsNewest', 'ratingsNewest2', 'ratingsAnyGet', 'ratingsAnyPost']),
+  );
+  expect(new Set(ids).size).toBe(ids.length);
 });
 
 test('describes the parameters of Nest’s @Param() and @Query()', async () => {

@@ -17,7 +17,7 @@ export type Audience = 'everybody' | 'operator';
 /** The OpenAPI document, from the decorators of routes, requests and responses. */
 export function describeApi(app: INestApplication, audience: Audience = 'everybody'): OpenAPIObject {
   const document = SwaggerModule.createDocument(app, configOf(app.get(Settings), audience), {
-    operationIdFactory: (controller, method) => `${controller}.${method}`,
+    operationIdFactory: (controller, method) => `${controller}.${method}.`,
   });
   for (const path of Object.keys(document.paths))
     if (path.startsWith(OPERATOR_PATH) !== (audience === 'operator')) delete document.paths[path];
@@ -38,7 +38,7 @@ export function describeApi(app: INestApplication, audience: Audience = 'everybo
   const tags = new Set<string>();
   for (const [path, item] of Object.entries(document.paths))
     for (const [method, operation] of Object.entries(item as Record<string, Json>)) {
-      const { handler, controller } = handlers.get(String(operation.operationId))!;
+      const { handler, controller } = handlers.get(String(operation.operationId).replace(SUFFIX, ''))!;
       describeOperation(operation, { path, method }, handler, controller, schemas);
       for (const tag of (operation.tags ?? []) as string[]) tags.add(tag);
     }
@@ -104,13 +104,20 @@ const inOrderOf = (names: string[]) => (a: string, b: string) =>
 const ownIdOf = (handler: Named) =>
   (Reflect.getMetadata('swagger/apiOperation', handler) as { operationId?: string } | undefined)?.operationId;
 
+/** What Swagger adds to an ID: the index of one of several paths, and the method for `@All()`. */
+const SUFFIX = /(?:\[(\d+)\])?\.(?:_(\w+))?$/;
+
+const capitalized = (text: string) => text.slice(0, 1).toUpperCase() + text.slice(1);
+
 /** `CollectionsController.addGame` becomes `collectionsAddGame`, with `Add game` as the default summary. */
 function nameOperation(operation: Json, handler: Named, controller: Named): void {
-  const [noun, method] = [controller.name.replace(/Controller$/, ''), handler.name];
+  const noun = controller.name.replace(/Controller$/, '');
+  const [, index = '0', method = ''] = SUFFIX.exec(String(operation.operationId)) ?? [];
+  const suffix = `${index === '0' ? '' : Number(index) + 1}${capitalized(method)}`;
   operation.operationId =
-    ownIdOf(handler) ?? noun[0]!.toLowerCase() + noun.slice(1) + method[0]!.toUpperCase() + method.slice(1);
-  const words = method.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
-  if (!operation.summary) operation.summary = words[0]!.toUpperCase() + words.slice(1);
+    ownIdOf(handler) ?? noun[0]!.toLowerCase() + noun.slice(1) + capitalized(handler.name) + suffix;
+  const words = handler.name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  if (!operation.summary) operation.summary = capitalized(words);
 }
 
 /** Describes the required credential, and returns its scope or permission. */
