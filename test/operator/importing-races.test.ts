@@ -458,7 +458,7 @@ describe('locks', () => {
       // Opening a connection takes four round trips, which with a longer delay exceed the timeout of the pool. The pool
       // opens one when the audit log is written at the same time; its statements don't count here.
       proxy.delay = 20;
-      proxy.counts = (sent) => /given_rows|json_to_recordset/.test(sent);
+      proxy.counts = (sent) => /given_rows|json_to_recordset/.test(sent.toString('latin1'));
       const costs: number[] = [];
       for (let id = 9; id < 13; id++) costs.push(await post(id));
       // On a new connection, the statements are prepared first.
