@@ -17,6 +17,7 @@ import {
   theApp,
   useStore,
 } from '../support/store';
+import { holdLocks, untilBlocked } from '../support/locks';
 import { until } from '../support/time';
 
 useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
@@ -777,6 +778,21 @@ describe('an email address', () => {
     expect(response.status).toBe(200);
     expect(await searched([email, 'busy-buyer'])).toEqual([]);
     expect(await sql('SELECT id FROM purchases WHERE user_id = $1', [user.id])).toEqual([]);
+  });
+
+  test('does not get a sale that has read the account before', async () => {
+    const game = await make.game({ owner: await make.user() });
+    const user = await make.user({ emails: [{ email: 'slow@harbour.example', verified: true }] });
+    const { commit } = await holdLocks(`
+      SELECT FROM users WHERE id = ${user.id} FOR UPDATE;
+      UPDATE users SET username = 'erased-${user.id}' WHERE id = ${user.id}`);
+    const sale = { game_id: game.id, user_id: user.id, currency: 'USD', amount: 1, reference: 'slow sale' };
+    const response = operator.post('/operator/purchases', sale);
+    await untilBlocked();
+    await commit();
+    expect(await response).toEqual(failure(404, 'invalid user'));
+    expect(await sql('SELECT FROM purchases WHERE user_id = $1', [user.id])).toEqual([]);
+    expect(await sql(`SELECT FROM purchase_references WHERE reference = 'slow sale'`)).toEqual([]);
   });
 
   test('that another account has verified or entered stays with that account', async () => {

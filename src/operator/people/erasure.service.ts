@@ -19,8 +19,6 @@ import { RESPONSES, DOWNLOAD_KEYS, ENTRIES, type Entry, PURCHASES } from './scan
 
 // Milliseconds until every replica rejects the revoked credentials.
 const REVOCATION_DELAY = 1000;
-// Milliseconds until a concurrent sale is stored that has read the account's email address.
-const SALES_DELAY = 1000;
 // Rows that one transaction changes.
 const SLICE_SIZE = 500;
 
@@ -58,7 +56,7 @@ export class ErasureService {
     }
     await this.eraseAttempts(person, erased);
     await this.eraseClaims(person, erased);
-    if (user_id !== null && (await this.eraseAccount(user_id, erased))) await sleep(SALES_DELAY);
+    if (user_id !== null) await this.eraseAccount(user_id, erased);
     // Sales during the erasure.
     await this.eraseSales(person, erased, newest);
     await this.eraseResponses(person, erased);
@@ -146,9 +144,8 @@ export class ErasureService {
     });
   }
 
-  /** Whether anything was left to erase. */
-  private async eraseAccount(user_id: number, erased: Erased): Promise<boolean> {
-    return this.database.transaction(async (db) => {
+  private async eraseAccount(user_id: number, erased: Erased): Promise<void> {
+    await this.database.transaction(async (db) => {
       const rowsOf = await this.database.run(db, [
         bind(sql.LOCK_USER, [user_id]),
         bind(sql.DELETE_ADDRESSES, [user_id]),
@@ -158,7 +155,6 @@ export class ErasureService {
       const names = rowsOf(sql.ERASE_ACCOUNT);
       erased.user_emails += addresses.length;
       erased.users = Math.max(erased.users, names.length);
-      return addresses.length + names.length > 0;
     });
   }
 

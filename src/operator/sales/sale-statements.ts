@@ -86,12 +86,15 @@ const COLUMNS = [
   'donation',
 ] as const satisfies (keyof Purchase)[];
 
-// The copies of the purchase are written here: a trigger would look for a purchase that this statement writes.
+// The copies of the purchase are written here: a trigger would look for a purchase that this statement writes. An erasure
+// locks the buyer, so that it finds the purchases of before, and no other follows.
 const SELL = statement(
   'sell',
-  `WITH sold AS (
+  `WITH buyer AS MATERIALIZED (SELECT FROM users u WHERE id = $4 AND NOT ${isErased('u')} FOR KEY SHARE
+   ), sold AS (
      INSERT INTO purchases (${COLUMNS.join(', ')}, created_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, coalesce($11::timestamptz, now()))
+     SELECT $1, $2, $3, $4::bigint, $5, $6, $7, $8, $9, $10, coalesce($11::timestamptz, now())
+     WHERE $4 IS NULL OR EXISTS (SELECT FROM buyer)
      RETURNING id, user_id, lower_ascii(email) AS email, created_at
    ), referred AS (
      INSERT INTO purchase_references (reference, purchase_id) SELECT $12, id FROM sold WHERE $12::text IS NOT NULL

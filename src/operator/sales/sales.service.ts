@@ -72,7 +72,7 @@ export class SalesService {
     const { sold, purchase_id, games_exist, user_exists, verified, of_another, has_webhooks } = order!;
     if (sold !== null) return this.repeatedSale(sold, request, retry);
     if (!games_exist) throw invalidGame();
-    if (!user_exists) throw apiError(404, 'invalid user');
+    if (!user_exists) throw invalidUser();
     if (of_another) throw badRequest('email is verified by another user');
     const email = request.email ?? verified;
     if (email === null) throw badRequest('email is required, as the user has verified no address');
@@ -93,7 +93,12 @@ export class SalesService {
     };
     const selling: Write<SaleResponse> = {
       statements: [...sell(sale), bind(SALE, [id])],
-      result: (rowsOf) => saleResponse(rowsOf(SALE)[0]!),
+      result: (rowsOf) => {
+        const [row] = rowsOf(SALE);
+        // Erased meanwhile.
+        if (!row) throw invalidUser();
+        return saleResponse(row);
+      },
       lock: { of: 'games', id: game_ids[0]! },
     };
     const { response, isRepeated } = await this.idempotency.run(retry, request, selling, BUYER_FIELDS);
@@ -156,6 +161,8 @@ function responseOfRepeatedSale(row: SaleRow | undefined, request: SaleRequest):
     ...different.map((name) => `${name} differs`),
   );
 }
+
+const invalidUser = () => apiError(404, 'invalid user');
 
 /** Retries after a concurrent change; the next attempt takes it into account. */
 async function retryOnConflict<Result>(attempt: () => Promise<Result>): Promise<Result> {
