@@ -1,7 +1,6 @@
 import { Audit } from '../../src/auth/audit';
-import { GrantsService } from '../../src/auth/oauth/grants.service';
-import { Database } from '../../src/platform/database/database';
 import { browserOf } from '../support/browser';
+import { holdLocks, untilBlocked } from '../support/locks';
 import {
   ACCESS,
   authorizePath,
@@ -165,22 +164,15 @@ describe('revoking access', () => {
     expect(await isAccepted(access_token)).toBe(true);
   });
 
-  test('grants nothing to an app that is deleted while the consent page is open', async () => {
-    const granted = theApp()
-      .get(Database)
-      .transaction((db) =>
-        theApp()
-          .get(GrantsService)
-          .add(db, user.id, 'deleted', {
-            scopes: ['profile:me'],
-            may_start_games: false,
-            implicit_allowed: false,
-          }),
-      );
-    await expect(granted).rejects.toMatchObject({
-      status: 404,
-      errors: ['This app is no longer registered.'],
-    });
+  test('grants nothing to an app that is being deleted', async () => {
+    const client_id = await application();
+    await browser.get(authorizePath(tokenRequest(client_id)));
+    const { commit } = await holdLocks(`DELETE FROM oauth_applications WHERE client_id = '${client_id}'`);
+    const allowed = browser.submit('/user/oauth', {}, 'Allow');
+    await untilBlocked();
+    await commit();
+    await allowed;
+    expect(browser.page.status).toBe(404);
   });
 
   test('revokes tokens of an app whose developer is deleted', async () => {

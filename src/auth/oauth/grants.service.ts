@@ -49,10 +49,10 @@ export class GrantsService {
     client_id: string,
     { scopes, may_start_games, implicit_allowed }: Consent,
   ): Promise<Grant> {
-    // SELECT, because the app may have been deleted while the page was open.
+    // The app is selected and locked, because it may have been deleted while the page was open, or is being deleted.
     const [grant] = await db.query<Grant[]>(
       `INSERT INTO oauth_grants AS given (user_id, client_id, scopes, may_start_games, implicit_allowed)
-       SELECT $1, client_id, $3, may_start_games AND $4, $5 FROM oauth_applications WHERE client_id = $2
+       SELECT $1, client_id, $3, may_start_games AND $4, $5 FROM oauth_applications WHERE client_id = $2 FOR KEY SHARE
        ON CONFLICT (user_id, client_id) WHERE revoked_at IS NULL DO UPDATE
        SET scopes = ARRAY(SELECT DISTINCT unnest(given.scopes || excluded.scopes) ORDER BY 1),
            may_start_games = given.may_start_games OR excluded.may_start_games,
