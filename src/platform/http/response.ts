@@ -95,17 +95,13 @@ export function sendApiError(
   sendJson(res, status, JSON.stringify(body));
 }
 
-/**
- * A response of a handler that isn't JSON with status 200, and sends itself. A StreamableFile, because Nest's
- * interceptors leave those unchanged.
- */
-export abstract class WebResponse extends StreamableFile {
-  constructor() {
-    super(new Uint8Array());
-  }
-
+/** A response of a handler that isn't JSON with status 200, and sends itself. */
+export abstract class WebResponse {
   abstract sendTo(res: Response): void | Promise<void>;
 }
+
+// Nest's interceptors leave a StreamableFile unchanged. Its constructor would create a stream for each response.
+Object.setPrototypeOf(WebResponse.prototype, StreamableFile.prototype);
 
 /** A response that clients may cache. */
 export interface Cacheable {
