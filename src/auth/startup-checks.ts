@@ -1,5 +1,5 @@
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
-import { ROUTE_ARGS_METADATA } from '@nestjs/common/constants';
+import { ROUTE_ARGS_METADATA, VERSION_METADATA } from '@nestjs/common/constants';
 import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum';
 import { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
 import { getOptionsToken } from '@nestjs/throttler';
@@ -45,6 +45,10 @@ export class StartupChecks implements OnModuleInit {
       'Use @SignedIn on controllers with @Pages only',
       routes.filter(({ access, page }) => access === 'signed in' && !page).map(nameOf),
     );
+    requireNone(
+      'Write versions into the paths of controllers, because enableVersioning is not supported',
+      this.ofHandlers((...targets) => (targets.some(hasVersion) ? ['a version'] : [])),
+    );
     const known = this.limits.throttlers.map(({ name }) => name!);
     requireNone(
       `Name only existing limits in @Throttle and @SkipThrottle (${known.join(', ')})`,
@@ -86,6 +90,8 @@ const nameOf = ({ handler, method, path }: Route) => `${handler} (${method} ${pa
 function requireNone(rule: string, problems: string[]): void {
   if (problems.length > 0) throw new OperatorError(`${rule}: ${problems.join('; ')}.`);
 }
+
+const hasVersion = (target: Named) => Reflect.getMetadata(VERSION_METADATA, target) !== undefined;
 
 type RequestClass = Named & (new () => object);
 

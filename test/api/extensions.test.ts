@@ -34,6 +34,7 @@ import {
   UseInterceptors,
   UsePipes,
   ValidationPipe,
+  Version,
   VersioningType,
 } from '@nestjs/common';
 import { APP_INTERCEPTOR, RouterModule } from '@nestjs/core';
@@ -759,6 +760,25 @@ test('the service does not start with a public route that RouterModule puts unde
   const prefix = RouterModule.register([{ path: 'operator', module: RatingsModule }]);
   await expect(openApp({}, { imports: [RatingsModule, prefix] })).rejects.toThrow(
     'RatingsController.rated (GET /operator/ratings/games)',
+  );
+});
+
+test('the service does not start with a handler that has a version', async () => {
+  @Controller('versioned')
+  class VersionedController {
+    @Public()
+    @Version('2')
+    @Get()
+    list() {
+      return {};
+    }
+  }
+  @Module({ controllers: [VersionedController] })
+  class VersionedModule {}
+  const configure = (app: NestExpressApplication) =>
+    app.enableVersioning({ type: VersioningType.HEADER, header: 'Version' });
+  await expect(openApp({}, { imports: [VersionedModule], configure })).rejects.toThrow(
+    'enableVersioning is not supported: a version in VersionedController.list',
   );
 });
 

@@ -651,7 +651,7 @@ describe('during concurrent writes', () => {
     const { release } = await holdLocks(`SELECT FROM games WHERE id = ${id} FOR NO KEY UPDATE`);
     const responses = await Promise.all([1, 2, 3].map(() => sell({ game_id: id })));
     expect(responses).toEqual(responses.map(() => failure(503, 'service unavailable')));
-    expect(await blocked()).toEqual([]);
+    await until(async () => (await blocked()).length === 0);
     await release();
     expect(await sql('SELECT FROM purchase_games WHERE game_id = $1', [id])).toEqual([]);
   });
