@@ -19,7 +19,7 @@ const WRITE_USES = statement(
 );
 
 // Grouped, because a key that was verified twice is in the batch twice. Ordered, because replicas update the same keys.
-// SKIP LOCKED: a key that is being deleted, with its counts.
+// SKIP LOCKED skips a key that is being deleted, because its counts are deleted too.
 const COUNT_REQUESTS = statement(
   'count_api_key_requests',
   `WITH k AS MATERIALIZED (SELECT id FROM api_keys WHERE id = ANY ($1) FOR KEY SHARE SKIP LOCKED)

@@ -49,7 +49,7 @@ export class GrantsService {
     client_id: string,
     { scopes, may_start_games, implicit_allowed }: Consent,
   ): Promise<Grant> {
-    // The app is selected and locked, because it may have been deleted while the page was open, or is being deleted.
+    // Selects and locks the app, which may have been deleted while the page was open, or is being deleted.
     const [grant] = await db.query<Grant[]>(
       `INSERT INTO oauth_grants AS given (user_id, client_id, scopes, may_start_games, implicit_allowed)
        SELECT $1, client_id, $3, may_start_games AND $4, $5 FROM oauth_applications WHERE client_id = $2 FOR KEY SHARE

@@ -87,7 +87,7 @@ const COLUMNS = [
 ] as const satisfies (keyof Purchase)[];
 
 // The copies of the purchase are written here: a trigger would look for a purchase that this statement writes. An erasure
-// locks the buyer, so that it finds the purchases of before, and no other follows.
+// locks the account too: it finds every earlier purchase, and a later one is rejected.
 const SELL = statement(
   'sell',
   `WITH buyer AS MATERIALIZED (SELECT FROM users u WHERE id = $4 AND NOT ${isErased('u')} FOR KEY SHARE
