@@ -4,20 +4,20 @@ import { EntityManager } from 'typeorm';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Settings } from './platform/config/settings';
 import { User } from './auth/accounts/user.entity';
-import { SigningKeysService } from './auth/signing-keys.service';
+import { SigningKeysService } from './auth/jwt/signing-keys.service';
 import { Demo } from './dashboard/layout/demo';
-import { createApp } from './create-app';
+import { createApp } from './app';
 import { Database } from './platform/database/database';
 import { migrate } from './platform/database/migrate';
 import { openDatabase, type OpenDatabase } from './dev/open-database';
 import { greeting } from './dev/greeting';
 import { createLogger } from './platform/observability/logger';
-import { ServiceUrl } from './platform/http/service-url';
+import { ServiceUrl } from './platform/server/service-url';
 import { loadDemoStore } from './dev/demo/demo-store';
-import { gracefulStop } from './platform/lifecycle/graceful-stop';
-import { OperatorError } from './platform/config/operator-error';
-import { releaseStartupMemory } from './platform/lifecycle/startup-memory';
-import { RequestGate } from './platform/http/request-gate';
+import { gracefulStop } from './platform/operations/graceful-stop';
+import { OperatorError } from './platform/errors/operator-error';
+import { releaseStartupMemory } from './platform/operations/startup-memory';
+import { RequestGate } from './platform/server/request-gate';
 
 /** Starts and stops the serving process: database, application, port. */
 export class Server {

@@ -1,4 +1,4 @@
-import { forbidden } from '../auth/errors';
+import { forbidden } from '../auth/access/errors';
 import {
   bind,
   type BoundStatement,
@@ -7,7 +7,7 @@ import {
   statement,
   type Write,
 } from '../platform/database/statement';
-import { apiError } from '../platform/http/api-error';
+import { apiError } from '../platform/errors/api-error';
 
 /**
  * Conditions for a WHERE clause: `collection` is the alias of a collection, `user` an expression such as `$1`. Admins

@@ -2,12 +2,12 @@ import { ApiProperty } from '@nestjs/swagger';
 import { IntegerField, NullableText, TimeField } from '../platform/openapi/fields';
 import type { StoreLinks } from '../platform/config/store-links';
 import { EmbeddedGameResponse, embeddedGameResponse } from '../games/embedded-game.dto';
-import { PageResponse, Page, PerPage } from '../platform/http/paging';
-import { IdList, Id } from '../platform/http/parameters';
+import { PageResponse, Page, PerPage } from '../platform/input/paging';
+import { IdList, Id } from '../platform/input/parameters';
 import type { Packed } from '../platform/database/packed-row';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { COLLECTION_GAME_ROW } from './collection-game.row';
-import { SuccessResponse } from '../platform/http/success-response';
+import { SuccessResponse } from '../platform/output/success-response';
 import { CollectionRequest, Html } from './collection.dto';
 
 export class CollectionGamesRequest extends CollectionRequest {

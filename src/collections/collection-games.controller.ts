@@ -1,13 +1,13 @@
 import { Controller, Get, Post } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { Scopes } from '../auth/access';
-import { type Credential, CurrentCredential } from '../auth/credential';
+import { Scopes } from '../auth/access/access';
+import { type Credential, CurrentCredential } from '../auth/access/credential';
 import { StoreLinks } from '../platform/config/store-links';
-import { LongLists, type LongResponse } from '../platform/http/long-lists';
-import { Fails } from '../platform/http/routes';
-import { Params } from '../platform/http/params.decorator';
-import { IdempotencyKey } from '../auth/idempotency-key';
-import { IdempotencyService, type RetryKey } from '../platform/idempotency/idempotency.service';
+import { LongLists, type LongResponse } from '../platform/output/long-lists';
+import { Fails } from '../platform/server/routes';
+import { Params } from '../platform/input/params.decorator';
+import { IdempotencyKey } from '../idempotency/idempotency-key';
+import { IdempotencyService, type RetryKey } from '../idempotency/idempotency.service';
 import {
   AddGameRequest,
   collectionGameResponse,
@@ -20,7 +20,7 @@ import {
   UpdateCollectionGameRequest,
 } from './collection-game.dto';
 import { EditsCollection } from './edits-collection';
-import { SuccessResponse } from '../platform/http/success-response';
+import { SuccessResponse } from '../platform/output/success-response';
 import { CollectionGamesService } from './collection-games.service';
 
 @Controller('collections/:collection_id')

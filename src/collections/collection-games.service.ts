@@ -4,7 +4,7 @@ import { Database } from '../platform/database/database';
 import type { Packed } from '../platform/database/packed-row';
 import { bind, longRead, statement, type Write } from '../platform/database/statement';
 import { invalidGame } from '../games/errors';
-import { type Rows, SHORT_LIST } from '../platform/http/long-lists';
+import { type Rows, SHORT_LIST } from '../platform/output/long-lists';
 import { canView, canViewOfMany, isPublic } from '../games/visibility';
 import {
   type AddGameRequest,
@@ -17,7 +17,7 @@ import {
   type UpdateCollectionGameRequest,
 } from './collection-game.dto';
 import { COLLECTION_GAME_ROW } from './collection-game.row';
-import type { SuccessResponse } from '../platform/http/success-response';
+import type { SuccessResponse } from '../platform/output/success-response';
 import {
   canViewCollection,
   COLLECTION,

@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { HttpModule } from '../platform/http/http.module';
-import { IdempotencyModule } from '../platform/idempotency/idempotency.module';
+import { HttpModule } from '../platform/server/http.module';
+import { IdempotencyModule } from '../idempotency/idempotency.module';
 import { Collection } from './collection.entity';
 import { CollectionGame } from './collection-game.entity';
 import { CollectionGamesController } from './collection-games.controller';

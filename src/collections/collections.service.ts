@@ -6,9 +6,9 @@ import { Database } from '../platform/database/database';
 import { bind, longRead, read, statement, type Write } from '../platform/database/statement';
 import { invalidGame } from '../games/errors';
 import { canView } from '../games/visibility';
-import { badRequest } from '../platform/http/api-error';
-import { type Rows, SHORT_LIST, SLICE_BYTES } from '../platform/http/long-lists';
-import type { SuccessResponse } from '../platform/http/success-response';
+import { badRequest } from '../platform/errors/api-error';
+import { type Rows, SHORT_LIST, SLICE_BYTES } from '../platform/output/long-lists';
+import type { SuccessResponse } from '../platform/output/success-response';
 import {
   type CollectionResponse,
   collectionResponse,

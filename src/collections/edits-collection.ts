@@ -1,8 +1,8 @@
 import { applyDecorators, type Type } from '@nestjs/common';
 import { ApiOkResponse } from '@nestjs/swagger';
-import { Scopes } from '../auth/access';
-import { Fails } from '../platform/http/routes';
-import { OncePerKey } from '../platform/idempotency/idempotency.service';
+import { Scopes } from '../auth/access/access';
+import { Fails } from '../platform/server/routes';
+import { OncePerKey } from '../idempotency/idempotency.service';
 
 /** On a handler that changes an existing collection; `missing` are the further errors with status 404. */
 export const EditsCollection = (response: Type, ...missing: string[]) =>

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { Logger, type OnApplicationShutdown } from '@nestjs/common';
-import { serviceUnavailable } from '../platform/http/api-error';
-import { ConcurrencyLimit } from '../platform/http/concurrency-limit';
+import { serviceUnavailable } from '../platform/errors/api-error';
+import { ConcurrencyLimit } from '../platform/limits/concurrency-limit';
 
 interface Job {
   resolve: (clean: string | null) => void;

@@ -6,15 +6,15 @@ import { commandName } from '../platform/config/environment';
 import { Clock } from '../platform/config/clock';
 import { type Commands, GAME, parseId, integerParser, type OperatorCommand } from './operator-command';
 import { modernTimestamp } from '../platform/formats/timestamps';
-import { OperatorError } from '../platform/config/operator-error';
+import { OperatorError } from '../platform/errors/operator-error';
 import { printRows, printTable, formatTime } from './print-table';
-import { ApiKeysService } from '../auth/api-keys.service';
-import { Audit } from '../auth/audit';
-import { EXPIRY_RULE, expiryOf } from '../auth/key-expiry';
-import { SCOPES } from '../auth/scopes';
-import { type Key, timeOf } from '../auth/signing-key';
-import { SigningKeysService } from '../auth/signing-keys.service';
-import { TokensService } from '../auth/tokens.service';
+import { ApiKeysService } from '../auth/keys/api-keys.service';
+import { Audit } from '../audit/audit';
+import { EXPIRY_RULE, expiryOf } from '../auth/keys/key-expiry';
+import { SCOPES } from '../auth/access/scopes';
+import { type Key, timeOf } from '../auth/jwt/signing-key';
+import { SigningKeysService } from '../auth/jwt/signing-keys.service';
+import { TokensService } from '../auth/jwt/tokens.service';
 import { userNamed } from './user-named';
 
 export const commands: Commands = {
@@ -194,7 +194,7 @@ function registerScopes(scopes: OperatorCommand): void {
   scopes.handler(
     ({ app }) => {
       const { ModulesContainer } = require('@nestjs/core') as typeof import('@nestjs/core');
-      const { routesOf } = require('../auth/routes') as typeof import('../auth/routes');
+      const { routesOf } = require('../auth/access/routes') as typeof import('../auth/access/routes');
       printTable(Object.entries(SCOPES));
       console.log();
       printTable(

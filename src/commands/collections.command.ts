@@ -1,5 +1,5 @@
 import { type Commands, parseId, type OperatorCommand } from './operator-command';
-import { OperatorError } from '../platform/config/operator-error';
+import { OperatorError } from '../platform/errors/operator-error';
 import { printRows, printTable } from './print-table';
 import { ProgressDisplay } from './progress';
 import { CollectionsService } from '../collections/collections.service';

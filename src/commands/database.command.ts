@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { addAbortSignal, Readable, Writable } from 'node:stream';
 import type { Command } from 'commander';
 import { commandName, settingsOfThisProcess } from '../platform/config/environment';
-import { OperatorError } from '../platform/config/operator-error';
+import { OperatorError } from '../platform/errors/operator-error';
 import type { Settings } from '../platform/config/settings';
 import { readSecret } from '../platform/config/stored-secrets';
 import type { Commands } from './operator-command';

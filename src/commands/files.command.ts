@@ -4,7 +4,7 @@ import { basename } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
 import { EntityManager } from 'typeorm';
 import { gameNamed } from '../games/game-named';
-import { OperatorError } from '../platform/config/operator-error';
+import { OperatorError } from '../platform/errors/operator-error';
 import { FilesService } from '../uploads/files.service';
 import { PLATFORMS, type Upload } from '../uploads/upload.entity';
 import { fileError } from './input-output';

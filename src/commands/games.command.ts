@@ -3,7 +3,7 @@ import { EntityManager, QueryFailedError } from 'typeorm';
 import { Game } from '../games/game.entity';
 import { gameNamed } from '../games/game-named';
 import { commandName } from '../platform/config/environment';
-import { OperatorError } from '../platform/config/operator-error';
+import { OperatorError } from '../platform/errors/operator-error';
 import { ignoringCase } from '../platform/database/ignoring-case';
 import { CURRENCIES, formatMoney, minorUnitsOf } from '../platform/formats/money';
 import { nextCommands } from '../dev/next-commands';

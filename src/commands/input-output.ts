@@ -1,4 +1,4 @@
-import { OperatorError } from '../platform/config/operator-error';
+import { OperatorError } from '../platform/errors/operator-error';
 
 /** Runs work that writes to standard output, whose reader may stop early, like `head`. */
 export async function toStandardOutput<T>(write: () => Promise<T>): Promise<T> {

@@ -1,9 +1,9 @@
 import { InvalidArgumentError } from 'commander';
 import { commandName } from '../platform/config/environment';
 import type { Commands, OperatorCommand } from './operator-command';
-import { OperatorError } from '../platform/config/operator-error';
+import { OperatorError } from '../platform/errors/operator-error';
 import { printRows, formatTime } from './print-table';
-import { Audit } from '../auth/audit';
+import { Audit } from '../audit/audit';
 import {
   ALL_PERMISSIONS,
   OPERATOR_PERMISSIONS,

@@ -1,12 +1,12 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { EntityManager, IsNull } from 'typeorm';
 import type { User } from '../auth/accounts/user.entity';
-import { hashApiKey, peppersOf } from '../auth/api-key';
-import { ApiKey } from '../auth/api-key.entity';
+import { hashApiKey, peppersOf } from '../auth/keys/api-key';
+import { ApiKey } from '../auth/keys/api-key.entity';
 import { commandName } from '../platform/config/environment';
 import { Settings } from '../platform/config/settings';
 import { readSecret } from '../platform/config/stored-secrets';
-import { ServiceUrl } from '../platform/http/service-url';
+import { ServiceUrl } from '../platform/server/service-url';
 
 /** Prints a request of a user that shows the effect of a command, with the demo key if it is the user's. */
 export async function printRequest(

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
-import { OperatorError } from '../platform/config/operator-error';
+import { OperatorError } from '../platform/errors/operator-error';
 
 /** Prompts in the terminal until there is input. `instead`: the error without a terminal. */
 export async function ask(question: string, instead: string, signal: AbortSignal): Promise<string> {

@@ -1,7 +1,7 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { EntityManager } from 'typeorm';
 import { User } from '../auth/accounts/user.entity';
-import { OperatorError } from '../platform/config/operator-error';
+import { OperatorError } from '../platform/errors/operator-error';
 import { lowerAscii } from '../platform/formats/lower-ascii';
 import { ignoringCase } from '../platform/database/ignoring-case';
 import { ERASED_ADDRESS } from '../users/erased-users';

@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander';
 import { EntityManager } from 'typeorm';
 import { commandName } from '../platform/config/environment';
 import { type Commands, parseId, type OperatorCommand } from './operator-command';
-import { OperatorError } from '../platform/config/operator-error';
+import { OperatorError } from '../platform/errors/operator-error';
 import { printRows, formatTime } from './print-table';
 import { gameNamed } from '../games/game-named';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../operator/webhooks/announcements';

@@ -1,11 +1,11 @@
 import { Controller, Get, Req, Post } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { AnyApiKey, AnyCredential } from '../auth/access';
-import { Audit } from '../auth/audit';
-import { type Credential, CurrentCredential } from '../auth/credential';
-import { Fails } from '../platform/http/routes';
-import { Params } from '../platform/http/params.decorator';
+import { AnyApiKey, AnyCredential } from '../auth/access/access';
+import { Audit } from '../audit/audit';
+import { type Credential, CurrentCredential } from '../auth/access/credential';
+import { Fails } from '../platform/server/routes';
+import { Params } from '../platform/input/params.decorator';
 import { modernTimestamp, timestampOf } from '../platform/formats/timestamps';
 import { CredentialsInfoResponse, SubkeyResponse, SubkeyRequest } from './credentials.dto';
 import { CredentialsService } from './credentials.service';

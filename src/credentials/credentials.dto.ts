@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { MAX_SCOPES } from '../auth/scopes';
+import { MAX_SCOPES } from '../auth/access/scopes';
 import { TimeField } from '../platform/openapi/fields';
-import { Id, MaxCharacters, NonEmptyText } from '../platform/http/parameters';
+import { Id, MaxCharacters, NonEmptyText } from '../platform/input/parameters';
 
 export class CredentialsInfoResponse {
   @ApiProperty({ enum: ['key', 'jwt'], description: 'Type of the credential' })

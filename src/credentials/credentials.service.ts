@@ -1,14 +1,14 @@
 import { Injectable } from '@nestjs/common';
-import { ApiKeysService } from '../auth/api-keys.service';
-import { covers, type Credential } from '../auth/credential';
-import { insufficientScope, mayNotStartGames } from '../auth/errors';
-import { SCOPES } from '../auth/scopes';
-import { TokensService } from '../auth/tokens.service';
+import { ApiKeysService } from '../auth/keys/api-keys.service';
+import { covers, type Credential } from '../auth/access/credential';
+import { insufficientScope, mayNotStartGames } from '../auth/access/errors';
+import { SCOPES } from '../auth/access/scopes';
+import { TokensService } from '../auth/jwt/tokens.service';
 import { Settings } from '../platform/config/settings';
 import { GamesService } from '../games/games.service';
 import { invalidGame } from '../games/errors';
-import { badRequest } from '../platform/http/api-error';
-import { OperatorError } from '../platform/config/operator-error';
+import { badRequest } from '../platform/errors/api-error';
+import { OperatorError } from '../platform/errors/operator-error';
 
 /** A running game can neither download files nor create download keys. */
 const NOT_FOR_GAMES = ['game:view:uploads', 'game:edit:keys'];

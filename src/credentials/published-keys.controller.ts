@@ -1,8 +1,8 @@
 import { Controller, Get, Header } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { Public } from '../auth/access';
-import { publicJwk } from '../auth/signing-key';
-import { PUBLISHED_FOR, SigningKeysService } from '../auth/signing-keys.service';
+import { Public } from '../auth/access/access';
+import { publicJwk } from '../auth/jwt/signing-key';
+import { PUBLISHED_FOR, SigningKeysService } from '../auth/jwt/signing-keys.service';
 import { PublishedKeysResponse } from './credentials.dto';
 
 @ApiTags('Credentials')

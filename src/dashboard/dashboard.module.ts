@@ -1,8 +1,8 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuthModule } from '../auth/auth.module';
-import { OperationsModule } from '../platform/operations.module';
-import { ApiKey } from '../auth/api-key.entity';
+import { OperationsModule } from '../platform/operations/operations.module';
+import { ApiKey } from '../auth/keys/api-key.entity';
 import { OauthModule } from '../auth/oauth/oauth.module';
 import { SignInModule } from '../auth/sign-in/sign-in.module';
 import { UploadsModule } from '../uploads/uploads.module';
@@ -43,7 +43,7 @@ import { NoSuchPageFilter } from './layout/no-such-page.filter';
 import { Visitors } from './layout/visitors';
 import { WebhooksModule } from '../operator/webhooks/webhooks.module';
 import { WebhooksController } from './webhooks/webhooks.controller';
-import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
+import { RateLimitsModule } from '../platform/limits/rate-limits.module';
 
 @Module({
   imports: [

@@ -1,7 +1,7 @@
 import { lstatSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createdSecret } from '../platform/config/stored-secrets';
-import { OperatorError } from '../platform/config/operator-error';
+import { OperatorError } from '../platform/errors/operator-error';
 import type { Settings } from '../platform/config/settings';
 import { openEmbeddedPostgres } from './embedded/embedded-postgres';
 

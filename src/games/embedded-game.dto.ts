@@ -9,7 +9,7 @@ import {
 } from '../platform/openapi/fields';
 import type { StoreLinks } from '../platform/config/store-links';
 import { modernTimestamp } from '../platform/formats/timestamps';
-import { Id } from '../platform/http/parameters';
+import { Id } from '../platform/input/parameters';
 import { UserResponse } from '../users/user.dto';
 import { GAME_CLASSIFICATIONS, GAME_TRAITS, GAME_TYPES } from './game.entity';
 import type { EmbeddedGameRow, GameWithUserRow } from './game.row';

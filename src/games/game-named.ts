@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
-import { OperatorError } from '../platform/config/operator-error';
+import { OperatorError } from '../platform/errors/operator-error';
 import { ignoringCase } from '../platform/database/ignoring-case';
-import { InvalidValue } from '../platform/http/given-values';
-import { readInteger } from '../platform/http/readers';
+import { InvalidValue } from '../platform/input/given-values';
+import { readInteger } from '../platform/input/readers';
 import { Game } from './game.entity';
 
 /** The game that an operator identifies by ID, or as `ash-beetle/brave-arcade`. */

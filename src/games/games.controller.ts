@@ -1,10 +1,10 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { Scopes } from '../auth/access';
-import { type Credential, CurrentCredential } from '../auth/credential';
+import { Scopes } from '../auth/access/access';
+import { type Credential, CurrentCredential } from '../auth/access/credential';
 import { StoreLinks } from '../platform/config/store-links';
-import { Fails } from '../platform/http/routes';
-import { Params } from '../platform/http/params.decorator';
+import { Fails } from '../platform/server/routes';
+import { Params } from '../platform/input/params.decorator';
 import { GameRequest, gameWithUserResponse, OneGameResponse } from './embedded-game.dto';
 import { GamesService } from './games.service';
 

@@ -5,7 +5,7 @@ import { longRead, read, statement } from '../platform/database/statement';
 import type { GameUserRow } from './embedded-game.dto';
 import { GAME_ROW, GAME_WITH_USER_ROW, type GameRow, type GameWithUserRow } from './game.row';
 import { invalidGame } from './errors';
-import { type Rows, SHORT_LIST } from '../platform/http/long-lists';
+import { type Rows, SHORT_LIST } from '../platform/output/long-lists';
 import { canEdit, canView } from './visibility';
 
 const editableBy = (user: string, limit: string) => `(

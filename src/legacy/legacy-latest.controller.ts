@@ -1,10 +1,10 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { Public } from '../auth/access';
-import { Params } from '../platform/http/params.decorator';
-import { Fails } from '../platform/http/routes';
-import { LimitFailedLookups } from '../platform/rate-limits/rate-limits.decorators';
+import { Public } from '../auth/access/access';
+import { Params } from '../platform/input/params.decorator';
+import { Fails } from '../platform/server/routes';
+import { LimitFailedLookups } from '../platform/limits/rate-limits.decorators';
 import { LatestRequest, LatestResponse } from '../wharf/latest.dto';
 import { LatestShortcut } from '../wharf/latest-shortcut';
 

@@ -1,14 +1,14 @@
 import { Controller, Get, Req } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { AnyCredential, Scopes } from '../auth/access';
-import { type Credential, CurrentCredential } from '../auth/credential';
+import { AnyCredential, Scopes } from '../auth/access/access';
+import { type Credential, CurrentCredential } from '../auth/access/credential';
 import { StoreLinks } from '../platform/config/store-links';
 import { GameRequest } from '../games/embedded-game.dto';
 import { GamesService } from '../games/games.service';
-import { LongLists, type LongResponse } from '../platform/http/long-lists';
-import { Fails } from '../platform/http/routes';
-import { Params } from '../platform/http/params.decorator';
+import { LongLists, type LongResponse } from '../platform/output/long-lists';
+import { Fails } from '../platform/server/routes';
+import { Params } from '../platform/input/params.decorator';
 import { ProfileResponse } from '../profile/profile.dto';
 import { DownloadKeyRequest } from '../purchases/download-key.dto';
 import { DownloadKeysService } from '../purchases/download-keys.service';
@@ -39,7 +39,7 @@ import {
   LegacyUploadsResponse,
 } from './legacy.dto';
 import { DownloadCost } from '../uploads/download-cost';
-import { LimitFailedLookups } from '../platform/rate-limits/rate-limits.decorators';
+import { LimitFailedLookups } from '../platform/limits/rate-limits.decorators';
 
 const ReplacedBy = (path: string, summary: string) =>
   ApiOperation({ deprecated: true, summary, description: `Replaced by \`${path}\`.` });

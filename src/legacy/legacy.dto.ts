@@ -1,5 +1,5 @@
 import { ApiProperty, IntersectionType, OmitType } from '@nestjs/swagger';
-import type { Credential } from '../auth/credential';
+import type { Credential } from '../auth/access/credential';
 import type { StoreLinks } from '../platform/config/store-links';
 import { CredentialsInfoResponse } from '../credentials/credentials.dto';
 import { GameResponse, sharedGameFields } from '../games/game.dto';
@@ -8,7 +8,7 @@ import type { GameRow, GameWithUserRow } from '../games/game.row';
 import { formatMoney } from '../platform/formats/money';
 import { legacyTimestamp, timestampOf } from '../platform/formats/timestamps';
 import { NullableObject } from '../platform/openapi/fields';
-import { PageResponse } from '../platform/http/paging';
+import { PageResponse } from '../platform/input/paging';
 import { downloadKeyResponse, DownloadKeyObject } from '../purchases/download-key.dto';
 import type { DownloadKeyRow } from '../purchases/download-key.row';
 import { OwnedKeyObject } from '../purchases/owned-key.dto';

@@ -1,5 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { HttpModule } from '../platform/http/http.module';
+import { HttpModule } from '../platform/server/http.module';
 import { GamesModule } from '../games/games.module';
 import type { Settings } from '../platform/config/settings';
 import { PurchasesModule } from '../purchases/purchases.module';
@@ -8,7 +8,7 @@ import { UsersModule } from '../users/users.module';
 import { WharfModule } from '../wharf/wharf.module';
 import { LegacyLatestController } from './legacy-latest.controller';
 import { LegacyController } from './legacy.controller';
-import { RateLimitsModule } from '../platform/rate-limits/rate-limits.module';
+import { RateLimitsModule } from '../platform/limits/rate-limits.module';
 
 @Module({
   imports: [

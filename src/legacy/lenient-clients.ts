@@ -1,6 +1,6 @@
 import type { RequestHandler, Response } from 'express';
-import { hasReadableBody, parseBody } from '../platform/http/body';
-import { NOT_UTF8 } from '../platform/http/given-values';
+import { hasReadableBody, parseBody } from '../platform/input/body';
+import { NOT_UTF8 } from '../platform/input/given-values';
 
 const LEGACY = '/api/1/';
 

@@ -1,13 +1,13 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { Scopes } from '../auth/access';
-import { type Credential, CurrentCredential } from '../auth/credential';
+import { Scopes } from '../auth/access/access';
+import { type Credential, CurrentCredential } from '../auth/access/credential';
 import { Settings } from '../platform/config/settings';
 import { StoreLinks } from '../platform/config/store-links';
 import { gameUserResponse } from '../games/embedded-game.dto';
 import { gameResponse } from '../games/game.dto';
 import { GamesService } from '../games/games.service';
-import { LongLists, type LongResponse } from '../platform/http/long-lists';
+import { LongLists, type LongResponse } from '../platform/output/long-lists';
 import { userResponse } from '../users/user.dto';
 import { UsersService } from '../users/users.service';
 import { ProfileResponse, ProfileGamesResponse } from './profile.dto';

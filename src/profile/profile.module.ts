@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { HttpModule } from '../platform/http/http.module';
+import { HttpModule } from '../platform/server/http.module';
 import { GamesModule } from '../games/games.module';
 import { UsersModule } from '../users/users.module';
 import { ProfileController } from './profile.controller';

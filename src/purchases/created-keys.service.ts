@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
-import { Audit } from '../auth/audit';
-import { forbidden } from '../auth/errors';
+import { Audit } from '../audit/audit';
+import { forbidden } from '../auth/access/errors';
 import { invalidGame } from '../games/errors';
 import { canEdit } from '../games/visibility';
 import { Database } from '../platform/database/database';
 import { bind, longRead, statement, type Write } from '../platform/database/statement';
-import { apiError, badRequest } from '../platform/http/api-error';
-import { IdempotencyService, type RetryKey } from '../platform/idempotency/idempotency.service';
-import type { SuccessResponse } from '../platform/http/success-response';
+import { apiError, badRequest } from '../platform/errors/api-error';
+import { IdempotencyService, type RetryKey } from '../idempotency/idempotency.service';
+import type { SuccessResponse } from '../platform/output/success-response';
 import {
   type CreatedDownloadKeysResponse,
   createdKeyResponse,

@@ -9,7 +9,7 @@ import {
   MaxCharacters,
   NonEmptyText,
   Pattern,
-} from '../platform/http/parameters';
+} from '../platform/input/parameters';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { UserResponse, userResponse } from '../users/user.dto';
 import type { CreatedKeyRow, DownloadKeyRow } from './download-key.row';

@@ -3,7 +3,7 @@ import { IntegerField, TimeField } from '../platform/openapi/fields';
 import type { StoreLinks } from '../platform/config/store-links';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { GameWithUserResponse, gameWithUserResponse } from '../games/embedded-game.dto';
-import { PageResponse, Page, PerPage } from '../platform/http/paging';
+import { PageResponse, Page, PerPage } from '../platform/input/paging';
 import type { OwnedKeyRow } from './owned-key.row';
 
 export class OwnedKeysRequest {

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Credential } from '../auth/credential';
+import type { Credential } from '../auth/access/credential';
 import { applicationOwnerOf } from '../auth/oauth/application-owner';
 import { Database } from '../platform/database/database';
 import type { Packed } from '../platform/database/packed-row';

@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { EnumField, IntegerField, TimeField } from '../platform/openapi/fields';
 import { formatMoney } from '../platform/formats/money';
-import { LookupEmail, ExactlyOneOf, Id } from '../platform/http/parameters';
+import { LookupEmail, ExactlyOneOf, Id } from '../platform/input/parameters';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { type Purchase, PURCHASE_TYPES } from './purchase.entity';
 import type { PurchaseRow } from './purchase.row';

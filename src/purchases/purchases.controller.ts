@@ -1,16 +1,16 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { Scopes } from '../auth/access';
-import { type Credential, CurrentCredential } from '../auth/credential';
+import { Scopes } from '../auth/access/access';
+import { type Credential, CurrentCredential } from '../auth/access/credential';
 import { StoreLinks } from '../platform/config/store-links';
-import { LongLists, type LongResponse } from '../platform/http/long-lists';
-import { Fails } from '../platform/http/routes';
-import { Params } from '../platform/http/params.decorator';
+import { LongLists, type LongResponse } from '../platform/output/long-lists';
+import { Fails } from '../platform/server/routes';
+import { Params } from '../platform/input/params.decorator';
 import { DownloadKeyResponse, downloadKeyResponse, DownloadKeyRequest } from './download-key.dto';
 import { DownloadKeysService } from './download-keys.service';
 import { purchaseResponse, PurchasesResponse, PurchasesRequest } from './purchase.dto';
 import { PurchasesService } from './purchases.service';
-import { LimitFailedLookups } from '../platform/rate-limits/rate-limits.decorators';
+import { LimitFailedLookups } from '../platform/limits/rate-limits.decorators';
 
 @ApiTags('Ownership')
 @Controller('games/:game_id')

@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { CreatedKeysController } from './created-keys.controller';
 import { CreatedKeysService } from './created-keys.service';
 import { AuthModule } from '../auth/auth.module';
-import { IdempotencyModule } from '../platform/idempotency/idempotency.module';
+import { IdempotencyModule } from '../idempotency/idempotency.module';
 import { DownloadKeysService } from './download-keys.service';
 import { GameSalesController } from './game-sales.controller';
 import { GameSalesService } from './game-sales.service';

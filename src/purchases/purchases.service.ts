@@ -3,7 +3,7 @@ import { Database } from '../platform/database/database';
 import { longRead, read } from '../platform/database/statement';
 import { invalidGame } from '../games/errors';
 import { canEdit } from '../games/visibility';
-import type { Rows } from '../platform/http/long-lists';
+import type { Rows } from '../platform/output/long-lists';
 import type { PurchasesRequest } from './purchase.dto';
 import { PURCHASE, type PurchaseRow } from './purchase.row';
 

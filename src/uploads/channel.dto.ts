@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { ExactlyOneOf, Id, NonEmptyText, Pattern, Text } from '../platform/http/parameters';
+import { ExactlyOneOf, Id, NonEmptyText, Pattern, Text } from '../platform/input/parameters';
 import { NullableObject } from '../platform/openapi/fields';
 import { BuildResponse, buildResponse } from './build.dto';
 import { UploadResponse, uploadResponse } from './upload.dto';

@@ -1,9 +1,9 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { AnyCredential, Scopes } from '../auth/access';
-import { type Credential, CurrentCredential } from '../auth/credential';
-import { Fails } from '../platform/http/routes';
-import { Params } from '../platform/http/params.decorator';
+import { AnyCredential, Scopes } from '../auth/access/access';
+import { type Credential, CurrentCredential } from '../auth/access/credential';
+import { Fails } from '../platform/server/routes';
+import { Params } from '../platform/input/params.decorator';
 import { ChannelsService } from './channels.service';
 import {
   ChannelRequest,

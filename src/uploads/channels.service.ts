@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../platform/database/database';
 import { longRead, read } from '../platform/database/statement';
-import { apiError } from '../platform/http/api-error';
+import { apiError } from '../platform/errors/api-error';
 import { invalidGame } from '../games/errors';
 import { canEdit } from '../games/visibility';
 import type { ChannelsRequest } from './channel.dto';

@@ -1,5 +1,5 @@
-import { forbidden } from '../auth/errors';
-import { apiError } from '../platform/http/api-error';
+import { forbidden } from '../auth/access/errors';
+import { apiError } from '../platform/errors/api-error';
 import { canEdit, isPublic } from '../games/visibility';
 import { keysOf, newestOfGame, ownerOf } from '../users/key-owners';
 import { hasBought } from '../purchases/ownership.service';

@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiProperty } from '@nestjs/swagger';
-import { Id, NonEmptyText, Pattern, Text } from '../platform/http/parameters';
+import { Id, NonEmptyText, Pattern, Text } from '../platform/input/parameters';
 
 class DownloadKeyChoice {
   @Id('ID of a download key of the game that belongs to the user, as in the list of owned keys', {

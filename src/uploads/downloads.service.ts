@@ -1,10 +1,10 @@
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
-import { keyOf } from '../auth/sealed';
+import { keyOf } from '../auth/accounts/sealed';
 import { Settings } from '../platform/config/settings';
-import { apiError } from '../platform/http/api-error';
-import { IdempotencyService, type RetryKey } from '../platform/idempotency/idempotency.service';
+import { apiError } from '../platform/errors/api-error';
+import { IdempotencyService, type RetryKey } from '../idempotency/idempotency.service';
 import { type AccessRow, keyUsed } from './download-access';
 import { DownloadCounts } from './download-counts.service';
 import { FileStorage } from './storage/file-storage';

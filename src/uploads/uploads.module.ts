@@ -1,10 +1,10 @@
 import { Module } from '@nestjs/common';
-import { HttpModule } from '../platform/http/http.module';
+import { HttpModule } from '../platform/server/http.module';
 import { Clock } from '../platform/config/clock';
 import { Settings } from '../platform/config/settings';
 import { ExpiredRows } from '../platform/database/expired-rows';
-import { ServiceUrl } from '../platform/http/service-url';
-import { IdempotencyModule } from '../platform/idempotency/idempotency.module';
+import { ServiceUrl } from '../platform/server/service-url';
+import { IdempotencyModule } from '../idempotency/idempotency.module';
 import { ChannelsController } from './channels.controller';
 import { ChannelsService } from './channels.service';
 import { DownloadCounts } from './download-counts.service';

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import type { Credential } from '../auth/credential';
+import type { Credential } from '../auth/access/credential';
 import { Database } from '../platform/database/database';
 import { longRead, read, type Statement } from '../platform/database/statement';
-import { apiError } from '../platform/http/api-error';
+import { apiError } from '../platform/errors/api-error';
 import { invalidGame } from '../games/errors';
 import type { GameUserRow } from '../games/embedded-game.dto';
 import {

@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { IntegerField, UrlField } from '../platform/openapi/fields';
-import { Id } from '../platform/http/parameters';
+import { Id } from '../platform/input/parameters';
 import type { StoreLinks } from '../platform/config/store-links';
 import type { UserRow } from './users.service';
 

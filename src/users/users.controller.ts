@@ -1,9 +1,9 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { Scopes } from '../auth/access';
+import { Scopes } from '../auth/access/access';
 import { StoreLinks } from '../platform/config/store-links';
-import { Params } from '../platform/http/params.decorator';
-import { Fails } from '../platform/http/routes';
+import { Params } from '../platform/input/params.decorator';
+import { Fails } from '../platform/server/routes';
 import { OneUserResponse, userResponse, UserRequest } from './user.dto';
 import { UsersService } from './users.service';
 

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import type { Credential } from '../auth/credential';
-import { noLongerValid } from '../auth/errors';
+import type { Credential } from '../auth/access/credential';
+import { noLongerValid } from '../auth/access/errors';
 import { Database } from '../platform/database/database';
-import { apiError } from '../platform/http/api-error';
+import { apiError } from '../platform/errors/api-error';
 import { columnsOf, read } from '../platform/database/statement';
 import type { User } from '../auth/accounts/user.entity';
 

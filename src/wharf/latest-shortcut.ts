@@ -2,12 +2,12 @@ import type { ServerResponse } from 'node:http';
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Settings } from '../platform/config/settings';
-import { ApiError } from '../platform/http/api-error';
-import { sendError, type Cacheable, sendCacheable } from '../platform/http/response';
-import { hasBody } from '../platform/http/body';
-import { RequestGate } from '../platform/http/request-gate';
+import { ApiError } from '../platform/errors/api-error';
+import { sendError, type Cacheable, sendCacheable } from '../platform/output/response';
+import { hasBody } from '../platform/input/body';
+import { RequestGate } from '../platform/server/request-gate';
 import { RequestLog } from '../platform/observability/request-log';
-import { RateLimitsService } from '../platform/rate-limits/rate-limits.service';
+import { RateLimitsService } from '../platform/limits/rate-limits.service';
 import { BuildsService } from './builds.service';
 import type { LatestRequest } from './latest.dto';
 

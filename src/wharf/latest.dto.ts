@@ -1,5 +1,5 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
-import { ExactlyOneOf, Id, NonEmptyText, Pattern, Text } from '../platform/http/parameters';
+import { ExactlyOneOf, Id, NonEmptyText, Pattern, Text } from '../platform/input/parameters';
 
 @ExactlyOneOf('game_id', 'target')
 export class LatestRequest {

@@ -1,12 +1,12 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { Public } from '../auth/access';
-import { Fails } from '../platform/http/routes';
-import { Params } from '../platform/http/params.decorator';
+import { Public } from '../auth/access/access';
+import { Fails } from '../platform/server/routes';
+import { Params } from '../platform/input/params.decorator';
 import { LatestShortcut } from './latest-shortcut';
 import { LatestResponse, LatestRequest } from './latest.dto';
-import { LimitFailedLookups } from '../platform/rate-limits/rate-limits.decorators';
+import { LimitFailedLookups } from '../platform/limits/rate-limits.decorators';
 
 @ApiTags('Builds')
 @Controller('wharf')

@@ -1,4 +1,4 @@
-import { Audit } from '../../src/auth/audit';
+import { Audit } from '../../src/audit/audit';
 import { logged, sql, theApp, useStore } from '../support/store';
 
 useStore();

@@ -1,11 +1,11 @@
 import { ModulesContainer } from '@nestjs/core';
 import type { Express } from 'express';
-import { isForOperators } from '../../src/auth/access';
+import { isForOperators } from '../../src/auth/access/access';
 import { ALL_PERMISSIONS } from '../../src/operator/tokens/operator-may';
 import { OperatorTokensService } from '../../src/operator/tokens/operator-tokens.service';
-import { type Route, routesOf } from '../../src/auth/routes';
-import { covers } from '../../src/auth/credential';
-import { type Scope, SCOPES } from '../../src/auth/scopes';
+import { type Route, routesOf } from '../../src/auth/access/routes';
+import { covers } from '../../src/auth/access/credential';
+import { type Scope, SCOPES } from '../../src/auth/access/scopes';
 import {
   type Actor,
   anonymous,

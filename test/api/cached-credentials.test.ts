@@ -1,7 +1,7 @@
 import { Client } from 'pg';
-import { hashApiKey, newApiKey } from '../../src/auth/api-key';
-import { KeyChanges } from '../../src/auth/key-changes';
-import { ApiKeyUses } from '../../src/auth/api-key-uses';
+import { hashApiKey, newApiKey } from '../../src/auth/keys/api-key';
+import { KeyChanges } from '../../src/auth/keys/key-changes';
+import { ApiKeyUses } from '../../src/auth/keys/api-key-uses';
 import { Replicas } from '../support/replicas';
 import { statementsOf } from '../support/statements';
 import { baseUrl, databaseUrl, make, PEPPER, sql, theApp, theClock, useStore } from '../support/store';

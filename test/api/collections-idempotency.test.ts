@@ -2,8 +2,8 @@ import { request } from 'node:http';
 import { getStorageToken } from '@nestjs/throttler';
 import { Settings } from '../../src/platform/config/settings';
 import { Database } from '../../src/platform/database/database';
-import { DAY, MAX_STORED } from '../../src/platform/idempotency/idempotency.service';
-import type { MemoryStorage } from '../../src/platform/rate-limits/memory-storage';
+import { DAY, MAX_STORED } from '../../src/idempotency/idempotency.service';
+import type { MemoryStorage } from '../../src/platform/limits/memory-storage';
 import { ExpiredRows } from '../../src/platform/database/expired-rows';
 import {
   type Actor,

@@ -1,4 +1,4 @@
-import { Audit } from '../../src/auth/audit';
+import { Audit } from '../../src/audit/audit';
 import { MAX_UNCLAIMED } from '../../src/purchases/created-keys.service';
 import { untilBlocked, holdLocks } from '../support/locks';
 import {

@@ -1,12 +1,12 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { getRepositoryToken } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
-import { hashApiKey, newApiKey } from '../../src/auth/api-key';
-import { ApiKey } from '../../src/auth/api-key.entity';
-import { ApiKeysService } from '../../src/auth/api-keys.service';
-import { ApiKeyUses } from '../../src/auth/api-key-uses';
-import { KeyChanges } from '../../src/auth/key-changes';
-import { BearerStrategy } from '../../src/auth/bearer.strategy';
+import { hashApiKey, newApiKey } from '../../src/auth/keys/api-key';
+import { ApiKey } from '../../src/auth/keys/api-key.entity';
+import { ApiKeysService } from '../../src/auth/keys/api-keys.service';
+import { ApiKeyUses } from '../../src/auth/keys/api-key-uses';
+import { KeyChanges } from '../../src/auth/keys/key-changes';
+import { BearerStrategy } from '../../src/auth/guards/bearer.strategy';
 import { Database } from '../../src/platform/database/database';
 import { Settings } from '../../src/platform/config/settings';
 import { holdLocks } from '../support/locks';

@@ -46,11 +46,11 @@ import { Expose, Transform, Type } from 'class-transformer';
 import { IsArray, IsInt, IsNumber, IsObject, IsOptional, IsString, ValidateNested } from 'class-validator';
 import type { Request, Response } from 'express';
 import { Column, Entity, In, PrimaryColumn, type Repository } from 'typeorm';
-import { Public, Scopes, SignedIn } from '../../src/auth/access';
-import { CurrentCredential, type Credential } from '../../src/auth/credential';
-import { StreamedBody } from '../../src/platform/http/body.guard';
-import { Between, Id, IdList } from '../../src/platform/http/parameters';
-import { Params } from '../../src/platform/http/params.decorator';
+import { Public, Scopes, SignedIn } from '../../src/auth/access/access';
+import { CurrentCredential, type Credential } from '../../src/auth/access/credential';
+import { StreamedBody } from '../../src/platform/input/body.guard';
+import { Between, Id, IdList } from '../../src/platform/input/parameters';
+import { Params } from '../../src/platform/input/params.decorator';
 import { describeApi } from '../../src/platform/openapi/describe-api';
 import { UsersService } from '../../src/users/users.service';
 import { failure, logged, make, openApp, useStore } from '../support/store';
@@ -625,7 +625,7 @@ test("returns this API's status for a POST declared with Nest's decorator", asyn
 
 test('the service does not start with a handler that does not declare its access', async () => {
   await expect(openApp({}, { imports: [ForgottenModule] })).rejects.toThrow(
-    'Declare its access with @Scopes, @AnyCredential or @Public of src/auth/access.ts, or with @OperatorMay: ForgottenController.list (GET /forgotten).',
+    'Declare its access with @Scopes, @AnyCredential or @Public of src/auth/access/access.ts, or with @OperatorMay: ForgottenController.list (GET /forgotten).',
   );
 });
 

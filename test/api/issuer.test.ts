@@ -1,7 +1,7 @@
 import { decodeJwt } from 'jose';
-import { TokensService } from '../../src/auth/tokens.service';
+import { TokensService } from '../../src/auth/jwt/tokens.service';
 import { Settings } from '../../src/platform/config/settings';
-import { ServiceUrl } from '../../src/platform/http/service-url';
+import { ServiceUrl } from '../../src/platform/server/service-url';
 import { Server } from '../../src/server';
 import { authorize, application, codeRequest, pkce, queryOf, useOauth, user } from '../support/oauth';
 import { sendRaw } from '../support/raw';

@@ -1,9 +1,9 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { decodeJwt } from 'jose';
-import type { Presented } from '../../src/auth/credential';
-import { ApiKeysService } from '../../src/auth/api-keys.service';
-import { TokensService } from '../../src/auth/tokens.service';
-import { BearerStrategy } from '../../src/auth/bearer.strategy';
+import type { Presented } from '../../src/auth/access/credential';
+import { ApiKeysService } from '../../src/auth/keys/api-keys.service';
+import { TokensService } from '../../src/auth/jwt/tokens.service';
+import { BearerStrategy } from '../../src/auth/guards/bearer.strategy';
 import { browserOf } from '../support/browser';
 import {
   type Actor,

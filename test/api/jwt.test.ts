@@ -16,10 +16,10 @@ import {
   jwtVerify,
   SignJWT,
 } from 'jose';
-import { ApiKeysService } from '../../src/auth/api-keys.service';
-import { SigningKeysService } from '../../src/auth/signing-keys.service';
-import { TokensService } from '../../src/auth/tokens.service';
-import { BearerStrategy } from '../../src/auth/bearer.strategy';
+import { ApiKeysService } from '../../src/auth/keys/api-keys.service';
+import { SigningKeysService } from '../../src/auth/jwt/signing-keys.service';
+import { TokensService } from '../../src/auth/jwt/tokens.service';
+import { BearerStrategy } from '../../src/auth/guards/bearer.strategy';
 import { Settings } from '../../src/platform/config/settings';
 import {
   type Actor,

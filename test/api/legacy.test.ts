@@ -1,4 +1,4 @@
-import { TokensService } from '../../src/auth/tokens.service';
+import { TokensService } from '../../src/auth/jwt/tokens.service';
 import { sendRaw } from '../support/raw';
 import {
   Actor,

@@ -1,6 +1,6 @@
 import { ExpiredRows } from '../../src/platform/database/expired-rows';
-import { hashApiKey } from '../../src/auth/api-key';
-import { BearerStrategy } from '../../src/auth/bearer.strategy';
+import { hashApiKey } from '../../src/auth/keys/api-key';
+import { BearerStrategy } from '../../src/auth/guards/bearer.strategy';
 import { browserOf, cookieOf } from '../support/browser';
 import {
   ACCESS,

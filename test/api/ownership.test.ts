@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { hashApiKey } from '../../src/auth/api-key';
+import { hashApiKey } from '../../src/auth/keys/api-key';
 import {
   type Actor,
   actors,

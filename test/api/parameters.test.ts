@@ -13,10 +13,10 @@ import {
   MinLength,
   ValidateNested,
 } from 'class-validator';
-import { Public } from '../../src/auth/access';
+import { Public } from '../../src/auth/access/access';
 import { describeApi } from '../../src/platform/openapi/describe-api';
-import { Between, Id, MaxCharacters, OneOf, Pattern, Text } from '../../src/platform/http/parameters';
-import { Params } from '../../src/platform/http/params.decorator';
+import { Between, Id, MaxCharacters, OneOf, Pattern, Text } from '../../src/platform/input/parameters';
+import { Params } from '../../src/platform/input/params.decorator';
 import { openApp, useStore } from '../support/store';
 
 // A contributor's module with this API's decorators in any order and class-validator's own.

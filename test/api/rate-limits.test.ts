@@ -1,6 +1,6 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { MetricsRegistry } from '../../src/platform/observability/metrics-registry';
-import { MemoryStorage } from '../../src/platform/rate-limits/memory-storage';
+import { MemoryStorage } from '../../src/platform/limits/memory-storage';
 import { TestClock } from '../support/clock';
 import { TestRedis, withRedis } from '../support/redis';
 import {

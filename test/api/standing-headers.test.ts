@@ -1,5 +1,5 @@
 import { request } from 'node:http';
-import { SECURITY_HEADERS } from '../../src/platform/http/fixed-headers';
+import { SECURITY_HEADERS } from '../../src/platform/output/fixed-headers';
 import { baseUrl, make, useStore } from '../support/store';
 
 useStore();

@@ -1,8 +1,8 @@
 import { Controller, Get, Module, type Type } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { SkipThrottle, Throttle } from '@nestjs/throttler';
-import { AnyCredential, Public } from '../../src/auth/access';
-import { RequestCost } from '../../src/platform/rate-limits/rate-limits.decorators';
+import { AnyCredential, Public } from '../../src/auth/access/access';
+import { RequestCost } from '../../src/platform/limits/rate-limits.decorators';
 import { TestRedis, withRedis } from '../support/redis';
 import { databaseUrl, type Environment, failure, make, openApp, useStore } from '../support/store';
 import { until } from '../support/time';

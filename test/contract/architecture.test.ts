@@ -4,7 +4,9 @@ import { dirname, join, relative, resolve, sep } from 'node:path';
 // Each group may import from the groups before it, and each folder from itself.
 const ORDER = [
   ['platform'],
+  ['audit'],
   ['auth'],
+  ['idempotency'],
   ['users'],
   ['games'],
   ['purchases', 'collections', 'wharf'],
@@ -179,5 +181,5 @@ test('migrations import nothing from the service', () => {
 
 test('properties added to requests and responses are declared in one place', () => {
   const declaring = files.filter((file) => /^declare module/m.test(readFileSync(join(src, file), 'utf8')));
-  expect(declaring).toEqual([join('platform', 'http', 'request.ts')]);
+  expect(declaring).toEqual([join('platform', 'server', 'request.ts')]);
 });

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { ModulesContainer } from '@nestjs/core';
-import { type Route, routesOf } from '../../src/auth/routes';
+import { type Route, routesOf } from '../../src/auth/access/routes';
 import { theApp, theContract, useStore } from '../support/store';
 
 useStore();

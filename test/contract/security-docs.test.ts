@@ -83,6 +83,6 @@ test('only webhooks, file storage and the trace exporter send HTTP requests to o
     ),
   ).toEqual([join('operator', 'webhooks', 'send.ts'), join('uploads', 'storage', 's3-storage.ts')]);
   expect(matching(/exporter-trace-otlp-http/)).toEqual([
-    join('platform', 'observability', 'tracing.service.ts'),
+    join('platform', 'operations', 'tracing.service.ts'),
   ]);
 });

@@ -1,7 +1,7 @@
 import { setImmediate as checkPhase } from 'node:timers/promises';
 import * as argon2 from '@node-rs/argon2';
 import * as bcrypt from 'bcrypt';
-import { ApiKeyUses } from '../../src/auth/api-key-uses';
+import { ApiKeyUses } from '../../src/auth/keys/api-key-uses';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { AttemptsService, networkSubject } from '../../src/auth/sign-in/attempts.service';
@@ -9,7 +9,7 @@ import { ExpiredRows } from '../../src/platform/database/expired-rows';
 import { Demo } from '../../src/dashboard/layout/demo';
 import { PasswordCost } from '../../src/auth/sign-in/password-hash';
 import { PasswordQueue } from '../../src/auth/sign-in/password-queue';
-import type { ApiError } from '../../src/platform/http/api-error';
+import type { ApiError } from '../../src/platform/errors/api-error';
 import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
 import {
   type Actor,

@@ -1,4 +1,4 @@
-import { Audit } from '../../src/auth/audit';
+import { Audit } from '../../src/audit/audit';
 import { type Browser, browserOf } from '../support/browser';
 import { type Actor, actors, baseUrl, make, sql, theApp, useStore } from '../support/store';
 import { statementsOf } from '../support/statements';

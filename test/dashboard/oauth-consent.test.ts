@@ -1,4 +1,4 @@
-import { Audit } from '../../src/auth/audit';
+import { Audit } from '../../src/audit/audit';
 import { browserOf } from '../support/browser';
 import { holdLocks, untilBlocked } from '../support/locks';
 import {

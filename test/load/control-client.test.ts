@@ -1,7 +1,7 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { Exchange } from '../../src/platform/http/in-flight';
-import { RequestGate } from '../../src/platform/http/request-gate';
-import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
+import { Exchange } from '../../src/platform/server/in-flight';
+import { RequestGate } from '../../src/platform/server/request-gate';
+import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import { ControlClient } from '../support/floods/control-client';
 import { attack } from '../support/floods/flood';
 import { CpuWait } from '../support/floods/metrics';

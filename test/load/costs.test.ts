@@ -1,7 +1,7 @@
 import { ExpiringCache, maxAge } from '../../src/platform/cache/expiring-cache';
 import { sanitizeHtml } from '../../src/collections/html';
-import { InvalidValue } from '../../src/platform/http/given-values';
-import { readIdList } from '../../src/platform/http/readers';
+import { InvalidValue } from '../../src/platform/input/given-values';
+import { readIdList } from '../../src/platform/input/readers';
 
 /**
  * CPU time in milliseconds, the shortest of three runs: other programs, the compiler and the garbage collector only add

@@ -1,6 +1,6 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Client } from 'pg';
-import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
+import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import { browserOf } from '../support/browser';
 import { databaseUrl, make, openApp, useStore } from '../support/store';
 import { sleep } from '../support/time';

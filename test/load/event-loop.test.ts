@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { Client } from 'pg';
 import { addToPeriods } from '../../src/purchases/earnings';
-import { MAX_FORM } from '../../src/platform/http/body';
+import { MAX_FORM } from '../../src/platform/input/body';
 import { browserOf } from '../support/browser';
 import { longestBlock, shortestBlock } from '../support/event-loop';
 import { importLines, OPERATOR_TOKEN } from '../support/importing';

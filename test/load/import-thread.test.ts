@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import { Client } from 'pg';
-import { RequestGate } from '../../src/platform/http/request-gate';
-import { Quota } from '../../src/platform/http/client-limits';
-import type { ConcurrencyLimit } from '../../src/platform/http/concurrency-limit';
+import { RequestGate } from '../../src/platform/server/request-gate';
+import { Quota } from '../../src/platform/limits/client-limits';
+import type { ConcurrencyLimit } from '../../src/platform/limits/concurrency-limit';
 import { demoRecords } from '../../src/dev/demo/demo';
 import { ImportLimits } from '../../src/operator/import/import-limits';
 import { importOnThread } from '../../src/operator/import/import-thread';
-import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
+import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import { allRows, game, importDirectly, ndjson, OPERATOR_TOKEN, sendSmall, user } from '../support/importing';
 import {
   type HttpResponse,

@@ -16,7 +16,7 @@ import {
   theApp,
   useStore,
 } from '../support/store';
-import { RequestGate } from '../../src/platform/http/request-gate';
+import { RequestGate } from '../../src/platform/server/request-gate';
 import { sleep, until } from '../support/time';
 
 useStore({ OPERATOR_TOKEN });

@@ -3,12 +3,12 @@ import { type ClientRequest, type IncomingMessage, type Server as HttpServer, re
 import { connect, type Socket } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Client } from 'pg';
-import { Exchange } from '../../src/platform/http/in-flight';
-import { ConcurrencyLimit } from '../../src/platform/http/concurrency-limit';
+import { Exchange } from '../../src/platform/server/in-flight';
+import { ConcurrencyLimit } from '../../src/platform/limits/concurrency-limit';
 import { loadSettings } from '../../src/platform/config/settings';
-import { RequestGate } from '../../src/platform/http/request-gate';
-import { MAX_BODY } from '../../src/platform/http/body';
-import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
+import { RequestGate } from '../../src/platform/server/request-gate';
+import { MAX_BODY } from '../../src/platform/input/body';
+import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import { Server } from '../../src/server';
 import { FaultyProxy } from '../support/proxy';
 import { type Actor, databaseUrl, type Environment, logged, make, openApp, useStore } from '../support/store';

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { Client } from 'pg';
-import { LIVE_KEYS } from '../../src/auth/api-key-lookup';
-import { LIVE_USER } from '../../src/auth/tokens.service';
+import { LIVE_KEYS } from '../../src/auth/keys/api-key-lookup';
+import { LIVE_USER } from '../../src/auth/jwt/tokens.service';
 import { FIRST_PAGE } from '../../src/collections/collection-games.service';
 import { Clock } from '../../src/platform/config/clock';
 import type { Settings } from '../../src/platform/config/settings';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Agent, createServer, get, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
+import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import { databaseUrl, make, openApp, sql, useStore } from '../support/store';
 import { sleep, until } from '../support/time';
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { migrate } from '../../src/platform/database/migrate';
 import { temporaryProblem } from '../../src/platform/database/reachable';
-import { OperatorError } from '../../src/platform/config/operator-error';
+import { OperatorError } from '../../src/platform/errors/operator-error';
 import { holdLocks } from '../support/locks';
 import { databaseUrl, useStore } from '../support/store';
 

@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
+import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import {
   describeImports,
   databaseUrl,

@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
-import { KeyChanges } from '../../src/auth/key-changes';
-import type { ConcurrencyLimit } from '../../src/platform/http/concurrency-limit';
-import { RequestGate } from '../../src/platform/http/request-gate';
+import { KeyChanges } from '../../src/auth/keys/key-changes';
+import type { ConcurrencyLimit } from '../../src/platform/limits/concurrency-limit';
+import { RequestGate } from '../../src/platform/server/request-gate';
 import { SmallImport } from '../../src/operator/import/small-import';
 import { MAX_WAIT_MS, SmallImports } from '../../src/operator/import/small-imports.service';
 import { WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliveries.service';
 import { BuildChanges } from '../../src/wharf/build-changes';
-import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
+import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import {
   describeImports,
   game,

@@ -4,8 +4,8 @@ import { connect } from 'node:net';
 import * as fc from 'fast-check';
 import type { Client } from 'pg';
 import { verifyPassword } from '../../src/auth/sign-in/password-hash';
-import { KeyChanges } from '../../src/auth/key-changes';
-import { SCOPES } from '../../src/auth/scopes';
+import { KeyChanges } from '../../src/auth/keys/key-changes';
+import { SCOPES } from '../../src/auth/access/scopes';
 import { demoRecords } from '../../src/dev/demo/demo';
 import {
   describeImports,

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { Command } from 'commander';
 import { addCommands } from '../../src/commands/program';
-import { hashApiKey } from '../../src/auth/api-key';
+import { hashApiKey } from '../../src/auth/keys/api-key';
 import { OperatorTokensService } from '../../src/operator/tokens/operator-tokens.service';
 import { sendImport, sendSmall, user } from '../support/importing';
 import {

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { Command } from 'commander';
-import { Audit } from '../../src/auth/audit';
+import { Audit } from '../../src/audit/audit';
 import { addCommands } from '../../src/commands/program';
 import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
 import { importLines, OPERATOR_TOKEN, problemsOf } from '../support/importing';

@@ -10,7 +10,7 @@ import { AppModule } from '../../src/app.module';
 import { Settings } from '../../src/platform/config/settings';
 import { Database } from '../../src/platform/database/database';
 import { createLogger } from '../../src/platform/observability/logger';
-import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
+import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import { SaleRequest } from '../../src/operator/sales/sale.dto';
 import { SalesService } from '../../src/operator/sales/sales.service';
 import { isPublicAddress } from '../../src/operator/webhooks/public-address';

@@ -5,8 +5,8 @@ import {
   newApiKey,
   newOperatorToken,
   peppersOf,
-} from '../../src/auth/api-key';
-import { hasFormOfJwt } from '../../src/auth/credential';
+} from '../../src/auth/keys/api-key';
+import { hasFormOfJwt } from '../../src/auth/access/credential';
 import type { Settings } from '../../src/platform/config/settings';
 
 test('creates unique keys in the documented format', () => {

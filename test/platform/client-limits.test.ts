@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { Client, Quota } from '../../src/platform/http/client-limits';
+import { Client, Quota } from '../../src/platform/limits/client-limits';
 
 /** The share of a quota that a client gets before it is rejected. */
 function fill(quota: Quota, client: Client): number {

@@ -1,7 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { TestClock } from '../support/clock';
-import { ConcurrencyLimit, type Limits, type Work } from '../../src/platform/http/concurrency-limit';
+import { ConcurrencyLimit, type Limits, type Work } from '../../src/platform/limits/concurrency-limit';
 
 type Client = Work['client'];
 

@@ -1,6 +1,6 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { RequestGate } from '../../src/platform/http/request-gate';
-import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
+import { RequestGate } from '../../src/platform/server/request-gate';
+import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
 import { holdLocks, untilBlocked } from '../support/locks';
 import { logged, make, openApp, sql, theClock, useStore } from '../support/store';

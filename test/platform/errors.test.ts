@@ -1,6 +1,6 @@
-import * as rejections from '../../src/auth/errors';
-import type { Credential } from '../../src/auth/credential';
-import type { ApiError } from '../../src/platform/http/api-error';
+import * as rejections from '../../src/auth/access/errors';
+import type { Credential } from '../../src/auth/access/credential';
+import type { ApiError } from '../../src/platform/errors/api-error';
 
 const key: Credential = { type: 'key', user_id: 1, scopes: [], api_key_id: 1 };
 const jwt: Credential = { ...key, type: 'jwt' };

@@ -1,4 +1,4 @@
-import { KeyChanges } from '../../src/auth/key-changes';
+import { KeyChanges } from '../../src/auth/keys/key-changes';
 import { MAX_AGE } from '../../src/platform/cache/change-poller';
 import { Clock } from '../../src/platform/config/clock';
 import type { Database } from '../../src/platform/database/database';

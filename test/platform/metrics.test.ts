@@ -3,7 +3,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { parse } from 'yaml';
 import { OperatorEvents } from '../../src/operator/tokens/operator-events';
 import { OperatorTokensService } from '../../src/operator/tokens/operator-tokens.service';
-import { MetricsService } from '../../src/platform/observability/metrics.service';
+import { MetricsService } from '../../src/platform/operations/metrics.service';
 import { databaseUrl, type Environment, logged, make, openApp, useStore } from '../support/store';
 import { until } from '../support/time';
 

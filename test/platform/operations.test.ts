@@ -1,4 +1,4 @@
-import { RequestGate } from '../../src/platform/http/request-gate';
+import { RequestGate } from '../../src/platform/server/request-gate';
 import { actors, anonymous, baseUrl, failure, ok, send, theApp, useStore } from '../support/store';
 
 useStore();

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { fixedHeaders, OutgoingResponse } from '../../src/platform/http/response';
+import { fixedHeaders, OutgoingResponse } from '../../src/platform/output/response';
 
 const WRITTEN_FOR = 'Node 20.20, 22.23 and 24.21';
-const WHAT_TO_DO = `src/platform/http/response.ts uses a private part of Node as in ${WRITTEN_FOR}:
+const WHAT_TO_DO = `src/platform/output/response.ts uses a private part of Node as in ${WRITTEN_FOR}:
 _storeHeader(firstLine, headers), which writes a head. This is Node ${process.version}. Read lib/_http_outgoing.js of this
 version and change OutgoingResponse in the same way. If the method no longer exists, remove it from OutgoingResponse and let
 its constructor and setters call setHeader: slower, and correct on any version.`;

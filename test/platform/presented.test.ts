@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express';
-import { authorizationOf, trackersOf, presentCredential } from '../../src/auth/credential';
+import { authorizationOf, trackersOf, presentCredential } from '../../src/auth/access/credential';
 
 /** The credential of a request, and the header that Passport reads. */
 function normalized(authorization: string | undefined, KEY?: string, rawHeaders: string[] = []) {

@@ -1,5 +1,5 @@
-import { InvalidValue } from '../../src/platform/http/given-values';
-import { RoundedNumber } from '../../src/platform/http/json';
+import { InvalidValue } from '../../src/platform/input/given-values';
+import { RoundedNumber } from '../../src/platform/input/json';
 import {
   readBoolean,
   readEmail,
@@ -7,7 +7,7 @@ import {
   readInteger,
   readNonEmptyText,
   readText,
-} from '../../src/platform/http/readers';
+} from '../../src/platform/input/readers';
 
 const number = (source: string) => new RoundedNumber(source);
 const rejected = expect.any(InvalidValue);

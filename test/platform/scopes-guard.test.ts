@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { ScopesGuard } from '../../src/auth/scopes.guard';
+import { ScopesGuard } from '../../src/auth/guards/scopes.guard';
 
 test('rejects a handler that declares no access', async () => {
   const context = {

@@ -1,5 +1,5 @@
-import { covers } from '../../src/auth/credential';
-import { ROOT_SCOPES, SCOPES, SCOPES_OF_OTHERS } from '../../src/auth/scopes';
+import { covers } from '../../src/auth/access/credential';
+import { ROOT_SCOPES, SCOPES, SCOPES_OF_OTHERS } from '../../src/auth/access/scopes';
 
 test('describes scopes to users who grant them', () => {
   expect(SCOPES).toEqual({

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { RequestGate } from '../../src/platform/http/request-gate';
+import { RequestGate } from '../../src/platform/server/request-gate';
 import { type Actor, make, openApp, theApp, theClock, useStore } from '../support/store';
 import { until } from '../support/time';
 

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { loadSettings } from '../../src/platform/config/settings';
-import { tracesUrl } from '../../src/platform/observability/tracing.service';
+import { tracesUrl } from '../../src/platform/operations/tracing.service';
 import { databaseUrl, logged, make, openApp, sql, useStore } from '../support/store';
 
 useStore();
@@ -186,7 +186,7 @@ test('the standard variables set the URL and enable tracing', () => {
 });
 
 test('no tracing library is loaded without a collector', () => {
-  const source = readFileSync('src/platform/observability/tracing.service.ts', 'utf8');
+  const source = readFileSync('src/platform/operations/tracing.service.ts', 'utf8');
   const loaded = [...source.matchAll(/^import (?!type)[^;]*from '(@opentelemetry[^']*)'/gms)].map(
     ([, name]) => name,
   );

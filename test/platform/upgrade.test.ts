@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { dataSourceOptions } from '../../src/platform/database/data-source';
-import { hashApiKey } from '../../src/auth/api-key';
+import { hashApiKey } from '../../src/auth/keys/api-key';
 import { administer, dropDatabase, withDatabase } from '../support/database';
 import { OPERATOR_TOKEN } from '../support/importing';
 import { anonymous, make, PEPPER, send, useStore } from '../support/store';

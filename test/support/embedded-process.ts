@@ -29,7 +29,7 @@ export interface Failure {
 // What main.ts does with the embedded server, and nothing else.
 const program = `
 const { openEmbeddedPostgres } = require('./dev/embedded/embedded-postgres.js');
-const { OperatorError } = require('./platform/config/operator-error.js');
+const { OperatorError } = require('./platform/errors/operator-error.js');
 const options = JSON.parse(process.argv[2]);
 const start = performance.now();
 const say = (message) => process.send(message);
@@ -66,7 +66,7 @@ openEmbeddedPostgres({
 export async function compileEmbedded(target: string): Promise<string> {
   const folder = 'dev/embedded';
   const files = [
-    'platform/config/operator-error.ts',
+    'platform/errors/operator-error.ts',
     'platform/config/stored-secrets.ts',
     'platform/database/client.ts',
     ...(await readdir(join(SRC, folder))).map((name) => `${folder}/${name}`),

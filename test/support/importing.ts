@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { Client } from 'pg';
-import { ApiKeysService } from '../../src/auth/api-keys.service';
+import { ApiKeysService } from '../../src/auth/keys/api-keys.service';
 import { type ImportOptions, importRecords } from '../../src/operator/import/import-records';
 import { ImportProblems } from '../../src/operator/import/problems';
 import { summaryLines } from '../../src/operator/import/summary';

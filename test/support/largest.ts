@@ -1,8 +1,8 @@
 import { type INestApplicationContext, RequestMethod } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { getMetadataStorage } from 'class-validator';
-import { MAX_BODY } from '../../src/platform/http/body';
-import { requestClassOf } from '../../src/platform/http/params.decorator';
+import { MAX_BODY } from '../../src/platform/input/body';
+import { requestClassOf } from '../../src/platform/input/params.decorator';
 
 /** The bytes of a request without its credential. */
 export interface Input {

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { OauthApplication } from '../../src/auth/oauth/oauth-application.entity';
+import type { OauthApplication } from '../../src/auth/accounts/oauth-application.entity';
 import { type Browser, browserOf } from './browser';
 import { type Actor, type Environment, make, send, sql, useStore } from './store';
 

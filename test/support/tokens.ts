@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type JWTPayload, SignJWT } from 'jose';
-import { SigningKeysService } from '../../src/auth/signing-keys.service';
-import { TokensService } from '../../src/auth/tokens.service';
+import { SigningKeysService } from '../../src/auth/jwt/signing-keys.service';
+import { TokensService } from '../../src/auth/jwt/tokens.service';
 import { theApp, theClock } from './store';
 
 export interface Forgery {

@@ -20,7 +20,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { Command } from 'commander';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
-import { OperatorError } from '../../src/platform/config/operator-error';
+import { OperatorError } from '../../src/platform/errors/operator-error';
 import { backUp } from '../../src/platform/database/backup/backup';
 import { BackupReader } from '../../src/platform/database/backup/backup-file';
 import { restore } from '../../src/platform/database/backup/restore';
@@ -29,7 +29,7 @@ import { addCommands } from '../../src/commands/program';
 import { ndjsonOf } from '../../src/dev/demo/demo-file';
 import type { JsonObject } from '../../src/operator/import/record-types/fields';
 import { connectTo, importRecords } from '../../src/operator/import/import-records';
-import { gracefulStop } from '../../src/platform/lifecycle/graceful-stop';
+import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import {
   administer,
   cloneDatabase,

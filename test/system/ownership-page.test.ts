@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, w
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
-import { TokensService } from '../../src/auth/tokens.service';
+import { TokensService } from '../../src/auth/jwt/tokens.service';
 import { Settings } from '../../src/platform/config/settings';
 import { loadDemoStore } from '../../src/dev/demo/demo-store';
 import { addCommands } from '../../src/commands/program';

@@ -1,7 +1,7 @@
 import { ModulesContainer } from '@nestjs/core';
 import type { Browser, Page } from 'playwright-core';
 import { addToPeriods } from '../../src/purchases/earnings';
-import { routesOf } from '../../src/auth/routes';
+import { routesOf } from '../../src/auth/access/routes';
 import { checkAccessibility } from '../support/accessibility';
 import { PASSWORD, withPassword } from '../support/browser';
 import { inChromium, openChromium, Window } from '../support/chromium';

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { Clock } from '../../src/platform/config/clock';
 import { MetricsRegistry } from '../../src/platform/observability/metrics-registry';
-import { RedisStorage } from '../../src/platform/rate-limits/redis-storage';
+import { RedisStorage } from '../../src/platform/limits/redis-storage';
 import { TestRedis, withRedis } from '../support/redis';
 import { sleep, until } from '../support/time';
 

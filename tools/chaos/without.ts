@@ -8,11 +8,11 @@ import { Client } from 'pg';
 import * as client from '../../src/platform/database/client';
 import * as dataSource from '../../src/platform/database/data-source';
 import * as sqlstates from '../../src/platform/database/sqlstates';
-import { InFlight } from '../../src/platform/http/in-flight';
+import { InFlight } from '../../src/platform/server/in-flight';
 import { Database } from '../../src/platform/database/database';
 import { statement } from '../../src/platform/database/statement';
 import { WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliveries.service';
-import { RedisStorage } from '../../src/platform/rate-limits/redis-storage';
+import { RedisStorage } from '../../src/platform/limits/redis-storage';
 
 const PROTECTIONS = {
   /** Nothing limits waits for the database. */

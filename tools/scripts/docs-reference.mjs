@@ -19,7 +19,7 @@ const load = createRequire(import.meta.url);
 load('reflect-metadata');
 const { Settings, SECRET_NAMES } = load('../../dist/src/platform/config/settings.js');
 const { gamewharf } = load('../../dist/src/commands/program.js');
-const { SCOPES } = load('../../dist/src/auth/scopes.js');
+const { SCOPES } = load('../../dist/src/auth/access/scopes.js');
 
 /** The groups of .env.example, each with its settings and their comments. */
 function settingGroups() {

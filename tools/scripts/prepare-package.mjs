@@ -28,7 +28,7 @@ function removeStale(folder) {
 async function writeTypes() {
   const require = createRequire(path.join(root, 'dist', 'src', 'main.js'));
   require('reflect-metadata');
-  const { createApp } = require('./create-app.js');
+  const { createApp } = require('./app.js');
   const { describeApi } = require('./platform/openapi/describe-api.js');
   const { loadSettings } = require('./platform/config/settings.js');
   const { createLogger } = require('./platform/observability/logger.js');

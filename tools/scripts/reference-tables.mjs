@@ -30,7 +30,7 @@ export async function metricsPage() {
   const { createLogger } = of('platform/observability/logger');
   const settings = Object.assign(new Settings(), { API_KEY_PEPPER: 'nothing is hashed with it' });
   // Providers register their metrics in their constructors, so nothing has to start.
-  const app = await of('create-app').createApp(settings, createLogger('silent'));
+  const app = await of('app').createApp(settings, createLogger('silent'));
   const { registry } = app.get(MetricsRegistry);
   const metrics = await registry.getMetricsAsJSON();
   const families = metrics.map(({ name, type, help, values }) => [
@@ -54,7 +54,7 @@ Labels without listed values are open-ended: \`route\` is a route template, and 
 }
 
 export function eventsPage() {
-  const { EVENTS } = of('auth/audit');
+  const { EVENTS } = of('audit/audit');
   return `# Audit events
 
 ${WRITTEN}
@@ -73,13 +73,13 @@ const rate = ({ count, period_ms }) => `${number(count)} in ${period_ms / 1000} 
 export function limitsPage() {
   const { Settings } = of('platform/config/settings');
   const { MAX_IN_FLIGHT, MAX_CONNECTIONS } = new Settings();
-  const [flight, front] = ['in-flight', 'request-gate'].map((name) => of(`platform/http/${name}`));
-  const { MAX_BODY, MAX_FORM, MAX_FIELDS } = of('platform/http/body');
+  const [flight, front] = ['in-flight', 'request-gate'].map((name) => of(`platform/server/${name}`));
+  const { MAX_BODY, MAX_FORM, MAX_FIELDS } = of('platform/input/body');
   const { MAX_RECORDS, MAX_BYTES, MAX_LINE } = of('operator/import/small-import');
   const waiting = of('operator/import/small-imports.service');
   const room = of('operator/import/import-limits');
-  const lists = of('platform/http/long-lists');
-  const concurrency = of('platform/http/concurrency-limit');
+  const lists = of('platform/output/long-lists');
+  const concurrency = of('platform/limits/concurrency-limit');
   const { MAX_HTML_CHARACTERS } = of('collections/html');
   const deliveries = of('operator/webhooks/webhook-deliveries.service');
   const webhooks = of('operator/webhooks/webhooks.service');
@@ -98,12 +98,12 @@ ${limits(
   ['body', kib(MAX_BODY), '413'],
   ['HTML form', kib(MAX_FORM), '413'],
   ['fields in a body', number(MAX_FIELDS), '413'],
-  ['values in a JSON body', number(of('platform/http/json').MAX_VALUES), '413'],
-  ['numbers in a JSON body that JavaScript rounds', number(of('platform/http/json').MAX_ROUNDED), '413'],
-  ['nesting levels in a JSON body', number(of('platform/http/json').MAX_DEPTH), '400'],
-  ['IDs in a list', number(of('platform/http/readers').MAX_IDS), '400'],
-  ['URL', kib(of('platform/http/express.adapter').MAX_HEADER_BYTES), '414'],
-  ['total size of the headers', kib(of('platform/http/express.adapter').MAX_HEADER_BYTES), '431'],
+  ['values in a JSON body', number(of('platform/input/json').MAX_VALUES), '413'],
+  ['numbers in a JSON body that JavaScript rounds', number(of('platform/input/json').MAX_ROUNDED), '413'],
+  ['nesting levels in a JSON body', number(of('platform/input/json').MAX_DEPTH), '400'],
+  ['IDs in a list', number(of('platform/input/readers').MAX_IDS), '400'],
+  ['URL', kib(of('platform/server/express.adapter').MAX_HEADER_BYTES), '414'],
+  ['total size of the headers', kib(of('platform/server/express.adapter').MAX_HEADER_BYTES), '431'],
   ['headers', number(front.MAX_HEADERS), '431'],
   ['time to receive a body', seconds(flight.BODY_TIMEOUT), '408'],
   ['time to respond', seconds(flight.RESPONSE_TIMEOUT), '503'],
@@ -116,7 +116,7 @@ ${limits(
   ['title of a collection', `${of('collections/collection.dto').MAX_TITLE} characters`, '400'],
   ['description or blurb after sanitization', `${number(MAX_HTML_CHARACTERS)} characters`, '400'],
   ['collections per user', number(of('collections/collections.service').MAX_COLLECTIONS), '400'],
-  ['API keys per user', number(of('auth/api-keys.service').MAX_API_KEYS), 'error on the page'],
+  ['API keys per user', number(of('auth/keys/api-keys.service').MAX_API_KEYS), 'error on the page'],
   ['download keys created in one request', number(of('purchases/download-key.dto').MAX_NEW_KEYS), '400'],
   ['unclaimed download keys per game', number(of('purchases/created-keys.service').MAX_UNCLAIMED), '400'],
   ['apps per user', number(of('auth/oauth/applications.service').MAX_APPLICATIONS), 'error on the page'],
@@ -127,7 +127,7 @@ ${limits(
   ],
   [
     'responses stored for `Idempotency-Key`s, and 300 bytes each',
-    `${of('platform/idempotency/idempotency.service').MAX_STORED / 2 ** 20} MiB per user in 24 hours`,
+    `${of('idempotency/idempotency.service').MAX_STORED / 2 ** 20} MiB per user in 24 hours`,
     '429',
   ],
   ['operator tokens', number(of('operator/tokens/operator-tokens.service').MAX_LIVE), 'error of the command'],

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Raw, type Repository } from 'typeorm';
-import { ApiKeysService } from '../api-keys.service';
+import { ApiKeysService } from '../keys/api-keys.service';
 import { Database } from '../../platform/database/database';
 import { lockUser } from '../accounts/lock-user';
-import { OauthApplication } from './oauth-application.entity';
+import { OauthApplication } from '../accounts/oauth-application.entity';
 
 export type ApplicationFields = Pick<
   OauthApplication,

@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '../../platform/config/settings';
-import { ApiError, apiError } from '../../platform/http/api-error';
-import { parseFields } from '../../platform/http/body';
+import { ApiError, apiError } from '../../platform/errors/api-error';
+import { parseFields } from '../../platform/input/body';
 import { ApplicationsService } from './applications.service';
-import type { OauthApplication } from './oauth-application.entity';
+import type { OauthApplication } from '../accounts/oauth-application.entity';
 import { listOfScopes, problemOfScopes } from './oauth-scopes';
 import { isSafe, isSameRedirect, formTargetsOf } from './redirect-uris';
-import { Form } from '../../platform/http/form';
+import { Form } from '../../platform/input/form';
 
 const FIELDS = [
   'client_id',

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, IsNull, type Repository } from 'typeorm';
-import { ApiKeysService } from '../api-keys.service';
+import { ApiKeysService } from '../keys/api-keys.service';
 import { Database } from '../../platform/database/database';
-import { apiError } from '../../platform/http/api-error';
-import { OauthGrant } from './oauth-grant.entity';
+import { apiError } from '../../platform/errors/api-error';
+import { OauthGrant } from '../accounts/oauth-grant.entity';
 import { OauthRefreshToken } from './oauth-refresh-token.entity';
 
 /** What a user agreed to on a page. */

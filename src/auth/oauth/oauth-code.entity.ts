@@ -1,5 +1,5 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
-import { OauthGrant } from './oauth-grant.entity';
+import { OauthGrant } from '../accounts/oauth-grant.entity';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
 
 @Entity('oauth_codes')

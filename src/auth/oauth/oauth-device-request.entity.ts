@@ -1,6 +1,6 @@
 import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
-import { OauthApplication } from './oauth-application.entity';
-import { OauthGrant } from './oauth-grant.entity';
+import { OauthApplication } from '../accounts/oauth-application.entity';
+import { OauthGrant } from '../accounts/oauth-grant.entity';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
 
 /** A device that waits for its user to enter a code in a browser. */

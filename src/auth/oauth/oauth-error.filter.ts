@@ -1,6 +1,6 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
 import type { Response } from 'express';
-import { sendError, sendApiError } from '../../platform/http/response';
+import { sendError, sendApiError } from '../../platform/output/response';
 import { RequestLog } from '../../platform/observability/request-log';
 import { type OauthErrorCode, OauthError } from './oauth-errors';
 

@@ -1,4 +1,4 @@
-import { ApiError } from '../../platform/http/api-error';
+import { ApiError } from '../../platform/errors/api-error';
 
 export type OauthErrorCode =
   | 'invalid_request'

@@ -1,6 +1,6 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
-import { ApiKey } from '../api-key.entity';
-import { OauthGrant } from './oauth-grant.entity';
+import { ApiKey } from '../keys/api-key.entity';
+import { OauthGrant } from '../accounts/oauth-grant.entity';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
 
 @Entity('oauth_refresh_tokens')

@@ -1,5 +1,5 @@
-import { covers } from '../credential';
-import { SCOPES, type Scope } from '../scopes';
+import { covers } from '../access/credential';
+import { SCOPES, type Scope } from '../access/scopes';
 
 const isKnown = (scope: string) => Object.hasOwn(SCOPES, scope);
 

@@ -2,20 +2,20 @@ import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, type FindOptionsWhere, IsNull, Raw, type Repository } from 'typeorm';
-import { ApiKeysService } from '../api-keys.service';
-import { covers } from '../credential';
+import { ApiKeysService } from '../keys/api-keys.service';
+import { covers } from '../access/credential';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { grantsTo } from './applications.service';
 import { type Grant, GrantsService } from './grants.service';
-import type { OauthGrant } from './oauth-grant.entity';
+import type { OauthGrant } from '../accounts/oauth-grant.entity';
 import { OauthCode } from './oauth-code.entity';
 import { invalidGrant, invalidScope } from './oauth-errors';
 import { OauthRefreshToken } from './oauth-refresh-token.entity';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import { commonScopes, listOfScopes } from './oauth-scopes';
 import type { TokensResponse } from './oauth.dto';
-import { hashOf, randomToken, encryptWithToken, decryptWithToken } from '../sealed';
+import { hashOf, randomToken, encryptWithToken, decryptWithToken } from '../accounts/sealed';
 
 /** `revoked`: the keys of a family that was revoked because one of its tokens was used twice. */
 type Outcome = TokensResponse | { revoked: number[] };

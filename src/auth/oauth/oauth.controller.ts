@@ -10,11 +10,11 @@ import {
 } from '@nestjs/swagger';
 import { Throttle } from '@nestjs/throttler';
 import type { Request } from 'express';
-import { Public } from '../access';
-import { SCOPES } from '../scopes';
+import { Public } from '../access/access';
+import { SCOPES } from '../access/scopes';
 import { Settings } from '../../platform/config/settings';
-import { ServiceUrl } from '../../platform/http/service-url';
-import { Params } from '../../platform/http/params.decorator';
+import { ServiceUrl } from '../../platform/server/service-url';
+import { Params } from '../../platform/input/params.decorator';
 import { ApplicationsService } from './applications.service';
 import { CHALLENGE } from './authorization-requests.service';
 import { BasicClientGuard } from './basic-client.guard';
@@ -33,7 +33,7 @@ import {
   TokenRequest,
   TokensResponse,
 } from './oauth.dto';
-import type { OauthApplication } from './oauth-application.entity';
+import type { OauthApplication } from '../accounts/oauth-application.entity';
 import { OauthErrorFilter } from './oauth-error.filter';
 import {
   invalidBasicClient,

@@ -1,8 +1,8 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IntegerField, TimeField, UrlField } from '../../platform/openapi/fields';
-import { MaxCharacters, NonEmptyText, OneOf, Text } from '../../platform/http/parameters';
-import { MAX_SCOPES } from '../scopes';
+import { MaxCharacters, NonEmptyText, OneOf, Text } from '../../platform/input/parameters';
+import { MAX_SCOPES } from '../access/scopes';
 
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 export const GRANT_TYPES = ['authorization_code', 'refresh_token', DEVICE_GRANT];

@@ -6,11 +6,11 @@ import { ApplicationsService } from './applications.service';
 import { AuthorizationRequests } from './authorization-requests.service';
 import { DeviceRequestsService } from './device-requests.service';
 import { GrantsService } from './grants.service';
-import { OauthApplication } from './oauth-application.entity';
+import { OauthApplication } from '../accounts/oauth-application.entity';
 import { OauthCode } from './oauth-code.entity';
 import { OauthController } from './oauth.controller';
 import { OauthDeviceRequest } from './oauth-device-request.entity';
-import { OauthGrant } from './oauth-grant.entity';
+import { OauthGrant } from '../accounts/oauth-grant.entity';
 import { OauthRefreshToken } from './oauth-refresh-token.entity';
 import { OauthTokensService } from './oauth-tokens.service';
 

@@ -1,4 +1,4 @@
-import { queryText } from '../../platform/http/form';
+import { queryText } from '../../platform/input/form';
 
 /** Instead of a redirect URI: the page shows the code or token, and the user copies it. */
 export const OUT_OF_BAND = 'urn:ietf:wg:oauth:2.0:oob';

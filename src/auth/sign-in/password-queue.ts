@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { ConcurrencyLimit } from '../../platform/http/concurrency-limit';
+import { ConcurrencyLimit } from '../../platform/limits/concurrency-limit';
 import { decoyHash, hashPassword, isOutdated, PasswordCost, verifyPassword } from './password-hash';
 
 /**

@@ -5,9 +5,9 @@ import type { Repository } from 'typeorm';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { statement } from '../../platform/database/statement';
-import { serviceUnavailable } from '../../platform/http/api-error';
+import { serviceUnavailable } from '../../platform/errors/api-error';
 import type { User } from '../accounts/user.entity';
-import { hashOf, randomToken, encryptWithToken, decryptWithToken } from '../sealed';
+import { hashOf, randomToken, encryptWithToken, decryptWithToken } from '../accounts/sealed';
 import { Session } from './session.entity';
 
 const USER_COLUMNS = ['id', 'username', 'display_name'] as const satisfies (keyof User)[];

@@ -1,11 +1,11 @@
 import { Controller, Get, Req, Post } from '@nestjs/common';
 import type { Request } from 'express';
-import { Public, SignedIn } from '../../auth/access';
-import { ApiKeysService } from '../../auth/api-keys.service';
-import { Audit } from '../../auth/audit';
-import { covers } from '../../auth/credential';
+import { Public, SignedIn } from '../../auth/access/access';
+import { ApiKeysService } from '../../auth/keys/api-keys.service';
+import { Audit } from '../../audit/audit';
+import { covers } from '../../auth/access/credential';
 import { Database } from '../../platform/database/database';
-import { ServiceUrl } from '../../platform/http/service-url';
+import { ServiceUrl } from '../../platform/server/service-url';
 import {
   type AuthorizationRequest,
   AuthorizationRequests,
@@ -16,7 +16,7 @@ import { appConsentPage, errorPage, PATH, RESULT_PAGE } from './consent.page';
 import { type Consent, type Grant, GrantsService } from '../../auth/oauth/grants.service';
 import { OauthTokensService } from '../../auth/oauth/oauth-tokens.service';
 import { isExclusive, OUT_OF_BAND, redirectWith } from '../../auth/oauth/redirect-uris';
-import { Form, withQuery } from '../../platform/http/form';
+import { Form, withQuery } from '../../platform/input/form';
 import { seeOther } from '../layout/layout';
 import { FormFields, PageQuery, Pages } from '../layout/page';
 import { SignInRequired } from '../layout/page.guard';

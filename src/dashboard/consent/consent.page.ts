@@ -5,7 +5,7 @@ import type { SignedInVisitor } from '../layout/visitor';
 import type { AuthorizationRequest, OAuthError } from '../../auth/oauth/authorization-requests.service';
 import { formTargetsOf, isLoopbackUri, OUT_OF_BAND, describeTarget } from '../../auth/oauth/redirect-uris';
 import type { Grant } from '../../auth/oauth/grants.service';
-import type { OauthApplication } from '../../auth/oauth/oauth-application.entity';
+import type { OauthApplication } from '../../auth/accounts/oauth-application.entity';
 
 export const PATH = '/user/oauth';
 

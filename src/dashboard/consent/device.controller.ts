@@ -1,9 +1,9 @@
 import { Controller, Get, Post } from '@nestjs/common';
-import { SignedIn } from '../../auth/access';
-import { Audit } from '../../auth/audit';
+import { SignedIn } from '../../auth/access/access';
+import { Audit } from '../../audit/audit';
 import { DeviceRequestsService, userCodeOf } from '../../auth/oauth/device-requests.service';
 import { AttemptsService, deviceCodeSubject } from '../../auth/sign-in/attempts.service';
-import { Form } from '../../platform/http/form';
+import { Form } from '../../platform/input/form';
 import { FormFields, PageQuery, Pages } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { decidedPage, deviceConsentPage, entryPage } from './device.page';

@@ -1,6 +1,6 @@
 import { Controller, Get } from '@nestjs/common';
-import { SignedIn } from '../../auth/access';
-import { Form } from '../../platform/http/form';
+import { SignedIn } from '../../auth/access/access';
+import { Form } from '../../platform/input/form';
 import { PageQuery, Pages } from '../layout/page';
 import { pageOf } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';

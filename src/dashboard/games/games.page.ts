@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { StoreLinks } from '../../platform/config/store-links';
 import { formatMoney } from '../../platform/formats/money';
-import { withQuery } from '../../platform/http/form';
+import { withQuery } from '../../platform/input/form';
 import { Covers } from '../layout/covers';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';

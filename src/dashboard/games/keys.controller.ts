@@ -1,10 +1,10 @@
 import { Controller, Get, Post } from '@nestjs/common';
-import { SignedIn } from '../../auth/access';
+import { SignedIn } from '../../auth/access/access';
 import { modernTimestamp } from '../../platform/formats/timestamps';
-import { ApiError, apiError } from '../../platform/http/api-error';
-import { Form, withQuery } from '../../platform/http/form';
-import { LongLists } from '../../platform/http/long-lists';
-import { readInteger } from '../../platform/http/readers';
+import { ApiError, apiError } from '../../platform/errors/api-error';
+import { Form, withQuery } from '../../platform/input/form';
+import { LongLists } from '../../platform/output/long-lists';
+import { readInteger } from '../../platform/input/readers';
 import {
   CreatedKeysService,
   type IdRange,

@@ -1,6 +1,6 @@
 import type { ListedKey } from '../../purchases/created-keys.service';
 import { MAX_NEW_KEYS, MAX_LABEL } from '../../purchases/download-key.dto';
-import { withQuery } from '../../platform/http/form';
+import { withQuery } from '../../platform/input/form';
 import { html, type Html } from '../layout/html';
 import { formToken, type Page } from '../layout/layout';
 import { field, hasProblems, type Problems } from '../layout/fields';

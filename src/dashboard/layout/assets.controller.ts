@@ -1,9 +1,9 @@
 import { Controller, Get, Req } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { Public } from '../../auth/access';
-import { apiError } from '../../platform/http/api-error';
-import { isKnown, WebResponse } from '../../platform/http/response';
+import { Public } from '../../auth/access/access';
+import { apiError } from '../../platform/errors/api-error';
+import { isKnown, WebResponse } from '../../platform/output/response';
 import { type Asset, Assets } from './assets';
 
 class AssetResponse extends WebResponse {

@@ -4,7 +4,7 @@ import { basename, extname, join } from 'node:path';
 import { constants, gzipSync } from 'node:zlib';
 import { Injectable } from '@nestjs/common';
 import { Settings } from '../../platform/config/settings';
-import { OperatorError } from '../../platform/config/operator-error';
+import { OperatorError } from '../../platform/errors/operator-error';
 
 export class Asset {
   readonly etag: string;

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '../../platform/config/settings';
-import { ServiceUrl } from '../../platform/http/service-url';
+import { ServiceUrl } from '../../platform/server/service-url';
 import { html, type Html } from './html';
 
 /** Cover images of games: those of this service and of COVER_ORIGINS. */

@@ -1,4 +1,4 @@
-import { SCOPES, type Scope } from '../../auth/scopes';
+import { SCOPES, type Scope } from '../../auth/access/scopes';
 import { html, type Html, type Part } from './html';
 import { formToken } from './layout';
 import type { Visitor } from './visitor';

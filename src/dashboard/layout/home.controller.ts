@@ -1,10 +1,10 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { Public } from '../../auth/access';
-import { ApiKeysService } from '../../auth/api-keys.service';
+import { Public } from '../../auth/access/access';
+import { ApiKeysService } from '../../auth/keys/api-keys.service';
 import { Settings } from '../../platform/config/settings';
-import { ServiceUrl } from '../../platform/http/service-url';
+import { ServiceUrl } from '../../platform/server/service-url';
 import { Demo } from './demo';
 import { homePage } from './home.page';
 import { Layout, type HtmlResponse } from './layout';

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import { Settings } from '../../platform/config/settings';
-import { WebResponse } from '../../platform/http/response';
+import { WebResponse } from '../../platform/output/response';
 import type { Notice, SignedInUser } from '../../auth/sign-in/sessions.service';
 import { type Asset, Assets } from './assets';
 import { html, type Html } from './html';

@@ -1,7 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, NotFoundException } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { ErrorFilter, isRouted, notFound } from '../../platform/http/error.filter';
-import { ApiError } from '../../platform/http/api-error';
+import { ErrorFilter, isRouted, notFound } from '../../platform/output/error.filter';
+import { ApiError } from '../../platform/errors/api-error';
 import { RequestLog } from '../../platform/observability/request-log';
 import { Layout, seeOther } from './layout';
 import { PageErrorFilter } from './page-error.filter';

@@ -1,7 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { sendError } from '../../platform/http/response';
-import type { ApiError } from '../../platform/http/api-error';
+import { sendError } from '../../platform/output/response';
+import type { ApiError } from '../../platform/errors/api-error';
 import { RequestLog } from '../../platform/observability/request-log';
 import { html } from './html';
 import { Layout, type Page, seeOther } from './layout';

@@ -1,10 +1,10 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { accessOf } from '../../auth/access';
-import { forbidden } from '../../auth/errors';
-import { apiError } from '../../platform/http/api-error';
-import { ServiceUrl } from '../../platform/http/service-url';
-import { formOf } from '../../platform/http/form';
+import { accessOf } from '../../auth/access/access';
+import { forbidden } from '../../auth/access/errors';
+import { apiError } from '../../platform/errors/api-error';
+import { ServiceUrl } from '../../platform/server/service-url';
+import { formOf } from '../../platform/input/form';
 import type { Visitor } from './visitor';
 import { Visitors } from './visitors';
 

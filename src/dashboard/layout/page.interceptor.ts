@@ -2,7 +2,7 @@ import { type CallHandler, type ExecutionContext, Injectable, type NestIntercept
 import type { Request, Response } from 'express';
 import { mergeMap } from 'rxjs';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
-import { WebResponse } from '../../platform/http/response';
+import { WebResponse } from '../../platform/output/response';
 import { HtmlResponse, Layout, type Page } from './layout';
 import { visitorOf } from './visitor';
 

@@ -9,8 +9,8 @@ import {
 } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { PAGES } from '../../auth/access';
-import { formOf, queryOf } from '../../platform/http/form';
+import { PAGES } from '../../auth/access/access';
+import { formOf, queryOf } from '../../platform/input/form';
 import { PageErrorFilter } from './page-error.filter';
 import { FOR_BROWSERS, PageGuard } from './page.guard';
 import { PageInterceptor } from './page.interceptor';

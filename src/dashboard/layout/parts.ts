@@ -1,9 +1,9 @@
-import { covers } from '../../auth/credential';
-import { apiError } from '../../platform/http/api-error';
-import { withQuery } from '../../platform/http/form';
+import { covers } from '../../auth/access/credential';
+import { apiError } from '../../platform/errors/api-error';
+import { withQuery } from '../../platform/input/form';
 import { modernTimestamp } from '../../platform/formats/timestamps';
-import { InvalidValue } from '../../platform/http/given-values';
-import { readInteger } from '../../platform/http/readers';
+import { InvalidValue } from '../../platform/input/given-values';
+import { readInteger } from '../../platform/input/readers';
 import type { Consent } from '../../auth/oauth/grants.service';
 import { meaningOf } from '../../auth/oauth/oauth-scopes';
 import { changeForm } from './fields';

@@ -5,9 +5,9 @@ import type { Repository } from 'typeorm';
 import { Settings } from '../../platform/config/settings';
 import { ignoringCase } from '../../platform/database/ignoring-case';
 import { User } from '../../auth/accounts/user.entity';
-import { forbidden } from '../../auth/errors';
+import { forbidden } from '../../auth/access/errors';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
-import { randomToken } from '../../auth/sealed';
+import { randomToken } from '../../auth/accounts/sealed';
 import { Visitor } from './visitor';
 
 const TOKEN = /^[\w-]{43}$/;

@@ -1,9 +1,9 @@
 import { Controller, Get, Post, Req } from '@nestjs/common';
 import type { Request } from 'express';
-import { SignedIn } from '../../auth/access';
-import { Audit } from '../../auth/audit';
+import { SignedIn } from '../../auth/access/access';
+import { Audit } from '../../audit/audit';
 import { AttemptsService, downloadKeySubject } from '../../auth/sign-in/attempts.service';
-import { Form } from '../../platform/http/form';
+import { Form } from '../../platform/input/form';
 import { LibraryService } from '../../purchases/library.service';
 import { DownloadsService } from '../../uploads/downloads.service';
 import { UploadsService } from '../../uploads/uploads.service';

@@ -1,10 +1,10 @@
 import { Controller, Get, Post } from '@nestjs/common';
-import { Public, SignedIn } from '../../auth/access';
-import { ApiKeysService } from '../../auth/api-keys.service';
-import { Audit } from '../../auth/audit';
-import { expiryOf } from '../../auth/key-expiry';
+import { Public, SignedIn } from '../../auth/access/access';
+import { ApiKeysService } from '../../auth/keys/api-keys.service';
+import { Audit } from '../../audit/audit';
+import { expiryOf } from '../../auth/keys/key-expiry';
 import { Clock } from '../../platform/config/clock';
-import { ServiceUrl } from '../../platform/http/service-url';
+import { ServiceUrl } from '../../platform/server/service-url';
 import { ApiDescription } from '../../platform/openapi/api-description';
 import { type Asset, Assets } from '../layout/assets';
 import { type Page, seeOther } from '../layout/layout';

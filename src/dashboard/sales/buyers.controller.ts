@@ -1,11 +1,11 @@
 import { Controller, Get } from '@nestjs/common';
-import { SignedIn } from '../../auth/access';
+import { SignedIn } from '../../auth/access/access';
 import { invalidGame } from '../../games/errors';
 import { plainMoney } from '../../platform/formats/money';
 import { modernTimestamp } from '../../platform/formats/timestamps';
-import { badRequest } from '../../platform/http/api-error';
-import { Form } from '../../platform/http/form';
-import { LongLists } from '../../platform/http/long-lists';
+import { badRequest } from '../../platform/errors/api-error';
+import { Form } from '../../platform/input/form';
+import { LongLists } from '../../platform/output/long-lists';
 import { type GameSaleRow, GameSalesService, type Place } from '../../purchases/game-sales.service';
 import { PageQuery, Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';

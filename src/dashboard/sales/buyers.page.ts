@@ -1,5 +1,5 @@
 import { formatMoney } from '../../platform/formats/money';
-import { withQuery } from '../../platform/http/form';
+import { withQuery } from '../../platform/input/form';
 import type { GameSaleRow } from '../../purchases/game-sales.service';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';

@@ -1,4 +1,4 @@
-import { type LongLists, LongResponse, PRIVATE_FILE, type Rows } from '../../platform/http/long-lists';
+import { type LongLists, LongResponse, PRIVATE_FILE, type Rows } from '../../platform/output/long-lists';
 import type { Dates } from './period';
 
 export type Cell = string | number | boolean | null;

@@ -1,5 +1,5 @@
 import { formatMoney } from '../../platform/formats/money';
-import { withQuery } from '../../platform/http/form';
+import { withQuery } from '../../platform/input/form';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
 import { field, problemAt, selectField } from '../layout/fields';

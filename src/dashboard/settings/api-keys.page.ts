@@ -1,5 +1,5 @@
-import type { ApiKey } from '../../auth/api-key.entity';
-import { SCOPES, type Scope } from '../../auth/scopes';
+import type { ApiKey } from '../../auth/keys/api-key.entity';
+import { SCOPES, type Scope } from '../../auth/access/scopes';
 import {
   changeForm,
   choices,

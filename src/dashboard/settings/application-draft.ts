@@ -1,6 +1,6 @@
 import type { ApplicationFields } from '../../auth/oauth/applications.service';
 import { problemOf } from '../../auth/oauth/redirect-uris';
-import type { Form } from '../../platform/http/form';
+import type { Form } from '../../platform/input/form';
 import { ALL_SCOPES, problemOfName } from '../layout/fields';
 
 export const MAX_ADDRESSES = 20;

@@ -1,10 +1,10 @@
 import { Controller, Get, Param, Post } from '@nestjs/common';
-import { SignedIn } from '../../auth/access';
-import { Audit } from '../../auth/audit';
+import { SignedIn } from '../../auth/access/access';
+import { Audit } from '../../audit/audit';
 import { ApplicationsService, MAX_APPLICATIONS } from '../../auth/oauth/applications.service';
-import type { OauthApplication } from '../../auth/oauth/oauth-application.entity';
-import { apiError } from '../../platform/http/api-error';
-import { Form } from '../../platform/http/form';
+import type { OauthApplication } from '../../auth/accounts/oauth-application.entity';
+import { apiError } from '../../platform/errors/api-error';
+import { Form } from '../../platform/input/form';
 import { hasProblems } from '../layout/fields';
 import { seeOther } from '../layout/layout';
 import { FormFields, Pages } from '../layout/page';

@@ -1,6 +1,6 @@
 import type { ApplicationFields } from '../../auth/oauth/applications.service';
-import type { OauthApplication } from '../../auth/oauth/oauth-application.entity';
-import { SCOPES_OF_OTHERS } from '../../auth/scopes';
+import type { OauthApplication } from '../../auth/accounts/oauth-application.entity';
+import { SCOPES_OF_OTHERS } from '../../auth/access/scopes';
 import {
   changeForm,
   checkbox,

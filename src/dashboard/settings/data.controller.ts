@@ -1,12 +1,12 @@
 import { Controller, Get, Post, Req } from '@nestjs/common';
 import type { Request } from 'express';
-import { SignedIn } from '../../auth/access';
+import { SignedIn } from '../../auth/access/access';
 import { ExportService } from '../../operator/people/export.service';
 import { People } from '../../operator/people/person';
 import { OperatorEvents } from '../../operator/tokens/operator-events';
 import { Settings } from '../../platform/config/settings';
-import { Form } from '../../platform/http/form';
-import { SignInAttempt } from '../../platform/rate-limits/rate-limits.decorators';
+import { Form } from '../../platform/input/form';
+import { SignInAttempt } from '../../platform/limits/rate-limits.decorators';
 import { MAX_PASSWORD } from '../layout/fields';
 import type { FormResult } from '../layout/layout';
 import { FormFields, Pages } from '../layout/page';

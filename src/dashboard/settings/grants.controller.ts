@@ -1,9 +1,9 @@
 import { Controller, Get, Post } from '@nestjs/common';
-import { SignedIn } from '../../auth/access';
-import { ApiKeysService } from '../../auth/api-keys.service';
-import { Audit } from '../../auth/audit';
+import { SignedIn } from '../../auth/access/access';
+import { ApiKeysService } from '../../auth/keys/api-keys.service';
+import { Audit } from '../../audit/audit';
 import { GrantsService } from '../../auth/oauth/grants.service';
-import { apiError } from '../../platform/http/api-error';
+import { apiError } from '../../platform/errors/api-error';
 import { seeOther } from '../layout/layout';
 import { Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';

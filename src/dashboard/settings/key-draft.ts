@@ -1,7 +1,7 @@
-import { expiryOf, MAX_DAYS } from '../../auth/key-expiry';
-import { covers } from '../../auth/credential';
-import type { Scope } from '../../auth/scopes';
-import type { Form } from '../../platform/http/form';
+import { expiryOf, MAX_DAYS } from '../../auth/keys/key-expiry';
+import { covers } from '../../auth/access/credential';
+import type { Scope } from '../../auth/access/scopes';
+import type { Form } from '../../platform/input/form';
 import { ALL_SCOPES, problemOfName } from '../layout/fields';
 
 export const DAYS = ['30', '90', '365'];

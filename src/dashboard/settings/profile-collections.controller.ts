@@ -1,9 +1,9 @@
 import { Controller, Get, Post } from '@nestjs/common';
-import { SignedIn } from '../../auth/access';
+import { SignedIn } from '../../auth/access/access';
 import { ProfileCollectionsService } from '../../collections/profile-collections.service';
 import { StoreLinks } from '../../platform/config/store-links';
-import { apiError } from '../../platform/http/api-error';
-import { Form, withQuery } from '../../platform/http/form';
+import { apiError } from '../../platform/errors/api-error';
+import { Form, withQuery } from '../../platform/input/form';
 import { seeOther } from '../layout/layout';
 import { FormFields, PageQuery, Pages, PathId } from '../layout/page';
 import { pageOf } from '../layout/parts';

@@ -1,11 +1,11 @@
 import { Controller, Get, Post, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { Public, SignedIn } from '../../auth/access';
-import { Audit } from '../../auth/audit';
+import { Public, SignedIn } from '../../auth/access/access';
+import { Audit } from '../../audit/audit';
 import { AuthorizationRequests } from '../../auth/oauth/authorization-requests.service';
 import { Settings } from '../../platform/config/settings';
-import { Form } from '../../platform/http/form';
-import { SignInAttempt } from '../../platform/rate-limits/rate-limits.decorators';
+import { Form } from '../../platform/input/form';
+import { SignInAttempt } from '../../platform/limits/rate-limits.decorators';
 import { Demo } from '../layout/demo';
 import { MAX_PASSWORD } from '../layout/fields';
 import { type FormResult, seeOther } from '../layout/layout';

@@ -3,10 +3,10 @@ import { InjectRepository } from '@nestjs/typeorm';
 import type { Request } from 'express';
 import type { Repository } from 'typeorm';
 import { User } from '../../auth/accounts/user.entity';
-import { Audit } from '../../auth/audit';
+import { Audit } from '../../audit/audit';
 import { Database } from '../../platform/database/database';
 import { read } from '../../platform/database/statement';
-import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
+import { RateLimitsService } from '../../platform/limits/rate-limits.service';
 import { AttemptsService, accountSubject, networkSubject } from '../../auth/sign-in/attempts.service';
 import { PasswordQueue } from '../../auth/sign-in/password-queue';
 

@@ -1,13 +1,13 @@
 import { Controller, Get, Post, Req } from '@nestjs/common';
 import type { Request } from 'express';
-import { SignedIn } from '../../auth/access';
+import { SignedIn } from '../../auth/access/access';
 import { ALL_OWN_GAMES, WEBHOOK_EVENTS } from '../../operator/webhooks/announcements';
 import { type OwnWebhook, UserWebhooksService } from '../../operator/webhooks/user-webhooks.service';
 import { isSuccess, type Outcome } from '../../operator/webhooks/webhook-attempts.service';
 import { WebhooksService } from '../../operator/webhooks/webhooks.service';
-import { OperatorError } from '../../platform/config/operator-error';
-import { apiError } from '../../platform/http/api-error';
-import { Form } from '../../platform/http/form';
+import { OperatorError } from '../../platform/errors/operator-error';
+import { apiError } from '../../platform/errors/api-error';
+import { Form } from '../../platform/input/form';
 import type { Problems } from '../layout/fields';
 import { seeOther } from '../layout/layout';
 import { FormFields, Pages, PathId } from '../layout/page';

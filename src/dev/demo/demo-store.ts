@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { ClientBase } from 'pg';
 import { hashPassword, verifyPassword } from '../../auth/sign-in/password-hash';
 import type { DemoAccess } from '../../dashboard/layout/demo';
-import { hashApiKey, newApiKey } from '../../auth/api-key';
+import { hashApiKey, newApiKey } from '../../auth/keys/api-key';
 import { createdSecret, readSecret } from '../../platform/config/stored-secrets';
 import type { Settings } from '../../platform/config/settings';
 import { demoRecords } from './demo';

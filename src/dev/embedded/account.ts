@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { chmod, lstat, mkdir, realpath, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
-import { OperatorError } from '../../platform/config/operator-error';
+import { OperatorError } from '../../platform/errors/operator-error';
 
 const execute = promisify(execFile);
 

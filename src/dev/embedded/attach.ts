@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DatabaseError } from 'pg';
-import { OperatorError } from '../../platform/config/operator-error';
+import { OperatorError } from '../../platform/errors/operator-error';
 import { canReach, reachable, serverAccount } from './account';
 import { packagedBinaries, usableBinaries } from './binaries';
 import type { DataFolder } from './data-folder';

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { chmod, constants, cp, readFile, rename, rm, symlink } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
-import { OperatorError } from '../../platform/config/operator-error';
+import { OperatorError } from '../../platform/errors/operator-error';
 import type { Account } from './account';
 
 const execute = promisify(execFile);

@@ -16,7 +16,7 @@ import {
 } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { OperatorError } from '../../platform/config/operator-error';
+import { OperatorError } from '../../platform/errors/operator-error';
 import { createdSecret } from '../../platform/config/stored-secrets';
 import type { Account } from './account';
 import { program } from './binaries';

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { attach, type Attached, type EmbeddedPostgresOptions } from './attach';
-import { OperatorError } from '../../platform/config/operator-error';
+import { OperatorError } from '../../platform/errors/operator-error';
 import { DataFolder } from './data-folder';
 import { isServerOf, readPostmasterPid, stopServer } from './server';
 import { ServerSession } from './server-session';

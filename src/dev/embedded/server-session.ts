@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DatabaseError } from 'pg';
 import { DatabaseClient } from '../../platform/database/client';
-import { OperatorError } from '../../platform/config/operator-error';
+import { OperatorError } from '../../platform/errors/operator-error';
 import { signalled } from './server';
 
 // Advisory locks, which the server releases when their process ends. Each user of the server holds USER (shared), and stops

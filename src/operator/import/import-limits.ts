@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { serviceUnavailable } from '../../platform/http/api-error';
-import { type Client, Quota } from '../../platform/http/client-limits';
-import { ConcurrencyLimit } from '../../platform/http/concurrency-limit';
+import { serviceUnavailable } from '../../platform/errors/api-error';
+import { type Client, Quota } from '../../platform/limits/client-limits';
+import { ConcurrencyLimit } from '../../platform/limits/concurrency-limit';
 import { MAX_BYTES } from './small-import';
 
 /** Large imports of one process: one that runs, and the waiting ones. */

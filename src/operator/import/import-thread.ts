@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads';
 import { Logger } from '@nestjs/common';
-import { OperatorError } from '../../platform/config/operator-error';
-import { apiError } from '../../platform/http/api-error';
-import type { RetryKey } from '../../platform/idempotency/stored-responses';
+import { OperatorError } from '../../platform/errors/operator-error';
+import { apiError } from '../../platform/errors/api-error';
+import type { RetryKey } from '../../idempotency/stored-responses';
 import { ImportProblems } from './problems';
 import type { ImportSummary } from './summary';
 

@@ -3,12 +3,12 @@ import { ApiBody, ApiConsumes, ApiExtraModels, ApiOkResponse, ApiOperation, ApiT
 import type { Request, Response } from 'express';
 import { OperatorMay } from '../tokens/operator-may';
 import { type Actor, CurrentOperator } from '../tokens/actor';
-import { IdempotencyKey } from '../../auth/idempotency-key';
-import { OncePerKey, type RetryKey } from '../../platform/idempotency/idempotency.service';
-import { ApiError, apiError, serviceUnavailable } from '../../platform/http/api-error';
-import { StreamedBody } from '../../platform/http/body.guard';
-import { Fails } from '../../platform/http/routes';
-import { OperatorError } from '../../platform/config/operator-error';
+import { IdempotencyKey } from '../../idempotency/idempotency-key';
+import { OncePerKey, type RetryKey } from '../../idempotency/idempotency.service';
+import { ApiError, apiError, serviceUnavailable } from '../../platform/errors/api-error';
+import { StreamedBody } from '../../platform/input/body.guard';
+import { Fails } from '../../platform/server/routes';
+import { OperatorError } from '../../platform/errors/operator-error';
 import { ImportResponse, TypeCountsResponse } from './import.dto';
 import { ImportService } from './import.service';
 import { ImportProblems } from './problems';

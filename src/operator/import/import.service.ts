@@ -1,12 +1,12 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { Counter } from 'prom-client';
-import { ApiKeysService } from '../../auth/api-keys.service';
+import { ApiKeysService } from '../../auth/keys/api-keys.service';
 import { type Actor, may } from '../tokens/actor';
 import { type Counts, type ImportSize, OperatorEvents } from '../tokens/operator-events';
-import { fingerprintOf, type RetryKey } from '../../platform/idempotency/stored-responses';
+import { fingerprintOf, type RetryKey } from '../../idempotency/stored-responses';
 import { Settings } from '../../platform/config/settings';
 import { MetricsRegistry } from '../../platform/observability/metrics-registry';
-import type { Client } from '../../platform/http/client-limits';
+import type { Client } from '../../platform/limits/client-limits';
 import { connectTo, type ImportOptions, importRecords } from './import-records';
 import { importOnThread } from './import-thread';
 import { ImportLimits } from './import-limits';

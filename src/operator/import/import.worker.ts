@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { OperatorError } from '../../platform/config/operator-error';
-import { ApiError } from '../../platform/http/api-error';
-import { oncePerKey, startFingerprint } from '../../platform/idempotency/stored-responses';
+import { OperatorError } from '../../platform/errors/operator-error';
+import { ApiError } from '../../platform/errors/api-error';
+import { oncePerKey, startFingerprint } from '../../idempotency/stored-responses';
 import { connectTo, importRecords } from './import-records';
 import type { FromThread, ThreadSettings, ToThread } from './import-thread';
 import { ImportProblems } from './problems';

@@ -1,4 +1,4 @@
-import { OperatorError } from '../../platform/config/operator-error';
+import { OperatorError } from '../../platform/errors/operator-error';
 
 /** More problems than this are only counted. */
 export const MAX_LISTED = 20;

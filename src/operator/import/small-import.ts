@@ -1,6 +1,6 @@
 import { setImmediate as immediate } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
-import type { RetryKey } from '../../platform/idempotency/idempotency.service';
+import type { RetryKey } from '../../idempotency/idempotency.service';
 import {
   type JsonRow,
   JsonRelations,

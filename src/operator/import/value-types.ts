@@ -1,4 +1,4 @@
-import { SCOPES } from '../../auth/scopes';
+import { SCOPES } from '../../auth/access/scopes';
 import { isWorthSanitizing, MAX_HTML_CHARACTERS, sanitizeHtml } from '../../collections/html';
 import { lowerAscii } from '../../platform/formats/lower-ascii';
 import { isTimestamp } from '../../platform/formats/timestamps';

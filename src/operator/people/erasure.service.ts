@@ -6,7 +6,7 @@ import {
   deviceCodeSubject,
   downloadKeySubject,
 } from '../../auth/sign-in/attempts.service';
-import { ApiKeysService } from '../../auth/api-keys.service';
+import { ApiKeysService } from '../../auth/keys/api-keys.service';
 import { LOCK_COLLECTIONS } from '../../collections/collection-access';
 import { StoreLinks } from '../../platform/config/store-links';
 import { Database } from '../../platform/database/database';

@@ -4,18 +4,14 @@ import type { Request } from 'express';
 import { OperatorMay } from '../tokens/operator-may';
 import { type Actor, CurrentOperator } from '../tokens/actor';
 import { OperatorEvents } from '../tokens/operator-events';
-import { hashApiKey, peppersOf } from '../../auth/api-key';
-import { IdempotencyKey } from '../../auth/idempotency-key';
+import { hashApiKey, peppersOf } from '../../auth/keys/api-key';
+import { IdempotencyKey } from '../../idempotency/idempotency-key';
 import { Settings } from '../../platform/config/settings';
-import { apiError } from '../../platform/http/api-error';
-import type { LongResponse } from '../../platform/http/long-lists';
-import { Fails } from '../../platform/http/routes';
-import {
-  IdempotencyService,
-  OncePerKey,
-  type RetryKey,
-} from '../../platform/idempotency/idempotency.service';
-import { Params } from '../../platform/http/params.decorator';
+import { apiError } from '../../platform/errors/api-error';
+import type { LongResponse } from '../../platform/output/long-lists';
+import { Fails } from '../../platform/server/routes';
+import { IdempotencyService, OncePerKey, type RetryKey } from '../../idempotency/idempotency.service';
+import { Params } from '../../platform/input/params.decorator';
 import { ErasureService, withoutZeros } from './erasure.service';
 import { ExportService } from './export.service';
 import { ErasedResponse, PersonRequest, PersonByIdRequest } from './people.dto';

@@ -1,5 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { EmailAddress, Id } from '../../platform/http/parameters';
+import { EmailAddress, Id } from '../../platform/input/parameters';
 
 export class PersonByIdRequest {
   @Id('ID of the user')

@@ -3,7 +3,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuthModule } from '../../auth/auth.module';
 import { User } from '../../auth/accounts/user.entity';
 import { SignInModule } from '../../auth/sign-in/sign-in.module';
-import { IdempotencyModule } from '../../platform/idempotency/idempotency.module';
+import { IdempotencyModule } from '../../idempotency/idempotency.module';
 import { TokensModule } from '../tokens/tokens.module';
 import { ErasureService } from './erasure.service';
 import { ExportService } from './export.service';

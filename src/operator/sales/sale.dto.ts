@@ -15,7 +15,7 @@ import {
   NonEmptyText,
   OneOf,
   Timestamp,
-} from '../../platform/http/parameters';
+} from '../../platform/input/parameters';
 import { purchaseResponse, PurchaseObject } from '../../purchases/purchase.dto';
 import { type Purchase, PURCHASE_STATUSES, PURCHASE_TYPES } from '../../purchases/purchase.entity';
 import type { SaleRow } from './sale-statements';

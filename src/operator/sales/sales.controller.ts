@@ -2,10 +2,10 @@ import { Controller, Post } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { OperatorMay } from '../tokens/operator-may';
 import { type Actor, CurrentOperator } from '../tokens/actor';
-import { IdempotencyKey } from '../../auth/idempotency-key';
-import { OncePerKey, type RetryKey } from '../../platform/idempotency/idempotency.service';
-import { Params } from '../../platform/http/params.decorator';
-import { Fails } from '../../platform/http/routes';
+import { IdempotencyKey } from '../../idempotency/idempotency-key';
+import { OncePerKey, type RetryKey } from '../../idempotency/idempotency.service';
+import { Params } from '../../platform/input/params.decorator';
+import { Fails } from '../../platform/server/routes';
 import { RefundResponse, RefundRequest, SaleResponse, SaleRequest } from './sale.dto';
 import { SalesService } from './sales.service';
 

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { IdempotencyModule } from '../../platform/idempotency/idempotency.module';
+import { IdempotencyModule } from '../../idempotency/idempotency.module';
 import { TokensModule } from '../tokens/tokens.module';
 import { WebhooksModule } from '../webhooks/webhooks.module';
 import { SalesController } from './sales.controller';

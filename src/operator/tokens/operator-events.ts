@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Counter } from 'prom-client';
 import { MetricsRegistry } from '../../platform/observability/metrics-registry';
-import { Audit, type AuditEvent } from '../../auth/audit';
+import { Audit, type AuditEvent } from '../../audit/audit';
 import type { Actor } from './actor';
 
 /** Only numbers, and never personal data. */

@@ -1,7 +1,7 @@
 import { applyDecorators, SetMetadata } from '@nestjs/common';
 import { ApiSecurity } from '@nestjs/swagger';
-import type { OperatorAccess } from '../../auth/access';
-import { ACCESS } from '../../platform/http/public';
+import type { OperatorAccess } from '../../auth/access/access';
+import { ACCESS } from '../../platform/server/public';
 
 export const OPERATOR_PERMISSIONS = {
   import: 'Import records; with `users`, also passwords, API keys and apps',

@@ -1,7 +1,7 @@
 import { Injectable, type NestMiddleware } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
-import { apiError } from '../../platform/http/api-error';
-import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
+import { apiError } from '../../platform/errors/api-error';
+import { RateLimitsService } from '../../platform/limits/rate-limits.service';
 import { OperatorTokensService } from './operator-tokens.service';
 
 /**

@@ -3,13 +3,13 @@ import { Injectable, Logger } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { IsNull, type Repository } from 'typeorm';
 import { SingleFlight } from '../../platform/cache/expiring-cache';
-import { OperatorError } from '../../platform/config/operator-error';
+import { OperatorError } from '../../platform/errors/operator-error';
 import { Clock } from '../../platform/config/clock';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { read } from '../../platform/database/statement';
-import type { Operator } from '../../platform/http/request';
-import { hashApiKey, hintOf, newOperatorToken, peppersOf } from '../../auth/api-key';
+import type { Operator } from '../../platform/server/request';
+import { hashApiKey, hintOf, newOperatorToken, peppersOf } from '../../auth/keys/api-key';
 import { OperatorToken } from './operator-token.entity';
 import { ALL_PERMISSIONS, type OperatorPermission } from './operator-may';
 

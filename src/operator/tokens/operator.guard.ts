@@ -1,9 +1,9 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { accessOf, isForOperators } from '../../auth/access';
-import { authorizationOf } from '../../auth/credential';
-import { authenticationRequired, insufficientPermission, invalidToken } from '../../auth/errors';
-import { RateLimitsService } from '../../platform/rate-limits/rate-limits.service';
+import { accessOf, isForOperators } from '../../auth/access/access';
+import { authorizationOf } from '../../auth/access/credential';
+import { authenticationRequired, insufficientPermission, invalidToken } from '../../auth/access/errors';
+import { RateLimitsService } from '../../platform/limits/rate-limits.service';
 import { OperatorTokensService } from './operator-tokens.service';
 
 @Injectable()

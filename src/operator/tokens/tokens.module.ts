@@ -1,13 +1,13 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuthModule } from '../../auth/auth.module';
-import { OperationsModule } from '../../platform/operations.module';
+import { OperationsModule } from '../../platform/operations/operations.module';
 import { OperationsController } from './operations.controller';
 import { OperatorEvents } from './operator-events';
 import { OperatorPathsMiddleware } from './operator-paths.middleware';
 import { OperatorToken } from './operator-token.entity';
 import { OperatorTokensService } from './operator-tokens.service';
-import { RateLimitsModule } from '../../platform/rate-limits/rate-limits.module';
+import { RateLimitsModule } from '../../platform/limits/rate-limits.module';
 
 @Module({
   imports: [AuthModule, OperationsModule, RateLimitsModule, TypeOrmModule.forFeature([OperatorToken])],

@@ -5,7 +5,7 @@ import { canEdit, editedBy } from '../../games/visibility';
 import { Database } from '../../platform/database/database';
 import { longRead } from '../../platform/database/statement';
 import { modernTimestamp } from '../../platform/formats/timestamps';
-import { ConcurrencyLimit, type LimitedClient } from '../../platform/http/concurrency-limit';
+import { ConcurrencyLimit, type LimitedClient } from '../../platform/limits/concurrency-limit';
 import { concerns } from './announcements';
 import { type Outcome, WebhookAttempts } from './webhook-attempts.service';
 import type { WebhookAttempt } from './webhook-attempt.entity';

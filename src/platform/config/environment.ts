@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { loadSettings, type Settings } from './settings';
-import { OperatorError } from './operator-error';
+import { OperatorError } from '../errors/operator-error';
 
 /** Reads the environment and the `.env` file of the current folder. */
 export function settingsOfThisProcess(): Settings {

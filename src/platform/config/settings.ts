@@ -12,7 +12,7 @@ import {
   ValidateBy,
   validateSync,
 } from 'class-validator';
-import { OperatorError } from './operator-error';
+import { OperatorError } from '../errors/operator-error';
 import { addressRangesOf, isAddressRange } from './address-ranges';
 import { rateLimitsOf } from './rate-limits';
 

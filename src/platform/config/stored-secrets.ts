@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { OperatorError } from './operator-error';
+import { OperatorError } from '../errors/operator-error';
 
 /** A secret that is not configured: created once, in a file of the data folder that only its owner can read. */
 export function createdSecret(

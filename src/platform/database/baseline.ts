@@ -1,5 +1,5 @@
 import type { DataSource, MigrationInterface } from 'typeorm';
-import { OperatorError } from '../config/operator-error';
+import { OperatorError } from '../errors/operator-error';
 
 // The baseline is the first migrations of this version. Together they create the schema of the last migration of 0.1.
 const LAST_OF_0_1 = 'ForeignKeysByIndex20261124700000';

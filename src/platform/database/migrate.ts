@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import type { Settings } from '../config/settings';
-import { OperatorError } from '../config/operator-error';
+import { OperatorError } from '../errors/operator-error';
 import { adoptBaseline } from './baseline';
 import { DatabaseClient } from './client';
 import { dataSourceOptions } from './data-source';

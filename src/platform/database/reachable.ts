@@ -1,5 +1,5 @@
 import type { ClientBase, Pool } from 'pg';
-import { OperatorError } from '../config/operator-error';
+import { OperatorError } from '../errors/operator-error';
 import { faultOf, isConnectionLost, isLockTimeout } from './sqlstates';
 
 const MIN_VERSION = 15;

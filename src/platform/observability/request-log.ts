@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DestinationStream, type Logger, symbols } from 'pino';
-import type { Observer } from '../http/hooks';
+import type { Observer } from './hooks';
 import { LOGGER } from '../config/config.module';
 
 const FLUSH_INTERVAL = 1000;

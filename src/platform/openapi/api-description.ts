@@ -1,6 +1,6 @@
 import { type INestApplication, Injectable } from '@nestjs/common';
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { type Cacheable, cacheable } from '../http/response';
+import { type Cacheable, cacheable } from '../output/response';
 import { type Audience, describeApi } from './describe-api';
 
 /** The OpenAPI documents, created at the first request and cached. */

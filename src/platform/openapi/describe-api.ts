@@ -6,9 +6,9 @@ import { Settings } from '../config/settings';
 import { describeResponses, ERRORS_SCHEMA, HEADERS } from './openapi-responses';
 import { introduction, operatorIntroduction, TAGS } from './openapi-introduction';
 import { describeParameters, type Json } from './openapi-parameters';
-import { type RequestClass, requestClassOf } from '../http/params.decorator';
-import { handlersOf, type Named, namesWith, OPERATOR_PATH, parameterTypesOf } from '../http/routes';
-import { isUnlimited } from '../rate-limits/rate-limits.decorators';
+import { type RequestClass, requestClassOf } from '../input/params.decorator';
+import { handlersOf, type Named, namesWith, OPERATOR_PATH, parameterTypesOf } from '../server/routes';
+import { isUnlimited } from '../limits/rate-limits.decorators';
 
 const BODY_METHODS = ['post', 'put', 'patch'];
 

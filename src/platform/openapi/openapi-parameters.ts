@@ -1,5 +1,5 @@
-import { choiceOf, readerOf } from '../http/parameters';
-import type { RequestClass } from '../http/params.decorator';
+import { choiceOf, readerOf } from '../input/parameters';
+import type { RequestClass } from '../input/params.decorator';
 
 export type Json = Record<string, unknown>;
 

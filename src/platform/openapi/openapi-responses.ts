@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { exampleOf, type Json } from './openapi-parameters';
-import { ERRORS } from '../http/routes';
+import { ERRORS } from '../server/routes';
 
 /** Responses of the demo store, by operation; test/operator/demo.test.ts writes the file. */
 const EXAMPLES = JSON.parse(

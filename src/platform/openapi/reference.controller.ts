@@ -1,9 +1,9 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ApiExcludeEndpoint, ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { Public } from '../http/public';
-import { sendCacheable } from '../http/response';
-import { ServiceUrl } from '../http/service-url';
+import { Public } from '../server/public';
+import { sendCacheable } from '../output/response';
+import { ServiceUrl } from '../server/service-url';
 import { ApiDescription } from './api-description';
 import { llmsText } from './llms';
 

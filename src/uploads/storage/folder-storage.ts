@@ -4,7 +4,7 @@ import { mkdir, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { keyOf } from '../../auth/sealed';
+import { keyOf } from '../../auth/accounts/sealed';
 import type { Clock } from '../../platform/config/clock';
 import type { Settings } from '../../platform/config/settings';
 import { FileStorage } from './file-storage';

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
-import { OperatorError } from '../../platform/config/operator-error';
-import { serviceUnavailable } from '../../platform/http/api-error';
+import { OperatorError } from '../../platform/errors/operator-error';
+import { serviceUnavailable } from '../../platform/errors/api-error';
 import { FileStorage } from './file-storage';
 
 const NOT_CONFIGURED =

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { RequestSigner, sign } from 'aws4';
 import type { Clock } from '../../platform/config/clock';
-import { OperatorError } from '../../platform/config/operator-error';
+import { OperatorError } from '../../platform/errors/operator-error';
 import type { Settings } from '../../platform/config/settings';
 import { attachment } from './attachment';
 import { FileStorage } from './file-storage';

@@ -1,5 +1,5 @@
-import { hashApiKey, hintOf, mayBeApiKey } from '../../../auth/api-key';
-import { hasFormOfJwt } from '../../../auth/credential';
+import { hashApiKey, hintOf, mayBeApiKey } from '../../../auth/keys/api-key';
+import { hasFormOfJwt } from '../../../auth/access/credential';
 import { fit, idOf, type ValueType, NULL, scopes, text } from '../value-types';
 import { optional, required, time, timeOrNow } from './fields';
 import { recordType } from './record-type';

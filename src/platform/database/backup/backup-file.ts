@@ -1,6 +1,6 @@
 import { createGunzip } from 'node:zlib';
 import type { Readable } from 'node:stream';
-import { OperatorError } from '../../config/operator-error';
+import { OperatorError } from '../../errors/operator-error';
 
 /**
  * A backup is gzip of: the header as a line of JSON; each table as a line of JSON, its rows as `COPY` writes them, and

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type Client, escapeIdentifier } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import { OperatorError } from '../../config/operator-error';
+import { OperatorError } from '../../errors/operator-error';
 import type { Settings } from '../../config/settings';
 import { asBaseline, namesOf, runOnly } from '../baseline';
 import { withClient } from '../with-client';

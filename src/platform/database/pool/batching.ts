@@ -1,7 +1,7 @@
 import type { Clock } from '../../config/clock';
 import type { Pool, QueryConfig } from 'pg';
 import { connectionOptions } from '../data-source';
-import { ConcurrencyLimit } from '../../http/concurrency-limit';
+import { ConcurrencyLimit } from '../../limits/concurrency-limit';
 import { concernsOneStatement } from '../sqlstates';
 import type { Statement } from '../statement';
 import { noneFree, sendPipeline } from './pipeline';

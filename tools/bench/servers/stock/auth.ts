@@ -9,7 +9,7 @@ import { PassportStrategy } from '@nestjs/passport';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Strategy } from 'passport-http-bearer';
 import { IsNull, Repository } from 'typeorm';
-import { ApiKey } from '../../../../src/auth/api-key.entity';
+import { ApiKey } from '../../../../src/auth/keys/api-key.entity';
 
 @Injectable()
 export class BearerStrategy extends PassportStrategy(Strategy) {

@@ -1,0 +1,35 @@
+import { applyDecorators, SetMetadata } from '@nestjs/common';
+import { ApiSecurity } from '@nestjs/swagger';
+import { ACCESS, Public } from '../../platform/server/public';
+import type { Scope } from './scopes';
+
+// The platform's own routes can't import this file.
+export { Public };
+
+/** `operator`: any operator token; `operator:PERMISSION`: one with this permission. */
+export type OperatorAccess = 'operator' | `operator:${string}`;
+export type Access = 'public' | 'any credential' | 'any api key' | 'signed in' | Scope | OperatorAccess;
+
+/** The access that a handler or its controller declares; undefined: none, so the handler can't be called. */
+export const accessOf = (handler: object, controller: object): Access | undefined =>
+  (Reflect.getMetadata(ACCESS, handler) ?? Reflect.getMetadata(ACCESS, controller)) as Access | undefined;
+
+const bearer = (access: Access, scopes: Scope[] = []) =>
+  applyDecorators(SetMetadata(ACCESS, access), ApiSecurity('bearer', scopes));
+
+export const AnyCredential = () => bearer('any credential');
+
+/** An API key with any scopes; not a JWT, which cannot be the parent of another. */
+export const AnyApiKey = () => bearer('any api key');
+
+/** The credential must have this scope or one above it. */
+export const Scopes = (scope: Scope) => bearer(scope, [scope]);
+
+/** Marks controllers of pages, whose guard loads the session. */
+export const PAGES = 'gamewharf:pages';
+
+/** A page that needs a session and ignores credentials. Only on controllers of pages and their handlers. */
+export const SignedIn = () => SetMetadata(ACCESS, 'signed in' satisfies Access);
+
+export const isForOperators = (access: Access): access is OperatorAccess =>
+  access === 'operator' || access.startsWith('operator:');

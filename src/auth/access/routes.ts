@@ -1,0 +1,39 @@
+import { RequestMethod } from '@nestjs/common';
+import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants';
+import type { ModulesContainer } from '@nestjs/core';
+import { handlersOf } from '../../platform/server/routes';
+import { type Access, accessOf, PAGES } from './access';
+
+export interface Route {
+  method: string;
+  /** With its parameters, such as `/games/:game_id/purchases`. */
+  path: string;
+  /** undefined: the handler declares none. */
+  access: Access | undefined;
+  /** Its controller is one of pages. */
+  page: boolean;
+  handler: string;
+}
+
+export const routesOf = (modules: ModulesContainer): Route[] =>
+  handlersOf(modules)
+    .flatMap(({ controller, handler, prefix }) =>
+      pathsOf(handler).flatMap((path) =>
+        pathsOf(controller).map((parent) => ({
+          method: RequestMethod[Reflect.getMetadata(METHOD_METADATA, handler) as number]!,
+          path: joined(prefix, parent, path),
+          access: accessOf(handler, controller),
+          page: Reflect.hasMetadata(PAGES, controller),
+          handler: `${controller.name}.${handler.name}`,
+        })),
+      ),
+    )
+    .toSorted((a, b) => a.path.localeCompare(b.path) || a.method.localeCompare(b.method));
+
+const pathsOf = (target: object) => [Reflect.getMetadata(PATH_METADATA, target) as string | string[]].flat();
+
+const joined = (...parts: string[]) =>
+  `/${parts
+    .map((part) => part.replace(/^\/|\/$/g, ''))
+    .filter(Boolean)
+    .join('/')}`;

@@ -1,0 +1,39 @@
+import { Check, Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { User } from './user.entity';
+import { TimestampColumn } from '../../platform/database/timestamp.column';
+
+@Entity('oauth_applications')
+@Check('oauth_applications_client_id_check', 'length(client_id) BETWEEN 1 AND 200')
+@Check('oauth_applications_name_check', 'length(name) BETWEEN 1 AND 100')
+@Index('oauth_applications_user_id_idx', ['user_id'])
+export class OauthApplication {
+  @PrimaryColumn('text')
+  client_id: string;
+
+  @Column('bigint')
+  user_id: number;
+
+  @Column('text')
+  name: string;
+
+  @Column('text', { array: true })
+  redirect_uris: string[];
+
+  /** The scopes that the app may request. */
+  @Column('text', { array: true })
+  scopes: string[];
+
+  /** May receive tokens in the redirect URI, like old clients. */
+  @Column('boolean', { default: false })
+  implicit_allowed: boolean;
+
+  /** May request permission to issue JWTs of its users for games. */
+  @Column('boolean', { default: false })
+  may_start_games: boolean;
+
+  @TimestampColumn({ default: () => 'now()' })
+  created_at: string;
+
+  @ManyToOne(() => User, { onDelete: 'CASCADE' })
+  user?: Relation<User>;
+}

@@ -1,0 +1,141 @@
+import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
+import { ROUTE_ARGS_METADATA, VERSION_METADATA } from '@nestjs/common/constants';
+import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum';
+import { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
+import { getOptionsToken } from '@nestjs/throttler';
+import { plainToInstance } from 'class-transformer';
+import { ValidationTypes } from 'class-validator';
+import { OperatorError } from '../../platform/errors/operator-error';
+import { rulesOf } from '../../platform/input/parameters';
+import { requestClassOf } from '../../platform/input/params.decorator';
+import { handlersOf, type Named, OPERATOR_PATH, parameterTypesOf } from '../../platform/server/routes';
+import { limitNamesOf } from '../../platform/limits/rate-limits.decorators';
+import { isForOperators } from '../access/access';
+import { type Route, routesOf } from '../access/routes';
+
+const KNOWN_PATH = '/health/live';
+
+interface Layer {
+  route?: { path: string };
+}
+
+/** The service doesn't start with a declaration that would have no effect. */
+@Injectable()
+export class StartupChecks implements OnModuleInit {
+  constructor(
+    private readonly modules: ModulesContainer,
+    private readonly host: HttpAdapterHost,
+    @Inject(getOptionsToken()) private readonly limits: { throttlers: { name?: string }[] },
+  ) {}
+
+  onModuleInit(): void {
+    this.requireOwnPaths();
+    const routes = routesOf(this.modules);
+    requireNone(
+      'Declare its access with @Scopes, @AnyCredential or @Public of src/auth/access/access.ts, or with @OperatorMay',
+      routes.filter(({ access }) => access === undefined).map(nameOf),
+    );
+    requireNone(
+      `Use @OperatorMay for all paths under ${OPERATOR_PATH}, and for no other`,
+      routes
+        .filter(({ access, path }) => isForOperators(access!) !== path.startsWith(OPERATOR_PATH))
+        .map(nameOf),
+    );
+    requireNone(
+      'Use @SignedIn on controllers with @Pages only',
+      routes.filter(({ access, page }) => access === 'signed in' && !page).map(nameOf),
+    );
+    requireNone(
+      'Write versions into the paths of controllers, because enableVersioning is not supported',
+      this.ofHandlers((...targets) => (targets.some(hasVersion) ? ['a version'] : [])),
+    );
+    const known = this.limits.throttlers.map(({ name }) => name!);
+    requireNone(
+      `Name only existing limits in @Throttle and @SkipThrottle (${known.join(', ')})`,
+      this.ofHandlers((...targets) => targets.flatMap(limitNamesOf).filter((name) => !known.includes(name))),
+    );
+    requireNone(
+      'Put a validator of class-validator on each property of a request class',
+      this.ofHandlers((...targets) =>
+        requestClassesOf(...targets).flatMap((request) =>
+          unvalidated(request).map((property) => `${request.name}.${property}`),
+        ),
+      ),
+    );
+  }
+
+  /** Unknown paths, operator paths and the legacy API are recognized by their own paths. */
+  private requireOwnPaths(): void {
+    // Commands have no routes.
+    if (!this.host.httpAdapter) return;
+    const { router } = this.host.httpAdapter.getInstance<{ router: { stack: Layer[] } }>();
+    // Nest has no public API that returns the prefix.
+    if (!router.stack.some(({ route }) => route?.path === KNOWN_PATH))
+      throw new OperatorError(
+        `No route has the path ${KNOWN_PATH}. setGlobalPrefix and enableVersioning are not supported: write prefixes and versions into the paths of controllers.`,
+      );
+  }
+
+  private ofHandlers(problemsOf: (handler: Named, controller: Named) => string[]): string[] {
+    return handlersOf(this.modules).flatMap(({ controller, handler }) =>
+      [...new Set(problemsOf(handler, controller))].map(
+        (problem) => `${problem} in ${controller.name}.${handler.name}`,
+      ),
+    );
+  }
+}
+
+const nameOf = ({ handler, method, path }: Route) => `${handler} (${method} ${path})`;
+
+function requireNone(rule: string, problems: string[]): void {
+  if (problems.length > 0) throw new OperatorError(`${rule}: ${problems.join('; ')}.`);
+}
+
+const hasVersion = (target: Named) => Reflect.getMetadata(VERSION_METADATA, target) !== undefined;
+
+type RequestClass = Named & (new () => object);
+
+// Nest has no public API that lists a handler's parameters. With its own constants, a change of theirs fails the build.
+const { BODY, QUERY, PARAM } = RouteParamtypes;
+const VALUES_OF_CLIENTS = new RegExp(`^(?:${BODY}|${QUERY}|${PARAM}):(\\d+)$`);
+
+/** The classes of the parameters that a client sends. */
+function requestClassesOf(handler: Named, controller: Named): RequestClass[] {
+  const types = parameterTypesOf(handler, controller);
+  const parameters = Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, handler.name) as object | undefined;
+  const classes = Object.entries(parameters ?? {}).flatMap(
+    ([key, { data }]: [string, { data?: unknown }]) => {
+      const [, index] = VALUES_OF_CLIENTS.exec(key) ?? [];
+      // `@Body('name')` is a single value.
+      return index === undefined || data !== undefined ? [] : [types[Number(index)]];
+    },
+  );
+  return [requestClassOf(handler), ...classes].filter(
+    (type): type is RequestClass =>
+      typeof type === 'function' && ![Object, String, Number, Boolean, Array].includes(type as never),
+  );
+}
+
+/**
+ * The fields of the class without a validator. An instance has them all as own properties, also those without a value,
+ * because the compiler's target is at least ES2022.
+ */
+function unvalidated(request: RequestClass, seen = new Set([request])): string[] {
+  const rules = rulesOf(request);
+  const validated = new Set(rules.map(({ propertyName }) => propertyName));
+  const nested = rules
+    .filter(({ type }) => type === ValidationTypes.NESTED_VALIDATION)
+    .flatMap(({ propertyName }) => {
+      const type = nestedClassOf(request, propertyName);
+      if (!type || seen.has(type)) return [];
+      return unvalidated(type, seen.add(type)).map((property) => `${propertyName}.${property}`);
+    });
+  return [...Object.keys(new request()).filter((property) => !validated.has(property)), ...nested];
+}
+
+/** The class that @Type declares, which class-transformer doesn't expose. */
+function nestedClassOf(request: RequestClass, property: string): RequestClass | undefined {
+  const instance = plainToInstance(request, { [property]: {} }) as Record<string, object | undefined>;
+  const type = instance[property]?.constructor as RequestClass | undefined;
+  return type === Object ? undefined : type;
+}

@@ -1,0 +1,74 @@
+import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/common';
+import type { Request } from 'express';
+import { BackgroundWriter } from '../../platform/database/background-writer';
+import { Database } from '../../platform/database/database';
+import { statement } from '../../platform/database/statement';
+
+const WRITE_INTERVAL = 5000;
+const BATCH_SIZE = 1000;
+
+// At most once a minute. SKIP LOCKED: another replica is writing the same minute.
+const WRITE_USES = statement(
+  'write_api_key_uses',
+  `UPDATE api_keys k SET last_used_at = now(), last_used_from = used.network
+   FROM unnest($1::bigint[], $2::cidr[]) used (id, network)
+   WHERE k.id = used.id AND k.id IN (
+     SELECT id FROM api_keys
+     WHERE id = ANY ($1) AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')
+     FOR NO KEY UPDATE SKIP LOCKED)`,
+);
+
+// Grouped, because a key that was verified twice is in the batch twice. Ordered, because replicas update the same keys.
+// SKIP LOCKED skips a key that is being deleted, because its counts are deleted too.
+const COUNT_REQUESTS = statement(
+  'count_api_key_requests',
+  `WITH k AS MATERIALIZED (SELECT id FROM api_keys WHERE id = ANY ($1) FOR KEY SHARE SKIP LOCKED)
+   INSERT INTO api_key_requests AS stored (api_key_id, day, requests)
+   SELECT k.id, (now() AT TIME ZONE 'UTC')::date, sum(used.requests)
+   FROM unnest($1::bigint[], $2::bigint[]) used (id, requests) JOIN k USING (id) GROUP BY k.id ORDER BY k.id
+   ON CONFLICT (api_key_id, day) DO UPDATE SET requests = stored.requests + excluded.requests`,
+);
+
+/** The requests of a key that aren't counted in the database yet. */
+export interface ApiKeyUse {
+  api_key_id: number;
+  requests: number;
+  /** The network of the first of them; null: not known. */
+  network: string | null;
+}
+
+@Injectable()
+export class ApiKeyUses implements BeforeApplicationShutdown {
+  private readonly log = new Logger(ApiKeyUses.name);
+  private readonly writer = new BackgroundWriter<ApiKeyUse>(
+    WRITE_INTERVAL,
+    BATCH_SIZE,
+    (batch) => this.write(batch),
+    ({ message }) => this.log.warn(`Uses of API keys were not written: ${message}`),
+  );
+
+  constructor(private readonly database: Database) {}
+
+  add(use: ApiKeyUse, req?: Request): void {
+    if (use.requests++ > 0) return;
+    use.network = req?.exchange.client.within('site') || null;
+    if (!this.writer.add(use)) use.requests = 0;
+  }
+
+  /** Writes all pending uses. */
+  flush(): Promise<void> {
+    return this.writer.flush();
+  }
+
+  beforeApplicationShutdown(): Promise<void> {
+    return this.flush();
+  }
+
+  private async write(batch: ApiKeyUse[]): Promise<void> {
+    const ids = batch.map(({ api_key_id }) => api_key_id);
+    const counts = batch.map(({ requests }) => requests);
+    for (const use of batch) use.requests = 0;
+    await this.database.rows(WRITE_USES, [ids, batch.map(({ network }) => network)]);
+    await this.database.rows(COUNT_REQUESTS, [ids, counts]);
+  }
+}

@@ -1,0 +1,64 @@
+import { Check, Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn, type Relation } from 'typeorm';
+import { TimestampColumn } from '../../platform/database/timestamp.column';
+import { User } from '../accounts/user.entity';
+import { OauthGrant } from '../accounts/oauth-grant.entity';
+
+@Entity('api_keys')
+@Check('api_keys_id_check', 'id BETWEEN 1 AND 9007199254740991')
+@Check('api_keys_key_hash_check', 'octet_length(key_hash) = 32')
+@Check(
+  'api_keys_last_used_from_check',
+  'masklen(last_used_from) <= CASE family(last_used_from) WHEN 4 THEN 24 ELSE 48 END',
+)
+@Index('api_keys_key_hash_key', ['key_hash'], { unique: true })
+@Index('api_keys_user_id_idx', ['user_id'])
+@Index('api_keys_grant_id_idx', ['grant_id'], { where: 'grant_id IS NOT NULL' })
+@Index('api_keys_expires_at_idx', ['expires_at'], { where: 'expires_at IS NOT NULL' })
+export class ApiKey {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
+  id: number;
+
+  @Column('bytea')
+  key_hash: Buffer;
+
+  /** The first characters of the key, for lists. */
+  @Column('text')
+  hint: string;
+
+  @Column('bigint')
+  user_id: number;
+
+  /** null: unscoped, reaches every endpoint. */
+  @Column('text', { array: true, nullable: true })
+  scopes: string[] | null;
+
+  @Column('text', { nullable: true })
+  label: string | null;
+
+  @TimestampColumn({ default: () => 'now()' })
+  created_at: string;
+
+  @TimestampColumn({ nullable: true })
+  last_used_at: string | null;
+
+  /** The network of its last use: 24 bits of an IPv4 address, or 48. */
+  @Column('cidr', { nullable: true })
+  last_used_from: string | null;
+
+  @TimestampColumn({ nullable: true })
+  revoked_at: string | null;
+
+  /** null: valid until it is revoked. */
+  @TimestampColumn({ nullable: true })
+  expires_at: string | null;
+
+  /** The grant under which an app holds this key; null: the user's own key. */
+  @Column('bigint', { nullable: true })
+  grant_id: number | null;
+
+  @ManyToOne(() => OauthGrant, { onDelete: 'CASCADE' })
+  grant?: Relation<OauthGrant>;
+
+  @ManyToOne(() => User, { onDelete: 'CASCADE' })
+  user?: Relation<User>;
+}

@@ -1,0 +1,180 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { type EntityManager, type FindOptionsWhere, In, IsNull, type Repository } from 'typeorm';
+import { Settings } from '../../platform/config/settings';
+import { Database } from '../../platform/database/database';
+import { lockUser } from '../accounts/lock-user';
+import { User } from '../accounts/user.entity';
+import { hashApiKey, hintOf, newApiKey, peppersOf } from './api-key';
+import { ApiKey } from './api-key.entity';
+import { isLive } from './api-key-lookup';
+import { COUNTED_DAYS } from './api-key-requests.entity';
+import { BearerStrategy } from '../guards/bearer.strategy';
+
+/** Keys that a user can create on the page of keys. */
+export const MAX_API_KEYS = 100;
+const MAX_LISTED = 1000;
+
+interface NewKey {
+  /** Absent or null: all of them. */
+  scopes?: readonly string[] | null;
+  label?: string | null;
+  /** A timestamp; absent or null if it doesn't expire. */
+  expires_at?: string | null;
+  /** Used instead of `expires_at`. */
+  seconds?: number;
+  grant_id?: number;
+}
+
+interface NewApiKey extends Pick<ApiKey, 'id' | 'created_at'> {
+  key: string;
+}
+
+/** Not the keys that apps hold. Includes expired ones until they are deleted. */
+const own = (user_id: number) => ({ user_id, grant_id: IsNull(), revoked_at: IsNull() });
+
+@Injectable()
+export class ApiKeysService {
+  private readonly peppers: string[];
+
+  constructor(
+    @InjectRepository(ApiKey) private readonly keys: Repository<ApiKey>,
+    private readonly database: Database,
+    private readonly verified: BearerStrategy,
+    settings: Settings,
+  ) {
+    this.peppers = peppersOf(settings);
+  }
+
+  /** Returns the only copy of the key: only its hash is stored. */
+  create(user_id: number, key: NewKey = {}): Promise<NewApiKey> {
+    return this.createIn(this.keys.manager, user_id, key);
+  }
+
+  /** Returns undefined if the user has MAX_API_KEYS keys. */
+  createOwn(user_id: number, key: NewKey): Promise<NewApiKey | undefined> {
+    return this.database.transaction(async (db) => {
+      await lockUser(db, user_id);
+      const live = db.createQueryBuilder(ApiKey, 'k').where(own(user_id)).andWhere(isLive('k'));
+      return (await live.getCount()) < MAX_API_KEYS ? this.createIn(db, user_id, key) : undefined;
+    });
+  }
+
+  /**
+   * Issues the token of the implicit grant. A grant has only one: call `forget` for the `replaced` ones after the
+   * commit.
+   */
+  async replaceImplicit(
+    db: EntityManager,
+    grant: { id: number; user_id: number },
+    scopes: readonly string[],
+  ): Promise<{ text: string; replaced: number[] }> {
+    const replaced = await this.revokeIn(db, { grant_id: grant.id, expires_at: IsNull() });
+    const { key } = await this.createIn(db, grant.user_id, { grant_id: grant.id, scopes });
+    return { text: key, replaced };
+  }
+
+  async createIn(
+    db: EntityManager,
+    user_id: number,
+    { scopes = null, label = null, expires_at = null, grant_id, seconds }: NewKey,
+  ): Promise<NewApiKey> {
+    const key = newApiKey();
+    const { generatedMaps } = await db.insert(ApiKey, {
+      key_hash: hashApiKey(key, this.peppers[0]!),
+      hint: hintOf(key),
+      user_id,
+      scopes: scopes && [...scopes],
+      label,
+      expires_at: seconds === undefined ? expires_at : () => `now() + make_interval(secs => ${seconds})`,
+      grant_id,
+    });
+    return { ...(generatedMaps[0] as Pick<ApiKey, 'id' | 'created_at'>), key };
+  }
+
+  /** Newest first, revoked ones included. */
+  keysOf(user_id: number): Promise<ApiKey[]> {
+    return this.keys.find({ where: { user_id }, order: { id: 'DESC' } });
+  }
+
+  ownKeys(user_id: number): Promise<ApiKey[]> {
+    return this.keys.find({ where: own(user_id), order: { id: 'DESC' }, take: MAX_LISTED });
+  }
+
+  ownKey(user_id: number, id: number): Promise<ApiKey | null> {
+    return this.keys.findOneBy({ id, ...own(user_id) });
+  }
+
+  async rename(user_id: number, id: number, label: string): Promise<boolean> {
+    return (await this.keys.update({ id, ...own(user_id) }, { label })).affected === 1;
+  }
+
+  /** The number of requests per key on each of the last days, ending with today. */
+  async requestsOf(keys: readonly ApiKey[]): Promise<Map<number, number[]>> {
+    const days = new Map(keys.map(({ id }) => [id, Array<number>(COUNTED_DAYS).fill(0)]));
+    const rows = await this.keys.query<{ api_key_id: number; ago: number; requests: number }[]>(
+      `SELECT api_key_id, today - day AS ago, requests
+       FROM api_key_requests, (SELECT (now() AT TIME ZONE 'UTC')::date AS today) t
+       WHERE api_key_id = ANY ($1::bigint[]) AND day > today - ${COUNTED_DAYS} AND day <= today`,
+      [[...days.keys()]],
+    );
+    for (const { api_key_id, ago, requests } of rows)
+      days.get(api_key_id)![COUNTED_DAYS - 1 - ago] = requests;
+    return days;
+  }
+
+  /** Revokes a key and its JWTs, of one user or (null) of any. Returns false if no live key has this ID. */
+  async revoke(id: number, user_id: number | null): Promise<boolean> {
+    const revoked = await this.revokeIn(this.keys.manager, { id, ...(user_id !== null && { user_id }) });
+    this.forget(revoked);
+    return revoked.length > 0;
+  }
+
+  /** Whether the key may issue JWTs for games: the user's own keys may, and an app's only if the user agreed. */
+  mayStartGames(id: number): Promise<boolean> {
+    return this.keys
+      .createQueryBuilder('k')
+      .leftJoin('k.grant', 'g')
+      .leftJoin('g.application', 'a')
+      .where({ id })
+      .andWhere('(k.grant_id IS NULL OR (g.may_start_games AND a.may_start_games))')
+      .getExists();
+  }
+
+  /** Whether a request with this key would be accepted. */
+  isLive(text: string): Promise<boolean> {
+    return this.keys.createQueryBuilder('k').where(this.withText(text)).andWhere(isLive('k')).getExists();
+  }
+
+  /** SQL condition: the key with this text, under any pepper. */
+  withText(text: string): FindOptionsWhere<ApiKey> {
+    return { key_hash: In(this.peppers.map((pepper) => hashApiKey(text, pepper))) };
+  }
+
+  /** In a transaction; call `forget` with the result after the commit. */
+  async revokeIn(db: EntityManager, keys: FindOptionsWhere<ApiKey>): Promise<number[]> {
+    const { raw } = await db
+      .createQueryBuilder()
+      .update(ApiKey)
+      .set({
+        revoked_at: () => 'now()',
+        // An app's key expires too, so that ExpiredRows deletes it.
+        expires_at: () => 'CASE WHEN grant_id IS NULL THEN expires_at ELSE least(expires_at, now()) END',
+      })
+      .where({ ...keys, revoked_at: IsNull() })
+      .returning('id')
+      .execute();
+    return (raw as { id: number }[]).map(({ id }) => id);
+  }
+
+  /** Revokes all JWTs of a user: on other replicas within a second. */
+  async revokeTokensOf(user_id: number): Promise<void> {
+    await this.keys.manager.increment(User, { id: user_id }, 'token_generation', 1);
+    this.verified.forgetTokens();
+  }
+
+  /** Removes these keys (without IDs: all) from this replica's cache. */
+  forget(ids?: readonly number[]): void {
+    this.verified.forget(ids);
+  }
+}

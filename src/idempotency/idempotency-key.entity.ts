@@ -1,0 +1,27 @@
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import { TimestampColumn } from '../platform/database/timestamp.column';
+
+/** The response of a write with an Idempotency-Key, retained for a day. */
+@Entity('idempotency_keys')
+@Index('idempotency_keys_created_at_idx', ['created_at'])
+export class IdempotencyKey {
+  @PrimaryColumn('text')
+  credential: string;
+
+  @PrimaryColumn('bytea')
+  key_hash: Buffer;
+
+  /** The user of the credential; null: written by an older version. */
+  @Column('bigint', { nullable: true })
+  user_id: number | null;
+
+  /** A hash of the route and the parameters. */
+  @Column('bytea')
+  fingerprint: Buffer;
+
+  @Column('text', { nullable: true })
+  answer: string | null;
+
+  @TimestampColumn({ default: () => 'now()' })
+  created_at: string;
+}

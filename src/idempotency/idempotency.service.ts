@@ -1,0 +1,132 @@
+import { Injectable } from '@nestjs/common';
+import { ApiHeader } from '@nestjs/swagger';
+import { InjectThrottlerStorage } from '@nestjs/throttler';
+import { Database } from '../platform/database/database';
+import { bind, type Write } from '../platform/database/statement';
+import { ApiError } from '../platform/errors/api-error';
+import { MemoryStorage, type Spending, spendingOf } from '../platform/limits/memory-storage';
+import {
+  CLAIM,
+  fingerprintOf,
+  hashOf,
+  HEADER,
+  responseOf,
+  type RetryKey,
+  STORE_RESPONSE,
+  STORED_RESPONSE,
+} from './stored-responses';
+
+export { HEADER, type RetryKey } from './stored-responses';
+
+/** Bytes of a row and its index entries, without the response. */
+const ROW_BYTES = 300;
+/** Bytes of stored responses per user in DAY, after which they are deleted. */
+export const MAX_STORED = 256 * 1024 * 1024;
+export const DAY = 24 * 3600 * 1000;
+
+/** On a handler with an `@IdempotencyKey()`: describes the header in OpenAPI. */
+export const OncePerKey = () =>
+  ApiHeader({
+    name: HEADER,
+    required: false,
+    schema: { type: 'string', minLength: 1, maxLength: 255 },
+    description:
+      'Within 24 hours, a repeated request with the same key and parameters gets the first response and changes nothing.',
+  });
+
+/** Runs a write once per key, and stores its response in the same transaction. Errors are not stored. */
+@Injectable()
+export class IdempotencyService {
+  constructor(
+    private readonly database: Database,
+    @InjectThrottlerStorage() private readonly limits: MemoryStorage,
+  ) {}
+
+  /** The response of an earlier request with the same key and parameters. */
+  async storedResult<Result extends object>(
+    key: RetryKey | undefined,
+    request: object,
+  ): Promise<Result | undefined> {
+    if (!key) return undefined;
+    const { credential, user_id } = key;
+    const kept = await this.database.row(STORED_RESPONSE, [credential, hashOf(key), user_id]);
+    return kept?.fingerprint.equals(fingerprintOf(key, JSON.stringify(request)))
+      ? (JSON.parse(kept.answer) as Result)
+      : undefined;
+  }
+
+  async once<Result extends object>(
+    key: RetryKey | undefined,
+    request: object,
+    write: Write<Result>,
+  ): Promise<Result> {
+    return (await this.run(key, request, write)).response;
+  }
+
+  /**
+   * For work in several transactions that has no further effect when it is repeated: stores its response after it.
+   * Concurrent requests all work, and get the response that is stored first.
+   */
+  async storedAfter<Result extends object>(
+    key: RetryKey | undefined,
+    request: object,
+    work: () => Promise<Result>,
+  ): Promise<Result> {
+    if (!key) return work();
+    const values = [key.credential, hashOf(key), key.user_id];
+    const stored = await this.database.row(STORED_RESPONSE, values);
+    if (stored) return responseOf(stored, fingerprintOf(key, JSON.stringify(request)));
+    const response = await work();
+    return this.once(key, request, { statements: [], result: () => response });
+  }
+
+  /** `unstored`: names of fields omitted from the stored response, because they identify a person. */
+  async run<Result extends object>(
+    key: RetryKey | undefined,
+    request: object,
+    write: Write<Result>,
+    unstored: readonly string[] = [],
+  ): Promise<{ response: Result; isRepeated: boolean }> {
+    if (!key) return { response: await this.database.write(write), isRepeated: false };
+    const { credential, user_id } = key;
+    const fingerprint = fingerprintOf(key, JSON.stringify(request));
+    let quota: Spending | undefined;
+    const result = await this.database.transaction(async (db) => {
+      const claim = bind(CLAIM, [credential, hashOf(key), fingerprint, user_id]);
+      const claimed = (await this.database.run(db, [claim]))(CLAIM);
+      if (claimed.length === 0) {
+        const rowsOf = await this.database.run(db, [
+          bind(STORED_RESPONSE, [credential, hashOf(key), user_id]),
+        ]);
+        return { response: responseOf<Result>(rowsOf(STORED_RESPONSE)[0], fingerprint), isRepeated: true };
+      }
+      const response = write.result(await this.database.run(db, write.statements));
+      const text = JSON.stringify(response, (name, value: unknown) =>
+        unstored.includes(name) ? undefined : value,
+      );
+      quota = quotaOf(user_id, Buffer.byteLength(text));
+      if (quota) this.requireSpace(quota);
+      await this.database.run(db, [bind(STORE_RESPONSE, [credential, hashOf(key), text])]);
+      return { response, isRepeated: false };
+    });
+    // After the transaction, which must not wait for Redis.
+    if (quota) await this.limits.increment(quota.key, quota.ttl, quota.limit, quota.ttl, quota.name);
+    return result;
+  }
+
+  /** By the counter that this process knows. */
+  private requireSpace(quota: Spending): void {
+    const record = this.limits.blocked(quota);
+    if (record)
+      throw new ApiError(429, ['rate limit exceeded'], { 'Retry-After': String(record.timeToBlockExpire) });
+  }
+}
+
+/** A rate limit in which each response counts by the bytes of its row. Used space becomes available again evenly. */
+const quotaOf = (user_id: number | null, bytes: number): Spending | undefined =>
+  user_id === null
+    ? undefined
+    : spendingOf('stored-responses', `user ${user_id}`, {
+        count: MAX_STORED / (bytes + ROW_BYTES),
+        period_ms: DAY,
+      });

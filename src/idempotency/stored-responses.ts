@@ -1,0 +1,81 @@
+import { createHmac, hash, type Hmac } from 'node:crypto';
+import type { ClientBase } from 'pg';
+import { statement } from '../platform/database/statement';
+import { badRequest } from '../platform/errors/api-error';
+
+export const HEADER = 'Idempotency-Key';
+
+/** Identifies a retry. */
+export interface RetryKey {
+  credential: string;
+  /** Of the credential; null: an operator's. */
+  user_id: number | null;
+  /** As sent. Only its hash is stored. */
+  key: string;
+  route: string;
+}
+
+// ExpiredRows deletes older rows.
+const LIFE = `interval '24 hours'`;
+
+// Waits for a concurrent transaction with the same key. No row: an earlier request of this user had the key.
+export const CLAIM = statement(
+  'idempotency_claim',
+  `INSERT INTO idempotency_keys AS k (credential, key_hash, fingerprint, user_id) VALUES ($1, $2, $3, $4)
+   ON CONFLICT (credential, key_hash) DO UPDATE
+     SET fingerprint = excluded.fingerprint, user_id = excluded.user_id, created_at = now()
+   WHERE k.created_at < now() - ${LIFE} OR k.user_id <> excluded.user_id
+   RETURNING true AS claimed`,
+);
+
+export interface StoredResponse {
+  fingerprint: Buffer;
+  answer: string;
+}
+
+// The rows that CLAIM leaves unchanged.
+export const STORED_RESPONSE = statement<StoredResponse>(
+  'idempotency_kept',
+  `SELECT fingerprint, answer FROM idempotency_keys
+   WHERE credential = $1 AND key_hash = $2 AND (user_id <> $3) IS NOT TRUE AND created_at >= now() - ${LIFE}`,
+);
+
+export const STORE_RESPONSE = statement(
+  'idempotency_keep',
+  'UPDATE idempotency_keys SET answer = $3 WHERE credential = $1 AND key_hash = $2',
+);
+
+/** Runs the work of an operator's request once per key, in the caller's transaction. `fingerprint` is the request's. */
+export async function oncePerKey<Result>(
+  client: Pick<ClientBase, 'query'>,
+  key: RetryKey,
+  fingerprint: Buffer,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const id = [key.credential, hashOf(key)];
+  const claimed = await client.query(CLAIM.text, [...id, fingerprint, null]);
+  if (claimed.rowCount === 0) {
+    const { rows } = await client.query<StoredResponse>(STORED_RESPONSE.text, [...id, null]);
+    return responseOf(rows[0], fingerprint);
+  }
+  const response = await work();
+  await client.query(STORE_RESPONSE.text, [...id, JSON.stringify(response)]);
+  return response;
+}
+
+/**
+ * Of the parameters, which are added to it. Keyed, because the parameters of a sale contain the buyer's email address,
+ * which can be guessed.
+ */
+export const startFingerprint = ({ key, route }: RetryKey): Hmac =>
+  createHmac('sha256', key).update(`${route}\n`);
+
+export const fingerprintOf = (key: RetryKey, ...parameters: (string | Buffer)[]): Buffer =>
+  parameters.reduce((hmac, one) => hmac.update(one), startFingerprint(key)).digest();
+
+export function responseOf<Result>(stored: StoredResponse | undefined, fingerprint: Buffer): Result {
+  if (!stored?.fingerprint.equals(fingerprint)) throw badRequest(`${HEADER} was used with other parameters`);
+  return JSON.parse(stored.answer) as Result;
+}
+
+export const hashOf = ({ key }: RetryKey) => hash('sha256', key, 'buffer');

@@ -1,7 +1,0 @@
-import { SetMetadata } from '@nestjs/common';
-
-/** The metadata of a handler that declares its access: see auth/access.ts. */
-export const ACCESS = 'gamewharf:access';
-
-/** No credential is needed, and none is read. */
-export const Public = () => SetMetadata(ACCESS, 'public');

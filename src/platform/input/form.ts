@@ -1,0 +1,49 @@
+import type { Request } from 'express';
+import { badRequest } from '../errors/api-error';
+import { MAX_FORM, parseBody } from './body';
+import { InvalidValue, NOT_UTF8, Repeated } from './given-values';
+import { readText } from './readers';
+
+/** The fields of a page's form, or the query of its URL. */
+export class Form {
+  constructor(private readonly fields: Record<string, unknown>) {}
+
+  /**
+   * The text of a field, or undefined if it was not sent. A repeated field, or one that isn't text, is a bad request.
+   */
+  text(name: string): string | undefined {
+    const value = this.fields[name] ?? undefined;
+    if (value instanceof Repeated || Object.keys(this.fields).some((one) => one.startsWith(`${name}[`)))
+      throw badRequest(`${name} must be given once`);
+    if (value === NOT_UTF8) throw badRequest(`${name} must be valid UTF-8 text`);
+    if (value === undefined) return undefined;
+    const text = readText(value);
+    if (text instanceof InvalidValue) throw badRequest(`${name} ${text.problem}`);
+    return text;
+  }
+
+  /** A checkbox, which browsers send only when it is ticked. */
+  isChecked(name: string): boolean {
+    return this.text(name) !== undefined;
+  }
+}
+
+/** The fields with values, as in a query. */
+export const queryText = (fields: Record<string, string | undefined>): string =>
+  new URLSearchParams(
+    Object.entries(fields).filter((field): field is [string, string] => field[1] !== undefined),
+  ).toString();
+
+/** The URL of a page with these fields in its query. */
+export function withQuery(path: string, fields: Record<string, string | undefined>): string {
+  const query = queryText(fields);
+  return query === '' ? path : `${path}?${query}`;
+}
+
+export const queryOf = (req: Request): Form => new Form(req.query);
+
+/** Ignores the query. */
+export async function formOf(req: Request): Promise<Form> {
+  await parseBody(req, MAX_FORM);
+  return new Form((req.body ?? {}) as Record<string, unknown>);
+}

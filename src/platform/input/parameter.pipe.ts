@@ -1,0 +1,148 @@
+import { type ArgumentMetadata, Injectable, ValidationPipe } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import type { ValidationError, ValidatorOptions } from 'class-validator';
+import { ApiError, badRequest } from '../errors/api-error';
+import { Deferred, InvalidValue, NOT_UTF8, Repeated } from './given-values';
+import { type ReaderFacts, readerOf, rulesOf } from './parameters';
+import { PARAMETERS, type RequestClass } from './params.decorator';
+import { RoundedNumber } from './json';
+import { isStorable, notStorable, readBoolean, readInteger, readNumber } from './readers';
+
+type Values = Record<string, unknown>;
+/** The properties of a request class; undefined: declared with class-validator only. */
+type Properties = Map<string, ReaderFacts | undefined>;
+
+const PRIMITIVES = new Map<unknown, (text: string) => unknown>([
+  [Boolean, readBoolean],
+  [Number, (text) => (/^\d+$/.test(text) ? readInteger(text) : readNumber(text))],
+]);
+
+/** Nest's ValidationPipe for this API's parameters: strict about their types, and with all problems listed. */
+@Injectable()
+export class ParameterPipe extends ValidationPipe {
+  private readonly properties = new Map<RequestClass, Properties>();
+
+  constructor(private readonly modules: ModuleRef) {
+    super({
+      transform: true,
+      whitelist: true,
+      validateCustomDecorators: true,
+      transformOptions: { exposeUnsetFields: false },
+      exceptionFactory: (errors) => new ApiError(400, errors.flatMap(textsOf)),
+    });
+  }
+
+  override transform(value: unknown, metadata: ArgumentMetadata): Promise<unknown> {
+    const metatype = metadata.metatype as RequestClass | undefined;
+    if (!metatype || !this.toValidate(metadata)) return super.transform(value, metadata) as Promise<unknown>;
+    return super.transform(this.given((value ?? {}) as Values, metatype), metadata) as Promise<unknown>;
+  }
+
+  /** The value of a custom decorator isn't a client's, except that of `@Params()`. */
+  protected override toValidate(metadata: ArgumentMetadata): boolean {
+    const isOwn = metadata.type === 'custom' && (metadata.data as unknown) !== PARAMETERS;
+    return !isOwn && super.toValidate(metadata);
+  }
+
+  /** Nest would read `0x10` as 16, an empty text as 0, 9007199254740993 as another number, and `yes` as false. */
+  protected override transformPrimitive(given: unknown, metadata: ArgumentMetadata): unknown {
+    const { type, metatype, data } = metadata;
+    if (type === 'custom') return given;
+    // A text in a path that can't be stored belongs to no row: the handler responds with its 404.
+    const value = type === 'param' ? given : checked(given, undefined);
+    const read = typeof value === 'string' ? PRIMITIVES.get(metatype) : undefined;
+    const primitive = read ? read(value as string) : value;
+    if (primitive instanceof InvalidValue) throw badRequest(`${data ?? 'the value'} ${primitive.problem}`);
+    return read ? primitive : (super.transformPrimitive(primitive, metadata) as unknown);
+  }
+
+  /** Invalid values have no other errors. In the order of declaration, with those of several parameters last. */
+  protected override async validate(request: Values, options?: ValidatorOptions): Promise<ValidationError[]> {
+    const names = Object.keys(request);
+    const deferred = names.filter((name) => request[name] instanceof Deferred);
+    await Promise.all(deferred.map((name) => this.settle(request, name)));
+    const errors = new Map((await super.validate(request, options)).map((error) => [error.property, error]));
+    for (const property of names) {
+      const value = request[property];
+      if (value instanceof InvalidValue)
+        errors.set(property, { property, constraints: { value: `${property} ${value.problem}` } });
+    }
+    return [...new Set([...names, ...errors.keys()])].flatMap((name) => errors.get(name) ?? []);
+  }
+
+  private async settle(request: Values, name: string): Promise<void> {
+    request[name] = await (request[name] as Deferred<unknown>).read(this.modules);
+  }
+
+  /** The declared parameters. */
+  private given(values: Values, metatype: RequestClass): Values {
+    const given: Values = {};
+    const bracketed = bracketedIn(values);
+    for (const [name, reader] of this.propertiesOf(metatype)) {
+      const isBracketed = bracketed?.has(name);
+      if (!isBracketed && !Object.hasOwn(values, name)) continue;
+      const value = isBracketed ? bracketedValue(reader) : checked(values[name], reader);
+      // Without a reader, class-transformer would convert it.
+      if (!reader && value instanceof InvalidValue) throw badRequest(`${name} ${value.problem}`);
+      given[name] = value;
+    }
+    return given;
+  }
+
+  private propertiesOf(metatype: RequestClass): Properties {
+    let properties = this.properties.get(metatype);
+    if (!properties) {
+      const names = rulesOf(metatype)
+        .map(({ propertyName }) => propertyName)
+        .filter((name) => name !== '');
+      properties = new Map(names.map((name) => [name, readerOf(metatype, name)]));
+      this.properties.set(metatype, properties);
+    }
+    return properties;
+  }
+}
+
+/** The names before brackets: `email` for `email[x]`, which a lookup must not ignore. */
+function bracketedIn(values: Values): Set<string> | undefined {
+  let names: Set<string> | undefined;
+  for (const name in values) {
+    const bracket = name.indexOf('[');
+    if (bracket > 0) (names ??= new Set()).add(name.slice(0, bracket));
+  }
+  return names;
+}
+
+const bracketedValue = (reader: ReaderFacts | undefined) =>
+  new InvalidValue(reader?.isList ? 'must be one JSON array, such as [3,1,2]' : 'must be a single value');
+
+function checked(value: unknown, reader: ReaderFacts | undefined): unknown {
+  if (value instanceof Repeated) {
+    const [given, ...others] = value.filter((one) => one !== null || reader?.isNullable);
+    if (others.length > 0 || given === undefined) return new InvalidValue('must be given once');
+    return checked(given, reader);
+  }
+  if (value === NOT_UTF8) return new InvalidValue('must be valid UTF-8 text');
+  return reader ? value : readAny(value);
+}
+
+/** What a reader does for its own type: no text that the database can't store, and no integer that would be another. */
+function readAny(value: unknown): unknown {
+  if (typeof value === 'string') return isStorable(value) ? value : notStorable();
+  if (value instanceof RoundedNumber) {
+    const number = Number(value.source);
+    const isFraction = Number.isFinite(number) && !Number.isInteger(number);
+    return isFraction ? number : new InvalidValue('must not contain a number with too many digits');
+  }
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;
+  const values = value as Values;
+  for (const name in values) {
+    const one = (values[name] = readAny(values[name]));
+    if (one instanceof InvalidValue) return one;
+  }
+  return values;
+}
+
+const textsOf = ({ property, constraints = {}, children = [] }: ValidationError): string[] => [
+  ...(constraints.isDefined ? [constraints.isDefined] : Object.values(constraints)),
+  ...children.flatMap(textsOf).map((text) => `${property}.${text}`),
+];

@@ -1,0 +1,72 @@
+import { Module, type OnModuleInit } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { ThrottlerModule, type ThrottlerOptions } from '@nestjs/throttler';
+import type { NextFunction, Request, Response } from 'express';
+import { Clock } from '../config/clock';
+import { type RateLimits, rateLimitsOf } from '../config/rate-limits';
+import { Settings } from '../config/settings';
+import { isPreflight } from '../output/fixed-headers';
+import { HttpModule } from '../server/http.module';
+import { MetricsRegistry } from '../observability/metrics-registry';
+import { MemoryStorage } from './memory-storage';
+import { hasOwnLimit } from './rate-limits.decorators';
+import { RateLimitsService } from './rate-limits.service';
+import { RedisStorage } from './redis-storage';
+
+const MINUTE = 60_000;
+const OTHERS = ['misses', 'address-networks', 'sign-in-networks', 'stored-responses'];
+
+const throttler = (name: string, limit: number, ttl: number): ThrottlerOptions => ({
+  name,
+  limit,
+  ttl,
+  skipIf: (context) =>
+    context.switchToHttp().getRequest<Request>().trackers?.[name] === undefined ||
+    (limit === Infinity && !hasOwnLimit(context.getHandler(), context.getClass())),
+  getTracker: (req) => (req as Request).trackers![name]!,
+});
+
+/** One for each limit; `default` counts only on handlers with `@Throttle({ default: ... })`. `misses`: see LookupLimitGuard. */
+const throttlersOf = ({ misses: _, ...rates }: RateLimits) => [
+  ...Object.entries(rates).map(([name, { count, period_ms }]) => throttler(name, count, period_ms)),
+  throttler('default', Infinity, MINUTE),
+];
+
+@Module({
+  imports: [
+    ThrottlerModule.forRootAsync({
+      imports: [HttpModule],
+      inject: [Settings, Clock, MetricsRegistry],
+      useFactory: async ({ RATE_LIMIT, REDIS_URL }: Settings, clock: Clock, metrics: MetricsRegistry) => {
+        const rates = rateLimitsOf(RATE_LIMIT);
+        // RateLimitGuard uses none if RATE_LIMIT is off. Their names are checked anyway.
+        const throttlers = throttlersOf(rates ?? rateLimitsOf('')!);
+        const names = rates ? [...throttlers.map(({ name }) => name!), ...OTHERS] : [];
+        const storage =
+          rates && REDIS_URL
+            ? await RedisStorage.open(REDIS_URL, clock, metrics, names)
+            : new MemoryStorage(clock, metrics, names);
+        return { throttlers, storage };
+      },
+    }),
+  ],
+  providers: [RateLimitsService],
+  exports: [RateLimitsService, ThrottlerModule],
+})
+export class RateLimitsModule implements OnModuleInit {
+  constructor(
+    private readonly host: HttpAdapterHost,
+    private readonly limits: RateLimitsService,
+  ) {}
+
+  onModuleInit(): void {
+    if (!this.limits.rates) return;
+    // Requests that match no route pass no guard. Nest has registered all routes by now, and registers its 404 handler
+    // later.
+    this.host.httpAdapter?.use(async (req: Request, res: Response, next: NextFunction) => {
+      // A preflight doesn't count: the request after it does.
+      if (!isPreflight(req)) await this.limits.spendAddress(req, res);
+      next();
+    });
+  }
+}

@@ -1,0 +1,74 @@
+import { Injectable } from '@nestjs/common';
+import { InjectThrottlerStorage } from '@nestjs/throttler';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type RateLimits, rateLimitsOf } from '../config/rate-limits';
+import { Settings } from '../config/settings';
+import { ApiError } from '../errors/api-error';
+import { type LimitRecord, MemoryStorage, type Spending, spendingOf } from './memory-storage';
+
+// A network's limit is that of this many IP addresses: docs/reference/rate-limits.md.
+const ADDRESSES_PER_NETWORK = { site: 4, provider: 20 };
+
+/** `address`: failed credential checks and public lookups; `sign-in`: failed passwords. */
+type Attempts = 'address' | 'sign-in';
+
+/** Counts requests and failed attempts, and rejects those beyond a limit. */
+@Injectable()
+export class RateLimitsService {
+  /** Null: RATE_LIMIT is off. */
+  readonly rates: RateLimits | null;
+
+  constructor(
+    { RATE_LIMIT }: Settings,
+    @InjectThrottlerStorage() private readonly storage: MemoryStorage,
+  ) {
+    this.rates = rateLimitsOf(RATE_LIMIT) ?? null;
+  }
+
+  /** Counts a request, reports the remaining ones in the headers, and rejects the request if none remain. */
+  async spend(res: ServerResponse, spending: Spending, show = true): Promise<void> {
+    const { name, key, limit, ttl } = spending;
+    const record = await this.storage.increment(key, ttl, limit, ttl, name);
+    if (record.isBlocked) reject(res, limit, record);
+    if (show) res.setRateLimit(limit, limit - record.totalHits, record.timeToExpire);
+  }
+
+  /** For a request that counts only for its IP address. */
+  async spendAddress(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    if (this.rates)
+      await this.spend(res, spendingOf('address', req.exchange.client.network, this.rates.address));
+  }
+
+  async refund(spending: Spending): Promise<void> {
+    await this.storage.add(spending, -1);
+  }
+
+  /** Rejects an attempt from a network with too many failed ones. */
+  check(attempts: Attempts, req: IncomingMessage, res: ServerResponse): void {
+    for (const network of this.networks(attempts, req)) {
+      const record = this.storage.blocked(network);
+      if (record) reject(res, network.limit, record);
+    }
+  }
+
+  /** Counts a failed attempt for the networks around the IP address, also beyond their limits. */
+  async failed(attempts: Attempts, req: IncomingMessage): Promise<void> {
+    await Promise.all(this.networks(attempts, req).map((network) => this.storage.add(network, 1)));
+  }
+
+  private networks(attempts: Attempts, { exchange: { client } }: IncomingMessage): Spending[] {
+    if (!this.rates) return [];
+    const { count, period_ms } = this.rates[attempts];
+    return (['site', 'provider'] as const).map((network) =>
+      spendingOf(`${attempts}-networks`, `${network}:${client.within(network)}`, {
+        count: count * ADDRESSES_PER_NETWORK[network],
+        period_ms,
+      }),
+    );
+  }
+}
+
+function reject(res: ServerResponse, limit: number, record: LimitRecord): never {
+  res.setRateLimit(limit, 0, record.timeToExpire);
+  throw new ApiError(429, ['rate limit exceeded'], { 'Retry-After': String(record.timeToBlockExpire) });
+}

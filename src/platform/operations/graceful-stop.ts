@@ -1,0 +1,32 @@
+import type { Server } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { INestApplication } from '@nestjs/common';
+import { Clock } from '../config/clock';
+import { Settings } from '../config/settings';
+import { RequestGate } from '../server/request-gate';
+
+const POLL_INTERVAL = 50;
+// Longer than the deadlines of requests: see in-flight.ts.
+const CLOSE_TIMEOUT = 5000;
+
+/**
+ * Reports that it is not ready while the load balancer drains; then accepts no connections, and closes after the last
+ * response.
+ */
+export async function gracefulStop(app: INestApplication): Promise<void> {
+  const { DRAIN_SECONDS = 0 } = app.get(Settings);
+  const gate = app.get(RequestGate);
+  gate.draining = true;
+  await sleep(DRAIN_SECONDS * 1000);
+  const server = app.getHttpServer() as Server;
+  const closed = new Promise((resolve) => server.close(resolve));
+  const clock = app.get(Clock);
+  const deadline = clock.monotonic() + CLOSE_TIMEOUT;
+  while (gate.inFlight.count > 0 && clock.monotonic() < deadline) {
+    await sleep(POLL_INTERVAL);
+    server.closeIdleConnections();
+  }
+  server.closeAllConnections();
+  await closed;
+  await app.close();
+}

@@ -1,0 +1,58 @@
+import { Controller, Get } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagger';
+import { SkipThrottle } from '@nestjs/throttler';
+import { Public } from '../server/public';
+import { Database } from '../database/database';
+import { serviceUnavailable } from '../errors/api-error';
+import { RequestGate } from '../server/request-gate';
+
+class HealthResponse {
+  @ApiProperty({ enum: ['ok'], description: 'Always `ok`; other states have a status other than 200' })
+  status: 'ok';
+}
+
+// In milliseconds, longer than any request may run: see the deadlines in http/in-flight.ts.
+const NOT_READY_AFTER = 20_000;
+const NOT_LIVE_AFTER = 120_000;
+
+@ApiTags('Operations')
+@Controller('health')
+@SkipThrottle()
+export class HealthController {
+  constructor(
+    private readonly database: Database,
+    private readonly gate: RequestGate,
+  ) {}
+
+  @Get('live')
+  @ApiOperation({
+    summary: 'Check whether the process is alive',
+    description:
+      'Fails if no request was admitted for two minutes although requests arrived. In this case, restart the process.',
+  })
+  @Public()
+  @ApiOkResponse({ type: HealthResponse })
+  live(): HealthResponse {
+    return this.okUnlessStuckFor(NOT_LIVE_AFTER);
+  }
+
+  @Get('ready')
+  @ApiOperation({
+    summary: 'Check whether the service is ready for requests',
+    description:
+      'Fails while the process starts or stops, and if no request was admitted for 20 seconds although requests arrived. ' +
+      'It does not fail if the database becomes unavailable: in this case, requests return 503.',
+  })
+  @Public()
+  @ApiOkResponse({ type: HealthResponse })
+  ready(): HealthResponse {
+    // `connected` stays true when the database is lost later.
+    if (this.gate.starting || this.gate.draining || !this.database.connected) throw serviceUnavailable();
+    return this.okUnlessStuckFor(NOT_READY_AFTER);
+  }
+
+  private okUnlessStuckFor(ms: number): HealthResponse {
+    if (this.gate.inFlight.requests.stuckFor > ms) throw serviceUnavailable();
+    return { status: 'ok' };
+  }
+}

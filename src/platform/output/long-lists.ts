@@ -1,0 +1,104 @@
+import { once } from 'node:events';
+import { Injectable } from '@nestjs/common';
+import type { Response } from 'express';
+import { WebResponse } from './response';
+import { ConcurrencyLimit } from '../limits/concurrency-limit';
+
+/** The rows of a list; a long list is sent in slices. */
+export type Rows<Row> = Row[] | AsyncIterable<Row[]>;
+
+/** A list with more rows, or with a longer text in a row, is a long list. */
+export const SHORT_LIST = { rows: 500, text_bytes: 4000 };
+export const SLICE_BYTES = 256 * 1024;
+
+// Each running long list has one slice in memory.
+export const LONG_LISTS = { accepted: 64, running: 32, each: 4 };
+// In milliseconds, less than the deadline of the request.
+const MAX_WAIT = 1500;
+
+/** Sends lists of any length. */
+@Injectable()
+export class LongLists {
+  readonly limit = new ConcurrencyLimit(LONG_LISTS);
+
+  /** `{...head, "NAME": [...]}`. */
+  response<Row, Name extends string, Entry extends object, Head extends object = object>(
+    name: Name,
+    rows: Rows<Row>,
+    entryOf: (row: Row) => Entry,
+    head?: Head,
+  ): (Head & Record<Name, Entry[]>) | LongResponse {
+    if (Array.isArray(rows)) return { ...head, [name]: rows.map(entryOf) } as Head & Record<Name, Entry[]>;
+    const frame = JSON.stringify({ ...head, [name]: [] });
+    return new LongResponse(this.limit, { 'Content-Type': 'application/json' }, within(frame, rows, entryOf));
+  }
+}
+
+async function* within<Row>(
+  frame: string,
+  slices: AsyncIterable<Row[]>,
+  entryOf: (row: Row) => object,
+): AsyncGenerator<string> {
+  // Without the brackets that end the list and the response.
+  let text = frame.slice(0, -2);
+  let separator = '';
+  for await (const rows of slices) {
+    if (rows.length === 0) continue;
+    yield text + separator + JSON.stringify(rows.map(entryOf)).slice(1, -1);
+    separator = ',';
+    text = '';
+  }
+  yield `${text}]}`;
+}
+
+/** Headers by name; undefined: the response doesn't have it. */
+type Headers = Record<string, string | undefined>;
+
+/** Of a file that only its user may read: CORS is for games in a browser. */
+export const PRIVATE_FILE: Headers = {
+  'Access-Control-Allow-Origin': undefined,
+  'Access-Control-Expose-Headers': undefined,
+  'Cross-Origin-Resource-Policy': 'same-origin',
+};
+
+/**
+ * Sends each text after the client has read the previous one, when the limit allows it; rejects with 503 after
+ * MAX_WAIT. A later error breaks the connection, so that a partial response never looks complete. `takesLong`: the
+ * first text may take longer than the deadline of a request.
+ */
+export class LongResponse extends WebResponse {
+  constructor(
+    private readonly limit: ConcurrencyLimit,
+    private readonly headers: Headers,
+    private readonly texts: AsyncIterable<string>,
+    private readonly takesLong = false,
+  ) {
+    super();
+  }
+
+  override sendTo(res: Response): Promise<void> {
+    const { exchange } = res.req;
+    if (this.takesLong) exchange.takesLong();
+    return this.limit.run(exchange.client, AbortSignal.timeout(MAX_WAIT), () => this.send(res));
+  }
+
+  private async send(res: Response): Promise<void> {
+    // The deadline may have sent a response, or the connection may be lost.
+    if (res.writableEnded || res.destroyed) return;
+    const closed = new Promise((resolve) => res.once('close', resolve));
+    for await (const text of this.texts) {
+      // An earlier error has headers of its own.
+      if (!res.headersSent) this.setHeaders(res);
+      if (res.req.method === 'HEAD') break;
+      if (!res.destroyed && !res.write(text)) await Promise.race([once(res, 'drain'), closed]);
+      if (res.destroyed) return;
+    }
+    res.end();
+  }
+
+  private setHeaders(res: Response): void {
+    for (const [name, value] of Object.entries(this.headers))
+      if (value === undefined) res.removeHeader(name);
+      else res.setHeader(name, value);
+  }
+}

@@ -1,0 +1,284 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '../config/clock';
+import { sendApiError } from '../output/response';
+import { type ApiError, apiError, serviceUnavailable } from '../errors/api-error';
+import { hasBody, MAX_BODY } from '../input/body';
+import { type Client, Clients, Quota } from '../limits/client-limits';
+import { ConcurrencyLimit, type Work } from '../limits/concurrency-limit';
+import { type ClientSocket, Connection } from './connection';
+import type { Observer } from '../observability/hooks';
+
+// In milliseconds. Longer than the timeout of a statement, for requests with several.
+export const RESPONSE_TIMEOUT = 2300;
+/** The part of it for which a request may wait to begin. */
+export const WAIT_TIMEOUT = 1000;
+// Not the server's requestTimeout, which would also end an operator's import.
+export const BODY_TIMEOUT = 8000;
+export const READ_TIMEOUT = 10_000;
+/** A client that reads less of a response in READ_TIMEOUT loses its connection: 8 KB per second. */
+export const MIN_READ_BYTES = 80 * 1024;
+const SWEEP_INTERVAL = 100;
+const SWEEPS_PER_FORGETTING = 100;
+
+export const MAX_HEALTH = 1000;
+export const MAX_UPLOAD_BYTES = 64 * 1024 * 1024;
+// The memory of a request with a tiny body.
+const MIN_UPLOAD_BYTES = 16 * 1024;
+// 500 kB in chunks of one byte take 600 ms of CPU time and 200 MB; in chunks of this size, 25 ms and 6 MB (2026-11-26).
+const BYTES_OF_A_PIECE = 32;
+const MAX_SURPLUS_PIECES = 1000;
+
+type Turn = Pick<Work, 'begin'> & { reject: (error: ApiError) => void };
+
+/** A request and its response. */
+export class Exchange implements Work {
+  /** The start of the deadline for the response: the end of the body, or `at`. */
+  since: number;
+  /** Its index in the array of exchanges. */
+  index = -1;
+  state: 'waiting' | 'running' | 'outside' = 'outside';
+  /** The bytes of the quota `uploads` that it uses. */
+  upload = 0;
+  /** The bytes that the connection had sent at `since`, once the response is being sent. */
+  sent = -1;
+  /** The response is sent, or the connection is lost. */
+  isClosed = false;
+  /** Without a deadline for the response. */
+  isLong = false;
+  private turn: Turn | undefined;
+  private surplusPieces = 0;
+
+  constructor(
+    readonly inFlight: InFlight,
+    private readonly limit: ConcurrencyLimit,
+    readonly req: IncomingMessage,
+    readonly res: ServerResponse,
+    readonly connection: Connection,
+    readonly client: Client,
+    /** Its arrival, by the monotonic clock. */
+    readonly at: number,
+  ) {
+    this.since = at;
+  }
+
+  /** Begins as soon as the concurrency limit allows it. */
+  enter(turn: Turn): void {
+    this.turn = turn;
+    this.state = 'waiting';
+    if (!this.limit.enter(this)) this.reject();
+  }
+
+  begin(): void {
+    this.state = 'running';
+    this.turn!.begin();
+  }
+
+  reject(): void {
+    this.state = 'outside';
+    this.turn!.reject(serviceUnavailable());
+  }
+
+  leave(): void {
+    if (this.state === 'waiting') this.limit.cancel(this);
+    else if (this.state === 'running') this.limit.leave(this.client);
+    this.state = 'outside';
+  }
+
+  /** Reads the body. During that time the request isn't running, because the client decides how long it takes. */
+  async receive<Body>(read: () => Promise<Body>): Promise<Body> {
+    if (!this.req.complete) this.leave();
+    const body = await read();
+    // Nothing would end a request that is closed.
+    if (this.isClosed) throw serviceUnavailable();
+    this.inFlight.endUpload(this);
+    this.since = this.inFlight.clock.monotonic();
+    if (this.state === 'outside') await new Promise<void>((begin, reject) => this.enter({ begin, reject }));
+    return body;
+  }
+
+  /** Called for each chunk of the body, or each read of the socket; returns false if it was rejected. */
+  chunkReceived(bytes: number): boolean {
+    this.surplusPieces += 1 - bytes / BYTES_OF_A_PIECE;
+    if (this.surplusPieces <= MAX_SURPLUS_PIECES) return true;
+    this.connection.closeAfter(this.res);
+    if (!this.res.headersSent) sendApiError(this.res, apiError(413, 'too many chunks'));
+    return false;
+  }
+
+  /** For long work such as an import: no deadline for the response, and the body isn't buffered in memory. */
+  takesLong(): void {
+    this.isLong = true;
+    this.inFlight.endUpload(this);
+  }
+}
+
+/** The requests in flight, and their deadlines. */
+export class InFlight {
+  readonly connections: Quota;
+  readonly uploads = new Quota(MAX_UPLOAD_BYTES);
+  readonly requests: ConcurrencyLimit;
+  /** Probes never wait for other requests. */
+  readonly health: ConcurrencyLimit;
+  /** Requests whose response is not sent yet. */
+  count = 0;
+  // An array, because requests in a Set survive more garbage collections: docs/contributing/decisions/fast-requests.md.
+  private readonly exchanges: Exchange[] = [];
+  private readonly clients = new Clients();
+  private timer: NodeJS.Timeout | undefined;
+  private sweeps = 0;
+
+  constructor(
+    { MAX_IN_FLIGHT, MAX_CONNECTIONS }: { MAX_IN_FLIGHT: number; MAX_CONNECTIONS: number },
+    private readonly observers: readonly Observer[],
+    readonly clock: Clock,
+  ) {
+    this.requests = ConcurrencyLimit.ofRequests(MAX_IN_FLIGHT, clock);
+    this.health = ConcurrencyLimit.ofRequests(MAX_HEALTH, clock);
+    this.connections = new Quota(MAX_CONNECTIONS);
+  }
+
+  connect(socket: ClientSocket, isTrusted: boolean): void {
+    const client = this.clients.of(socket.remoteAddress ?? '');
+    const connection = (socket.connection = new Connection(socket, client, isTrusted));
+    if (this.connections.take(client)) socket.once('close', () => this.disconnect(connection));
+    else socket.destroy();
+  }
+
+  open(req: IncomingMessage, res: ServerResponse, connection: Connection, at: number): Exchange {
+    const client = connection.isTrusted ? this.clients.ofRequest(req, connection.client) : connection.client;
+    const limit = req.url!.startsWith('/health/') ? this.health : this.requests;
+    const exchange = (req.exchange = new Exchange(this, limit, req, res, connection, client, at));
+    exchange.index = this.exchanges.push(exchange) - 1;
+    this.count++;
+    connection.pending++;
+    connection.newest = res;
+    res.on('close', () => this.close(exchange));
+    return exchange;
+  }
+
+  /** Calls `begin` when it is the request's turn. */
+  admit(exchange: Exchange, begin: () => void): void {
+    const { req, res, connection } = exchange;
+    const hasQuota = !hasBody(req) || this.startUpload(exchange);
+    const reject = (error: ApiError) => {
+      if (exchange.isClosed || res.writableEnded) return;
+      // The rest of a pipeline can be sent again on another connection.
+      if (!hasQuota || connection.pending > 1) connection.closeAfter(res);
+      sendApiError(res, error);
+    };
+    if (hasQuota) exchange.enter({ begin, reject });
+    else reject(serviceUnavailable());
+  }
+
+  close(exchange: Exchange): void {
+    if (exchange.isClosed) return;
+    exchange.isClosed = true;
+    this.count--;
+    const ms = this.clock.monotonic() - exchange.at;
+    for (const observer of this.observers) observer(exchange.req, exchange.res, ms);
+    exchange.connection.responseSent();
+    this.settle(exchange);
+  }
+
+  endUpload(exchange: Exchange): void {
+    if (exchange.upload === 0) return;
+    this.uploads.release(exchange.client, exchange.upload);
+    exchange.upload = 0;
+  }
+
+  start(): void {
+    this.timer = setInterval(() => this.sweep(), SWEEP_INTERVAL).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+  }
+
+  private startUpload(exchange: Exchange): boolean {
+    const length = Number(exchange.req.headers['content-length'] ?? MAX_BODY);
+    const bytes = Math.min(Math.max(length, MIN_UPLOAD_BYTES), MAX_BODY);
+    if (!this.uploads.take(exchange.client, bytes)) return false;
+    exchange.upload = bytes;
+    return true;
+  }
+
+  /** A closed request runs until its handler ends, and keeps its upload while more bytes may arrive. */
+  private settle(exchange: Exchange, isLate = false): void {
+    const { connection, index, req, res } = exchange;
+    if (req.complete || req.socket.destroyed) this.endUpload(exchange);
+    if (exchange.upload > 0) return;
+    if (exchange.state === 'running' && !res.writableEnded && !isLate) return;
+    exchange.leave();
+    // Lets an idle connection's last request be collected.
+    if (connection.newest === res && req.complete) connection.newest = undefined;
+    const last = this.exchanges.pop()!;
+    if (last.index === index) return;
+    this.exchanges[index] = last;
+    last.index = index;
+  }
+
+  private disconnect(connection: Connection): void {
+    this.connections.release(connection.client);
+    const { newest } = connection;
+    if (connection.pending > 0)
+      for (const exchange of this.exchanges.filter((one) => one.connection === connection && !one.isClosed)) {
+        const { res } = exchange;
+        // Node 20 and 22 emit `close` only for the first unsent response of a connection, later versions for all.
+        if (!res.socket && !res.writableFinished)
+          setImmediate((one: ServerResponse) => one.closed || one.emit('close'), res.destroy());
+        this.close(exchange);
+      }
+    if (!newest) return;
+    const { req } = newest;
+    if (req.exchange.upload > 0) this.settle(req.exchange);
+    // Node doesn't end a request whose response was sent before its body arrived.
+    if (!req.complete) req.destroy(Object.assign(new Error('aborted'), { code: 'ECONNRESET' }));
+  }
+
+  private sweep(): void {
+    const now = this.clock.monotonic();
+    // Backwards, because the last one takes the place of a removed one.
+    for (let i = this.exchanges.length - 1; i >= 0; i--) {
+      const exchange = this.exchanges[i]!;
+      if (exchange.isClosed) {
+        this.settle(exchange, now - exchange.since >= RESPONSE_TIMEOUT);
+        if (exchange.upload > 0 && now - exchange.at >= BODY_TIMEOUT) exchange.req.socket.destroy();
+      } else this.enforceDeadline(exchange, now);
+    }
+    if (++this.sweeps % SWEEPS_PER_FORGETTING === 0) this.clients.forgetIdle();
+  }
+
+  private enforceDeadline(exchange: Exchange, now: number): void {
+    const { req, res } = exchange;
+    const waited = now - exchange.since;
+    if (res.writableEnded) {
+      // The response uses memory while the client does not read it.
+      if (waited > RESPONSE_TIMEOUT + READ_TIMEOUT) req.socket.destroy();
+    } else if (res.headersSent) enforceRate(exchange, now);
+    else if (exchange.isLong) return;
+    else if (exchange.state === 'waiting') {
+      if (waited >= WAIT_TIMEOUT) exchange.leave();
+    } else if (!req.complete) {
+      exchange.since = now;
+      if (now - exchange.at < BODY_TIMEOUT) return;
+      exchange.connection.closeAfter(res);
+      sendApiError(res, apiError(408, 'request timeout'));
+    } else if (waited >= RESPONSE_TIMEOUT) sendApiError(res, serviceUnavailable());
+  }
+}
+
+/**
+ * Ends the connection of a client that reads too slowly. While no data is waiting to be read, the client isn't the
+ * cause.
+ */
+function enforceRate(exchange: Exchange, now: number): void {
+  const { socket } = exchange.req;
+  const { writableLength } = socket;
+  const sent = socket.bytesWritten - writableLength;
+  if (exchange.sent >= 0 && writableLength > 0 && sent - exchange.sent < MIN_READ_BYTES) {
+    if (now - exchange.since > READ_TIMEOUT) socket.destroy();
+    return;
+  }
+  exchange.sent = sent;
+  exchange.since = now;
+}

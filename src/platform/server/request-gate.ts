@@ -1,0 +1,116 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Injectable } from '@nestjs/common';
+import { Clock } from '../config/clock';
+import { Settings } from '../config/settings';
+import { type FixedHeader, fixedHeaders, sendApiError } from '../output/response';
+import { BrokenRequests } from './broken-requests';
+import { ApiError, apiError, serviceUnavailable } from '../errors/api-error';
+import { allowAnyOrigin, isPreflight, SECURITY_HEADERS } from '../output/fixed-headers';
+import { InFlight } from './in-flight';
+import { MetricsRegistry } from '../observability/metrics-registry';
+import type { ClientSocket } from './connection';
+import type { Handler, Observer } from '../observability/hooks';
+import { RequestLog } from '../observability/request-log';
+
+const REQUEST_ID = /^[\w.:-]{1,64}$/;
+// A client that pipelines more without reading would use a lot of memory.
+export const MAX_PIPELINED = 10;
+export const MAX_HEADERS = 100;
+
+/** Handles every request before Express: ID, headers, concurrency limits. Calls the observers after the response. */
+@Injectable()
+export class RequestGate {
+  readonly observers: Observer[];
+  /** Responds to requests whose URL begins with the prefix, without routing; returns false if it doesn't handle one. */
+  shortcut: { prefix: string; handles: (...exchange: Parameters<Handler>) => boolean } | undefined;
+  /** Wraps a request in a span when tracing is on. */
+  trace = (req: IncomingMessage, res: ServerResponse, next: Handler) => next(req, res);
+  /** Not ready yet, because the demo store is being created. */
+  starting = false;
+  draining = false;
+  readonly inFlight: InFlight;
+  readonly brokenRequests: BrokenRequests;
+  private readonly fixed: FixedHeader[];
+  private readonly pipelined = { rejected: 0 };
+
+  constructor(
+    settings: Settings,
+    log: RequestLog,
+    private readonly metrics: MetricsRegistry,
+    private readonly clock: Clock,
+  ) {
+    this.observers = [log.completed];
+    this.inFlight = new InFlight(settings, this.observers, clock);
+    this.fixed = fixedHeaders({
+      ...SECURITY_HEADERS,
+      ...(settings.PUBLIC_URL?.startsWith('https:') && {
+        'Strict-Transport-Security': 'max-age=63072000; includeSubDomains',
+      }),
+    });
+    this.brokenRequests = new BrokenRequests(this.fixed, this.metrics);
+    this.measure();
+  }
+
+  before(route: Handler): Handler {
+    const serve: Handler = (req, res) => {
+      if (isPreflight(req)) allowAnyOrigin(res);
+      const { shortcut } = this;
+      if (!(shortcut && req.url!.startsWith(shortcut.prefix) && shortcut.handles(req, res))) route(req, res);
+    };
+    return (req, res) => {
+      const at = this.clock.monotonic();
+      const { connection } = req.socket as ClientSocket;
+      // An earlier response had `Connection: close`.
+      if (connection.isClosing) return connection.ignoreRequest();
+      const isCrowded = connection.pending >= MAX_PIPELINED;
+      if (isCrowded) this.pipelined.rejected++;
+      const error = isCrowded ? serviceUnavailable() : (headerErrorOf(req) ?? toOriginForm(req));
+      const exchange = this.inFlight.open(req, res, connection, at);
+      const given = req.headers['x-request-id'];
+      req.id = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
+      res.setRequestId(req.id);
+      res.fixed = this.fixed;
+      if (error || this.draining) connection.closeAfter(res);
+      if (error) sendApiError(res, error);
+      else this.inFlight.admit(exchange, () => this.trace(req, res, serve));
+    };
+  }
+
+  private measure(): void {
+    const { requests, uploads, health, connections } = this.inFlight;
+    this.metrics.gauge('gamewharf_http_in_flight', 'Requests in flight', () => this.inFlight.count);
+    this.metrics.gauge('gamewharf_http_connections', 'Open client connections', () => connections.used);
+    const limits = { requests, uploads, health, connections, pipelined: this.pipelined };
+    this.metrics.totals(
+      'gamewharf_http_overloads_total',
+      'Requests and connections rejected because the process is at capacity',
+      ['limit'],
+      () => Object.entries(limits).map(([limit, { rejected }]) => [{ limit }, rejected]),
+    );
+  }
+}
+
+function headerErrorOf({ rawHeaders, httpVersion }: IncomingMessage): ApiError | undefined {
+  if (rawHeaders.length > MAX_HEADERS * 2) return apiError(431, 'request header fields too large');
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2)
+    if (rawHeaders[i]!.length === 4 && rawHeaders[i]!.toLowerCase() === 'host') hosts++;
+  const isRight = hosts === 1 || (hosts === 0 && httpVersion !== '1.1');
+  return isRight ? undefined : apiError(400, 'exactly one Host header is required');
+}
+
+const ABSOLUTE = /^https?:\/\/[^/?#]+/i;
+
+/**
+ * Removes scheme and host of a request target (RFC 9112, 3.2.2). Others are rejected: Express would write them to
+ * stderr.
+ */
+function toOriginForm(req: IncomingMessage): ApiError | undefined {
+  const target = req.url!;
+  if (target.startsWith('/')) return undefined;
+  const path = target.replace(ABSOLUTE, '');
+  if (path === target) return apiError(400, 'malformed request');
+  req.url = path.startsWith('/') ? path : `/${path}`;
+  return undefined;
+}

@@ -1,0 +1,62 @@
+import type { ApiError } from '../errors/api-error';
+import type { Exchange } from './in-flight';
+import type { FixedHeader } from '../output/response';
+import type { Spending } from '../limits/memory-storage';
+
+/** The unverified credential of a request. */
+export interface Presented {
+  type: 'key' | 'jwt';
+  text: string;
+}
+
+/**
+ * By the name of a rate limit: the subject whose requests it counts. A limit without an entry doesn't apply. Verified
+ * credentials have a `user`, and a `credential`: their API key, including for JWTs issued with it.
+ */
+export type Trackers = Readonly<Partial<Record<string, string>>>;
+
+/** An operator's token. */
+export interface Operator {
+  /** Of the token; null: the setting OPERATOR_TOKEN. */
+  id: number | null;
+  name: string;
+  rights: readonly string[];
+}
+
+declare module 'node:http' {
+  interface IncomingMessage {
+    /** X-Request-Id, from the client or generated. */
+    id: string;
+    exchange: Exchange;
+    /** The route of Express that matched. */
+    route?: { path?: unknown; methods?: Record<string, boolean> };
+    /** Absent when tracing is off. */
+    traceId?: string;
+    /** Parameters from a header. */
+    parametersInHeaders?: Record<string, string>;
+    /** The unverified credential, or the problem with it. */
+    presented?: Presented | ApiError;
+    /** Undefined if no rate limits apply. */
+    trackers?: Trackers;
+    /** Its cost for its IP address, refunded if its credential is valid. */
+    spentAddress?: Spending;
+    /** On paths under /operator/, if its token is valid. */
+    operator?: Operator;
+    /** Resolves when the body has been parsed into `body`; absent before. */
+    bodyParsed?: Promise<void>;
+    /** On account pages: a `Visitor` of dashboard/layout/visitor.ts. */
+    visitor?: object;
+  }
+  interface ServerResponse {
+    /** Default headers, which the response may override. */
+    fixed: readonly FixedHeader[];
+    setRequestId(id: string): void;
+    /** Ends the response together with the others of this tick of the event loop. */
+    endSoon(body: string | Buffer): void;
+    /** Set for a lookup: the response has only empty lists, so it counts as failed in LookupLimitGuard. */
+    foundNothing?: boolean;
+    /** For the rate limit headers. */
+    requestsLeft: number;
+    setRateLimit(limit: number, remaining: number, resetSeconds: number): void;
+  }
+}
