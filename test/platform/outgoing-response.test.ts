@@ -127,6 +127,18 @@ describe('a response ended with endSoon', () => {
     expect(seen).toEqual([0, true, true, true, true, true]);
   });
 
+  test('contains nothing that is written later, before and after it is sent', async () => {
+    const text = await sentBy(OutgoingResponse, async (res) => {
+      res.setHeader('Content-Length', 3).endSoon('one');
+      for (let tick = 0; tick < 2; tick++) {
+        expect(res.write('two')).toBe(true);
+        res.end('three');
+        await nextTick();
+      }
+    });
+    expect(text).toBe('HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\none');
+  });
+
   test('accepts no further headers', async () => {
     let thrown: unknown;
     const text = await sentBy(OutgoingResponse, (res) => {

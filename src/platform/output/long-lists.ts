@@ -83,17 +83,16 @@ export class LongResponse extends WebResponse {
   }
 
   private async send(res: Response): Promise<void> {
-    // The deadline may have sent a response, or the connection may be lost.
-    if (res.writableEnded || res.destroyed) return;
+    if (isOver(res)) return;
     const closed = new Promise((resolve) => res.once('close', resolve));
     for await (const text of this.texts) {
+      if (isOver(res)) return;
       // An earlier error has headers of its own.
       if (!res.headersSent) this.setHeaders(res);
       if (res.req.method === 'HEAD') break;
-      if (!res.destroyed && !res.write(text)) await Promise.race([once(res, 'drain'), closed]);
-      if (res.destroyed) return;
+      if (!res.write(text)) await Promise.race([once(res, 'drain'), closed]);
     }
-    res.end();
+    if (!isOver(res)) res.end();
   }
 
   private setHeaders(res: Response): void {
@@ -102,3 +101,6 @@ export class LongResponse extends WebResponse {
       else res.setHeader(name, value);
   }
 }
+
+/** The deadline has sent a response, or the connection is lost. */
+const isOver = (res: Response) => res.writableEnded || res.destroyed;

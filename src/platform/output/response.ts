@@ -167,7 +167,7 @@ let ended: OutgoingResponse[] = [];
 function sendEnded(): void {
   const responses = ended;
   ended = [];
-  for (const response of responses) response.end(response.body);
+  for (const response of responses) response.sendBody();
 }
 
 /** Sends the responses of one tick of the event loop together: docs/contributing/decisions/fast-requests.md. */
@@ -207,6 +207,20 @@ export class OutgoingResponse<
     this.writeHead(this.statusCode);
     this.body = body;
     if (ended.push(this) === 1) setImmediate(sendEnded);
+  }
+
+  /** Sends the body of `endSoon`. */
+  sendBody(): void {
+    super.end(this.body);
+  }
+
+  // After `endSoon`, a handler that its deadline has overtaken would send its data as part of another response.
+  override write(...chunk: [unknown, ...unknown[]]): boolean {
+    return this.body !== undefined || super.write(...(chunk as [string]));
+  }
+
+  override end(...chunk: unknown[]): this {
+    return this.body === undefined ? super.end(...(chunk as [string])) : this;
   }
 
   override writeHead(...head: [status: number, ...unknown[]]): this {
