@@ -1,16 +1,19 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readlink, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { get as httpGet, type IncomingMessage } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { DownloadCounts } from '../../src/uploads/download-counts.service';
+import { RequestGate } from '../../src/platform/server/request-gate';
 import { FilesService, type NewFile } from '../../src/uploads/files.service';
 import { S3Storage } from '../../src/uploads/storage/s3-storage';
 import { TestClock } from '../support/clock';
 import { holdLocks, untilBlocked } from '../support/locks';
+import { runIf } from '../support/run-if';
 import { S3Double } from '../support/s3';
 import {
   type Actor,
@@ -28,6 +31,7 @@ import {
   theClock,
   useStore,
 } from '../support/store';
+import { until } from '../support/time';
 
 let folder = '';
 let bucket: S3Double;
@@ -302,6 +306,37 @@ describe('a local folder', () => {
     expect((await player.get('/profile')).status).toBe(200);
     expect(downloads.some(({ complete }) => complete)).toBe(false);
     for (const response of downloads) response.destroy();
+  });
+
+  const onLinux = runIf(process.platform === 'linux', 'only Linux lists open files');
+
+  onLinux.test.each<[string, (socket: Socket) => unknown]>([
+    ['a close', (socket) => socket.destroy()],
+    ['a reset', (socket) => socket.resetAndDestroy()],
+    ['a half-close', (socket) => socket.resume().end()],
+    ['garbage', (socket) => socket.resume().write('X\0')],
+    ['the minimum transfer rate', () => theClock().advance(20_000)],
+  ])('is closed for each pipelined request after %s', async (_what, end) => {
+    const path = join(folder, 'pipelined');
+    await writeFile(path, '');
+    await truncate(path, 8 * 2 ** 20);
+    const { id } = await make.upload({ game, file_key: 'pipelined', size: 8 * 2 ** 20 });
+    const { host, port, pathname } = new URL(await locationOf(`/uploads/${id}/download`));
+    const openFiles = async () => {
+      const links = (await readdir('/proc/self/fd')).map((fd) =>
+        readlink(`/proc/self/fd/${fd}`).catch(() => ''),
+      );
+      return (await Promise.all(links)).filter((link) => link === path).length;
+    };
+    const { inFlight } = theApp().get(RequestGate);
+    const socket = connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true });
+    socket.on('error', () => undefined).on('end', () => socket.end());
+    socket.write(`GET ${pathname} HTTP/1.1\r\nHost: ${host}\r\n\r\n`.repeat(5));
+    await until(async () => (await openFiles()) > 0);
+    end(socket);
+    await until(() => inFlight.count === 0);
+    await until(async () => (await openFiles()) === 0);
+    socket.destroy();
   });
 
   test('serves files in dot folders', async () => {

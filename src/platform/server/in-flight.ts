@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
 import type { Clock } from '../config/clock';
 import { sendApiError } from '../output/response';
 import { type ApiError, apiError, serviceUnavailable } from '../errors/api-error';
@@ -153,6 +154,7 @@ export class InFlight {
     connection.pending++;
     connection.newest = res;
     res.on('close', () => this.close(exchange));
+    res.on('pipe', destroyWithResponse);
     return exchange;
   }
 
@@ -265,6 +267,15 @@ export class InFlight {
       sendApiError(res, apiError(408, 'request timeout'));
     } else if (waited >= RESPONSE_TIMEOUT) sendApiError(res, serviceUnavailable());
   }
+}
+
+/**
+ * Closes the file of a piped stream with its response. Node and the `send` package wait for the end of the response's
+ * socket, and a pipelined response may never get one.
+ */
+function destroyWithResponse(this: ServerResponse, source: Readable): void {
+  if (this.destroyed || this.writableEnded) source.destroy();
+  else this.once('close', () => source.destroy());
 }
 
 /**
