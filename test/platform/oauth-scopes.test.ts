@@ -1,4 +1,4 @@
-import { commonScopes, listOfScopes, meaningOf, problemOfScopes } from '../../src/auth/oauth/oauth-scopes';
+import { listOfScopes, meaningOf, permittedScopes, problemOfScopes } from '../../src/auth/oauth/oauth-scopes';
 
 const ALL = ['collection', 'game', 'profile'];
 const NONE = 'scope is missing';
@@ -18,6 +18,8 @@ test.each<[string | undefined, string[]]>([
   ['game nonsense toString', ['game']],
   ['game', ['game']],
   ['nonsense', ['nonsense']],
+  ['itch', ['collection', 'game:view:ownership', 'game:view:uploads', 'profile']],
+  ['wharf', ['game:view:uploads', 'profile:games']],
   ['', []],
 ])('parses %p leniently as %j', (list, expected) =>
   expect(listOfScopes(list, { lenient: true })).toEqual(expected),
@@ -50,12 +52,17 @@ test.each([
     ['profile:games', 'profile:me'],
   ],
   [['profile', 'profile:me'], ['profile'], ['profile', 'profile:me']],
+  [
+    ['game:view', 'profile'],
+    ['collection', 'game:view', 'game:view:uploads', 'profile', 'profile:me'],
+    ['game:view', 'profile'],
+  ],
   [['game'], ['profile'], []],
   [[], ALL, []],
-])('intersects %j and %j as %j', (some, others, expected) => {
-  expect(commonScopes(some, others)).toEqual(expected);
-  expect(commonScopes(others, some)).toEqual(expected);
-});
+  [ALL, [], []],
+])('of the granted %j, an app with %j gets %j', (granted, registered, expected) =>
+  expect(permittedScopes(granted, registered)).toEqual(expected),
+);
 
 test('describes a scope, and prints one of an older release as it is', () => {
   expect(meaningOf('profile:me')).toBe('See who you are');

@@ -3,10 +3,13 @@ import { SCOPES, type Scope } from '../access/scopes';
 
 const isKnown = (scope: string) => Object.hasOwn(SCOPES, scope);
 
-/** Scopes that launchers and upload tools request, and the scopes that replace them with LENIENT_CLIENTS. */
-const SCOPE_ALIASES: Record<string, string[]> = {
-  itch: ['profile', 'collection', 'game:view'],
-  wharf: ['game:view', 'profile:games'],
+/**
+ * Scopes that launchers and upload tools request, and the scopes that replace them with LENIENT_CLIENTS. Never
+ * `game:view`, which covers the email addresses of buyers and the texts of sold keys.
+ */
+const SCOPE_ALIASES: Record<string, Scope[]> = {
+  itch: ['profile', 'collection', 'game:view:ownership', 'game:view:uploads'],
+  wharf: ['profile:games', 'game:view:uploads'],
 };
 
 const resolveAlias = (scope: string): string[] =>
@@ -34,12 +37,14 @@ export function problemOfScopes(
   return undefined;
 }
 
-export const commonScopes = (some: readonly string[], others: readonly string[]): string[] =>
-  [
-    ...new Set([
-      ...some.filter((scope) => covers(others, scope)),
-      ...others.filter((scope) => covers(some, scope)),
-    ]),
-  ].sort();
+/**
+ * The scopes that the app still has registered: granted ones as the user read them, and in place of one that is broader
+ * than the registration the registered scopes that it covers.
+ */
+export function permittedScopes(granted: readonly string[], registered: readonly string[]): string[] {
+  const permitted = granted.filter((scope) => covers(registered, scope));
+  const narrowed = registered.filter((scope) => covers(granted, scope) && !covers(permitted, scope));
+  return [...permitted, ...narrowed].sort();
+}
 
 export const meaningOf = (scope: string): string => SCOPES[scope as Scope] ?? scope;

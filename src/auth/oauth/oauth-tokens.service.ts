@@ -13,7 +13,7 @@ import { OauthCode } from './oauth-code.entity';
 import { invalidGrant, invalidScope } from './oauth-errors';
 import { OauthRefreshToken } from './oauth-refresh-token.entity';
 import { modernTimestamp } from '../../platform/formats/timestamps';
-import { commonScopes, listOfScopes } from './oauth-scopes';
+import { permittedScopes, listOfScopes } from './oauth-scopes';
 import type { TokensResponse } from './oauth.dto';
 import { hashOf, randomToken, encryptWithToken, decryptWithToken } from '../accounts/sealed';
 
@@ -144,7 +144,7 @@ export class OauthTokensService {
     scopes: string[],
     { family_id, family_ends_at, refreshable = scopes }: Family,
   ): Promise<TokensResponse> {
-    const permitted = commonScopes(scopes, grant.application!.scopes);
+    const permitted = permittedScopes(scopes, grant.application!.scopes);
     if (permitted.length === 0) throw invalidGrant();
     const { id, key, created_at } = await this.keys.createIn(db, grant.user_id, {
       grant_id: grant.id,
@@ -252,7 +252,7 @@ export class OauthTokensService {
     scope: string | undefined,
   ): Promise<TokensResponse> {
     const asked = listOfScopes(scope, { lenient: this.settings.LENIENT_CLIENTS });
-    const permitted = commonScopes(scopes, grant.application!.scopes);
+    const permitted = permittedScopes(scopes, grant.application!.scopes);
     if (!asked.every((one) => covers(permitted, one))) throw invalidScope('more than the granted scopes');
     const family = { family_id, family_ends_at, refreshable: scopes };
     const tokens = await this.issue(db, grant, asked.length > 0 ? asked : permitted, family);
