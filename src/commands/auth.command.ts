@@ -201,7 +201,7 @@ function registerScopes(scopes: OperatorCommand): void {
         routesOf(app.get(ModulesContainer)).map(({ method, path, access }) => [
           method,
           path,
-          access ?? 'closed',
+          [access ?? 'closed'].flat().join(' or '),
         ]),
       );
       return Promise.resolve();

@@ -18,7 +18,7 @@ export class GamesController {
 
   @Get(':game_id')
   @ApiOperation({ summary: 'Get a game' })
-  @Scopes('game:view')
+  @Scopes('game:view', 'game:view:ownership', 'game:view:uploads')
   @ApiOkResponse({ type: OneGameResponse })
   @Fails(404, 'invalid game')
   async game(

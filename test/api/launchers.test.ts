@@ -216,9 +216,10 @@ describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
     const launcher = await signedIn(
       'launcher',
       'itch',
-      'See everything on your profile',
-      'Everything about your collections',
-      'See games and which of them you own, and download their files',
+      'See everything on your profile: see who you are;',
+      'Everything about your collections: see your collections',
+      'See whether you own a game',
+      'List and download the files of games you own',
     );
     const { user } = await launcher.json<{ user: { id: number } }>('/profile');
     expect(user.id).toBe(player.id);

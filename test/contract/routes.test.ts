@@ -6,7 +6,7 @@ import { theApp, theContract, useStore } from '../support/store';
 useStore();
 
 const routes = () => routesOf(theApp().get(ModulesContainer));
-const line = ({ method, path, access }: Route) => `${method} ${path} -> ${access}`;
+const line = ({ method, path, access }: Route) => `${method} ${path} -> ${[access].flat().join(' or ')}`;
 
 test('access by route: every change is a line in this snapshot', () => {
   expect(

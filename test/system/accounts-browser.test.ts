@@ -106,7 +106,7 @@ inChromium.describe('in Chromium', () => {
     within(async (page) => {
       await page.getByRole('link', { name: 'Developers' }).click();
       await page.getByRole('link', { name: 'New key' }).click();
-      const box = page.getByLabel('See who bought your games and who owns a key');
+      const box = page.getByLabel('game:view:purchases');
       const day = page.getByLabel('Last day (UTC)');
       expect([await box.isVisible(), await day.isVisible()]).toEqual([true, false]);
       await page.getByLabel('Name of the key').fill('Looks only');

@@ -95,7 +95,7 @@ inChromium.describe('in Chromium', () => {
     await page.getByRole('link', { name: 'Developers' }).click();
     await page.getByRole('link', { name: 'New key' }).click();
     await page.getByLabel('Name of the key').fill('Accountant');
-    await page.getByLabel('See who bought your games and who owns a key').check();
+    await page.getByLabel('game:view:purchases').check();
     await page.getByRole('button', { name: 'Create key' }).click();
     const looking = seller.with(await page.getByLabel('Key', { exact: true }).inputValue());
     expect(await looking.get(`/games/${mine.id}/sales`)).toMatchObject({

@@ -137,16 +137,17 @@ function scopesPage() {
     .map((line) => line.match(/^(\S+) +(\S+) +(.*)$/).slice(1));
   const of = (access) =>
     routes
-      .filter((route) => route[2] === access)
+      .filter((route) => route[2].split(' or ').includes(access))
       .map(([method, path]) => code(`${method} ${path}`))
       .join(', ');
-  const others = routes.filter(([, , access]) => !(access in SCOPES) && access !== 'public');
+  const needsScope = ([, , access]) => access.split(' or ').every((one) => one in SCOPES);
+  const others = routes.filter((route) => !needsScope(route) && route[2] !== 'public');
   return `# Scopes
 
 ${WRITTEN}
 
 A scope limits what a credential can do. It includes every scope that begins with its name and a colon: \`game:view\` includes
-\`game:view:ownership\`. For details, see [Credentials](credentials.md).
+\`game:view:ownership\`. A route in several rows accepts any of these scopes. For details, see [Credentials](credentials.md).
 
 ${table(['scope', 'description', 'routes that require it'], ...Object.entries(SCOPES).map(([scope, text]) => [code(scope), text, of(scope)]))}
 

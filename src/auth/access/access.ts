@@ -8,22 +8,30 @@ export { Public };
 
 /** `operator`: any operator token; `operator:PERMISSION`: one with this permission. */
 export type OperatorAccess = 'operator' | `operator:${string}`;
-export type Access = 'public' | 'any credential' | 'any api key' | 'signed in' | Scope | OperatorAccess;
+/** Several scopes: any one of them. */
+export type Access =
+  'public' | 'any credential' | 'any api key' | 'signed in' | Scope | readonly Scope[] | OperatorAccess;
 
 /** The access that a handler or its controller declares; undefined: none, so the handler can't be called. */
 export const accessOf = (handler: object, controller: object): Access | undefined =>
   (Reflect.getMetadata(ACCESS, handler) ?? Reflect.getMetadata(ACCESS, controller)) as Access | undefined;
 
-const bearer = (access: Access, scopes: Scope[] = []) =>
-  applyDecorators(SetMetadata(ACCESS, access), ApiSecurity('bearer', scopes));
+const bearer = (access: Access, ...scopes: Scope[]) =>
+  applyDecorators(
+    SetMetadata(ACCESS, access),
+    ...(scopes.length === 0
+      ? [ApiSecurity('bearer')]
+      : scopes.map((scope) => ApiSecurity('bearer', [scope]))),
+  );
 
 export const AnyCredential = () => bearer('any credential');
 
 /** An API key with any scopes; not a JWT, which cannot be the parent of another. */
 export const AnyApiKey = () => bearer('any api key');
 
-/** The credential must have this scope or one above it. */
-export const Scopes = (scope: Scope) => bearer(scope, [scope]);
+/** The credential must have one of these scopes, or a scope above one of them. Errors name the first. */
+export const Scopes = (scope: Scope, ...others: Scope[]) =>
+  bearer(others.length === 0 ? scope : [scope, ...others], scope, ...others);
 
 /** Marks controllers of pages, whose guard loads the session. */
 export const PAGES = 'gamewharf:pages';
@@ -32,4 +40,4 @@ export const PAGES = 'gamewharf:pages';
 export const SignedIn = () => SetMetadata(ACCESS, 'signed in' satisfies Access);
 
 export const isForOperators = (access: Access): access is OperatorAccess =>
-  access === 'operator' || access.startsWith('operator:');
+  typeof access === 'string' && (access === 'operator' || access.startsWith('operator:'));

@@ -57,5 +57,9 @@ function checkScope(credential: Credential, access: Access): void {
   if (access === 'any credential') return;
   if (access === 'any api key') {
     if (credential.type !== 'key') throw apiKeyRequired();
-  } else if (!covers(credential.scopes, access)) throw insufficientScope(credential, access);
+    return;
+  }
+  const scopes = [access].flat();
+  if (!scopes.some((scope) => covers(credential.scopes, scope)))
+    throw insufficientScope(credential, scopes[0]!);
 }
