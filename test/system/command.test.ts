@@ -2,7 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { Client } from 'pg';
 import { cloneDatabase, withDatabase } from '../support/database';
 import { isInstalled } from '../support/page-examples';
@@ -40,6 +40,19 @@ describe('compilation by npm start and npm run gamewharf', () => {
     expect(compile()).toEqual(compiled);
     expect(existsSync(at('dist/src/dashboard/layout/assets/pages.css'))).toBe(true);
     expect(compile()).toEqual(nothing);
+  });
+
+  test('writes source maps whose sources exist, for stack traces and breakpoints', () => {
+    compile();
+    const maps = readdirSync(at('dist'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.map'))
+      .map((name) => at('dist', name));
+    const missing = maps.flatMap((map) => {
+      const { sources } = JSON.parse(readFileSync(map, 'utf8')) as { sources: string[] };
+      return sources.map((source) => resolve(dirname(map), source)).filter((source) => !existsSync(source));
+    });
+    expect(maps.length).toBeGreaterThan(300);
+    expect(missing).toEqual([]);
   });
 
   test('compiles a changed file and removes the output of a deleted one', () => {

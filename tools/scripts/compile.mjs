@@ -69,7 +69,8 @@ async function compile() {
     [...outputs].map(async ([source, output]) => {
       mkdirSync(path.dirname(output), { recursive: true });
       if (!source.endsWith('.ts')) return cpSync(source, output);
-      const { code, map } = await transformFile(source, options);
+      const sourceFileName = path.relative(path.dirname(output), source);
+      const { code, map } = await transformFile(source, { ...options, sourceFileName });
       replace(`${output}.map`, map);
       replace(output, `${code}//# sourceMappingURL=${path.basename(output)}.map\n`);
     }),
