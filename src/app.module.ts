@@ -25,7 +25,6 @@ import { OperatorGuard } from './operator/tokens/operator.guard';
 import { TokensModule } from './operator/tokens/tokens.module';
 import { ProfileModule } from './profile/profile.module';
 import { PurchasesModule } from './purchases/purchases.module';
-import { SalesModule } from './operator/sales/sales.module';
 import { UploadsModule } from './uploads/uploads.module';
 import { WharfModule } from './wharf/wharf.module';
 
@@ -43,7 +42,6 @@ import { WharfModule } from './wharf/wharf.module';
     UploadsModule,
     DashboardModule,
     PeopleModule,
-    SalesModule,
     TokensModule,
     ImportModule,
     OperationsModule,

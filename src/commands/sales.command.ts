@@ -6,19 +6,15 @@ import { gameNamed } from '../games/game-named';
 import { isPseudonym } from '../users/erased-users';
 import { amountOf } from './games.command';
 import { requireAddress, userNamed } from './user-named';
-import { OperatorEvents } from '../operator/tokens/operator-events';
 import { type Commands, parseCount, GAME, type OperatorCommand } from './operator-command';
 import { OperatorError } from '../platform/errors/operator-error';
 import { ask } from './terminal';
-import { Database } from '../platform/database/database';
 import { formatMoney } from '../platform/formats/money';
 import { printRequest } from './print-request';
 import { printable, printRows, formatTime } from './print-table';
 import { ApiError } from '../platform/errors/api-error';
 import { InvalidValue } from '../platform/input/given-values';
 import { readInteger } from '../platform/input/readers';
-import { GIVE, NEWEST_PURCHASES, SALE } from '../operator/sales/sale-statements';
-import { newDownloadKey } from '../purchases/new-download-key';
 
 interface SaleOptions {
   game?: string;
@@ -33,9 +29,12 @@ const MAX_PAGE = 500;
 
 const TO = ['--to <BUYER>', 'email address or username of the buyer'] as const;
 
-const dto = () => require('../operator/sales/sale.dto') as typeof import('../operator/sales/sale.dto');
+const dto = () => require('../purchases/sales/sale.dto') as typeof import('../purchases/sales/sale.dto');
 const service = () =>
-  require('../operator/sales/sales.service') as typeof import('../operator/sales/sales.service');
+  require('../purchases/sales/sales.service') as typeof import('../purchases/sales/sales.service');
+
+const keys = () =>
+  require('../purchases/keys/created-keys.service') as typeof import('../purchases/keys/created-keys.service');
 
 export const commands: Commands = {
   sell: registerSell,
@@ -93,7 +92,7 @@ function registerRefund(refund: OperatorCommand): void {
               throw new OperatorError(`Purchase ${id} doesn't exist. Nothing was changed.`);
             rethrow(error);
           });
-        const [row] = await app.get(Database).rows(SALE, [id]);
+        const row = await app.get(service().SalesService).find(id);
         const ofKeys = keepKeys ? ' Its download keys stay valid.' : ' Its download keys are revoked.';
         console.log(
           `Refunded ${purchase.price} to ${printable(purchase.email)} for purchase ${id}.` +
@@ -113,10 +112,7 @@ function registerGive(give: OperatorCommand): void {
       const game = await gameOf(app, options, signal);
       const to = await buyerOf(options, signal);
       const buyer = await buyerNamed(app, to);
-      const key = newDownloadKey();
-      const given = { email: null, user_id: null, ...buyer };
-      await app.get(Database).rows(GIVE, [key, game.id, given.email, given.user_id]);
-      app.get(OperatorEvents).record('download_key.created', {}, { counts: { games: 1, keys: 1 } });
+      const key = await app.get(keys().CreatedKeysService).createFree(game.id, buyer, {});
       console.log(`Created a download key of ${printable(game.title)} for ${printable(to)}: ${key}`);
       await printSales(app, game, 'download_keys', buyer);
     });
@@ -130,7 +126,7 @@ function registerPurchases(purchases: OperatorCommand): void {
     .option('--count <number>', 'number of purchases', parseCount, 50)
     .handler(async ({ app, signal }, options: SaleOptions & { count: number }) => {
       const game = await gameOf(app, options, signal);
-      const rows = await app.get(Database).rows(NEWEST_PURCHASES, [game.id, options.count]);
+      const rows = await app.get(service().SalesService).newestOfGame(game.id, options.count);
       printRows(rows, {
         ID: (row) => row.id,
         TIME: (row) => formatTime(row.created_at),

@@ -5,7 +5,7 @@ import { type Commands, parseId, type OperatorCommand } from './operator-command
 import { OperatorError } from '../platform/errors/operator-error';
 import { printRows, formatTime } from './print-table';
 import { gameNamed } from '../games/game-named';
-import { WEBHOOK_EVENTS, type WebhookEvent } from '../operator/webhooks/announcements';
+import { WEBHOOK_EVENTS, type WebhookEvent } from '../operator/webhooks/webhook-events';
 import { WebhookDeliveries } from '../operator/webhooks/webhook-deliveries.service';
 import { Webhook } from '../operator/webhooks/webhook.entity';
 import { WebhooksService } from '../operator/webhooks/webhooks.service';

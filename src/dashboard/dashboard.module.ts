@@ -8,7 +8,6 @@ import { SignInModule } from '../auth/sign-in/sign-in.module';
 import { UploadsModule } from '../uploads/uploads.module';
 import { CollectionsModule } from '../collections/collections.module';
 import { PeopleModule } from '../operator/people/people.module';
-import { SalesModule } from '../operator/sales/sales.module';
 import { TokensModule } from '../operator/tokens/tokens.module';
 import { DataController } from './settings/data.controller';
 import { PurchasesModule } from '../purchases/purchases.module';
@@ -55,7 +54,6 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
     PeopleModule,
     TokensModule,
     PurchasesModule,
-    SalesModule,
     SignInModule,
     UploadsModule,
     WebhooksModule,

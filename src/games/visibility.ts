@@ -1,4 +1,4 @@
-import { holdsKey } from '../users/key-owners';
+import { holdsKey } from '../purchases/ownership/key-owners';
 
 // Without it PostgreSQL may read all games that the user administers: docs/contributing/decisions/single-probe-lookups.md.
 const ONE_PROBE = 'OFFSET 0';

@@ -2,12 +2,9 @@ import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/access/access';
 import { type Credential, CurrentCredential } from '../auth/access/credential';
-import { StoreLinks } from '../platform/config/store-links';
 import { LongLists, type LongResponse } from '../platform/output/long-lists';
 import { Fails } from '../platform/server/routes';
 import { Params } from '../platform/input/params.decorator';
-import { DownloadKeyResponse, downloadKeyResponse, DownloadKeyRequest } from './download-key.dto';
-import { DownloadKeysService } from './download-keys.service';
 import { purchaseResponse, PurchasesResponse, PurchasesRequest } from './purchase.dto';
 import { PurchasesService } from './purchases.service';
 import { LimitFailedLookups } from '../platform/limits/rate-limits.decorators';
@@ -16,29 +13,9 @@ import { LimitFailedLookups } from '../platform/limits/rate-limits.decorators';
 @Controller('games/:game_id')
 export class PurchasesController {
   constructor(
-    private readonly download_keys: DownloadKeysService,
     private readonly purchases: PurchasesService,
     private readonly lists: LongLists,
-    private readonly links: StoreLinks,
   ) {}
-
-  @Get('download_keys')
-  @ApiOperation({
-    summary: "Find a buyer's download key",
-    description:
-      'Finds the newest key that the buyer purchased or claimed. The account that the key belongs to owns the game.',
-  })
-  @Scopes('game:view:purchases')
-  @LimitFailedLookups()
-  @ApiOkResponse({ type: DownloadKeyResponse })
-  @Fails(404, 'invalid game', 'invalid download key', 'no download key found')
-  async downloadKey(
-    @Params() request: DownloadKeyRequest,
-    @CurrentCredential() { user_id }: Credential,
-  ): Promise<DownloadKeyResponse> {
-    const row = await this.download_keys.find(request, user_id);
-    return { download_key: downloadKeyResponse(row, this.links) };
-  }
 
   @Get('purchases')
   @ApiOperation({

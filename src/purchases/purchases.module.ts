@@ -1,21 +1,33 @@
 import { Module } from '@nestjs/common';
-import { CreatedKeysController } from './created-keys.controller';
-import { CreatedKeysService } from './created-keys.service';
+import { CreatedKeysController } from './keys/created-keys.controller';
+import { CreatedKeysService } from './keys/created-keys.service';
 import { AuthModule } from '../auth/auth.module';
 import { IdempotencyModule } from '../idempotency/idempotency.module';
-import { DownloadKeysService } from './download-keys.service';
-import { GameSalesController } from './game-sales.controller';
-import { GameSalesService } from './game-sales.service';
-import { LibraryService } from './library.service';
-import { OwnershipController } from './ownership.controller';
-import { OwnershipService } from './ownership.service';
+import { TokensModule } from '../operator/tokens/tokens.module';
+import { WebhooksModule } from '../operator/webhooks/webhooks.module';
+import { DownloadKeysService } from './keys/download-keys.service';
+import { DownloadKeysController } from './keys/download-keys.controller';
+import { GameSalesController } from './sales/game-sales.controller';
+import { GameSalesService } from './sales/game-sales.service';
+import { LibraryService } from './library/library.service';
+import { OwnershipController } from './library/ownership.controller';
+import { OwnershipService } from './library/ownership.service';
 import { PurchasesController } from './purchases.controller';
-import { SellerSalesService } from './seller-sales.service';
+import { SellerSalesService } from './sales/seller-sales.service';
 import { PurchasesService } from './purchases.service';
+import { SalesController } from './sales/sales.controller';
+import { SalesService } from './sales/sales.service';
 
 @Module({
-  imports: [AuthModule, IdempotencyModule],
-  controllers: [OwnershipController, PurchasesController, GameSalesController, CreatedKeysController],
+  imports: [AuthModule, IdempotencyModule, TokensModule, WebhooksModule],
+  controllers: [
+    OwnershipController,
+    PurchasesController,
+    DownloadKeysController,
+    GameSalesController,
+    CreatedKeysController,
+    SalesController,
+  ],
   providers: [
     CreatedKeysService,
     DownloadKeysService,
@@ -23,6 +35,7 @@ import { PurchasesService } from './purchases.service';
     LibraryService,
     OwnershipService,
     PurchasesService,
+    SalesService,
     SellerSalesService,
   ],
   exports: [
@@ -32,6 +45,7 @@ import { PurchasesService } from './purchases.service';
     LibraryService,
     OwnershipService,
     PurchasesService,
+    SalesService,
     SellerSalesService,
   ],
 })

@@ -1,8 +1,8 @@
 import { forbidden } from '../auth/access/errors';
 import { apiError } from '../platform/errors/api-error';
 import { canEdit, isPublic } from '../games/visibility';
-import { keysOf, newestOfGame, ownerOf } from '../users/key-owners';
-import { hasBought } from '../purchases/ownership.service';
+import { keysOf, newestOfGame, ownerOf } from '../purchases/ownership/key-owners';
+import { hasBought } from '../purchases/library/ownership.service';
 import type { UPLOAD_TRAITS } from './upload.entity';
 
 export interface AccessRow {

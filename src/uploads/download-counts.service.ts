@@ -4,7 +4,7 @@ import { Database } from '../platform/database/database';
 import { SHORT_LOCK_TIMEOUT } from '../platform/database/pool/write-queue';
 import { bind, statement } from '../platform/database/statement';
 import { ADD_DOWNLOADS } from '../games/games.service';
-import { ADD_KEY_DOWNLOADS } from '../purchases/download-keys.service';
+import { ADD_KEY_DOWNLOADS } from '../purchases/keys/download-keys.service';
 
 /** Milliseconds. */
 const INTERVAL = 2000;

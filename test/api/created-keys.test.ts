@@ -1,5 +1,5 @@
 import { Audit } from '../../src/audit/audit';
-import { MAX_UNCLAIMED } from '../../src/purchases/created-keys.service';
+import { MAX_UNCLAIMED } from '../../src/purchases/keys/created-keys.service';
 import { untilBlocked, holdLocks } from '../support/locks';
 import {
   type Actor,

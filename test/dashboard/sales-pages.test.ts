@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { CHART_COLUMNS, RANKED_GAMES, TOTALS } from '../../src/dashboard/sales/sales-report.service';
-import { addToPeriods } from '../../src/purchases/earnings';
+import { addToPeriods } from '../../src/purchases/earnings/earnings';
 import type { Statement } from '../../src/platform/database/statement';
 import { planOf } from '../support/plans';
 import { type Browser, browserOf, cookieOf } from '../support/browser';

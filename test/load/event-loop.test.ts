@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { Client } from 'pg';
-import { addToPeriods } from '../../src/purchases/earnings';
+import { addToPeriods } from '../../src/purchases/earnings/earnings';
 import { MAX_FORM } from '../../src/platform/input/body';
 import { browserOf } from '../support/browser';
 import { longestBlock, shortestBlock } from '../support/event-loop';

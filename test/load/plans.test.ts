@@ -12,12 +12,17 @@ import { GAMES_PAGE, KEYS_PAGE } from '../../src/dashboard/games/games-report.se
 import { connectTo, importRecords } from '../../src/operator/import/import-records';
 import { readSmall } from '../../src/operator/import/small-import';
 import { SmallImports } from '../../src/operator/import/small-imports.service';
-import { SALES } from '../../src/purchases/game-sales.service';
-import { CREATED_KEYS } from '../../src/purchases/created-keys.service';
-import { KEY_BY_EMAIL, KEY_BY_KEY, KEY_BY_USER } from '../../src/purchases/download-keys.service';
-import { OWNED_KEYS, OWNERSHIP, OWNERSHIP_IN_GAME } from '../../src/purchases/ownership.service';
+import { SALES } from '../../src/purchases/sales/game-sales.service';
+import { CREATED_KEYS } from '../../src/purchases/keys/created-keys.service';
+import { KEY_BY_EMAIL, KEY_BY_KEY, KEY_BY_USER } from '../../src/purchases/keys/download-keys.service';
+import { OWNED_KEYS, OWNERSHIP, OWNERSHIP_IN_GAME } from '../../src/purchases/library/ownership.service';
 import { PURCHASES_BY_EMAIL, PURCHASES_BY_USER } from '../../src/purchases/purchases.service';
-import { KEYS_OF_BUYER, SALES_OF_BUYER, SEARCH, SELLER_SALE } from '../../src/purchases/seller-sales.service';
+import {
+  KEYS_OF_BUYER,
+  SALES_OF_BUYER,
+  SEARCH,
+  SELLER_SALE,
+} from '../../src/purchases/sales/seller-sales.service';
 import { USER } from '../../src/users/users.service';
 import { cloneDatabase } from '../support/database';
 import {

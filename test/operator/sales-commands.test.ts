@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream';
 import { Command } from 'commander';
 import { Settings } from '../../src/platform/config/settings';
 import { loadDemoStore } from '../../src/dev/demo/demo-store';
-import type { SaleResponse } from '../../src/operator/sales/sale.dto';
+import type { SaleResponse } from '../../src/purchases/sales/sale.dto';
 import { addCommands } from '../../src/commands/program';
 import {
   OPERATOR_TOKEN,

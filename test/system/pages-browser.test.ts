@@ -1,6 +1,6 @@
 import { ModulesContainer } from '@nestjs/core';
 import type { Browser, Page } from 'playwright-core';
-import { addToPeriods } from '../../src/purchases/earnings';
+import { addToPeriods } from '../../src/purchases/earnings/earnings';
 import { routesOf } from '../../src/auth/access/routes';
 import { checkAccessibility } from '../support/accessibility';
 import { PASSWORD, withPassword } from '../support/browser';

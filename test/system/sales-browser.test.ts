@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Browser as Chromium } from 'playwright-core';
-import { addToPeriods } from '../../src/purchases/earnings';
+import { addToPeriods } from '../../src/purchases/earnings/earnings';
 import { PASSWORD, withPassword } from '../support/browser';
 import { inChromium, openChromium, Window } from '../support/chromium';
 import { OPERATOR_TOKEN } from '../support/importing';

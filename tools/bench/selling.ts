@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Client } from 'pg';
 import { connectTo } from '../../src/operator/import/import-records';
-import { periodsOf } from '../../src/purchases/earnings';
+import { periodsOf } from '../../src/purchases/earnings/earnings';
 import { pgbenchRate, type Script, transaction } from './pgbench';
 import { machine, median, ratioOf, formatRatio, table } from './report';
 import { LoadGenerator, MeasuredServer } from './servers';

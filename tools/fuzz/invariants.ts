@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { sanitizeHtml } from '../../src/collections/html';
-import { periodsOf } from '../../src/purchases/earnings';
+import { periodsOf } from '../../src/purchases/earnings/earnings';
 import { unsafeMarkup } from './model/safe-html';
 import { Finding } from './oracles';
 import { CANARY } from '../../test/support/world/world';

@@ -117,8 +117,8 @@ ${limits(
   ['description or blurb after sanitization', `${number(MAX_HTML_CHARACTERS)} characters`, '400'],
   ['collections per user', number(of('collections/collections.service').MAX_COLLECTIONS), '400'],
   ['API keys per user', number(of('auth/keys/api-keys.service').MAX_API_KEYS), 'error on the page'],
-  ['download keys created in one request', number(of('purchases/download-key.dto').MAX_NEW_KEYS), '400'],
-  ['unclaimed download keys per game', number(of('purchases/created-keys.service').MAX_UNCLAIMED), '400'],
+  ['download keys created in one request', number(of('purchases/keys/download-key.dto').MAX_NEW_KEYS), '400'],
+  ['unclaimed download keys per game', number(of('purchases/keys/created-keys.service').MAX_UNCLAIMED), '400'],
   ['apps per user', number(of('auth/oauth/applications.service').MAX_APPLICATIONS), 'error on the page'],
   [
     'redirect URIs per app',

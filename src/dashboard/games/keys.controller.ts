@@ -10,8 +10,8 @@ import {
   type IdRange,
   type ListedKey,
   MAX_UNCLAIMED,
-} from '../../purchases/created-keys.service';
-import { MAX_NEW_KEYS, MAX_LABEL } from '../../purchases/download-key.dto';
+} from '../../purchases/keys/created-keys.service';
+import { MAX_NEW_KEYS, MAX_LABEL } from '../../purchases/keys/download-key.dto';
 import { seeOther } from '../layout/layout';
 import { FormFields, PageQuery, Pages, PathId } from '../layout/page';
 import { countOf } from '../layout/parts';

@@ -1,5 +1,5 @@
-import type { ListedKey } from '../../purchases/created-keys.service';
-import { MAX_NEW_KEYS, MAX_LABEL } from '../../purchases/download-key.dto';
+import type { ListedKey } from '../../purchases/keys/created-keys.service';
+import { MAX_NEW_KEYS, MAX_LABEL } from '../../purchases/keys/download-key.dto';
 import { withQuery } from '../../platform/input/form';
 import { html, type Html } from '../layout/html';
 import { formToken, type Page } from '../layout/layout';

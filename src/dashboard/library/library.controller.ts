@@ -4,7 +4,7 @@ import { SignedIn } from '../../auth/access/access';
 import { Audit } from '../../audit/audit';
 import { AttemptsService, downloadKeySubject } from '../../auth/sign-in/attempts.service';
 import { Form } from '../../platform/input/form';
-import { LibraryService } from '../../purchases/library.service';
+import { LibraryService } from '../../purchases/library/library.service';
 import { DownloadsService } from '../../uploads/downloads.service';
 import { UploadsService } from '../../uploads/uploads.service';
 import { type FormResult, seeOther } from '../layout/layout';

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { StoreLinks } from '../../platform/config/store-links';
 import { formatMoney } from '../../platform/formats/money';
-import { GAMES_ON_A_PAGE, type LibraryRow } from '../../purchases/library.service';
+import { GAMES_ON_A_PAGE, type LibraryRow } from '../../purchases/library/library.service';
 import { sizeOf } from '../../platform/formats/sizes';
 import type { UploadRow } from '../../uploads/upload.row';
 import { MAX_SHOWN } from '../../uploads/uploads.service';

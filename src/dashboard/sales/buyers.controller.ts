@@ -6,7 +6,7 @@ import { modernTimestamp } from '../../platform/formats/timestamps';
 import { badRequest } from '../../platform/errors/api-error';
 import { Form } from '../../platform/input/form';
 import { LongLists } from '../../platform/output/long-lists';
-import { type GameSaleRow, GameSalesService, type Place } from '../../purchases/game-sales.service';
+import { type GameSaleRow, GameSalesService, type Place } from '../../purchases/sales/game-sales.service';
 import { PageQuery, Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { buyersPage } from './buyers.page';

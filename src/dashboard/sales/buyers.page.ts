@@ -1,6 +1,6 @@
 import { formatMoney } from '../../platform/formats/money';
 import { withQuery } from '../../platform/input/form';
-import type { GameSaleRow } from '../../purchases/game-sales.service';
+import type { GameSaleRow } from '../../purchases/sales/game-sales.service';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
 import {

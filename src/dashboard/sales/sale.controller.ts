@@ -1,13 +1,13 @@
 import { Controller, Get, Post } from '@nestjs/common';
 import { SignedIn } from '../../auth/access/access';
 import { ERASED_ADDRESS } from '../../users/erased-users';
-import { SalesService } from '../../operator/sales/sales.service';
+import { SalesService } from '../../purchases/sales/sales.service';
 import { WebhookAttempts } from '../../operator/webhooks/webhook-attempts.service';
 import { Settings } from '../../platform/config/settings';
 import { forbidden } from '../../auth/access/errors';
 import { apiError } from '../../platform/errors/api-error';
 import { Form } from '../../platform/input/form';
-import { type SellerSale, SellerSalesService } from '../../purchases/seller-sales.service';
+import { type SellerSale, SellerSalesService } from '../../purchases/sales/seller-sales.service';
 import { seeOther } from '../layout/layout';
 import { FormFields, Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';

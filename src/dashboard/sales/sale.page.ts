@@ -4,7 +4,7 @@ import {
   type SellerSale,
   SHOWN_OF_SALE,
   SHOWN_SALES,
-} from '../../purchases/seller-sales.service';
+} from '../../purchases/sales/seller-sales.service';
 import { ERASED_ADDRESS } from '../../users/erased-users';
 import type { PurchaseDelivery } from '../../operator/webhooks/webhook-attempts.service';
 import { html, type Html } from '../layout/html';

@@ -1,7 +1,7 @@
 import { Controller, Get, Post, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../../auth/access/access';
-import { ALL_OWN_GAMES, WEBHOOK_EVENTS } from '../../operator/webhooks/announcements';
+import { ALL_OWN_GAMES, WEBHOOK_EVENTS } from '../../operator/webhooks/webhook-events';
 import { type OwnWebhook, UserWebhooksService } from '../../operator/webhooks/user-webhooks.service';
 import { isSuccess, type Outcome } from '../../operator/webhooks/webhook-attempts.service';
 import { WebhooksService } from '../../operator/webhooks/webhooks.service';

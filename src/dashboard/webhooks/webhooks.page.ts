@@ -1,4 +1,4 @@
-import { ALL_OWN_GAMES, WEBHOOK_EVENTS, type WebhookEvent } from '../../operator/webhooks/announcements';
+import { ALL_OWN_GAMES, WEBHOOK_EVENTS, type WebhookEvent } from '../../operator/webhooks/webhook-events';
 import type { OwnWebhook } from '../../operator/webhooks/user-webhooks.service';
 import { isSuccess, MAX_ATTEMPTS } from '../../operator/webhooks/webhook-attempts.service';
 import { MAX_URL } from '../../operator/webhooks/webhooks.service';

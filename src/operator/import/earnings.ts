@@ -1,5 +1,5 @@
 import type { Relation, Relations } from '../../platform/database/relations';
-import { addSales, subtractSales } from '../../purchases/earnings';
+import { addSales, subtractSales } from '../../purchases/earnings/earnings';
 import { SENDER_BITS } from './checks';
 import { ImportProblems } from './problems';
 import { given } from './record-types/fields';

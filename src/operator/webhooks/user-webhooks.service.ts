@@ -6,7 +6,7 @@ import { Database } from '../../platform/database/database';
 import { longRead } from '../../platform/database/statement';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import { ConcurrencyLimit, type LimitedClient } from '../../platform/limits/concurrency-limit';
-import { concerns } from './announcements';
+import { isSubscribed } from './webhook-events';
 import { type Outcome, WebhookAttempts } from './webhook-attempts.service';
 import type { WebhookAttempt } from './webhook-attempt.entity';
 import { WebhookDeliveries } from './webhook-deliveries.service';
@@ -43,7 +43,7 @@ const TO_REPEAT = longRead<WebhookAttempt & { reference: string | null }>(
   'webhook_attempt_to_repeat',
   `SELECT a.*, (SELECT reference FROM purchase_references r WHERE r.purchase_id = a.purchase_id) AS reference
    FROM webhook_attempts a JOIN webhooks w ON w.id = a.webhook_id
-   WHERE a.id = $1 AND w.id = $2 AND w.user_id = $3 AND ${concerns('a.purchase_id')}`,
+   WHERE a.id = $1 AND w.id = $2 AND w.user_id = $3 AND ${isSubscribed('a.purchase_id')}`,
 );
 
 /** The webhooks of a user. Results are undefined if the user has no such webhook. */

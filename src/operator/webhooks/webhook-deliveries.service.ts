@@ -11,7 +11,7 @@ import { Database } from '../../platform/database/database';
 import { statement } from '../../platform/database/statement';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import { MetricsRegistry } from '../../platform/observability/metrics-registry';
-import { concerns } from './announcements';
+import { isSubscribed } from './webhook-events';
 import { TIMEOUT } from './send';
 import {
   isSuccess,
@@ -90,7 +90,7 @@ const CLAIM = statement<Due>(
    UPDATE webhook_deliveries d SET due_at = now() + interval '${LEASE} ms', attempts = d.attempts + 1
    FROM due, webhooks w WHERE d.id = due.id AND w.id = d.webhook_id
    RETURNING d.id, d.webhook_id, d.event, d.purchase_id, d.data, d.created_at, d.attempts, w.url, w.secret, w.user_id,
-     w.user_id IS NULL OR ${concerns('d.purchase_id')} AS permitted,
+     w.user_id IS NULL OR ${isSubscribed('d.purchase_id')} AS permitted,
      (SELECT reference FROM purchase_references r WHERE r.purchase_id = d.purchase_id) AS reference,
      extract(epoch FROM now() - d.created_at)::float8 AS age`,
 );

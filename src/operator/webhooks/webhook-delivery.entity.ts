@@ -1,5 +1,5 @@
 import { Column, Entity, Index, ManyToOne, PrimaryColumn } from 'typeorm';
-import type { WebhookEvent } from './announcements';
+import type { WebhookEvent } from './webhook-events';
 import { Webhook } from './webhook.entity';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
 

@@ -1,5 +1,5 @@
 import { Check, Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
-import type { WebhookEvent } from './announcements';
+import type { WebhookEvent } from './webhook-events';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
 
 /** A URL that is notified of sales. */

@@ -26,10 +26,10 @@ import { CollectionAdmin } from '../../../../src/collections/collection-admin.en
 import { CollectionGame } from '../../../../src/collections/collection-game.entity';
 import { Collection } from '../../../../src/collections/collection.entity';
 import { GameAdmin } from '../../../../src/games/game-admin.entity';
-import { GameEarning } from '../../../../src/purchases/game-earning.entity';
+import { GameEarning } from '../../../../src/purchases/earnings/game-earning.entity';
 import { Game } from '../../../../src/games/game.entity';
 import { Naming } from '../../../../src/platform/database/naming';
-import { DownloadKey } from '../../../../src/purchases/download-key.entity';
+import { DownloadKey } from '../../../../src/purchases/keys/download-key.entity';
 import { PurchaseGame } from '../../../../src/purchases/purchase-game.entity';
 import { Purchase } from '../../../../src/purchases/purchase.entity';
 import { UserEmail } from '../../../../src/auth/accounts/user-email.entity';

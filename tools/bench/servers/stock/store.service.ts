@@ -5,9 +5,9 @@ import { CollectionAdmin } from '../../../../src/collections/collection-admin.en
 import { CollectionGame } from '../../../../src/collections/collection-game.entity';
 import { Collection } from '../../../../src/collections/collection.entity';
 import { GameAdmin } from '../../../../src/games/game-admin.entity';
-import { GameEarning } from '../../../../src/purchases/game-earning.entity';
+import { GameEarning } from '../../../../src/purchases/earnings/game-earning.entity';
 import { Game } from '../../../../src/games/game.entity';
-import { DownloadKey } from '../../../../src/purchases/download-key.entity';
+import { DownloadKey } from '../../../../src/purchases/keys/download-key.entity';
 import { UserEmail } from '../../../../src/auth/accounts/user-email.entity';
 import { Build } from '../../../../src/wharf/build.entity';
 

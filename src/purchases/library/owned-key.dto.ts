@@ -1,9 +1,9 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { IntegerField, TimeField } from '../platform/openapi/fields';
-import type { StoreLinks } from '../platform/config/store-links';
-import { modernTimestamp } from '../platform/formats/timestamps';
-import { GameWithUserResponse, gameWithUserResponse } from '../games/embedded-game.dto';
-import { PageResponse, Page, PerPage } from '../platform/input/paging';
+import { IntegerField, TimeField } from '../../platform/openapi/fields';
+import type { StoreLinks } from '../../platform/config/store-links';
+import { modernTimestamp } from '../../platform/formats/timestamps';
+import { GameWithUserResponse, gameWithUserResponse } from '../../games/embedded-game.dto';
+import { PageResponse, Page, PerPage } from '../../platform/input/paging';
 import type { OwnedKeyRow } from './owned-key.row';
 
 export class OwnedKeysRequest {

@@ -16,8 +16,8 @@ import {
   OneOf,
   Timestamp,
 } from '../../platform/input/parameters';
-import { purchaseResponse, PurchaseObject } from '../../purchases/purchase.dto';
-import { type Purchase, PURCHASE_STATUSES, PURCHASE_TYPES } from '../../purchases/purchase.entity';
+import { purchaseResponse, PurchaseObject } from '../purchase.dto';
+import { type Purchase, PURCHASE_STATUSES, PURCHASE_TYPES } from '../purchase.entity';
 import type { SaleRow } from './sale-statements';
 
 const SuitsGames = () =>

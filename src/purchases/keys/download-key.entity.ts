@@ -1,8 +1,8 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn, type Relation } from 'typeorm';
-import { Game } from '../games/game.entity';
-import { User } from '../auth/accounts/user.entity';
-import { Purchase } from './purchase.entity';
-import { TimestampColumn } from '../platform/database/timestamp.column';
+import { Game } from '../../games/game.entity';
+import { User } from '../../auth/accounts/user.entity';
+import { Purchase } from '../purchase.entity';
+import { TimestampColumn } from '../../platform/database/timestamp.column';
 
 @Entity('download_keys')
 @Check('download_keys_id_check', 'id BETWEEN 1 AND 9007199254740991')

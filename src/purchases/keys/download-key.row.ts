@@ -1,4 +1,4 @@
-import type { UserRow } from '../users/users.service';
+import type { UserRow } from '../../users/users.service';
 import type { DownloadKey } from './download-key.entity';
 
 export const DOWNLOAD_KEY_COLUMNS = [

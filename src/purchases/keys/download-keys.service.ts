@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '../platform/database/database';
-import { columnsOf, read, statement } from '../platform/database/statement';
-import { invalidGame } from '../games/errors';
-import { keysFoundBy, keysOf, newestOfGame, ownerOf } from '../users/key-owners';
-import { canEdit } from '../games/visibility';
-import { apiError } from '../platform/errors/api-error';
-import { USER_COLUMNS, type UserRow } from '../users/users.service';
+import { Database } from '../../platform/database/database';
+import { columnsOf, read, statement } from '../../platform/database/statement';
+import { invalidGame } from '../../games/errors';
+import { keysFoundBy, keysOf, newestOfGame, ownerOf } from '../ownership/key-owners';
+import { canEdit } from '../../games/visibility';
+import { apiError } from '../../platform/errors/api-error';
+import { USER_COLUMNS, type UserRow } from '../../users/users.service';
 import type { DownloadKeyRequest } from './download-key.dto';
 import { type DownloadKeyColumns, DOWNLOAD_KEY_COLUMNS, type DownloadKeyRow } from './download-key.row';
 

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { canEdit, editedBy } from '../games/visibility';
-import { Database } from '../platform/database/database';
-import { longRead } from '../platform/database/statement';
-import type { Purchase } from './purchase.entity';
-import { boughtBy } from './purchases.service';
+import { canEdit, editedBy } from '../../games/visibility';
+import { Database } from '../../platform/database/database';
+import { longRead } from '../../platform/database/statement';
+import type { Purchase } from '../purchase.entity';
+import { boughtBy } from '../purchases.service';
 
 interface SoldGame {
   id: number;

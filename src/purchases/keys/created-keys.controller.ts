@@ -1,13 +1,13 @@
 import { Controller, Post, Req } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { Scopes } from '../auth/access/access';
-import { type Credential, CurrentCredential } from '../auth/access/credential';
-import { IdempotencyKey } from '../idempotency/idempotency-key';
-import { Params } from '../platform/input/params.decorator';
-import { Fails } from '../platform/server/routes';
-import { SuccessResponse } from '../platform/output/success-response';
-import { OncePerKey, type RetryKey } from '../idempotency/idempotency.service';
+import { Scopes } from '../../auth/access/access';
+import { type Credential, CurrentCredential } from '../../auth/access/credential';
+import { IdempotencyKey } from '../../idempotency/idempotency-key';
+import { Params } from '../../platform/input/params.decorator';
+import { Fails } from '../../platform/server/routes';
+import { SuccessResponse } from '../../platform/output/success-response';
+import { OncePerKey, type RetryKey } from '../../idempotency/idempotency.service';
 import { CreatedKeysService } from './created-keys.service';
 import {
   CreatedDownloadKeysResponse,

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { Database } from '../platform/database/database';
-import { longRead } from '../platform/database/statement';
-import { DownloadKey } from './download-key.entity';
-import { keysOf, ownerOf } from '../users/key-owners';
+import { Database } from '../../platform/database/database';
+import { longRead } from '../../platform/database/statement';
+import { DownloadKey } from '../keys/download-key.entity';
+import { keysOf, ownerOf } from '../ownership/key-owners';
 
 /** A game that a player owns: through a download key, or through a purchase without one. */
 export interface LibraryRow {

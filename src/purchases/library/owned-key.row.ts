@@ -1,4 +1,4 @@
-import { GAME_WITH_USER } from '../games/game.row';
+import { GAME_WITH_USER } from '../../games/game.row';
 import {
   nullableNumber,
   nullableText,
@@ -6,7 +6,7 @@ import {
   PackedRow,
   type RowOf,
   text,
-} from '../platform/database/packed-row';
+} from '../../platform/database/packed-row';
 
 export const OWNED_KEY_ROW = new PackedRow({
   ...GAME_WITH_USER,

@@ -1,23 +1,5 @@
-import { canEdit } from '../../games/visibility';
+import { isSubscribed, type WebhookEvent } from '../../operator/webhooks/webhook-events';
 import { bind, type BoundStatement, statement } from '../../platform/database/statement';
-
-export const WEBHOOK_EVENTS = ['purchase.completed', 'purchase.refunded'] as const;
-export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
-
-/** Not null, because the previous version, which may still be running, would notify the webhook of every sale of the store. */
-export const ALL_OWN_GAMES = 0;
-
-/** Checked before a sale: without webhooks its transaction has no statement for them. */
-export const HAS_WEBHOOKS = 'EXISTS (SELECT FROM webhooks WHERE ended_at IS NULL)';
-
-/**
- * Whether the webhook `w` is notified of a purchase, by its ID: one of the store by its game, one of a user only while the
- * user can edit the game.
- */
-export const concerns = (purchase: string) => `EXISTS (
-  SELECT FROM purchase_games pg JOIN games g ON g.id = pg.game_id
-  WHERE pg.purchase_id = ${purchase} AND (coalesce(w.game_id, ${ALL_OWN_GAMES}) = ${ALL_OWN_GAMES} OR g.id = w.game_id)
-    AND (w.user_id IS NULL OR ${canEdit('g', 'w.user_id')}))`;
 
 /**
  * Users who can edit a game of the purchase `p`. OFFSET 0 below: PostgreSQL could otherwise find them again for each
@@ -40,7 +22,7 @@ const announcement = (event: WebhookEvent, status: string) =>
      CROSS JOIN LATERAL (SELECT array_agg(game_id ORDER BY game_id) AS ids FROM purchase_games WHERE purchase_id = p.id) g
      CROSS JOIN LATERAL (SELECT ${EDITORS} AS users OFFSET 0) editors
      JOIN webhooks w ON (w.user_id IS NULL OR w.user_id = ANY (editors.users))
-       AND w.ended_at IS NULL AND '${event}' = ANY (w.events) AND ${concerns('p.id')}
+       AND w.ended_at IS NULL AND '${event}' = ANY (w.events) AND ${isSubscribed('p.id')}
      WHERE p.id = $1 AND p.status <> 'refunded'`,
   );
 

@@ -1,13 +1,13 @@
 import { ApiProperty, OmitType, PickType } from '@nestjs/swagger';
-import { EnumField, IntegerField, NullableObject } from '../platform/openapi/fields';
-import type { StoreLinks } from '../platform/config/store-links';
-import { modernTimestamp } from '../platform/formats/timestamps';
-import { PageResponse, Page, PerPage } from '../platform/input/paging';
-import { Id, Timestamp } from '../platform/input/parameters';
-import { UserResponse, userResponse } from '../users/user.dto';
-import { DownloadKeyObject } from './download-key.dto';
+import { EnumField, IntegerField, NullableObject } from '../../platform/openapi/fields';
+import type { StoreLinks } from '../../platform/config/store-links';
+import { modernTimestamp } from '../../platform/formats/timestamps';
+import { PageResponse, Page, PerPage } from '../../platform/input/paging';
+import { Id, Timestamp } from '../../platform/input/parameters';
+import { UserResponse, userResponse } from '../../users/user.dto';
+import { DownloadKeyObject } from '../keys/download-key.dto';
 import type { GameSaleRow } from './game-sales.service';
-import { purchaseResponse, PurchaseObject } from './purchase.dto';
+import { purchaseResponse, PurchaseObject } from '../purchase.dto';
 
 export class GameSalesRequest {
   @Id('ID of a game that the user can edit')

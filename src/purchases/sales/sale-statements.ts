@@ -1,9 +1,10 @@
 import { bind, type BoundStatement, longRead, read, statement } from '../../platform/database/statement';
-import { addSales, countPurchases, subtractSales } from '../../purchases/earnings';
-import type { Purchase } from '../../purchases/purchase.entity';
-import { PURCHASE, type PurchaseRow } from '../../purchases/purchase.row';
+import { addSales, countPurchases, subtractSales } from '../earnings/earnings';
+import type { Purchase } from '../purchase.entity';
+import { PURCHASE, type PurchaseRow } from '../purchase.row';
 import { isErased } from '../../users/erased-users';
-import { announceRefund, announceSale, HAS_WEBHOOKS } from '../webhooks/announcements';
+import { HAS_WEBHOOKS } from '../../operator/webhooks/webhook-events';
+import { announceRefund, announceSale } from '../messages/sale-messages';
 
 export interface SaleRow extends PurchaseRow, Pick<Purchase, 'user_id'> {
   reference: string | null;
@@ -170,17 +171,14 @@ export const refund = (
   bind(SALE, [purchase_id]),
 ];
 
-/** A key without a sale. */
-export const GIVE = statement(
-  'give',
-  'INSERT INTO download_keys (key, game_id, email, user_id) VALUES ($1, $2, $3, $4)',
-);
+export interface ListedPurchase extends Pick<
+  Purchase,
+  'id' | 'created_at' | 'email' | 'amount' | 'currency' | 'status'
+> {
+  reference: string | null;
+}
 
-export const NEWEST_PURCHASES = longRead<
-  Pick<Purchase, 'id' | 'created_at' | 'email' | 'amount' | 'currency' | 'status'> & {
-    reference: string | null;
-  }
->(
+export const NEWEST_PURCHASES = longRead<ListedPurchase>(
   'newest_sales',
   `SELECT p.id, p.created_at, p.email, p.amount, p.currency, p.status,
      (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference

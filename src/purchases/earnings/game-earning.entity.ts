@@ -1,5 +1,5 @@
 import { Check, Column, Entity, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
-import { Game } from '../games/game.entity';
+import { Game } from '../../games/game.entity';
 
 /** The earnings of a game in minor units, updated in the transaction of each purchase. */
 @Entity('game_earnings')

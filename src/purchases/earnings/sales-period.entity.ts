@@ -1,5 +1,5 @@
 import { Check, Column, Entity, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
-import { Game } from '../games/game.entity';
+import { Game } from '../../games/game.entity';
 
 /**
  * Completed purchases of a game in a day and in a month of UTC, and its share of them in minor units; updated in the

@@ -1,13 +1,15 @@
 import { Injectable } from '@nestjs/common';
-import { Audit } from '../audit/audit';
-import { forbidden } from '../auth/access/errors';
-import { invalidGame } from '../games/errors';
-import { canEdit } from '../games/visibility';
-import { Database } from '../platform/database/database';
-import { bind, longRead, statement, type Write } from '../platform/database/statement';
-import { apiError, badRequest } from '../platform/errors/api-error';
-import { IdempotencyService, type RetryKey } from '../idempotency/idempotency.service';
-import type { SuccessResponse } from '../platform/output/success-response';
+import { Audit } from '../../audit/audit';
+import type { Actor } from '../../operator/tokens/actor';
+import { OperatorEvents } from '../../operator/tokens/operator-events';
+import { forbidden } from '../../auth/access/errors';
+import { invalidGame } from '../../games/errors';
+import { canEdit } from '../../games/visibility';
+import { Database } from '../../platform/database/database';
+import { bind, longRead, statement, type Write } from '../../platform/database/statement';
+import { apiError, badRequest } from '../../platform/errors/api-error';
+import { IdempotencyService, type RetryKey } from '../../idempotency/idempotency.service';
+import type { SuccessResponse } from '../../platform/output/success-response';
 import {
   type CreatedDownloadKeysResponse,
   createdKeyResponse,
@@ -15,7 +17,7 @@ import {
   type RevokeDownloadKeyRequest,
 } from './download-key.dto';
 import type { CreatedKeyRow } from './download-key.row';
-import { ownerOf } from '../users/key-owners';
+import { ownerOf } from '../ownership/key-owners';
 import { newDownloadKey } from './new-download-key';
 
 export const MAX_UNCLAIMED = 10_000;
@@ -84,6 +86,11 @@ export const CREATED_KEYS = longRead<{ title: string } & (ListedKey | { id: null
    ORDER BY k.id DESC`,
 );
 
+const CREATE_FREE_KEY = statement(
+  'create_free_key',
+  'INSERT INTO download_keys (key, game_id, email, user_id) VALUES ($1, $2, $3, $4)',
+);
+
 export interface IdRange {
   from?: number;
   to?: number;
@@ -94,13 +101,14 @@ interface Seller {
   user_id: number;
 }
 
-/** Download keys without a purchase: sellers create, list and revoke them. */
+/** Download keys without a purchase: sellers create, list and revoke them, and operators create some. */
 @Injectable()
 export class CreatedKeysService {
   constructor(
     private readonly database: Database,
     private readonly idempotency: IdempotencyService,
     private readonly audit: Audit,
+    private readonly events: OperatorEvents,
   ) {}
 
   async create(
@@ -127,6 +135,18 @@ export class CreatedKeysService {
       Object.assign({ id, game_id, key, label }, more),
     );
     return { download_keys: labeled };
+  }
+
+  /** An operator's present to a buyer. Returns the text of the key. */
+  async createFree(
+    game_id: number,
+    { email = null, user_id = null }: { email?: string | null; user_id?: number | null },
+    by: Actor,
+  ): Promise<string> {
+    const key = newDownloadKey();
+    await this.database.rows(CREATE_FREE_KEY, [key, game_id, email, user_id]);
+    this.events.record('download_key.created', by, { counts: { games: 1, keys: 1 } });
+    return key;
   }
 
   async revoke(request: RevokeDownloadKeyRequest, actor: Seller, retry?: RetryKey): Promise<SuccessResponse> {

@@ -1,6 +1,6 @@
 import { ApiProperty, OmitType } from '@nestjs/swagger';
-import { IntegerField, NullableText, TimeField } from '../platform/openapi/fields';
-import type { StoreLinks } from '../platform/config/store-links';
+import { IntegerField, NullableText, TimeField } from '../../platform/openapi/fields';
+import type { StoreLinks } from '../../platform/config/store-links';
 import {
   Between,
   ExactlyOneOf,
@@ -9,9 +9,9 @@ import {
   MaxCharacters,
   NonEmptyText,
   Pattern,
-} from '../platform/input/parameters';
-import { modernTimestamp } from '../platform/formats/timestamps';
-import { UserResponse, userResponse } from '../users/user.dto';
+} from '../../platform/input/parameters';
+import { modernTimestamp } from '../../platform/formats/timestamps';
+import { UserResponse, userResponse } from '../../users/user.dto';
 import type { CreatedKeyRow, DownloadKeyRow } from './download-key.row';
 
 @ExactlyOneOf('download_key', 'user_id', 'email')

@@ -1,11 +1,11 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { Scopes } from '../auth/access/access';
-import { type Credential, CurrentCredential } from '../auth/access/credential';
-import { StoreLinks } from '../platform/config/store-links';
-import { LongLists, type LongResponse } from '../platform/output/long-lists';
-import { Fails } from '../platform/server/routes';
-import { Params } from '../platform/input/params.decorator';
+import { Scopes } from '../../auth/access/access';
+import { type Credential, CurrentCredential } from '../../auth/access/credential';
+import { StoreLinks } from '../../platform/config/store-links';
+import { LongLists, type LongResponse } from '../../platform/output/long-lists';
+import { Fails } from '../../platform/server/routes';
+import { Params } from '../../platform/input/params.decorator';
 import { gameSaleResponse, GameSalesResponse, GameSalesRequest } from './game-sale.dto';
 import { GameSalesService } from './game-sales.service';
 

@@ -1,7 +1,7 @@
 import { Controller, Post } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { OperatorMay } from '../tokens/operator-may';
-import { type Actor, CurrentOperator } from '../tokens/actor';
+import { OperatorMay } from '../../operator/tokens/operator-may';
+import { type Actor, CurrentOperator } from '../../operator/tokens/actor';
 import { IdempotencyKey } from '../../idempotency/idempotency-key';
 import { OncePerKey, type RetryKey } from '../../idempotency/idempotency.service';
 import { Params } from '../../platform/input/params.decorator';

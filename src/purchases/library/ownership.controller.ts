@@ -1,11 +1,11 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { Scopes } from '../auth/access/access';
-import { type Credential, CurrentCredential } from '../auth/access/credential';
-import { StoreLinks } from '../platform/config/store-links';
-import { GameRequest } from '../games/embedded-game.dto';
-import { Fails } from '../platform/server/routes';
-import { Params } from '../platform/input/params.decorator';
+import { Scopes } from '../../auth/access/access';
+import { type Credential, CurrentCredential } from '../../auth/access/credential';
+import { StoreLinks } from '../../platform/config/store-links';
+import { GameRequest } from '../../games/embedded-game.dto';
+import { Fails } from '../../platform/server/routes';
+import { Params } from '../../platform/input/params.decorator';
 import { ownedKeyResponse, OwnedKeysResponse, OwnedKeysRequest, OwnershipResponse } from './owned-key.dto';
 import { OwnershipService } from './ownership.service';
 

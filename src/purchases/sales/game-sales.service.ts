@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '../platform/database/database';
-import { longRead } from '../platform/database/statement';
-import { invalidGame } from '../games/errors';
-import { canEdit } from '../games/visibility';
-import type { Rows } from '../platform/output/long-lists';
-import { USER_COLUMNS, type UserRow } from '../users/users.service';
-import { PURCHASE, type PurchaseRow } from './purchase.row';
-import { MAX_SLICE } from './purchases.service';
+import { Database } from '../../platform/database/database';
+import { longRead } from '../../platform/database/statement';
+import { invalidGame } from '../../games/errors';
+import { canEdit } from '../../games/visibility';
+import type { Rows } from '../../platform/output/long-lists';
+import { USER_COLUMNS, type UserRow } from '../../users/users.service';
+import { PURCHASE, type PurchaseRow } from '../purchase.row';
+import { MAX_SLICE } from '../purchases.service';
 
 export interface GameSaleRow extends Omit<PurchaseRow, 'status'> {
   status: 'complete' | 'refunded';

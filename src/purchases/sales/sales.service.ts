@@ -1,15 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import type { DatabaseError } from 'pg';
-import type { Actor } from '../tokens/actor';
-import { OperatorEvents } from '../tokens/operator-events';
+import type { Actor } from '../../operator/tokens/actor';
+import { OperatorEvents } from '../../operator/tokens/operator-events';
 import { IdempotencyService, type RetryKey } from '../../idempotency/idempotency.service';
 import { Database } from '../../platform/database/database';
 import { bind, type Write } from '../../platform/database/statement';
 import { invalidGame } from '../../games/errors';
 import { badRequest, apiError, serviceUnavailable } from '../../platform/errors/api-error';
 import { ERASED_ADDRESS } from '../../users/erased-users';
-import { newDownloadKey } from '../../purchases/new-download-key';
-import { WebhookDeliveries } from '../webhooks/webhook-deliveries.service';
+import { newDownloadKey } from '../keys/new-download-key';
+import { WebhookDeliveries } from '../../operator/webhooks/webhook-deliveries.service';
 import {
   type RefundResponse,
   refundResponse,
@@ -21,6 +21,8 @@ import {
 import { lowerAscii } from '../../platform/formats/lower-ascii';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import {
+  type ListedPurchase,
+  NEWEST_PURCHASES,
   SALE_INPUTS,
   PURCHASE_GAMES,
   REFUND,
@@ -56,6 +58,14 @@ export class SalesService {
   async refund(request: RefundRequest, by: Actor, retry?: RetryKey): Promise<RefundResponse> {
     const stored = await this.idempotency.storedResult<RefundResponse>(retry, request);
     return stored ? this.withBuyer(stored) : retryOnConflict(() => this.tryRefunding(request, by, retry));
+  }
+
+  find(purchase_id: number): Promise<SaleRow | undefined> {
+    return this.database.row(SALE, [purchase_id]);
+  }
+
+  newestOfGame(game_id: number, count: number): Promise<ListedPurchase[]> {
+    return this.database.rows(NEWEST_PURCHASES, [game_id, count]);
   }
 
   private async trySelling(request: SaleRequest, by: Actor, retry?: RetryKey): Promise<SaleResponse> {

@@ -1,15 +1,15 @@
 import { Injectable } from '@nestjs/common';
-import type { Credential } from '../auth/access/credential';
-import { applicationOwnerOf } from '../auth/oauth/application-owner';
-import { Database } from '../platform/database/database';
-import type { Packed } from '../platform/database/packed-row';
-import { longRead, read } from '../platform/database/statement';
-import { holdsKey, keysOf } from '../users/key-owners';
+import type { Credential } from '../../auth/access/credential';
+import { applicationOwnerOf } from '../../auth/oauth/application-owner';
+import { Database } from '../../platform/database/database';
+import type { Packed } from '../../platform/database/packed-row';
+import { longRead, read } from '../../platform/database/statement';
+import { holdsKey, keysOf } from '../ownership/key-owners';
 import type { OwnedKeysRequest } from './owned-key.dto';
 import { OWNED_KEY_ROW, type OwnedKeyRow } from './owned-key.row';
-import { invalidGame } from '../games/errors';
-import { canEdit, isPublic } from '../games/visibility';
-import { boughtBy } from './purchases.service';
+import { invalidGame } from '../../games/errors';
+import { canEdit, isPublic } from '../../games/visibility';
+import { boughtBy } from '../purchases.service';
 
 /** Whether the user has a completed purchase of the game `g`. */
 export const hasBought = (user: string) => `EXISTS (
