@@ -9,6 +9,7 @@ import { ChannelsController } from './channels.controller';
 import { ChannelsService } from './channels.service';
 import { DownloadCounts } from './download-counts.service';
 import { DownloadsService } from './downloads.service';
+import { FileResponses } from './file-responses';
 import { FilesController } from './files.controller';
 import { FilesService } from './files.service';
 import { FileStorage } from './storage/file-storage';
@@ -32,6 +33,7 @@ const storage = (settings: Settings, clock: Clock, service: ServiceUrl): FileSto
     DownloadCounts,
     ChannelsService,
     FilesService,
+    FileResponses,
     { provide: FileStorage, useFactory: storage, inject: [Settings, Clock, ServiceUrl] },
   ],
   exports: [UploadsService, DownloadsService, FilesService, FileStorage],

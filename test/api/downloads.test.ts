@@ -7,8 +7,9 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { DownloadCounts } from '../../src/uploads/download-counts.service';
 import { RequestGate } from '../../src/platform/server/request-gate';
+import { DownloadCounts } from '../../src/uploads/download-counts.service';
+import { FILES_EACH, FileResponses } from '../../src/uploads/file-responses';
 import { FilesService, type NewFile } from '../../src/uploads/files.service';
 import { S3Storage } from '../../src/uploads/storage/s3-storage';
 import { TestClock } from '../support/clock';
@@ -64,6 +65,14 @@ const CONTENT = Buffer.from(Array.from({ length: 100_000 }, (_, i) => i % 251));
 const redirect = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
   send(method, path, { headers: { ...player.headers, ...headers } });
 const locationOf = async (path: string) => (await redirect(path)).headers.get('location')!;
+
+/** An upload that no socket buffers as a whole. */
+async function large(): Promise<number> {
+  const size = 16 * 2 ** 20;
+  await writeFile(join(folder, 'large'), '');
+  await truncate(join(folder, 'large'), size);
+  return (await make.upload({ game, file_key: 'large', size })).id;
+}
 
 async function uploaded(key: string, fields: object = {}) {
   await writeFile(join(folder, key), CONTENT);
@@ -225,6 +234,7 @@ describe('a local folder', () => {
       'cache-control': 'no-store',
     });
     const part = await get(url, { range: 'bytes=1000-1999' });
+    expect(whole.headers.get('content-type')).toBe('application/octet-stream');
     expect([part.status, part.headers.get('content-range')]).toEqual([
       206,
       `bytes 1000-1999/${CONTENT.length}`,
@@ -290,51 +300,59 @@ describe('a local folder', () => {
     }
   });
 
-  test('does not delay other requests of a client that reads slowly on many connections', async () => {
-    const size = 16 * 2 ** 20;
-    await writeFile(join(folder, 'large'), '');
-    await truncate(join(folder, 'large'), size);
-    const { id } = await make.upload({ game, file_key: 'large', size });
-    const url = await locationOf(`/uploads/${id}/download`);
-    // One more than the concurrency limit of an IP address.
-    const downloads = await Promise.all(
-      Array.from({ length: 65 }, async () => {
-        const [response] = (await once(httpGet(url), 'response')) as [IncomingMessage];
-        return response.pause();
-      }),
-    );
-    expect((await player.get('/profile')).status).toBe(200);
-    expect(downloads.some(({ complete }) => complete)).toBe(false);
-    for (const response of downloads) response.destroy();
+  test('runs 32 downloads of an IP address; further ones wait, and get 503', async () => {
+    const url = await locationOf(`/uploads/${await large()}/download`);
+    const download = async (localAddress: string) => {
+      const [response] = (await once(httpGet(url, { localAddress, agent: false }), 'response')) as [
+        IncomingMessage,
+      ];
+      return response.pause();
+    };
+    const downloads = await Promise.all(Array.from({ length: FILES_EACH }, () => download('127.0.0.1')));
+    const rejected = await download('127.0.0.1');
+    expect([rejected.statusCode, rejected.headers['retry-after']]).toEqual([503, '5']);
+    const elsewhere = await download('127.0.0.2');
+    expect([elsewhere.statusCode, (await player.get('/profile')).status]).toEqual([200, 200]);
+    const waiting = download('127.0.0.1');
+    downloads[0]!.destroy();
+    expect((await waiting).statusCode).toBe(200);
+    for (const response of [...downloads, elsewhere, await waiting]) response.destroy();
+    await until(() => theApp().get(FileResponses).limit.accepted === 0);
   });
 
   const onLinux = runIf(process.platform === 'linux', 'only Linux lists open files');
+  const openFiles = async () => {
+    const links = (await readdir('/proc/self/fd')).map((fd) =>
+      readlink(`/proc/self/fd/${fd}`).catch(() => ''),
+    );
+    return (await Promise.all(links)).filter((link) => link === join(folder, 'large')).length;
+  };
 
   onLinux.test.each<[string, (socket: Socket) => unknown]>([
     ['a close', (socket) => socket.destroy()],
     ['a reset', (socket) => socket.resetAndDestroy()],
     ['a half-close', (socket) => socket.resume().end()],
     ['garbage', (socket) => socket.resume().write('X\0')],
-    ['the minimum transfer rate', () => theClock().advance(20_000)],
-  ])('is closed for each pipelined request after %s', async (_what, end) => {
-    const path = join(folder, 'pipelined');
-    await writeFile(path, '');
-    await truncate(path, 8 * 2 ** 20);
-    const { id } = await make.upload({ game, file_key: 'pipelined', size: 8 * 2 ** 20 });
-    const { host, port, pathname } = new URL(await locationOf(`/uploads/${id}/download`));
-    const openFiles = async () => {
-      const links = (await readdir('/proc/self/fd')).map((fd) =>
-        readlink(`/proc/self/fd/${fd}`).catch(() => ''),
-      );
-      return (await Promise.all(links)).filter((link) => link === path).length;
-    };
+    ['the minimum transfer rate', () => undefined],
+  ])('opens one file of a connection at a time, and closes it after %s', async (_what, end) => {
+    const { host, port, pathname } = new URL(await locationOf(`/uploads/${await large()}/download`));
     const { inFlight } = theApp().get(RequestGate);
+    // The files wait for this response.
+    const lock = await holdLocks('LOCK TABLE users');
     const socket = connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true });
     socket.on('error', () => undefined).on('end', () => socket.end());
-    socket.write(`GET ${pathname} HTTP/1.1\r\nHost: ${host}\r\n\r\n`.repeat(5));
+    const head = (path: string) =>
+      `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${player.key}\r\n\r\n`;
+    socket.write(head('/profile') + head(pathname).repeat(5));
+    await untilBlocked();
     await until(async () => (await openFiles()) > 0);
+    expect([await openFiles(), inFlight.count]).toEqual([1, 6]);
     end(socket);
-    await until(() => inFlight.count === 0);
+    await lock.release();
+    await until(() => {
+      theClock().advance(5000);
+      return inFlight.count === 0;
+    });
     await until(async () => (await openFiles()) === 0);
     socket.destroy();
   });

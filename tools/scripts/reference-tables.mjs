@@ -80,6 +80,7 @@ export function limitsPage() {
   const room = of('operator/import/import-limits');
   const lists = of('platform/output/long-lists');
   const concurrency = of('platform/limits/concurrency-limit');
+  const files = of('uploads/file-responses');
   const { MAX_HTML_CHARACTERS } = of('collections/html');
   const deliveries = of('operator/webhooks/webhook-deliveries.service');
   const webhooks = of('operator/webhooks/webhooks.service');
@@ -200,6 +201,9 @@ ${table(
   ['requests in flight on one connection', number(front.MAX_PIPELINED)],
   ['running requests of one IP address, while others send requests', number(concurrency.PER_CLIENT)],
   ['wait before a request starts', seconds(flight.WAIT_TIMEOUT)],
+  ['files that one IP address downloads from a local folder at a time', number(files.FILES_EACH)],
+  ['files that all clients download from a local folder at a time', 'a quarter of `MAX_CONNECTIONS`'],
+  ['wait before a download starts', seconds(files.MAX_WAIT_MS)],
   [
     'minimum read rate of a long response',
     `${kib(flight.MIN_READ_BYTES)} in ${seconds(flight.READ_TIMEOUT)}`,

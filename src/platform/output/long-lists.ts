@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
-import { WebResponse } from './response';
+import { isOver, WebResponse } from './response';
 import { ConcurrencyLimit } from '../limits/concurrency-limit';
 
 /** The rows of a list; a long list is sent in slices. */
@@ -101,6 +101,3 @@ export class LongResponse extends WebResponse {
       else res.setHeader(name, value);
   }
 }
-
-/** The deadline has sent a response, or the connection is lost. */
-const isOver = (res: Response) => res.writableEnded || res.destroyed;

@@ -95,6 +95,9 @@ export function sendApiError(
   sendJson(res, status, JSON.stringify(body));
 }
 
+/** The deadline has sent a response, or the connection is lost. */
+export const isOver = (res: ServerResponse): boolean => res.writableEnded || res.destroyed;
+
 /** A response of a handler that isn't JSON with status 200, and sends itself. */
 export abstract class WebResponse {
   abstract sendTo(res: Response): void | Promise<void>;

@@ -1,0 +1,86 @@
+import { Injectable } from '@nestjs/common';
+import type { Response } from 'express';
+import { Settings } from '../platform/config/settings';
+import { ApiError, apiError, serviceUnavailable } from '../platform/errors/api-error';
+import { ConcurrencyLimit } from '../platform/limits/concurrency-limit';
+import { isOver, WebResponse } from '../platform/output/response';
+import { attachment } from './storage/attachment';
+import type { FoundFile } from './storage/folder-storage';
+
+/** The files that one IP address can download at the same time. A download tool opens up to 16 connections. */
+export const FILES_EACH = 32;
+// Per response: one chunk in memory, and about as much in the socket.
+const CHUNK_BYTES = 16 * 1024;
+// Less than the deadline of the request.
+export const MAX_WAIT_MS = 1500;
+const RETRY_AFTER_SECONDS = 5;
+
+/** As `send`, the library of Express, reports it. */
+type SendError = Error & { status?: number; code?: string; headers?: Record<string, string> };
+
+/** Sends files of the local folder. */
+@Injectable()
+export class FileResponses {
+  readonly limit: ConcurrencyLimit;
+  /** The newest file of a connection; resolves when its response is closed. */
+  private readonly newest = new WeakMap<object, Promise<void>>();
+
+  constructor({ MAX_CONNECTIONS }: Settings) {
+    // Each of them has a descriptor beside that of its connection.
+    const running = Math.ceil(MAX_CONNECTIONS / 4);
+    this.limit = new ConcurrencyLimit({
+      accepted: 2 * running,
+      running,
+      each: Math.min(FILES_EACH, running),
+    });
+  }
+
+  /** A response that sends a file to save, or a range of it. */
+  response(file: FoundFile, filename: string): WebResponse {
+    return new FileResponse((res) => this.send(res, file, filename));
+  }
+
+  /** Sends it when the limit allows it. Rejects with 503 after MAX_WAIT_MS. */
+  private async send(res: Response, file: FoundFile, filename: string): Promise<void> {
+    const { exchange } = res.req;
+    // A long download doesn't count as work. The minimum transfer rate applies.
+    exchange.leave();
+    if (isOver(res)) return;
+    const closed = new Promise<void>((resolve) => res.once('close', resolve));
+    const previous = this.newest.get(exchange.connection);
+    this.newest.set(exchange.connection, closed);
+    // Pipelined files would stay open for as long as the client doesn't read the first.
+    await previous;
+    const signal = AbortSignal.timeout(MAX_WAIT_MS);
+    const sent = () => Promise.race([closed, sendFile(res, file, filename)]);
+    await this.limit.run(exchange.client, signal, sent, RETRY_AFTER_SECONDS);
+  }
+}
+
+class FileResponse extends WebResponse {
+  constructor(override readonly sendTo: WebResponse['sendTo']) {
+    super();
+  }
+}
+
+/** Rejects if the file can't be sent. The response is closed when it has been sent. */
+async function sendFile(res: Response, { root, path, etag }: FoundFile, filename: string): Promise<void> {
+  if (isOver(res)) return;
+  // Not the type of the file: as a script, it would run in the origin of the account pages.
+  res.type('application/octet-stream').setHeader('Content-Disposition', attachment(filename));
+  res.setHeader('ETag', etag);
+  const options = { root, dotfiles: 'allow', cacheControl: false, highWaterMark: CHUNK_BYTES } as const;
+  await new Promise<never>((_, reject) => {
+    res.sendFile(path, options, (error?: SendError) => {
+      if (error && !res.headersSent) reject(problemOf(error));
+    });
+  });
+}
+
+function problemOf({ status, code, headers }: SendError): ApiError {
+  if (status === 416) return new ApiError(416, ['range not satisfiable'], headers);
+  if (status === 412) return apiError(412, 'precondition failed');
+  return status === 404 || code === 'EISDIR' ? invalidFile() : serviceUnavailable();
+}
+
+export const invalidFile = () => apiError(404, 'invalid file');
