@@ -32,10 +32,11 @@ import {
 import { statementsOf } from '../support/statements';
 import { until } from '../support/time';
 import { forge } from '../support/tokens';
+import { ROOT_SCOPES } from '../../src/auth/access/scopes';
 
 useStore({ RATE_LIMIT: 'off' });
 
-const ALL = ok({ type: 'key', scopes: ['collection', 'game', 'profile'] });
+const ALL = ok({ type: 'key', scopes: ROOT_SCOPES });
 const info = (authorization?: string) =>
   send('GET', '/credentials/info', { headers: authorization === undefined ? {} : { authorization } });
 const keys = () => theApp().get(ApiKeysService);

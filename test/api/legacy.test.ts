@@ -13,6 +13,7 @@ import {
   theApp,
   useStore,
 } from '../support/store';
+import { ROOT_SCOPES } from '../../src/auth/access/scopes';
 
 useStore();
 
@@ -196,9 +197,7 @@ describe('scopes', () => {
     const { owner } = await actors();
     const few = owner.with(await make.key({ owner, scopes: ['profile:me', 'game:view'] }));
     expect(await few.get('/api/1/key/credentials/info')).toEqual(ok({ scopes: ['game:view', 'profile:me'] }));
-    expect(await anonymous.get(inPath(owner, '/credentials/info'))).toEqual(
-      ok({ scopes: ['collection', 'game', 'profile'] }),
-    );
+    expect(await anonymous.get(inPath(owner, '/credentials/info'))).toEqual(ok({ scopes: ROOT_SCOPES }));
   });
 });
 

@@ -28,6 +28,7 @@ import {
 } from '../support/store';
 import { statementsOf } from '../support/statements';
 import { until } from '../support/time';
+import { ROOT_SCOPES } from '../../src/auth/access/scopes';
 
 useStore({ RATE_LIMIT: 'off' });
 
@@ -597,7 +598,7 @@ describe('API keys', () => {
   test.each([
     ['', ['profile:me']],
     ['all', ['profile:me']],
-    ['everything', ['collection', 'game', 'profile']],
+    ['everything', ROOT_SCOPES],
   ])('permit everything only if the form says so: reach %j', async (reach, scopes) => {
     theClock().stop();
     const user = await make.user();
@@ -650,9 +651,7 @@ describe('API keys', () => {
     const browser = await making(user, { label: 'Short', expires: 'date', expires_on: last });
     const key = /<textarea id="new-key"[^>]*>\s*([^<]+)</.exec((await browser.follow()).text)![1]!;
     expect(browser.words).toContain('In 4 days');
-    expect(await user.with(key).get('/credentials/info')).toEqual(
-      ok({ type: 'key', scopes: ['collection', 'game', 'profile'] }),
-    );
+    expect(await user.with(key).get('/credentials/info')).toEqual(ok({ type: 'key', scopes: ROOT_SCOPES }));
     const expires = async (at: string) => {
       await sql(`UPDATE api_keys SET expires_at = ${at} WHERE user_id = $1`, [user.id]);
       await browser.get(KEYS);

@@ -13,6 +13,7 @@ import {
   useStore,
 } from '../support/store';
 import { until } from '../support/time';
+import { ROOT_SCOPES } from '../../src/auth/access/scopes';
 
 useStore({ RATE_LIMIT: 'off' });
 
@@ -53,7 +54,7 @@ test('keys create, list, revoke', async () => {
   );
   expect((await owner.with(key).get('/credentials/info')).body).toEqual({
     type: 'key',
-    scopes: ['collection', 'game', 'profile'],
+    scopes: ROOT_SCOPES,
   });
   const [id] = (await sql<{ id: number }>('SELECT max(id) AS id FROM api_keys')).map((row) => row.id);
   const list = await gamewharf('keys', 'list', '--user', owner.username);
@@ -104,7 +105,7 @@ test('keys create --expires', async () => {
     `${year}-02-28T23:59:59Z`,
   );
   const { body } = await owner.with(short.key).get('/credentials/info');
-  expect(body).toEqual({ type: 'key', scopes: ['collection', 'game', 'profile'] });
+  expect(body).toEqual({ type: 'key', scopes: ROOT_SCOPES });
   await sql('UPDATE api_keys SET expires_at = now() WHERE id = $1', [short.id]);
   await until(async () => (await owner.with(short.key).get('/profile')).status === 401);
   expect(await owner.with(short.key).get('/profile')).toEqual(failure(401, 'invalid key'));

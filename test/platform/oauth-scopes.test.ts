@@ -1,6 +1,7 @@
+import { ROOT_SCOPES } from '../../src/auth/access/scopes';
 import { listOfScopes, meaningOf, permittedScopes, problemOfScopes } from '../../src/auth/oauth/oauth-scopes';
 
-const ALL = ['collection', 'game', 'profile'];
+const ALL: string[] = [...ROOT_SCOPES];
 const NONE = 'scope is missing';
 const UNKNOWN = 'a requested scope does not exist';
 const UNREGISTERED = 'a requested scope is not registered for the app';

@@ -1,4 +1,5 @@
 import { ALICE, BOB, CAROL, SCOPED, type Tenant, UNKNOWN_KEY } from '../../test/support/world/world';
+import { ROOT_SCOPES } from '../../src/auth/access/scopes';
 
 /** The user of a valid credential, and its permissions. */
 export interface Bearer {
@@ -7,7 +8,6 @@ export interface Bearer {
   scopes: string[];
 }
 
-const ROOTS = ['collection', 'game', 'profile'];
 const BY_LETTER: Record<string, number> = { a: ALICE, b: BOB, c: CAROL };
 
 /** Names of credentials; `a:profile` is a key of Alice's with that scope, `jwt:a` a JWT issued to her. */
@@ -36,7 +36,7 @@ export function bearerOf(tenant: Tenant, name: string): Bearer | undefined {
     return { user: tenant.user(BY_LETTER[rest[0]!]!), type: 'jwt', scopes: ['profile:me'] };
   if (letter === 'jwt' || !(letter in BY_LETTER)) return undefined;
   const user = tenant.user(BY_LETTER[letter]!);
-  return { user, type: 'key', scopes: rest.length > 0 ? [rest.join(':')] : ROOTS };
+  return { user, type: 'key', scopes: rest.length > 0 ? [rest.join(':')] : [...ROOT_SCOPES] };
 }
 
 /** The text of a credential. The running service issues the JWTs: `jwts` has them by letter. */

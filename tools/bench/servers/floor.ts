@@ -8,6 +8,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { Pool, types } from 'pg';
 import { uploadResponses } from './floor-uploads';
 import type { Row } from './row';
+import { ROOT_SCOPES } from '../../../src/auth/access/scopes';
 
 const { DATABASE_URL, API_KEY_PEPPER, DATABASE_POOL_SIZE = '10', PORT = '0' } = process.env;
 const HOST = 'gamewharf.example';
@@ -344,7 +345,7 @@ export type Query = Record<string, string | undefined>;
 export const responses = {
   credentialsInfo: (scopes: string[] | null) => ({
     type: 'key',
-    scopes: scopes ?? ['collection', 'game', 'profile'],
+    scopes: scopes ?? ROOT_SCOPES,
   }),
   async profile(user: number) {
     const row = await one('user', USER, [user]);

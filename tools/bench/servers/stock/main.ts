@@ -45,6 +45,7 @@ import {
 } from './responses';
 import { BearerStrategy, CurrentKey } from './auth';
 import { StoreService } from './store.service';
+import { ROOT_SCOPES } from '../../../../src/auth/access/scopes';
 
 class PageQuery {
   @Type(() => Number) @IsInt() page: number = 1;
@@ -63,7 +64,7 @@ class StoreController {
 
   @Get('credentials/info')
   info(@CurrentKey() key: ApiKey) {
-    return { type: 'key', scopes: key.scopes ?? ['collection', 'game', 'profile'] };
+    return { type: 'key', scopes: key.scopes ?? ROOT_SCOPES };
   }
 
   @Get(['profile', 'api/1/key/me'])
