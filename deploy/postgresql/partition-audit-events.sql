@@ -9,7 +9,7 @@ ALTER TABLE audit_events ADD CONSTRAINT audit_events_0_range CHECK (id < 1000000
 -- Step 2: validate it. Reads the table without blocking.
 ALTER TABLE audit_events VALIDATE CONSTRAINT audit_events_0_range;
 
--- Step 3: put the partitioned table in its place. Each partition keeps its trigger for deletes that name the partition; the table has the other trigger.
+-- Step 3: put the partitioned table in its place. Each partition has the triggers for deletes and truncations that name the partition; the table has all triggers.
 BEGIN;
 SET LOCAL lock_timeout = '200ms';
 LOCK TABLE audit_events IN ACCESS EXCLUSIVE MODE;
@@ -27,6 +27,10 @@ CREATE INDEX audit_events_user_id_id_idx ON audit_events (user_id, id);
 ALTER TABLE audit_events ATTACH PARTITION audit_events_0 FOR VALUES FROM (MINVALUE) TO (1000000000);
 CREATE TABLE audit_events_1 PARTITION OF audit_events FOR VALUES FROM (1000000000) TO (2000000000);
 DROP TRIGGER audit_events_keep_their_facts ON audit_events_0;
+CREATE TRIGGER audit_events_are_not_truncated BEFORE TRUNCATE ON audit_events
+  FOR EACH STATEMENT EXECUTE FUNCTION audit_events_are_final();
+CREATE TRIGGER audit_events_are_not_truncated BEFORE TRUNCATE ON audit_events_1
+  FOR EACH STATEMENT EXECUTE FUNCTION audit_events_are_final();
 CREATE TRIGGER audit_events_keep_their_facts BEFORE UPDATE ON audit_events
   FOR EACH ROW EXECUTE FUNCTION audit_events_keep_their_facts();
 CREATE TRIGGER audit_events_are_final BEFORE DELETE ON audit_events

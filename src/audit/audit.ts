@@ -12,7 +12,7 @@ export const EVENTS = {
   'user.signed_in': 'A user signed in on the account pages.',
   'user.signed_out': 'A user signed out.',
   'user.sign_in_failed':
-    'The password was wrong, or the account or network must wait before the next attempt. Includes the network of the client.',
+    'The password was wrong, or the account or network must wait before the next attempt. Includes the network of the client: the /24 of an IPv4 address or the /48 of an IPv6 address.',
   'user.password_set': 'A command set the password of an account.',
   'user.exported': 'The data stored about a person was exported.',
   'user.erased': 'A person was erased. Includes the number of rows.',
@@ -36,7 +36,7 @@ export const EVENTS = {
   'download_key.claimed': 'A player redeemed an unclaimed download key.',
   'import.completed': 'An import completed. Includes the number of records of each type.',
   'records.deleted': 'An import or a command deleted records. Includes the number of each type.',
-  'webhook.created': 'A user or a command added a webhook. Includes its host.',
+  'webhook.created': 'A user or a command added a webhook. The row, but not the log line, includes its host.',
   'webhook.deleted': 'A user or a command deleted a webhook.',
   'webhook.secret_rotated': 'A user replaced the signing secret of a webhook.',
   'webhook.disabled': 'A webhook was disabled because its receiver responded 410 Gone.',
@@ -65,7 +65,8 @@ export interface AuditEvent {
   webhook_id?: number;
   host?: string;
   reason?: 'wrong' | 'wait';
-  address?: string;
+  /** Of the client. */
+  network?: string;
 }
 
 const BATCH_SIZE = 100;
@@ -97,7 +98,8 @@ export class Audit implements BeforeApplicationShutdown {
 
   /** Logs the event without storing it: for events that are too frequent to store. */
   note(entry: AuditEvent): void {
-    this.log.audited({ ...entry });
+    // The host of a seller's webhook may name the seller, and an erasure doesn't reach the log.
+    this.log.audited({ ...entry, host: undefined });
   }
 
   /** Logs and stores the event. An error while storing is only logged, because the action has already happened. */

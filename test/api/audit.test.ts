@@ -8,7 +8,12 @@ const rows = () => sql('SELECT event, user_id, request_id, details FROM audit_ev
 
 test('writes each event to the log and to the table', async () => {
   audit().record({ event: 'api_key.created', request_id: 'r-1', user_id: 7, api_key_id: 12 });
-  audit().record({ event: 'user.sign_in_failed', request_id: 'r-2', reason: 'wrong', address: '192.0.2.1' });
+  audit().record({
+    event: 'user.sign_in_failed',
+    request_id: 'r-2',
+    reason: 'wrong',
+    network: '192.0.2.0/24',
+  });
   await audit().flush();
   expect(await rows()).toEqual([
     { event: 'api_key.created', user_id: 7, request_id: 'r-1', details: { api_key_id: 12 } },
@@ -16,7 +21,7 @@ test('writes each event to the log and to the table', async () => {
       event: 'user.sign_in_failed',
       user_id: null,
       request_id: 'r-2',
-      details: { reason: 'wrong', address: '192.0.2.1' },
+      details: { reason: 'wrong', network: '192.0.2.0/24' },
     },
   ]);
   const lines = logged
@@ -46,6 +51,17 @@ test('lists events newest first, filtered by user or type', async () => {
   );
 });
 
+test('writes the host of a webhook only to the table, where an erasure reaches it', async () => {
+  audit().record({ event: 'webhook.created', request_id: 'r-5', user_id: 9, host: 'seller.example' });
+  await audit().flush();
+  expect(await sql(`SELECT details FROM audit_events WHERE request_id = 'r-5'`)).toEqual([
+    { details: { host: 'seller.example' } },
+  ]);
+  const line = logged.find((one) => one.includes('"request_id":"r-5"'));
+  expect(line).toContain('"event":"webhook.created"');
+  expect(line).not.toContain('seller.example');
+});
+
 test('stores concurrent events in order, up to 100 per transaction', async () => {
   for (let i = 0; i < 1000; i++)
     audit().record({ event: 'purchase.created', request_id: `sale-${i}`, counts: { games: 1 } });
@@ -59,7 +75,7 @@ test('stores concurrent events in order, up to 100 per transaction', async () =>
   expect(new Set(stored.map(({ transaction }) => transaction)).size).toBe(10);
 });
 
-test.each(['UPDATE audit_events SET user_id = 1', 'DELETE FROM audit_events'])(
+test.each(['UPDATE audit_events SET user_id = 1', 'DELETE FROM audit_events', 'TRUNCATE audit_events'])(
   'rejects %s',
   async (statement) => {
     await expect(sql(statement)).rejects.toThrow('audit events are not changed');

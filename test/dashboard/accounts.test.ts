@@ -297,6 +297,19 @@ describe('sign-in', () => {
     expect(text).not.toContain(PASSWORD);
     expect(text).not.toContain('logged-user');
   });
+
+  test('stores the network of a failed attempt, not the IP address', async () => {
+    const user = await withPassword(await make.user());
+    await new Browser().signIn(user.username, 'wrong');
+    const events = () =>
+      sql<{ details: object }>(
+        `SELECT details FROM audit_events WHERE event = 'user.sign_in_failed' AND user_id = $1`,
+        [user.id],
+      );
+    await until(async () => (await events()).length === 1);
+    expect(await events()).toEqual([{ details: { reason: 'wrong', network: '127.0.0.0/24' } }]);
+    expect(logged.join('')).not.toContain('"127.0.0.1"');
+  });
 });
 
 describe('an API client at the sign-in form', () => {

@@ -48,7 +48,7 @@ export class SignInService {
 
   /** An unknown name and a wrong password get the same response after the same time. */
   async signIn(name: string, password: string, req: Request): Promise<SignIn> {
-    const { network } = req.exchange.client;
+    const { client } = req.exchange;
     const account = (await this.database.row(ACCOUNT, [name]))!;
     const { id, password_hash } = account;
     const failed = (reason: 'wrong' | 'wait') =>
@@ -57,9 +57,9 @@ export class SignInService {
         request_id: req.id,
         user_id: id ?? undefined,
         reason,
-        address: network,
+        network: client.within('site') || undefined,
       });
-    const subjects = [accountSubject(account), networkSubject(network)] as const;
+    const subjects = [accountSubject(account), networkSubject(client.network)] as const;
     const seconds = await this.attempts.reserve([...subjects]);
     if (seconds > 0) {
       failed('wait');
