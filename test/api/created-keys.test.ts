@@ -35,9 +35,9 @@ beforeEach(async () => {
 const keysPath = () => `/games/${game.id}/download_keys`;
 const create = (fields: Record<string, unknown>, who = owner) => who.post(keysPath(), fields);
 /** With an Idempotency-Key, in its own transaction. */
-const createOnce = (key: string) =>
+const createOnce = (key: string, who = owner) =>
   send('POST', keysPath(), {
-    headers: { ...owner.headers, 'content-type': 'application/json', 'idempotency-key': key },
+    headers: { ...who.headers, 'content-type': 'application/json', 'idempotency-key': key },
     body: JSON.stringify({ count: 2, label: 'Reviewers' }),
   });
 const keysOf = (response: HttpResponse) => (response.body as Created).download_keys;
@@ -95,6 +95,7 @@ test.each([
   [{ count: 1001 }, 'count must be between 1 and 1000'],
   [{ count: 'many' }, 'count must be an integer'],
   [{ count: 1, label: '' }, 'label must not be empty'],
+  [{ count: 1, label: '   ' }, 'label must not be empty'],
   [{ count: 1, label: 'x'.repeat(101) }, 'label must be at most 100 characters'],
   [{ count: 1, label: 'two\nlines' }, 'label must not contain control characters'],
 ])('rejects %j: %s', async (fields, problem) => {
@@ -136,6 +137,19 @@ test('creates and records nothing when a request with an Idempotency-Key is repe
   expect(second.body).toEqual(first.body);
   expect(await stored()).toHaveLength(2);
   expect(await events()).toHaveLength(1);
+});
+
+test('returns created keys to a retry only while the seller can edit the game', async () => {
+  const { body } = await createOnce('former admin', admin);
+  expect((await createOnce('former admin', admin)).body).toEqual(body);
+  await sql('DELETE FROM game_admins WHERE game_id = $1', [game.id]);
+  expect(await createOnce('former admin', admin)).toMatchObject(failure(404, 'invalid game'));
+  expect(await stored()).toHaveLength(2);
+});
+
+test('trims a label', async () => {
+  expect(keysOf(await create({ count: 1, label: '  Press kit ' }))[0]!.label).toBe('Press kit');
+  expect(await stored()).toMatchObject([{ label: 'Press kit' }]);
 });
 
 test('stores no label for retries, because an erasure deletes labels from the keys alone', async () => {

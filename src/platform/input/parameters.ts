@@ -26,6 +26,7 @@ import {
   readNumber,
   readText,
   readTimestamp,
+  readTrimmedText,
 } from './readers';
 
 type Schema = ApiPropertyOptions;
@@ -103,6 +104,7 @@ export const IdOrIds = parameter(readIdOrIds, { oneOf: [ID, { ...IDS, minItems: 
 export const Flag = parameter(readBoolean, { type: 'boolean' });
 export const Text = parameter(readText, { type: 'string' });
 export const NonEmptyText = parameter(readNonEmptyText, { type: 'string', minLength: 1 });
+export const TrimmedText = parameter(readTrimmedText, { type: 'string', minLength: 1 });
 export const EmailAddress = parameter(readEmailAddress, { type: 'string', minLength: 1 });
 /** An email address to look up: a space is read as `+`. */
 export const LookupEmail = parameter(readEmail, { type: 'string', minLength: 1 });

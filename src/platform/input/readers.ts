@@ -94,6 +94,12 @@ export const readNonEmptyText: Reader<string> = (given) => {
   return text === '' ? new InvalidValue('must not be empty') : text;
 };
 
+/** Without the whitespace around it. */
+export const readTrimmedText: Reader<string> = (given) => {
+  const text = readText(given);
+  return text instanceof InvalidValue ? text : readNonEmptyText(text.trim());
+};
+
 /** An email address. Only lookups of the public API read a space inside as `+`. */
 export const readEmailAddress: Reader<string> = (given) => {
   const text = readNonEmptyText(given);

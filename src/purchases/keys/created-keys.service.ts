@@ -6,7 +6,7 @@ import { forbidden } from '../../auth/access/errors';
 import { invalidGame } from '../../games/errors';
 import { canEdit } from '../../games/visibility';
 import { Database } from '../../platform/database/database';
-import { bind, longRead, statement, type Write } from '../../platform/database/statement';
+import { bind, longRead, read, statement, type Write } from '../../platform/database/statement';
 import { apiError, badRequest } from '../../platform/errors/api-error';
 import { IdempotencyService, type RetryKey } from '../../idempotency/idempotency.service';
 import type { SuccessResponse } from '../../platform/output/success-response';
@@ -30,6 +30,9 @@ const SLICE = 500;
 const OF_PERSON = ['label'];
 
 const GAME = `SELECT g.id, g.title FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')}`;
+
+/** For retries, whose stored responses contain the texts of keys. */
+const EDITED_GAME = read('created_keys_game', GAME);
 
 // A separate statement, so that the next one counts the keys that were committed while this one waited.
 const LOCK_GAME = statement('created_keys_lock', `${GAME} FOR NO KEY UPDATE OF g`);
@@ -195,6 +198,8 @@ export class CreatedKeysService {
     retry: RetryKey | undefined,
     write: Write<Response>,
   ): Promise<Response> {
+    if (retry && !(await this.database.row(EDITED_GAME, [request.game_id, actor.user_id])))
+      throw invalidGame();
     const { response, isRepeated } = await this.idempotency.run(retry, request, write, OF_PERSON);
     if (!isRepeated) this.audit.record({ event, ...actor, game_id: request.game_id, count });
     return response;

@@ -9,6 +9,7 @@ import {
   MaxCharacters,
   NonEmptyText,
   Pattern,
+  TrimmedText,
 } from '../../platform/input/parameters';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import { UserResponse, userResponse } from '../../users/user.dto';
@@ -82,7 +83,7 @@ export class CreateDownloadKeysRequest {
   @Between(1, MAX_NEW_KEYS)
   count: number;
 
-  @NonEmptyText('Note for the seller, such as who gets the keys. Players never see it.', {
+  @TrimmedText('Note for the seller, such as who gets the keys. Players never see it.', {
     required: false,
     example: 'Press kit',
   })
