@@ -289,7 +289,7 @@ describe('a person with rows in every table', () => {
     await new Browser().signIn('quillon-marr', 'wrong');
     await new Browser().signIn('odelia-penn', 'wrong');
     for (const one of [person, otherPerson]) await responsesAbout(one, third);
-    await until(async () => (await sql(`SELECT FROM audit_events WHERE details ? 'address'`)).length === 2);
+    await until(async () => (await sql(`SELECT FROM audit_events WHERE details ? 'network'`)).length === 2);
   });
 
   test('is found by the search everywhere', async () => {
@@ -754,6 +754,44 @@ describe('an email address', () => {
       referencesOf('mia-moss', '🦭', ['seal 🦭', 'x🦭', 'order 5']),
     ]);
     expect(left).toEqual([['Zorblax 2'], ['20241', '王 4'], ['principal 10001'], ['x🦭', 'order 5']]);
+  });
+
+  test('or a name is replaced in the labels of all download keys, but not within a word', async () => {
+    const owner = await make.user();
+    const game = await make.game({ owner });
+    const labelsOf = async (names: { username: string; display_name: string }, labels: string[]) => {
+      const person = await make.user({
+        ...names,
+        emails: [{ email: `${names.username}@harbour.example`, verified: true }],
+      });
+      const own = await make.game({ owner: person });
+      const keys = await Promise.all(
+        labels.map((label, i) => make.downloadKey({ game: i % 2 ? own : game, label })),
+      );
+      const erased = await operator.post(`/operator/users/${person.id}/erase`);
+      const found = await sql<{ label: string }>(
+        'SELECT label FROM download_keys WHERE id = ANY ($1) ORDER BY array_position($1, id)',
+        [keys.map(({ id }) => id)],
+      );
+      return [(erased.body as { erased: object }).erased, ...found.map(({ label }) => label)];
+    };
+    expect(
+      await labelsOf({ username: 'zora-quill', display_name: 'Zora (Q)' }, [
+        'For Zora-Quill, press',
+        'to zora-quill@harbour.example',
+        'ZORA (Q)',
+        'for zora-quills',
+      ]),
+    ).toEqual([
+      expect.objectContaining({ download_keys: 3 }),
+      'For erased, press',
+      'to erased',
+      'erased',
+      'for zora-quills',
+    ]);
+    expect(
+      await labelsOf({ username: 'al', display_name: '王伟' }, ['给王伟的', 'principal', 'Al', '王']),
+    ).toEqual([expect.objectContaining({ download_keys: 2 }), '给erased的', 'principal', 'erased', '王']);
   });
 
   test('can be erased during sales to it', async () => {

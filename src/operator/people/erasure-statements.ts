@@ -1,3 +1,4 @@
+import { MAX_LABEL } from '../../purchases/keys/download-key.dto';
 import { longRead, statement } from '../../platform/database/statement';
 import { ERASED_ADDRESS, isErased, PSEUDONYM } from '../../users/erased-users';
 import { PERSON } from './scan';
@@ -50,8 +51,8 @@ export const DELETE_ROWS = [
     'audit_events',
     statement(
       'erase_event_details',
-      `UPDATE audit_events SET details = details - '{address,host}'::text[]
-       WHERE id IN (SELECT id FROM audit_events WHERE user_id = $1 AND details ?| '{address,host}' LIMIT ${BATCH}) RETURNING 1`,
+      `UPDATE audit_events SET details = details - '{address,host,network}'::text[]
+       WHERE id IN (SELECT id FROM audit_events WHERE user_id = $1 AND details ?| '{address,host,network}' LIMIT ${BATCH}) RETURNING 1`,
     ),
   ],
 ] as const;
@@ -124,6 +125,13 @@ export const FORGET_KEY_OWNERS = statement(
    FROM person WHERE t.id = ANY ($3::bigint[])`,
 );
 
+/** A label of other people's keys stays useful to the seller without the name: only the name is replaced. */
+export const FORGET_NAMES_IN_LABELS = statement(
+  'erase_names_in_labels',
+  `UPDATE download_keys SET label = left(regexp_replace(label, $2, 'erased', 'gi'), ${MAX_LABEL})
+   WHERE id = ANY ($1::bigint[]) AND label ~* $2 RETURNING 1`,
+);
+
 /** A reference is the checkout's ID for the sale; it is deleted only if it contains the buyer. */
 export const DELETE_REFERENCES = statement(
   'erase_references',
@@ -133,10 +141,16 @@ export const DELETE_REFERENCES = statement(
 
 /** Names that are also parts of other words or numbers, such as `1`, are found only as whole words. */
 export function patternOf(name: string): string {
-  const escaped = name.replace(/[!-/:-@[-`{-~]/g, '\\$&');
   const isCommon = /^[a-z0-9]{1,2}$/i.test(name) || !/\p{L}/u.test(name);
-  return isCommon ? `(?<![a-z0-9])${escaped}(?![a-z0-9])` : escaped;
+  return isCommon ? wholeWord(name) : escaped(name);
 }
+
+/** The labels of all sellers are searched, so a name in ASCII is found only as a whole word. */
+export const patternInLabels = (name: string): string =>
+  /^[ -~]+$/.test(name) ? wholeWord(name) : patternOf(name);
+
+const escaped = (name: string) => name.replace(/[!-/:-@[-`{-~]/g, '\\$&');
+const wholeWord = (name: string) => `(?<![a-z0-9])${escaped(name)}(?![a-z0-9])`;
 
 /** A receiver may have repeated the reference in its response. */
 export const FORGET_RESPONSES = statement(

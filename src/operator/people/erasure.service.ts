@@ -15,7 +15,7 @@ import { isPseudonym } from '../../users/erased-users';
 import { CLAIMS, type Person } from './person';
 import * as sql from './erasure-statements';
 import { keyColumnsOf, type Scan, slicesOf } from './scan';
-import { RESPONSES, DOWNLOAD_KEYS, ENTRIES, type Entry, PURCHASES } from './scans';
+import { RESPONSES, DOWNLOAD_KEYS, ENTRIES, type Entry, LABELS, PURCHASES } from './scans';
 
 // Milliseconds until every replica rejects the revoked credentials.
 const REVOCATION_DELAY = 1000;
@@ -27,6 +27,10 @@ type Erased = Record<(typeof sql.ERASED_TABLES)[number], number>;
 
 export const withoutZeros = (erased: Erased): Record<string, number> =>
   Object.fromEntries(Object.entries(erased).filter(([, count]) => count > 0));
+
+/** Not the name that an erasure gave to the account. */
+const isChosenName = (username: string | null, user_id: number | null) =>
+  username !== null && user_id !== null && !isPseudonym(username, user_id);
 
 /**
  * Erases a person in short transactions, so that no other client waits for a large one. The account's name and email
@@ -108,7 +112,28 @@ export class ErasureService {
       erased.purchases += ids.length;
     };
     await this.eachSlice(DOWNLOAD_KEYS, person, eraseKeys, [after.download_keys]);
+    await this.eraseNamesInLabels(person, erased, after.download_keys);
     await this.eachSlice(PURCHASES, person, erasePurchases, [after.purchases]);
+  }
+
+  private async eraseNamesInLabels(
+    { user_id, username, display_name, addresses }: Person,
+    erased: Erased,
+    after: number,
+  ): Promise<void> {
+    const names = [...addresses, display_name, isChosenName(username, user_id) ? username : null];
+    const patterns = names.flatMap((name) => (name ? [sql.patternInLabels(name)] : []));
+    if (patterns.length === 0) return;
+    await this.eachSlice(
+      LABELS,
+      { user_id, addresses: patterns },
+      async (slice) => {
+        const ids = slice.map(({ id }) => id);
+        const changed = await this.database.rows(sql.FORGET_NAMES_IN_LABELS, [ids, patterns.join('|')]);
+        erased.download_keys += changed.length;
+      },
+      [after],
+    );
   }
 
   private async eraseCollections(user_id: number, person: Person, erased: Erased): Promise<void> {

@@ -13,6 +13,14 @@ export const DOWNLOAD_KEYS = scanOf<{ id: number }>(
      OR lower_ascii(t.email) = ANY (person.addresses) OR t.purchase_email = ANY (person.addresses)`,
 );
 
+/** Keys of other people whose label names the person: `addresses` are patterns. */
+export const LABELS = scanOf<{ id: number }>(
+  'download_keys',
+  { id: 'bigint' },
+  't.label ~* ANY (person.addresses)',
+  'scan_labels',
+);
+
 export interface Entry {
   collection_id: number;
   game_id: number;
