@@ -13,7 +13,6 @@ import { AuditEventRow } from '../audit/audit-event.entity';
 import { BearerStrategy } from './guards/bearer.strategy';
 import { ExpiredRows } from '../platform/database/expired-rows';
 import { HttpModule } from '../platform/server/http.module';
-import { KeyChanges } from './keys/key-changes';
 import { RateLimitGuard } from './guards/rate-limit.guard';
 import { RateLimitsModule } from '../platform/limits/rate-limits.module';
 import { SigningKey } from './jwt/signing-key.entity';
@@ -34,7 +33,6 @@ import { TokensService } from './jwt/tokens.service';
     ApiKeyUses,
     ApiKeysService,
     Audit,
-    KeyChanges,
     RateLimitGuard,
     SigningKeysService,
     StartupChecks,

@@ -4,9 +4,8 @@ import type { Request, Response } from 'express';
 import { Public } from '../auth/access/access';
 import { Params } from '../platform/input/params.decorator';
 import { Fails } from '../platform/server/routes';
-import { LimitFailedLookups } from '../platform/limits/rate-limits.decorators';
 import { LatestRequest, LatestResponse } from '../wharf/latest.dto';
-import { LatestShortcut } from '../wharf/latest-shortcut';
+import { NewestBuilds } from '../wharf/newest-builds';
 
 /** Not part of the legacy API, but most programs request the newest build here. Only with LENIENT_CLIENTS. */
 @ApiTags('Legacy')
@@ -18,11 +17,10 @@ import { LatestShortcut } from '../wharf/latest-shortcut';
 })
 @Controller('api/1/:KEY')
 export class LegacyLatestController {
-  constructor(private readonly newestBuild: LatestShortcut) {}
+  constructor(private readonly newestBuilds: NewestBuilds) {}
 
   @Get('wharf/latest')
   @Public()
-  @LimitFailedLookups()
   @ApiOperation({
     deprecated: true,
     summary: 'Get the newest version on a channel',
@@ -32,6 +30,6 @@ export class LegacyLatestController {
   @ApiResponse({ status: 304, description: 'The version is unchanged since the `ETag` in `If-None-Match`.' })
   @Fails(404, 'invalid game', 'invalid channel')
   latest(@Params() request: LatestRequest, @Req() req: Request, @Res() res: Response): Promise<void> {
-    return this.newestBuild.serve(request, req, res);
+    return this.newestBuilds.send(request, req, res);
   }
 }

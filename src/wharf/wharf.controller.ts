@@ -4,14 +4,13 @@ import type { Request, Response } from 'express';
 import { Public } from '../auth/access/access';
 import { Fails } from '../platform/server/routes';
 import { Params } from '../platform/input/params.decorator';
-import { LatestShortcut } from './latest-shortcut';
+import { NewestBuilds } from './newest-builds';
 import { LatestResponse, LatestRequest } from './latest.dto';
-import { LimitFailedLookups } from '../platform/limits/rate-limits.decorators';
 
 @ApiTags('Builds')
 @Controller('wharf')
 export class WharfController {
-  constructor(private readonly shortcut: LatestShortcut) {}
+  constructor(private readonly newestBuilds: NewestBuilds) {}
 
   @Get('latest')
   @ApiOperation({
@@ -19,11 +18,10 @@ export class WharfController {
     description: 'Works for any game that is not private.',
   })
   @Public()
-  @LimitFailedLookups()
   @ApiOkResponse({ type: LatestResponse, headers: { ETag: { schema: { type: 'string' } } } })
   @ApiResponse({ status: 304, description: 'The version is unchanged since the `ETag` in `If-None-Match`.' })
   @Fails(404, 'invalid game', 'invalid channel')
   latest(@Params() request: LatestRequest, @Req() req: Request, @Res() res: Response): Promise<void> {
-    return this.shortcut.serve(request, req, res);
+    return this.newestBuilds.send(request, req, res);
   }
 }

@@ -1,9 +1,7 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { decodeJwt } from 'jose';
-import type { Presented } from '../../src/auth/access/credential';
 import { ApiKeysService } from '../../src/auth/keys/api-keys.service';
 import { TokensService } from '../../src/auth/jwt/tokens.service';
-import { BearerStrategy } from '../../src/auth/guards/bearer.strategy';
 import { browserOf } from '../support/browser';
 import {
   type Actor,
@@ -17,6 +15,7 @@ import {
   theClock,
   useStore,
 } from '../support/store';
+import { statementsOf } from '../support/statements';
 import { until } from '../support/time';
 import { forge } from '../support/tokens';
 
@@ -114,23 +113,10 @@ test('is available to users under “Connected apps” and recorded as an audit 
 });
 
 test('forgets cached JWTs and keeps cached keys', async () => {
-  const verified = theApp().get(BearerStrategy);
-  const presented: Presented[] = [
-    { type: 'jwt', text: await launch(otherUser) },
-    { type: 'key', text: otherUser.key! },
-  ];
-  for (const one of presented) await verified.validate({ presented: one });
-  for (const one of presented) expect(verified.cached(one)).toBeDefined();
-  verified.forgetTokens();
-  verified.forget([9007199254740991]);
-  expect(presented.map((one) => verified.cached(one) !== undefined)).toEqual([false, true]);
-});
-
-test('does not cache a lookup that was in progress', async () => {
-  const verified = theApp().get(BearerStrategy);
-  const presented: Presented = { type: 'jwt', text: await launch(player) };
-  const asked = verified.validate({ presented });
-  verified.forgetTokens();
-  await asked;
-  expect(verified.cached(presented)).toBeUndefined();
+  const [jwt, key] = [await launch(otherUser), otherUser.key!];
+  theClock().stop();
+  for (const one of [jwt, key]) expect((await profile(one)).status).toBe(200);
+  await revokeAll();
+  expect(await statementsOf(() => profile(key))).toEqual(['user']);
+  expect(await statementsOf(() => profile(jwt))).toEqual(['live_user_of_token', 'user']);
 });

@@ -483,7 +483,7 @@ describe('signing keys', () => {
   beforeEach(async () => {
     await sql('DELETE FROM signing_keys');
     await signingKeys().reload();
-    theApp().get(BearerStrategy).forget();
+    theApp().get(BearerStrategy).forgetAll();
   });
 
   test('are created once when replicas start together on an empty store', async () => {
@@ -580,7 +580,7 @@ describe('signing keys', () => {
     const { owner } = await actors();
     const token = await issue(theApp(), owner.id);
     await signingKeys().revoke(kidOf(token)!);
-    theApp().get(BearerStrategy).forget();
+    theApp().get(BearerStrategy).forgetAll();
     expect(await info(token)).toEqual(invalid);
     const next = await issue(theApp(), owner.id);
     expect(kidOf(next)).not.toBe(kidOf(token));

@@ -107,7 +107,7 @@ describe('response_type=token', () => {
          WHERE key_hash = $2`,
         [days, hashApiKey(token, Buffer.from(PEPPER))],
       );
-    const forgetAll = () => theApp().get(BearerStrategy).forget();
+    const forgetAll = () => theApp().get(BearerStrategy).forgetAll();
     const token = await tokenFor(client_id);
     const order = { game_id: game.id, scope: 'profile:me' };
     const { key } = (await user.with(token).post('/credentials/subkey', order)).body as { key: string };

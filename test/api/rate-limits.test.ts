@@ -433,15 +433,4 @@ describe('counters of a process', () => {
     expect(await remaining(storage, 'address 9999')).toBe(8);
     expect(await remaining(storage, 'address 9951')).toBe(8);
   });
-
-  test('are deleted after four minutes without use, but not while in use', async () => {
-    const storage = new MemoryStorage(clock, metrics);
-    for (let i = 0; i < 50; i++) await remaining(storage, `idle ${i}`);
-    for (let i = 0; i <= 1200; i++) {
-      await remaining(storage, 'busy');
-      clock.advance(500);
-    }
-    for (let i = 0; i < 10; i++) await remaining(storage, `new ${i}`);
-    expect(await size()).toBe(11);
-  });
 });

@@ -79,7 +79,7 @@ test('only webhooks, file storage and the trace exporter send HTTP requests to o
   const matching = (pattern: RegExp) => sources.filter((file) => pattern.test(read(join('src', file))));
   expect(
     matching(
-      /\bfetch\([^)]|\bhttps?\.(?:get|request)\(|\bnode:http2|'(?:undici|axios|got|node-fetch)'|import\('node:http|\b(?:get|request)\b[^}]*} from 'node:http/,
+      /(?<!\.)\bfetch\([^)]|\bglobalThis\.fetch\b|\bhttps?\.(?:get|request)\(|\bnode:http2|'(?:undici|axios|got|node-fetch)'|import\('node:http|\b(?:get|request)\b[^}]*} from 'node:http/,
     ),
   ).toEqual([join('operator', 'webhooks', 'send.ts'), join('uploads', 'storage', 's3-storage.ts')]);
   expect(matching(/exporter-trace-otlp-http/)).toEqual([

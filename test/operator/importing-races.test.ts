@@ -1,12 +1,10 @@
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
-import { KeyChanges } from '../../src/auth/keys/key-changes';
 import type { ConcurrencyLimit } from '../../src/platform/limits/concurrency-limit';
 import { RequestGate } from '../../src/platform/server/request-gate';
 import { SmallImport } from '../../src/operator/import/small-import';
 import { MAX_WAIT_MS, SmallImports } from '../../src/operator/import/small-imports.service';
 import { WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliveries.service';
-import { BuildChanges } from '../../src/wharf/build-changes';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import {
   describeImports,
@@ -440,7 +438,6 @@ describe('locks', () => {
   test('a new purchase needs two round trips', async () => {
     const proxy = await FaultyProxy.before(databaseUrl());
     const replica = await openApp({ OPERATOR_TOKEN, DATABASE_URL: proxy.through(databaseUrl()) });
-    for (const poller of [KeyChanges, BuildChanges]) replica.get(poller).stopPolling();
     replica.get(WebhookDeliveries).beforeApplicationShutdown();
     const post = async (id: number) => {
       const before = proxy.roundTrips;

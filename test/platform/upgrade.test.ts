@@ -16,6 +16,10 @@ const { migrations, statements } = JSON.parse(
   readFileSync(join(__dirname, 'upgrade', `${LAST}.json`), 'utf8'),
 ) as { migrations: string[]; statements: string[] };
 
+// A replica of 0.1 whose polls of these tables fail uses cached values for at most 0.7 seconds.
+const DROPPED = /\b(?:api_key_changes|build_changes)\b/;
+const needed = statements.filter((text) => !DROPPED.test(text));
+
 const name = `gamewharf_upgrade_${process.pid}`;
 const url = withDatabase(process.env.TEST_SERVER_URL!, name);
 const client = new Client({ connectionString: url });
@@ -50,7 +54,7 @@ useStore({ OPERATOR_TOKEN }, async () => {
   await administer((admin) => admin.query(`CREATE DATABASE ${name}`));
   await migrate((one) => migrations.includes(one));
   await client.connect();
-  before = await columns();
+  before = (await columns()).filter(({ column }) => !DROPPED.test(column));
   for (const [i, text] of statements.entries()) await client.query(`PREPARE s${i} AS ${text}`);
   await migrate(() => true);
   const drop = async () => {
@@ -89,6 +93,7 @@ function oldWrite(change: RegExp, collection_id: number, user_id: number, ...val
 test(`statements prepared by replicas of ${LAST} keep working`, async () => {
   const failed: string[] = [];
   for (const [i, text] of statements.entries()) {
+    if (DROPPED.test(text)) continue;
     const nulls = Array.from({ length: parametersOf(text) }, () => 'NULL').join(', ');
     await client
       .query(`EXPLAIN EXECUTE s${i}${nulls && `(${nulls})`}`)
@@ -101,7 +106,7 @@ test(`statements prepared by replicas of ${LAST} keep working`, async () => {
 test(`a starting replica of ${LAST} can prepare them`, async () => {
   const fresh = new Client({ connectionString: url });
   await fresh.connect();
-  for (const [i, text] of statements.entries()) await fresh.query(`PREPARE s${i} AS ${text}`);
+  for (const [i, text] of needed.entries()) await fresh.query(`PREPARE s${i} AS ${text}`);
   await fresh.end();
 });
 

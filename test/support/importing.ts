@@ -54,8 +54,7 @@ export const describeImports = (name: string, tests: () => void) =>
 export async function sendLarge(lines: Line[]): Promise<HttpResponse> {
   try {
     const types = await importDirectly(lines);
-    // Replicas notice by polling; the importing one does immediately.
-    theApp().get(ApiKeysService).forget();
+    theApp().get(ApiKeysService).forgetAll();
     return { status: 200, body: { summary: summaryLines(types), types } };
   } catch (error) {
     if (error instanceof ImportProblems) return { status: 400, body: { errors: error.lines } };

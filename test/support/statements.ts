@@ -6,8 +6,7 @@ import type { Statement } from '../../src/platform/database/statement';
 import { theApp } from './store';
 
 // Sent by timers, for all requests of a period.
-const BESIDE_REQUESTS =
-  /^(write_api_key_uses|count_api_key_requests|store_audit_events|poll_\w+|delete_old_\w+|sweep_\w+)$/;
+const BESIDE_REQUESTS = /^(write_api_key_uses|count_api_key_requests|store_audit_events|sweep_\w+)$/;
 
 const OF_TRANSACTIONS = /^(START TRANSACTION|COMMIT|ROLLBACK)/;
 const nameOf = (text: string) =>

@@ -86,7 +86,7 @@ async function digestOf(url: string): Promise<Record<string, string>> {
   const tables = await rowsOf<{ name: string }>(
     url,
     `SELECT relname AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'
-     AND relname NOT IN ('build_changes', 'api_key_changes', 'migrations') ORDER BY 1`,
+     AND relname <> 'migrations' ORDER BY 1`,
   );
   const digests: Record<string, string> = {};
   for (const { name } of tables) {

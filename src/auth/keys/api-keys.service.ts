@@ -173,8 +173,13 @@ export class ApiKeysService {
     this.verified.forgetTokens();
   }
 
-  /** Removes these keys (without IDs: all) from this replica's cache. */
-  forget(ids?: readonly number[]): void {
+  /** After the revocation of these keys is committed: this replica rejects them. */
+  forget(ids: readonly number[]): void {
     this.verified.forget(ids);
+  }
+
+  /** After any change to keys: this replica looks them up again. */
+  forgetAll(): void {
+    this.verified.forgetAll();
   }
 }

@@ -106,7 +106,7 @@ export class ImportService implements OnModuleDestroy {
       if (deletions.length > 0)
         this.events.record('records.deleted', by, { counts: Object.fromEntries(deletions) });
       // This replica must not use cached keys that the import revoked; others notice within a second.
-      if (endsKeys(types)) this.keys.forget();
+      if (endsKeys(types)) this.keys.forgetAll();
       for (const { new: made, changed, unchanged, deleted = 0 } of Object.values(types))
         this.records.inc(made + changed + unchanged + deleted);
       return types;

@@ -78,7 +78,7 @@ export class ErasureService {
       erased[table] += count;
       found += count;
     }
-    this.keys.forget();
+    this.keys.forgetAll();
     return found > 0;
   }
 

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { IsNull, type Repository } from 'typeorm';
-import { SingleFlight } from '../../platform/cache/expiring-cache';
+import { lookupCache } from '../../platform/database/lookup-cache';
 import { OperatorError } from '../../platform/errors/operator-error';
 import { Clock } from '../../platform/config/clock';
 import { Settings } from '../../platform/config/settings';
@@ -16,8 +16,8 @@ import { ALL_PERMISSIONS, type OperatorPermission } from './operator-may';
 /** All live ones are kept in memory. */
 export const MAX_LIVE = 100;
 const MAX_LISTED = 1000;
-// In milliseconds. With the duration of a request, a revocation on another replica takes effect within a second.
-const MAX_AGE = 700;
+// With the duration of a request, a revocation on another replica takes effect within a second.
+const TTL_MS = 700;
 const MINUTE = 60_000;
 
 interface LiveToken extends Operator {
@@ -45,8 +45,8 @@ export class OperatorTokensService {
   private readonly log = new Logger(OperatorTokensService.name);
   private readonly peppers: string[];
   private readonly setting: Buffer | undefined;
-  private live: LiveTokens | undefined;
-  private readonly reading = new SingleFlight<LiveTokens>();
+  /** All live tokens, under one key. */
+  private readonly live;
   /** By ID: when a use was last written. */
   private readonly uses = new Map<number, number>();
 
@@ -59,6 +59,11 @@ export class OperatorTokensService {
     const { OPERATOR_TOKEN } = settings;
     this.setting = OPERATOR_TOKEN === undefined ? undefined : digestOf(OPERATOR_TOKEN);
     this.peppers = peppersOf(settings);
+    this.live = lookupCache<LiveTokens>(clock, { max: 1, ttl_ms: TTL_MS }, async () => {
+      const readAt = clock.monotonic();
+      const rows = await database.rows(LIVE_TOKENS, []);
+      return { value: { readAt, byHash: new Map(rows.map((row) => [row.hash, row])) } };
+    });
   }
 
   async exist(): Promise<boolean> {
@@ -95,7 +100,7 @@ export class OperatorTokensService {
         rights: [...rights],
       });
     });
-    this.forget();
+    this.live.clear();
     return token;
   }
 
@@ -109,22 +114,12 @@ export class OperatorTokensService {
       { name, revoked_at: IsNull() },
       { revoked_at: () => 'now()' },
     );
-    this.forget();
+    this.live.clear();
     return affected === 1;
   }
 
-  private forget(): void {
-    this.live = undefined;
-    this.reading.forget();
-  }
-
-  private liveTokens(): LiveTokens | Promise<LiveTokens> {
-    const readAt = this.clock.monotonic();
-    if (this.live && readAt - this.live.readAt < MAX_AGE) return this.live;
-    return this.reading.run('', async () => {
-      const rows = await this.database.rows(LIVE_TOKENS, []);
-      return (this.live = { readAt, byHash: new Map(rows.map((row) => [row.hash, row])) });
-    });
+  private async liveTokens(): Promise<LiveTokens> {
+    return this.live.get('') ?? (await this.live.fetch(''))!;
   }
 
   /** Uses are recorded to the minute, and with them the hash under the current pepper. */

@@ -4,7 +4,7 @@ import { spendingOf } from './memory-storage';
 import { limitsFailedLookups } from './rate-limits.decorators';
 import { RateLimitsService } from './rate-limits.service';
 
-/** Limits failed lookups. A user's lookup counts when it starts and is refunded if it finds something. */
+/** Limits failed lookups of a user. A lookup counts when it starts and is refunded if it finds something. */
 @Injectable()
 export class LookupLimitGuard implements CanActivate {
   constructor(private readonly limits: RateLimitsService) {}
@@ -15,11 +15,7 @@ export class LookupLimitGuard implements CanActivate {
     const http = context.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
     const user = req.trackers?.user;
-    if (user === undefined) {
-      this.limits.check('address', req, res);
-      res.once('close', () => res.statusCode === 404 && void this.limits.failed('address', req));
-      return true;
-    }
+    if (user === undefined) return true;
     const lookup = spendingOf('misses', user, rates.misses);
     // Most lookups are refunded, so the headers don't show it.
     return this.limits.spend(res, lookup, false).then(() => {

@@ -1,5 +1,5 @@
 import type { ThrottlerStorage } from '@nestjs/throttler';
-import { ExpiringCache } from '../cache/expiring-cache';
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '../config/clock';
 import type { RateLimit } from '../config/rate-limits';
 import type { Counter as Total } from 'prom-client';
@@ -9,7 +9,6 @@ export type LimitRecord = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 
 // 23 MB for each limit.
 const MAX_COUNTERS = 100_000;
-const MINUTE = 60_000;
 // Tolerance for rounding errors.
 const ROUNDING = 1e-6;
 
@@ -39,23 +38,16 @@ export const spendingOf = (name: string, tracker: string, { count, period_ms }: 
 /** The most recently used counters of one limit. */
 class Counters {
   readonly decisions = { allowed: 0, limited: 0 };
-  maxAge = MINUTE;
-  readonly cache: ExpiringCache<Counter>;
+  // With `max`, it would allocate the memory of all of them at once.
+  readonly cache: LRUCache<string, Counter>;
 
-  constructor(maxCounters: number) {
-    // A counter moves to the end of the cache only once per period, because that costs as much as several uses.
-    this.cache = new ExpiringCache(
-      { freshAfter: (now) => now - this.maxAge, staleUntil: (now) => now - 2 * this.maxAge },
-      maxCounters,
-    );
+  constructor(maxSize: number) {
+    this.cache = new LRUCache({ maxSize, sizeCalculation: () => 1 });
   }
 
-  of({ key, ttl }: Spending, now: number): Counter {
-    if (ttl > this.maxAge) this.maxAge = ttl;
-    const fresh = this.cache.get(key, now);
-    if (fresh) return fresh;
-    const counter = this.cache.peek(key) ?? { full_at: now };
-    this.cache.set(key, counter, now);
+  of({ key }: Spending, now: number): Counter {
+    let counter = this.cache.get(key);
+    if (!counter) this.cache.set(key, (counter = { full_at: now }));
     return counter;
   }
 }
@@ -125,7 +117,7 @@ export class MemoryStorage implements ThrottlerStorage {
   blocked(spending: Spending): LimitRecord | undefined {
     const { cache, decisions } = this.of(spending.name);
     const { key, limit, ttl } = spending;
-    const spent = (cache.peek(key)?.full_at ?? 0) - this.clock.monotonic();
+    const spent = (cache.get(key)?.full_at ?? 0) - this.clock.monotonic();
     if (waitAfter(spent, limit, ttl) <= ROUNDING) return undefined;
     decisions.limited++;
     return recordOf(spent, limit, ttl, true);

@@ -15,7 +15,7 @@ export const SignInAttempt = () => SetMetadata(SIGNS_IN, true);
 
 export const signsIn = (handler: object): boolean => Reflect.hasMetadata(SIGNS_IN, handler);
 
-/** On a handler: failed lookups are limited, per user, or for the networks around an anonymous client. */
+/** On a handler that requires a credential: a user's failed lookups are limited. */
 export const LimitFailedLookups = () => SetMetadata(LOOKUP, true);
 
 export const limitsFailedLookups = (handler: object): boolean => Reflect.hasMetadata(LOOKUP, handler);

@@ -22,8 +22,6 @@ export const MAX_HEADERS = 100;
 @Injectable()
 export class RequestGate {
   readonly observers: Observer[];
-  /** Responds to requests whose URL begins with the prefix, without routing; returns false if it doesn't handle one. */
-  shortcut: { prefix: string; handles: (...exchange: Parameters<Handler>) => boolean } | undefined;
   /** Wraps a request in a span when tracing is on. */
   trace = (req: IncomingMessage, res: ServerResponse, next: Handler) => next(req, res);
   /** Not ready yet, because the demo store is being created. */
@@ -55,8 +53,7 @@ export class RequestGate {
   before(route: Handler): Handler {
     const serve: Handler = (req, res) => {
       if (isPreflight(req)) allowAnyOrigin(res);
-      const { shortcut } = this;
-      if (!(shortcut && req.url!.startsWith(shortcut.prefix) && shortcut.handles(req, res))) route(req, res);
+      route(req, res);
     };
     return (req, res) => {
       const at = this.clock.monotonic();

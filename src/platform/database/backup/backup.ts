@@ -9,8 +9,8 @@ import type { Settings } from '../../config/settings';
 import { withClient } from '../with-client';
 import { END_OF_TABLE, FORMAT, type Header, type Table, type Trailer } from './backup-file';
 
-// Records of recent changes, by transaction IDs of this server; and the list of migrations, which is in the header.
-const OMITTED_TABLES = ['build_changes', 'api_key_changes', 'migrations'];
+// It is in the header.
+const OMITTED_TABLES = ['migrations'];
 
 // Partitions are read through their table, so that a store with other partitions can read the backup.
 const TABLES = `
