@@ -65,7 +65,8 @@ interface Definition {
   hasUpdatedAt?: boolean;
   /**
    * The service creates such rows, too. A record with an ID that it assigned must describe the same object: `differs`
-   * compares the record `s` with the row `t`, and `as` ends the sentence "was created by this service ...".
+   * compares the record `s` with the row `t`, and `as` ends the sentence "was created by this service ...". The table
+   * needs a column `imported_id`, which is true for the rows of imports and false by default.
    */
   createdByService?: { differs: string; as: string };
   /** The service deletes such rows itself, so the stored ones are locked before they are compared. */
