@@ -34,6 +34,7 @@ module.exports = {
   transform: { '^.+\\.[cm]?[jt]s$': ['@swc/jest', require('./test/support/swc.json')] },
   resolver: '<rootDir>/test/support/resolver.js',
   transformIgnorePatterns: [`/node_modules/(?!(${esmOnly.join('|')})/)`],
+  testEnvironment: '<rootDir>/test/support/environment.mjs',
   setupFiles: ['<rootDir>/test/support/no-colors.js'],
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
@@ -42,7 +43,8 @@ module.exports = {
   maxWorkers: 2,
   // V8 lets the heap of a worker grow to 2 GB over a hundred files. A worker above the limit is replaced after its file.
   workerIdleMemoryLimit: '500MB',
-  // Ends a test that hangs. No test takes this long, even on a busy machine.
+  setupFilesAfterEnv: ['<rootDir>/test/support/timeout.js'],
+  // Ends a test that hangs. No test takes this long, even on a busy machine; timeout.js has a shorter one for most tests.
   testTimeout: 300_000,
   // A worker has no handle open at its end, but V8 takes up to half a second, the default, to free the heap of forty files.
   workerGracefulExitTimeout: 10_000,

@@ -35,8 +35,11 @@ let pool: Pool;
 let contract: Contract | undefined;
 let url = '';
 let database_url = '';
-/** What the service has logged in this file so far. */
-export const logged: string[] = [];
+declare global {
+  var serviceLog: string[] | undefined;
+}
+/** What the service has logged in this file so far. `environment.mjs` shows its errors if a test fails. */
+export const logged: string[] = (globalThis.serviceLog ??= []);
 
 export type Environment = Partial<Record<keyof Settings, string>>;
 
@@ -54,7 +57,8 @@ export function useStore(environment: Environment = {}, openDatabase = cloneData
     app = await openApp({ DATABASE_URL: database.url, ...environment });
     url = await app.getUrl();
     contract = undefined;
-  });
+    // The first file of a run compiles the service.
+  }, 300_000);
   afterAll(async () => {
     // A replica left running would fail the next file with an error that names that file.
     for (const one of opened) if ((one.getHttpServer() as Server).listening) await gracefulStop(one);
