@@ -1,5 +1,4 @@
-import './parent';
 import 'reflect-metadata';
-import { serve } from './serve';
+import { serve } from './server';
 
 serve();

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { Server as HttpServer } from 'node:http';
 import { EntityManager } from 'typeorm';
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import { explain, settingsOfThisProcess, startedByNpm } from './platform/config/environment';
 import type { Settings } from './platform/config/settings';
 import { User } from './auth/accounts/user.entity';
 import { SigningKeysService } from './auth/jwt/signing-keys.service';
@@ -18,6 +19,27 @@ import { gracefulStop } from './platform/operations/graceful-stop';
 import { OperatorError } from './platform/errors/operator-error';
 import { releaseStartupMemory } from './platform/operations/startup-memory';
 import { RequestGate } from './platform/server/request-gate';
+
+/** Makes this process the service, until a signal ends it. */
+export function serve(): void {
+  const server = new Server();
+  // SIGHUP: the terminal was closed.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.on(signal, () => void server.stop(0));
+  if (startedByNpm()) watchParent(server);
+  server.start(settingsOfThisProcess).catch((error: unknown) => {
+    if (!server.isStopping) console.error(explain(error));
+    void server.stop(1);
+  });
+}
+
+/** A signal to npm ends only npm's shell, so this process stops when its parent changes. */
+function watchParent(server: Server): void {
+  const parent = process.ppid;
+  setInterval(() => {
+    if (process.ppid !== parent) void server.stop(0);
+  }, 250).unref();
+}
 
 /** Starts and stops the serving process: database, application, port. */
 export class Server {

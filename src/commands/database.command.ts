@@ -77,7 +77,8 @@ function registerRestore(command: Command): void {
     .action((file: string, { replace = false }: { replace?: boolean }) =>
       withDatabase(async ({ settings, embedded, joined }, signal) => {
         // The service may have no connection at the moment, which restore would reject.
-        if (joined) throw new OperatorError('The service is running. Stop it first.');
+        if (joined)
+          throw new OperatorError('Another process, such as the service, uses the store. Stop it first.');
         const source = file === '-' ? process.stdin : Readable.from(contentsOf(file));
         addAbortSignal(signal, source);
         const API_KEY_PEPPER = settingsOfThisProcess().API_KEY_PEPPER;

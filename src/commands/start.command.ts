@@ -2,5 +2,5 @@
 import type { Commands } from './operator-command';
 
 export const commands: Commands = {
-  start: (start) => start.action(() => (require('../serve') as typeof import('../serve')).serve()),
+  start: (start) => start.action(() => (require('../server') as typeof import('../server')).serve()),
 };

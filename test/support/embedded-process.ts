@@ -3,7 +3,7 @@ import { ChildProcess, fork } from 'node:child_process';
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { packagedBinaries } from '../../src/dev/embedded/binaries';
-import type { EmbeddedPostgresOptions } from '../../src/dev/embedded/attach';
+import type { EmbeddedPostgresOptions } from '../../src/dev/embedded/embedded-postgres';
 
 const SRC = join(__dirname, '..', '..', 'src');
 const PACKAGES = join(SRC, '..', 'node_modules');

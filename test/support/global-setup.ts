@@ -6,7 +6,7 @@ import { administer, withDatabase } from './database';
 import { migrateTemplate } from './template';
 import { temporaryBase, temporaryFolder } from './temporary';
 
-const PREFIX = 'gamewharf-test-';
+const PREFIX = 'gamewharf-jest-';
 const fast = {
   fsync: 'off',
   synchronous_commit: 'off',

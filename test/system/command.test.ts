@@ -7,7 +7,11 @@ import { Client } from 'pg';
 import { cloneDatabase, withDatabase } from '../support/database';
 import { isInstalled } from '../support/page-examples';
 import { runIf, withoutPooler } from '../support/run-if';
+import { temporaryFolder } from '../support/temporary';
 import { HANGING, until } from '../support/time';
+
+// `script` of util-linux provides a terminal; other versions take other options.
+const atTerminal = runIf(isInstalled(['script', '--version']), 'script (util-linux) is not installed');
 
 // A separate clone, because this compiles into dist.
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-command-'));
@@ -340,8 +344,68 @@ describe('gamewharf interrupted by SIGINT', () => {
   });
 });
 
-// `script` of util-linux provides a terminal; other versions take other options.
-const atTerminal = runIf(isInstalled(['script', '--version']), 'script (util-linux) is not installed');
+describe('the service with its own database', () => {
+  let data: string;
+  let environment: NodeJS.ProcessEnv;
+  const pidFile = () => join(data, 'postgres', 'postmaster.pid');
+  beforeAll(async () => {
+    compile();
+    data = await temporaryFolder('gamewharf-command-data-');
+    environment = {
+      ...process.env,
+      DATABASE_URL: undefined,
+      DATA_DIR: data,
+      DEMO_DATA: 'false',
+      PORT: '0',
+      DRAIN_SECONDS: '0',
+    };
+  });
+  afterAll(() => rmSync(data, { recursive: true }));
+
+  async function started(program: string, ...words: string[]): Promise<ChildProcess> {
+    const service = spawn(program, words, { cwd: folder, env: environment });
+    let shown = '';
+    service.stdout.on('data', (text: Buffer) => (shown += text.toString()));
+    await until(() => Promise.resolve(shown.includes('Press Ctrl-C')), HANGING);
+    return service;
+  }
+
+  test('stops while a command runs, which then ends with an error', async () => {
+    const service = await started(process.execPath, 'dist/src/main.js');
+    const client = new Client({ connectionString: readFileSync(join(data, 'database-url'), 'utf8') });
+    client.on('error', () => undefined);
+    await client.connect();
+    await client.query('BEGIN; LOCK users');
+    const command = spawn(process.execPath, ['dist/src/cli.js', 'backup', join(data, 'store.gz')], {
+      cwd: folder,
+      env: environment,
+    });
+    let said = '';
+    command.stderr.on('data', (text: Buffer) => (said += text.toString()));
+    const ended = new Promise((resolve) => command.once('close', resolve));
+    await until(
+      async () => (await client.query(`SELECT FROM pg_locks WHERE NOT granted`)).rowCount === 1,
+      HANGING,
+    );
+    service.kill();
+    expect(await ended).toBe(1);
+    expect(said).toMatch(
+      /^The connection to the database was lost \(.+\)\. Uncommitted changes were rolled back: run the command again\.\n$/,
+    );
+    expect(readdirSync(data).filter((name) => name.startsWith('store.gz'))).toEqual([]);
+    await until(() => Promise.resolve(!existsSync(pidFile())));
+    await client.end();
+  });
+
+  atTerminal.test('ends with its terminal, and its database ends with it', async () => {
+    const terminal = await started('script', '-qec', `${process.execPath} dist/src/main.js`, '/dev/null');
+    const [server] = readFileSync(pidFile(), 'utf8').split('\n');
+    terminal.kill('SIGKILL');
+    await until(() => Promise.resolve(!existsSync(pidFile())));
+    expect(existsSync(`/proc/${server}/exe`)).toBe(false);
+  });
+});
+
 atTerminal.describe('gamewharf delete in a terminal', () => {
   let database: Awaited<ReturnType<typeof cloneDatabase>>;
   let client: Client;

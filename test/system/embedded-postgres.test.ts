@@ -18,7 +18,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { packagedBinaries } from '../../src/dev/embedded/binaries';
-import { isServerOf } from '../../src/dev/embedded/server';
+import { isServerOf } from '../../src/dev/embedded/processes';
 import { compileEmbedded, copyPackages, EmbeddedProcess, Failure, Ready } from '../support/embedded-process';
 import { runIf } from '../support/run-if';
 import { temporaryFolder } from '../support/temporary';
@@ -90,10 +90,24 @@ function alive(pid: number): boolean {
   }
 }
 
+const processStatus = async (pid: string) => {
+  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  return text.slice(text.lastIndexOf(')') + 2).split(' ');
+};
+
+/** Kills the processes that would stop the server after its owner. They are in its process group. */
+async function killSupervisor(server: number): Promise<void> {
+  const group = (await processStatus(String(server)))[2];
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name)))
+    if (Number(pid) !== server && (await processStatus(pid))[2] === group)
+      process.kill(Number(pid), 'SIGKILL');
+}
+
 async function killAll(service: EmbeddedProcess, ready: Ready): Promise<void> {
   const pid = await postmaster(ready);
-  await service.kill();
+  process.kill(service.child.pid!, 'SIGSTOP');
   process.kill(pid, 'SIGKILL');
+  await service.kill();
   await wait(() => !alive(pid), 'the end of the server');
 }
 
@@ -300,18 +314,40 @@ describe('a data folder', () => {
 });
 
 describe('after kill -9', () => {
-  test('of node, the next start takes over the running server and stops it at the end', async () => {
+  test('of node, its server ends, and the next start starts it again', async () => {
     const dataDir = await existing();
     const [victim, first] = await open({ dataDir });
     const pid = await postmaster(first);
     await victim.kill();
-    expect(alive(pid)).toBe(true);
-
     const [heir, second] = await open({ dataDir });
     expect(second).toMatchObject({ url: first.url, joined: false });
-    expect(await postmaster(second)).toBe(pid);
+    expect(await postmaster(second)).not.toBe(pid);
+    expect(alive(pid)).toBe(false);
+    expect(await marks(second.url)).toEqual([{ n: 1 }]);
     await heir.stop();
+    expect(await isUp(second.url)).toBe(false);
+  });
+
+  test('of node, its server ends without another start', async () => {
+    const [victim, ready] = await open({ dataDir: await existing() });
+    const pid = await postmaster(ready);
+    await victim.kill();
     await wait(() => !alive(pid), 'the end of the server');
+  });
+
+  test('of all but the server, the next start replaces the abandoned server', async () => {
+    const dataDir = await existing();
+    const [victim, ready] = await open({ dataDir });
+    const pid = await postmaster(ready);
+    await killSupervisor(pid);
+    await victim.kill();
+    expect(alive(pid)).toBe(true);
+    const [heir, second] = await open({ dataDir });
+    expect(second).toMatchObject({ url: ready.url, joined: false });
+    // Nobody may have waited for the orphan, which then keeps its process ID.
+    expect(await isServerOf(ready.dataDir, pid)).toBe(false);
+    await heir.stop();
+    expect(await isUp(second.url)).toBe(false);
   });
 
   test('of all, the next start cleans up, and nothing acknowledged is lost', async () => {
@@ -394,44 +430,6 @@ describe('after kill -9', () => {
   });
 });
 
-test('a service whose own connection is terminated repeatedly keeps the data folder locked', async () => {
-  const dataDir = await existing();
-  const [service, ready] = await open({ dataDir });
-  const admin = new URL(ready.url);
-  admin.username = 'postgres';
-  admin.password = (await readFile(join(dataDir, 'postgres-password'), 'utf8')).trim();
-  const client = new Client({ connectionString: admin.href });
-  await client.connect();
-  const name = `process ${service.child.pid}`;
-  const terminate = (which: string) =>
-    client.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1 AND ${which}`,
-      [name],
-    );
-  const locks = async () =>
-    (
-      await client.query(
-        `SELECT FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' AND application_name = $1`,
-        [name],
-      )
-    ).rowCount;
-  try {
-    await terminate('true');
-    // After the last statement that a connection sends on its own.
-    let terminated = 0;
-    await wait(async () => {
-      for (let turn = 0; turn < 50; turn++)
-        terminated += (await terminate(`query LIKE 'GRANT%' AND state = 'idle'`)).rowCount!;
-      return terminated >= 60;
-    }, 'sixty connections');
-    await wait(async () => (await locks()) === 2, 'the locks');
-  } finally {
-    await client.end();
-  }
-  expect((await launch({ dataDir }).failure()).message).toContain('is in use');
-  await service.stop();
-});
-
 describe('two processes on the same data folder', () => {
   test('a second service reports the first one and how to join, and does not affect it', async () => {
     const dataDir = await existing();
@@ -472,15 +470,12 @@ describe('two processes on the same data folder', () => {
     for (let round = 0; round < 3; round += 1) await raceOf(dataDir);
   });
 
-  test('of three services that start concurrently next to an abandoned server, one takes it over', async () => {
+  test('of three services that start concurrently next to an abandoned server, one replaces it', async () => {
     const dataDir = await existing();
     const [victim, ready] = await open({ dataDir });
-    const pid = await postmaster(ready);
+    await killSupervisor(await postmaster(ready));
     await victim.kill();
-    const racers = [1, 2, 3].map(() => launch({ dataDir }));
-    const outcomes = await Promise.all(racers.map((racer) => racer.outcome()));
-    expect(outcomes.filter(isReady)).toHaveLength(1);
-    expect(await postmaster(ready)).toBe(pid);
+    await raceOf(dataDir);
   });
 
   test('a command joins the service and leaves its server running', async () => {
@@ -502,24 +497,51 @@ describe('two processes on the same data folder', () => {
     expect(await isUp(ready.url)).toBe(false);
   });
 
-  test('a service started next to a command keeps the server when the command ends', async () => {
+  test('a service started next to a command waits until the command has ended', async () => {
     const dataDir = await existing();
     const [command, first] = await open({ dataDir, mode: 'join-or-start' });
-    const [service, second] = await open({ dataDir });
-    expect(second).toMatchObject({ url: first.url, joined: true });
+    const service = launch({ dataDir });
+    await wait(() => service.logs.length > 0, 'a message');
+    expect(service.logs).toEqual([
+      `waiting for the command with process ID ${command.child.pid}, which uses ${dataDir}`,
+    ]);
     await command.stop();
-    expect(await isUp(second.url)).toBe(true);
+    const ready = await service.ready();
+    expect(ready).toMatchObject({ url: first.url, joined: false });
     await service.stop();
-    expect(await isUp(second.url)).toBe(false);
+    expect(await isUp(ready.url)).toBe(false);
   });
 
-  test('a service that stops leaves the server to a running command, which stops it', async () => {
+  test('a command that started the server waits at its end for the others that use it', async () => {
+    const dataDir = await existing();
+    const [command, ready] = await open({ dataDir, mode: 'join-or-start' });
+    const [, joined] = await open({ dataDir, mode: 'join-or-start' });
+    expect(joined).toMatchObject({ url: ready.url, joined: true });
+    const client = new Client({ connectionString: joined.url });
+    await client.connect();
+    const stopping = command.stop();
+    await wait(() => command.logs.at(-1)!.startsWith('PostgreSQL keeps running'), 'a message');
+    await client.query('INSERT INTO mark VALUES (2)');
+    await client.end();
+    await stopping;
+    expect(await isUp(ready.url)).toBe(false);
+    const [, again] = await open({ dataDir });
+    expect(await marks(again.url)).toEqual([{ n: 1 }, { n: 2 }]);
+  });
+
+  test('a service that stops ends the connections of a command', async () => {
     const dataDir = await existing();
     const [service, ready] = await open({ dataDir });
-    const [command] = await open({ dataDir, mode: 'join-or-start' });
-    await service.stop();
-    expect(service.logs.at(-1)).toBe(`PostgreSQL keeps running for process ${command.child.pid}`);
-    expect(await isUp(ready.url)).toBe(true);
+    const [command, joined] = await open({ dataDir, mode: 'join-or-start' });
+    const busy = query(joined.url, 'SELECT pg_sleep(60)');
+    const ended = expect(busy).rejects.toMatchObject({ code: '57P01' });
+    await wait(
+      async () =>
+        (await query(ready.url, `SELECT FROM pg_stat_activity WHERE query LIKE '%sleep(60)'`)).length > 0,
+      'the statement',
+    );
+    expect(await service.stop()).toBeLessThan(5_000);
+    await ended;
     await command.stop();
     expect(await isUp(ready.url)).toBe(false);
   });
@@ -676,8 +698,9 @@ describe('accounts', () => {
     expect((await stat(ready.dataDir)).uid).toBe(NOBODY);
     await service.stop();
     // It remains with the account that owns the data.
-    const [, again] = await open({ dataDir: join(ready.dataDir, '..') });
+    const [heir, again] = await open({ dataDir: join(ready.dataDir, '..') });
     expect(await userOf(await postmaster(again))).toBe(NOBODY);
+    for (const { logs } of [service, heir]) expect(logs.at(-1)).toMatch(/, run by account nobody$/);
   });
 
   asRoot.test('root without such an account gets instructions', async () => {

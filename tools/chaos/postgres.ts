@@ -2,7 +2,7 @@ import { chmod, cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { type Account, serverAccount } from '../../src/dev/embedded/account';
-import { freePort, readPostmasterPid, ServerProcess, stopServer } from '../../src/dev/embedded/server';
+import { freePort, postmasterPid, ServerProcess } from '../../src/dev/embedded/server';
 import { until } from '../../test/support/time';
 import { familyOf, killFamily, signal } from './processes';
 
@@ -30,6 +30,7 @@ const SETTINGS: PostgresSettings = {
 export class Postgres {
   private discarded = false;
   private starting: Promise<void> | undefined;
+  private server: ServerProcess | undefined;
 
   private constructor(
     private readonly template: Template,
@@ -76,6 +77,7 @@ export class Postgres {
     const { template, cluster, account, port, settings } = this;
     const plan = { native: template.native, cluster, account, port, settings, log: `${cluster}.log` };
     const server = await ServerProcess.start(plan);
+    this.server = server;
     await until(async () => {
       if (this.discarded && (await this.pid())) throw new Error('interrupted');
       const failure = await server.failure();
@@ -118,8 +120,7 @@ export class Postgres {
   }
 
   async stop(): Promise<void> {
-    const pid = await this.pid();
-    if (pid) await stopServer(this.cluster, pid);
+    await this.server?.stop();
   }
 
   /** Terminates the connections of all clients; returns their number. */
@@ -136,7 +137,7 @@ export class Postgres {
   }
 
   private async pid(): Promise<number> {
-    return (await readPostmasterPid(this.cluster))?.pid ?? 0;
+    return (await postmasterPid(this.cluster)) ?? 0;
   }
 
   private at(url: string): string {

@@ -18,11 +18,14 @@ export interface Account {
  */
 export async function serverAccount(names: string[], cluster?: string): Promise<Account | undefined> {
   if (process.geteuid?.() !== 0) return undefined;
+  const id = async (flag: string, name: string) => (await execute('id', [flag, name])).stdout.trim();
   const { uid, gid } = cluster ? await stat(cluster) : { uid: 0, gid: 0 };
-  if (uid !== 0) return { name: `with uid ${uid}`, uid, gid };
-  const id = async (flag: string, name: string) => Number((await execute('id', [flag, name])).stdout);
+  if (uid !== 0) return { name: await id('-un', String(uid)).catch(() => `with uid ${uid}`), uid, gid };
   for (const name of names) {
-    const [uid, gid] = await Promise.all([id('-u', name), id('-g', name)]).catch(() => [0, 0]);
+    const [uid, gid] = await Promise.all([id('-u', name), id('-g', name)]).then(
+      (ids) => ids.map(Number),
+      () => [0, 0],
+    );
     if (!uid || !gid) continue;
     if (cluster) await execute('chown', ['-R', `${uid}:${gid}`, cluster]);
     return { name, uid, gid };

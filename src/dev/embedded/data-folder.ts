@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import {
   chmod,
   chown,
@@ -20,6 +20,7 @@ import { OperatorError } from '../../platform/errors/operator-error';
 import { createdSecret } from '../../platform/config/stored-secrets';
 import type { Account } from './account';
 import { program } from './binaries';
+import { isSignaled } from './processes';
 
 const MAJOR_VERSION = '18';
 const PASSWORD = 'postgres-password';
@@ -75,9 +76,9 @@ export class DataFolder {
    */
   async createCluster(home: string, plan: InitPlan): Promise<string> {
     for (const name of await readdir(this.path))
-      if (name.startsWith(INIT_PREFIX)) await removeWork(join(this.path, name));
+      if (name.startsWith(INIT_PREFIX) && !isOfRunningProcess(name)) await removeWork(join(this.path, name));
     const own = home === this.path ? home : await mkdtemp(join(home, 'data-'));
-    const work = join(own, `${INIT_PREFIX}${randomBytes(4).toString('hex')}`);
+    const work = join(own, `${INIT_PREFIX}${process.pid}`);
     const target = join(own, 'postgres');
     try {
       if (own !== this.path) {
@@ -91,11 +92,15 @@ export class DataFolder {
       if (account) for (const path of [work, passwordFile]) await chown(path, account.uid, account.gid);
       await initdb(join(work, 'data'), passwordFile, plan);
       await rename(join(work, 'data'), target);
+      if (own !== this.path) await symlink(target, this.link);
+    } catch (error) {
+      if (own !== this.path) await rm(own, { recursive: true, force: true });
+      // Another process was faster.
+      if (!['EEXIST', 'ENOTEMPTY'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
     } finally {
       await removeWork(work);
     }
-    if (own !== this.path) await symlink(target, this.link);
-    return realpath(target);
+    return realpath(this.link);
   }
 
   async password(): Promise<string> {
@@ -110,7 +115,7 @@ export class DataFolder {
   }
 
   /** The app connects as an ordinary role, so that SQL injection cannot read files. */
-  async applicationPassword(): Promise<string> {
+  async rolePassword(): Promise<string> {
     const hmac = createHmac('sha256', await this.password());
     return hmac.update('gamewharf').digest('base64url');
   }
@@ -125,7 +130,8 @@ export class DataFolder {
     return url && URL.canParse(url) ? Number(new URL(url).port) : undefined;
   }
 
-  private url(): Promise<string | undefined> {
+  /** The URL of the last start. */
+  url(): Promise<string | undefined> {
     return readFile(this.urlFile, 'utf8').catch(unlessMissing);
   }
 }
@@ -168,6 +174,12 @@ async function initdb(
 
 /** The environment of the server: no secrets, and no variables that change its settings. */
 export const serverEnvironment = (): NodeJS.ProcessEnv => ({ PATH: process.env.PATH, LC_ALL: 'C' });
+
+/** Its name ends with the ID of the process that creates it. */
+function isOfRunningProcess(work: string): boolean {
+  const pid = Number(work.slice(INIT_PREFIX.length));
+  return pid !== process.pid && isSignaled(pid, 0);
+}
 
 /** May fail while an initdb of a killed parent still writes here; the next start tries again. */
 async function removeWork(path: string): Promise<void> {

@@ -1,27 +1,56 @@
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { attach, type Attached, type EmbeddedPostgresOptions } from './attach';
 import { OperatorError } from '../../platform/errors/operator-error';
+import { canReach, reachable, serverAccount } from './account';
+import { packagedBinaries, usableBinaries } from './binaries';
 import { DataFolder } from './data-folder';
-import { isServerOf, readPostmasterPid, stopServer } from './server';
-import { ServerSession } from './server-session';
-import { withStartMutex } from './start-mutex';
+import { isServerOf, isSignaled } from './processes';
+import { freePort, postmasterPid, ServerProcess } from './server';
+import { countConnections, createRole, findOwner, type Owner, urlOf } from './server-queries';
 
-/** The running PostgreSQL server of a data folder. */
+const POLL_MS = 50;
+const START_POLL_MS = 10;
+const START_TIMEOUT_MS = 10_000;
+/** Temporary failures: processes of a killed server, a server that another process is starting, a port in use. */
+const PASSING = /shared memory|lock file|TCP\/IP|already in use/;
+
+export interface EmbeddedPostgresOptions {
+  dataDir: string;
+  /** The service owns the server and restarts it if it crashes; a command uses the running one, or starts its own. */
+  mode: 'serve' | 'join-or-start';
+  log: (message: string) => void;
+  /** Settings of PostgreSQL, for tests without durability. */
+  settings?: Record<string, string>;
+  /** The URL of this process, for the error of another one on the same folder. */
+  servingAt?: string;
+  /** Cancels a running start, or a command's wait for other processes at the end. */
+  signal?: AbortSignal;
+  /** For root: the accounts that may run PostgreSQL, and the folder for data that they cannot access in the data folder. */
+  accounts?: string[];
+  fallback?: string;
+  /** The folder with bin/, lib/ and share/, if not that of the installed package. */
+  binaries?: string;
+}
+
+interface Opened {
+  url: string;
+  cluster: string;
+  /** Undefined: another process owns the server. */
+  server?: ServerProcess;
+}
+
+/** The running PostgreSQL server of a data folder: this process owns it, or uses that of another process. */
 export async function openEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const stopping = new AbortController();
   const signal = options.signal ? AbortSignal.any([options.signal, stopping.signal]) : stopping.signal;
   const connect = async (port?: number) => {
     try {
-      const folder = await DataFolder.open(options.dataDir);
-      return await withStartMutex(folder.path, () => attach({ ...options, folder, port, signal }));
+      return await open(await DataFolder.open(options.dataDir), { ...options, signal }, port);
     } catch (error) {
       throw explained(error, options.dataDir);
     }
   };
-  const attached = await connect();
-  const joined = (await attached.session.others()).length > 0;
-  return new EmbeddedPostgres(options, attached, joined, stopping, connect);
+  return new EmbeddedPostgres(options, await connect(), stopping, connect);
 }
 
 /** Adds a remedy to an error of the file system. */
@@ -39,73 +68,181 @@ export class EmbeddedPostgres {
   readonly url: string;
   /** The path of the data: in the data folder, or in a folder that the server's account can access. */
   readonly dataDir: string;
-  private session: ServerSession | undefined;
+  /** Whether another process owns the server. */
+  readonly joined: boolean;
+  private server: ServerProcess | undefined;
   private recovery = Promise.resolve();
   private stopped?: Promise<void>;
 
   constructor(
     private readonly options: EmbeddedPostgresOptions,
-    { session, cluster, url }: Attached,
-    /** Whether another Gamewharf process was already using the server. */
-    readonly joined: boolean,
+    { url, cluster, server }: Opened,
     private readonly stopping: AbortController,
-    private readonly connect: (port: number) => Promise<Attached>,
+    private readonly reopen: (port: number) => Promise<Opened>,
   ) {
     this.url = url;
     this.dataDir = cluster;
-    this.watch(session);
+    this.joined = server === undefined;
+    this.own(server);
   }
 
-  /** Stops the server within 5 s, unless another Gamewharf process still uses it, which stops it later. */
+  /** Stops an owned server: the service's within 5 s, a command's when other processes don't use it any longer. */
   stop(): Promise<void> {
-    this.stopped ??= this.disconnect();
+    this.stopped ??= (async () => {
+      this.stopping.abort();
+      await this.recovery;
+      if (this.server && this.options.mode === 'join-or-start') await this.waitForOthers();
+      await this.server?.stop();
+    })();
     return this.stopped;
   }
 
-  private async disconnect(): Promise<void> {
-    this.stopping.abort();
-    await this.recovery;
-    const running = await readPostmasterPid(this.dataDir);
-    const last = await Promise.race([this.isLast(), sleep(1_000, undefined, { ref: false })]);
-    await this.session?.close();
-    if (!running?.pid) return;
-    // A server that doesn't respond can't list its users: the process that started it stops it.
-    const ours = last ?? (!this.joined && (await isServerOf(this.dataDir, running.pid)));
-    if (ours) await stopServer(this.dataDir, running.pid);
-  }
-
-  private async isLast(): Promise<boolean | undefined> {
-    try {
-      const last = await this.session?.unregister();
-      if (last === false && !this.joined)
-        this.options.log(`PostgreSQL keeps running for ${(await this.session?.others())?.join(', ')}`);
-      return last;
-    } catch {
-      return undefined;
+  private async waitForOthers(): Promise<void> {
+    const { log, signal } = this.options;
+    // Connections that this process has just closed may exist for a moment.
+    for (let round = 1; !signal?.aborted && (await countConnections(this.url)) > 0; round += 1) {
+      if (round === 5) log('PostgreSQL keeps running until the other processes that use it have ended.');
+      await sleep(100, undefined, { signal }).catch(() => undefined);
     }
   }
 
-  private watch(session: ServerSession): void {
-    this.session = session;
-    session.onLost = () => {
-      this.session = undefined;
-      if (this.options.mode === 'serve' && !this.stopping.signal.aborted) this.recovery = this.recover();
-    };
-    // The connection may have been lost before this listener was added.
-    if (session.lost) session.onLost();
+  private own(server: ServerProcess | undefined): void {
+    this.server = server;
+    if (this.options.mode === 'serve')
+      server?.onExit(() => {
+        if (!this.stopping.signal.aborted) this.recovery = this.recover();
+      });
   }
 
   private async recover(): Promise<void> {
     const { log } = this.options;
-    log('lost the connection to PostgreSQL');
+    log('PostgreSQL has ended unexpectedly');
     for (let pause = 50; !this.stopping.signal.aborted; pause = Math.min(pause * 2, 5_000)) {
       try {
-        this.watch((await this.connect(Number(new URL(this.url).port))).session);
+        this.own((await this.reopen(Number(new URL(this.url).port))).server);
         return log('PostgreSQL responds again');
       } catch (error) {
         log((error as Error).message);
         await sleep(pause, undefined, { signal: this.stopping.signal }).catch(() => undefined);
       }
     }
+  }
+}
+
+type OpenOptions = EmbeddedPostgresOptions & { signal: AbortSignal };
+
+/** `port`: the one that the app already uses. */
+async function open(folder: DataFolder, options: OpenOptions, port?: number): Promise<Opened> {
+  const { mode, log, signal } = options;
+  let since = Date.now();
+  let awaited: number | undefined;
+  for (; ; await sleep(POLL_MS)) {
+    requireNotCanceled(signal);
+    const url = await folder.url();
+    const owner = url ? await findOwner(url, folder.path) : undefined;
+    const cluster = await folder.cluster();
+    // A recovery after a crash has no timeout.
+    if (owner === 'starting') continue;
+    if (owner && url && cluster) {
+      since = Date.now();
+      if (!isSignaled(owner.pid, 0)) {
+        // It was killed together with the supervisor of its server.
+        await stopAbandoned(cluster);
+      } else if (mode === 'join-or-start') {
+        return { url, cluster };
+      } else if (owner.isService) {
+        throw inUse(folder, owner, new URL(url));
+      } else if (awaited !== owner.pid) {
+        log(`waiting for the command with process ID ${(awaited = owner.pid)}, which uses ${folder.path}`);
+      }
+      continue;
+    }
+    const isOver = Date.now() - since > START_TIMEOUT_MS;
+    const pid = cluster === undefined ? undefined : await postmasterPid(cluster);
+    if (cluster && pid && (await isServerOf(cluster, pid))) {
+      // Another process is starting or stopping it.
+      if (!isOver) continue;
+      throw new OperatorError(
+        `The PostgreSQL of ${folder.path} (process ${pid}) is running but doesn't respond. ` +
+          'Stop that process, and start Gamewharf again.',
+      );
+    }
+    const opened = await start(folder, options, cluster, pid, port);
+    if (typeof opened === 'object') return opened;
+    if (!PASSING.test(opened) || isOver)
+      throw new OperatorError(`PostgreSQL did not start: ${opened} (more in ${folder.log}).`);
+  }
+}
+
+function requireNotCanceled(signal: AbortSignal): void {
+  if (signal.aborted) throw new OperatorError('The start of PostgreSQL was canceled.');
+}
+
+const inUse = (folder: DataFolder, { pid, servingAt }: Owner, { host }: URL) =>
+  new OperatorError(
+    `The data folder ${folder.path} is in use by process ${pid}${servingAt ? ` (${servingAt})` : ''}, and its database listens on ${host}: ` +
+      `to share that database, set DATABASE_URL_FILE=${folder.urlFile} and another PORT; ` +
+      'for a store of its own, set DATA_DIR to another folder.',
+  );
+
+async function stopAbandoned(cluster: string): Promise<void> {
+  const pid = await postmasterPid(cluster);
+  if (pid && (await isServerOf(cluster, pid))) isSignaled(pid, 'SIGINT');
+}
+
+/** The running server, or the reason why it ended. */
+async function start(
+  folder: DataFolder,
+  options: OpenOptions,
+  existing: string | undefined,
+  unrelatedPid: number | undefined,
+  appPort: number | undefined,
+): Promise<Opened | string> {
+  const { log, signal, mode, servingAt = '' } = options;
+  const { accounts = ['postgres', 'nobody'], fallback = '/var/lib/gamewharf' } = options;
+  const account = await serverAccount(accounts, existing);
+  if (existing && !(await canReach(account, existing)))
+    throw new OperatorError(
+      `Account ${account!.name}, which runs PostgreSQL, cannot reach the data in ${existing}: ` +
+        'allow it to enter the folders above them.',
+    );
+  const home = await reachable(account, folder.path, fallback);
+  const native = await usableBinaries(options.binaries ?? packagedBinaries(), account, home, log);
+  const cluster =
+    existing ??
+    (await folder.createCluster(home, { native, account, settings: options.settings ?? {}, signal }));
+  const port = appPort ?? (await freePort(await folder.lastPort()));
+  const [password, rolePassword] = [await folder.password(), await folder.rolePassword()];
+  const owner = `${mode} ${process.pid} ${servingAt}`.trim();
+  // Other processes ask the server for its folder, because the URL in a copied folder is that of the original.
+  const settings = {
+    ...options.settings,
+    'gamewharf.folder': folder.path,
+    'gamewharf.owner': owner,
+  };
+  const who = account ? `, run by account ${account.name}` : '';
+  log(`PostgreSQL starts on 127.0.0.1:${port}, with its data in ${cluster}${who}`);
+  const server = await ServerProcess.start({
+    native,
+    cluster,
+    account,
+    port,
+    settings,
+    log: folder.log,
+    unrelatedPid,
+  });
+  try {
+    for (; ; await sleep(START_POLL_MS)) {
+      requireNotCanceled(signal);
+      const failure = await server.failure();
+      if (failure) return failure;
+      if (!(await createRole(port, password, rolePassword, owner))) continue;
+      const url = urlOf(port, rolePassword);
+      await folder.writeUrl(url);
+      return { url, cluster, server };
+    }
+  } catch (error) {
+    await server.stop();
+    throw error;
   }
 }

@@ -1,13 +1,14 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { chmod, readFile, rename } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import { basename, join } from 'node:path';
+import { createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import type { Account } from './account';
 import { program } from './binaries';
 import { serverEnvironment, unlessMissing } from './data-folder';
+import { isSignaled } from './processes';
 
 interface ServerPlan {
   native: string;
@@ -34,16 +35,32 @@ const FIXED_SETTINGS = {
   log_min_error_statement: 'panic',
 };
 
-/** A server process started by this process. It keeps running unless it is stopped. */
+/**
+ * Runs PostgreSQL and stops it when descriptor 3 is closed, which happens however the owner ends. Signals to the process
+ * group reach only PostgreSQL, because the shell ignores them.
+ */
+const SUPERVISOR = `
+trap '' INT QUIT TERM HUP
+"$0" "$@" 3<&- & server=$!
+(read -r _; kill -INT $server) <&3 & watch=$!
+wait $server; status=$?
+kill -KILL $watch
+exit $status`;
+
+/** A server process that ends with this process. */
 export class ServerProcess {
+  private readonly ended: Promise<unknown>;
   private exited = false;
 
   private constructor(
     private readonly child: ChildProcess,
     private readonly log: string,
   ) {
-    const ended = () => (this.exited = true);
-    child.once('exit', ended).once('error', ended).unref();
+    this.ended = once(child, 'exit')
+      .catch(() => undefined)
+      .then(() => (this.exited = true));
+    child.unref();
+    (child.stdio[3] as Socket | undefined)?.on('error', () => undefined).unref();
   }
 
   static async start({ native, cluster, account, ...plan }: ServerPlan): Promise<ServerProcess> {
@@ -54,13 +71,13 @@ export class ServerProcess {
     const settings = { ...plan.settings, ...FIXED_SETTINGS, port: String(plan.port) };
     const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
     try {
-      const child = spawn(program(native, 'postgres'), ['-D', cluster, ...options], {
+      const child = spawn('sh', ['-c', SUPERVISOR, program(native, 'postgres'), '-D', cluster, ...options], {
         uid: account?.uid,
         gid: account?.gid,
         cwd: '/',
         // Ctrl-C signals the whole process group, but the app must drain before the server stops.
         detached: true,
-        stdio: ['ignore', log, log],
+        stdio: ['ignore', log, log, 'pipe'],
         env: {
           ...serverEnvironment(),
           ...(plan.unrelatedPid && { PG_GRANDPARENT_PID: String(plan.unrelatedPid) }),
@@ -72,6 +89,10 @@ export class ServerProcess {
     }
   }
 
+  onExit(listener: () => void): void {
+    void this.ended.then(listener);
+  }
+
   /** The reason why it ended, from its log, or undefined if it runs. */
   async failure(): Promise<string | undefined> {
     if (!this.exited) return undefined;
@@ -79,64 +100,27 @@ export class ServerProcess {
     return lines.find((line) => /FATAL|PANIC/.test(line)) ?? lines.at(-1);
   }
 
-  abandon(): void {
-    if (!this.exited) this.child.kill('SIGINT');
+  /** A fast shutdown, then an immediate one, then SIGKILL. Committed data is safe in each case. */
+  async stop(): Promise<void> {
+    const steps: [NodeJS.Signals, number][] = [
+      ['SIGINT', 2_200],
+      ['SIGQUIT', 900],
+      ['SIGKILL', 300],
+    ];
+    for (const [signal, timeout] of steps) {
+      if (this.exited || !this.child.pid) return;
+      isSignaled(-this.child.pid, signal);
+      const timer = new AbortController();
+      await Promise.race([this.ended, sleep(timeout, undefined, timer)]);
+      timer.abort();
+    }
   }
 }
 
-interface PostmasterPid {
-  /** 0: the file is being written. */
-  pid: number;
-  port: number;
-  /** Whether it accepts connections. */
-  ready: boolean;
-}
-
-export async function readPostmasterPid(cluster: string): Promise<PostmasterPid | undefined> {
+/** The process ID in postmaster.pid; 0 while the file is being written, undefined without one. */
+export async function postmasterPid(cluster: string): Promise<number | undefined> {
   const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(unlessMissing);
-  if (text === undefined) return undefined;
-  const lines = text.split('\n');
-  return { pid: Number(lines[0]) || 0, port: Number(lines[3]) || 0, ready: lines[7]?.trim() === 'ready' };
-}
-
-/** Whether the process is a server of this cluster, and not another program with the same PID. */
-export async function isServerOf(cluster: string, pid: number): Promise<boolean> {
-  try {
-    if (process.platform === 'linux') {
-      const words = (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0');
-      return basename(words[0] ?? '') === 'postgres' && words.includes(cluster);
-    }
-    const { stdout } = await promisify(execFile)('ps', ['-ww', '-o', 'args=', '-p', String(pid)]);
-    return stdout.includes(`postgres -D ${cluster}`);
-  } catch {
-    return false;
-  }
-}
-
-/** A fast shutdown, then an immediate one, then SIGKILL. Committed data is safe in each case. */
-export async function stopServer(cluster: string, pid: number): Promise<void> {
-  const steps: [NodeJS.Signals, number][] = [
-    ['SIGINT', 2_200],
-    ['SIGQUIT', 900],
-    ['SIGKILL', 300],
-  ];
-  for (const [signal, timeout] of steps) {
-    if (!signalled(pid, signal)) return;
-    for (const deadline = Date.now() + timeout; Date.now() < deadline; await sleep(10)) {
-      if (!signalled(pid, 0)) return;
-      // A zombie keeps its PID, so the missing file shows that it has ended.
-      if (!(await readPostmasterPid(cluster))) return sleep(50);
-    }
-  }
-}
-
-/** False if the process doesn't exist. */
-export function signalled(pid: number, signal: NodeJS.Signals | 0): boolean {
-  try {
-    return process.kill(pid, signal);
-  } catch {
-    return false;
-  }
+  return text === undefined ? undefined : Number(text.split('\n')[0]) || 0;
 }
 
 /** Below the ephemeral ports, one of which could be in use at the next start. */

@@ -22,18 +22,21 @@ export function explain(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
+const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
 /**
- * Runs work with a signal that Ctrl-C or SIGTERM aborts. Until the work is done, they don't end the process themselves.
+ * Runs work with a signal that Ctrl-C, SIGTERM or a closed terminal aborts. Until the work is done, they don't end the
+ * process themselves.
  */
 export async function interruptible<Result>(
   work: (interrupted: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const controller = new AbortController();
   const abort = () => controller.abort();
-  process.on('SIGINT', abort).on('SIGTERM', abort);
+  for (const name of ENDING) process.on(name, abort);
   try {
     return await work(controller.signal);
   } finally {
-    process.off('SIGINT', abort).off('SIGTERM', abort);
+    for (const name of ENDING) process.off(name, abort);
   }
 }

@@ -1,0 +1,99 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Client, type ClientConfig, DatabaseError } from 'pg';
+import { DatabaseClient } from '../../platform/database/client';
+import { OperatorError } from '../../platform/errors/operator-error';
+
+const ROLE = 'gamewharf';
+
+export interface Owner {
+  pid: number;
+  isService: boolean;
+  servingAt?: string;
+}
+
+/** The process that owns the server at this URL; undefined if no server of this data folder accepts connections. */
+export async function findOwner(url: string, folder: string): Promise<Owner | 'starting' | undefined> {
+  try {
+    const { rows } = await connected({ connectionString: url }, (client) =>
+      client.query<Record<'folder' | 'owner', string | null>>(
+        `SELECT current_setting('gamewharf.folder', true) AS folder, current_setting('gamewharf.owner', true) AS owner`,
+      ),
+    );
+    if (rows[0]?.folder !== folder) return undefined;
+    const [mode, pid, servingAt] = rows[0].owner?.split(' ') ?? [];
+    return { pid: Number(pid), isService: mode === 'serve', servingAt };
+  } catch (error) {
+    return (error as DatabaseError).code === '57P03' ? 'starting' : undefined;
+  }
+}
+
+/** The number of connections of the app's role; 0 if the server doesn't respond. */
+export async function countConnections(url: string): Promise<number> {
+  try {
+    const { rows } = await connected({ connectionString: url }, (client) =>
+      client.query<{ count: number }>(
+        `SELECT count(*)::int AS count FROM pg_stat_activity WHERE usename = current_user AND pid <> pg_backend_pid()`,
+      ),
+    );
+    return rows[0]!.count;
+  } catch {
+    return 0;
+  }
+}
+
+/** Creates the role and the database of the app. False: the owner's server isn't ready yet. */
+export async function createRole(
+  port: number,
+  password: string,
+  rolePassword: string,
+  owner: string,
+): Promise<boolean> {
+  const admin = { host: '127.0.0.1', port, user: 'postgres', password, database: 'postgres' };
+  try {
+    return await connected(admin, async (client) => {
+      const { rows } = await client.query<Record<'isOurs' | 'role' | 'database', boolean>>(
+        `SELECT current_setting('gamewharf.owner', true) = $2 AS "isOurs",
+                EXISTS (SELECT FROM pg_roles WHERE rolname = $1) AS role,
+                EXISTS (SELECT FROM pg_database WHERE datname = $1) AS database`,
+        [ROLE, owner],
+      );
+      const { isOurs, role, database } = rows[0]!;
+      if (!isOurs) return false;
+      if (!role)
+        await client.query(
+          `CREATE ROLE ${ROLE} LOGIN CREATEDB PASSWORD ${client.escapeLiteral(rolePassword)}`,
+        );
+      // For `gamewharf restore`.
+      await client.query(`GRANT SET ON PARAMETER session_replication_role TO ${ROLE}`);
+      if (!database) await client.query(`CREATE DATABASE ${ROLE} OWNER ${ROLE}`);
+      return true;
+    });
+  } catch (error) {
+    if (!(error instanceof DatabaseError) || error.code?.startsWith('57P')) return false;
+    if (!error.code?.startsWith('28')) throw error;
+    throw new OperatorError(
+      `The PostgreSQL on port ${port} rejects the stored password. Restore postgres-password from a backup.`,
+    );
+  }
+}
+
+export const urlOf = (port: number, rolePassword: string) =>
+  `postgresql://${ROLE}:${rolePassword}@127.0.0.1:${port}/${ROLE}`;
+
+async function connected<T>(config: ClientConfig, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = new DatabaseClient({
+    ...config,
+    ssl: false,
+    connectionTimeoutMillis: 2_000,
+    query_timeout: 5_000,
+    // Also overrides PGOPTIONS.
+    options: '-c statement_timeout=0',
+  });
+  try {
+    await client.connect();
+    return await work(client);
+  } finally {
+    // A server that hangs doesn't close the connection.
+    await Promise.race([client.end().catch(() => undefined), sleep(500, undefined, { ref: false })]);
+  }
+}
