@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
-import { Settings } from '../platform/config/settings';
 import { ApiError, apiError, serviceUnavailable } from '../platform/errors/api-error';
 import { ConcurrencyLimit } from '../platform/limits/concurrency-limit';
 import { isOver, WebResponse } from '../platform/output/response';
+import { Descriptors } from '../platform/server/descriptors';
 import { attachment } from './storage/attachment';
 import type { FoundFile } from './storage/folder-storage';
 
@@ -25,9 +25,9 @@ export class FileResponses {
   /** The newest file of a connection; resolves when its response is closed. */
   private readonly newest = new WeakMap<object, Promise<void>>();
 
-  constructor({ MAX_CONNECTIONS }: Settings) {
+  constructor({ maxConnections }: Descriptors) {
     // Each of them has a descriptor beside that of its connection.
-    const running = Math.ceil(MAX_CONNECTIONS / 4);
+    const running = Math.ceil(maxConnections / 4);
     this.limit = new ConcurrencyLimit({
       accepted: 2 * running,
       running,

@@ -1,5 +1,8 @@
+import { Settings } from '../../src/platform/config/settings';
+import { Descriptors } from '../../src/platform/server/descriptors';
 import { RequestGate } from '../../src/platform/server/request-gate';
-import { actors, anonymous, baseUrl, failure, ok, send, theApp, useStore } from '../support/store';
+import { runIf } from '../support/run-if';
+import { actors, anonymous, baseUrl, failure, ok, send, theApp, theClock, useStore } from '../support/store';
 
 useStore();
 
@@ -65,6 +68,43 @@ test('is not ready until startup is complete', async () => {
   } finally {
     gate.starting = false;
   }
+});
+
+const onLinux = runIf(process.platform === 'linux', 'only Linux tells the number of descriptors');
+
+onLinux.test(
+  'is not ready while it is short of descriptors, and not alive after two minutes of it',
+  async () => {
+    theClock().stop();
+    const descriptors = theApp().get(Descriptors);
+    const { max } = descriptors;
+    const statuses = async () => [
+      (await anonymous.get('/health/ready')).status,
+      (await anonymous.get('/health/live')).status,
+    ];
+    try {
+      descriptors.max = 10;
+      expect(await statuses()).toEqual([503, 200]);
+      theClock().advance(120_001);
+      expect(await statuses()).toEqual([503, 503]);
+      descriptors.max = max;
+      expect(await statuses()).toEqual([200, 200]);
+      descriptors.max = 10;
+      expect(await statuses()).toEqual([503, 200]);
+    } finally {
+      descriptors.max = max;
+      theClock().reset();
+    }
+  },
+);
+
+onLinux.test('accepts fewer connections than MAX_CONNECTIONS if descriptors would run short', () => {
+  const descriptors = new Descriptors(new Settings(), theClock());
+  expect([Number.isInteger(descriptors.max), descriptors.max > 100]).toEqual([true, true]);
+  descriptors.max = 1000;
+  expect(descriptors.maxConnections).toBe(700);
+  descriptors.max = Infinity;
+  expect(descriptors.maxConnections).toBe(10_000);
 });
 
 test('the shared actors exist', async () => {

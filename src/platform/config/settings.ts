@@ -141,7 +141,8 @@ export class Settings {
   // Running and waiting requests; more are rejected. One IP address runs 16 of them, or 64 while it is the only one.
   @WholeNumber(1, 100_000) MAX_IN_FLIGHT: number = 500;
 
-  // Open connections; more are closed. One IP address can have three quarters of them.
+  // Open connections; more are closed. One IP address can have three quarters of them. At most 70% of the files that the
+  // process may have open.
   @WholeNumber(1, 1_000_000) MAX_CONNECTIONS: number = 10_000;
 
   // A bucket of any S3-compatible storage, for the files that players download.

@@ -2,6 +2,7 @@ import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagger';
 import { SkipThrottle } from '@nestjs/throttler';
 import { Public } from '../server/public';
+import { Descriptors } from '../server/descriptors';
 import { Database } from '../database/database';
 import { serviceUnavailable } from '../errors/api-error';
 import { RequestGate } from '../server/request-gate';
@@ -11,7 +12,7 @@ class HealthResponse {
   status: 'ok';
 }
 
-// In milliseconds, longer than any request may run: see the deadlines in http/in-flight.ts.
+// In milliseconds, longer than any request may run: see the deadlines in server/in-flight.ts.
 const NOT_READY_AFTER = 20_000;
 const NOT_LIVE_AFTER = 120_000;
 
@@ -22,17 +23,20 @@ export class HealthController {
   constructor(
     private readonly database: Database,
     private readonly gate: RequestGate,
+    private readonly descriptors: Descriptors,
   ) {}
 
   @Get('live')
   @ApiOperation({
     summary: 'Check whether the process is alive',
     description:
-      'Fails if no request was admitted for two minutes although requests arrived. In this case, restart the process.',
+      'Fails if no request was admitted for two minutes although requests arrived, or if the process was short of file ' +
+      'descriptors for as long. In this case, restart the process.',
   })
   @Public()
   @ApiOkResponse({ type: HealthResponse })
   live(): HealthResponse {
+    if (this.descriptors.shortFor > NOT_LIVE_AFTER) throw serviceUnavailable();
     return this.okUnlessStuckFor(NOT_LIVE_AFTER);
   }
 
@@ -40,7 +44,8 @@ export class HealthController {
   @ApiOperation({
     summary: 'Check whether the service is ready for requests',
     description:
-      'Fails while the process starts or stops, and if no request was admitted for 20 seconds although requests arrived. ' +
+      'Fails while the process starts or stops, if no request was admitted for 20 seconds although requests arrived, and ' +
+      'while the process is short of file descriptors. ' +
       'It does not fail if the database becomes unavailable: in this case, requests return 503.',
   })
   @Public()
@@ -48,6 +53,7 @@ export class HealthController {
   ready(): HealthResponse {
     // `connected` stays true when the database is lost later.
     if (this.gate.starting || this.gate.draining || !this.database.connected) throw serviceUnavailable();
+    if (this.descriptors.areShort) throw serviceUnavailable();
     return this.okUnlessStuckFor(NOT_READY_AFTER);
   }
 

@@ -129,13 +129,13 @@ export class InFlight {
   private sweeps = 0;
 
   constructor(
-    { MAX_IN_FLIGHT, MAX_CONNECTIONS }: { MAX_IN_FLIGHT: number; MAX_CONNECTIONS: number },
+    limits: { requests: number; connections: number },
     private readonly observers: readonly Observer[],
     readonly clock: Clock,
   ) {
-    this.requests = ConcurrencyLimit.ofRequests(MAX_IN_FLIGHT, clock);
+    this.requests = ConcurrencyLimit.ofRequests(limits.requests, clock);
     this.health = ConcurrencyLimit.ofRequests(MAX_HEALTH, clock);
-    this.connections = new Quota(MAX_CONNECTIONS);
+    this.connections = new Quota(limits.connections);
   }
 
   connect(socket: ClientSocket, isTrusted: boolean): void {

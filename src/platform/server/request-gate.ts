@@ -5,6 +5,7 @@ import { Clock } from '../config/clock';
 import { Settings } from '../config/settings';
 import { type FixedHeader, fixedHeaders, sendApiError } from '../output/response';
 import { BrokenRequests } from './broken-requests';
+import { Descriptors } from './descriptors';
 import { ApiError, apiError, serviceUnavailable } from '../errors/api-error';
 import { allowAnyOrigin, isPreflight, SECURITY_HEADERS } from '../output/fixed-headers';
 import { InFlight } from './in-flight';
@@ -37,9 +38,11 @@ export class RequestGate {
     log: RequestLog,
     private readonly metrics: MetricsRegistry,
     private readonly clock: Clock,
+    descriptors: Descriptors,
   ) {
     this.observers = [log.completed];
-    this.inFlight = new InFlight(settings, this.observers, clock);
+    const limits = { requests: settings.MAX_IN_FLIGHT, connections: descriptors.maxConnections };
+    this.inFlight = new InFlight(limits, this.observers, clock);
     this.fixed = fixedHeaders({
       ...SECURITY_HEADERS,
       ...(settings.PUBLIC_URL?.startsWith('https:') && {
