@@ -1,0 +1,1 @@
+export function selectTests(changed: string[], tests: Map<string, string>): string[];
