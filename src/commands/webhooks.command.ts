@@ -1,11 +1,10 @@
-import { InvalidArgumentError } from 'commander';
 import { EntityManager } from 'typeorm';
 import { commandName } from '../platform/config/environment';
 import { type Commands, parseId, type OperatorCommand } from './operator-command';
 import { OperatorError } from '../platform/errors/operator-error';
 import { printRows, formatTime } from './print-table';
 import { gameNamed } from '../games/game-named';
-import { WEBHOOK_EVENTS, type WebhookEvent } from '../operator/webhooks/webhook-events';
+import { Events } from '../events/events';
 import { WebhookDeliveries } from '../operator/webhooks/webhook-deliveries.service';
 import { Webhook } from '../operator/webhooks/webhook.entity';
 import { WebhooksService } from '../operator/webhooks/webhooks.service';
@@ -19,27 +18,21 @@ function registerWebhooks(webhooks: OperatorCommand): void {
     .argument('<url>', 'URL of the receiver, such as https://example.com/hook')
     .option(
       '--events <events>',
-      `events, separated by commas: ${WEBHOOK_EVENTS.join(', ')}; default: all`,
-      parseEvents,
+      'events, separated by commas, such as purchase.completed,purchase.refunded; default: all about games',
     )
     .option(
       '--game <GAME>',
       'only purchases of this game, as owner/slug, such as ash-beetle/brave-arcade, or its ID',
     )
-    .handler(
-      async (
-        { app },
-        url: string,
-        { events = [...WEBHOOK_EVENTS], game }: { events?: WebhookEvent[]; game?: string },
-      ) => {
-        const game_id = game === undefined ? null : (await gameNamed(app.get(EntityManager), game)).id;
-        const { id, secret } = await app.get(WebhooksService).add({ url, events, game_id });
-        console.error(
-          `Webhook ${id} is subscribed to ${events.join(', ')}. To remove it, run \`${commandName()} webhooks remove ${id}\`.`,
-        );
-        console.log(secret);
-      },
-    );
+    .handler(async ({ app }, url: string, { events: list, game }: { events?: string; game?: string }) => {
+      const events = parseEvents(list, app.get(Events));
+      const game_id = game === undefined ? null : (await gameNamed(app.get(EntityManager), game)).id;
+      const { id, secret } = await app.get(WebhooksService).add({ url, events, game_id });
+      console.error(
+        `Webhook ${id} is subscribed to ${events.join(', ')}. To remove it, run \`${commandName()} webhooks remove ${id}\`.`,
+      );
+      console.log(secret);
+    });
   webhooks
     .command('list')
     .description(
@@ -96,10 +89,14 @@ function registerWebhooks(webhooks: OperatorCommand): void {
     });
 }
 
-function parseEvents(text: string): WebhookEvent[] {
-  const given = text.split(/[\s,]+/).filter((event) => event !== '');
-  const events = WEBHOOK_EVENTS.filter((event) => given.includes(event));
-  if (given.length === 0 || events.length < new Set(given).size)
-    throw new InvalidArgumentError(`The events are ${WEBHOOK_EVENTS.join(', ')}.`);
-  return events;
+/** The names in a list; without a list, those that a webhook for all events receives. */
+function parseEvents(list: string | undefined, known: Events): string[] {
+  if (list === undefined) return known.forEditors.map(({ name }) => name);
+  const requested = list.split(/[\s,]+/).filter((name) => name !== '');
+  const names = known.all.map(({ name }) => name).filter((name) => requested.includes(name));
+  if (requested.length === 0 || names.length < new Set(requested).size)
+    throw new OperatorError(
+      `Invalid --events. The events are ${known.all.map(({ name }) => name).join(', ')}.`,
+    );
+  return names;
 }

@@ -4,7 +4,8 @@ import { CreatedKeysService } from './keys/created-keys.service';
 import { AuthModule } from '../auth/auth.module';
 import { IdempotencyModule } from '../idempotency/idempotency.module';
 import { TokensModule } from '../operator/tokens/tokens.module';
-import { WebhooksModule } from '../operator/webhooks/webhooks.module';
+import { EventsModule } from '../events/events.module';
+import { PURCHASE_EVENTS } from './messages/sale-messages';
 import { DownloadKeysService } from './keys/download-keys.service';
 import { DownloadKeysController } from './keys/download-keys.controller';
 import { GameSalesController } from './sales/game-sales.controller';
@@ -19,7 +20,7 @@ import { SalesController } from './sales/sales.controller';
 import { SalesService } from './sales/sales.service';
 
 @Module({
-  imports: [AuthModule, IdempotencyModule, TokensModule, WebhooksModule],
+  imports: [AuthModule, IdempotencyModule, TokensModule, EventsModule.forFeature(PURCHASE_EVENTS)],
   controllers: [
     OwnershipController,
     PurchasesController,

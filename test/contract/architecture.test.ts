@@ -5,6 +5,7 @@ import { dirname, join, relative, resolve, sep } from 'node:path';
 // of the longest path listed here.
 const ORDER = [
   ['platform'],
+  ['events'],
   ['audit'],
   ['auth'],
   ['idempotency'],
@@ -25,8 +26,8 @@ const ORDER = [
   ['commands'],
 ];
 
-// These create, correct and erase records of all types; every other folder writes only to its own tables.
-const WRITE_EVERY_TABLE = ['operator/import', 'operator/people', 'purchases/messages', 'dev/demo'];
+// These create, correct and erase records of all types, and events are stored for webhooks; every other folder writes only to its own tables.
+const WRITE_EVERY_TABLE = ['operator/import', 'operator/people', 'events', 'dev/demo'];
 
 const src = resolve('src');
 const files = (readdirSync(src, { recursive: true }) as string[]).filter(

@@ -82,8 +82,8 @@ describe('a sale', () => {
         `WITH w AS (
            INSERT INTO webhooks (url, events, secret, user_id, game_id)
            VALUES ($1, '{purchase.completed}', '\\x00', $2, $3) RETURNING id)
-         INSERT INTO webhook_attempts (webhook_id, message_id, event, purchase_id, data, happened_at, outcome, duration_ms)
-         SELECT id, 'msg_1', 'purchase.completed', $4, '{}', now(), '500', 12 FROM w`,
+         INSERT INTO webhook_attempts (webhook_id, message_id, event, subject_type, subject_id, data, happened_at, outcome, duration_ms)
+         SELECT id, 'msg_1', 'purchase.completed', 'purchase', $4, '{}', now(), '500', 12 FROM w`,
         [`https://${host}.example/sales?token=secret`, user_id, game.id, id],
       );
     await sql(

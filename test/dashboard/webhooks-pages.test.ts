@@ -96,7 +96,7 @@ test('a seller adds a webhook, sees its secret once, and is notified of sales an
     new RegExp(`Sale ${id} \\d+ \\w+ \\d+ , [\\d:]+ UTC 200 \\d+ ms <b>thanks</b> you Send again`),
   );
   expect(browser.page.text).toContain('&lt;b&gt;thanks');
-  expect(browser.words).toMatch(/Games All your games Events Sales, Refunds/);
+  expect(browser.words).toMatch(/Games All your games Events Sale, Refund of sale/);
   await browser.get(WEBHOOKS);
   expect(browser.words).toMatch(/127\.0\.0\.1:\d+\/hook All your games 200 \d+ \w+ \d+ ?, [\d:]+ UTC 0/);
   // A URL may contain a token.
@@ -111,7 +111,7 @@ test('adds a webhook for one game and one event', async () => {
   const { 'event purchase.completed': _, ...form } = browser.fieldsOf(WEBHOOKS);
   await browser.post(WEBHOOKS, { ...form, ...fields, url: receiver.url });
   await browser.follow();
-  expect(browser.words).toContain('Games Bright <Harbor> Events Refunds');
+  expect(browser.words).toContain('Games Bright <Harbor> Events Refund of sale');
   for (const id of [await sold(other.id), await sold([game.id, other.id])])
     await post(`/operator/purchases/${id}/refund`);
   await idle();

@@ -123,8 +123,8 @@ async function pagesOf(seller: Actor): Promise<Record<string, string[]>> {
     await webhook('gone', '2026-01-01T00:00:00Z'),
   ];
   await sql(
-    `INSERT INTO webhook_attempts (webhook_id, message_id, event, purchase_id, data, happened_at, outcome, duration_ms, response)
-     SELECT $1, 'msg_' || n, 'purchase.completed', $2, '{}', now(), (ARRAY['200', '503', 'timeout'])[n], n * 4000, repeat('Unavailable', n * 6)
+    `INSERT INTO webhook_attempts (webhook_id, message_id, event, subject_type, subject_id, data, happened_at, outcome, duration_ms, response)
+     SELECT $1, 'msg_' || n, 'purchase.completed', 'purchase', $2, '{}', now(), (ARRAY['200', '503', 'timeout'])[n], n * 4000, repeat('Unavailable', n * 6)
      FROM generate_series(1, 3) n`,
     [failing, sale],
   );

@@ -46,7 +46,10 @@ export class SaleController {
   @Get(':purchase_id')
   async show(@PathId('purchase_id') id: number, @CurrentVisitor() visitor: SignedInVisitor) {
     const sale = await this.sale(id, visitor);
-    const deliveries = await this.attempts.ofPurchase(visitor.user.id, sale.id);
+    const deliveries = await this.attempts.findBySubject(visitor.user.id, {
+      subject_type: 'purchase',
+      subject_id: sale.id,
+    });
     return salePage({ sale, deliveries, refunder: this.refunderOf(sale), store: this.settings.STORE_NAME });
   }
 

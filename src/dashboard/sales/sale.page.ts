@@ -6,7 +6,7 @@ import {
   SHOWN_SALES,
 } from '../../purchases/sales/seller-sales.service';
 import { ERASED_ADDRESS } from '../../users/erased-users';
-import type { PurchaseDelivery } from '../../operator/webhooks/webhook-attempts.service';
+import type { SubjectDelivery } from '../../operator/webhooks/webhook-attempts.service';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
 import { checkbox } from '../layout/fields';
@@ -37,7 +37,7 @@ const pathOf = ({ id }: Pick<SellerSale, 'id'>) => `${SALES_PATH}/${id}`;
 interface SaleView {
   sale: SellerSale;
   /** To the seller's own webhooks. */
-  deliveries: PurchaseDelivery[];
+  deliveries: SubjectDelivery[];
   refunder: Refunder;
   store: string;
 }
@@ -129,7 +129,7 @@ const keyList = (keys: KeyState[], none: string): Html =>
     : html`${table('Keys', KEY_COLUMNS, keys.slice(0, SHOWN_OF_SALE))}
       ${keys.length > SHOWN_OF_SALE && html`<p class="muted">Only the first ${SHOWN_OF_SALE} keys are listed.</p>`}`;
 
-const DELIVERY_COLUMNS: Columns<PurchaseDelivery> = {
+const DELIVERY_COLUMNS: Columns<SubjectDelivery> = {
   Time: ({ at, outcome }) => html`${outcome === null && 'Next attempt '}${timeOf(at)}`,
   Webhook: wrapped(
     ({ webhook_id, url }) => html`<a href="${webhookPath(webhook_id)}">${nameOf({ url })}</a>`,
@@ -138,7 +138,7 @@ const DELIVERY_COLUMNS: Columns<PurchaseDelivery> = {
   Result: ({ outcome }) => (outcome === null ? tag('Pending') : result(outcome)),
 };
 
-const deliveryList = (deliveries: PurchaseDelivery[]): Html =>
+const deliveryList = (deliveries: SubjectDelivery[]): Html =>
   deliveries.length === 0
     ? html`<p class="muted">
         None of <a href="${WEBHOOKS_PATH}">your webhooks</a> has been notified of this sale.

@@ -1,7 +1,8 @@
 import { Controller, Get, Post, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../../auth/access/access';
-import { ALL_OWN_GAMES, WEBHOOK_EVENTS } from '../../operator/webhooks/webhook-events';
+import { Events } from '../../events/events';
+import { ALL_OWN_GAMES } from '../../games/game-events';
 import { type OwnWebhook, UserWebhooksService } from '../../operator/webhooks/user-webhooks.service';
 import { isSuccess, type Outcome } from '../../operator/webhooks/webhook-attempts.service';
 import { WebhooksService } from '../../operator/webhooks/webhooks.service';
@@ -17,10 +18,10 @@ import {
   deletePage,
   formPage,
   listPage,
-  NEW_WEBHOOK,
   onePage,
   outcomeText,
   rotatePage,
+  type EventTitle,
   type WebhookDraft,
   webhookPath,
   WEBHOOKS_PATH,
@@ -33,6 +34,7 @@ export class WebhooksController {
   constructor(
     private readonly own: UserWebhooksService,
     private readonly webhooks: WebhooksService,
+    private readonly events: Events,
   ) {}
 
   @Get()
@@ -42,13 +44,13 @@ export class WebhooksController {
 
   @Get('new')
   newForm(@CurrentVisitor() visitor: SignedInVisitor) {
-    return this.form(visitor, NEW_WEBHOOK);
+    return this.form(visitor, { url: '', game: '', events: this.events.forEditors.map(({ name }) => name) });
   }
 
   @Post()
   async create(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     requireSeller(visitor);
-    const draft = draftOf(form);
+    const draft = this.readDraft(form);
     const { url, game, events } = draft;
     const user_id = visitor.user.id;
     if (events.length === 0) return this.form(visitor, draft, { events: 'Select at least one event.' });
@@ -67,7 +69,7 @@ export class WebhooksController {
   @Get(':webhook_id')
   async one(@PathId('webhook_id') id: number, @CurrentVisitor() visitor: SignedInVisitor) {
     const webhook = await this.find(visitor, id);
-    return onePage(visitor, webhook, await this.own.newestAttempts(webhook));
+    return onePage(visitor, webhook, await this.own.newestAttempts(webhook), this.eventTitle);
   }
 
   @Post(':webhook_id/test')
@@ -127,9 +129,21 @@ export class WebhooksController {
     return webhook;
   }
 
+  private readonly eventTitle: EventTitle = (name) =>
+    name === 'webhook.test' ? 'Test' : (this.events.find(name)?.title ?? name);
+
+  private readDraft(form: Form): WebhookDraft {
+    const names = this.events.forEditors.map(({ name }) => name);
+    return {
+      url: (form.text('url') ?? '').trim(),
+      game: form.text('game') ?? '',
+      events: names.filter((name) => form.isChecked(`event ${name}`)),
+    };
+  }
+
   private async form(visitor: SignedInVisitor, draft: WebhookDraft, problems?: Problems<keyof WebhookDraft>) {
     requireSeller(visitor);
-    return formPage(visitor, await this.own.games(visitor.user.id), draft, problems);
+    return formPage(visitor, await this.own.games(visitor.user.id), this.events.forEditors, draft, problems);
   }
 }
 
@@ -147,9 +161,3 @@ const noSuchWebhook = () => apiError(404, 'This webhook doesn’t exist.');
 function requireSeller({ user }: SignedInVisitor): void {
   if (!user.sells) throw apiError(404, 'You can’t edit any games.');
 }
-
-const draftOf = (form: Form): WebhookDraft => ({
-  url: (form.text('url') ?? '').trim(),
-  game: form.text('game') ?? '',
-  events: WEBHOOK_EVENTS.filter((event) => form.isChecked(`event ${event}`)),
-});

@@ -1,4 +1,5 @@
-import { ALL_OWN_GAMES, WEBHOOK_EVENTS, type WebhookEvent } from '../../operator/webhooks/webhook-events';
+import type { EventType } from '../../events/event-type';
+import { ALL_OWN_GAMES } from '../../games/game-events';
 import type { OwnWebhook } from '../../operator/webhooks/user-webhooks.service';
 import { isSuccess, MAX_ATTEMPTS } from '../../operator/webhooks/webhook-attempts.service';
 import { MAX_URL } from '../../operator/webhooks/webhooks.service';
@@ -35,10 +36,11 @@ import { SALES_PATH } from '../sales/sales.page';
 
 export const WEBHOOKS_PATH = '/user/settings/webhooks';
 
-const EVENT_NAMES: Record<WebhookEvent, string> = {
-  'purchase.completed': 'Sales',
-  'purchase.refunded': 'Refunds',
-};
+/** The title of an event, by its name. */
+export type EventTitle = (name: string) => string;
+
+/** The pages of subjects, by type; their path ends with the ID. */
+const SUBJECT_PAGES: Record<string, string> = { purchase: SALES_PATH };
 
 /** Other reasons are codes such as ECONNREFUSED, which developers can search for. */
 const REASONS: Record<string, string> = {
@@ -50,10 +52,8 @@ const REASONS: Record<string, string> = {
 export interface WebhookDraft {
   url: string;
   game: string;
-  events: WebhookEvent[];
+  events: string[];
 }
-
-export const NEW_WEBHOOK: WebhookDraft = { url: '', game: '', events: [...WEBHOOK_EVENTS] };
 
 export const webhookPath = (id: number) => `${WEBHOOKS_PATH}/${id}`;
 
@@ -97,6 +97,7 @@ const COLUMNS: Columns<OwnWebhook> = {
 export const formPage = (
   visitor: Visitor,
   games: { id: number; title: string }[],
+  types: EventType[],
   { url, game, events }: WebhookDraft,
   problems: Problems = {},
 ): Page => ({
@@ -114,11 +115,11 @@ export const formPage = (
         'events',
         'Events',
         problems.events,
-        WEBHOOK_EVENTS.map((event) =>
+        types.map(({ name, title }) =>
           checkbox(
-            `event ${event}`,
-            events.includes(event),
-            html`${EVENT_NAMES[event]} <small><code>${event}</code></small>`,
+            `event ${name}`,
+            events.includes(name),
+            html`${title} <small><code>${name}</code></small>`,
           ),
         ),
       )}`,
@@ -127,7 +128,12 @@ export const formPage = (
 
 type ShownAttempt = Omit<WebhookAttempt, 'webhook' | 'data'>;
 
-export const onePage = (visitor: Visitor, webhook: OwnWebhook, attempts: ShownAttempt[]): Page => {
+export const onePage = (
+  visitor: Visitor,
+  webhook: OwnWebhook,
+  attempts: ShownAttempt[],
+  eventTitle: EventTitle,
+): Page => {
   const path = webhookPath(webhook.id);
   return {
     section: WEBHOOKS_PATH,
@@ -140,7 +146,7 @@ export const onePage = (visitor: Visitor, webhook: OwnWebhook, attempts: ShownAt
           ${facts({
             'Endpoint URL': html`<code>${webhook.url}</code>`,
             Games: gamesOf(webhook),
-            Events: webhook.events.map((event) => EVENT_NAMES[event]).join(', '),
+            Events: webhook.events.map(eventTitle).join(', '),
             Added: day(webhook.created_at),
             'Last result': lastResult(webhook),
             'Pending messages': webhook.waiting,
@@ -164,36 +170,31 @@ export const onePage = (visitor: Visitor, webhook: OwnWebhook, attempts: ShownAt
         ${tableOr(
           `No messages have been sent yet. The last ${MAX_ATTEMPTS} deliveries appear here.`,
           'Latest deliveries',
-          attemptColumns(visitor),
+          attemptColumns(visitor, eventTitle),
           attempts,
         )}`,
   };
 };
 
-const EVENT_TITLES: Record<string, string> = {
-  'purchase.completed': 'Sale',
-  'purchase.refunded': 'Refund of sale',
-  'webhook.test': 'Test',
-};
+const attemptName = ({ event, subject_id }: ShownAttempt, eventTitle: EventTitle) =>
+  subject_id === null ? eventTitle(event) : `${eventTitle(event)} ${subject_id}`;
 
-const attemptName = ({ event, purchase_id }: ShownAttempt) =>
-  purchase_id === null ? EVENT_TITLES[event]! : `${EVENT_TITLES[event]} ${purchase_id}`;
-
-const attemptColumns = (visitor: Visitor): Columns<ShownAttempt> => ({
-  Event: (attempt) =>
-    attempt.purchase_id === null
-      ? attemptName(attempt)
-      : html`<a href="${SALES_PATH}/${attempt.purchase_id}">${attemptName(attempt)}</a>`,
+const attemptColumns = (visitor: Visitor, eventTitle: EventTitle): Columns<ShownAttempt> => ({
+  Event: (attempt) => {
+    const page = attempt.subject_type === null ? undefined : SUBJECT_PAGES[attempt.subject_type];
+    const name = attemptName(attempt, eventTitle);
+    return page === undefined ? name : html`<a href="${page}/${attempt.subject_id}">${name}</a>`;
+  },
   Time: ({ attempted_at }) => timeOf(attempted_at),
   Result: ({ outcome }) => result(outcome),
   Duration: number(({ duration_ms }) => `${duration_ms} ms`),
   Response: ({ response }) => (response ? html`<small class="wrap">${response}</small>` : muted('Empty')),
   'Send again': actions(
     (attempt) =>
-      attempt.purchase_id !== null &&
+      attempt.subject_id !== null &&
       html`<form method="post" action="${webhookPath(attempt.webhook_id)}/attempts/${attempt.id}">
         ${formToken(visitor)}<button class="quiet">
-          Send again<span class="hidden"> ${attemptName(attempt)}</span>
+          Send again<span class="hidden"> ${attemptName(attempt, eventTitle)}</span>
         </button>
       </form>`,
   ),

@@ -155,7 +155,8 @@ const wholeWord = (name: string) => `(?<![a-z0-9])${escaped(name)}(?![a-z0-9])`;
 /** A receiver may have repeated the reference in its response. */
 export const FORGET_RESPONSES = statement(
   'erase_webhook_responses',
-  'UPDATE webhook_attempts SET response = NULL WHERE purchase_id = ANY ($1::bigint[]) AND response IS NOT NULL',
+  `UPDATE webhook_attempts SET response = NULL
+   WHERE subject_type = 'purchase' AND subject_id = ANY ($1::bigint[]) AND response IS NOT NULL`,
 );
 
 export const DELETE_ENTRIES_OF_OWN = removal(

@@ -2,11 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
 import { canEdit, editedBy } from '../../games/visibility';
+import type { Subject } from '../../events/event-type';
 import { Database } from '../../platform/database/database';
 import { longRead } from '../../platform/database/statement';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import { ConcurrencyLimit, type LimitedClient } from '../../platform/limits/concurrency-limit';
-import { isSubscribed } from './webhook-events';
+import { isSubscribed } from '../../games/game-events';
 import { type Outcome, WebhookAttempts } from './webhook-attempts.service';
 import type { WebhookAttempt } from './webhook-attempt.entity';
 import { WebhookDeliveries } from './webhook-deliveries.service';
@@ -39,11 +40,10 @@ const GAMES = longRead<{ id: number; title: string }>(
 
 const EDITED = longRead('game_for_webhook', `SELECT FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')}`);
 
-const TO_REPEAT = longRead<WebhookAttempt & { reference: string | null }>(
+const TO_REPEAT = longRead<WebhookAttempt & Subject>(
   'webhook_attempt_to_repeat',
-  `SELECT a.*, (SELECT reference FROM purchase_references r WHERE r.purchase_id = a.purchase_id) AS reference
-   FROM webhook_attempts a JOIN webhooks w ON w.id = a.webhook_id
-   WHERE a.id = $1 AND w.id = $2 AND w.user_id = $3 AND ${isSubscribed('a.purchase_id')}`,
+  `SELECT a.* FROM webhook_attempts a JOIN webhooks w ON w.id = a.webhook_id
+   WHERE a.id = $1 AND w.id = $2 AND w.user_id = $3 AND ${isSubscribed('a.data')}`,
 );
 
 /** The webhooks of a user. Results are undefined if the user has no such webhook. */
@@ -90,9 +90,11 @@ export class UserWebhooksService {
     const webhook = await this.stored.findOneBy({ id, user_id });
     const attempt = await this.database.row(TO_REPEAT, [attempt_id, id, user_id]);
     if (!webhook || !attempt) return undefined;
-    const { message_id, event, happened_at, data, purchase_id, reference } = attempt;
+    const { message_id, event, happened_at, data, subject_type, subject_id } = attempt;
     const message = { id: message_id, type: event, timestamp: modernTimestamp(happened_at), data };
-    return this.run(client, () => this.deliveries.sendNow({ message, purchase_id, reference }, webhook));
+    return this.run(client, () =>
+      this.deliveries.sendNow({ message, subject: { subject_type, subject_id } }, webhook),
+    );
   }
 
   private run(client: LimitedClient, work: () => Promise<Outcome>): Promise<Outcome> {

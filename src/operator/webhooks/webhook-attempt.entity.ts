@@ -5,6 +5,7 @@ import { Webhook } from './webhook.entity';
 /** An attempt to deliver a message to a user's webhook. The newest ones of each webhook are kept. */
 @Entity('webhook_attempts')
 @Index('webhook_attempts_webhook_id_idx', ['webhook_id', 'id'])
+@Index('webhook_attempts_subject_idx', ['subject_id', 'subject_type'])
 export class WebhookAttempt {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id: number;
@@ -22,9 +23,11 @@ export class WebhookAttempt {
   event: string;
 
   /** Null: a test. */
-  @Index('webhook_attempts_purchase_id_idx')
+  @Column('text', { nullable: true })
+  subject_type: string | null;
+
   @Column('bigint', { nullable: true })
-  purchase_id: number | null;
+  subject_id: number | null;
 
   @Column('json')
   data: object;

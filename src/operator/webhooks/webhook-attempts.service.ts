@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../platform/database/database';
 import { longRead, statement } from '../../platform/database/statement';
+import type { Subject } from '../../events/event-type';
 import type { Message, ReceiverResponse } from './send';
 import type { WebhookAttempt } from './webhook-attempt.entity';
 import type { Webhook } from './webhook.entity';
@@ -8,12 +9,11 @@ import type { Webhook } from './webhook.entity';
 /** Attempts of a webhook that are stored. */
 export const MAX_ATTEMPTS = 20;
 
-/** A message without the reference of its sale, which is added when it is sent. */
+/** A message without the fields that are read when it is sent. */
 export interface Outgoing {
   message: Message;
   /** Null: a test. */
-  purchase_id: number | null;
-  reference?: string | null;
+  subject: Subject | null;
 }
 
 export type Receiver = Pick<Webhook, 'id' | 'url' | 'secret' | 'user_id'>;
@@ -32,35 +32,35 @@ const RECORD = statement(
   'record_webhook_attempt',
   `WITH added AS (
      INSERT INTO webhook_attempts
-       (webhook_id, message_id, event, purchase_id, data, happened_at, outcome, duration_ms, response)
-     SELECT id, $2, $3, $4, $5, $6, $7, $8, $9 FROM webhooks WHERE id = $1)
+       (webhook_id, message_id, event, subject_type, subject_id, data, happened_at, outcome, duration_ms, response)
+     SELECT id, $2, $3, $4, $5, $6, $7, $8, $9, $10 FROM webhooks WHERE id = $1)
    DELETE FROM webhook_attempts WHERE id IN (
      SELECT id FROM webhook_attempts WHERE webhook_id = $1 ORDER BY id DESC OFFSET ${MAX_ATTEMPTS - 1})`,
 );
 
 const NEWEST = longRead<Omit<WebhookAttempt, 'webhook' | 'data'>>(
   'webhook_attempts',
-  `SELECT id, webhook_id, message_id, event, purchase_id, happened_at, attempted_at, outcome, duration_ms, response
+  `SELECT id, webhook_id, message_id, event, subject_type, subject_id, happened_at, attempted_at, outcome, duration_ms, response
    FROM webhook_attempts WHERE webhook_id = $1 ORDER BY id DESC LIMIT ${MAX_ATTEMPTS}`,
 );
 
-/** An attempt to deliver a message about a purchase, or the next attempt of a pending message. */
-export interface PurchaseDelivery extends Pick<WebhookAttempt, 'webhook_id' | 'event'>, Pick<Webhook, 'url'> {
+/** An attempt to deliver a message about a subject, or the next attempt of a pending message. */
+export interface SubjectDelivery extends Pick<WebhookAttempt, 'webhook_id' | 'event'>, Pick<Webhook, 'url'> {
   /** Of a pending message, the earliest time of its next attempt. */
   at: string;
   /** Null: the message is pending. */
   outcome: string | null;
 }
 
-const OF_PURCHASE = longRead<PurchaseDelivery>(
-  'webhook_deliveries_of_purchase',
+const OF_SUBJECT = longRead<SubjectDelivery>(
+  'webhook_deliveries_of_subject',
   `(SELECT d.webhook_id, w.url, d.event, greatest(d.due_at, w.paused_until) AS at, NULL AS outcome
     FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
-    WHERE d.purchase_id = $2 AND w.user_id = $1 ORDER BY at LIMIT ${MAX_ATTEMPTS})
+    WHERE d.subject_type = $2 AND d.subject_id = $3 AND w.user_id = $1 ORDER BY at LIMIT ${MAX_ATTEMPTS})
    UNION ALL
    (SELECT a.webhook_id, w.url, a.event, a.attempted_at, a.outcome
     FROM webhook_attempts a JOIN webhooks w ON w.id = a.webhook_id
-    WHERE a.purchase_id = $2 AND w.user_id = $1 ORDER BY a.id DESC LIMIT ${MAX_ATTEMPTS})`,
+    WHERE a.subject_type = $2 AND a.subject_id = $3 AND w.user_id = $1 ORDER BY a.id DESC LIMIT ${MAX_ATTEMPTS})`,
 );
 
 /** The results of the messages to users' webhooks. */
@@ -69,7 +69,7 @@ export class WebhookAttempts {
   constructor(private readonly database: Database) {}
 
   async record(
-    { message: { id, type, timestamp, data }, purchase_id }: Outgoing,
+    { message: { id, type, timestamp, data }, subject }: Outgoing,
     webhook: Receiver,
     { status, duration_ms, start }: Outcome,
   ): Promise<void> {
@@ -77,7 +77,8 @@ export class WebhookAttempts {
     const values = [
       id,
       type,
-      purchase_id,
+      subject?.subject_type ?? null,
+      subject?.subject_id ?? null,
       JSON.stringify(data),
       timestamp,
       String(status),
@@ -87,9 +88,9 @@ export class WebhookAttempts {
     await this.database.rows(RECORD, [webhook.id, ...values]);
   }
 
-  /** The messages to a user's webhooks about a purchase: pending ones, then the newest attempts. */
-  ofPurchase(user_id: number, purchase_id: number): Promise<PurchaseDelivery[]> {
-    return this.database.rows(OF_PURCHASE, [user_id, purchase_id]);
+  /** The messages to a user's webhooks about a subject: pending ones, then the newest attempts. */
+  findBySubject(user_id: number, { subject_type, subject_id }: Subject): Promise<SubjectDelivery[]> {
+    return this.database.rows(OF_SUBJECT, [user_id, subject_type, subject_id]);
   }
 
   newest(webhook_id: number) {

@@ -11,7 +11,8 @@ import { Database } from '../../platform/database/database';
 import { statement } from '../../platform/database/statement';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import { MetricsRegistry } from '../../platform/observability/metrics-registry';
-import { isSubscribed } from './webhook-events';
+import { Events } from '../../events/events';
+import { isSubscribed } from '../../games/game-events';
 import { TIMEOUT } from './send';
 import {
   isSuccess,
@@ -69,29 +70,31 @@ const POLL = statement<{ waiting: number; oldest: number }>(
 
 interface Due
   extends
-    Pick<WebhookDelivery, 'id' | 'webhook_id' | 'event' | 'purchase_id' | 'data' | 'created_at' | 'attempts'>,
+    Pick<
+      WebhookDelivery,
+      'id' | 'webhook_id' | 'event' | 'subject_type' | 'subject_id' | 'data' | 'created_at' | 'attempts'
+    >,
     Pick<Webhook, 'url' | 'secret' | 'user_id'> {
-  reference: string | null;
   age: number;
   /** False if the owner of the webhook can no longer edit the game. */
   permitted: boolean;
 }
 
 // Some for each webhook, so that a slow one does not block the others. $1: the webhook of each delivery in progress.
+// $2: event types; a replica of the next version sends its own.
 const CLAIM = statement<Due>(
   'claim_webhook_deliveries',
   `WITH ${PENDING}, due AS MATERIALIZED (
      SELECT d.id FROM pending JOIN webhooks w USING (id) CROSS JOIN LATERAL (
        SELECT id FROM webhook_deliveries
-       WHERE webhook_id = w.id AND due_at <= now() AND coalesce(w.paused_until <= now(), true) ORDER BY due_at
+       WHERE webhook_id = w.id AND due_at <= now() AND event = ANY ($2::text[]) AND coalesce(w.paused_until <= now(), true) ORDER BY due_at
        LIMIT greatest(0, ${MAX_AT_ONCE} - (SELECT count(*) FROM unnest($1::bigint[]) AS busy (id) WHERE busy.id = w.id))
        FOR UPDATE SKIP LOCKED) d
    )
    UPDATE webhook_deliveries d SET due_at = now() + interval '${LEASE} ms', attempts = d.attempts + 1
    FROM due, webhooks w WHERE d.id = due.id AND w.id = d.webhook_id
-   RETURNING d.id, d.webhook_id, d.event, d.purchase_id, d.data, d.created_at, d.attempts, w.url, w.secret, w.user_id,
-     w.user_id IS NULL OR ${isSubscribed('d.purchase_id')} AS permitted,
-     (SELECT reference FROM purchase_references r WHERE r.purchase_id = d.purchase_id) AS reference,
+   RETURNING d.id, d.webhook_id, d.event, d.subject_type, d.subject_id, d.data, d.created_at, d.attempts, w.url, w.secret, w.user_id,
+     w.user_id IS NULL OR ${isSubscribed('d.data')} AS permitted,
      extract(epoch FROM now() - d.created_at)::float8 AS age`,
 );
 
@@ -147,6 +150,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     private readonly attempts: WebhookAttempts,
     private readonly host: HttpAdapterHost,
     private readonly clock: Clock,
+    private readonly events: Events,
     metrics: MetricsRegistry,
   ) {
     this.results = metrics.counter(
@@ -164,7 +168,9 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
 
   onApplicationBootstrap(): void {
     // Without an adapter this is an operator's command.
-    if (this.host.httpAdapter) void this.run();
+    if (!this.host.httpAdapter) return;
+    this.events.onAnnounced(() => this.wake());
+    void this.run();
   }
 
   beforeApplicationShutdown(): void {
@@ -201,28 +207,30 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
       if (waiting > MAX_PENDING || oldest > MAX_UNTRIED_AGE) await this.drop();
       if (waiting === 0) return;
     }
-    for (const due of await this.database.rows(CLAIM, [[...this.running.values()]]))
+    const known = this.events.all.map(({ name }) => name);
+    for (const due of await this.database.rows(CLAIM, [[...this.running.values()], known]))
       void this.attempt(due).catch((error: Error) =>
         this.log.warn(`The outcome of a delivery could not be stored: ${error.message}`),
       );
   }
 
   private async attempt(due: Due): Promise<void> {
-    const { id, webhook_id, url, secret, user_id, event, purchase_id, created_at, data, reference } = due;
+    const { id, webhook_id, url, secret, user_id, event, subject_type, subject_id, created_at, data } = due;
     if (!due.permitted) {
       await this.database.rows(WITHDRAW, [id]);
       return;
     }
     const message = { id: `msg_${id}`, type: event, timestamp: modernTimestamp(created_at), data };
+    const outgoing = { message, subject: { subject_type, subject_id } };
     const delivery = new AbortController();
     const signal = AbortSignal.any([delivery.signal, AbortSignal.timeout(TIMEOUT)]);
     this.running.set(delivery, webhook_id);
     try {
       const webhook = { id: webhook_id, url, secret, user_id };
-      const outcome = await this.webhooks.send({ message, reference, purchase_id }, webhook, signal);
+      const outcome = await this.webhooks.send(outgoing, webhook, signal);
       if (this.stopped) return;
       await this.settle(due, outcome);
-      await this.attempts.record({ message, purchase_id }, webhook, outcome);
+      await this.attempts.record(outgoing, webhook, outcome);
     } finally {
       this.running.delete(delivery);
       this.wake();
@@ -231,13 +239,13 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
 
   /** Sends a test message. */
   test(webhook: Receiver): Promise<Outcome> {
-    return this.sendNow({ message: this.webhooks.testMessage(), purchase_id: null }, webhook);
+    return this.sendNow({ message: this.webhooks.testMessage(), subject: null }, webhook);
   }
 
   /** Sends a message now, before any pending ones, and records the result. */
   async sendNow(sent: Outgoing, webhook: Receiver): Promise<Outcome> {
     const outcome = await this.webhooks.send(sent, webhook, AbortSignal.timeout(TIMEOUT));
-    const id = sent.purchase_id === null ? null : sent.message.id.slice('msg_'.length);
+    const id = sent.subject === null ? null : sent.message.id.slice('msg_'.length);
     if (isSuccess(outcome)) await this.database.rows(FINISH, [id, outcome.status, webhook.id]);
     else await this.database.rows(GIVE_UP, [null, outcome.status, webhook.id]);
     await this.attempts.record(sent, webhook, outcome);

@@ -1,5 +1,4 @@
 import { Column, Entity, Index, ManyToOne, PrimaryColumn } from 'typeorm';
-import type { WebhookEvent } from './webhook-events';
 import { Webhook } from './webhook.entity';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
 
@@ -7,6 +6,7 @@ import { TimestampColumn } from '../../platform/database/timestamp.column';
 @Entity('webhook_deliveries')
 @Index('webhook_deliveries_due_idx', ['webhook_id', 'due_at'])
 @Index('webhook_deliveries_age_idx', ['webhook_id', 'created_at'])
+@Index('webhook_deliveries_subject_idx', ['subject_id', 'subject_type'])
 export class WebhookDelivery {
   @PrimaryColumn('uuid')
   id: string;
@@ -18,13 +18,20 @@ export class WebhookDelivery {
   webhook: Webhook;
 
   @Column('text')
-  event: WebhookEvent;
+  event: string;
 
-  @Index('webhook_deliveries_purchase_id_idx')
-  @Column('bigint')
-  purchase_id: number;
+  /** What the message is about, such as a purchase. */
+  @Column('text', { nullable: true })
+  subject_type: string;
 
-  /** The purchase as it was at the event. */
+  @Column('bigint', { nullable: true })
+  subject_id: number;
+
+  /** The subject in the form of 0.1.0, whose replicas may be running. A trigger copies it. */
+  @Column('bigint', { nullable: true })
+  purchase_id: number | null;
+
+  /** The subject as it was at the event. */
   @Column('json')
   data: object;
 

@@ -1,15 +1,11 @@
 import { Check, Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
-import type { WebhookEvent } from './webhook-events';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
 
-/** A URL that is notified of sales. */
+/** A URL that is notified of events. */
 @Entity('webhooks')
 @Check('webhooks_id_check', 'id BETWEEN 1 AND 9007199254740991')
 @Check('webhooks_url_check', 'length(url) <= 500')
-@Check(
-  'webhooks_events_check',
-  "cardinality(events) > 0 AND events <@ '{purchase.completed,purchase.refunded}'",
-)
+@Check('webhooks_events_check', 'cardinality(events) > 0')
 export class Webhook {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id: number;
@@ -18,7 +14,7 @@ export class Webhook {
   url: string;
 
   @Column('text', { array: true })
-  events: WebhookEvent[];
+  events: string[];
 
   /** Null: the store's own. */
   @Index('webhooks_user_id_idx')

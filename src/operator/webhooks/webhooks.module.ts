@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AuthModule } from '../../auth/auth.module';
+import { EventsModule } from '../../events/events.module';
 import { UserWebhooksService } from './user-webhooks.service';
 import { Webhook } from './webhook.entity';
 import { WebhookAttempt } from './webhook-attempt.entity';
@@ -10,8 +11,8 @@ import { WebhookDelivery } from './webhook-delivery.entity';
 import { WebhooksService } from './webhooks.service';
 
 @Module({
-  imports: [AuthModule, TypeOrmModule.forFeature([Webhook, WebhookAttempt, WebhookDelivery])],
+  imports: [AuthModule, EventsModule, TypeOrmModule.forFeature([Webhook, WebhookAttempt, WebhookDelivery])],
   providers: [UserWebhooksService, WebhookAttempts, WebhookDeliveries, WebhooksService],
-  exports: [UserWebhooksService, WebhookAttempts, WebhookDeliveries, WebhooksService],
+  exports: [EventsModule, UserWebhooksService, WebhookAttempts, WebhookDeliveries, WebhooksService],
 })
 export class WebhooksModule {}

@@ -12,6 +12,8 @@ import { Clock } from '../../platform/config/clock';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { longRead, statement } from '../../platform/database/statement';
+import type { Subject } from '../../events/event-type';
+import { Events } from '../../events/events';
 import { isLoopbackAddress } from './public-address';
 import { type AddressRules, hostOf, isAllowed, type Message, NotSent, send } from './send';
 import type { Outcome, Outgoing, Receiver } from './webhook-attempts.service';
@@ -66,6 +68,7 @@ export class WebhooksService {
     private readonly audit: Audit,
     private readonly settings: Settings,
     private readonly clock: Clock,
+    private readonly events: Events,
   ) {
     this.peppers = peppersOf(settings);
   }
@@ -131,14 +134,10 @@ export class WebhooksService {
     return { id: `msg_test_${now.getTime()}`, type: 'webhook.test', timestamp, data: {} };
   }
 
-  async send(
-    { message, purchase_id, reference }: Outgoing,
-    webhook: Receiver,
-    signal: AbortSignal,
-  ): Promise<Outcome> {
+  async send({ message, subject }: Outgoing, webhook: Receiver, signal: AbortSignal): Promise<Outcome> {
     const since = this.clock.monotonic();
-    const data = purchase_id === null ? message.data : { ...message.data, reference };
     const sending = async () => {
+      const data = { ...message.data, ...(await this.readAtSend(message, subject)) };
       const to = { url: new URL(webhook.url), secret: this.opened(webhook) };
       return send({ ...message, data }, to, this.rulesFor(webhook.user_id), signal, this.clock);
     };
@@ -147,6 +146,11 @@ export class WebhooksService {
       throw error;
     });
     return { ...response, duration_ms: Math.round(this.clock.monotonic() - since) };
+  }
+
+  private async readAtSend({ type }: Message, subject: Subject | null): Promise<object | undefined> {
+    const fields = this.events.find(type)?.readAtSend;
+    return fields && subject ? this.database.row(fields, [subject.subject_id]) : undefined;
   }
 
   /** Disables a webhook whose receiver responded 410 Gone. */

@@ -1,33 +1,50 @@
-import { isSubscribed, type WebhookEvent } from '../../operator/webhooks/webhook-events';
-import { bind, type BoundStatement, statement } from '../../platform/database/statement';
+import { announceToEditors } from '../../games/game-events';
+import type { EventType } from '../../events/event-type';
+import { bind, type BoundStatement, read } from '../../platform/database/statement';
 
-/**
- * Users who can edit a game of the purchase `p`. OFFSET 0 below: PostgreSQL could otherwise find them again for each
- * webhook.
- */
-const EDITORS = `ARRAY(
-  SELECT g.user_id FROM purchase_games pg JOIN games g ON g.id = pg.game_id WHERE pg.purchase_id = p.id
-  UNION SELECT a.user_id FROM purchase_games pg JOIN game_admins a ON a.game_id = pg.game_id WHERE pg.purchase_id = p.id)`;
+// A reference may contain the buyer.
+const REFERENCE = read<{ reference: string | null }>(
+  'message_reference',
+  'SELECT (SELECT reference FROM purchase_references WHERE purchase_id = $1) AS reference',
+);
 
-// Contains no buyer, so that an erasure needn't read it. A reference may contain the buyer, so it is read when the
-// message is sent.
-const announcement = (event: WebhookEvent, status: string) =>
-  statement(
-    `announce_${status}`,
-    `INSERT INTO webhook_deliveries (id, webhook_id, event, purchase_id, data)
-     SELECT gen_random_uuid(), w.id, '${event}', p.id, json_build_object(
-       'id', p.id, 'game_ids', g.ids, 'status', '${status}', 'amount', p.amount, 'currency', p.currency,
-       'source', p.source, 'created_at', to_char(p.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
-     FROM purchases p
-     CROSS JOIN LATERAL (SELECT array_agg(game_id ORDER BY game_id) AS ids FROM purchase_games WHERE purchase_id = p.id) g
-     CROSS JOIN LATERAL (SELECT ${EDITORS} AS users OFFSET 0) editors
-     JOIN webhooks w ON (w.user_id IS NULL OR w.user_id = ANY (editors.users))
-       AND w.ended_at IS NULL AND '${event}' = ANY (w.events) AND ${isSubscribed('p.id')}
-     WHERE p.id = $1 AND p.status <> 'refunded'`,
-  );
+const PURCHASE_COMPLETED: EventType = {
+  name: 'purchase.completed',
+  title: 'Sale',
+  sent_when: 'a sale is recorded with `POST /operator/purchases` or `gamewharf sell`',
+  audience: 'editors',
+  subject_type: 'purchase',
+  readAtSend: REFERENCE,
+};
 
-const SALE = announcement('purchase.completed', 'complete');
-const REFUND = announcement('purchase.refunded', 'refunded');
+const PURCHASE_REFUNDED: EventType = {
+  ...PURCHASE_COMPLETED,
+  name: 'purchase.refunded',
+  title: 'Refund of sale',
+  sent_when:
+    'a sale is refunded with `POST /operator/purchases/ID/refund` or `gamewharf refund`; `status` is then `refunded`',
+};
+
+export const PURCHASE_EVENTS = [PURCHASE_COMPLETED, PURCHASE_REFUNDED];
+
+// Contains no buyer, so that an erasure needn't read it.
+const announcement = (type: EventType, status: string) =>
+  announceToEditors(type, {
+    from: 'purchases p',
+    where: `p.id = $1 AND p.status <> 'refunded'`,
+    subject_id: 'p.id',
+    game_ids: 'ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id)',
+    fields: {
+      status: `'${status}'`,
+      amount: 'p.amount',
+      currency: 'p.currency',
+      source: 'p.source',
+      created_at: `to_char(p.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`,
+    },
+  });
+
+const SALE = announcement(PURCHASE_COMPLETED, 'complete');
+const REFUND = announcement(PURCHASE_REFUNDED, 'refunded');
 
 /** The last statement of a sale's transaction. */
 export const announceSale = (purchase_id: number): BoundStatement => bind(SALE, [purchase_id]);

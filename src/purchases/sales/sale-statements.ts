@@ -3,7 +3,7 @@ import { addSales, countPurchases, subtractSales } from '../earnings/earnings';
 import type { Purchase } from '../purchase.entity';
 import { PURCHASE, type PurchaseRow } from '../purchase.row';
 import { isErased } from '../../users/erased-users';
-import { HAS_WEBHOOKS } from '../../operator/webhooks/webhook-events';
+import { HAS_WEBHOOKS } from '../../events/announcement';
 import { announceRefund, announceSale } from '../messages/sale-messages';
 
 export interface SaleRow extends PurchaseRow, Pick<Purchase, 'user_id'> {

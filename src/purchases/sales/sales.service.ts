@@ -9,7 +9,7 @@ import { invalidGame } from '../../games/errors';
 import { badRequest, apiError, serviceUnavailable } from '../../platform/errors/api-error';
 import { ERASED_ADDRESS } from '../../users/erased-users';
 import { newDownloadKey } from '../keys/new-download-key';
-import { WebhookDeliveries } from '../../operator/webhooks/webhook-deliveries.service';
+import { Events } from '../../events/events';
 import {
   type RefundResponse,
   refundResponse,
@@ -44,8 +44,8 @@ export class SalesService {
   constructor(
     private readonly database: Database,
     private readonly idempotency: IdempotencyService,
-    private readonly events: OperatorEvents,
-    private readonly webhooks: WebhookDeliveries,
+    private readonly operatorEvents: OperatorEvents,
+    private readonly events: Events,
   ) {}
 
   /** Sells once per reference. A repeated request gets its response again, even if it would be rejected now. */
@@ -113,8 +113,8 @@ export class SalesService {
     };
     const { response, isRepeated } = await this.idempotency.run(retry, request, selling, BUYER_FIELDS);
     if (isRepeated) return this.withBuyer(response);
-    this.events.sold(by, request.currency, { games: game_ids.length, keys: keys.length });
-    if (has_webhooks) this.webhooks.wake();
+    this.operatorEvents.sold(by, request.currency, { games: game_ids.length, keys: keys.length });
+    if (has_webhooks) this.events.announced();
     return response;
   }
 
@@ -146,8 +146,8 @@ export class SalesService {
     const { response, isRepeated } = await this.idempotency.run(retry, request, refunding, BUYER_FIELDS);
     if (isRepeated) return this.withBuyer(response);
     if (currency !== undefined) {
-      this.events.refunded(by, currency, { games: game_ids.length });
-      if (has_webhooks) this.webhooks.wake();
+      this.operatorEvents.refunded(by, currency, { games: game_ids.length });
+      if (has_webhooks) this.events.announced();
     }
     return response;
   }
