@@ -153,7 +153,7 @@ test('is not blocked by a record of an import', async () => {
   expect(await slow(everyRecord(), { authorization: `Bearer ${OPERATOR_TOKEN}` })).toEqual([]);
 });
 
-test('is not blocked by a transaction that many small imports share', async () => {
+test('is not blocked by many small imports at once', async () => {
   const record = { type: 'purchase', game_id: 1, email: 'a@example.com', source: 'card', currency: 'USD' };
   await importLines(...Array.from({ length: 1000 }, (_, i) => ({ ...record, id: i + 1, amount: 500 })));
   const { port } = new URL(baseUrl());

@@ -7,7 +7,7 @@ import { Quota } from '../../src/platform/limits/client-limits';
 import type { ConcurrencyLimit } from '../../src/platform/limits/concurrency-limit';
 import { demoRecords } from '../../src/dev/demo/demo';
 import { ImportLimits } from '../../src/operator/import/import-limits';
-import { importOnThread } from '../../src/operator/import/import-thread';
+import { ImportThread } from '../../src/operator/import/import-thread';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import { allRows, game, importDirectly, ndjson, OPERATOR_TOKEN, sendSmall, user } from '../support/importing';
 import {
@@ -78,14 +78,15 @@ test('returns 503 for a lost connection', async () => {
   );
 });
 
-test('fails its import when a thread crashes', async () => {
-  const settings = { DATABASE_URL: databaseUrl(), pepper: undefined as unknown as Buffer };
-  const source = (async function* () {
+test('fails its import when a thread crashes, and starts another', async () => {
+  const thread = new ImportThread(undefined as never);
+  const source = async function* () {
     yield Buffer.from(ndjson([user(9002)]));
-  })();
-  await expect(importOnThread(settings, source, new AbortController().signal)).rejects.toThrow(
-    'The import crashed.',
-  );
+  };
+  for (const queue of ['small', 'large'] as const)
+    await expect(thread.run({ queue }, source(), new AbortController().signal)).rejects.toThrow(
+      'The import crashed.',
+    );
   expect(logged.join('')).toContain('An import crashed');
 });
 
@@ -97,9 +98,9 @@ test('rolls back an interrupted import', async () => {
     interruption.abort();
     await setTimeout(60_000, undefined, { ref: false });
   })();
-  await expect(
-    importOnThread({ DATABASE_URL: databaseUrl(), pepper: Buffer.from(PEPPER) }, source, interruption.signal),
-  ).rejects.toThrow(/abort/i);
+  const thread = new ImportThread({ DATABASE_URL: databaseUrl(), pepper: Buffer.from(PEPPER) });
+  await expect(thread.run({ queue: 'large' }, source, interruption.signal)).rejects.toThrow(/abort/i);
+  await thread.end();
   expect(await sql('SELECT FROM users WHERE id = 9003')).toEqual([]);
 });
 
@@ -127,12 +128,15 @@ describe('large imports while one is running', () => {
   });
 
   const importLimits = (app = theApp()) => {
-    const { large, bytes } = app.get(ImportLimits) as unknown as { large: ConcurrencyLimit; bytes: Quota };
-    return { taken: large.accepted, rejections: large.rejected, held: bytes.used };
+    const { queues, bytes } = app.get(ImportLimits) as unknown as {
+      queues: { large: ConcurrencyLimit };
+      bytes: Quota;
+    };
+    return { taken: queues.large.accepted, held: bytes.used };
   };
   const threads = async () => {
     const rows = await sql(
-      `SELECT FROM pg_stat_activity WHERE application_name = 'gamewharf import' AND datname = current_database()`,
+      `SELECT FROM pg_stat_activity WHERE application_name = 'gamewharf import' AND datname = current_database() AND state <> 'idle'`,
     );
     return rows.length;
   };

@@ -3,15 +3,11 @@ import { Client } from 'pg';
 import { LIVE_KEYS } from '../../src/auth/keys/api-key-lookup';
 import { LIVE_USER } from '../../src/auth/jwt/tokens.service';
 import { FIRST_PAGE } from '../../src/collections/collection-games.service';
-import { Clock } from '../../src/platform/config/clock';
-import type { Settings } from '../../src/platform/config/settings';
 import type * as Statements from '../../src/platform/database/statement';
 import { read, type Statement } from '../../src/platform/database/statement';
 import { EDITABLE_GAMES, GAME as ONE_GAME, VIEWABLE_GAME } from '../../src/games/games.service';
 import { GAMES_PAGE, KEYS_PAGE } from '../../src/dashboard/games/games-report.service';
-import { connectTo, importRecords } from '../../src/operator/import/import-records';
-import { readSmall } from '../../src/operator/import/small-import';
-import { SmallImports } from '../../src/operator/import/small-imports.service';
+import { connectTo, type ImportQueue, importRecords } from '../../src/operator/import/import-records';
 import { SALES } from '../../src/purchases/sales/game-sales.service';
 import { CREATED_KEYS } from '../../src/purchases/keys/created-keys.service';
 import { KEY_BY_EMAIL, KEY_BY_KEY, KEY_BY_USER } from '../../src/purchases/keys/download-keys.service';
@@ -286,17 +282,8 @@ describe('deletions scan no table', () => {
   const settings = { DATABASE_URL: '' };
   beforeAll(() => void (settings.DATABASE_URL = url));
 
-  const large = (lines: Buffer) =>
-    importRecords(() => connectTo(settings), Readable.from([lines]), { pepper: Buffer.alloc(0) });
-  const small = async (lines: Buffer) => {
-    const imports = new SmallImports(settings as Settings, undefined as never, new Clock());
-    const { signal } = new AbortController();
-    const stream = (async function* () {
-      yield await Promise.resolve(lines);
-    })();
-    const read = await readSmall(stream, [], imports.types, true, signal);
-    return imports.run(read!, signal);
-  };
+  const run = (queue: ImportQueue, lines: Buffer) =>
+    importRecords(() => connectTo(settings), Readable.from([lines]), { pepper: Buffer.alloc(0), queue });
 
   /** Rows read by scans of whole tables. */
   const scanned = async () => {
@@ -309,10 +296,7 @@ describe('deletions scan no table', () => {
     return Object.fromEntries(rows.map(({ table, rows }) => [table, rows]));
   };
 
-  test.each([
-    ['large', large],
-    ['small', small],
-  ])('in a %s import', async (_, run) => {
+  test.each(['small', 'large'] as const)('in a %s import', async (queue) => {
     const user = { type: 'user', id: USERS + 1 };
     const game = { type: 'game', id: GAMES + 1 };
     await client.query(`
@@ -324,7 +308,7 @@ describe('deletions scan no table', () => {
       VALUES (5, ${game.id}, 1000, 6), (6, ${game.id}, 1000, ${user.id}), (5, 12345, 1001, ${user.id})`);
     const before = await scanned();
     const records = [user, game].map((record) => JSON.stringify({ ...record, deleted: true }));
-    expect(await run(Buffer.from(records.join('\n')))).toMatchObject({
+    expect(await run(queue, Buffer.from(records.join('\n')))).toMatchObject({
       users: { deleted: 1 },
       games: { deleted: 1 },
     });

@@ -1,7 +1,6 @@
 import { Client } from 'pg';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import {
-  describeImports,
   databaseUrl,
   allRows,
   game,
@@ -57,7 +56,7 @@ beforeEach(async () => {
   await sql('TRUNCATE users, games, purchases, download_keys, collections, builds, api_keys CASCADE');
 });
 
-describeImports('partial records', () => {
+describe('partial records', () => {
   test('a new record reports every missing required field', async () => {
     await importLines(user(1));
     expect(
@@ -103,6 +102,32 @@ describeImports('partial records', () => {
     ];
     expect(await problemsOf(...lines)).toEqual(expected);
     await expect(importDirectly(lines)).rejects.toMatchObject({ lines: expected });
+  });
+
+  test('an invalid value doesn’t hide the missing required fields of a new record, and is reported once', async () => {
+    await importLines(user(1));
+    const lines = [
+      { type: 'game', id: 1, slug: 'no slug' },
+      { type: 'purchase', id: 7, email: 'x', currency: null, game_id: 1, amount: 1 },
+      { type: 'upload', id: 1, file: {} },
+      // It may be that of a stored user.
+      { type: 'user', id: 'x' },
+      { type: 'user', id: 1, gamer: 'x' },
+    ];
+    expect(await problemsOf(...lines)).toEqual([
+      'line 1: game 1: slug must consist of letters, digits, _, . and -',
+      'line 1: game 1: title is required',
+      'line 1: game 1: user_id is required',
+      'line 2: purchase 7: email must be an email address',
+      'line 2: purchase 7: currency is required',
+      'line 2: purchase 7: source is required',
+      'line 3: upload 1: file must have exactly one of key, url',
+      'line 3: upload 1: file.size is required',
+      'line 3: upload 1: filename is required',
+      'line 3: upload 1: game_id is required',
+      'line 4: user: id must be an integer',
+      'line 5: user 1: gamer must be true or false',
+    ]);
   });
 
   test('rejects null for a required field, of an existing record too', async () => {
@@ -203,7 +228,7 @@ describeImports('partial records', () => {
   });
 });
 
-describeImports('deleted records', () => {
+describe('deleted records', () => {
   test.each<[what: string, line: object, problem: string]>([
     ['a number', { type: 'user', id: 1, deleted: 1 }, 'user 1: deleted must be true or false'],
     ['a string', { type: 'user', id: 1, deleted: 'true' }, 'user 1: deleted must be true or false'],
@@ -369,7 +394,7 @@ describeImports('deleted records', () => {
   });
 });
 
-describeImports('IDs that the service assigned', () => {
+describe('IDs that the service assigned', () => {
   beforeEach(async () => {
     await importLines(user(1), user(2), game(1), game(2), purchase(3_000_000), collection(3_000_000));
   });
@@ -457,7 +482,7 @@ describeImports('IDs that the service assigned', () => {
   });
 });
 
-describeImports('references of purchases', () => {
+describe('references of purchases', () => {
   const { id: _, ...sale } = purchase(1);
   const sold = (reference: string, fields: object = {}) => ({ ...sale, reference, ...fields });
   const stored = () =>
@@ -617,7 +642,7 @@ describe('Idempotency-Key', () => {
   });
 });
 
-describeImports('a game changes owner while its new owner is renamed', () => {
+describe('a game changes owner while its new owner is renamed', () => {
   const WAITING = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
   const names = () => sql<object>('SELECT id, user_id, owner_name FROM games ORDER BY id');
   const handedOver = [

@@ -1,11 +1,6 @@
-import { once } from 'node:events';
-import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { type ClientRequest, request } from 'node:http';
 import type { ConcurrencyLimit } from '../../src/platform/limits/concurrency-limit';
-import { RequestGate } from '../../src/platform/server/request-gate';
-import { SmallImport } from '../../src/operator/import/small-import';
-import { MAX_WAIT_MS, SmallImports } from '../../src/operator/import/small-imports.service';
-import { WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliveries.service';
-import { gracefulStop } from '../../src/platform/operations/graceful-stop';
+import { ImportLimits } from '../../src/operator/import/import-limits';
 import {
   describeImports,
   game,
@@ -22,21 +17,7 @@ import {
   user,
 } from '../support/importing';
 import { untilBlocked, holdLocks } from '../support/locks';
-import { FaultyProxy } from '../support/proxy';
-import {
-  baseUrl,
-  databaseUrl,
-  failure,
-  type HttpResponse,
-  make,
-  ok,
-  openApp,
-  send,
-  sql,
-  theApp,
-  theClock,
-  useStore,
-} from '../support/store';
+import { baseUrl, failure, type HttpResponse, make, ok, send, sql, theApp, useStore } from '../support/store';
 import { until } from '../support/time';
 
 useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
@@ -401,133 +382,31 @@ describe('locks', () => {
     expect(await small).toMatchObject({ status: 200 });
   });
 
-  test('imports that waited too long get no further transaction, and others are processed', async () => {
-    const { headers } = await make.user({ username: 'control-client' });
-    const [user, game] = [await holdUser(), await holdGame()];
-    const ahead = [otherUser, { type: 'user', id: 1, display_name: 'Leaf' }].map((line) => sendSmall([line]));
-    await untilBlocked(2);
-    // They share the next transaction, which waits for the game. Run separately, each of them would wait for it again.
-    const behind = Promise.all(Array.from({ length: 40 }, (_, i) => sendSmall([purchase(i + 1)])));
-    expect((await send('GET', '/profile', { headers })).status).toBe(200);
-    await user.release();
-    expect(statuses(await Promise.all(ahead))).toEqual([200]);
-    expect(statuses(await behind)).toEqual([503]);
-    // Nothing waits any longer, so an import that doesn't need the lock is processed while the game is still locked.
+  test('small imports wait only briefly for a locked record, and for each other', async () => {
+    const { release } = await holdGame();
+    const ahead = [1, 2, 3, 4].map((id) => sendSmall([purchase(id)]));
+    await untilBlocked(4);
+    const behind = Array.from({ length: 40 }, (_, i) => sendSmall([purchase(i + 5)]));
+    expect(statuses(await Promise.all([...ahead, ...behind]))).toEqual([503]);
+    // While the game is still locked.
     expect(await sendSmall([otherUser])).toMatchObject({ status: 200 });
-    await game.release();
+    await release();
     await importLines(purchase(1));
     expect(await storedSales()).toEqual(await expectedSales());
   });
 
   test('a client that disconnects while its import waits has imported nothing', async () => {
     const { release } = await holdGame();
-    const ahead = [1, 2].map((id) => sendSmall([purchase(id)]));
-    await untilBlocked(2);
-    const gone = begin(JSON.stringify(purchase(3)));
-    const { inFlight } = theApp().get(RequestGate);
-    const { waiting } = theApp().get(SmallImports) as unknown as { waiting: Set<unknown> };
-    await until(() => waiting.size === 1);
+    const ahead = [1, 2, 3, 4].map((id) => sendSmall([purchase(id)]));
+    await untilBlocked(4);
+    const gone = begin(JSON.stringify(purchase(5)));
+    const { queues } = theApp().get(ImportLimits) as unknown as { queues: { small: ConcurrencyLimit } };
+    await until(() => queues.small.accepted === 5);
     // A client that closes its half of the connection may still read.
     gone.socket!.resetAndDestroy();
-    await until(() => inFlight.count === 2);
+    await until(() => queues.small.accepted === 4);
     await release();
-    expect(statuses(await Promise.all([...ahead, sendSmall([purchase(4)])]))).toEqual([200]);
-    expect(await sql('SELECT id FROM purchases ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }, { id: 4 }]);
-  });
-
-  test('a new purchase needs two round trips', async () => {
-    const proxy = await FaultyProxy.before(databaseUrl());
-    const replica = await openApp({ OPERATOR_TOKEN, DATABASE_URL: proxy.through(databaseUrl()) });
-    replica.get(WebhookDeliveries).beforeApplicationShutdown();
-    const post = async (id: number) => {
-      const before = proxy.roundTrips;
-      const { status } = await fetch(`${await replica.getUrl()}/operator/import`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/x-ndjson' },
-        body: JSON.stringify(purchase(id)),
-      });
-      expect(status).toBe(200);
-      return proxy.roundTrips - before;
-    };
-    try {
-      // The first imports advance the sequence and prepare statements.
-      for (let id = 1; id < 9; id++) await post(id);
-      // Opening a connection takes four round trips, which with a longer delay exceed the timeout of the pool. The pool
-      // opens one when the audit log is written at the same time; its statements don't count here.
-      proxy.delay = 20;
-      proxy.counts = (sent) => /given_rows|json_to_recordset/.test(sent.toString('latin1'));
-      const costs: number[] = [];
-      for (let id = 9; id < 13; id++) costs.push(await post(id));
-      // On a new connection, the statements are prepared first.
-      expect(Math.min(...costs)).toBe(2);
-    } finally {
-      await gracefulStop(replica);
-      await proxy.vanish();
-    }
-  });
-
-  test('a deletion that waited too long behind another is rejected and not executed', async () => {
-    await importLines(purchase(1, { status: 'refunded' }), purchase(2, { status: 'refunded' }));
-    const { release } = await holdLocks('SELECT FROM purchases WHERE id = 1 FOR UPDATE');
-    theClock().stop();
-    const deletion = (id: number) => sendSmall([{ type: 'purchase', id, deleted: true }]);
-    const ahead = deletion(1);
-    await untilBlocked();
-    const behind = deletion(2);
-    const { long } = theApp().get(SmallImports) as unknown as { long: ConcurrencyLimit };
-    await until(() => long.accepted === 2);
-    theClock().advance(MAX_WAIT_MS + 1);
-    // While the lock is still held.
-    expect(statuses(await Promise.all([ahead, behind]))).toEqual([503]);
-    await release();
-    expect(await sql('SELECT id FROM purchases')).toHaveLength(2);
-  });
-
-  test('up to 32 MiB may wait, more is rejected at once, and disconnected clients release their share', async () => {
-    const { release } = await holdGame();
-    // Spaces, because this is about bytes: records would take time to parse.
-    const blanks = ' '.repeat(15_000);
-    const body = (i: number) =>
-      Array.from({ length: 60 }, (_, k) => JSON.stringify(purchase(i * 60 + k + 1)) + blanks).join('\n');
-    const { inFlight } = theApp().get(RequestGate);
-    const statusOf = (one: ClientRequest) =>
-      once(one, 'response').then(([res]) => {
-        const { statusCode, headers } = res as IncomingMessage;
-        expect({ statusCode, ...headers }).toMatchObject(statusCode === 503 ? { 'retry-after': '1' } : {});
-        return statusCode;
-      });
-    const ahead = [statusOf(begin(body(100))), statusOf(begin(body(101)))];
-    await untilBlocked(2);
-    // None of them has waited too long, because the clock is stopped.
-    theClock().stop();
-    const waiting = Array.from({ length: 40 }, (_, i) => begin(body(i)));
-    expect(await Promise.race(waiting.map(statusOf))).toBe(503);
-    for (const one of waiting) one.socket!.resetAndDestroy();
-    await until(() => inFlight.count === 2);
-    const last = statusOf(begin(body(102)));
-    await until(() => inFlight.count === 3);
-    await release();
-    expect(await last).toBe(200);
-    expect(await Promise.all(ahead)).toEqual([200, 200]);
-  });
-
-  test('up to 2,000 imports may wait', async () => {
-    const { release } = await holdGame();
-    const ahead = [1, 2].map((id) => sendSmall([purchase(id)]));
-    await untilBlocked(2);
-    const imports = theApp().get(SmallImports);
-    const disconnect = new AbortController();
-    // Not over HTTP, where this many would take long to arrive.
-    theClock().stop();
-    const waiting = Array.from({ length: 2000 }, () =>
-      imports.run(new SmallImport(imports.types), disconnect.signal),
-    );
-    const ended = Promise.allSettled(waiting);
-    expect((await sendSmall([purchase(3)])).status).toBe(503);
-    disconnect.abort();
-    const third = sendSmall([purchase(3)]);
-    expect((await ended).map(({ status }) => status)).toEqual(waiting.map(() => 'rejected'));
-    await release();
-    expect(statuses(await Promise.all([...ahead, third]))).toEqual([200]);
+    expect(statuses(await Promise.all([...ahead, sendSmall([purchase(6)])]))).toEqual([200]);
+    expect(await sql('SELECT id FROM purchases ORDER BY id')).toEqual([1, 2, 3, 4, 6].map((id) => ({ id })));
   });
 });

@@ -1,8 +1,5 @@
 import * as fc from 'fast-check';
-import { Database } from '../../src/platform/database/database';
-import { SmallImports } from '../../src/operator/import/small-imports.service';
 import {
-  describeImports,
   game,
   importDirectly,
   importLines,
@@ -17,8 +14,7 @@ import {
   wrongBuyers,
 } from '../support/importing';
 import { untilBlocked, holdLocks } from '../support/locks';
-import { until } from '../support/time';
-import { type HttpResponse, failure, send as ask, sql, theApp, theClock, useStore } from '../support/store';
+import { type HttpResponse, failure, send as ask, sql, useStore } from '../support/store';
 
 useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
 
@@ -28,7 +24,7 @@ beforeEach(async () => {
   await sql('TRUNCATE users, games, purchases CASCADE');
 });
 
-describeImports('sales', () => {
+describe('sales', () => {
   test('splits a bundle evenly, with the remainder to the lowest IDs, and follows every change', async () => {
     await importLines(user(1), game(1), game(2), game(3));
     const kept = () => storedSales();
@@ -315,57 +311,6 @@ describe('concurrent clients', () => {
       }),
       { numRuns: RUNS, endOnFailure: true },
     );
-  });
-
-  test.each([0, 6])(
-    'share transactions, each with its own response, with %i invalid ones',
-    async (invalid) => {
-      await importLines(user(1), game(1));
-      const transactions = async () =>
-        (await sql<{ count: number }>(`SELECT count(DISTINCT xmin::text) AS count FROM purchases`))[0]!.count;
-      const imports = theApp().get(SmallImports) as unknown as {
-        waiting: Set<unknown>;
-        transactions: number;
-      };
-      const isInvalid = (i: number) => i % 10 === 9 && i >= 60 - 10 * invalid;
-      const post = (i: number) => send(purchase(i + 1, isInvalid(i) ? { game_id: 9 } : {}));
-      // No transaction begins until all but one wait, and none of them waits too long.
-      theClock().stop();
-      imports.transactions = 2;
-      const waiting = Array.from({ length: 59 }, (_, i) => post(i));
-      await until(() => imports.waiting.size === 59);
-      imports.transactions = 0;
-      const responses = await Promise.all([...waiting, post(59)]);
-      expect(responses.map(({ status }) => status)).toEqual(
-        responses.map((_, i) => (isInvalid(i) ? 400 : 200)),
-      );
-      expect(responses[0]!.body).toEqual({
-        summary: ['purchases 1 new, 0 changed, 0 unchanged'],
-        types: { purchases: { new: 1, changed: 0, unchanged: 0 } },
-      });
-      if (invalid) expect(responses[59]).toEqual(failure(400, 'line 1: purchase 60: game 9 does not exist'));
-      else expect(await transactions()).toBeLessThan(10);
-      expect(await storedSales()).toEqual(await expectedSales());
-      expect(await storedSales()).toMatchObject([
-        { purchases_count: 60 - invalid, earnings: { USD: (60 - invalid) * 500 } },
-      ]);
-    },
-  );
-
-  test('do not delay a lone client, whose records take one transaction each', async () => {
-    await importLines(user(1), game(1), purchase(1));
-    const connections = jest.spyOn(theApp().get(Database), 'connection');
-    try {
-      await importLines(purchase(2));
-      await importLines(purchase(2, { amount: 700 }));
-      expect(await problemsOf(purchase(3, { game_id: 9 }))).toEqual([
-        'line 1: purchase 3: game 9 does not exist',
-      ]);
-      expect(connections).toHaveBeenCalledTimes(3);
-    } finally {
-      connections.mockRestore();
-    }
-    expect(await storedSales()).toMatchObject([{ purchases_count: 2, earnings: { USD: 1200 } }]);
   });
 
   test('write the same record once', async () => {

@@ -1,4 +1,4 @@
-import { describeImports, game, importLines, OPERATOR_TOKEN, problemsOf, user } from '../support/importing';
+import { game, importLines, OPERATOR_TOKEN, problemsOf, user } from '../support/importing';
 import { sql, useStore } from '../support/store';
 
 useStore({ OPERATOR_TOKEN });
@@ -24,7 +24,7 @@ const build = (fields: object = {}) => ({
   ...fields,
 });
 
-describeImports('uploads', () => {
+describe('uploads', () => {
   test('stores a file with its key, size and MD5', async () => {
     const file = { key: 'moon/moon 1+2.zip', size: 42, md5_hash: MD5.toUpperCase() };
     expect(await importLines(upload({ file, traits: ['p_windows', 'demo'], upload_type: 'mod' }))).toEqual([

@@ -7,7 +7,6 @@ import { verifyPassword } from '../../src/auth/sign-in/password-hash';
 import { SCOPES } from '../../src/auth/access/scopes';
 import { demoRecords } from '../../src/dev/demo/demo';
 import {
-  describeImports,
   allRows,
   game,
   importDirectly,
@@ -117,7 +116,7 @@ describe('permissions to import', () => {
   });
 });
 
-describeImports('imported records', () => {
+describe('imported records', () => {
   test('imports every record type in any order, visible through the API', async () => {
     const summary = await importLines(
       apiKey('a-key-to-read-with'),
@@ -353,7 +352,7 @@ describeImports('imported records', () => {
   });
 });
 
-describeImports('secrets', () => {
+describe('secrets', () => {
   test('stores an API key as a hash and a hint that does not reveal it', async () => {
     await importLines(
       user(1),
@@ -425,7 +424,7 @@ describeImports('secrets', () => {
   });
 });
 
-describeImports('problems', () => {
+describe('problems', () => {
   const parents = [user(1), game(1)];
   const cases: [what: string, line: Line, problem: string][] = [
     ['broken JSON', '{"type":"user"', 'is not valid JSON'],
@@ -835,12 +834,7 @@ describeImports('problems', () => {
   });
 });
 
-/** A large or a small import. */
-const importedBy = (way: string, lines: Line[]) =>
-  way === 'small' ? importLines(...lines) : importDirectly(lines);
-const ways = fc.constantFrom('small', 'large');
-
-test('games match the buyers of any changed purchases, in small imports and in large ones', async () => {
+test('games match the buyers of any changed purchases', async () => {
   const games = [1, 2, 3];
   const onePurchase = fc.record({
     id: fc.integer({ min: 1, max: 4 }),
@@ -849,18 +843,14 @@ test('games match the buyers of any changed purchases, in small imports and in l
     user_id: fc.constantFrom(1, 2, null, undefined),
   });
   const imports = fc.record({
-    way: ways,
     purchases: fc.uniqueArray(onePurchase, { selector: ({ id }) => id, minLength: 1 }),
   });
   await importLines(user(1), user(2), ...games.map((id) => game(id)));
   await fc.assert(
     fc.asyncProperty(fc.array(imports, { minLength: 1, maxLength: 4 }), async (rounds) => {
       await sql('TRUNCATE purchases CASCADE');
-      for (const { way, purchases } of rounds) {
-        await importedBy(
-          way,
-          purchases.map(({ id, ...fields }) => purchase(id, fields)),
-        );
+      for (const { purchases } of rounds) {
+        await importLines(...purchases.map(({ id, ...fields }) => purchase(id, fields)));
         expect(await wrongBuyers()).toEqual([]);
       }
     }),
@@ -868,7 +858,7 @@ test('games match the buyers of any changed purchases, in small imports and in l
   );
 });
 
-test('keys match the accounts of any changed purchases and keys, in small imports and in large ones', async () => {
+test('keys match the accounts of any changed purchases and keys', async () => {
   const accounts = fc.constantFrom(1, 2, null, undefined);
   const onePurchase = fc.record({
     id: fc.integer({ min: 1, max: 3 }),
@@ -882,7 +872,6 @@ test('keys match the accounts of any changed purchases and keys, in small import
   });
   const byId = { selector: ({ id }: { id: number }) => id };
   const imports = fc.record({
-    way: ways,
     purchases: fc.uniqueArray(onePurchase, byId),
     keys: fc.uniqueArray(oneKey, byId),
   });
@@ -891,11 +880,11 @@ test('keys match the accounts of any changed purchases and keys, in small import
     fc.asyncProperty(fc.array(imports, { minLength: 1, maxLength: 4 }), async (rounds) => {
       await sql('TRUNCATE purchases CASCADE');
       await importLines(purchase(1), purchase(2), purchase(3));
-      for (const { way, purchases, keys } of rounds) {
-        await importedBy(way, [
+      for (const { purchases, keys } of rounds) {
+        await importLines(
           ...purchases.map(({ id, ...fields }) => purchase(id, fields)),
           ...keys.map(({ id, ...fields }) => downloadKey(id, fields)),
-        ]);
+        );
         expect(await wrongAccounts()).toEqual([]);
       }
     }),
@@ -903,11 +892,10 @@ test('keys match the accounts of any changed purchases and keys, in small import
   );
 });
 
-test('games match the names of their owners after any renames and transfers, in small imports and in large ones', async () => {
+test('games match the names of their owners after any renames and transfers', async () => {
   const ids = [1, 2, 3];
   const names = fc.shuffledSubarray(['ash', 'birch', 'cedar', 'Ash-2'], { minLength: 3, maxLength: 3 });
   const imports = fc.record({
-    way: ways,
     names,
     renamed: fc.subarray(ids),
     games: fc.uniqueArray(
@@ -921,14 +909,14 @@ test('games match the names of their owners after any renames and transfers, in 
     fc.asyncProperty(fc.array(imports, { minLength: 1, maxLength: 4 }), async (rounds) => {
       await sql('TRUNCATE users, games CASCADE');
       await importLines(...ids.map((id) => user(id)));
-      for (const { way, names, renamed, games } of rounds) {
+      for (const { names, renamed, games } of rounds) {
         // The others keep a name that no other user gets.
         const records = [
           ...renamed.map((id) => user(id, { username: names[id - 1] })),
           ...ids.filter((id) => !renamed.includes(id)).map((id) => user(id, { username: `user${id}` })),
           ...games.map(({ id, user_id }) => game(id, { user_id })),
         ];
-        await importedBy(way, records);
+        await importLines(...records);
         expect(await wrongOwners()).toEqual([]);
       }
     }),
@@ -936,7 +924,7 @@ test('games match the names of their owners after any renames and transfers, in 
   );
 });
 
-describeImports('owners', () => {
+describe('owners', () => {
   test('a game imported while its owner is renamed', async () => {
     await importLines(user(1));
     // The import waits when it writes users, until the owner of its game has an uncommitted new name.
@@ -957,7 +945,7 @@ describeImports('owners', () => {
   });
 });
 
-describeImports('collections', () => {
+describe('collections', () => {
   const entries = () =>
     sql<{ game_id: number; version: string }>(
       'SELECT game_id, ctid::text AS version FROM collection_games WHERE collection_id = 1 ORDER BY sort_key',
@@ -1034,7 +1022,7 @@ describeImports('collections', () => {
   });
 });
 
-describeImports('IDs', () => {
+describe('IDs', () => {
   test('assigns IDs after the imported ones', async () => {
     await importLines(user(1), user(70_000));
     const [made] = await sql<{ id: number }>(`INSERT INTO users (username) VALUES ('made') RETURNING id`);
@@ -1103,7 +1091,7 @@ describeImports('IDs', () => {
   });
 });
 
-describeImports('concurrent imports', () => {
+describe('concurrent imports', () => {
   test('wait for each other and are all applied', async () => {
     await importLines(user(1), game(1), game(2));
     await Promise.all(
@@ -1122,8 +1110,7 @@ describeImports('concurrent imports', () => {
   });
 });
 
-// Small imports are stopped at such points in importing-races.test.ts.
-describe('a large import', () => {
+describe('an import', () => {
   test('checks again after a constraint violation between check and write', async () => {
     // Takes the name between the check and the write.
     const interfering = (client: Client) => {
@@ -1140,12 +1127,11 @@ describe('a large import', () => {
   });
 });
 
-// A small import ends with its connection only while it waits; see importing-races.test.ts.
 describe('interrupted imports', () => {
   const nothingLeft = () =>
     until(async () => {
       const left = await sql(
-        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'gamewharf import'`,
+        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'gamewharf import' AND state <> 'idle'`,
       );
       return left.length === 0;
     });

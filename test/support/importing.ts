@@ -42,7 +42,7 @@ export const purchase = (id: number, fields: object = {}) => ({
 type Way = 'small' | 'large';
 let way: Way = 'small';
 
-/** Runs the tests for small and for large imports. */
+/** Runs the tests for small and for large imports, which wait for locks in different ways. */
 export const describeImports = (name: string, tests: () => void) =>
   describe.each<Way>(['small', 'large'])(`${name}, in a %s import`, (which) => {
     beforeAll(() => void (way = which));

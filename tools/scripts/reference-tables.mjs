@@ -75,9 +75,8 @@ export function limitsPage() {
   const { MAX_IN_FLIGHT, MAX_CONNECTIONS } = new Settings();
   const [flight, front] = ['in-flight', 'request-gate'].map((name) => of(`platform/server/${name}`));
   const { MAX_BODY, MAX_FORM, MAX_FIELDS } = of('platform/input/body');
-  const { MAX_RECORDS, MAX_BYTES, MAX_LINE } = of('operator/import/small-import');
-  const waiting = of('operator/import/small-imports.service');
-  const room = of('operator/import/import-limits');
+  const { MAX_SMALL_RECORDS, MAX_SMALL_BYTES } = of('operator/import/import-size');
+  const { QUEUES, MAX_WAIT_MS, MAX_BUFFERED_BYTES } = of('operator/import/import-limits');
   const lists = of('platform/output/long-lists');
   const concurrency = of('platform/limits/concurrency-limit');
   const files = of('uploads/file-responses');
@@ -150,18 +149,15 @@ ${limits(
   ['length of a line', kib(of('operator/import/import-records').MAX_LINE), '400'],
   ['games in a bundle', number(of('operator/import/record-types/purchase').MAX_BUNDLE), '400'],
   ['problems listed in a response', number(of('operator/import/problems').MAX_LISTED), 'only counted'],
-  ['records in a small import', number(MAX_RECORDS), 'runs as a large import'],
-  ['size of a small import', kib(MAX_BYTES), 'runs as a large import'],
-  [
-    'length of a line in a small import',
-    kib(MAX_LINE),
-    'runs as a large import unless the whole import is this short',
-  ],
-  ['waiting small imports', `${number(waiting.MAX_WAITING)}, ${kib(waiting.MAX_WAITING_BYTES)}`, '503'],
-  ['waiting small imports with deletions or passwords', number(waiting.MAX_LONG - 1), '503'],
-  ['wait of a small import', seconds(waiting.MAX_WAIT_MS), '503'],
-  ['large imports over HTTP', `1 per process, and ${room.MAX_LARGE - 1} waiting`, '503'],
-  ['buffered import data', `${kib(room.MAX_HELD_BYTES)} per process`, '503'],
+  ['records in a small import', number(MAX_SMALL_RECORDS), 'runs as a large import'],
+  ['size of a small import', kib(MAX_SMALL_BYTES), 'runs as a large import'],
+  ...Object.entries(QUEUES).map(([queue, { running, accepted }]) => [
+    `${queue} imports over HTTP`,
+    `${running} per process, and ${number(accepted - running)} waiting`,
+    '503',
+  ]),
+  ['wait of a small import', seconds(MAX_WAIT_MS), '503'],
+  ['buffered import data', `${kib(MAX_BUFFERED_BYTES)} per process`, '503'],
 )}
 
 ## Webhooks
@@ -212,11 +208,12 @@ ${table(
 `;
 }
 
-const DEFAULTS = { '\\N': '', t: 'true', f: 'false', '{}': '[]', '{}\t{}': '[]', '\\N\t\\N\t\\N\t\\N': '' };
+const DEFAULTS = { '\\N': '', t: 'true', f: 'false', '{}': '[]' };
 
 const defaultOf = ({ valueType, now, default: fallback }) => {
   if (now) return 'now';
-  return valueType.allows === 'list of entries' ? '[]' : (DEFAULTS[fallback] ?? fallback);
+  const [first] = [fallback].flat();
+  return valueType.allows === 'list of entries' ? '[]' : (DEFAULTS[first] ?? first);
 };
 
 function fieldsTable(fields) {

@@ -1,4 +1,4 @@
-import type { Relations } from '../../platform/database/relations';
+import type { TemporaryTables } from './temporary-tables';
 import { find } from './checks';
 import type { Problems } from './problems';
 import type { RecordType } from './record-types/record-type';
@@ -7,22 +7,22 @@ import type { RecordType } from './record-types/record-type';
  * Deletes records after all other writes, whose rows may refer to them. Children are deleted first, because a stream
  * may delete their parents too.
  */
-export async function deleteRecords(relations: Relations, types: RecordType[], problems: Problems) {
+export async function deleteRecords(tables: TemporaryTables, types: RecordType[], problems: Problems) {
   for (const type of types.toReversed()) {
     const { table, key, deleted, removed, deletion } = type;
-    if (!relations.rowsOf(deleted)) continue;
-    if (deletion?.first) await relations.query(deletion.first);
-    const found = await relations.keep(
+    if (!tables.rowCount(deleted)) continue;
+    if (deletion?.first) await tables.query(deletion.first);
+    const found = await tables.materialize(
       removed,
       `SELECT s.line, t.${key} FROM ${deleted.name} s JOIN ${table} t ON t.${key} = s.${key} ORDER BY t.${key} FOR UPDATE OF t`,
     );
     if (!found) continue;
     if (deletion) {
-      await find(relations, [...(deletion.problems ?? []), blockedDeletions(type, deletion)], problems);
+      await find(tables, [...(deletion.problems ?? []), blockedDeletions(type, deletion)], problems);
       problems.throwIfAny();
-      for (const statement of deletion.before) await relations.query(statement);
+      for (const statement of deletion.before) await tables.query(statement);
     }
-    await relations.query(`DELETE FROM ${table} t USING ${removed.name} g WHERE t.${key} = g.${key}`);
+    await tables.query(`DELETE FROM ${table} t USING ${removed.name} g WHERE t.${key} = g.${key}`);
   }
 }
 

@@ -1,25 +1,23 @@
-import type { Relations } from '../../platform/database/relations';
+import type { TemporaryTables } from './temporary-tables';
 import { UNCOUNTED } from './value-types';
 import type { RecordType } from './record-types/record-type';
 
 /** The advisory locks of sequences. */
 const SEQUENCE_LOCKS = 7_305_812;
-/** Further IDs that a small import reserves, so that few have to do it. After a large one, such as the demo store, IDs continue without a gap. */
-const AHEAD = 1024;
 
-const sequenceOf = ({ table }: RecordType) => `${table}_id_seq`;
+const sequenceName = ({ table }: RecordType) => `${table}_id_seq`;
 
 /** The highest ID of the records, if the service would assign it later. */
 const highestAhead = (type: RecordType) =>
-  `SELECT s.id FROM (SELECT max(id) AS id FROM ${type.records.name} WHERE id < ${UNCOUNTED}) s, ${sequenceOf(type)}
+  `SELECT s.id FROM (SELECT max(id) AS id FROM ${type.records.name} WHERE id < ${UNCOUNTED}) s, ${sequenceName(type)}
    WHERE s.id >= last_value`;
 
 /** Finds the types with IDs that the service would assign later. */
-export async function findAhead(relations: Relations, types: RecordType[]): Promise<RecordType[]> {
+export async function findAhead(tables: TemporaryTables, types: RecordType[]): Promise<RecordType[]> {
   const numbered = types.filter(({ key }) => key === 'id');
   if (numbered.length === 0) return [];
   const each = numbered.map((type) => `SELECT '${type.name}' AS name FROM (${highestAhead(type)}) ahead`);
-  const { rows } = await relations.query<{ name: string }>(each.join(' UNION ALL '));
+  const { rows } = await tables.query<{ name: string }>(each.join(' UNION ALL '));
   return numbered.filter((type) => rows.some(({ name }) => name === type.name));
 }
 
@@ -27,13 +25,12 @@ export async function findAhead(relations: Relations, types: RecordType[]): Prom
  * Advances the sequence past the IDs of the records. If a concurrent write has already drawn one of them, the unique
  * constraint decides, and the later of the two is repeated.
  */
-export async function reserveIds(relations: Relations, type: RecordType): Promise<void> {
-  const sequence = sequenceOf(type);
-  await relations.query('SAVEPOINT reserve');
+export async function reserveIds(tables: TemporaryTables, type: RecordType): Promise<void> {
+  const sequence = sequenceName(type);
+  await tables.query('SAVEPOINT reserve');
   // Two concurrent imports could move it back.
-  await relations.query(`SELECT pg_advisory_xact_lock(${SEQUENCE_LOCKS}, '${sequence}'::regclass::oid::int)`);
-  const further = relations.isSmall ? AHEAD : 0;
-  await relations.query(`SELECT setval('${sequence}', id + ${further}) FROM (${highestAhead(type)}) ahead`);
+  await tables.query(`SELECT pg_advisory_xact_lock(${SEQUENCE_LOCKS}, '${sequence}'::regclass::oid::int)`);
+  await tables.query(`SELECT setval('${sequence}', id) FROM (${highestAhead(type)}) ahead`);
   // Releases the lock, and leaves the sequence unchanged.
-  await relations.query('ROLLBACK TO SAVEPOINT reserve');
+  await tables.query('ROLLBACK TO SAVEPOINT reserve');
 }

@@ -2,24 +2,40 @@ import { Injectable } from '@nestjs/common';
 import { serviceUnavailable } from '../../platform/errors/api-error';
 import { type Client, Quota } from '../../platform/limits/client-limits';
 import { ConcurrencyLimit } from '../../platform/limits/concurrency-limit';
-import { MAX_BYTES } from './small-import';
+import type { ImportQueue } from './import-records';
+import { MAX_SMALL_BYTES } from './import-size';
+import { MAX_CONNECTIONS } from './import-thread';
 
-/** Large imports of one process: one that runs, and the waiting ones. */
-export const MAX_LARGE = 8;
+/** Imports of one process over HTTP: those that run, and those with the waiting ones. */
+export const QUEUES = {
+  small: { running: MAX_CONNECTIONS, accepted: 256 },
+  large: { running: 1, accepted: 8 },
+};
+/** The maximum wait of a small import. */
+export const MAX_WAIT_MS = 2000;
 /** Bytes of imports that may be small, from their first byte to their response. */
-export const MAX_HELD_BYTES = 64 * 1024 * 1024;
-/** In seconds: a large import takes longer than a request. */
-const RETRY_AFTER = 10;
+export const MAX_BUFFERED_BYTES = 64 * 1024 * 1024;
+/** A large import takes longer than a request. */
+const RETRY_AFTER_SECONDS = { small: 1, large: 10 };
 
 /** Limits the resources of imports over HTTP. No client can use all of them. */
 @Injectable()
 export class ImportLimits {
-  private readonly large = new ConcurrencyLimit({ accepted: MAX_LARGE, running: 1 });
-  private readonly bytes = new Quota(MAX_HELD_BYTES);
+  private readonly queues: Record<ImportQueue, ConcurrencyLimit> = {
+    small: new ConcurrencyLimit(QUEUES.small),
+    large: new ConcurrencyLimit(QUEUES.large),
+  };
+  private readonly bytes = new Quota(MAX_BUFFERED_BYTES);
 
-  /** One at a time. A waiting import has no thread, and its body is not read, so its client has to wait. */
-  oneAtATime<Result>(client: Client, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
-    return this.large.run(client, signal, work, RETRY_AFTER);
+  /** A waiting large import has no thread, and its body is not read, so its client has to wait. */
+  run<Result>(
+    queue: ImportQueue,
+    client: Client,
+    signal: AbortSignal,
+    work: () => Promise<Result>,
+  ): Promise<Result> {
+    const waits = queue === 'small' ? AbortSignal.any([signal, AbortSignal.timeout(MAX_WAIT_MS)]) : signal;
+    return this.queues[queue].run(client, waits, work, RETRY_AFTER_SECONDS[queue]);
   }
 
   /**
@@ -32,12 +48,12 @@ export class ImportLimits {
     work: (stream: AsyncGenerator<Buffer>) => Promise<Result>,
   ): Promise<Result> {
     const { bytes } = this;
-    let held = 0;
+    let buffered = 0;
     const stream = (async function* () {
       for await (const chunk of source) {
-        if (held <= MAX_BYTES) {
+        if (buffered <= MAX_SMALL_BYTES) {
           if (!bytes.take(client, chunk.length)) throw serviceUnavailable();
-          held += chunk.length;
+          buffered += chunk.length;
         }
         yield chunk;
       }
@@ -45,7 +61,7 @@ export class ImportLimits {
     try {
       return await work(stream);
     } finally {
-      if (held > 0) bytes.release(client, held);
+      if (buffered > 0) bytes.release(client, buffered);
     }
   }
 }

@@ -1,17 +1,19 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, type ClientBase, type ClientConfig, DatabaseError } from 'pg';
 import type { Settings } from '../../platform/config/settings';
 import { DatabaseClient } from '../../platform/database/client';
 import { pgTypes } from '../../platform/database/pg-types';
-import { TemporaryTables } from '../../platform/database/relations';
-import { merge } from './merge';
+import { isLockTimeout } from '../../platform/database/sqlstates';
+import { applyRecords } from './apply-records';
 import { linesOf } from './ndjson';
 import { stageWithPasswords } from './passwords';
 import { Problems, StoreChanged } from './problems';
 import { RecordReader } from './record-reader';
 import { recordTypes } from './record-types';
 import type { RecordType } from './record-types/record-type';
-import { TableStaging } from './staging';
-import { type ImportSummary, summaryOf } from './summary';
+import { Staging } from './staging';
+import { type ImportSummary, summarize } from './summary';
+import { TemporaryTables } from './temporary-tables';
 import { tablesOf } from './write-records';
 
 /** Bytes: enough for a collection of a hundred thousand games. */
@@ -21,8 +23,10 @@ const PASSWORD_BATCH = 256;
 const MIN_NEW_TO_ANALYZE = 10_000;
 /** The advisory lock of imports: one at a time. */
 const IMPORT_LOCK = 7_305_808;
-/** Attempts to merge, because concurrent writes may interfere. */
-const MAX_ATTEMPTS = 3;
+/** Attempts to apply the records, because concurrent writes may interfere. */
+const MAX_ATTEMPTS = 6;
+// Below the server's deadlock_timeout of 1 s, so that a deadlock never cancels an import of many records instead.
+const LOCK_TIMEOUT_MS = 400;
 
 export type Progress =
   | { phase: 'waiting' }
@@ -30,55 +34,77 @@ export type Progress =
   | { phase: 'checking'; records: number }
   | { phase: 'writing'; records: number; table: string; written: number };
 
+/** Where an import waits: behind all other large imports of the store, or only briefly for a locked row. */
+export type ImportQueue = 'small' | 'large';
+
 export interface ImportOptions {
   /** The pepper of API keys. */
   pepper: Buffer;
+  queue?: ImportQueue;
   /** False: records that would let the client act as a user are rejected. */
   mayImportCredentials?: boolean;
-  /** Wraps the merge, which follows the last chunk. */
-  once?: (client: ClientBase, merge: () => Promise<ImportSummary>) => Promise<ImportSummary>;
+  /** Wraps the work that follows the last chunk. */
+  idempotency?: (client: ClientBase, work: () => Promise<ImportSummary>) => Promise<ImportSummary>;
   progress?: (progress: Progress) => void;
   signal?: AbortSignal;
 }
 
-export async function connectTo(
-  { DATABASE_URL }: Pick<Settings, 'DATABASE_URL'>,
-  options: ClientConfig = {},
-): Promise<Client> {
-  const client = new DatabaseClient({
-    connectionString: DATABASE_URL,
-    types: pgTypes,
-    application_name: 'gamewharf import',
-    connectionTimeoutMillis: 5000,
-    keepAlive: true,
-    ...options,
-  });
+export async function connectTo({ DATABASE_URL }: Pick<Settings, 'DATABASE_URL'>): Promise<Client> {
+  const client = new DatabaseClient(connectionOptions(DATABASE_URL));
   await client.connect();
   return client;
 }
 
-/** Imports a stream in one transaction, on a connection without timeouts. Rejects with ImportProblems if records are invalid. */
+export const connectionOptions = (DATABASE_URL: string | undefined): ClientConfig => ({
+  connectionString: DATABASE_URL,
+  types: pgTypes,
+  application_name: 'gamewharf import',
+  connectionTimeoutMillis: 5000,
+  keepAlive: true,
+});
+
+/** Imports a stream on a connection of its own. */
 export async function importRecords(
   connect: () => Promise<Client>,
   source: AsyncIterable<Buffer>,
   options: ImportOptions,
 ): Promise<ImportSummary> {
-  const { signal } = options;
-  signal?.throwIfAborted();
+  options.signal?.throwIfAborted();
   const client = await connect();
+  try {
+    return await importOn(client, connect, source, options);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+/**
+ * Imports a stream in one transaction, without timeouts of statements. Rejects with ImportProblems if records are invalid.
+ * `connect` is for a second connection, which cancels a statement.
+ */
+export async function importOn(
+  client: ClientBase,
+  connect: () => Promise<Client>,
+  source: AsyncIterable<Buffer>,
+  options: ImportOptions,
+): Promise<ImportSummary> {
+  const { signal, queue = 'large' } = options;
+  signal?.throwIfAborted();
   let pid: number | undefined;
-  const cancel = () => void cancelStatement(connect, pid);
+  let cancelled: Promise<void> | undefined;
+  const cancel = () => void (cancelled = cancelStatement(connect, pid));
   signal?.addEventListener('abort', cancel, { once: true });
   try {
     await client.query('BEGIN');
-    // In the transaction, because behind a pooler the client does not know the server's process.
-    pid = (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]!.pid;
+    pid = await prepareTransaction(client, queue);
     const summary = await transfer(client, source, options);
     signal?.removeEventListener('abort', cancel);
     signal?.throwIfAborted();
     await client.query('COMMIT');
     return summary;
   } catch (error) {
+    // Afterwards, the connection may have another transaction.
+    await cancelled;
     // Fails on a lost connection, for which the server rolls back on its own.
     await client.query('ROLLBACK').catch(() => {});
     if (signal?.aborted) throw signal.reason;
@@ -86,7 +112,6 @@ export async function importRecords(
     throw isConflict(error) ? new StoreChanged() : error;
   } finally {
     signal?.removeEventListener('abort', cancel);
-    await client.end().catch(() => {});
   }
 }
 
@@ -97,74 +122,91 @@ async function cancelStatement(connect: () => Promise<Client>, pid: number | und
   await client?.end().catch(() => {});
 }
 
+/** Returns the server's process: behind a pooler, the client knows it only within a transaction. */
+async function prepareTransaction(client: ClientBase, queue: ImportQueue): Promise<number> {
+  // Timeouts are for requests, JIT compilation isn't worthwhile for statements that run once, and few statistics are
+  // enough for temporary tables.
+  const { rows } = await client.query<{ pid: number }>(
+    `SELECT pg_backend_pid() AS pid, set_config(name, CASE name WHEN 'jit' THEN 'off' WHEN 'work_mem' THEN '64MB'
+       WHEN 'default_statistics_target' THEN '10' WHEN 'lock_timeout' THEN $1 ELSE '0' END, true)
+     FROM pg_settings WHERE name IN ('jit', 'work_mem', 'default_statistics_target', 'statement_timeout',
+       'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`,
+    [queue === 'small' ? String(LOCK_TIMEOUT_MS) : '0'],
+  );
+  return rows[0]!.pid;
+}
+
 async function transfer(
   client: ClientBase,
   source: AsyncIterable<Buffer>,
-  { pepper, mayImportCredentials, once, progress = () => {}, signal }: ImportOptions,
+  options: ImportOptions,
 ): Promise<ImportSummary> {
-  await prepareSession(client);
-  const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS locked', [
-    IMPORT_LOCK,
-  ]);
-  if (!rows[0]!.locked) {
-    progress({ phase: 'waiting' });
-    await client.query('SELECT pg_advisory_xact_lock($1)', [IMPORT_LOCK]);
-  }
+  const { pepper, queue = 'large', mayImportCredentials, progress = () => {}, signal } = options;
+  if (queue === 'large') await waitForLargeImports(client, progress);
 
   const types = recordTypes(pepper);
-  const relations = new TemporaryTables(client);
-  const staging = new TableStaging(relations, types);
+  const tables = new TemporaryTables(client);
+  const staging = new Staging(tables);
   const problems = new Problems();
-  await staging.create();
   const reader = new RecordReader(types, staging, problems, mayImportCredentials);
   await stage(client, source, reader, staging, progress, signal);
 
-  const mergeStaged = async () => {
+  const apply = async () => {
     const { records } = reader;
-    for (let attempt = 1; ; attempt++) {
-      await client.query('SAVEPOINT merge');
-      try {
-        progress({ phase: 'checking', records });
-        let written = 0;
-        await merge(relations, types, reader.partial, problems, {
-          onWrite: (type) => {
-            progress({ phase: 'writing', table: type.table, records, written });
-            written += relations.rowsOf(type.records);
-          },
-        });
-        break;
-      } catch (error) {
-        if (attempt === MAX_ATTEMPTS || !isConflict(error)) throw error;
-        signal?.throwIfAborted();
-        await client.query('ROLLBACK TO SAVEPOINT merge');
-      }
-    }
-    const given = types.filter((type) => relations.rowsOf(type.records));
-    const summary = summaryOf(types, (relation) => relations.rowsOf(relation));
+    progress({ phase: 'checking', records });
+    let written = 0;
+    await applyRecords(tables, types, reader.partial, problems.copy(), (type) => {
+      progress({ phase: 'writing', table: type.table, records, written });
+      written += tables.rowCount(type.records);
+    });
+    const summary = summarize(types, tables);
     const created = Object.values(summary).reduce((sum, counts) => sum + counts.new, 0);
-    if (created >= MIN_NEW_TO_ANALYZE) await analyze(client, given);
+    if (created >= MIN_NEW_TO_ANALYZE) {
+      const given = types.filter((type) => tables.rowCount(type.records));
+      await analyze(client, given);
+    }
     return summary;
   };
-  return once ? once(client, mergeStaged) : mergeStaged();
+  const { idempotency } = options;
+  return untilUndisturbed(client, () => (idempotency ? idempotency(client, apply) : apply()), signal);
+}
+
+async function waitForLargeImports(client: ClientBase, progress: (progress: Progress) => void) {
+  const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS locked', [
+    IMPORT_LOCK,
+  ]);
+  if (rows[0]!.locked) return;
+  progress({ phase: 'waiting' });
+  await client.query('SELECT pg_advisory_xact_lock($1)', [IMPORT_LOCK]);
+}
+
+/** Repeats the work after conflicts with concurrent writes. Its locks are released in between. */
+async function untilUndisturbed<Result>(
+  client: ClientBase,
+  work: () => Promise<Result>,
+  signal: AbortSignal | undefined,
+): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    await client.query('SAVEPOINT attempt');
+    try {
+      return await work();
+    } catch (error) {
+      if (attempt === MAX_ATTEMPTS || !(isConflict(error) || isLockTimeout(error))) throw error;
+      await client.query('ROLLBACK TO SAVEPOINT attempt');
+      await sleep(2 ** attempt * 5 * (0.5 + Math.random()), undefined, { signal });
+    }
+  }
 }
 
 /** A concurrent write changed what the checks found: a unique value, a reference, or the order of locks. */
-export const isConflict = (error: unknown) =>
+const isConflict = (error: unknown) =>
   error instanceof StoreChanged || (error instanceof DatabaseError && /^(23|40)/.test(error.code ?? ''));
-
-async function prepareSession(client: ClientBase) {
-  // Timeouts are for requests, and JIT compilation isn't worthwhile for statements that run once.
-  await client.query(`
-    SELECT set_config(name, CASE name WHEN 'jit' THEN 'off' WHEN 'work_mem' THEN '64MB' ELSE '0' END, true)
-    FROM pg_settings WHERE name IN ('jit', 'work_mem', 'statement_timeout', 'lock_timeout',
-      'idle_in_transaction_session_timeout', 'transaction_timeout')`);
-}
 
 async function stage(
   client: ClientBase,
   source: AsyncIterable<Buffer>,
   reader: RecordReader,
-  staging: TableStaging,
+  staging: Staging,
   progress: (progress: Progress) => void,
   signal?: AbortSignal,
 ) {

@@ -1,14 +1,22 @@
-import { Worker } from 'node:worker_threads';
+import { MessageChannel, Worker } from 'node:worker_threads';
 import { Logger } from '@nestjs/common';
 import { OperatorError } from '../../platform/errors/operator-error';
 import { apiError } from '../../platform/errors/api-error';
 import type { RetryKey } from '../../idempotency/stored-responses';
+import type { ImportQueue } from './import-records';
 import { ImportProblems } from './problems';
 import type { ImportSummary } from './summary';
+
+/** Imports that run at the same time on one thread, each on its own connection. */
+export const MAX_CONNECTIONS = 4;
 
 export interface ThreadSettings {
   DATABASE_URL: string | undefined;
   pepper: Buffer;
+}
+
+export interface ImportRequest {
+  queue: ImportQueue;
   mayImportCredentials?: boolean;
   /** The Idempotency-Key of the request. */
   key?: RetryKey;
@@ -23,40 +31,68 @@ type ThreadFailure =
 
 export type FromThread = 'more' | { summary: ImportSummary } | { failure: ThreadFailure };
 
-function errorOf(failure: ThreadFailure): Error {
+function errorFrom(failure: ThreadFailure): Error {
   if ('problems' in failure) return new ImportProblems(failure.problems);
   if ('status' in failure) return apiError(failure.status, ...failure.errors);
   const { forOperator, ...error } = failure;
   return forOperator ? new OperatorError(error.message) : Object.assign(new Error(), error);
 }
 
-/** Imports on a thread, because one line may take a second. The main thread only passes on chunks when requested. */
-export async function importOnThread(
-  settings: ThreadSettings,
-  source: AsyncIterable<Buffer>,
-  signal: AbortSignal,
-): Promise<ImportSummary> {
-  signal.throwIfAborted();
-  const worker = new Worker(require.resolve('./import.worker'), { workerData: settings });
-  const tell = (message: ToThread) => worker.postMessage(message);
-  const abort = () => tell('abort');
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    return await new Promise<ImportSummary>((resolve, reject) => {
-      const chunks = source[Symbol.asyncIterator]();
-      worker.on('message', (message: FromThread) => {
-        if (message === 'more') chunks.next().then(({ value }) => tell({ chunk: value }), reject);
-        else if ('summary' in message) resolve(message.summary);
-        else reject(errorOf(message.failure));
+/**
+ * Imports on a thread, because one line may take a second. The main thread only passes on chunks when requested. The
+ * thread starts with the first import.
+ */
+export class ImportThread {
+  private worker: Worker | undefined;
+
+  constructor(private readonly settings: ThreadSettings) {}
+
+  async run(
+    request: ImportRequest,
+    source: AsyncIterable<Buffer>,
+    signal: AbortSignal,
+  ): Promise<ImportSummary> {
+    signal.throwIfAborted();
+    const { port1: port, port2 } = new MessageChannel();
+    const tell = (message: ToThread) => port.postMessage(message);
+    const abort = () => tell('abort');
+    signal.addEventListener('abort', abort, { once: true });
+    try {
+      return await new Promise<ImportSummary>((resolve, reject) => {
+        const chunks = source[Symbol.asyncIterator]();
+        port.on('message', (message: FromThread) => {
+          if (message === 'more') chunks.next().then(({ value }) => tell({ chunk: value }), reject);
+          else if ('summary' in message) resolve(message.summary);
+          else reject(errorFrom(message.failure));
+        });
+        // The thread has ended.
+        port.on('close', () => reject(new OperatorError('The import crashed.')));
+        this.worker ??= this.start();
+        this.worker.postMessage({ ...request, port: port2 }, [port2]);
       });
-      worker.on('error', ({ message }: Error) =>
-        new Logger('ImportThread').error(`An import crashed: ${message}`),
-      );
-      worker.on('exit', () => reject(new OperatorError('The import crashed.')));
+    } finally {
+      signal.removeEventListener('abort', abort);
+      port.close();
+    }
+  }
+
+  /** Closes its connections, so that the server rolls back. */
+  async end(): Promise<void> {
+    const { worker } = this;
+    this.worker = undefined;
+    await worker?.terminate();
+  }
+
+  private start(): Worker {
+    const worker = new Worker(require.resolve('./import.worker'), { workerData: this.settings });
+    worker.on('error', ({ message }: Error) =>
+      new Logger('ImportThread').error(`An import crashed: ${message}`),
+    );
+    worker.on('exit', () => {
+      if (worker === this.worker) this.worker = undefined;
     });
-  } finally {
-    signal.removeEventListener('abort', abort);
-    // Closes its connection, so that the server rolls back.
-    await worker.terminate();
+    // After the listeners are added, because adding them would keep the process alive.
+    worker.unref();
+    return worker;
   }
 }

@@ -4,11 +4,10 @@ import { TokensModule } from '../tokens/tokens.module';
 import { ImportController } from './import.controller';
 import { ImportLimits } from './import-limits';
 import { ImportService } from './import.service';
-import { SmallImports } from './small-imports.service';
 
 @Module({
   imports: [AuthModule, TokensModule],
   controllers: [ImportController],
-  providers: [ImportLimits, ImportService, SmallImports],
+  providers: [ImportLimits, ImportService],
 })
 export class ImportModule {}

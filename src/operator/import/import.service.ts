@@ -2,16 +2,21 @@ import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { Counter } from 'prom-client';
 import { ApiKeysService } from '../../auth/keys/api-keys.service';
 import { type Actor, may } from '../tokens/actor';
-import { type Counts, type ImportSize, OperatorEvents } from '../tokens/operator-events';
-import { fingerprintOf, type RetryKey } from '../../idempotency/stored-responses';
+import { type Counts, OperatorEvents } from '../tokens/operator-events';
+import type { RetryKey } from '../../idempotency/stored-responses';
 import { Settings } from '../../platform/config/settings';
 import { MetricsRegistry } from '../../platform/observability/metrics-registry';
 import type { Client } from '../../platform/limits/client-limits';
-import { connectTo, type ImportOptions, importRecords } from './import-records';
-import { importOnThread } from './import-thread';
+import {
+  connectTo,
+  type ImportOptions,
+  type ImportQueue,
+  importRecords,
+  untilAborted,
+} from './import-records';
 import { ImportLimits } from './import-limits';
-import { MAX_BYTES, readSmall } from './small-import';
-import { SmallImports } from './small-imports.service';
+import { MAX_SMALL_BYTES, measure } from './import-size';
+import { type ImportRequest, ImportThread } from './import-thread';
 import type { ImportSummary } from './summary';
 
 /** A request body. */
@@ -29,18 +34,21 @@ export class ImportService implements OnModuleDestroy {
   private readonly stopping = new AbortController();
   // Not AbortSignal.any: a signal that lives as long as the process would retain each of them until a garbage
   // collection.
-  private readonly received = new Set<AbortController>();
+  private readonly running = new Map<AbortController, Promise<unknown>>();
   private readonly records: Counter;
+
+  /** Small imports share a thread. A large one has its own, so that the memory is released with it. */
+  private readonly small: ImportThread;
 
   constructor(
     private readonly settings: Settings,
     private readonly keys: ApiKeysService,
     private readonly events: OperatorEvents,
-    private readonly small: SmallImports,
     private readonly limits: ImportLimits,
     metrics: MetricsRegistry,
   ) {
     this.records = metrics.counter('gamewharf_import_records_total', 'Records of completed imports');
+    this.small = this.newThread();
   }
 
   /** For a command: imports on this thread. */
@@ -57,7 +65,7 @@ export class ImportService implements OnModuleDestroy {
     );
   }
 
-  /** For a server: a small import shares a transaction with others, a large one has its own thread. */
+  /** For a server: imports on a thread. */
   async receive(
     { source, length, client, broken }: Sent,
     by: Actor,
@@ -65,38 +73,53 @@ export class ImportService implements OnModuleDestroy {
   ): Promise<ImportSummary> {
     const { signal } = broken;
     const mayImportCredentials = may(by, 'users');
-    const large = (stream: AsyncIterable<Buffer>) => {
-      const { DATABASE_URL } = this.settings;
-      const work = () =>
-        importOnThread({ DATABASE_URL, pepper: this.pepper, mayImportCredentials, key }, stream, signal);
-      return this.counted(by, 'large', this.limits.oneAtATime(client, signal, work));
+    const run = (queue: ImportQueue, stream: AsyncIterable<Buffer>) => {
+      const work = () => this.onThread({ queue, mayImportCredentials, key }, stream, signal);
+      return this.counted(by, queue, this.limits.run(queue, client, signal, work));
     };
-    const smallOrLarge = async (stream: AsyncGenerator<Buffer>) => {
-      const chunks: Buffer[] = [];
-      const small = await readSmall(stream, chunks, this.small.types, mayImportCredentials, signal);
-      if (!small) return large(replayed(chunks, stream));
-      if (key) small.once = { key, fingerprint: fingerprintOf(key, ...chunks) };
-      return this.counted(by, 'small', this.small.run(small, signal));
+    const smallOrLarge = async (received: AsyncGenerator<Buffer>) => {
+      const { queue, stream } = await measure(untilAborted(received, signal));
+      return run(queue, stream);
     };
-    this.received.add(broken);
     if (this.stopping.signal.aborted) broken.abort();
+    const response =
+      length > MAX_SMALL_BYTES
+        ? run('large', source)
+        : this.limits.whileBuffered(client, source, smallOrLarge);
+    this.running.set(broken, response);
     try {
-      return await (length > MAX_BYTES
-        ? large(source)
-        : this.limits.whileBuffered(client, source, smallOrLarge));
+      return await response;
     } finally {
-      this.received.delete(broken);
+      this.running.delete(broken);
     }
+  }
+
+  private async onThread(
+    request: ImportRequest,
+    stream: AsyncIterable<Buffer>,
+    signal: AbortSignal,
+  ): Promise<ImportSummary> {
+    if (request.queue === 'small') return this.small.run(request, stream, signal);
+    const thread = this.newThread();
+    try {
+      return await thread.run(request, stream, signal);
+    } finally {
+      await thread.end();
+    }
+  }
+
+  private newThread(): ImportThread {
+    return new ImportThread({ DATABASE_URL: this.settings.DATABASE_URL, pepper: this.pepper });
   }
 
   private get pepper(): Buffer {
     return Buffer.from(this.settings.API_KEY_PEPPER ?? '');
   }
 
-  private async counted(by: Actor, size: ImportSize, work: Promise<ImportSummary>): Promise<ImportSummary> {
+  private async counted(by: Actor, queue: ImportQueue, work: Promise<ImportSummary>): Promise<ImportSummary> {
     const began = performance.now();
     const ended = (counts: ImportSummary | 'failed') =>
-      this.events.imported(by, size, performance.now() - began, counts as Counts | 'failed');
+      this.events.imported(by, queue, performance.now() - began, counts as Counts | 'failed');
     try {
       const types = await work;
       ended(types);
@@ -116,18 +139,14 @@ export class ImportService implements OnModuleDestroy {
     }
   }
 
-  onModuleDestroy(): void {
+  async onModuleDestroy(): Promise<void> {
     this.stopping.abort();
-    for (const broken of this.received) broken.abort();
+    for (const broken of this.running.keys()) broken.abort();
+    await Promise.allSettled(this.running.values());
+    await this.small.end();
   }
 }
 
 /** Keys end with their users and apps, too. */
 const endsKeys = ({ api_keys, users, oauth_applications }: ImportSummary) =>
   Boolean(api_keys?.changed || api_keys?.deleted || users?.deleted || oauth_applications?.deleted);
-
-/** The chunks that were already read, followed by the rest. */
-async function* replayed(chunks: Buffer[], rest: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
-  for (let chunk = chunks.shift(); chunk; chunk = chunks.shift()) yield chunk;
-  yield* rest;
-}

@@ -1,32 +1,71 @@
-import { parentPort, workerData } from 'node:worker_threads';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { newPool } from '../../platform/database/client';
 import { OperatorError } from '../../platform/errors/operator-error';
 import { ApiError } from '../../platform/errors/api-error';
 import { oncePerKey, startFingerprint } from '../../idempotency/stored-responses';
-import { connectTo, importRecords } from './import-records';
-import type { FromThread, ThreadSettings, ToThread } from './import-thread';
+import { connectionOptions, connectTo, importOn } from './import-records';
+import {
+  type FromThread,
+  type ImportRequest,
+  MAX_CONNECTIONS,
+  type ThreadSettings,
+  type ToThread,
+} from './import-thread';
 import { ImportProblems } from './problems';
+import type { ImportSummary } from './summary';
 
-const port = parentPort!;
-const { DATABASE_URL, pepper, mayImportCredentials, key } = workerData as ThreadSettings;
-const fingerprint = key && startFingerprint(key);
-const interruption = new AbortController();
-let receive: (chunk: Uint8Array | undefined) => void = () => undefined;
-
-port.on('message', (message: ToThread) => {
-  if (message === 'abort') interruption.abort();
-  else receive(message.chunk);
+const { DATABASE_URL, pepper } = workerData as ThreadSettings;
+const pool = newPool({
+  ...connectionOptions(DATABASE_URL),
+  max: MAX_CONNECTIONS,
+  idleTimeoutMillis: 30_000,
 });
-const say = (message: FromThread) => port.postMessage(message);
 
-async function* chunks(): AsyncGenerator<Buffer> {
-  for (;;) {
-    const chunk = await new Promise<Uint8Array | undefined>((resolve) => {
-      receive = resolve;
-      say('more');
+parentPort!.on('message', ({ port, ...request }: ImportRequest & { port: MessagePort }) => {
+  const say = (message: FromThread) => port.postMessage(message);
+  importFrom(port, request).then(
+    (summary) => say({ summary }),
+    (error: unknown) => say({ failure: failureOf(error) }),
+  );
+});
+
+async function importFrom(port: MessagePort, { queue, mayImportCredentials, key }: ImportRequest) {
+  const interruption = new AbortController();
+  const { signal } = interruption;
+  let receive: (chunk: Uint8Array | undefined) => void = () => undefined;
+  port.on('message', (message: ToThread) => {
+    if (message === 'abort') interruption.abort();
+    else receive(message.chunk);
+  });
+  // Also if the client has disconnected.
+  port.on('close', () => interruption.abort());
+  const fingerprint = key && startFingerprint(key);
+  async function* chunks(): AsyncGenerator<Buffer> {
+    for (;;) {
+      const chunk = await new Promise<Uint8Array | undefined>((resolve) => {
+        receive = resolve;
+        port.postMessage('more' satisfies FromThread);
+      });
+      if (!chunk) return;
+      fingerprint?.update(chunk);
+      yield Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    }
+  }
+  let digest: Buffer | undefined;
+  const client = await pool.connect();
+  try {
+    return await importOn(client, () => connectTo({ DATABASE_URL }), chunks(), {
+      pepper: Buffer.from(pepper),
+      queue,
+      mayImportCredentials,
+      idempotency:
+        fingerprint &&
+        ((db, work) => oncePerKey<ImportSummary>(db, key!, (digest ??= fingerprint.digest()), work)),
+      signal,
     });
-    if (!chunk) return;
-    fingerprint?.update(chunk);
-    yield Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+  } finally {
+    // A statement that was cancelled too late could be the next import's.
+    client.release(signal.aborted);
   }
 }
 
@@ -36,13 +75,3 @@ function failureOf(error: unknown) {
   const { name, message, stack, code } = error as NodeJS.ErrnoException;
   return { name, message, stack, code, forOperator: error instanceof OperatorError };
 }
-
-importRecords(() => connectTo({ DATABASE_URL }), chunks(), {
-  pepper: Buffer.from(pepper),
-  mayImportCredentials,
-  once: fingerprint && ((client, merge) => oncePerKey(client, key!, fingerprint.digest(), merge)),
-  signal: interruption.signal,
-}).then(
-  (summary) => say({ summary }),
-  (error: unknown) => say({ failure: failureOf(error) }),
-);

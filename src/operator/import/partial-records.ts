@@ -1,23 +1,25 @@
-import type { Relations } from '../../platform/database/relations';
+import type { TemporaryTables } from './temporary-tables';
 import { find } from './checks';
 import type { Problems } from './problems';
+import { given } from './record-types/fields';
 import { GAME } from './record-types/game';
 import type { RecordType } from './record-types/record-type';
+import { REJECTED_IDS } from './staging';
 import { lockChangedKeys } from './write-records';
 
 /**
  * Completes records with missing required fields from stored ones. These are locked, because the values read are
- * written back.
+ * written back. Rejected records were staged only for this, and are removed.
  */
-export async function completePartial(relations: Relations, type: RecordType, problems: Problems) {
+export async function completePartial(tables: TemporaryTables, type: RecordType, problems: Problems) {
   const { table, key, records, lists } = type;
   const fields = type.fields
     .slice(1)
     .filter(({ required }) => required)
     .map(({ name, columns }) => ({ name, column: columns[0]!.name }));
-  if (type === GAME) await lockChangedKeys(relations);
+  if (type === GAME) await lockChangedKeys(tables);
   const partial = fields.map(({ column }) => `s.${column} IS NULL`).join(' OR ');
-  const { rows } = await relations.query<{ found: number }>(`
+  const { rows } = await tables.query<{ found: number }>(`
     WITH found AS MATERIALIZED (
       SELECT t.${key} FROM ${table} t
       WHERE t.${key} IN (SELECT s.${key} FROM ${records.name} s WHERE ${partial}) ORDER BY t.${key} FOR NO KEY UPDATE
@@ -29,11 +31,18 @@ export async function completePartial(relations: Relations, type: RecordType, pr
       `coalesce(s.${column}, ${lists?.stored?.[column] ?? `t.${column}`})`,
     ]);
     const join = { table, on: `t.${key} = s.${key} AND (${partial})` };
-    await relations.update(records, Object.fromEntries(completed) as Record<string, string>, join);
+    await tables.update(records, Object.fromEntries(completed) as Record<string, string>, join);
   }
-  const missing = fields.map(({ name, column }) => `('${name}', s.${column} IS NULL)`);
+  // A value that isn't valid was already reported.
+  const missing = fields.map(
+    ({ name, column }) => `('${name}', s.${column} IS NULL AND NOT (${given(type.fields, name)}))`,
+  );
   const check = `
     SELECT s.line, ${type.subject} || ': ' || f.name || ' is required' AS text
     FROM ${records.name} s CROSS JOIN LATERAL (VALUES ${missing.join(', ')}) AS f (name, missing) WHERE f.missing`;
-  await find(relations, [check], problems);
+  await find(tables, [check], problems);
+  if (key === 'id' && tables.rowCount(REJECTED_IDS) > 0)
+    await tables.query(
+      `DELETE FROM ${records.name} s USING ${REJECTED_IDS.name} r WHERE r.type = '${type.name}' AND r.id = s.id`,
+    );
 }

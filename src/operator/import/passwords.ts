@@ -7,11 +7,22 @@ import type { Staging } from './staging';
 
 const PASSWORD = USER.records.columns.findIndex(({ name }) => name === 'password_hash');
 
-/** Stages users with the hashes of their passwords, and empties the list. An unchanged password keeps its hash. */
-export async function stageWithPasswords(
+let hashing: Promise<unknown> = Promise.resolve();
+
+/**
+ * Stages users with the hashes of their passwords, and empties the list. An unchanged password keeps its hash. Imports on
+ * the same thread do this one after the other.
+ */
+export function stageWithPasswords(...batch: Parameters<typeof hashAndStage>): Promise<void> {
+  const hashed = hashing.then(() => hashAndStage(...batch));
+  hashing = hashed.catch(() => {});
+  return hashed;
+}
+
+async function hashAndStage(
   client: ClientBase,
   users: WithPassword[],
-  staging: Staging,
+  staging: Pick<Staging, 'stage'>,
   signal?: AbortSignal,
 ): Promise<void> {
   const { rows } = await client.query<{ id: string; password_hash: string }>(

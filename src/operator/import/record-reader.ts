@@ -1,18 +1,18 @@
 import { closest, distance } from 'fastest-levenshtein';
 import type { Line } from './ndjson';
-import { isId, type Reject, shown } from './value-types';
+import { type Cells, isId, NULL, type Reject, shown } from './value-types';
 import type { Problems } from './problems';
 import { COLLECTION, ENTRIES, ENTRY_FIELDS } from './record-types/collection';
-import { bitOf, type Field, type JsonObject } from './record-types/fields';
+import { type Field, type JsonObject, presenceBit } from './record-types/fields';
 import { PURCHASE } from './record-types/purchase';
 import type { RecordType } from './record-types/record-type';
 import { USER } from './record-types/user';
 import { hasRepeatedName } from './repeated-names';
-import { REJECTED_IDS, type Staging } from './staging';
+import { REJECTED_IDS, type StagedRow, type Staging } from './staging';
 
 /** A user to stage when the password is hashed. */
 export interface WithPassword {
-  row: (string | number)[];
+  row: StagedRow;
   user_id: number;
   password: string;
 }
@@ -42,8 +42,6 @@ export class RecordReader {
   readonly partial = new Set<RecordType>();
   private readonly types: Map<string, RecordType>;
   private problemsOfRecord: string[] = [];
-  /** How many of these are unknown fields. */
-  private unknownFields = 0;
   /** The list entry and the field being read. */
   private entry = '';
   private field = '';
@@ -54,7 +52,7 @@ export class RecordReader {
 
   constructor(
     types: RecordType[],
-    private readonly staging: Staging,
+    private readonly staging: Pick<Staging, 'stage'>,
     private readonly problems: Problems,
     private readonly mayImportCredentials = true,
   ) {
@@ -87,7 +85,6 @@ export class RecordReader {
   private readRecord(type: RecordType, record: JsonObject, line: number, isAmbiguous: boolean): void {
     this.problemsOfRecord = this.mayImportCredentials ? [] : credentialFields(type, record);
     if (isAmbiguous) this.problemsOfRecord.push('contains a field twice');
-    this.unknownFields = 0;
     const { deleted } = record;
     if (deleted === true) return this.readDeleted(type, record, line);
     if (deleted !== undefined && deleted !== null && deleted !== false)
@@ -102,15 +99,18 @@ export class RecordReader {
     type.compare?.(record, (problem) => this.problemsOfRecord.push(problem));
     const entries = type === COLLECTION && isId(record.id) ? this.readEntries(record) : [];
 
-    const isRejected = this.isRejected(type, record, line);
-    // Besides unknown fields the record may lack required ones, which only the merge finds.
-    if (isRejected && this.unknownFields < this.problemsOfRecord.length) return;
-    if (!isRejected) this.records++;
+    const row = [line, present, ...cells];
+    if (this.isRejected(type, record, line)) {
+      // Whether absent fields are required is known after a look-up, which needs a valid key.
+      if (isPartial && (record[type.fields[0]!.name] == null || cells[0] !== NULL))
+        this.staging.stage(type.records, row);
+      return;
+    }
+    this.records++;
     entries.forEach((entry, index) =>
       this.staging.stage(ENTRIES, [line, record.id as number, index + 1, entry.present, ...entry.cells]),
     );
-    const row = [line, present, ...cells];
-    if (type === USER && typeof record.password === 'string' && !isRejected)
+    if (type === USER && typeof record.password === 'string')
       this.withPassword.push({ row, user_id: record.id as number, password: record.password });
     else this.staging.stage(type.records, row);
   }
@@ -129,24 +129,27 @@ export class RecordReader {
         if (implied !== undefined) value = implied;
       }
       this.field = field.name;
+      let cell: Cells = field.default;
       if (value === undefined || value === null) {
+        if (value === null && !field.now) present += presenceBit(place);
         if (field.required) {
           if (value === undefined && mayBePartial) isPartial = true;
           else this.reject('is required');
-        } else if (value === null && !field.now) present |= bitOf(place);
-        if (field.columns.length > 0) cells.push(field.default);
+        }
       } else {
-        present |= bitOf(place);
-        const cell = field.valueType.encode(value, this.reject);
-        if (field.columns.length > 0) cells.push(cell);
+        present += presenceBit(place);
+        const problems = this.problemsOfRecord.length;
+        cell = field.valueType.encode(value, this.reject);
+        if (this.problemsOfRecord.length > problems) cell = field.columns.map(() => NULL);
       }
+      if (typeof cell !== 'string') cells.push(...cell);
+      else if (field.columns.length > 0) cells.push(cell);
     }
     const given = Object.keys(record);
     if (given.length !== names) {
       for (const name of given) {
         if (otherNames.includes(name)) continue;
         if (!fields.some((field) => field.name === name)) {
-          this.unknownFields++;
           this.problemsOfRecord.push(
             `unknown field ${this.entry}${shown(name)}${meant(
               name,
@@ -164,12 +167,13 @@ export class RecordReader {
     const value = record[key];
     this.field = key;
     const cells = value == null ? this.reject('is required') : valueType.encode(value, this.reject);
+    // The first column is the key itself.
+    const cell = typeof cells === 'string' ? cells : cells[0]!;
     for (const name of Object.keys(record)) {
       if (![key, 'type', 'deleted'].includes(name))
         this.problemsOfRecord.push(`${shown(name)} must be absent where deleted is true`);
     }
-    // The first column is the key itself.
-    if (!this.isRejected(type, record, line)) this.staging.stage(type.deleted, [line, cells.split('\t')[0]!]);
+    if (!this.isRejected(type, record, line)) this.staging.stage(type.deleted, [line, cell]);
   }
 
   /** Reports the problems of the record that was read. */

@@ -1,4 +1,4 @@
-import type { Relation, Relations } from '../../platform/database/relations';
+import type { TemporaryTable, TemporaryTables } from './temporary-tables';
 import { ENTRIES, ENTRY_FIELDS } from './record-types/collection';
 import type { Field } from './record-types/fields';
 import type { RecordType } from './record-types/record-type';
@@ -13,15 +13,15 @@ interface Reference {
   parent: RecordType;
 }
 
-/** By type: the IDs that the stream refers to but does not contain, as a SQL source, and their number. */
-export type Outside = Map<RecordType, { from: string; rows: number }>;
+/** By type: the table of IDs that the stream refers to but does not contain. */
+export type ExternalReferences = Map<RecordType, TemporaryTable>;
 
-const outsideOf = ({ table }: RecordType): Relation => ({
-  name: `outside_${table}`,
+const externalIds = ({ table }: RecordType): TemporaryTable => ({
+  name: `external_${table}`,
   columns: [{ name: 'id', sql: 'bigint' }],
 });
 
-function referencesIn(relations: Relations, types: RecordType[]): Reference[] {
+function referencesIn(tables: TemporaryTables, types: RecordType[]): Reference[] {
   const within = (fields: Field[], rows: string, subject: string) =>
     fields.flatMap(({ valueType, columns: [first] }) => {
       const parent = types.find(({ name }) => name === valueType.references);
@@ -29,21 +29,22 @@ function referencesIn(relations: Relations, types: RecordType[]): Reference[] {
       const column = first.name;
       return [{ rows, subject, id: valueType.many ? `unnest(${column})` : column, parent }];
     });
-  const given = types.filter(({ records }) => relations.rowsOf(records));
+  const given = types.filter(({ records }) => tables.rowCount(records));
   return [
     ...given.flatMap((type) =>
       within(type.fields, type.records.name, type.key === 'id' ? type.subject : `'${type.name}'`),
     ),
-    ...(relations.rowsOf(ENTRIES)
-      ? within(ENTRY_FIELDS, ENTRIES.name, `'collection ' || collection_id`)
-      : []),
+    ...(tables.rowCount(ENTRIES) ? within(ENTRY_FIELDS, ENTRIES.name, `'collection ' || collection_id`) : []),
   ];
 }
 
 /** Collects all references to a type in one statement, so that the stream's IDs are read once. */
-export async function findOutside(relations: Relations, types: RecordType[]): Promise<Outside> {
-  const outside: Outside = new Map();
-  const references = referencesIn(relations, types);
+export async function findExternalReferences(
+  tables: TemporaryTables,
+  types: RecordType[],
+): Promise<ExternalReferences> {
+  const external: ExternalReferences = new Map();
+  const references = referencesIn(tables, types);
   for (const type of types) {
     const ids = references
       .filter(({ parent }) => parent === type)
@@ -51,22 +52,28 @@ export async function findOutside(relations: Relations, types: RecordType[]): Pr
     if (ids.length === 0) continue;
     const all = `(${ids.join(' UNION ALL ')}) r WHERE r.id IS NOT NULL`;
     // EXCEPT is hashed or sorted; an anti-join may be planned as a slow nested loop.
-    const sql = relations.rowsOf(type.records)
+    const sql = tables.rowCount(type.records)
       ? `SELECT r.id FROM ${all} EXCEPT SELECT id FROM ${type.records.name}`
       : `SELECT DISTINCT r.id FROM ${all}`;
-    outside.set(type, await relations.derive(outsideOf(type), sql));
+    const found = externalIds(type);
+    await tables.materialize(found, sql);
+    external.set(type, found);
   }
-  return outside;
+  return external;
 }
 
 /**
  * Statements that find references to records that neither the stream nor the store contains, or that the stream
  * deletes.
  */
-export const missingReferences = (relations: Relations, types: RecordType[], outside: Outside): string[] => {
-  const isRejected = relations.rowsOf(REJECTED_IDS) > 0;
-  return referencesIn(relations, types)
-    .filter(({ parent }) => outside.get(parent)!.rows)
+export const missingReferences = (
+  tables: TemporaryTables,
+  types: RecordType[],
+  external: ExternalReferences,
+): string[] => {
+  const isRejected = tables.rowCount(REJECTED_IDS) > 0;
+  return referencesIn(tables, types)
+    .filter(({ parent }) => tables.rowCount(external.get(parent)!))
     .flatMap((reference) => {
       const { rows, subject, id, parent } = reference;
       const rejected = isRejected
@@ -77,10 +84,10 @@ export const missingReferences = (relations: Relations, types: RecordType[], out
       const missing = `
         ${referring} || ' does not exist' AS text ${from}
         JOIN (
-          SELECT o.id FROM ${outside.get(parent)!.from} o
+          SELECT o.id FROM ${external.get(parent)!.name} o
           WHERE NOT EXISTS (SELECT FROM ${parent.table} t WHERE t.id = o.id)
           ${rejected}) missing ON missing.id = r.reference`;
-      if (!relations.rowsOf(parent.deleted)) return [missing];
+      if (!tables.rowCount(parent.deleted)) return [missing];
       return [
         missing,
         `${referring} || ' is deleted on line ' || d.line AS text ${from}

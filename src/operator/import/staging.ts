@@ -1,11 +1,10 @@
 import { finished } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
-import type { Relation, TemporaryTables } from '../../platform/database/relations';
-import { ENTRIES } from './record-types/collection';
-import type { RecordType } from './record-types/record-type';
+import { COLLECTION, ENTRIES } from './record-types/collection';
+import type { TemporaryTable, TemporaryTables } from './temporary-tables';
 
 /** IDs of records with a problem, so that references to them aren't reported as well. */
-export const REJECTED_IDS: Relation = {
+export const REJECTED_IDS: TemporaryTable = {
   name: 'import_rejected',
   columns: [
     { name: 'type', sql: 'text' },
@@ -13,65 +12,58 @@ export const REJECTED_IDS: Relation = {
   ],
 };
 
-/** Receives the rows of a stream while it is read. */
-export interface Staging {
-  /** The columns of a row in the text format of COPY. Those of one field may be in one text, separated by tabs. */
-  stage(relation: Relation, row: (string | number)[]): void;
+/** The columns of a row, in the text format of COPY. */
+export type StagedRow = (string | number)[];
+
+interface Staged {
+  rows: number;
+  isCreated: boolean;
+  pending: string;
 }
 
 // Large compared with the cost of a round trip; there are about twenty such batches.
 const BATCH_CHARACTERS = 256 * 1024;
 
-/** Stages in temporary tables of the import's transaction. */
-export class TableStaging implements Staging {
-  private readonly tables: Map<Relation, { rows: number; pending: string }>;
+/** Copies the rows of a stream to temporary tables while it is read. Creates only the tables of types that occur. */
+export class Staging {
+  private readonly staged = new Map<TemporaryTable, Staged>();
   private copying: Promise<void> = Promise.resolve();
 
-  constructor(
-    private readonly temporary: TemporaryTables,
-    types: RecordType[],
-  ) {
-    const relations = [...types.flatMap(({ records, deleted }) => [records, deleted]), ENTRIES, REJECTED_IDS];
-    this.tables = new Map(relations.map((relation) => [relation, { rows: 0, pending: '' }]));
-  }
+  constructor(private readonly tables: TemporaryTables) {}
 
-  async create() {
-    const tables = [...this.tables.keys()].map(({ name, columns }) => {
-      const defined = columns.map((column) => `${column.name} ${column.sql}`).join(', ');
-      return `CREATE TEMP TABLE ${name} (${defined}) ON COMMIT DROP`;
-    });
-    await this.client.query(tables.join('; '));
-  }
-
-  stage(relation: Relation, row: (string | number)[]): void {
-    const table = this.tables.get(relation)!;
-    table.rows++;
-    table.pending += `${row.join('\t')}\n`;
+  stage(table: TemporaryTable, row: StagedRow): void {
+    const staged = this.stagedTo(table);
+    staged.rows++;
+    staged.pending += `${row.join('\t')}\n`;
   }
 
   /** Sends the batches of this size or more, while the next records are read. */
   async flush(atLeast = BATCH_CHARACTERS) {
-    for (const [{ name }, table] of this.tables) {
-      if (table.pending.length < atLeast) continue;
-      const batch = Buffer.from(table.pending);
-      table.pending = '';
+    for (const [table, staged] of this.staged) {
+      if (staged.pending.length < atLeast) continue;
+      const batch = Buffer.from(staged.pending);
+      staged.pending = '';
       await this.copying;
-      this.copying = this.copy(name, batch);
+      await this.create(table, staged);
+      this.copying = this.copy(table, batch);
       // Awaited before the next statement; not an unhandled rejection until then.
       this.copying.catch(() => {});
     }
   }
 
   async finish() {
+    // The statements for collections read it, even if none has entries.
+    if (this.staged.has(COLLECTION.records)) this.stagedTo(ENTRIES);
     await this.flush(1);
     await this.copying;
-    // Autovacuum ignores temporary tables, and without statistics the merges are planned for empty tables.
-    await this.client.query('SET LOCAL default_statistics_target = 10');
-    for (const [relation, { rows }] of this.tables) {
-      this.temporary.count(relation, rows);
-      if (!rows) continue;
-      const ids = relation.columns.filter(({ name, sql }) => sql === 'bigint' || name === 'key_hash');
-      await this.client.query(`ANALYZE ${relation.name} (${ids.map(({ name }) => name).join(', ')})`);
+    for (const [table, staged] of this.staged) {
+      await this.create(table, staged);
+      const ids = table.columns.filter(({ name, sql }) => sql === 'bigint' || name === 'key_hash');
+      await this.tables.setRowCount(
+        table,
+        staged.rows,
+        ids.map(({ name }) => name),
+      );
     }
   }
 
@@ -80,12 +72,20 @@ export class TableStaging implements Staging {
     return this.copying;
   }
 
-  private get client() {
-    return this.temporary.client;
+  private stagedTo(table: TemporaryTable): Staged {
+    let staged = this.staged.get(table);
+    if (!staged) this.staged.set(table, (staged = { rows: 0, isCreated: false, pending: '' }));
+    return staged;
   }
 
-  private async copy(table: string, batch: Buffer) {
-    const copy = this.client.query(copyFrom(`COPY ${table} FROM STDIN`));
+  private async create(table: TemporaryTable, staged: Staged) {
+    if (staged.isCreated) return;
+    staged.isCreated = true;
+    await this.tables.createEmpty(table);
+  }
+
+  private async copy({ name }: TemporaryTable, batch: Buffer) {
+    const copy = this.tables.client.query(copyFrom(`COPY ${name} FROM STDIN`));
     copy.end(batch);
     await finished(copy);
   }

@@ -1,19 +1,23 @@
-import type { Relation } from '../../platform/database/relations';
+import type { TemporaryTables } from './temporary-tables';
 import type { TypeCountsResponse } from './import.dto';
 import type { RecordType } from './record-types/record-type';
 
 /** The results by type of record. */
 export type ImportSummary = Record<string, TypeCountsResponse>;
 
-/** `rowsOf`: the number of rows of a relation. */
-export function summaryOf(types: RecordType[], rowsOf: (relation: Relation) => number): ImportSummary {
+export function summarize(types: RecordType[], tables: TemporaryTables): ImportSummary {
   const summary: ImportSummary = {};
   for (const type of types) {
-    const [given, stored, changed] = [rowsOf(type.records), rowsOf(type.stored), rowsOf(type.changed)];
-    const [toDelete, deleted] = [rowsOf(type.deleted), rowsOf(type.removed)];
-    if (given + toDelete === 0) continue;
+    const [records, stored, changed, toDelete, deleted] = [
+      type.records,
+      type.stored,
+      type.changed,
+      type.deleted,
+      type.removed,
+    ].map((table) => tables.rowCount(table)) as [number, number, number, number, number];
+    if (records + toDelete === 0) continue;
     summary[type.table] = {
-      new: given - stored,
+      new: records - stored,
       changed,
       // A record to delete that is not stored counts as unchanged.
       unchanged: stored - changed + toDelete - deleted,

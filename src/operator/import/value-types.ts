@@ -7,16 +7,24 @@ import { ERASED_ADDRESS } from '../../users/erased-users';
 /** Reports the problem of a value; `at` is its index in a list. Returns '' so that an encoder can return it. */
 export type Reject = (why: string, at?: string) => string;
 
+/** The value of a column, or the values of several, in the text format of COPY. */
+export type Cells = string | readonly string[];
+
 /** A value type: the type of its staging column, and its encoder from JSON to COPY's text. */
 export interface ValueType {
   sql: string;
   /** Description of valid values, for docs/reference/importing.md. */
   allows: string;
-  encode(value: unknown, reject: Reject): string;
+  /** After `reject`, the result isn't used. */
+  encode(value: unknown, reject: Reject): Cells;
   /** The record type that these IDs refer to. */
   references?: string;
   /** A list of IDs. */
   many?: boolean;
+}
+
+interface OneColumn extends ValueType {
+  encode(value: unknown, reject: Reject): string;
 }
 
 export const NULL = '\\N';
@@ -65,7 +73,7 @@ export function fit(
 
 const copied = (text: string) => (SPECIAL_CHARACTERS.test(text) ? escaped(text) : text);
 
-export const text = (rules: TextRules): ValueType => ({
+export const text = (rules: TextRules): OneColumn => ({
   sql: 'text',
   allows: `text of at most ${rules.max.toLocaleString('en-US')} characters${rules.form ? `, which must ${rules.form}` : ''}`,
   encode(value, reject) {
@@ -117,7 +125,7 @@ export const file: ValueType = {
       encoded(HTTPS_URL, 'url', url),
       size == null ? reject('is required', '.size') : amount.encode(size, (why) => reject(why, '.size')),
       encoded(MD5, 'md5_hash', md5_hash),
-    ].join('\t');
+    ];
   },
 };
 export const FILE_COLUMNS = [
@@ -126,7 +134,7 @@ export const FILE_COLUMNS = [
   { name: 'size', sql: 'bigint' },
   { name: 'md5_hash', sql: 'text' },
 ];
-export const NO_FILE = FILE_COLUMNS.map(() => NULL).join('\t');
+export const NO_FILE = FILE_COLUMNS.map(() => NULL);
 
 /** HTML, stored sanitized. */
 export const html: ValueType = {
@@ -148,7 +156,7 @@ export const boolean: ValueType = {
   encode: (value, reject) => (value === true ? 't' : value === false ? 'f' : reject('must be true or false')),
 };
 
-export const integer = (min: number, max: number, sql = 'bigint'): ValueType => ({
+export const integer = (min: number, max: number, sql = 'bigint'): OneColumn => ({
   sql,
   allows: `whole number from ${min} to ${max}`,
   encode(value, reject) {
@@ -303,7 +311,7 @@ export const emails: ValueType = {
       if (address !== undefined) addresses.push(address);
       verified.push(entry.verified ? 't' : 'f');
     });
-    return `${arrayLiteral(addresses)}\t{${verified.join(',')}}`;
+    return [arrayLiteral(addresses), `{${verified.join(',')}}`];
   },
 };
 

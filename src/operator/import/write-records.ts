@@ -1,5 +1,5 @@
-import type { Relations } from '../../platform/database/relations';
-import { type Sales, salesOfGames } from './earnings';
+import type { TemporaryTables } from './temporary-tables';
+import { PURCHASES_OF_GAMES } from './earnings';
 import { StoreChanged } from './problems';
 import { type Field, given } from './record-types/fields';
 import { GAME } from './record-types/game';
@@ -36,17 +36,17 @@ const storedQuery = ({ table, key, records }: RecordType) =>
   `SELECT s.line, t.${key} FROM ${records.name} s JOIN ${table} t ON t.${key} = s.${key}`;
 
 /** Finds the stored records, and locks those that might be deleted, in the order of their IDs. */
-export async function findStored(relations: Relations, type: RecordType) {
+export async function findStored(tables: TemporaryTables, type: RecordType) {
   const lock = type.isDeletedByService ? `ORDER BY t.${type.key} FOR NO KEY UPDATE OF t` : '';
-  return relations.keep(type.stored, `${storedQuery(type)} ${lock}`);
+  return tables.materialize(type.stored, `${storedQuery(type)} ${lock}`);
 }
 
 /** Finds the stored records that the stream changes. */
-export async function findChanged(relations: Relations, type: RecordType) {
+export async function findChanged(tables: TemporaryTables, type: RecordType) {
   const { key, changed, lists } = type;
-  for (const { relation, sql } of lists?.prepare ?? []) await relations.keep(relation, sql);
+  for (const { table, sql } of lists?.prepare ?? []) await tables.materialize(table, sql);
   const columns = columnsOf(type);
-  return relations.keep(
+  return tables.materialize(
     changed,
     `${storedQuery(type)}
      WHERE s.${key} IN (SELECT ${key} FROM ${type.stored.name})
@@ -56,14 +56,14 @@ export async function findChanged(relations: Relations, type: RecordType) {
 }
 
 /** Locks the changed records, and others that `also` selects, in the order of their IDs. */
-export async function lockChanged(relations: Relations, { table, key, changed }: RecordType, also = '') {
-  const { rows } = await relations.query<{ locked: number }>(`
+export async function lockChanged(tables: TemporaryTables, { table, key, changed }: RecordType, also = '') {
+  const { rows } = await tables.query<{ locked: number }>(`
     WITH locked AS MATERIALIZED (
       SELECT t.${key} FROM ${table} t
       WHERE t.${key} IN (SELECT ${key} FROM ${changed.name} ${also}) ORDER BY t.${key} FOR NO KEY UPDATE
     )
     SELECT count(*)::int AS locked FROM locked WHERE ${key} IN (SELECT ${key} FROM ${changed.name})`);
-  if (rows[0]!.locked < relations.rowsOf(changed)) throw new StoreChanged();
+  if (rows[0]!.locked < tables.rowCount(changed)) throw new StoreChanged();
 }
 
 const NEW_OWNERS = `
@@ -75,10 +75,10 @@ const WITH_NEW_KEY = `
  * Locks the games that get another owner or slug, which needs a stronger lock. A sale has a weaker one before it waits
  * for a game, so the two would deadlock if the game were locked twice. Returns the number of these games.
  */
-export async function lockChangedKeys(relations: Relations): Promise<number> {
+export async function lockChangedKeys(tables: TemporaryTables): Promise<number> {
   // Owners before games, in the order in which a rename locks them.
-  const owners = relations.query(`SELECT FROM users WHERE id IN (${NEW_OWNERS}) ORDER BY id FOR SHARE`);
-  const games = relations.query<{ locked: number }>(`
+  const owners = tables.query(`SELECT FROM users WHERE id IN (${NEW_OWNERS}) ORDER BY id FOR SHARE`);
+  const games = tables.query<{ locked: number }>(`
     WITH locked AS MATERIALIZED (SELECT id FROM games WHERE id IN (${WITH_NEW_KEY}) ORDER BY id FOR UPDATE)
     SELECT count(*)::int AS locked FROM locked`);
   const [{ rows }] = await Promise.all([games, owners]);
@@ -96,18 +96,28 @@ export function differentObjects(type: RecordType): string | undefined {
     WHERE id IN (SELECT id FROM ${changed.name}) AND NOT t.imported_id AND ${hasOwnId(type)} AND (${differs})`;
 }
 
-/** Writes the new records. New games get the counts of the stream's purchases. */
-export async function writeNew(relations: Relations, type: RecordType, sales: Sales | undefined) {
-  if (relations.rowsOf(type.records) === relations.rowsOf(type.stored)) return;
-  for (const insert of relations.isSmall ? [insertAtOnce(type, sales)] : insertsOf(type, sales))
-    await relations.query(insert);
+/** Writes the new records. `hasSales`: new games get the counts of the stream's purchases. */
+export async function writeNew(tables: TemporaryTables, type: RecordType, hasSales: boolean) {
+  if (tables.rowCount(type.records) === tables.rowCount(type.stored)) return;
+  const withCount = hasSales && type === GAME;
+  const values = [
+    ...columnsOf(type).map((column) => ({ name: column.name, value: newValueFor(column) })),
+    ...(type.createdByService ? [{ name: 'imported_id', value: hasOwnId(type) }] : []),
+    ...(withCount ? [{ name: 'purchases_count', value: 'coalesce(d.purchases, 0)' }] : []),
+  ];
+  await tables.query(
+    `INSERT INTO ${type.table} (${values.map(({ name }) => name).join(', ')})
+     SELECT ${values.map(({ value }) => value).join(', ')}
+     FROM ${type.records.name} s ${withCount ? PURCHASES_OF_GAMES : ''} WHERE ${isNew(type.table, type.key)}`,
+  );
+  for (const statement of type.lists?.create ?? []) await tables.query(statement);
 }
 
-export async function writeChanged(relations: Relations, type: RecordType) {
+export async function writeChanged(tables: TemporaryTables, type: RecordType) {
   const { table, key, records, changed, swap, lists, hasUpdatedAt } = type;
   const columns = columnsOf(type);
   if (swap)
-    await relations.query(`
+    await tables.query(`
       UPDATE ${table} t SET ${swap.value} = '_' || md5(random()::text || t.id)
       WHERE t.id IN (SELECT id FROM ${changed.name})
         AND EXISTS (SELECT FROM ${records.name} s WHERE ${swap.clash} AND s.id <> t.id)`);
@@ -118,33 +128,8 @@ export async function writeChanged(relations: Relations, type: RecordType) {
       (column) => `${column.name} = ${valueFor(column, column.name === 'updated_at' ? 'now()' : undefined)}`,
     )
     .concat(hasUpdatedAt ? 'updated_at = now()' : []);
-  await relations.query(`
+  await tables.query(`
     UPDATE ${table} t SET ${assignments.join(', ')}
     FROM ${records.name} s WHERE s.${key} = t.${key} AND ${isChanged(table, key)}`);
-  for (const statement of lists?.change ?? []) await relations.query(statement);
-}
-
-/**
- * None of the inserts reads what another writes, so one statement can run all of them. Foreign keys are checked at its
- * end.
- */
-const insertAtOnce = (type: RecordType, sales: Sales | undefined) =>
-  `WITH ${insertsOf(type, sales)
-    .map((one, i) => `write_${i} AS (${one})`)
-    .join(', ')} SELECT`;
-
-function insertsOf(type: RecordType, sales: Sales | undefined): string[] {
-  const columns = columnsOf(type);
-  const sold = type === GAME && sales;
-  const all = [
-    ...columns.map((column) => ({ name: column.name, value: newValueFor(column) })),
-    ...(type.createdByService ? [{ name: 'imported_id', value: hasOwnId(type) }] : []),
-    ...(sold ? [{ name: 'purchases_count', value: 'coalesce(d.purchases, 0)' }] : []),
-  ];
-  return [
-    `INSERT INTO ${type.table} (${all.map(({ name }) => name).join(', ')})
-     SELECT ${all.map(({ value }) => value).join(', ')}
-     FROM ${type.records.name} s ${sold ? salesOfGames(sold) : ''} WHERE ${isNew(type.table, type.key)}`,
-    ...(type.lists?.create ?? []),
-  ];
+  for (const statement of lists?.change ?? []) await tables.query(statement);
 }

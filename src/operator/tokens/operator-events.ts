@@ -7,7 +7,7 @@ import type { Actor } from './actor';
 /** Only numbers, and never personal data. */
 export type Counts = Record<string, number | Record<string, number>>;
 
-export type ImportSize = 'small' | 'large';
+type ImportSize = 'small' | 'large';
 
 /** Records the actions of operators and their programs as audit events and metrics. Call it after the commit. */
 @Injectable()

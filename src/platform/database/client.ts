@@ -1,4 +1,4 @@
-import { Client } from 'pg';
+import { Client, Pool, type PoolConfig } from 'pg';
 
 /**
  * A client with an error listener: without one the `error` event of a lost connection ends the process. pg-pool removes
@@ -9,4 +9,11 @@ export class DatabaseClient extends Client {
     super(config);
     this.on('error', () => undefined);
   }
+}
+
+/** A pool that replaces lost connections. */
+export function newPool(config: PoolConfig): Pool {
+  const pool = new Pool({ ...config, Client: DatabaseClient });
+  pool.on('error', () => undefined);
+  return pool;
 }

@@ -14,7 +14,7 @@ const hashedKey = (pepper: Buffer): ValueType => ({
     if (key === undefined) return '';
     if (hasFormOfJwt(key)) return reject('must not have the form of a JWT');
     if (!mayBeApiKey(key)) return reject('looks like a key of this service, but has a wrong checksum');
-    return `\\\\x${hashApiKey(key, pepper).toString('hex')}\t${visible.encode(hintOf(key), () => '')}`;
+    return [`\\\\x${hashApiKey(key, pepper).toString('hex')}`, visible.encode(hintOf(key), () => '')];
   },
 });
 

@@ -1,8 +1,8 @@
-import type { Relation } from '../../../platform/database/relations';
+import type { TemporaryTable } from '../temporary-tables';
 import { COLLECTION_LAYOUTS } from '../../../collections/collection.entity';
 import { boolean, html, ownId, idOf, idsOf, type ValueType, NULL, oneOf, title } from '../value-types';
 import { adminsOf } from './admins';
-import { given, optional, required, timeOrNow } from './fields';
+import { given, optional, PRESENT, required, timeOrNow } from './fields';
 import { isNew, LINE, recordType } from './record-type';
 
 const counted: ValueType = {
@@ -39,19 +39,19 @@ export const ENTRY_FIELDS = [
 ];
 
 /** The entries of the stream's collections. */
-export const ENTRIES: Relation = {
+export const ENTRIES: TemporaryTable = {
   name: 'import_collection_games',
   columns: [
     LINE,
     { name: 'collection_id', sql: 'bigint' },
     { name: 'rank', sql: 'integer' },
-    { name: 'present', sql: 'integer' },
+    PRESENT,
     ...ENTRY_FIELDS.flatMap(({ columns }) => columns),
   ],
 };
 
 /** The new entries of stored collections. */
-const PLANNED_ENTRIES: Relation = {
+const PLANNED_ENTRIES: TemporaryTable = {
   name: 'planned_entries',
   columns: [
     { name: 'collection_id', sql: 'bigint' },
@@ -66,7 +66,10 @@ const PLANNED_ENTRIES: Relation = {
 };
 
 /** The stored entries that the stream omits. */
-const DROPPED_ENTRIES: Relation = { name: 'dropped_entries', columns: PLANNED_ENTRIES.columns.slice(0, 2) };
+const DROPPED_ENTRIES: TemporaryTable = {
+  name: 'dropped_entries',
+  columns: PLANNED_ENTRIES.columns.slice(0, 2),
+};
 
 const has = (field: string) => given(ENTRY_FIELDS, field, 'e');
 // A leading part in the right order keeps its sort_keys; the others get keys above all existing ones, so that no update
@@ -116,8 +119,8 @@ export const COLLECTION = recordType({
   lists: {
     tables: ['collection_admins', 'collection_games'],
     prepare: [
-      { relation: PLANNED_ENTRIES, sql: planEntries },
-      { relation: DROPPED_ENTRIES, sql: dropEntries },
+      { table: PLANNED_ENTRIES, sql: planEntries },
+      { table: DROPPED_ENTRIES, sql: dropEntries },
     ],
     differ: `${admins.differ}
       OR EXISTS (SELECT FROM planned_entries p WHERE p.collection_id = s.id AND p.differs)

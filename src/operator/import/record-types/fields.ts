@@ -1,4 +1,4 @@
-import { type ValueType, NULL, timestamp } from '../value-types';
+import { type Cells, NULL, timestamp, type ValueType } from '../value-types';
 
 export type JsonObject = Record<string, unknown>;
 
@@ -8,8 +8,7 @@ export interface Field {
   /** The columns of the staging table that the field fills. */
   columns: { name: string; sql: string }[];
   required: boolean;
-  /** As COPY text. */
-  default: string;
+  default: Cells;
   /** The default is the time of the import, for null too. */
   now: boolean;
   /** Stored in other tables than the type's own. */
@@ -37,7 +36,7 @@ export const required = (name: string, valueType: ValueType, options: Options = 
 export const optional = (
   name: string,
   valueType: ValueType,
-  fallback = NULL,
+  fallback: Cells = NULL,
   options: Options = {},
 ): Field => ({
   ...required(name, valueType, options),
@@ -48,9 +47,12 @@ export const optional = (
 export const time = (name: string, meaning = '') => optional(name, timestamp, NULL, { meaning });
 export const timeOrNow = (name: string) => optional(name, timestamp, NULL, { now: true });
 
-/** The bit of a field in `present`, by its position among the fields. */
-export const bitOf = (place: number) => 1 << place;
+/** The bits of the fields that a record has. Exact for up to 53 fields. */
+export const PRESENT = { name: 'present', sql: 'bigint' };
+
+/** The bit of a field in PRESENT, by its position among the fields. To be added: JavaScript's bitwise operators use only 32 bits. */
+export const presenceBit = (place: number) => 2 ** place;
 
 /** Whether a staged record `s` has the field. */
 export const given = (fields: Field[], field: string, record = 's') =>
-  `${record}.present & ${bitOf(fields.findIndex(({ name }) => name === field))} <> 0`;
+  `${record}.present & ${presenceBit(fields.findIndex(({ name }) => name === field))} <> 0`;

@@ -1,5 +1,5 @@
-import type { Relation } from '../../../platform/database/relations';
-import type { Field, JsonObject } from './fields';
+import type { TemporaryTable } from '../temporary-tables';
+import { type Field, type JsonObject, PRESENT } from './fields';
 
 /** A value that no two records can share. In its SQL `s` is a staged record, and `t` a stored one. */
 export interface Unique {
@@ -23,7 +23,7 @@ export interface Unique {
 export interface Lists {
   tables: string[];
   /** What to store before stored and staged records are compared. */
-  prepare?: { relation: Relation; sql: string }[];
+  prepare?: { table: TemporaryTable; sql: string }[];
   /** Whether the lists of the staged record `s` differ from those of the stored record `t`. */
   differ: string;
   /** Statements that replace the lists of changed records. */
@@ -79,11 +79,11 @@ export interface RecordType extends Definition {
   /** The name of a record `s` in a problem. API keys have none, because the key is secret. */
   subject: string;
   /** Counts of records: in the stream, to be deleted, already stored, changing a stored one, and deleted. */
-  records: Relation;
-  deleted: Relation;
-  stored: Relation;
-  changed: Relation;
-  removed: Relation;
+  records: TemporaryTable;
+  deleted: TemporaryTable;
+  stored: TemporaryTable;
+  changed: TemporaryTable;
+  removed: TemporaryTable;
 }
 
 export const LINE = { name: 'line', sql: 'bigint' };
@@ -94,14 +94,14 @@ export function recordType(definition: Definition): RecordType {
   const isSecret = key.name !== fields[0]!.name;
   const named =
     key.name === 'id' ? `concat('${name}', ' ' || s.id)` : `'${name} ' || left(s.${key.name}, 40)`;
-  const keys = (name: string): Relation => ({ name: `${name}_${table}`, columns: [LINE, key] });
+  const keys = (name: string): TemporaryTable => ({ name: `${name}_${table}`, columns: [LINE, key] });
   return {
     ...definition,
     key: key.name,
     subject: isSecret ? `'${name}'` : named,
     records: {
       name: `import_${table}`,
-      columns: [LINE, { name: 'present', sql: 'integer' }, ...fields.flatMap(({ columns }) => columns)],
+      columns: [LINE, PRESENT, ...fields.flatMap(({ columns }) => columns)],
     },
     deleted: keys('deleted'),
     stored: keys('stored'),
@@ -116,4 +116,4 @@ export const isNew = (table: string, key = 'id') =>
 export const isChanged = (table: string, key = 'id') => `s.${key} IN (SELECT ${key} FROM changed_${table})`;
 
 // The planner expects a hundred rows here, for which it would read a whole table. With a limit it expects ten.
-export const each = (relation: string) => `(SELECT id FROM ${relation} LIMIT (SELECT 9223372036854775807)) t`;
+export const each = (table: string) => `(SELECT id FROM ${table} LIMIT (SELECT 9223372036854775807)) t`;

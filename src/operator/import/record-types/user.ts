@@ -43,7 +43,7 @@ const fields = [
     implied: ({ password_hash: hash }) =>
       typeof hash === 'string' ? new PasswordHash(hash) : hash === null ? null : undefined,
   }),
-  optional('emails', emails, '{}\t{}', {
+  optional('emails', emails, ['{}', '{}'], {
     columns: [
       { name: 'emails', sql: 'text[]' },
       { name: 'emails_verified', sql: 'boolean[]' },

@@ -1,0 +1,87 @@
+import { checkTogether, find } from './checks';
+import { deleteRecords } from './deletions';
+import { changeSales, findSales, SALES } from './earnings';
+import { findAhead, reserveIds } from './ids';
+import { completePartial } from './partial-records';
+import type { Problems } from './problems';
+import { COLLECTION } from './record-types/collection';
+import { GAME } from './record-types/game';
+import { PURCHASE } from './record-types/purchase';
+import { isNew, type RecordType } from './record-types/record-type';
+import { findExternalReferences } from './references';
+import type { TemporaryTables } from './temporary-tables';
+import {
+  differentObjects,
+  findChanged,
+  findStored,
+  lockChanged,
+  lockChangedKeys,
+  writeChanged,
+  writeNew,
+} from './write-records';
+
+/**
+ * Checks the staged records, and applies them to the store. Throws ImportProblems if records are invalid. `onWrite` is
+ * called before the records of each type are written.
+ */
+export async function applyRecords(
+  tables: TemporaryTables,
+  types: RecordType[],
+  partial: ReadonlySet<RecordType>,
+  problems: Problems,
+  onWrite: (type: RecordType) => void,
+): Promise<void> {
+  const given = types.filter(({ records }) => tables.rowCount(records));
+  const hasPurchases = given.includes(PURCHASE);
+  const mayLackIds = hasPurchases && partial.has(PURCHASE);
+  if (mayLackIds)
+    await tables.update(
+      PURCHASE.records,
+      { id: 't.purchase_id' },
+      { table: 'purchase_references', on: 't.reference = s.reference AND s.id IS NULL' },
+    );
+  for (const type of given) if (partial.has(type)) await completePartial(tables, type, problems);
+  await checkTogether(tables, types, await findExternalReferences(tables, types), problems);
+  problems.throwIfAny();
+  for (const type of await findAhead(tables, given)) await reserveIds(tables, type);
+
+  // Sales lock games last, and in the order of their IDs. A partial game is locked already, and another slug may be that
+  // of a new game.
+  let gamesLast = false;
+  // Collections first, in the order in which the service locks them.
+  for (const type of given.toSorted((a, b) => Number(b === COLLECTION) - Number(a === COLLECTION)))
+    if (!(await findStored(tables, type))) await tables.createEmpty(type.changed);
+    else if ((await findChanged(tables, type)) > 0 && !type.isDeletedByService) {
+      if (type === GAME) gamesLast = !partial.has(GAME) && (await lockChangedKeys(tables)) === 0;
+      if (type !== GAME || !gamesLast) await lockChanged(tables, type);
+    }
+  const changedTypes = given.filter(({ changed }) => tables.rowCount(changed));
+  await find(
+    tables,
+    changedTypes.flatMap((type) => differentObjects(type) ?? []),
+    problems,
+  );
+  problems.throwIfAny();
+
+  const sales = hasPurchases ? await findSales(tables) : 0;
+  // IDs treated as new stay new; a concurrent duplicate fails on the unique constraint.
+  if (mayLackIds)
+    await tables.update(PURCHASE.records, { id: `coalesce(s.id, nextval('purchases_id_seq'))` });
+
+  for (const type of given) {
+    onWrite(type);
+    if (tables.rowCount(type.changed) && !(type === GAME && gamesLast)) await writeChanged(tables, type);
+    await writeNew(tables, type, sales > 0);
+  }
+  await deleteRecords(tables, types, problems);
+
+  const newGames = given.includes(GAME)
+    ? `SELECT s.id FROM ${GAME.records.name} s WHERE ${isNew(GAME.table)}`
+    : undefined;
+  if (gamesLast) {
+    const sold = `UNION ALL SELECT game_id FROM ${SALES.name} WHERE game_id NOT IN (${newGames})`;
+    await lockChanged(tables, GAME, sales > 0 ? sold : '');
+    await writeChanged(tables, GAME);
+  }
+  if (sales > 0) await changeSales(tables, newGames);
+}
