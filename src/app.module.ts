@@ -1,4 +1,4 @@
-import { type DynamicModule, Module } from '@nestjs/common';
+import { type DynamicModule, Module, type OnApplicationBootstrap } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
 import type { Logger } from 'pino';
 import { DashboardModule } from './dashboard/dashboard.module';
@@ -7,9 +7,12 @@ import { AuthModule } from './auth/auth.module';
 import { RateLimitGuard } from './auth/guards/rate-limit.guard';
 import { ScopesGuard } from './auth/guards/scopes.guard';
 import { CollectionsModule } from './collections/collections.module';
-import { ConfigModule } from './platform/config/config.module';
-import type { Settings } from './platform/config/settings';
+import { ConfigModule, LOGGER } from './platform/config/config.module';
+import { settingsOfThisProcess } from './platform/config/environment';
+import { Settings } from './platform/config/settings';
+import { createLogger } from './platform/observability/logger';
 import { CredentialsModule } from './credentials/credentials.module';
+import { Database } from './platform/database/database';
 import { DatabaseModule } from './platform/database/database.module';
 import { BodyGuard } from './platform/input/body.guard';
 import { ErrorFilter } from './platform/output/error.filter';
@@ -59,10 +62,35 @@ import { WharfModule } from './wharf/wharf.module';
     { provide: APP_FILTER, useExisting: NoSuchPageFilter },
   ],
 })
-export class AppModule {
+class ServiceModule {}
+
+/**
+ * The service with the settings of this process, for Nest's `createApplicationContext(AppModule)` and `repl(AppModule)`.
+ */
+@Module({
+  imports: [
+    ServiceModule,
+    ConfigModule.providing(
+      { provide: Settings, useFactory: settingsOfThisProcess },
+      {
+        provide: LOGGER,
+        inject: [Settings],
+        useFactory: ({ LOG_LEVEL }: Settings) => createLogger(LOG_LEVEL),
+      },
+    ),
+  ],
+})
+export class AppModule implements OnApplicationBootstrap {
+  constructor(private readonly database: Database) {}
+
+  async onApplicationBootstrap(): Promise<void> {
+    await this.database.connect();
+  }
+
+  /** The service with other settings. Its database is connected by the caller, once it listens. */
   static with(settings: Settings, logger: Logger): DynamicModule {
     return {
-      module: AppModule,
+      module: ServiceModule,
       imports: [ConfigModule.with(settings, logger), LegacyModule.with(settings)],
     };
   }

@@ -1,6 +1,8 @@
+import { createReadStream } from 'node:fs';
 import {
   All,
   type ArgumentsHost,
+  BadRequestException,
   Body,
   Catch,
   ClassSerializerInterceptor,
@@ -37,7 +39,7 @@ import {
   Version,
   VersioningType,
 } from '@nestjs/common';
-import { APP_INTERCEPTOR, RouterModule } from '@nestjs/core';
+import { APP_INTERCEPTOR, ExternalContextCreator, NestFactory, RouterModule } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { FileInterceptor, type NestExpressApplication } from '@nestjs/platform-express';
 import { ApiOperation, ApiParam, ApiProperty, PartialType } from '@nestjs/swagger';
@@ -45,15 +47,19 @@ import { InjectRepository, TypeOrmModule } from '@nestjs/typeorm';
 import { Expose, Transform, Type } from 'class-transformer';
 import { IsArray, IsInt, IsNumber, IsObject, IsOptional, IsString, ValidateNested } from 'class-validator';
 import type { Request, Response } from 'express';
-import { Column, Entity, In, PrimaryColumn, type Repository } from 'typeorm';
+import { firstValueFrom, type Observable } from 'rxjs';
+import { Column, Entity, EntityManager, In, PrimaryColumn, type Repository } from 'typeorm';
+import { AppModule } from '../../src/app.module';
+import { User } from '../../src/auth/accounts/user.entity';
 import { Public, Scopes, SignedIn } from '../../src/auth/access/access';
 import { CurrentCredential, type Credential } from '../../src/auth/access/credential';
+import { ApiError } from '../../src/platform/errors/api-error';
 import { StreamedBody } from '../../src/platform/input/body.guard';
 import { Between, Id, IdList } from '../../src/platform/input/parameters';
 import { Params } from '../../src/platform/input/params.decorator';
 import { describeApi } from '../../src/platform/openapi/describe-api';
 import { UsersService } from '../../src/users/users.service';
-import { failure, logged, make, openApp, useStore } from '../support/store';
+import { databaseUrl, failure, logged, make, openApp, PEPPER, useStore } from '../support/store';
 
 // A module that an integrator adds to the service.
 useStore();
@@ -62,6 +68,20 @@ useStore();
 class StatusFilter implements ExceptionFilter {
   catch(error: HttpException, host: ArgumentsHost) {
     host.switchToHttp().getResponse<Response>().status(error.getStatus()).json({ caught: error.message });
+  }
+}
+
+@Catch(ServiceUnavailableException)
+class HealthFilter implements ExceptionFilter {
+  catch(error: ServiceUnavailableException, host: ArgumentsHost) {
+    host.switchToHttp().getResponse<Response>().status(503).json(error.getResponse());
+  }
+}
+
+@Catch(BadRequestException, ApiError)
+class UnprocessableFilter implements ExceptionFilter {
+  catch(error: BadRequestException | ApiError, host: ArgumentsHost) {
+    host.switchToHttp().getResponse<Response>().status(422).json(error.getResponse());
   }
 }
 
@@ -216,6 +236,53 @@ class RatingsController {
   @Public()
   conflict() {
     throw new ConflictException({ errors: ['rated already'] });
+  }
+
+  @Get('coded')
+  @Public()
+  coded() {
+    throw new HttpException({ code: 7, error: 'rated too often' }, 403);
+  }
+
+  @Get('objects')
+  @Public()
+  objects() {
+    throw new HttpException({ code: 7 }, 403);
+  }
+
+  @Get('missing')
+  @Public()
+  missing() {
+    return new StreamableFile(createReadStream('/nowhere')).setErrorHandler((_, res) => {
+      const response = res as unknown as Response;
+      response.status(404).json({ errors: ['invalid file'] });
+    });
+  }
+
+  @Get('health')
+  @Public()
+  @UseFilters(HealthFilter)
+  health() {
+    // As Terminus does.
+    throw new ServiceUnavailableException({ status: 'error', details: { queue: { status: 'down' } } });
+  }
+
+  @Post('unprocessable')
+  @Public()
+  @UseFilters(UnprocessableFilter)
+  unprocessable(@Body() { note }: NoteRequest) {
+    return { note };
+  }
+
+  @Public()
+  sum(values: number[]) {
+    if (values.length === 0) throw new BadRequestException('no values');
+    return values.reduce((a, b) => a + b);
+  }
+
+  @Scopes('profile:me')
+  secret() {
+    return 'secret';
   }
 
   @Get('unavailable')
@@ -617,6 +684,37 @@ test('sends a StreamableFile, and the errors of an HttpException, which filters 
   });
 });
 
+test('sends a text of an HttpException with an object', async () => {
+  const url = await (await openApp({}, { imports: [RatingsModule] })).getUrl();
+  expect(await ask(url, '/ratings/coded')).toEqual(failure(403, 'rated too often'));
+  expect(await ask(url, '/ratings/objects')).toEqual(failure(403, 'forbidden'));
+});
+
+test('answers messages of a microservice, and rejects those of handlers that need a credential', async () => {
+  const app = await openApp({}, { imports: [RatingsModule] });
+  // With `inheritAppConfig`, Nest calls message handlers in this way, with the global guards, pipes and filters.
+  const controller = app.get(RatingsController);
+  const call = (name: 'sum' | 'secret', data: unknown) =>
+    app
+      .get(ExternalContextCreator)
+      .create(
+        controller,
+        controller[name] as never,
+        name,
+        undefined,
+        undefined,
+        undefined,
+        undefined,
+        undefined,
+        'rpc',
+      )(data) as Promise<unknown>;
+  expect(await call('sum', [1, 2, 3])).toBe(6);
+  const rejected = async (answer: Promise<unknown>) =>
+    expect(firstValueFrom((await answer) as Observable<unknown>));
+  await (await rejected(call('sum', []))).rejects.toEqual({ errors: ['no values'] });
+  await (await rejected(call('secret', {}))).rejects.toEqual({ errors: ['authentication required'] });
+});
+
 test("returns this API's status for a POST declared with Nest's decorator", async () => {
   const app = await openApp({}, { imports: [RatingsModule] });
   const response = await fetch(`${await app.getUrl()}/ratings`, { method: 'POST' });
@@ -627,6 +725,24 @@ test('the service does not start with a handler that does not declare its access
   await expect(openApp({}, { imports: [ForgottenModule] })).rejects.toThrow(
     'Declare its access with @Scopes, @AnyCredential or @Public of src/auth/access/access.ts, or with @OperatorMay: ForgottenController.list (GET /forgotten).',
   );
+});
+
+// Nest's repl(AppModule) creates this context, too.
+test('createApplicationContext(AppModule) uses the settings of the process and a connected database', async () => {
+  const user = await make.user();
+  const environment = { ...process.env };
+  Object.assign(process.env, { DATABASE_URL: databaseUrl(), API_KEY_PEPPER: PEPPER, LOG_LEVEL: 'silent' });
+  try {
+    const context = await NestFactory.createApplicationContext(AppModule, {
+      logger: false,
+      abortOnError: false,
+    });
+    const found = await context.get(EntityManager).findOneByOrFail(User, { id: user.id });
+    await context.close();
+    expect(found.username).toBe(user.username);
+  } finally {
+    process.env = environment;
+  }
 });
 
 test.each<[string, (app: NestExpressApplication) => unknown]>([
@@ -706,6 +822,24 @@ describe('what differs from Nest, as docs/contributing/request-pipeline.md lists
     }
     const imports = [{ module: RatingsModule, providers: [Seeds] }];
     await expect(openApp({}, { imports })).rejects.toThrow("The database isn't connected yet");
+  });
+
+  test('another status for invalid parameters needs a filter', async () => {
+    const headers = { 'content-type': 'application/json' };
+    const init = { method: 'POST', body: '{}', headers };
+    const response = await fetch(`${url}/ratings/unprocessable`, init);
+    expect([response.status, await response.json()]).toEqual([422, { errors: ['note must be a string'] }]);
+  });
+
+  test('details of a 503 need a filter', async () => {
+    expect(await ask(url, '/ratings/health')).toEqual({
+      status: 503,
+      body: { status: 'error', details: { queue: { status: 'down' } } },
+    });
+  });
+
+  test('a StreamableFile of a missing file needs an error handler', async () => {
+    expect(await ask(url, '/ratings/missing')).toEqual(failure(404, 'invalid file'));
   });
 
   test('names of @Expose are ignored', async () => {

@@ -62,6 +62,7 @@ export class RateLimitGuard extends ThrottlerGuard {
   }
 
   override canActivate(context: ExecutionContext): Promise<boolean> {
+    if (context.getType() !== 'http') return Promise.resolve(true);
     const [handler, controller] = [context.getHandler(), context.getClass()];
     const { req, res } = this.getRequestResponse(context) as { req: Request; res: Response };
     // A checkout's request rate depends on its sales, so operators have only the concurrency limits.

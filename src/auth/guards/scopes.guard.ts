@@ -20,8 +20,11 @@ export class ScopesGuard extends AuthGuard() {
   override async canActivate(context: ExecutionContext): Promise<boolean> {
     const access = accessOf(context.getHandler(), context.getClass());
     if (!access) throw apiError(404, 'invalid api endpoint');
+    if (access === 'public') return true;
+    // A message of a microservice has no credential.
+    if (context.getType() !== 'http') throw authenticationRequired();
     // PageGuard checks sessions, and OperatorGuard checks operator tokens.
-    if (access === 'public' || access === 'signed in' || isForOperators(access)) return true;
+    if (access === 'signed in' || isForOperators(access)) return true;
     const req = context.switchToHttp().getRequest<Request>();
     if (req.presented instanceof ApiError) throw req.presented;
     await super.canActivate(context);

@@ -31,7 +31,11 @@ export class NoSuchPageFilter implements ExceptionFilter {
     this.others = new ErrorFilter(log);
   }
 
-  async catch(error: NotFoundException | ApiError, host: ArgumentsHost): Promise<void> {
+  catch(error: NotFoundException | ApiError, host: ArgumentsHost): unknown {
+    return host.getType() === 'http' ? this.respond(error, host) : this.others.catch(error, host);
+  }
+
+  private async respond(error: NotFoundException | ApiError, host: ArgumentsHost): Promise<void> {
     const [req, res] = [
       host.switchToHttp().getRequest<Request>(),
       host.switchToHttp().getResponse<Response>(),
@@ -40,7 +44,7 @@ export class NoSuchPageFilter implements ExceptionFilter {
     const isForPeople = wantsPage(req) && (isPath ? !LEGACY.test(req.path) : FILES.test(req.path));
     const failure = !isForPeople ? undefined : isPath ? notFound(req, error) : error;
     if (!(failure instanceof ApiError) || (isPath && failure.statusCode !== 404))
-      return this.others.catch(error, host);
+      return void this.others.catch(error, host);
     if (isPath && req.method === 'GET' && WITH_SLASH.test(req.path)) {
       seeOther(req.originalUrl.replace(/\/(?=\?|$)/, '')).sendTo(res);
       return;

@@ -1,4 +1,4 @@
-import { type DynamicModule, Module } from '@nestjs/common';
+import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { Clock } from './clock';
 import { Settings } from './settings';
@@ -10,12 +10,14 @@ export const LOGGER = Symbol('logger');
 @Module({})
 export class ConfigModule {
   static with(settings: Settings, logger: Logger): DynamicModule {
-    const providers = [
+    return ConfigModule.providing(
       { provide: Settings, useValue: settings },
       { provide: LOGGER, useValue: logger },
-      StoreLinks,
-      Clock,
-    ];
+    );
+  }
+
+  static providing(...given: Provider[]): DynamicModule {
+    const providers = [...given, StoreLinks, Clock];
     return { module: ConfigModule, global: true, providers, exports: providers };
   }
 }

@@ -14,6 +14,7 @@ export const StreamedBody = () => SetMetadata(STREAMED, true);
 @Injectable()
 export class BodyGuard implements CanActivate {
   canActivate(context: ExecutionContext): true | Promise<true> {
+    if (context.getType() !== 'http') return true;
     const req = context.switchToHttp().getRequest<Request>();
     const isStreamed = () => Reflect.hasMetadata(STREAMED, context.getHandler());
     const parsed = req.bodyParsed ?? (req.method === 'GET' || isStreamed() ? undefined : parseBody(req));

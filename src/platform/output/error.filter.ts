@@ -1,5 +1,6 @@
 import { ArgumentsHost, BadRequestException, Catch, ExceptionFilter, HttpException } from '@nestjs/common';
 import type { Request, Response } from 'express';
+import { type Observable, throwError } from 'rxjs';
 import { sendError, apiErrorFor } from './response';
 import { ApiError, badRequest } from '../errors/api-error';
 import { isPreflight } from './fixed-headers';
@@ -9,7 +10,9 @@ import { RequestLog } from '../observability/request-log';
 export class ErrorFilter implements ExceptionFilter {
   constructor(private readonly log: RequestLog) {}
 
-  catch(error: unknown, host: ArgumentsHost): void {
+  catch(error: unknown, host: ArgumentsHost): void | Observable<never> {
+    // Of a microservice with `inheritAppConfig`, whose client waits for this error.
+    if (host.getType() !== 'http') return throwError(() => apiErrorFor(error).getResponse());
     const http = host.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
     const response = isRouted(req) ? error : notFound(req, error);

@@ -43,10 +43,15 @@ function ofException(error: HttpException): ApiError {
   if (status === 503) return serviceUnavailable();
   // The text of a server error is for the log.
   if (status >= 500) return apiError(status, STATUS_CODES[status]?.toLowerCase() ?? 'internal server error');
-  const { errors, message = errors ?? error.message } =
-    typeof response === 'string'
-      ? { message: response }
-      : (response as { errors?: unknown; message?: unknown });
+  const text = STATUS_CODES[status]?.toLowerCase() ?? 'request rejected';
+  // Without any of these texts, Nest's message is the name of the class.
+  const {
+    errors,
+    error: label = text,
+    message = errors ?? label,
+  } = typeof response === 'string'
+    ? { message: response }
+    : (response as { errors?: unknown; error?: unknown; message?: unknown });
   const headers: Record<string, string> =
     status === 401 || status === 403 ? { 'WWW-Authenticate': 'Bearer realm="gamewharf"' } : {};
   return new ApiError(status, [message].flat().map(String), headers);
