@@ -1,12 +1,19 @@
+import { readdirSync, readlinkSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Exchange } from '../../src/platform/server/in-flight';
 import { RequestGate } from '../../src/platform/server/request-gate';
+import { FILES_EACH, FileResponses } from '../../src/uploads/file-responses';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import { ControlClient } from '../support/floods/control-client';
+import { FLOOD_FILE } from '../support/floods/downloads';
 import { attack } from '../support/floods/flood';
 import { CpuWait } from '../support/floods/metrics';
 import { type PatternName, PATTERNS } from '../support/floods/patterns';
 import { importLines, OPERATOR_TOKEN } from '../support/importing';
+import { runIf } from '../support/run-if';
 import { databaseUrl, openApp, useStore } from '../support/store';
 import { sleep, until } from '../support/time';
 import {
@@ -31,11 +38,45 @@ const MOST_LATE = 0.25;
 
 beforeAll(() => importLines(...[ATTACKER, CONTROL_CLIENT!].flatMap(recordsOf)));
 
+let files: string;
+beforeAll(async () => {
+  files = await mkdtemp(join(tmpdir(), 'gamewharf-floods-'));
+});
+afterAll(() => rm(files, { recursive: true }));
+
 let app: NestExpressApplication;
 beforeEach(async () => {
-  app = await openApp({ MAX_IN_FLIGHT: '60', OPERATOR_TOKEN: FLOODED_TOKEN });
+  app = await openApp({ MAX_IN_FLIGHT: '60', OPERATOR_TOKEN: FLOODED_TOKEN, FILES_DIR: files });
 });
 afterEach(() => gracefulStop(app));
+
+/**
+ * How many descriptors of the flooded file this process has; 0 where only Linux tells. Synchronous, because the flood
+ * keeps the threads for files busy.
+ */
+function openFiles(): number {
+  if (process.platform !== 'linux') return 0;
+  return readdirSync('/proc/self/fd').filter((name) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${name}`) === join(files, FLOOD_FILE);
+    } catch {
+      return false;
+    }
+  }).length;
+}
+
+/** Returns a function that ends the watch and returns the largest number of them. */
+function watchOpenFiles(): () => number {
+  let most = 0;
+  const timer = setInterval(() => (most = Math.max(most, openFiles())), 200);
+  return () => {
+    clearInterval(timer);
+    return most;
+  };
+}
+
+// A file is closed a moment after its response.
+const MOST_FILES = 2 * FILES_EACH;
 
 /** The control client's slowest response without a flood. */
 async function slowestAlone(base: string): Promise<number> {
@@ -44,13 +85,16 @@ async function slowestAlone(base: string): Promise<number> {
   return (await alone.stop()).slowest_ms;
 }
 
-async function servedDuring(pattern: PatternName): Promise<{ isServed: boolean; seen: string }> {
+async function servedDuring(
+  pattern: PatternName,
+  { connects = false, seconds = SECONDS } = {},
+): Promise<{ isServed: boolean; seen: string }> {
   const base = await app.getUrl();
   const in_time = Math.max(SOON, SLOWER * (await slowestAlone(base)));
-  const controlClient = await ControlClient.start(base, CONTROL_CLIENT!, in_time);
+  const controlClient = await ControlClient.start(base, CONTROL_CLIENT!, in_time, connects);
   // The service runs in this process.
   const cpu = new CpuWait(process.pid);
-  const report = await attack({ base, database: databaseUrl(), pattern, seconds: SECONDS, seed: 24 });
+  const report = await attack({ base, database: databaseUrl(), files, pattern, seconds, seed: 24 });
   expect(report).toMatchObject({ failed: 0, broken: [] });
   await controlClient.stop();
   const { share, isStarved } = cpu;
@@ -67,6 +111,29 @@ test.each(NAMES)('serves a control client during a flood of %s', async (pattern)
   const { connections, health, requests, uploads } = app.get(RequestGate).inFlight;
   await until(() => connections.used + health.accepted + requests.accepted + uploads.used === 0);
 });
+
+const onLinux = runIf(process.platform === 'linux', 'only Linux lists open files');
+const DOWNLOADS = NAMES.filter((name) => name.endsWith('-downloads'));
+
+test.each(DOWNLOADS)('serves a control client that connects for each request during %s', async (pattern) => {
+  const mostFiles = watchOpenFiles();
+  const { isServed, seen } = await servedDuring(pattern, { connects: true });
+  if (!isServed) throw new Error(seen);
+  expect(mostFiles()).toBeLessThanOrEqual(MOST_FILES);
+  await until(() => openFiles() === 0);
+});
+
+// On an idle machine the client may be served in spite of the files.
+onLinux.test(
+  'control: without a limit of downloads, many files are open or the client is not served',
+  async () => {
+    const all = { accepted: Infinity, running: Infinity, each: Infinity, alone: Infinity };
+    Object.assign(app.get(FileResponses).limit, { limits: all });
+    const mostFiles = watchOpenFiles();
+    const { isServed } = await servedDuring('slow-downloads', { seconds: 8 });
+    expect(isServed && mostFiles() <= MOST_FILES).toBe(false);
+  },
+);
 
 afterEach(() => jest.restoreAllMocks());
 

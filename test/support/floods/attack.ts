@@ -23,6 +23,8 @@ export class Attack {
     readonly sql: Pool,
     readonly seconds: number,
     private state: number,
+    /** The folder of files that the service serves. */
+    readonly files: string,
   ) {}
 
   /** Starts the timer. */

@@ -8,7 +8,7 @@ let client: RequestLoop | undefined;
 
 process.on('message', async (message: ToControlClient) => {
   if (message.type === 'start') {
-    client = new RequestLoop(message.base, new Tenant(message.tenant), message.in_time);
+    client = new RequestLoop(message.base, new Tenant(message.tenant), message.in_time, message.connects);
     send({ type: 'started' });
   } else if (client) {
     send({ type: 'stopped', seen: await client.stop() });

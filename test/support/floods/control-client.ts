@@ -5,7 +5,7 @@ import { Child } from './child';
 export const LEAST_SHARE = 0.95;
 
 export type ToControlClient =
-  { type: 'start'; base: string; tenant: number; in_time: number } | { type: 'stop' };
+  { type: 'start'; base: string; tenant: number; in_time: number; connects: boolean } | { type: 'stop' };
 export type FromControlClient = { type: 'started' } | { type: 'stopped'; seen: Seen };
 
 /** Runs the control client in its own process, so that it measures the service and not the event loop of the fuzzer. */
@@ -14,10 +14,15 @@ export class ControlClient {
 
   private readonly child = new Child<ToControlClient, FromControlClient>('control-client-process');
 
-  /** `in_time`: a response that takes longer, in milliseconds, is late. */
-  static async start(base: string, { number }: Tenant, in_time = 1000): Promise<ControlClient> {
+  /** `in_time`: a response that takes longer, in milliseconds, is late. `connects`: each request uses a new connection. */
+  static async start(
+    base: string,
+    { number }: Tenant,
+    in_time = 1000,
+    connects = false,
+  ): Promise<ControlClient> {
     const controlClient = new ControlClient();
-    await controlClient.child.exchange({ type: 'start', base, tenant: number, in_time });
+    await controlClient.child.exchange({ type: 'start', base, tenant: number, in_time, connects });
     return controlClient;
   }
 
@@ -27,10 +32,14 @@ export class ControlClient {
     return this;
   }
 
-  /** Whether nearly all responses were right and on time. `mostLate`: the share of them that may be late. */
+  /**
+   * Whether nearly all responses were right and on time. `mostLate`: the share of them that may be late; 1 if the machine
+   * is too busy to judge times.
+   */
   isServed(mostLate = 0): boolean {
-    const { right = 0, late = 0 } = this.seen.results;
-    return right + Math.min(late, mostLate * this.total) >= LEAST_SHARE * this.total;
+    const { right = 0, late = 0, 'no response': missing = 0 } = this.seen.results;
+    const allLate = late + (mostLate === 1 ? missing : 0);
+    return right + Math.min(allLate, mostLate * this.total) >= LEAST_SHARE * this.total;
   }
 
   toString(): string {

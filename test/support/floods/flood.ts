@@ -11,10 +11,13 @@ export interface Flood {
   seed: number;
 }
 
-/** The parameters of a flooding process. `database`: the URL of the replica's database. */
+/**
+ * The parameters of a flooding process. `database`: the URL of the replica's database. `files`: its folder of files.
+ */
 export interface AttackOrder extends Flood {
   base: string;
   database: string;
+  files: string;
 }
 
 export interface AttackReport {
@@ -33,6 +36,8 @@ const BEFORE = 300;
 const SETTLED_WITHIN = 5000;
 /** The memory, in MB, by which the service may grow in one flood. */
 const MOST_MEMORY = 400;
+/** Connections to the database may be opened during a flood. */
+const MOST_FILES = 50;
 const MOST_DELAY = 500;
 
 /** A replica, and a control client whose rows are in its database. */
@@ -41,6 +46,7 @@ export interface Flooded {
   metrics: Metrics;
   controlClient: Tenant;
   database: string;
+  files: string;
   isRunning: () => boolean;
 }
 
@@ -51,14 +57,16 @@ export interface Outcome {
 }
 
 export async function flood(at: Flooded, { pattern, seconds, seed }: Flood): Promise<Outcome> {
-  const { base, database, metrics, isRunning } = at;
+  const { base, database, files, metrics, isRunning } = at;
   const controlClient = await ControlClient.start(base, at.controlClient);
   const watch = new Watch(metrics);
   await sleep(BEFORE);
-  const { sent, failed, broken } = await attack({ base, database, pattern, seconds, seed });
+  const { sent, failed, broken } = await attack({ base, database, files, pattern, seconds, seed });
   await controlClient.stop();
   const left = await metrics.lowest(SETTLED_WITHIN).catch(() => NaN);
   await watch.stop();
+  const opened =
+    ((await metrics.sample().catch(() => undefined))?.open_files ?? 0) - (watch.first?.open_files ?? 0);
   const { resident_mb, delay_ms } = watch.most;
   const grown = resident_mb - (watch.first?.resident_mb ?? 0);
   if (!isRunning()) broken.push('the process has ended');
@@ -66,6 +74,7 @@ export async function flood(at: Flooded, { pattern, seconds, seed }: Flood): Pro
   if (!controlClient.isServed(watch.isStarved ? 1 : 0))
     broken.push(`less than ${LEAST_SHARE * 100}% of the control client's responses were right and on time`);
   if (isRunning() && left !== 0) broken.push('requests stay in flight after their clients have disconnected');
+  if (opened > MOST_FILES) broken.push(`${opened} descriptors stay open`);
   if (grown > MOST_MEMORY) broken.push('memory grows without bounds');
   if (!watch.isStarved && delay_ms > MOST_DELAY)
     broken.push(`the event loop is blocked for more than ${MOST_DELAY} ms`);

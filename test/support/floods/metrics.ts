@@ -5,6 +5,8 @@ import { get } from 'node:http';
 export interface Sample {
   in_flight: number;
   resident_mb: number;
+  /** Descriptors; NaN where only Linux tells. */
+  open_files: number;
   /** The longest event-loop delay since the previous sample. */
   delay_ms: number;
 }
@@ -55,6 +57,7 @@ export class Metrics {
     return {
       in_flight: value('gamewharf_http_in_flight'),
       resident_mb: value('process_resident_memory_bytes') / MEGABYTE,
+      open_files: value('process_open_fds'),
       delay_ms: value('nodejs_eventloop_lag_max_seconds') * 1000,
     };
   }
@@ -72,7 +75,7 @@ export class Metrics {
 
 /** Samples the metrics of a replica until stopped. */
 export class Watch {
-  most: Sample = { in_flight: 0, resident_mb: 0, delay_ms: 0 };
+  most: Omit<Sample, 'open_files'> = { in_flight: 0, resident_mb: 0, delay_ms: 0 };
   first: Sample | undefined;
   private readonly timer: NodeJS.Timeout;
   private last: Promise<void> = Promise.resolve();

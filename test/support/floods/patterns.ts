@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { bytesOf, formMessage, type Message } from '../world/message';
 import { ALICE, ATTACKER, BOB, CAROL } from '../world/world';
 import type { Attack } from './attack';
+import { fastDownloads, lostDownloads, slowDownloads, unreadDownloads } from './downloads';
 import { longCollections, manyCollections, slowExports, slowLists } from './large-lists';
 import { largestInputs } from './largest-inputs';
 import { manyTokens } from './tokens';
@@ -192,6 +193,10 @@ export const PATTERNS = {
   sales,
   'owned-keys': ownedKeys,
   downloads,
+  'unread-downloads': unreadDownloads,
+  'fast-downloads': fastDownloads,
+  'slow-downloads': slowDownloads,
+  'lost-downloads': lostDownloads,
   'largest-inputs': largestInputs,
   'many-collections': manyCollections,
   'long-collections': longCollections,

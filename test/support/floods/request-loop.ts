@@ -37,6 +37,8 @@ export class RequestLoop {
     private readonly base: string,
     private readonly tenant: Tenant,
     private readonly in_time: number,
+    /** Whether each request uses a new connection. */
+    private readonly connects: boolean,
   ) {
     this.key = tenant.key(ALICE);
     this.timer = setInterval(() => {
@@ -125,12 +127,12 @@ export class RequestLoop {
   }
 
   /**
-   * Every tenth request uses a new connection. Like any client, it retries when a kept-alive connection was just
+   * Every tenth request, or each, uses a new connection. Like any client, it retries when a kept-alive connection was just
    * closed.
    */
   private exchange(method: string, path: string, again = false): Promise<Reply> {
     return new Promise((resolve, reject) => {
-      const kept = again || this.turn % 10 > 0;
+      const kept = again || (!this.connects && this.turn % 10 > 0);
       const outgoing = request(
         `${this.base}${path}`,
         {

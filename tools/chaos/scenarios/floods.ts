@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { flood, type Flooded } from '../../../test/support/floods/flood';
 import { type PatternName, PATTERNS } from '../../../test/support/floods/patterns';
 import { Metrics } from '../../../test/support/floods/metrics';
@@ -23,11 +26,13 @@ export const floods: Scenario = {
   control: 'pipelined requests outlive their connection',
   async run({ lab, guarded, quick }) {
     const seconds = quick || !guarded ? 3 : 10;
+    const files = await mkdtemp(join(tmpdir(), 'gamewharf-floods-'));
     const { postgres, service } = await lab.started({
       without: guarded ? undefined : 'connection cleanup',
       // The default limits.
       RATE_LIMIT: undefined,
       OPERATOR_TOKEN,
+      FILES_DIR: files,
     });
     await ask(`${service.url}/operator/import`, {
       method: 'POST',
@@ -39,6 +44,7 @@ export const floods: Scenario = {
       metrics: new Metrics(`http://127.0.0.1:${service.metrics_port}`, service.pid),
       controlClient: CONTROL_CLIENTS[0]!,
       database: postgres.url,
+      files,
       isRunning: () => service.running,
     };
     const happened: string[] = [];
@@ -49,6 +55,7 @@ export const floods: Scenario = {
       broken.push(...outcome.broken.map((what) => `${pattern}: ${what}`));
       if (outcome.broken.length > 0) break;
     }
+    await rm(files, { recursive: true });
     return { happened: happened.join('; '), broken };
   },
 };
