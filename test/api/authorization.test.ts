@@ -19,6 +19,8 @@ import {
 import { OPERATOR_TOKEN } from '../support/importing';
 import { forge } from '../support/tokens';
 
+// Each test sends a request to every route.
+jest.setTimeout(300_000);
 useStore({ RATE_LIMIT: 'off', OPERATOR_TOKEN });
 
 /** Objects that one user owns and another administers. Other users get a 404 where the object can be hidden. */
