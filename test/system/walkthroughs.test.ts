@@ -43,18 +43,26 @@ function stepsIn(section: string): Step[] {
   );
 }
 
-/** Context and removed lines must occur in the file exactly once, in this order; added lines replace them. */
-function change({ file, text }: Step): void {
-  const lines = text.split('\n').slice(0, -1);
-  const side = (sign: string) =>
-    `\n${lines
-      .filter((line) => !line.startsWith(sign))
-      .map((line) => line.slice(1))
-      .join('\n')}\n`;
-  const [before, after] = [side('+'), side('-')];
-  const parts = `\n${readFileSync(join(copy, file), 'utf8')}`.split(before);
-  if (parts.length !== 2) throw new Error(`${file} has this ${parts.length - 1} times, not once:${before}`);
-  writeFileSync(join(copy, file), parts.join(after).slice(1));
+/** Column widths don't count, because other changes align a table in another way. */
+const withoutWidths = (line: string) => line.replace(/(?<=\S) +/g, ' ');
+
+/** Context and removed lines must occur exactly once, in this order; added lines replace them. */
+function changed(text: string, { file, text: diff }: Step): string {
+  const edits = diff.split('\n').slice(0, -1);
+  const before = edits.filter((line) => !line.startsWith('+')).map((line) => withoutWidths(line.slice(1)));
+  const lines = text.split('\n');
+  const starts = lines.flatMap((_, i) =>
+    before.every((line, n) => withoutWidths(lines[i + n] ?? '') === line) ? [i] : [],
+  );
+  if (starts.length !== 1)
+    throw new Error(`${file} has this ${starts.length} times, not once:\n${before.join('\n')}`);
+  const kept = lines.splice(starts[0]!, before.length);
+  const after = edits.flatMap((edit) => {
+    if (edit.startsWith('+')) return [edit.slice(1)];
+    const line = kept.shift()!;
+    return edit.startsWith('-') ? [] : [line];
+  });
+  return lines.toSpliced(starts[0]!, 0, ...after).join('\n');
 }
 
 const running = new Set<ChildProcess>();
@@ -90,8 +98,10 @@ async function follow(steps: Step[]): Promise<void> {
   const files = new Set(steps.flatMap(({ file, language }) => (language === 'sh' ? [] : [file])));
   for (const step of steps) {
     if (step.language === 'sh') await run(step.text);
-    else if (step.language === 'diff') change(step);
-    else {
+    else if (step.language === 'diff') {
+      const path = join(copy, step.file);
+      writeFileSync(path, changed(readFileSync(path, 'utf8'), step));
+    } else {
       mkdirSync(dirname(join(copy, step.file)), { recursive: true });
       writeFileSync(join(copy, step.file), step.text);
     }
@@ -115,12 +125,30 @@ test('a new field works after the edits of its walkthrough', async () => {
   await follow(stepsIn(FIELD));
 });
 
+const RESOURCE = pageOf('add-a-resource.md');
+
+test('the edits of a new resource can be made after those of another, and with other column widths', () => {
+  const files = new Map<string, string>();
+  const edit = (step: Step) =>
+    files.set(step.file, changed(files.get(step.file) ?? readFileSync(join(ROOT, step.file), 'utf8'), step));
+  const diffs = stepsIn(RESOURCE).filter(({ language }) => language === 'diff');
+  expect(diffs.length).toBeGreaterThan(4);
+  for (const { text, ...step } of diffs)
+    edit({ ...step, text: text.replaceAll('comments', 'reviews').replaceAll('Comments', 'Reviews') });
+  for (const [file, text] of files) files.set(file, text.replace(/(?<=\S)  +/g, ' '.repeat(60)));
+  diffs.forEach(edit);
+  for (const text of files.values())
+    for (const name of [/\bcomments\b/i, /\breviews\b/i]) expect(text).toMatch(name);
+});
+
 test('a resource of the Nest CLI passes the checks after the edits of its page', async () => {
-  const steps = stepsIn(pageOf('add-a-resource.md')).map((step) => ({
+  // A second resource, which has no routes.
+  const steps = stepsIn(RESOURCE).map((step) => ({
     ...step,
-    text: step.text
-      .replace("'comments']", "'comments', 'notes']")
-      .replace('comments/  ', 'comments/, notes/  '),
+    text: step.text.replace(
+      /^\+(?: {2}\['comments'\],|src\/comments\/.*)$/gm,
+      (line) => `${line}\n${line.replaceAll('comments', 'notes')}`,
+    ),
   }));
   expect(steps.length).toBeGreaterThan(8);
   // No step edits these; they are checked together with the files of the page.
