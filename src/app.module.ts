@@ -8,7 +8,7 @@ import { RateLimitGuard } from './auth/guards/rate-limit.guard';
 import { ScopesGuard } from './auth/guards/scopes.guard';
 import { CollectionsModule } from './collections/collections.module';
 import { ConfigModule, LOGGER } from './platform/config/config.module';
-import { settingsOfThisProcess } from './platform/config/environment';
+import { settingsOfThisProcess } from './process-settings';
 import { Settings } from './platform/config/settings';
 import { createLogger } from './platform/observability/logger';
 import { CredentialsModule } from './credentials/credentials.module';

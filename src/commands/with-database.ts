@@ -1,5 +1,6 @@
 import { openDatabase, type OpenDatabase } from '../dev/open-database';
-import { interruptible, settingsOfThisProcess } from '../platform/config/environment';
+import { interruptible } from '../platform/config/environment';
+import { settingsOfThisProcess } from '../process-settings';
 import { temporaryProblem } from '../platform/database/reachable';
 
 export const EXIT_INTERRUPTED = 130;

@@ -8,7 +8,6 @@ import { Settings } from '../platform/config/settings';
 import { GamesService } from '../games/games.service';
 import { invalidGame } from '../games/errors';
 import { badRequest } from '../platform/errors/api-error';
-import { OperatorError } from '../platform/errors/operator-error';
 
 /** A running game can neither download files nor create download keys. */
 const NOT_FOR_GAMES = ['game:view:uploads', 'game:edit:keys'];
@@ -23,11 +22,6 @@ export class CredentialsService {
     private readonly games: GamesService,
     { MANIFEST_SCOPES }: Settings,
   ) {
-    const unknown = MANIFEST_SCOPES.filter((scope) => !(scope in SCOPES));
-    if (unknown.length > 0)
-      throw new OperatorError(
-        `MANIFEST_SCOPES has unknown scopes: ${unknown.join(', ')}. \`gamewharf scopes\` lists all scopes.`,
-      );
     this.grantable = Object.keys(SCOPES).filter(
       (scope) => covers(MANIFEST_SCOPES, scope) && !NOT_FOR_GAMES.some((one) => covers([scope], one)),
     );

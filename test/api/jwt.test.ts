@@ -731,13 +731,7 @@ describe('signing keys', () => {
     const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
     await expect(
       replica({ SIGNING_KEYS: rsa.export({ format: 'pem', type: 'pkcs8' }) as string }),
-    ).rejects.toThrow('SIGNING_KEYS must contain Ed25519 keys');
-    await expect(
-      replica({ SIGNING_KEYS: '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----' }),
-    ).rejects.toThrow('SIGNING_KEYS contains a private key that cannot be read.');
-    await expect(replica({ SIGNING_KEYS: '-----BEGIN PRIVATE KEY-----' })).rejects.toThrow(
-      'SIGNING_KEYS contains no private key in PEM format.',
-    );
+    ).rejects.toThrow('SIGNING_KEYS must contain Ed25519 private keys in PEM format');
     await expect(after.get(SigningKeysService).revoke('nonsense')).rejects.toThrow('add the new key after');
   });
 });

@@ -1,11 +1,13 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { problemsOfManifestScopes } from '../../src/auth/access/scopes';
 import { loadSettings, SETTING_NAMES } from '../../src/platform/config/settings';
 
 const problemsOf = (env: NodeJS.ProcessEnv): string[] => {
   try {
-    loadSettings(env);
+    loadSettings(env, problemsOfManifestScopes);
     return [];
   } catch (error) {
     return (error as Error).message
@@ -24,6 +26,33 @@ test('lists all problems at once', () => {
     'LENIENT_CLIENTS must be true or false',
     'OPERATOR_TOKEN must be longer than or equal to 16 characters',
   ]);
+});
+
+test('lists invalid scopes, files, keys and headers with the other problems', () => {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const broken = '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----';
+  const keys = privateKey.export({ format: 'pem', type: 'pkcs8' }) as string;
+  const problem =
+    'SIGNING_KEYS must contain Ed25519 private keys in PEM format, from `openssl genpkey -algorithm ed25519`';
+  for (const SIGNING_KEYS of [broken, keys, '-----BEGIN PRIVATE KEY-----', 'nonsense'])
+    expect(
+      problemsOf({
+        SIGNING_KEYS,
+        JWT_LIFETIME: '5',
+        MANIFEST_SCOPES: 'profile:me everything toString',
+        STORE_CSS_FILE: 'nowhere.css',
+        STORE_LOGO_FILE: 'docs',
+        TRUSTED_IDENTITY_HEADER: 'X-Store-User',
+      }),
+    ).toEqual([
+      'STORE_LOGO_FILE must name a file that ends in .svg, .png, .webp, .jpg, .jpeg',
+      'STORE_LOGO_FILE must name a file that can be read',
+      'STORE_CSS_FILE must name a file that can be read',
+      problem,
+      'JWT_LIFETIME must be a whole number from 60 to 86400',
+      'MANIFEST_SCOPES has unknown scopes: everything, toString. `gamewharf scopes` lists all scopes.',
+      'TRUSTED_IDENTITY_HEADER requires TRUSTED_PROXIES, the proxies that send it',
+    ]);
 });
 
 test('rejects a created operator token as OPERATOR_TOKEN, which has all permissions', () => {

@@ -7,6 +7,7 @@ import { Test, type TestingModuleBuilder } from '@nestjs/testing';
 import { Pool } from 'pg';
 import { hashApiKey } from '../../src/auth/keys/api-key';
 import { PasswordCost } from '../../src/auth/sign-in/password-hash';
+import { problemsOfManifestScopes } from '../../src/auth/access/scopes';
 import { type Settings, loadSettings } from '../../src/platform/config/settings';
 import { AppModule } from '../../src/app.module';
 import { Database } from '../../src/platform/database/database';
@@ -81,16 +82,19 @@ export async function openApp(
   environment: Environment = {},
   { imports = [], override = (builder) => builder, configure }: Extension = {},
 ): Promise<NestExpressApplication> {
-  const settings = loadSettings({
-    NODE_ENV: 'test',
-    PORT: '0',
-    API_KEY_PEPPER: PEPPER,
-    // Tests send more requests than any client; those of the limits set their own.
-    RATE_LIMIT: 'off',
-    ...(process.env.TEST_POOLER_URL ? { DATABASE_PREPARED_STATEMENTS: 'false' } : {}),
-    DATABASE_URL: database_url,
-    ...environment,
-  } as NodeJS.ProcessEnv);
+  const settings = loadSettings(
+    {
+      NODE_ENV: 'test',
+      PORT: '0',
+      API_KEY_PEPPER: PEPPER,
+      // Tests send more requests than any client; those of the limits set their own.
+      RATE_LIMIT: 'off',
+      ...(process.env.TEST_POOLER_URL ? { DATABASE_PREPARED_STATEMENTS: 'false' } : {}),
+      DATABASE_URL: database_url,
+      ...environment,
+    } as NodeJS.ProcessEnv,
+    problemsOfManifestScopes,
+  );
   const log = new Writable({
     write(chunk: Buffer, _encoding, done) {
       logged.push(chunk.toString());

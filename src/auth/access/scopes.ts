@@ -1,3 +1,4 @@
+import type { Settings } from '../../platform/config/settings';
 import { covers } from './credential';
 
 /**
@@ -76,3 +77,11 @@ export const MAX_SCOPES = 1000;
 export const ROOT_SCOPES: readonly Scope[] = NAMES.filter(
   (scope) => !NAMES.some((one) => one !== scope && covers([one], scope)),
 ).toSorted();
+
+export function problemsOfManifestScopes({ MANIFEST_SCOPES }: Settings): string[] {
+  const unknown = MANIFEST_SCOPES.filter((scope) => !Object.hasOwn(TEXTS, scope));
+  if (unknown.length === 0) return [];
+  return [
+    `MANIFEST_SCOPES has unknown scopes: ${unknown.join(', ')}. \`gamewharf scopes\` lists all scopes.`,
+  ];
+}

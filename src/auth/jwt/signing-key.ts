@@ -1,5 +1,4 @@
-import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
-import { OperatorError } from '../../platform/errors/operator-error';
+import { createHash, createPublicKey, type KeyObject } from 'node:crypto';
 
 /** A key, with times in seconds since 1970. */
 export interface Key {
@@ -24,30 +23,15 @@ export const thumbprintOf = (x: string) =>
 
 export const timeOf = (seconds: number) => new Date(seconds * 1000).toISOString().replace(/\.\d+Z$/, 'Z');
 
-/** The keys of the SIGNING_KEYS setting. */
-export function readPem(pem: string): Key[] {
-  const blocks = pem.match(/-----BEGIN PRIVATE KEY-----[^-]+-----END PRIVATE KEY-----/g) ?? [];
-  const keys = blocks.map((block): Key => {
-    let privateKey: KeyObject;
-    try {
-      privateKey = createPrivateKey(block);
-    } catch {
-      throw new OperatorError('SIGNING_KEYS contains a private key that cannot be read.');
-    }
-    if (privateKey.asymmetricKeyType !== 'ed25519')
-      throw new OperatorError(
-        'SIGNING_KEYS must contain Ed25519 keys. Create one with `openssl genpkey -algorithm ed25519`.',
-      );
-    const publicKey = createPublicKey(privateKey);
-    return {
-      kid: thumbprintOf(publicKey.export({ format: 'jwk' }).x!),
-      publicKey,
-      privateKey: () => privateKey,
-      token_lifetime: Infinity,
-      signs_from: -Infinity,
-      verifies_until: Infinity,
-    };
-  });
-  if (keys.length === 0) throw new OperatorError('SIGNING_KEYS contains no private key in PEM format.');
-  return keys;
+/** A key of the SIGNING_KEYS setting. */
+export function configuredKey(privateKey: KeyObject): Key {
+  const publicKey = createPublicKey(privateKey);
+  return {
+    kid: thumbprintOf(publicKey.export({ format: 'jwk' }).x!),
+    publicKey,
+    privateKey: () => privateKey,
+    token_lifetime: Infinity,
+    signs_from: -Infinity,
+    verifies_until: Infinity,
+  };
 }

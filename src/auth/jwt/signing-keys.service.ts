@@ -4,13 +4,14 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, LessThan, type Repository } from 'typeorm';
 import { Clock } from '../../platform/config/clock';
+import { privateKeysOf } from '../../platform/config/private-keys';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { OperatorError } from '../../platform/errors/operator-error';
 import { faultOf } from '../../platform/database/sqlstates';
 import { peppersOf } from '../keys/api-key';
 import { seal, unseal } from '../accounts/sealed';
-import { type Key, readPem, thumbprintOf, timeOf } from './signing-key';
+import { configuredKey, type Key, thumbprintOf, timeOf } from './signing-key';
 import { SigningKey } from './signing-key.entity';
 
 /** Seconds for which clients may cache the published keys. */
@@ -58,7 +59,7 @@ export class SigningKeysService implements OnModuleDestroy {
     private readonly clock: Clock,
   ) {
     this.peppers = peppersOf(settings);
-    this.configured = settings.SIGNING_KEYS === undefined ? undefined : readPem(settings.SIGNING_KEYS);
+    this.configured = privateKeysOf(settings.SIGNING_KEYS ?? '')?.map(configuredKey);
     if (this.configured) this.remember(this.configured);
   }
 

@@ -3,8 +3,7 @@ import { readFileSync } from 'node:fs';
 import { basename, extname, join } from 'node:path';
 import { constants, gzipSync } from 'node:zlib';
 import { Injectable } from '@nestjs/common';
-import { Settings } from '../../platform/config/settings';
-import { OperatorError } from '../../platform/errors/operator-error';
+import { type LOGO_EXTENSIONS, Settings } from '../../platform/config/settings';
 
 export class Asset {
   readonly etag: string;
@@ -28,7 +27,7 @@ export class Asset {
   }
 }
 
-const IMAGE_TYPES: Record<string, string> = {
+const IMAGE_TYPES: Record<(typeof LOGO_EXTENSIONS)[number], string> = {
   '.svg': 'image/svg+xml; charset=utf-8',
   '.png': 'image/png',
   '.webp': 'image/webp',
@@ -67,10 +66,12 @@ export class Assets {
     this.referenceScript = this.addFile(join(ASSET_FOLDER, 'reference.js'));
     this.icon = this.addFile(join(ASSET_FOLDER, 'icon.svg'));
     for (const path of DEMO_COVERS)
-      this.byPath.set(path, new Asset(path, TYPES['.svg']!, read(join(ASSET_FOLDER, basename(path)))));
-    if (STORE_CSS_FILE) this.storeStyle = this.addFile(STORE_CSS_FILE, 'STORE_CSS_FILE', ['.css']);
-    if (STORE_LOGO_FILE)
-      this.storeLogo = this.addFile(STORE_LOGO_FILE, 'STORE_LOGO_FILE', Object.keys(IMAGE_TYPES));
+      this.byPath.set(
+        path,
+        new Asset(path, TYPES['.svg']!, readFileSync(join(ASSET_FOLDER, basename(path)))),
+      );
+    if (STORE_CSS_FILE) this.storeStyle = this.addFile(STORE_CSS_FILE);
+    if (STORE_LOGO_FILE) this.storeLogo = this.addFile(STORE_LOGO_FILE);
   }
 
   at(path: string): Asset | undefined {
@@ -87,10 +88,8 @@ export class Assets {
     return once;
   }
 
-  private addFile(file: string, setting?: string, extensions?: string[]): Asset {
-    if (extensions && !extensions.includes(extname(file).toLowerCase()))
-      throw new OperatorError(`${setting} must name a file that ends in ${extensions.join(', ')}.`);
-    return this.add(basename(file), read(file, setting));
+  private addFile(file: string): Asset {
+    return this.add(basename(file), readFileSync(file));
   }
 
   private add(file: string, content: Buffer): Asset {
@@ -100,16 +99,5 @@ export class Assets {
     const asset = new Asset(`/assets/${name}-${hash}${extension}`, TYPES[extension]!, content);
     this.byPath.set(asset.path, asset);
     return asset;
-  }
-}
-
-function read(file: string, setting?: string): Buffer {
-  try {
-    return readFileSync(file);
-  } catch (error) {
-    if (!setting) throw error;
-    throw new OperatorError(
-      `${setting} names a file that cannot be read (${(error as NodeJS.ErrnoException).code}).`,
-    );
   }
 }

@@ -3,9 +3,9 @@ import { loadSettings, type Settings } from './settings';
 import { OperatorError } from '../errors/operator-error';
 
 /** Reads the environment and the `.env` file of the current folder. */
-export function settingsOfThisProcess(): Settings {
+export function readSettings(moreProblems: (settings: Settings) => string[]): Settings {
   if (existsSync('.env')) process.loadEnvFile('.env');
-  return loadSettings(process.env);
+  return loadSettings(process.env, moreProblems);
 }
 
 export const startedByNpm = () => Boolean(process.env.npm_lifecycle_event);

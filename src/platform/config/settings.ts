@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { accessSync, constants, readFileSync, statSync } from 'node:fs';
+import { extname } from 'node:path';
 import { applyDecorators } from '@nestjs/common';
 import { plainToInstance, Transform } from 'class-transformer';
 import {
@@ -14,6 +15,7 @@ import {
 } from 'class-validator';
 import { OperatorError } from '../errors/operator-error';
 import { addressRangesOf, isAddressRange } from './address-ranges';
+import { privateKeysOf } from './private-keys';
 import { rateLimitsOf } from './rate-limits';
 
 /** Reads a text from the environment. An unparsable text stays unchanged, so that the validator reports it. */
@@ -41,6 +43,27 @@ const WholeNumber = (min: number, max: number) =>
   );
 const SplitAt = (separator: RegExp) => Read((text) => text.split(separator).filter((part) => part !== ''));
 const IsWebAddress = () => IsUrl(WEB_ADDRESS, { message: '$property must be an http or https URL' });
+
+/** Of images that pages can show. */
+export const LOGO_EXTENSIONS = ['.svg', '.png', '.webp', '.jpg', '.jpeg'] as const;
+
+const canRead = (file: string) => {
+  try {
+    accessSync(file, constants.R_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false;
+  }
+};
+const ReadableFile = (extensions: readonly string[]) =>
+  applyDecorators(
+    Satisfies(
+      'extension',
+      (file) => extensions.includes(extname(String(file)).toLowerCase()),
+      `name a file that ends in ${extensions.join(', ')}`,
+    ),
+    Satisfies('readableFile', (file) => canRead(String(file)), 'name a file that can be read'),
+  );
 
 export const DEFAULT_STORE_URL = 'https://gamewharf.example';
 
@@ -83,9 +106,9 @@ export class Settings {
   // The store's name and look on the account pages.
   STORE_NAME: string = 'Gamewharf';
 
-  STORE_LOGO_FILE?: string = undefined;
+  @IsOptional() @ReadableFile(LOGO_EXTENSIONS) STORE_LOGO_FILE?: string = undefined;
 
-  STORE_CSS_FILE?: string = undefined;
+  @IsOptional() @ReadableFile(['.css']) STORE_CSS_FILE?: string = undefined;
 
   // Other hosts whose game covers the account pages load.
   @SplitAt(/[\s,]+/)
@@ -224,7 +247,11 @@ export class Settings {
 
   // Private Ed25519 keys in PEM format, instead of keys in the database; the first one signs.
   @IsOptional()
-  @Matches(/-----BEGIN PRIVATE KEY-----/, { message: '$property must contain private keys in PEM format' })
+  @Satisfies(
+    'privateKeys',
+    (value) => privateKeysOf(String(value)) !== undefined,
+    'contain Ed25519 private keys in PEM format, from `openssl genpkey -algorithm ed25519`',
+  )
   SIGNING_KEYS?: string = undefined;
 
   // The claims of JWTs. Default: PUBLIC_URL, otherwise http://HOST:PORT; the audience is the issuer.
@@ -252,7 +279,11 @@ export const SECRET_NAMES = [
   'SIGNING_KEYS',
 ];
 
-export function loadSettings(env: NodeJS.ProcessEnv): Settings {
+/** `moreProblems`: of values that this folder knows nothing about. */
+export function loadSettings(
+  env: NodeJS.ProcessEnv,
+  moreProblems: (settings: Settings) => string[] = () => [],
+): Settings {
   const problems: string[] = [];
   const given: Record<string, string> = {};
   for (const name of SETTING_NAMES) if (env[name]) given[name] = env[name];
@@ -270,7 +301,9 @@ export function loadSettings(env: NodeJS.ProcessEnv): Settings {
   }
   const settings = plainToInstance(Settings, given, { exposeDefaultValues: true });
   for (const { constraints } of validateSync(settings)) problems.push(...Object.values(constraints ?? {}));
-  problems.push(...problemsOfStorage(settings));
+  problems.push(...problemsOfStorage(settings), ...moreProblems(settings));
+  if (settings.TRUSTED_IDENTITY_HEADER !== undefined && settings.TRUSTED_PROXIES === '')
+    problems.push('TRUSTED_IDENTITY_HEADER requires TRUSTED_PROXIES, the proxies that send it');
   const production = settings.NODE_ENV === 'production';
   if (production) {
     if (!settings.DATABASE_URL) problems.push('DATABASE_URL is required in production');
