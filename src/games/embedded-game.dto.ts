@@ -72,6 +72,9 @@ export class GameUserResponse extends PickType(UserResponse, [
 ]) {}
 
 export class GameWithUserResponse extends EmbeddedGameResponse {
+  @IntegerField("ID of the game's owner, as in `user`", 1)
+  user_id: number;
+
   @ApiProperty({ description: 'Owner of the game' })
   user: GameUserResponse;
 }
@@ -107,6 +110,7 @@ export const gameUserResponse = (row: GameUserRow, links: StoreLinks): GameUserR
 
 export function gameWithUserResponse(row: GameWithUserRow, links: StoreLinks): GameWithUserResponse {
   const response = embeddedGameResponse(row, links) as GameWithUserResponse;
+  response.user_id = row.owner_id;
   response.user = gameUserResponse(row, links);
   return response;
 }

@@ -173,6 +173,7 @@ export const legacyGameWithUser = (row: GameWithUserRow, links: StoreLinks): Leg
   min_price: row.min_price,
   published_at: row.published_at && legacyTimestamp(row.published_at),
   created_at: legacyTimestamp(row.created_at),
+  user_id: row.owner_id,
   user: gameUserResponse(row, links),
 });
 

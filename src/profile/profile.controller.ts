@@ -42,6 +42,7 @@ export class ProfileController {
       const rows = await this.games.editableWithOwners(user_id);
       return this.lists.response('games', rows, (row) => ({
         ...gameResponse(row, this.links),
+        user_id: row.owner_id,
         user: gameUserResponse(row, this.links),
       }));
     }

@@ -226,6 +226,7 @@ const gameOf = (game: Game, user: Actor) => ({
   min_price: 0,
   published_at: '2024-05-06T07:08:09Z',
   created_at: '2024-01-01T00:00:00Z',
+  user_id: user.id,
   user: {
     id: user.id,
     username: user.username,
