@@ -27,8 +27,8 @@ export class ChannelResponse {
   @ApiProperty({ example: 'windows', description: 'Platforms, separated by commas' })
   tags: string;
 
-  @NullableObject(UploadResponse, 'Upload that players see for the channel; null if there is none')
-  upload: UploadResponse | null;
+  @ApiProperty({ description: 'Upload that players see for the channel' })
+  upload: UploadResponse;
 
   @NullableObject(BuildResponse, 'Newest completed build; null if there is none')
   head: BuildResponse | null;
@@ -58,11 +58,11 @@ export class WharfStatusResponse {
 
 export const channelResponse = ({ name, upload, head, pending }: ChannelRow): ChannelResponse => ({
   name,
-  tags: (upload?.traits ?? [])
+  tags: upload.traits
     .filter((trait) => trait.startsWith('p_'))
     .map((trait) => trait.slice(2))
     .join(','),
-  upload: upload && uploadResponse(upload),
+  upload: uploadResponse(upload),
   head: head && buildResponse(head),
   pending: pending && buildResponse(pending),
 });

@@ -30,7 +30,8 @@ export class ChannelsController {
   @Get('channels')
   @ApiOperation({
     summary: "List a game's channels",
-    description: 'Only for users who can edit the game. At most 500.',
+    description:
+      'Only for users who can edit the game. At most 500. Channels without an upload are left out.',
   })
   @Scopes('game:view:uploads')
   @ApiOkResponse({ type: ChannelsResponse })

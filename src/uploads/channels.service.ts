@@ -30,17 +30,18 @@ const GAME_BY_TARGET = read<{ id: number }>(
    WHERE lower_ascii(u.username) = lower_ascii($1) AND ${canEdit('g', '$2')}`,
 );
 
-/** $2: one channel; null: all. */
-const named = (table: string) =>
-  `SELECT channel_name FROM ${table}
-   WHERE game_id = $1 AND channel_name IS NOT NULL AND ($2::text IS NULL OR channel_name = $2)`;
-
-const UPLOADS = longRead<{ name: string } & (FlatUploadRow | { id: null })>(
+/**
+ * $2: one channel; null: all. Channels without an upload, such as those of imported builds, are left out: existing
+ * clients read the upload of each channel.
+ */
+const UPLOADS = longRead<{ name: string } & FlatUploadRow>(
   'channel_uploads',
   `SELECT c.channel_name AS name, f.*
-   FROM (${named('builds')} UNION ${named('uploads')} ORDER BY 1 LIMIT ${MAX_CHANNELS}) c
-   LEFT JOIN LATERAL (
-     ${uploadsWith('f.game_id = $1 AND f.channel_name = c.channel_name')} ORDER BY f.id LIMIT 1) f ON true
+   FROM (SELECT DISTINCT channel_name FROM uploads
+         WHERE game_id = $1 AND channel_name IS NOT NULL AND ($2::text IS NULL OR channel_name = $2)
+         ORDER BY 1 LIMIT ${MAX_CHANNELS}) c
+   CROSS JOIN LATERAL (
+     ${uploadsWith('f.game_id = $1 AND f.channel_name = c.channel_name')} ORDER BY f.id LIMIT 1) f
    ORDER BY 1`,
 );
 
@@ -91,7 +92,7 @@ export class ChannelsService {
       const own = builds.filter((build) => build.channel_name === row.name);
       return {
         name: row.name,
-        upload: row.id === null ? null : uploadRow(row),
+        upload: uploadRow(row),
         head: own.find(({ state }) => state === 'completed') ?? null,
         pending: own.find(({ state }) => state !== 'completed') ?? null,
       };

@@ -15,7 +15,7 @@ export interface UploadRow extends Omit<Upload, 'game'> {
 
 export interface ChannelRow {
   name: string;
-  upload: UploadRow | null;
+  upload: UploadRow;
   head: BuildRow | null;
   pending: BuildRow | null;
 }

@@ -318,6 +318,7 @@ describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
     expect(await tool.json('/wharf/status')).toEqual({ success: true });
     const edited = await make.game({ owner: player });
     await make.build({ game: edited, file_key: FILE_KEY, size: CONTENT.length });
+    await make.upload({ game: edited, channel_name: 'windows', traits: ['p_windows'] });
     const target = `${player.username}/${edited.slug}`;
     const { channels } = await tool.json<{ channels: object }>(`/wharf/channels?target=${target}`);
     expect(Object.keys(channels)).toEqual(['windows']);
