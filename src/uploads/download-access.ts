@@ -40,15 +40,19 @@ export const MAY_SEE = `(access.owns OR ${isPublic('g')})`;
 type Traits = readonly (typeof UPLOAD_TRAITS)[number][];
 
 /** Whether the user may download a file of the game; throws if the requested key doesn't let them. */
-export function mayDownload(
-  { edits, owns, is_free, requested_key }: AccessRow,
-  traits: Traits,
+export function mayDownload(access: AccessRow, traits: Traits, download_key_id: number | undefined): boolean {
+  if (access.edits || access.is_free || traits.includes('demo')) return true;
+  requireOwnKey(access, download_key_id);
+  return download_key_id !== undefined || access.owns;
+}
+
+/** Throws if the requested key doesn't let the user download. Editors and players of a free game need none. */
+export function requireOwnKey(
+  { edits, is_free, requested_key }: AccessRow,
   download_key_id: number | undefined,
-): boolean {
-  if (edits || is_free || traits.includes('demo')) return true;
-  if (download_key_id === undefined) return owns;
-  if (requested_key === null) throw apiError(404, 'invalid download_key_id');
-  return true;
+): void {
+  if (download_key_id !== undefined && requested_key === null && !edits && !is_free)
+    throw apiError(404, 'invalid download_key_id');
 }
 
 export function requireDownload(

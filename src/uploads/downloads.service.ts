@@ -62,7 +62,7 @@ export class DownloadsService {
     credential: Downloader,
     key: RetryKey | undefined,
   ): Promise<DownloadSessionResponse> {
-    await this.uploads.requireGame(request.game_id, credential);
+    await this.uploads.requireGame(request, credential);
     const session = () => ({ uuid: this.signed(randomUUID(), request.game_id) });
     return key ? this.idempotency.once(key, request, { statements: [], result: session }) : session();
   }

@@ -64,8 +64,14 @@ class FileResponse extends WebResponse {
 }
 
 /** Rejects if the file can't be sent. The response is closed when it has been sent. */
-async function sendFile(res: Response, { root, path, etag }: FoundFile, filename: string): Promise<void> {
+async function sendFile(
+  res: Response,
+  { root, path, size, etag }: FoundFile,
+  filename: string,
+): Promise<void> {
   if (isOver(res)) return;
+  const { headers } = res.req;
+  if (isLongerSuffix(headers.range, size)) headers.range = 'bytes=0-';
   // Not the type of the file: as a script, it would run in the origin of the account pages.
   res.type('application/octet-stream').setHeader('Content-Disposition', attachment(filename));
   res.setHeader('ETag', etag);
@@ -76,6 +82,10 @@ async function sendFile(res: Response, { root, path, etag }: FoundFile, filename
     });
   });
 }
+
+/** The library rejects a suffix that is longer than the file, which means the whole file (RFC 9110, 14.1.2). */
+const isLongerSuffix = (range: string | undefined, size: number): boolean =>
+  Number(/^bytes=-(\d+)$/.exec(range ?? '')?.[1] ?? 0) > size;
 
 function problemOf({ status, code, headers }: SendError): ApiError {
   if (status === 416) return new ApiError(416, ['range not satisfiable'], headers);

@@ -58,7 +58,7 @@ export class UploadsController {
   @Scopes('game:view:uploads')
   @OncePerKey()
   @ApiOkResponse({ type: DownloadSessionResponse })
-  @Fails(404, 'invalid game')
+  @Fails(404, 'invalid game', 'invalid download_key_id')
   session(
     @Params() request: UploadsRequest,
     @CurrentCredential() credential: Credential,

@@ -1,4 +1,5 @@
-import { Module } from '@nestjs/common';
+import { Logger, Module, type OnApplicationBootstrap } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
 import { HttpModule } from '../platform/server/http.module';
 import { Clock } from '../platform/config/clock';
 import { Settings } from '../platform/config/settings';
@@ -14,7 +15,7 @@ import { FilesController } from './files.controller';
 import { FilesService } from './files.service';
 import { FileStorage } from './storage/file-storage';
 import { FolderStorage } from './storage/folder-storage';
-import { NoStorage } from './storage/no-storage';
+import { NoStorage, NOT_CONFIGURED } from './storage/no-storage';
 import { S3Storage } from './storage/s3-storage';
 import { UploadsController } from './uploads.controller';
 import { UploadsService } from './uploads.service';
@@ -38,8 +39,20 @@ const storage = (settings: Settings, clock: Clock, service: ServiceUrl): FileSto
   ],
   exports: [UploadsService, DownloadsService, FilesService, FileStorage],
 })
-export class UploadsModule {
-  constructor(expired: ExpiredRows) {
+export class UploadsModule implements OnApplicationBootstrap {
+  constructor(
+    expired: ExpiredRows,
+    private readonly settings: Settings,
+    private readonly storage: FileStorage,
+    private readonly host: HttpAdapterHost,
+  ) {
     expired.register('counted_downloads', 'uuid', `counted_at < now() - interval '7 days'`);
+  }
+
+  onApplicationBootstrap(): void {
+    // Commands have no routes.
+    if (!this.host.httpAdapter || this.settings.NODE_ENV !== 'production') return;
+    if (this.storage instanceof NoStorage)
+      new Logger('Files').warn(`${NOT_CONFIGURED} Until then, downloads of stored files respond with 501.`);
   }
 }

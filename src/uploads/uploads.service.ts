@@ -12,6 +12,7 @@ import {
   MAY_SEE,
   mayDownload,
   requireDownload,
+  requireOwnKey,
 } from './download-access';
 import type { BuildRequest, UploadRequest, UploadsRequest } from './download.dto';
 import {
@@ -106,9 +107,9 @@ export const BUILD = read<AccessRow & OneBuildRow>(
    WHERE b.id = $1 AND ${MAY_SEE}`,
 );
 
-const VISIBLE_GAME = read(
+const VISIBLE_GAME = read<AccessRow>(
   'game_to_download',
-  `SELECT g.id FROM games g ${ACCESS} WHERE g.id = $1 AND ${MAY_SEE}`,
+  `SELECT ${ACCESS_COLUMNS} FROM games g ${ACCESS} WHERE g.id = $1 AND ${MAY_SEE}`,
 );
 
 /** The user of a credential, or of a session. */
@@ -139,21 +140,16 @@ export class UploadsService {
   }
 
   async one(request: UploadRequest, credential: Downloader): Promise<UploadRow> {
-    const row = await this.find(UPLOAD, request, credential);
-    if (!isListed(row)) throw invalidUpload();
-    return uploadRow(row);
+    return uploadRow(await this.find(UPLOAD, request, credential, isListed));
   }
 
   async file(request: UploadRequest, credential: Downloader): Promise<UploadFileRow & AccessRow> {
-    const row = await this.find(UPLOAD_FILE, request, credential);
-    if (!row.is_listed) throw invalidUpload();
-    return row;
+    return this.find(UPLOAD_FILE, request, credential, ({ is_listed }) => is_listed);
   }
 
   /** The builds of an upload's channel: completed ones, and all of them for editors of the game. */
   async builds(request: UploadRequest, credential: Downloader): Promise<BuildRow[]> {
-    const row = await this.find(UPLOAD, request, credential);
-    if (!isListed(row) && !row.edits) throw invalidUpload();
+    const row = await this.find(UPLOAD, request, credential, (one) => isListed(one) || one.edits);
     if (row.channel_name === null) return [];
     return this.database.rows(CHANNEL_BUILDS, [row.game_id, row.channel_name, row.edits]);
   }
@@ -169,19 +165,22 @@ export class UploadsService {
     return row;
   }
 
-  /** Throws unless the user can view or owns the game. */
-  async requireGame(game_id: number, credential: Downloader): Promise<void> {
-    const found = await this.database.row(VISIBLE_GAME, parameters(game_id, credential, undefined));
+  /** Throws unless the user can view or owns the game, and has the download key if there is one. */
+  async requireGame({ game_id, download_key_id }: UploadsRequest, credential: Downloader): Promise<void> {
+    const found = await this.database.row(VISIBLE_GAME, parameters(game_id, credential, download_key_id));
     if (!found || !isFor(credential, game_id)) throw invalidGame();
+    requireOwnKey(found, download_key_id);
   }
 
   private async find<Row extends AccessRow & Pick<UploadRow, 'game_id' | 'traits'>>(
     statement: Statement<Row>,
     { upload_id, download_key_id }: UploadRequest,
     credential: Downloader,
+    isThere: (row: Row) => boolean,
   ): Promise<Row> {
     const row = await this.database.row(statement, parameters(upload_id, credential, download_key_id));
-    if (!row || !isFor(credential, row.game_id)) throw invalidUpload();
+    // Before the permission: nobody should buy the game for an upload that has nothing to download.
+    if (!row || !isFor(credential, row.game_id) || !isThere(row)) throw invalidUpload();
     requireDownload(row, row.traits, download_key_id);
     return row;
   }

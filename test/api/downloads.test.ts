@@ -241,6 +241,19 @@ describe('a local folder', () => {
     ]);
     expect(Buffer.from(await part.arrayBuffer()).equals(CONTENT.subarray(1000, 2000))).toBe(true);
     expect((await get(url, { range: `bytes=${CONTENT.length}-` })).status).toBe(416);
+    expect((await get(url, { range: 'bytes=-0' })).status).toBe(416);
+    for (const [suffix, first] of [
+      [999_999, 0],
+      [CONTENT.length, 0],
+      [10, CONTENT.length - 10],
+    ] as const) {
+      const last = await get(url, { range: `bytes=-${suffix}` });
+      expect([last.status, last.headers.get('content-range')]).toEqual([
+        206,
+        `bytes ${first}-${CONTENT.length - 1}/${CONTENT.length}`,
+      ]);
+      expect(Buffer.from(await last.arrayBuffer()).equals(CONTENT.subarray(first))).toBe(true);
+    }
     const head = await get(url, {}, 'HEAD');
     expect([head.status, head.headers.get('content-length')]).toEqual([200, String(CONTENT.length)]);
     const etag = whole.headers.get('etag')!;
@@ -438,12 +451,27 @@ describe('a bucket', () => {
   });
 });
 
-test('returns 503 without a storage and logs the reason', async () => {
-  const app = await openApp({ LOG_LEVEL: 'error' });
+test('returns 501 without a storage, which no client retries', async () => {
+  const app = await openApp();
   const { id } = await make.upload({ game });
   const response = await fetch(`${await app.getUrl()}/uploads/${id}/download`, { headers: player.headers });
-  expect([response.status, await response.json()]).toEqual([503, { errors: ['service unavailable'] }]);
-  expect(logged.join('')).toContain('No storage of files is configured');
+  expect([response.status, await response.json()]).toEqual([
+    501,
+    { errors: ['no file storage is configured'] },
+  ]);
+  expect(response.headers.get('retry-after')).toBeNull();
+  await app.close();
+});
+
+test.each([
+  ['production', {}, true],
+  ['production', { FILES_DIR: '/nonexistent' }, false],
+  ['test', {}, false],
+])('logs at the start in %s with %j that no storage is configured: %p', async (NODE_ENV, more, expected) => {
+  logged.length = 0;
+  const settings = { NODE_ENV, PUBLIC_URL: 'https://games.example', DRAIN_SECONDS: '0', METRICS_PORT: 'off' };
+  const app = await openApp({ ...settings, ...more });
+  expect(logged.some((line) => line.includes('No file storage is configured'))).toBe(expected);
   await app.close();
 });
 

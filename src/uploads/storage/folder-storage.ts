@@ -16,6 +16,7 @@ type FolderSettings = Pick<Settings, 'FILES_DIR' | 'FILES_URL_SECONDS' | 'API_KE
 export interface FoundFile {
   root: string;
   path: string;
+  size: number;
   /** Strong, unlike Express's own, so that `If-Range` can resume a download. */
   etag: string;
 }
@@ -59,7 +60,7 @@ export class FolderStorage extends FileStorage {
       const path = relative(root, await realpath(join(root, key)));
       if (path === '' || path === '..' || path.startsWith(`..${sep}`)) return undefined;
       const { size, mtimeMs } = await stat(join(root, path));
-      return { root, path, etag: `"${size.toString(16)}-${Math.round(mtimeMs).toString(16)}"` };
+      return { root, path, size, etag: `"${size.toString(16)}-${Math.round(mtimeMs).toString(16)}"` };
     } catch {
       return undefined;
     }
