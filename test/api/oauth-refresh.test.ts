@@ -11,7 +11,8 @@ import {
   profileWith,
   isAccepted,
 } from '../support/oauth';
-import { sql } from '../support/store';
+import { openConnections } from '../support/pool';
+import { sql, theApp } from '../support/store';
 
 useOauth();
 
@@ -81,6 +82,7 @@ describe('grant_type=refresh_token', () => {
   test('RFC 9700 4.14.2: returns the same pair to two concurrent requests', async () => {
     const client_id = await application();
     const { refresh_token } = await tokensFor(client_id);
+    await openConnections(theApp(), 5);
     const responses = await Promise.all(Array.from({ length: 5 }, () => refresh(client_id, refresh_token)));
     expect(new Set(responses.map(({ text }) => text)).size).toBe(1);
     expect(responses[0]!.status).toBe(200);
