@@ -4,6 +4,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Logger } from 'pino';
 import { AppModule } from './app.module';
 import { presentCredential } from './auth/access/credential';
+import { keysOfDownloads } from './auth/access/key-in-query';
 import { addressRangesOf } from './platform/config/address-ranges';
 import { Settings } from './platform/config/settings';
 import { GamewharfAdapter } from './platform/server/express.adapter';
@@ -40,7 +41,7 @@ export function configured(app: NestExpressApplication): NestExpressApplication 
   app.get<HttpAdapterHost<GamewharfAdapter>>(HttpAdapterHost).httpAdapter.serve(app.get(RequestGate));
   app.get(ApiDescription).describes(app);
   if (LEGACY_HOST) app.use(legacyOnlyUnder(LEGACY_HOST));
-  if (LENIENT_CLIENTS) app.use(lenientClients);
+  app.use(LENIENT_CLIENTS ? lenientClients : keysOfDownloads);
   app.use(presentCredential);
   const operatorPaths = app.get(OperatorPathsMiddleware);
   app.use(OPERATOR_PATH, operatorPaths.use.bind(operatorPaths));

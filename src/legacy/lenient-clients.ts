@@ -1,12 +1,12 @@
 import type { RequestHandler, Response } from 'express';
-import { hasReadableBody, parseBody } from '../platform/input/body';
-import { NOT_UTF8 } from '../platform/input/given-values';
+import { bearerOf, takeKeyFromQuery } from '../auth/access/key-in-query';
+import { hasReadableBody, parseBody, parseFields } from '../platform/input/body';
 
 const LEGACY = '/api/1/';
 
 /**
- * Translates requests of old clients before routing: POST on legacy reads, and `api_key` as a parameter. Only installed
- * with LENIENT_CLIENTS.
+ * Translates requests of old clients before routing: POST on legacy reads, `api_key` as a parameter, and a whole redirect
+ * fragment as the Authorization. Only installed with LENIENT_CLIENTS.
  */
 export const lenientClients: RequestHandler = (req, res, next) => {
   if (req.path.startsWith(LEGACY)) {
@@ -18,14 +18,19 @@ export const lenientClients: RequestHandler = (req, res, next) => {
     next();
     return;
   }
-  req.headers.authorization ||= req.url.includes('api_key=') ? bearerFrom(req.query) : undefined;
+  takeKeyFromQuery(req);
+  const { authorization } = req.headers;
+  if (authorization?.startsWith('access_token=')) req.headers.authorization = tokenOf(authorization);
   if (req.method !== 'GET' || !hasReadableBody(req)) {
     next();
     return;
   }
   parseBody(req)
     .then(
-      () => void (req.headers.authorization ||= bearerFrom(req.body as Record<string, unknown> | undefined)),
+      () =>
+        void (req.headers.authorization ||= bearerOf(
+          (req.body as Record<string, unknown> | undefined)?.api_key,
+        )),
       // Reported where the parameters are read.
       () => undefined,
     )
@@ -43,9 +48,8 @@ function sendErrorsWith200(res: Response): void {
   }) as Response['writeHead'];
 }
 
-function bearerFrom(fields: Record<string, unknown> | undefined): string | undefined {
-  const key = fields?.api_key;
-  if (typeof key !== 'string' || key === '' || key === NOT_UTF8) return undefined;
-  // Node reads the UTF-8 bytes of a header as Latin-1.
-  return `Bearer ${Buffer.from(key).toString('latin1')}`;
+/** An upload tool sends what follows the `#` of its redirect URI as its key. */
+function tokenOf(fragment: string): string {
+  const { access_token, token_type } = parseFields(fragment);
+  return (token_type === 'bearer' && bearerOf(access_token)) || fragment;
 }

@@ -166,6 +166,92 @@ describe('?api_key=', () => {
   });
 });
 
+test('?api_key= works on downloads with the default settings, and is in no URL that the service handles', async () => {
+  const { owner } = await actors();
+  const urls: string[] = [];
+  const app = await openApp(
+    {},
+    {
+      configure: (one) =>
+        one.use((req: { url: string; originalUrl: string }, _: unknown, next: () => void) => {
+          urls.push(req.url, req.originalUrl);
+          next();
+        }),
+    },
+  );
+  const base = await app.getUrl();
+  const ask = async (path: string, headers = {}) => (await fetch(base + path, { headers })).status;
+  const id = 4_000_000;
+  for (const path of [
+    `/uploads/${id}/download`,
+    `/builds/${id}/download/archive/default`,
+    `/wharf/builds/${id}/files/${id}/download`,
+  ]) {
+    const query = `uuid=8b1f3c3e-5a3f-4c0e-9b0c-8f4f8f3e6a51`;
+    for (const key of [owner.key!, 'gw_wrong']) {
+      urls.length = 0;
+      const status = key === owner.key || path.startsWith('/wharf') ? 404 : 401;
+      expect([path, await ask(`${path}?api_key=${key}&${query}`)]).toEqual([path, status]);
+      expect([path, await ask(`${path}?${query}&%61pi_key=${key}`)]).toEqual([path, status]);
+      expect(urls).toEqual(Array(4).fill(`${path}?${query}`));
+    }
+    urls.length = 0;
+    await ask(`${path}?api_key=${owner.key}`, { authorization: 'Bearer gw_wrong' });
+    expect(urls).toEqual([path, path]);
+  }
+  for (const path of ['/profile', `/uploads/${id}`, `/builds/${id}`, `/games/${id}/uploads`, `/wharf/status`])
+    expect([path, await ask(`${path}?api_key=${owner.key}`)]).toEqual([path, 401]);
+  expect(await ask(`/api/1/key/upload/${id}/download?api_key=${owner.key}`)).toBe(401);
+  expect(logged.join('')).not.toContain(owner.key);
+  await app.close();
+});
+
+test('a key in the query is removed from the URL', async () => {
+  const { owner } = await actors();
+  const urls: string[] = [];
+  const app = await openApp(
+    { LENIENT_CLIENTS: 'true' },
+    {
+      configure: (one) =>
+        one.use((req: { url: string; originalUrl: string }, _: unknown, next: () => void) => {
+          urls.push(req.url, req.originalUrl);
+          next();
+        }),
+    },
+  );
+  const response = await fetch(
+    `${await app.getUrl()}/profile/owned-keys?page=1&api_key=${owner.key}&per_page=2`,
+  );
+  expect(response.status).toBe(200);
+  expect(await response.json()).toMatchObject({ page: 1, per_page: 2 });
+  expect(urls).toEqual(Array(2).fill('/profile/owned-keys?page=1&per_page=2'));
+  await app.close();
+});
+
+describe('a whole redirect fragment as Authorization', () => {
+  const fragment = (key: string, more = '&token_type=bearer&scope=profile%3Agames&iss=http%3A%2F%2Fh') => ({
+    authorization: `access_token=${encodeURIComponent(key)}${more}`,
+  });
+
+  test('is read as its token', async () => {
+    const { owner } = await actors();
+    const { strict, lenient } = await both('/profile', { headers: fragment(owner.key!) });
+    expect(strict).toEqual({ status: 401, body: errors('invalid key') });
+    expect(lenient).toMatchObject({ status: 200, body: { user: { id: owner.id } } });
+  });
+
+  test('is invalid without a token or a type, and no operator token', async () => {
+    const { owner } = await actors();
+    for (const headers of [fragment(''), fragment(owner.key!, ''), fragment(owner.key!, '&token_type=mac')])
+      expect((await both('/profile', { headers })).lenient).toEqual({
+        status: 401,
+        body: errors('invalid key'),
+      });
+    const headers = { 'content-type': 'application/x-ndjson', ...fragment(OPERATOR_TOKEN) };
+    expect((await both('/operator/import', { method: 'POST', headers, body: '' })).lenient.status).toBe(401);
+  });
+});
+
 /** The same fields in each content type that is read. */
 const BODIES: [type: string, bodyOf: (fields: Record<string, string>) => string][] = [
   ['application/x-www-form-urlencoded', (fields) => new URLSearchParams(fields).toString()],
@@ -397,7 +483,7 @@ test('/profile/games includes the owner of each game', async () => {
   const mine = await make.game({ owner: admin });
   const theirs = await make.game({ owner, admins: [admin] });
   const { strict, lenient } = await both('/profile/games', { headers: bearer(admin) });
-  type Games = { games: { id: number; user?: { id: number } }[] };
+  type Games = { games: { id: number; user_id?: number; user?: { id: number } }[] };
   const owners = ({ games }: Games) => games.map(({ id, user }) => [id, user?.id]);
   expect(new Map(owners(lenient.body as Games) as [number, number][])).toEqual(
     new Map([
@@ -407,8 +493,9 @@ test('/profile/games includes the owner of each game', async () => {
   );
   const expected = await owner.get(`/games/${theirs.id}`);
   const shown = (lenient.body as Games).games.find(({ id }) => id === theirs.id)!;
+  expect(shown.user_id).toBe(owner.id);
   expect(shown.user).toEqual((expected.body as { game: { user: object } }).game.user);
   // The other fields and the order are unchanged.
-  const without = (lenient.body as Games).games.map(({ user: _, ...game }) => game);
+  const without = (lenient.body as Games).games.map(({ user: _, user_id: _id, ...game }) => game);
   expect(strict.body).toEqual({ games: without });
 });
