@@ -1,12 +1,7 @@
+import type { EntityManager } from 'typeorm';
 import { forbidden } from '../auth/access/errors';
-import {
-  bind,
-  type BoundStatement,
-  type RowLock,
-  type RowsOf,
-  statement,
-  type Write,
-} from '../platform/database/statement';
+import type { Database } from '../platform/database/database';
+import { bind, type BoundStatement, type RowsOf, statement } from '../platform/database/statement';
 import { apiError } from '../platform/errors/api-error';
 
 /**
@@ -36,6 +31,7 @@ export const notInCollection = () => apiError(404, 'game is not in the collectio
 export const LOCK = statement(
   'collection_lock',
   `SELECT c.id FROM collections c WHERE c.id = $1 AND ${canEditCollection('c', '$2')} FOR NO KEY UPDATE`,
+  'collection $1',
 );
 
 /** Locks collections by ID and before their entries, like every other writer. */
@@ -44,27 +40,21 @@ export const LOCK_COLLECTIONS = statement(
   'SELECT FROM collections WHERE id = ANY ($1::bigint[]) ORDER BY id FOR NO KEY UPDATE',
 );
 
-const collectionLock = (collection_id: number): RowLock => ({ of: 'collections', id: collection_id });
-
-/** A new collection has no ID to lock. The negative ID of its owner differs from the IDs of all collections. */
-export const newCollectionLock = (user_id: number): RowLock => ({ of: 'collections', id: -user_id });
-
 /**
- * A user's write to a collection. `change` returns a row that says whether the user may edit it; if not, nothing
+ * Sends a user's write to a collection. `change` returns a row that says whether the user may edit it; if not, nothing
  * changes.
  */
-export const writeCollection = <Row extends CollectionAccess, Result>(
+export async function writeCollection<Row extends CollectionAccess>(
+  database: Database,
   user_id: number,
   collection_id: number,
   [change, ...others]: [BoundStatement<Row>, ...BoundStatement[]],
-  result: (row: Row, rowsOf: RowsOf) => Result,
-): Write<Result> => ({
-  statements: [bind(LOCK, [collection_id, user_id]), change, ...others],
-  result: (rowsOf) => {
-    const [row] = rowsOf(change.statement);
-    if (!row) throw invalidCollection();
-    if (!row.editable) throw forbidden("you can't edit this collection");
-    return result(row, rowsOf);
-  },
-  lock: collectionLock(collection_id),
-});
+  manager?: EntityManager,
+): Promise<{ row: Row; rowsOf: RowsOf }> {
+  const lock = bind(LOCK, [collection_id, user_id]);
+  const rowsOf = await database.execute([lock, change, ...others], manager);
+  const [row] = rowsOf(change.statement);
+  if (!row) throw invalidCollection();
+  if (!row.editable) throw forbidden("you can't edit this collection");
+  return { row, rowsOf };
+}

@@ -67,7 +67,7 @@ export class CollectionGamesController {
     @CurrentCredential() { user_id }: Credential,
     @IdempotencyKey() key: RetryKey | undefined,
   ): Promise<OneCollectionGameResponse> {
-    return this.idempotency.once(key, request, this.entries.add(user_id, request));
+    return this.idempotency.once(key, request, (manager) => this.entries.add(user_id, request, manager));
   }
 
   @Post('remove-game')
@@ -78,7 +78,7 @@ export class CollectionGamesController {
     @CurrentCredential() { user_id }: Credential,
     @IdempotencyKey() key: RetryKey | undefined,
   ): Promise<RemovedResponse> {
-    return this.idempotency.once(key, request, this.entries.remove(user_id, request));
+    return this.idempotency.once(key, request, (manager) => this.entries.remove(user_id, request, manager));
   }
 
   @Post('collection-games/:game_id')
@@ -89,7 +89,7 @@ export class CollectionGamesController {
     @CurrentCredential() { user_id }: Credential,
     @IdempotencyKey() key: RetryKey | undefined,
   ): Promise<OneCollectionGameResponse> {
-    return this.idempotency.once(key, request, this.entries.update(user_id, request));
+    return this.idempotency.once(key, request, (manager) => this.entries.update(user_id, request, manager));
   }
 
   @Post('order')
@@ -104,6 +104,6 @@ export class CollectionGamesController {
     @CurrentCredential() { user_id }: Credential,
     @IdempotencyKey() key: RetryKey | undefined,
   ): Promise<SuccessResponse> {
-    return this.idempotency.once(key, request, this.entries.order(user_id, request));
+    return this.idempotency.once(key, request, (manager) => this.entries.order(user_id, request, manager));
   }
 }

@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
 import { StoreLinks } from '../platform/config/store-links';
 import { Database } from '../platform/database/database';
 import type { Packed } from '../platform/database/packed-row';
-import { bind, longRead, statement, type Write } from '../platform/database/statement';
+import { bind, longRead, statement } from '../platform/database/statement';
 import { invalidGame } from '../games/errors';
 import { type Rows, SHORT_LIST } from '../platform/output/long-lists';
 import { canView, canViewOfMany, isPublic } from '../games/visibility';
@@ -58,6 +59,7 @@ const pageOf = (from: { before: string; condition: string }) => `
 export const FIRST_PAGE = longRead<Packed>(
   'collection_games_first_page',
   pageOf({ before: '0', condition: '' }),
+  'user $2',
 );
 
 // Scans the index twice more: for the page's first visible entry, and to count all entries before it.
@@ -75,6 +77,7 @@ export const LATER_PAGE = longRead<Packed>(
      before: '(SELECT entries FROM before)',
      condition: 'AND e.sort_key >= (SELECT sort_key FROM first)',
    })}`,
+  'user $2',
 );
 
 // Slice length for the longest entries.
@@ -215,54 +218,64 @@ export class CollectionGamesService {
   }
 
   /** Appends the game; if it is already in the collection, its entry stays unchanged. */
-  add(user_id: number, { collection_id, game_id, blurb }: AddGameRequest): Write<OneCollectionGameResponse> {
-    return writeCollection(
+  async add(
+    user_id: number,
+    { collection_id, game_id, blurb }: AddGameRequest,
+    manager?: EntityManager,
+  ): Promise<OneCollectionGameResponse> {
+    const added = bind(ADD, [collection_id, user_id, game_id, blurb]);
+    const entry = bind(ENTRY, [collection_id, user_id, game_id]);
+    const { row, rowsOf } = await writeCollection(
+      this.database,
       user_id,
       collection_id,
-      [bind(ADD, [collection_id, user_id, game_id, blurb]), bind(ENTRY, [collection_id, user_id, game_id])],
-      ({ viewable }, rowsOf) => {
-        if (!viewable) throw invalidGame();
-        return { collection_game: collectionGameResponse(collection_id, rowsOf(ENTRY)[0]!, this.links) };
-      },
+      [added, entry],
+      manager,
     );
+    const [found] = rowsOf(ENTRY);
+    // Without an entry, the game became private after it was added.
+    if (!row.viewable || !found) throw invalidGame();
+    return { collection_game: collectionGameResponse(collection_id, found, this.links) };
   }
 
-  remove(user_id: number, { collection_id, game_id }: RemoveGameRequest): Write<RemovedResponse> {
-    return writeCollection(
-      user_id,
-      collection_id,
-      [bind(REMOVE, [collection_id, user_id, game_id])],
-      ({ removed }) => ({ success: true, removed }),
-    );
+  async remove(
+    user_id: number,
+    { collection_id, game_id }: RemoveGameRequest,
+    manager?: EntityManager,
+  ): Promise<RemovedResponse> {
+    const removed = bind(REMOVE, [collection_id, user_id, game_id]);
+    const { row } = await writeCollection(this.database, user_id, collection_id, [removed], manager);
+    return { success: true, removed: row.removed };
   }
 
   /** An entry whose game the user can't view isn't updated either: the response would show the game. */
-  update(
+  async update(
     user_id: number,
     { collection_id, game_id, blurb }: UpdateCollectionGameRequest,
-  ): Write<OneCollectionGameResponse> {
-    return writeCollection(
+    manager?: EntityManager,
+  ): Promise<OneCollectionGameResponse> {
+    const updated = bind(UPDATE, [collection_id, user_id, game_id, blurb === null ? '' : blurb]);
+    const entry = bind(ENTRY, [collection_id, user_id, game_id]);
+    const { rowsOf } = await writeCollection(
+      this.database,
       user_id,
       collection_id,
-      [
-        bind(UPDATE, [collection_id, user_id, game_id, blurb === null ? '' : blurb]),
-        bind(ENTRY, [collection_id, user_id, game_id]),
-      ],
-      (_, rowsOf) => {
-        const [entry] = rowsOf(ENTRY);
-        if (!entry) throw notInCollection();
-        return { collection_game: collectionGameResponse(collection_id, entry, this.links) };
-      },
+      [updated, entry],
+      manager,
     );
+    const [found] = rowsOf(ENTRY);
+    if (!found) throw notInCollection();
+    return { collection_game: collectionGameResponse(collection_id, found, this.links) };
   }
 
   /** Removes first; then the listed games come first in that order, followed by the others in their current order. */
-  order(user_id: number, { collection_id, game_ids, remove_game_ids }: OrderRequest): Write<SuccessResponse> {
-    return writeCollection(
-      user_id,
-      collection_id,
-      [bind(ORDER, [collection_id, user_id, game_ids, remove_game_ids])],
-      () => ({ success: true }),
-    );
+  async order(
+    user_id: number,
+    { collection_id, game_ids, remove_game_ids }: OrderRequest,
+    manager?: EntityManager,
+  ): Promise<SuccessResponse> {
+    const ordered = bind(ORDER, [collection_id, user_id, game_ids, remove_game_ids]);
+    await writeCollection(this.database, user_id, collection_id, [ordered], manager);
+    return { success: true };
   }
 }

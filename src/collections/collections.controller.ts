@@ -75,7 +75,9 @@ export class CollectionsController {
     @CurrentCredential() { user_id }: Credential,
     @IdempotencyKey() key: RetryKey | undefined,
   ): Promise<OneCollectionResponse> {
-    return this.idempotency.once(key, request, this.collections.create(user_id, request));
+    return this.idempotency.once(key, request, (manager) =>
+      this.collections.create(user_id, request, manager),
+    );
   }
 
   @Post('collections/:collection_id')
@@ -86,7 +88,9 @@ export class CollectionsController {
     @CurrentCredential() { user_id }: Credential,
     @IdempotencyKey() key: RetryKey | undefined,
   ): Promise<OneCollectionResponse> {
-    return this.idempotency.once(key, request, this.collections.update(user_id, request));
+    return this.idempotency.once(key, request, (manager) =>
+      this.collections.update(user_id, request, manager),
+    );
   }
 
   @Post('collections/:collection_id/delete')
@@ -97,6 +101,8 @@ export class CollectionsController {
     @CurrentCredential() { user_id }: Credential,
     @IdempotencyKey() key: RetryKey | undefined,
   ): Promise<SuccessResponse> {
-    return this.idempotency.once(key, request, this.collections.delete(user_id, request.collection_id));
+    return this.idempotency.once(key, request, (manager) =>
+      this.collections.delete(user_id, request.collection_id, manager),
+    );
   }
 }

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import type { Repository } from 'typeorm';
+import type { EntityManager, Repository } from 'typeorm';
 import { StoreLinks } from '../platform/config/store-links';
 import { Database } from '../platform/database/database';
-import { bind, longRead, read, statement, type Write } from '../platform/database/statement';
+import { bind, longRead, read, statement } from '../platform/database/statement';
 import { invalidGame } from '../games/errors';
 import { canView } from '../games/visibility';
 import { badRequest } from '../platform/errors/api-error';
@@ -24,7 +24,6 @@ import {
   COLLECTION,
   type CollectionAccess,
   invalidCollection,
-  newCollectionLock,
   writeCollection,
 } from './collection-access';
 
@@ -70,6 +69,7 @@ const SLICES = longRead<{ ids: string }>(
          FROM ${editableBy('$1', '')}
          WINDOW listed AS (ORDER BY ${LAST_UPDATED_FIRST} ROWS UNBOUNDED PRECEDING)) c
    GROUP BY slice ORDER BY slice`,
+  'user $1',
 );
 
 const SLICE = longRead<CollectionRow>(
@@ -77,6 +77,7 @@ const SLICE = longRead<CollectionRow>(
   `SELECT ${collectionColumns('c')}, CASE WHEN $2::bigint IS NOT NULL THEN ${HAS_GAME} END AS has_game
    FROM unnest($3::bigint[]) WITH ORDINALITY AS listed (id, place) JOIN collections c ON c.id = listed.id
    WHERE ${canEditCollection('c', '$1')} ORDER BY listed.place`,
+  'user $1',
 );
 
 export const MAX_COLLECTIONS = 1000;
@@ -86,6 +87,7 @@ export const MAX_COLLECTIONS = 1000;
 export const LOCK_OWNER = statement(
   'collection_owner_lock',
   'SELECT pg_advisory_xact_lock(7305809, hashint8($1::bigint))',
+  'user $1',
 );
 
 // left(): a username may be longer than a title.
@@ -194,39 +196,37 @@ export class CollectionsService {
     return { collection: collectionResponse(row, this.links), editors };
   }
 
-  create(user_id: number, request: CreateCollectionRequest): Write<OneCollectionResponse> {
+  async create(
+    user_id: number,
+    request: CreateCollectionRequest,
+    manager?: EntityManager,
+  ): Promise<OneCollectionResponse> {
     const { title, private: hidden = false, description, game_id } = request;
     const blurb = game_id === undefined ? undefined : request.blurb;
     const layout = request.layout ?? (blurb ? 'list' : 'grid');
-    return {
-      statements: [
-        bind(LOCK_OWNER, [user_id]),
-        bind(CREATE, [user_id, title || null, hidden, description, layout, game_id, blurb]),
-      ],
-      result: (rowsOf) => {
-        const [row] = rowsOf(CREATE);
-        if (row?.full) throw badRequest('too many collections');
-        if (!row?.id) throw invalidGame();
-        return { collection: collectionResponse(row, this.links) };
-      },
-      lock: newCollectionLock(user_id),
-    };
+    const values = [user_id, title || null, hidden, description, layout, game_id, blurb];
+    const rowsOf = await this.database.execute([bind(LOCK_OWNER, [user_id]), bind(CREATE, values)], manager);
+    const [row] = rowsOf(CREATE);
+    if (row?.full) throw badRequest('too many collections');
+    if (!row?.id) throw invalidGame();
+    return { collection: collectionResponse(row, this.links) };
   }
 
-  update(user_id: number, request: UpdateCollectionRequest): Write<OneCollectionResponse> {
+  async update(
+    user_id: number,
+    request: UpdateCollectionRequest,
+    manager?: EntityManager,
+  ): Promise<OneCollectionResponse> {
     const { collection_id, title, private: hidden, layout, on_profile } = request;
     const description = request.description === null ? '' : request.description;
-    return writeCollection(
-      user_id,
-      collection_id,
-      [bind(UPDATE, [collection_id, user_id, title, description, hidden, layout, on_profile])],
-      (row) => ({ collection: collectionResponse(row, this.links) }),
-    );
+    const updated = bind(UPDATE, [collection_id, user_id, title, description, hidden, layout, on_profile]);
+    const { row } = await writeCollection(this.database, user_id, collection_id, [updated], manager);
+    return { collection: collectionResponse(row, this.links) };
   }
 
-  delete(user_id: number, collection_id: number): Write<SuccessResponse> {
-    return writeCollection(user_id, collection_id, [bind(DELETE, [collection_id, user_id])], () => ({
-      success: true,
-    }));
+  async delete(user_id: number, collection_id: number, manager?: EntityManager): Promise<SuccessResponse> {
+    const deleted = bind(DELETE, [collection_id, user_id]);
+    await writeCollection(this.database, user_id, collection_id, [deleted], manager);
+    return { success: true };
   }
 }

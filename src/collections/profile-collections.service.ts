@@ -24,6 +24,7 @@ const COLLECTIONS_OF = longRead<ShownCollection>(
    FROM (SELECT id FROM collections WHERE user_id = $1
          UNION SELECT collection_id FROM collection_admins WHERE user_id = $1) mine
    JOIN collections c USING (id) ORDER BY c.updated_at DESC, c.id DESC LIMIT $2 OFFSET $3`,
+  'user $1',
 );
 const SHOW = statement(
   'show_collection',

@@ -64,18 +64,14 @@ export class ResanitizeService {
         done.too_long.push(...cleaned.filter(({ clean }) => !fitsHtmlLimit(clean)));
         const changed = cleaned.filter(({ html, clean }) => fitsHtmlLimit(clean) && clean !== html);
         const ids = changed.map((text) => text.collection_id);
-        done.changed += await this.database.write({
-          statements: [
-            bind(LOCK_COLLECTIONS, [ids]),
-            bind(store, [
-              ids,
-              changed.map((text) => text.game_id),
-              changed.map(({ html }) => html),
-              changed.map(({ clean }) => clean),
-            ]),
-          ],
-          result: (rowsOf) => rowsOf(store).length,
-        });
+        const stored = bind(store, [
+          ids,
+          changed.map((text) => text.game_id),
+          changed.map(({ html }) => html),
+          changed.map(({ clean }) => clean),
+        ]);
+        const rowsOf = await this.database.execute([bind(LOCK_COLLECTIONS, [ids]), stored]);
+        done.changed += rowsOf(store).length;
         progress(done);
       }
     return done;

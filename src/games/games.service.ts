@@ -26,6 +26,7 @@ export const FEW_EDITABLE_GAMES = read<Packed>('few_editable_games', editableGam
 export const EDITABLE_GAMES = longRead<Packed>(
   'editable_games',
   editableGames(`LIMIT ${SHORT_LIST.rows + 1}`),
+  'user $1',
 );
 
 const GAMES_IN_SLICE = 200;
@@ -35,6 +36,7 @@ const SLICES = longRead<{ ids: string }>(
   `SELECT array_agg(id ORDER BY place)::text AS ids
    FROM (SELECT g.id, row_number() OVER (ORDER BY ${NEWEST_FIRST}) AS place FROM ${editableBy('$1', '')}) g
    GROUP BY (place - 1) / ${GAMES_IN_SLICE} ORDER BY (place - 1) / ${GAMES_IN_SLICE}`,
+  'user $1',
 );
 
 const SLICE = longRead<Packed>(
@@ -42,6 +44,7 @@ const SLICE = longRead<Packed>(
   `SELECT ${GAME_ROW.sql}
    FROM unnest($2::bigint[]) WITH ORDINALITY AS listed (id, place) JOIN games g ON g.id = listed.id
    WHERE ${canEdit('g', '$1')} ORDER BY listed.place`,
+  'user $1',
 );
 
 const OWNERS = longRead<GameUserRow & { game_id: number }>(

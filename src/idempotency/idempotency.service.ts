@@ -1,18 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import { ApiHeader } from '@nestjs/swagger';
 import { InjectThrottlerStorage } from '@nestjs/throttler';
+import type { EntityManager } from 'typeorm';
 import { Database } from '../platform/database/database';
-import { bind, type Write } from '../platform/database/statement';
+import { bind } from '../platform/database/statement';
 import { ApiError } from '../platform/errors/api-error';
 import { MemoryStorage, type Spending, spendingOf } from '../platform/limits/memory-storage';
 import {
-  CLAIM,
   fingerprintOf,
   hashOf,
   HEADER,
   responseOf,
   type RetryKey,
-  STORE_RESPONSE,
+  runOnce,
   STORED_RESPONSE,
 } from './stored-responses';
 
@@ -33,6 +33,9 @@ export const OncePerKey = () =>
     description:
       'Within 24 hours, a repeated request with the same key and parameters gets the first response and changes nothing.',
   });
+
+/** A write. The manager of the transaction that it is part of, if any. */
+export type Work<Result> = (manager?: EntityManager) => Promise<Result>;
 
 /** Runs a write once per key, and stores its response in the same transaction. Errors are not stored. */
 @Injectable()
@@ -55,12 +58,16 @@ export class IdempotencyService {
       : undefined;
   }
 
+  /**
+   * `work` gets the manager of the transaction in which its response is stored, and sends its statements there, or
+   * uses its repositories. Without a key, it gets none, and commits its statements itself.
+   */
   async once<Result extends object>(
     key: RetryKey | undefined,
     request: object,
-    write: Write<Result>,
+    work: Work<Result>,
   ): Promise<Result> {
-    return (await this.run(key, request, write)).response;
+    return (await this.run(key, request, work)).response;
   }
 
   /**
@@ -77,38 +84,36 @@ export class IdempotencyService {
     const stored = await this.database.row(STORED_RESPONSE, values);
     if (stored) return responseOf(stored, fingerprintOf(key, JSON.stringify(request)));
     const response = await work();
-    return this.once(key, request, { statements: [], result: () => response });
+    return this.once(key, request, () => Promise.resolve(response));
   }
 
   /** `unstored`: names of fields omitted from the stored response, because they identify a person. */
   async run<Result extends object>(
     key: RetryKey | undefined,
     request: object,
-    write: Write<Result>,
+    work: Work<Result>,
     unstored: readonly string[] = [],
   ): Promise<{ response: Result; isRepeated: boolean }> {
-    if (!key) return { response: await this.database.write(write), isRepeated: false };
-    const { credential, user_id } = key;
-    const fingerprint = fingerprintOf(key, JSON.stringify(request));
+    if (!key) return { response: await work(), isRepeated: false };
     let quota: Spending | undefined;
-    const result = await this.database.transaction(async (db) => {
-      const claim = bind(CLAIM, [credential, hashOf(key), fingerprint, user_id]);
-      const claimed = (await this.database.run(db, [claim]))(CLAIM);
-      if (claimed.length === 0) {
-        const rowsOf = await this.database.run(db, [
-          bind(STORED_RESPONSE, [credential, hashOf(key), user_id]),
-        ]);
-        return { response: responseOf<Result>(rowsOf(STORED_RESPONSE)[0], fingerprint), isRepeated: true };
-      }
-      const response = write.result(await this.database.run(db, write.statements));
+    const store = (response: Result) => {
       const text = JSON.stringify(response, (name, value: unknown) =>
         unstored.includes(name) ? undefined : value,
       );
-      quota = quotaOf(user_id, Buffer.byteLength(text));
+      quota = quotaOf(key.user_id, Buffer.byteLength(text));
       if (quota) this.requireSpace(quota);
-      await this.database.run(db, [bind(STORE_RESPONSE, [credential, hashOf(key), text])]);
-      return { response, isRepeated: false };
-    });
+      return text;
+    };
+    const result = await this.database.transaction((manager) =>
+      runOnce(
+        async (statement, values) =>
+          (await this.database.execute([bind(statement, values)], manager))(statement),
+        key,
+        fingerprintOf(key, JSON.stringify(request)),
+        () => work(manager),
+        store,
+      ),
+    );
     // After the transaction, which must not wait for Redis.
     if (quota) await this.limits.increment(quota.key, quota.ttl, quota.limit, quota.ttl, quota.name);
     return result;

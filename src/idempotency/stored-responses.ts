@@ -1,6 +1,6 @@
 import { createHmac, hash, type Hmac } from 'node:crypto';
 import type { ClientBase } from 'pg';
-import { statement } from '../platform/database/statement';
+import { statement, type Statement } from '../platform/database/statement';
 import { badRequest } from '../platform/errors/api-error';
 
 export const HEADER = 'Idempotency-Key';
@@ -45,22 +45,40 @@ export const STORE_RESPONSE = statement(
   'UPDATE idempotency_keys SET answer = $3 WHERE credential = $1 AND key_hash = $2',
 );
 
-/** Runs the work of an operator's request once per key, in the caller's transaction. `fingerprint` is the request's. */
+/** Sends a statement in a transaction. */
+type Send = <Row>(statement: Statement<Row>, values: unknown[]) => Promise<Row[]>;
+
+/**
+ * Runs the work once per key, in the transaction that `send` uses. `store` returns the text of a response to store.
+ * `fingerprint` is the request's.
+ */
+export async function runOnce<Result>(
+  send: Send,
+  key: RetryKey,
+  fingerprint: Buffer,
+  work: () => Promise<Result>,
+  store: (response: Result) => string = JSON.stringify,
+): Promise<{ response: Result; isRepeated: boolean }> {
+  const id = [key.credential, hashOf(key)];
+  const claimed = await send(CLAIM, [...id, fingerprint, key.user_id]);
+  if (claimed.length === 0) {
+    const [stored] = await send(STORED_RESPONSE, [...id, key.user_id]);
+    return { response: responseOf<Result>(stored, fingerprint), isRepeated: true };
+  }
+  const response = await work();
+  await send(STORE_RESPONSE, [...id, store(response)]);
+  return { response, isRepeated: false };
+}
+
+/** The same for work on a connection of its own, such as an import. */
 export async function oncePerKey<Result>(
   client: Pick<ClientBase, 'query'>,
   key: RetryKey,
   fingerprint: Buffer,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const id = [key.credential, hashOf(key)];
-  const claimed = await client.query(CLAIM.text, [...id, fingerprint, null]);
-  if (claimed.rowCount === 0) {
-    const { rows } = await client.query<StoredResponse>(STORED_RESPONSE.text, [...id, null]);
-    return responseOf(rows[0], fingerprint);
-  }
-  const response = await work();
-  await client.query(STORE_RESPONSE.text, [...id, JSON.stringify(response)]);
-  return response;
+  const send: Send = async ({ text }, values) => (await client.query(text, values)).rows as never[];
+  return (await runOnce(send, key, fingerprint, work)).response;
 }
 
 /**

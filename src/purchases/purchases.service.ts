@@ -32,6 +32,7 @@ const slicesOf = (name: string, bought: string) =>
        SELECT p.id, row_number() OVER (ORDER BY ${NEWEST_FIRST}) AS place FROM ${completed(bought)}) p
      WHERE g.id = $1 AND ${canEdit('g', '$2')}
      GROUP BY (p.place - 1) / ${MAX_SLICE} ORDER BY (p.place - 1) / ${MAX_SLICE}`,
+    'user $2',
   );
 
 const SLICE = longRead<PurchaseRow>(

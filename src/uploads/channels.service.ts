@@ -43,6 +43,7 @@ const UPLOADS = longRead<{ name: string } & FlatUploadRow>(
    CROSS JOIN LATERAL (
      ${uploadsWith('f.game_id = $1 AND f.channel_name = c.channel_name')} ORDER BY f.id LIMIT 1) f
    ORDER BY 1`,
+  'game $1',
 );
 
 const newestBuild = (state: string) =>
@@ -57,6 +58,7 @@ const BUILDS = longRead<BuildRow & { channel_name: string }>(
    LEFT JOIN LATERAL (${newestBuild(`= 'completed'`)}) head ON true
    LEFT JOIN LATERAL (${newestBuild(`IN ('started', 'processing')`)}) pending ON true
    JOIN builds b ON b.id = head.id OR (b.id = pending.id AND pending.id > coalesce(head.id, 0))`,
+  'game $1',
 );
 
 /** Channels of a game, for editors of the game. */

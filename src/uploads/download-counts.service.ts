@@ -1,7 +1,6 @@
 import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/common';
 import { BackgroundWriter } from '../platform/database/background-writer';
 import { Database } from '../platform/database/database';
-import { SHORT_LOCK_TIMEOUT } from '../platform/database/pool/write-queue';
 import { bind, statement } from '../platform/database/statement';
 import { ADD_DOWNLOADS } from '../games/games.service';
 import { ADD_KEY_DOWNLOADS } from '../purchases/keys/download-keys.service';
@@ -21,6 +20,12 @@ export interface Download {
 const NEW_SESSIONS = statement<{ uuid: string }>(
   'new_download_sessions',
   `INSERT INTO counted_downloads (uuid) SELECT DISTINCT unnest($1::uuid[]) ON CONFLICT DO NOTHING RETURNING uuid`,
+);
+
+/** Short, because a transaction that counts for many games keeps their locks while it waits for one. */
+const SHORT_LOCK_TIMEOUT = statement(
+  'short_lock_timeout',
+  `SELECT set_config('lock_timeout', '50ms', true) AS lock_timeout`,
 );
 
 /** Counts downloads in batches, so that a redirect doesn't wait for a write. */
@@ -54,15 +59,20 @@ export class DownloadCounts implements BeforeApplicationShutdown {
     const [alone, inSessions] = [batch.filter(({ uuid }) => !uuid), new Map<string, Download>()];
     for (const download of batch) if (download.uuid) inSessions.set(download.uuid, download);
     await this.database.transaction(async (db) => {
-      await this.database.run(db, [bind(SHORT_LOCK_TIMEOUT, [])]);
-      const sessions = inSessions.size
-        ? (await this.database.run(db, [bind(NEW_SESSIONS, [[...inSessions.keys()]])]))(NEW_SESSIONS)
-        : [];
+      const uuids = [...inSessions.keys()];
+      const rowsOf = await this.database.execute(
+        [bind(SHORT_LOCK_TIMEOUT, []), bind(NEW_SESSIONS, [uuids])],
+        db,
+      );
+      const sessions = rowsOf(NEW_SESSIONS);
       const counted = [...alone, ...sessions.map(({ uuid }) => inSessions.get(uuid)!)];
-      await this.database.run(db, [
-        bind(ADD_DOWNLOADS, totals(counted.map(({ game_id }) => game_id))),
-        bind(ADD_KEY_DOWNLOADS, totals(counted.flatMap(({ download_key_id }) => download_key_id ?? []))),
-      ]);
+      await this.database.execute(
+        [
+          bind(ADD_DOWNLOADS, totals(counted.map(({ game_id }) => game_id))),
+          bind(ADD_KEY_DOWNLOADS, totals(counted.flatMap(({ download_key_id }) => download_key_id ?? []))),
+        ],
+        db,
+      );
     });
   }
 }

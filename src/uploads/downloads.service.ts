@@ -63,8 +63,9 @@ export class DownloadsService {
     key: RetryKey | undefined,
   ): Promise<DownloadSessionResponse> {
     await this.uploads.requireGame(request, credential);
-    const session = () => ({ uuid: this.signed(randomUUID(), request.game_id) });
-    return key ? this.idempotency.once(key, request, { statements: [], result: session }) : session();
+    return this.idempotency.once(key, request, () =>
+      Promise.resolve({ uuid: this.signed(randomUUID(), request.game_id) }),
+    );
   }
 
   private urlOf({ file_url, file_key }: StoredFile, filename: string): string {

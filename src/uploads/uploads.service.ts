@@ -47,13 +47,14 @@ const uploadsOf = (max: number) =>
 type ListedRow = AccessRow & (FlatUploadRow | { id: null });
 
 export const UPLOADS = read<ListedRow>('uploads', uploadsOf(MAX_SHORT + 1));
-const MANY_UPLOADS = longRead<ListedRow>('many_uploads', uploadsOf(MAX_UPLOADS));
+const MANY_UPLOADS = longRead<ListedRow>('many_uploads', uploadsOf(MAX_UPLOADS), 'user $2');
 
 export const UPLOADS_OF_GAMES = longRead<AccessRow & FlatUploadRow>(
   'uploads_of_games',
   `SELECT ${ACCESS_COLUMNS}, f.*
    FROM games g ${ACCESS} JOIN LATERAL (${listed(MAX_SHOWN + 1)}) f ON true
    WHERE g.id = ANY ($1::bigint[]) AND ${MAY_SEE} ORDER BY f.position, f.id`,
+  'user $2',
 );
 
 export const UPLOAD = read<AccessRow & FlatUploadRow>(

@@ -290,3 +290,20 @@ describe('writes only the named rows', () => {
     expect(await written()).toEqual([b]);
   });
 });
+
+test('responds 404 if the game becomes private while it is added', async () => {
+  const { owner, stranger } = await actors();
+  const game = await make.game({ owner: stranger });
+  const { id } = await make.collection({ owner });
+  await sql(`
+    CREATE FUNCTION hide() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN UPDATE games SET visibility = 'private' WHERE id = NEW.game_id; RETURN NULL; END $$;
+    CREATE TRIGGER hide AFTER INSERT ON collection_games FOR EACH ROW EXECUTE FUNCTION hide()`);
+  try {
+    expect(await owner.post(`/collections/${id}/add-game`, { game_id: game.id })).toEqual(
+      failure(404, 'invalid game'),
+    );
+  } finally {
+    await sql('DROP TRIGGER hide ON collection_games');
+  }
+});

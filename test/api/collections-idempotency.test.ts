@@ -1,8 +1,9 @@
 import { request } from 'node:http';
 import { getStorageToken } from '@nestjs/throttler';
+import { Collection } from '../../src/collections/collection.entity';
 import { Settings } from '../../src/platform/config/settings';
 import { Database } from '../../src/platform/database/database';
-import { DAY, MAX_STORED } from '../../src/idempotency/idempotency.service';
+import { DAY, IdempotencyService, MAX_STORED } from '../../src/idempotency/idempotency.service';
 import type { MemoryStorage } from '../../src/platform/limits/memory-storage';
 import { ExpiredRows } from '../../src/platform/database/expired-rows';
 import {
@@ -320,15 +321,23 @@ test('rejects two keys on one request', async () => {
   expect(status).toBe(400);
 });
 
-test('shares transactions between concurrent creations of one user', async () => {
-  const maker = await make.user();
-  await Promise.all(
-    Array.from({ length: 20 }, (_, i) => maker.post('/collections', { title: `At once ${i}` })),
-  );
-  const made = await sql<{ transaction: string }>(
-    'SELECT xmin::text AS transaction FROM collections WHERE user_id = $1',
-    [maker.id],
-  );
-  expect(made).toHaveLength(20);
-  expect(new Set(made.map(({ transaction }) => transaction)).size).toBeLessThan(20);
+test('stores what work with repositories returns, and rolls back both', async () => {
+  const { owner } = await actors();
+  const key = { credential: `user ${owner.id}`, user_id: owner.id, key: 'a', route: '/notes' };
+  const idempotency = theApp().get(IdempotencyService);
+  const created = (title: string, fails = false) =>
+    idempotency.once(key, { title: 'One' }, async (manager) => {
+      const { id } = await manager!.save(Collection, {
+        user_id: owner.id,
+        title,
+        layout: 'grid',
+      } as Collection);
+      if (fails) throw new Error('late');
+      return { id };
+    });
+  await expect(created('One', true)).rejects.toThrow('late');
+  expect(await owned(owner)).toEqual([]);
+  const first = await created('One');
+  expect(await created('Two')).toEqual(first);
+  expect(await owned(owner)).toEqual([first]);
 });

@@ -70,7 +70,7 @@ async function receiver(webhook: {
 }
 
 async function announce(statement: BoundStatement): Promise<void> {
-  await app.get(Database).transaction((db) => app.get(Database).run(db, [statement]));
+  await app.get(Database).execute([statement]);
   app.get(Events).announced();
   await until(async () => (await sql('SELECT FROM webhook_deliveries')).length === 0);
 }
@@ -122,7 +122,7 @@ test('a transaction that fails announces nothing', async () => {
   const { owner } = await actors();
   const store = await receiver({ events: ['account.tested'] });
   const failing = app.get(Database).transaction(async (db) => {
-    await app.get(Database).run(db, [bind(TEST_ACCOUNT, [owner.id])]);
+    await app.get(Database).execute([bind(TEST_ACCOUNT, [owner.id])], db);
     throw new Error('no');
   });
   await expect(failing).rejects.toThrow('no');

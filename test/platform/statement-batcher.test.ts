@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { PoolClient } from 'pg';
 import { Database } from '../../src/platform/database/database';
 import { NotConnected } from '../../src/platform/database/sqlstates';
-import { longRead, read, statement } from '../../src/platform/database/statement';
+import { bind, longRead, read, statement } from '../../src/platform/database/statement';
 import { poolOf } from '../support/pool';
 import { untilBlocked, holdLocks } from '../support/locks';
 import { openApp, sql, theApp, theClock, useStore } from '../support/store';
@@ -12,12 +12,19 @@ useStore();
 const NUMBER = read<{ asked: number }>('batcher_number', 'SELECT $1::int AS asked');
 const DIVIDED = read('batcher_divided', 'SELECT 1 / $1::int AS part');
 const NOTED = statement('batcher_noted', `INSERT INTO audit_events (event) VALUES ('batcher')`);
+const EVENT = statement('batcher_event', 'INSERT INTO audit_events (event) VALUES ($1)');
 const NAP = read('batcher_nap', 'SELECT pg_sleep($1) IS NULL AS null');
 const ASLEEP = read('batcher_asleep', 'SELECT pg_sleep(30)');
 
 /** Waits while another transaction holds the lock. */
 const LOCKED = longRead('batcher_locked', 'SELECT pg_advisory_xact_lock_shared(1) IS NULL AS null');
 const LOCKED_SMALL = read('batcher_locked_small', 'SELECT pg_advisory_xact_lock_shared(1) IS NULL AS null');
+const IN_TURN = longRead(
+  'batcher_in_turn',
+  'SELECT pg_advisory_xact_lock_shared(1) IS NULL AS null, $1::int',
+  'user $1',
+);
+const ROW_LOCKED = statement('batcher_row_locked', 'SELECT pg_advisory_xact_lock($1)', 'row $1');
 const LONG_DIVIDED = longRead('batcher_long_divided', 'SELECT 1 / $1::int AS part');
 
 const database = () => theApp().get(Database);
@@ -142,6 +149,55 @@ test('limits long statements to half of the connections, so that a short one nev
   expect(database().connections).toMatchObject({ busy: 5, waiting: 7 });
   await commit();
   expect(await long).toHaveLength(12);
+});
+
+test('a client with many long statements takes turns with others', async () => {
+  const asked = (user: number) => database().rows(IN_TURN, [user]);
+  theClock().stop();
+  await asked(2);
+  const { commit } = await holdLocks('SELECT pg_advisory_xact_lock(1)');
+  const many = Promise.all(Array.from({ length: 20 }, () => asked(1)));
+  const other = asked(2);
+  await untilBlocked(4);
+  expect(database().connections).toMatchObject({ busy: 4, waiting: 17 });
+  await commit();
+  await Promise.all([many, other]);
+});
+
+test('writes to a locked row delay no other write', async () => {
+  theClock().stop();
+  const { commit } = await holdLocks('SELECT pg_advisory_xact_lock(1)');
+  const write = (row: number) => database().execute([bind(ROW_LOCKED, [row])]);
+  const locked = Promise.all(Array.from({ length: 10 }, () => write(1)));
+  await untilBlocked(2);
+  await Promise.all([2, 3, 4, 5, 6].map(write));
+  expect(database().connections).toMatchObject({ busy: 2, waiting: 8 });
+  await commit();
+  await locked;
+});
+
+test('sends the statements of a write as one transaction, and rolls it back if one fails', async () => {
+  const noted = bind(NOTED, []);
+  const count = async () => (await sql(`SELECT FROM audit_events WHERE event = 'batcher'`)).length;
+  const before = await count();
+  await expect(database().execute([noted, bind(DIVIDED, [0])])).rejects.toMatchObject({ code: '22012' });
+  expect(await count()).toBe(before);
+  const rowsOf = await database().execute([noted, bind(DIVIDED, [1])]);
+  expect(rowsOf(DIVIDED)).toEqual([{ part: 1 }]);
+  expect(await count()).toBe(before + 1);
+});
+
+test('sends statements within a transaction, also those that failed before', async () => {
+  const named = (event: string | null) => bind(EVENT, [event]);
+  await database().transaction(async (manager) => {
+    await manager.query('SAVEPOINT before');
+    await expect(database().execute([named(null)], manager)).rejects.toMatchObject({ code: '23502' });
+    await manager.query('ROLLBACK TO before');
+    await database().execute([named('batcher_own'), named('batcher_own')], manager);
+    await database().execute([named('batcher_own')], manager);
+    expect(await sql(`SELECT FROM audit_events WHERE event = 'batcher_own'`)).toEqual([]);
+  });
+  expect(await sql(`SELECT FROM audit_events WHERE event = 'batcher_own'`)).toHaveLength(3);
 });
 
 test('releases the limit when a long statement fails', async () => {

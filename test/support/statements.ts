@@ -24,6 +24,7 @@ export async function statementsOf(
   const source = app.get(DataSource);
   const names: string[] = [];
   const rows = jest.spyOn(database, 'rows');
+  const executed = jest.spyOn(database, 'execute');
   const { query } = PostgresQueryRunner.prototype;
   const queries = jest.spyOn(PostgresQueryRunner.prototype, 'query').mockImplementation(function (
     this: PostgresQueryRunner,
@@ -35,10 +36,14 @@ export async function statementsOf(
   });
   try {
     await work();
-    names.unshift(...rows.mock.calls.map(([statement]: [Statement, unknown]) => statement.name));
+    names.unshift(
+      ...rows.mock.calls.map(([statement]: [Statement, unknown]) => statement.name),
+      ...executed.mock.calls.flatMap(([statements]) => statements.map(({ statement }) => statement.name)),
+    );
     return names.filter((name) => !BESIDE_REQUESTS.test(name));
   } finally {
     rows.mockRestore();
+    executed.mockRestore();
     queries.mockRestore();
   }
 }

@@ -59,6 +59,7 @@ export const GAMES_PAGE = longRead<GameReport>(
        SELECT user_version, created_at FROM builds
        WHERE game_id = g.id AND channel_name = c.name AND state = 'completed' ORDER BY id DESC LIMIT 1) newest) b
    ORDER BY g.created_at DESC, g.id DESC`,
+  'user $1',
 );
 
 export interface KeysReport extends Pick<Game, 'id' | 'title'> {
@@ -77,6 +78,7 @@ export const KEYS_PAGE = longRead<KeysReport>(
      (SELECT count(*) FROM (SELECT ${KEYS_OF_GAME} AND email IS NULL AND user_id IS NULL AND revoked_at IS NULL
                             LIMIT ${MAX_COUNTED_KEYS + 1}) counted) AS unclaimed
    FROM ${PAGE} ORDER BY g.created_at DESC, g.id DESC`,
+  'user $1',
 );
 
 /** A seller's view of their games. */

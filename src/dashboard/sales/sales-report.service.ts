@@ -95,6 +95,7 @@ export const TOTALS = longRead<CurrencySold>(
        SELECT currency, purchases, amount FROM sales_periods
        WHERE game_id = g.id AND unit = 'day' AND first_day BETWEEN $6 AND $7 OFFSET 0) s GROUP BY 1) sold
    GROUP BY currency ORDER BY 2 DESC, 4 DESC, currency LIMIT ${MAX_CURRENCIES}`,
+  'user $1',
 );
 
 export const CHART_COLUMNS = longRead<Sold & { first: string }>(
@@ -104,6 +105,7 @@ export const CHART_COLUMNS = longRead<Sold & { first: string }>(
          FROM ${GAMES} CROSS JOIN LATERAL ${periodsOf('g', '$6', 'first_day, purchases, amount', 'currency = $5')} s
          GROUP BY s.first_day) sold
    GROUP BY 1`,
+  'user $1',
 );
 
 export const RANKED_GAMES = longRead<GameSold>(
@@ -115,6 +117,7 @@ export const RANKED_GAMES = longRead<GameSold>(
          ORDER BY s.amount DESC NULLS LAST, s.purchases DESC NULLS LAST, g.id DESC LIMIT $7 OFFSET $8) ranked
    JOIN games g ON g.id = ranked.id
    ORDER BY ranked.amount DESC NULLS LAST, ranked.purchases DESC NULLS LAST, g.id DESC`,
+  'user $1',
 );
 
 const startOf = (day: string) => `${day}::timestamp AT TIME ZONE 'UTC'`;
@@ -140,6 +143,7 @@ export const RECENT_SALES = longRead<RecentSales>(
      SELECT count(*) AS keys, count(user_id) AS claimed FROM download_keys
      WHERE purchase_id = s.purchase_id AND game_id = s.game_id AND revoked_at IS NULL) k
    GROUP BY 1, 2, 3, 4`,
+  'user $1',
 );
 
 const TITLE = read<{ title: string }>(

@@ -10,7 +10,7 @@ import { ApiKeysService } from '../../auth/keys/api-keys.service';
 import { LOCK_COLLECTIONS } from '../../collections/collection-access';
 import { StoreLinks } from '../../platform/config/store-links';
 import { Database } from '../../platform/database/database';
-import { bind, type BoundStatement, type Statement } from '../../platform/database/statement';
+import { bind, type Statement } from '../../platform/database/statement';
 import { isPseudonym } from '../../users/erased-users';
 import { CLAIMS, type Person } from './person';
 import * as sql from './erasure-statements';
@@ -95,7 +95,7 @@ export class ErasureService {
     );
     const eraseKeys = async (slice: { id: number }[]) => {
       const ids = slice.map(({ id }) => id);
-      await this.write([
+      await this.database.execute([
         bind(sql.LOCK_PURCHASES_OF_KEYS, [ids]),
         bind(sql.FORGET_KEY_OWNERS, [...values, ids]),
       ]);
@@ -103,7 +103,7 @@ export class ErasureService {
     };
     const erasePurchases = async (slice: { id: number }[]) => {
       const ids = slice.map(({ id }) => id);
-      await this.write([
+      await this.database.execute([
         bind(sql.LOCK_PURCHASES, [ids]),
         bind(sql.DELETE_REFERENCES, [ids, names]),
         bind(sql.FORGET_RESPONSES, [ids]),
@@ -142,7 +142,7 @@ export class ErasureService {
     await this.eachSlice(ENTRIES, person, async (slice: Entry[]) => {
       const values = keyColumnsOf(ENTRIES, slice);
       const [collection_ids] = values;
-      await this.write([
+      await this.database.execute([
         bind(LOCK_COLLECTIONS, [collection_ids]),
         bind(sql.REASSIGN_ENTRIES, [user_id, ...values]),
         bind(sql.TOUCH_COLLECTIONS, [collection_ids]),
@@ -170,17 +170,15 @@ export class ErasureService {
   }
 
   private async eraseAccount(user_id: number, erased: Erased): Promise<void> {
-    await this.database.transaction(async (db) => {
-      const rowsOf = await this.database.run(db, [
-        bind(sql.LOCK_USER, [user_id]),
-        bind(sql.DELETE_ADDRESSES, [user_id]),
-        bind(sql.ERASE_ACCOUNT, [user_id]),
-      ]);
-      const addresses = rowsOf(sql.DELETE_ADDRESSES);
-      const names = rowsOf(sql.ERASE_ACCOUNT);
-      erased.user_emails += addresses.length;
-      erased.users = Math.max(erased.users, names.length);
-    });
+    const rowsOf = await this.database.execute([
+      bind(sql.LOCK_USER, [user_id]),
+      bind(sql.DELETE_ADDRESSES, [user_id]),
+      bind(sql.ERASE_ACCOUNT, [user_id]),
+    ]);
+    const addresses = rowsOf(sql.DELETE_ADDRESSES);
+    const names = rowsOf(sql.ERASE_ACCOUNT);
+    erased.user_emails += addresses.length;
+    erased.users = Math.max(erased.users, names.length);
   }
 
   /**
@@ -204,11 +202,6 @@ export class ErasureService {
   ): Promise<void> {
     for await (const rows of scan.rows(this.database, person, after))
       for (const slice of slicesOf(rows, SLICE_SIZE)) await work(slice);
-  }
-
-  /** Sends the statements as one transaction. */
-  private write(statements: BoundStatement[]): Promise<void> {
-    return this.database.write({ statements, result: () => undefined });
   }
 
   /** Runs a statement that changes a limited number of rows until none is left. */

@@ -30,20 +30,27 @@ const OWN = longRead<OwnWebhook>(
   `SELECT ${WEBHOOK_COLUMNS},
      (SELECT title FROM games g WHERE g.id = w.game_id AND ${canEdit('g', '$1')}) AS title
    FROM webhooks w WHERE w.user_id = $1 AND ($2::bigint IS NULL OR w.id = $2) ORDER BY w.id`,
+  'user $1',
 );
 
 const GAMES = longRead<{ id: number; title: string }>(
   'games_for_webhooks',
   `SELECT id, title FROM games WHERE id IN (${editedBy('$1')})
    ORDER BY lower(title), id LIMIT ${MAX_GAMES}`,
+  'user $1',
 );
 
-const EDITED = longRead('game_for_webhook', `SELECT FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')}`);
+const EDITED = longRead(
+  'game_for_webhook',
+  `SELECT FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')}`,
+  'user $2',
+);
 
 const TO_REPEAT = longRead<WebhookAttempt & Subject>(
   'webhook_attempt_to_repeat',
   `SELECT a.* FROM webhook_attempts a JOIN webhooks w ON w.id = a.webhook_id
    WHERE a.id = $1 AND w.id = $2 AND w.user_id = $3 AND ${isSubscribed('a.data')}`,
+  'user $3',
 );
 
 /** The webhooks of a user. Results are undefined if the user has no such webhook. */

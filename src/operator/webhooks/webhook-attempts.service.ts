@@ -61,6 +61,7 @@ const OF_SUBJECT = longRead<SubjectDelivery>(
    (SELECT a.webhook_id, w.url, a.event, a.attempted_at, a.outcome
     FROM webhook_attempts a JOIN webhooks w ON w.id = a.webhook_id
     WHERE a.subject_type = $2 AND a.subject_id = $3 AND w.user_id = $1 ORDER BY a.id DESC LIMIT ${MAX_ATTEMPTS})`,
+  'user $1',
 );
 
 /** The results of the messages to users' webhooks. */

@@ -25,7 +25,7 @@ export const connectionOptions = {
   onConnect: (client: ClientBase) =>
     void client.query(`SET lock_timeout = ${LOCK_TIMEOUT}`).catch(() => undefined),
   keepAlive: true,
-  // A statement may be sent before the previous one has returned: see Database.run.
+  // A small import sends a statement before the previous one has returned.
   pipeline: true,
 };
 

@@ -2,17 +2,21 @@ import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { Client, Pool, PoolClient } from 'pg';
-import { type DataSource, type EntityManager, QueryRunnerAlreadyReleasedError } from 'typeorm';
+import {
+  type DataSource,
+  type EntityManager,
+  type QueryRunner,
+  QueryRunnerAlreadyReleasedError,
+} from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 import { Clock } from '../config/clock';
 import { Settings } from '../config/settings';
-import { inTransaction, queryOf } from './pool/pipeline';
+import { queryOf, sendTogether } from './pool/pipeline';
 import { StatementBatcher } from './pool/batching';
 import { requireMigrated } from './migrate';
 import { connectionProblem, requireSupportedServer } from './reachable';
 import { faultOf, isConnectionLost, NotStarted } from './sqlstates';
-import { type BoundStatement, type RowsOf, rowsByStatement, type Statement, type Write } from './statement';
-import { WriteQueue } from './pool/write-queue';
+import { type BoundStatement, type RowsOf, rowsByStatement, type Statement } from './statement';
 
 const CLOSE_TIMEOUT = 2000;
 
@@ -27,8 +31,6 @@ export class Database implements OnApplicationShutdown {
   trace: Trace | undefined;
   private pool: Pool | undefined;
   private batcher: StatementBatcher | undefined;
-  /** By table. */
-  private readonly writeQueues = new Map<string, WriteQueue>();
   private readonly prepared: boolean;
   private stopped = false;
 
@@ -84,7 +86,7 @@ export class Database implements OnApplicationShutdown {
     if (!this.pool) throw new NotStarted();
     const query = queryOf(statement, values, this.prepared);
     const batcher = this.batcher!;
-    return this.traced(statement.name, () => batcher.rows(query, statement));
+    return this.traced(statement.name, () => batcher.rows(query, { statement, values }));
   }
 
   async row<Row>(statement: Statement<Row>, values: unknown[]): Promise<Row | undefined> {
@@ -92,28 +94,22 @@ export class Database implements OnApplicationShutdown {
   }
 
   /**
-   * Sends the statements of a write at once. Writes with the same lock are queued here, and may share a transaction.
+   * Sends the statements in one round trip, as one transaction, or within the transaction of `manager`. Returns their
+   * rows after the commit.
    */
-  async write<Result>(write: Write<Result>): Promise<Result> {
+  async execute(statements: BoundStatement[], manager?: EntityManager): Promise<RowsOf> {
     if (!this.pool) throw new NotStarted();
-    return this.traced('transaction', () => this.send(write));
-  }
-
-  private async send<Result>({ statements, result, lock }: Write<Result>): Promise<Result> {
     const queries = statements.map(({ statement, values }) => queryOf(statement, values, this.prepared));
-    const rows = lock ? this.queueOf(lock.of).run(lock, queries) : inTransaction(this.pool!, queries);
-    if (this.trace)
-      for (const { statement } of statements) this.trace(statement.name, () => rows).catch(() => undefined);
-    return result(rowsByStatement(statements, await rows));
-  }
-
-  private queueOf(table: string): WriteQueue {
-    let queue = this.writeQueues.get(table);
-    if (!queue) {
-      queue = new WriteQueue(this.pool!, this.prepared);
-      this.writeQueues.set(table, queue);
-    }
-    return queue;
+    const runner = manager?.queryRunner;
+    const send = async () => {
+      const rows = runner
+        ? sendTogether(await connectionOf(runner), queries)
+        : this.batcher!.transaction(queries, statements);
+      if (this.trace)
+        for (const { statement } of statements) this.trace(statement.name, () => rows).catch(() => undefined);
+      return rows;
+    };
+    return rowsByStatement(statements, await (runner ? send() : this.traced('transaction', send)));
   }
 
   /**
@@ -160,19 +156,6 @@ export class Database implements OnApplicationShutdown {
     }
   }
 
-  /** Sends prepared statements at once, inside a transaction. */
-  async run(db: EntityManager, statements: BoundStatement[]): Promise<RowsOf> {
-    const runner = db.queryRunner!;
-    // The pool may have assigned its connection to another request.
-    if (runner.isReleased) throw new QueryRunnerAlreadyReleasedError();
-    const client = (await runner.connect()) as PoolClient;
-    const rows = statements.map(({ statement, values }) => {
-      const query = queryOf(statement, values, this.prepared);
-      return this.traced(statement.name, async () => (await client.query(query)).rows as unknown[]);
-    });
-    return rowsByStatement(statements, await Promise.all(rows));
-  }
-
   private traced<T>(name: string, work: () => Promise<T>): Promise<T> {
     return this.trace ? this.trace(name, work) : work();
   }
@@ -186,4 +169,10 @@ export class Database implements OnApplicationShutdown {
     // A hanging server closes no connection.
     await Promise.race([close(), sleep(CLOSE_TIMEOUT, undefined, { ref: false })]);
   }
+}
+
+async function connectionOf(runner: QueryRunner): Promise<PoolClient> {
+  // The pool may have assigned its connection to another request.
+  if (runner.isReleased) throw new QueryRunnerAlreadyReleasedError();
+  return (await runner.connect()) as PoolClient;
 }

@@ -6,13 +6,16 @@ export interface Statement<Row = unknown> {
   text: string;
   /** How it shares connections: see the three functions below. */
   group: 'small' | 'long' | 'alone';
+  /** Whose statements it takes turns with: a word and one of its values, such as `user $2`. */
+  turns?: string;
 }
 
-/** A statement with its own connection, such as a write. */
-export const statement = <Row>(name: string, text: string): Statement<Row> => ({
+/** A statement with its own connection, such as a write. `turns`: the row that it locks. */
+export const statement = <Row>(name: string, text: string, turns?: string): Statement<Row> => ({
   name,
   text,
   group: 'alone',
+  turns,
 });
 
 /**
@@ -21,8 +24,16 @@ export const statement = <Row>(name: string, text: string): Statement<Row> => ({
  */
 export const read = <Row>(name: string, text: string): Statement<Row> => ({ name, text, group: 'small' });
 
-/** A read of many rows: it has its own connection, and all of them together use at most half of the pool. */
-export const longRead = <Row>(name: string, text: string): Statement<Row> => ({ name, text, group: 'long' });
+/**
+ * A read of many rows: it has its own connection, and all of them together use at most half of the pool. `turns`: who
+ * asks for them.
+ */
+export const longRead = <Row>(name: string, text: string, turns?: string): Statement<Row> => ({
+  name,
+  text,
+  group: 'long',
+  turns,
+});
 
 /** The columns of a row of `table` in a statement. */
 export const columnsOf = (table: string, columns: readonly string[]) =>
@@ -48,22 +59,6 @@ export function rowsByStatement(statements: readonly BoundStatement[], rows: rea
     rows[statements.findIndex(({ statement }) => statement === wanted)] as Row[];
 }
 
-/** The row that a write locks first. Writes of different tables never share a transaction. */
-export interface RowLock {
-  /** The table of the row. */
-  of: string;
-  /** The ID of the row, which also orders the locks. */
-  id: number;
-}
-
-/**
- * One transaction whose statements are sent at once, because none needs the rows of another, and the result of its
- * rows.
- */
-export interface Write<Result> {
-  statements: BoundStatement[];
-  /** May run after COMMIT, so it may throw only if the statements changed nothing. */
-  result: (rowsOf: RowsOf) => Result;
-  /** Writes with the same lock run one after the other, and may share a transaction. */
-  lock?: RowLock;
-}
+/** `turns` with the value: `user 7`. */
+export const turnOf = ({ statement: { turns }, values }: BoundStatement): string | undefined =>
+  turns?.replace(/\$(\d+)/, (_, n: string) => String(values[Number(n) - 1]));

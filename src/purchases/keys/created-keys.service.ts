@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
 import { Audit } from '../../audit/audit';
 import type { Actor } from '../../operator/tokens/actor';
 import { OperatorEvents } from '../../operator/tokens/operator-events';
@@ -6,9 +7,9 @@ import { forbidden } from '../../auth/access/errors';
 import { invalidGame } from '../../games/errors';
 import { canEdit } from '../../games/visibility';
 import { Database } from '../../platform/database/database';
-import { bind, longRead, read, statement, type Write } from '../../platform/database/statement';
+import { bind, longRead, read, statement } from '../../platform/database/statement';
 import { apiError, badRequest } from '../../platform/errors/api-error';
-import { IdempotencyService, type RetryKey } from '../../idempotency/idempotency.service';
+import { IdempotencyService, type RetryKey, type Work } from '../../idempotency/idempotency.service';
 import type { SuccessResponse } from '../../platform/output/success-response';
 import {
   type CreatedDownloadKeysResponse,
@@ -35,7 +36,7 @@ const GAME = `SELECT g.id, g.title FROM games g WHERE g.id = $1 AND ${canEdit('g
 const EDITED_GAME = read('created_keys_game', GAME);
 
 // A separate statement, so that the next one counts the keys that were committed while this one waited.
-const LOCK_GAME = statement('created_keys_lock', `${GAME} FOR NO KEY UPDATE OF g`);
+const LOCK_GAME = statement('created_keys_lock', `${GAME} FOR NO KEY UPDATE OF g`, 'game $1');
 
 /** No row: the caller can't edit the game. A row of nulls: too many keys. */
 export const CREATE_KEYS = statement<CreatedKeyRow | { id: null }>(
@@ -87,6 +88,7 @@ export const CREATED_KEYS = longRead<{ title: string } & (ListedKey | { id: null
            ORDER BY id DESC LIMIT $5) dk
      LEFT JOIN users u ON u.id = ${ownerOf('dk')}) k ON true
    ORDER BY k.id DESC`,
+  'user $2',
 );
 
 const CREATE_FREE_KEY = statement(
@@ -121,19 +123,17 @@ export class CreatedKeysService {
   ): Promise<CreatedDownloadKeysResponse> {
     const { game_id, count, label = null } = request;
     const keys = Array.from({ length: count }, newDownloadKey);
-    const { download_keys } = await this.once('download_key.created', request, count, actor, retry, {
-      statements: [
-        bind(LOCK_GAME, [game_id, actor.user_id]),
-        bind(CREATE_KEYS, [game_id, actor.user_id, keys, label]),
-      ],
-      result: (rowsOf) => {
-        const rows = rowsOf(CREATE_KEYS);
-        if (rows.length === 0) throw invalidGame();
-        if (rows[0]!.id === null) throw badRequest(TOO_MANY);
-        return { download_keys: (rows as CreatedKeyRow[]).map(createdKeyResponse) };
-      },
-      lock: { of: 'games', id: game_id },
-    });
+    const create = async (manager?: EntityManager) => {
+      const rowsOf = await this.database.execute(
+        [bind(LOCK_GAME, [game_id, actor.user_id]), bind(CREATE_KEYS, [game_id, actor.user_id, keys, label])],
+        manager,
+      );
+      const rows = rowsOf(CREATE_KEYS);
+      if (rows.length === 0) throw invalidGame();
+      if (rows[0]!.id === null) throw badRequest(TOO_MANY);
+      return { download_keys: (rows as CreatedKeyRow[]).map(createdKeyResponse) };
+    };
+    const { download_keys } = await this.once('download_key.created', request, count, actor, retry, create);
     const labeled = download_keys.map(({ id, game_id, key, ...more }) =>
       Object.assign({ id, game_id, key, label }, more),
     );
@@ -154,15 +154,16 @@ export class CreatedKeysService {
 
   async revoke(request: RevokeDownloadKeyRequest, actor: Seller, retry?: RetryKey): Promise<SuccessResponse> {
     const { game_id, download_key_id } = request;
-    return this.once('download_key.revoked', request, 1, actor, retry, {
-      statements: [bind(REVOKE, [game_id, actor.user_id, download_key_id])],
-      result: (rowsOf) => {
-        const [row] = rowsOf(REVOKE);
-        if (!row) throw invalidGame();
-        if (row.id === null) throw apiError(404, 'invalid download key');
-        if (!row.revoked) throw forbidden("you can't revoke a purchased download key");
-        return { success: true };
-      },
+    return this.once('download_key.revoked', request, 1, actor, retry, async (manager) => {
+      const rowsOf = await this.database.execute(
+        [bind(REVOKE, [game_id, actor.user_id, download_key_id])],
+        manager,
+      );
+      const [row] = rowsOf(REVOKE);
+      if (!row) throw invalidGame();
+      if (row.id === null) throw apiError(404, 'invalid download key');
+      if (!row.revoked) throw forbidden("you can't revoke a purchased download key");
+      return { success: true };
     });
   }
 
@@ -196,11 +197,11 @@ export class CreatedKeysService {
     count: number,
     actor: Seller,
     retry: RetryKey | undefined,
-    write: Write<Response>,
+    work: Work<Response>,
   ): Promise<Response> {
     if (retry && !(await this.database.row(EDITED_GAME, [request.game_id, actor.user_id])))
       throw invalidGame();
-    const { response, isRepeated } = await this.idempotency.run(retry, request, write, OF_PERSON);
+    const { response, isRepeated } = await this.idempotency.run(retry, request, work, OF_PERSON);
     if (!isRepeated) this.audit.record({ event, ...actor, game_id: request.game_id, count });
     return response;
   }

@@ -52,6 +52,7 @@ export const LIBRARY = longRead<LibraryRow>(
    JOIN users u ON u.id = g.user_id
    LEFT JOIN purchases p ON p.id = owned.purchase_id
    ORDER BY owned.created_at DESC, owned.game_id DESC`,
+  'user $1',
 );
 
 export type Redemption = 'claimed' | 'already yours';

@@ -53,6 +53,7 @@ export const OWNED_KEYS = longRead<Packed>(
    JOIN games g ON g.id = k.game_id
    JOIN users u ON u.id = g.user_id
    ORDER BY k.created_at DESC, k.id DESC`,
+  'user $1',
 );
 
 @Injectable()

@@ -49,6 +49,7 @@ export const SALES = longRead<GameSaleRow>(
            ORDER BY pg.sold_at DESC, pg.purchase_id DESC LIMIT $6 OFFSET $7) found
      JOIN purchases p ON p.id = found.purchase_id) s ON true
    WHERE g.id = $1 AND ${canEdit('g', '$2')} ORDER BY s.created_at DESC, s.id DESC`,
+  'user $2',
 );
 
 interface Asked {

@@ -72,6 +72,7 @@ export const PURCHASE_GAMES = read<{ game_ids: number[]; has_webhooks: boolean }
 const LOCK_GAMES = statement(
   'sale_lock_games',
   `SELECT id FROM games WHERE id = ANY (${GIVEN_GAMES}) ORDER BY id FOR NO KEY UPDATE`,
+  'game $1',
 );
 
 const COLUMNS = [
@@ -106,6 +107,7 @@ const SELL = statement(
    INSERT INTO download_keys (key, game_id, purchase_id, account_id, purchase_email, created_at)
    SELECT k.key, k.game_id, s.id, s.user_id, s.email, s.created_at
    FROM sold s, unnest($13::bigint[], $14::text[]) AS k (game_id, key) WHERE k.key IS NOT NULL`,
+  'game $13',
 );
 
 /**

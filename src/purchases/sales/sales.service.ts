@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { DatabaseError } from 'pg';
+import type { EntityManager } from 'typeorm';
 import type { Actor } from '../../operator/tokens/actor';
 import { OperatorEvents } from '../../operator/tokens/operator-events';
 import { IdempotencyService, type RetryKey } from '../../idempotency/idempotency.service';
 import { Database } from '../../platform/database/database';
-import { bind, type Write } from '../../platform/database/statement';
+import { bind } from '../../platform/database/statement';
 import { invalidGame } from '../../games/errors';
 import { badRequest, apiError, serviceUnavailable } from '../../platform/errors/api-error';
 import { ERASED_ADDRESS } from '../../users/erased-users';
@@ -101,17 +102,14 @@ export class SalesService {
       purchase_type: purchaseTypeOf(request),
       created_at: request.created_at ?? null,
     };
-    const selling: Write<SaleResponse> = {
-      statements: [...sell(sale), bind(SALE, [id])],
-      result: (rowsOf) => {
-        const [row] = rowsOf(SALE);
-        // Erased meanwhile.
-        if (!row) throw invalidUser();
-        return saleResponse(row);
-      },
-      lock: { of: 'games', id: game_ids[0]! },
+    const store = async (manager?: EntityManager) => {
+      const rowsOf = await this.database.execute([...sell(sale), bind(SALE, [id])], manager);
+      const [row] = rowsOf(SALE);
+      // Erased meanwhile.
+      if (!row) throw invalidUser();
+      return saleResponse(row);
     };
-    const { response, isRepeated } = await this.idempotency.run(retry, request, selling, BUYER_FIELDS);
+    const { response, isRepeated } = await this.idempotency.run(retry, request, store, BUYER_FIELDS);
     if (isRepeated) return this.withBuyer(response);
     this.operatorEvents.sold(by, request.currency, { games: game_ids.length, keys: keys.length });
     if (has_webhooks) this.events.announced();
@@ -119,11 +117,11 @@ export class SalesService {
   }
 
   private async repeatedSale(id: number, request: SaleRequest, retry?: RetryKey): Promise<SaleResponse> {
-    const found: Write<SaleResponse> = {
-      statements: [bind(SALE, [id])],
-      result: (rowsOf) => responseOfRepeatedSale(rowsOf(SALE)[0], request),
+    const find = async (manager?: EntityManager) => {
+      const rowsOf = await this.database.execute([bind(SALE, [id])], manager);
+      return responseOfRepeatedSale(rowsOf(SALE)[0], request);
     };
-    const { response, isRepeated } = await this.idempotency.run(retry, request, found, BUYER_FIELDS);
+    const { response, isRepeated } = await this.idempotency.run(retry, request, find, BUYER_FIELDS);
     return isRepeated ? this.withBuyer(response) : response;
   }
 
@@ -133,17 +131,17 @@ export class SalesService {
     if (!found) throw apiError(404, 'invalid purchase');
     const { game_ids, has_webhooks } = found;
     let currency: string | undefined;
-    const refunding: Write<RefundResponse> = {
-      statements: refund(purchase_id, game_ids, keep_keys, has_webhooks),
-      result: (rowsOf) => {
-        const [row] = rowsOf(SALE);
-        if (!row) throw apiError(404, 'invalid purchase');
-        if (rowsOf(REFUND).length > 0) ({ currency } = row);
-        return refundResponse(row);
-      },
-      lock: { of: 'games', id: game_ids[0] ?? 0 },
+    const store = async (manager?: EntityManager) => {
+      const rowsOf = await this.database.execute(
+        refund(purchase_id, game_ids, keep_keys, has_webhooks),
+        manager,
+      );
+      const [row] = rowsOf(SALE);
+      if (!row) throw apiError(404, 'invalid purchase');
+      if (rowsOf(REFUND).length > 0) ({ currency } = row);
+      return refundResponse(row);
     };
-    const { response, isRepeated } = await this.idempotency.run(retry, request, refunding, BUYER_FIELDS);
+    const { response, isRepeated } = await this.idempotency.run(retry, request, store, BUYER_FIELDS);
     if (isRepeated) return this.withBuyer(response);
     if (currency !== undefined) {
       this.operatorEvents.refunded(by, currency, { games: game_ids.length });

@@ -70,6 +70,7 @@ const list = (name: string, found: string) =>
              WHERE pg.purchase_id = p.id AND ${canEdit('g', '$1')}) g) own
      WHERE own.own_games > 0
      ORDER BY p.created_at DESC, p.id DESC LIMIT ${SHOWN_SALES + 1}`,
+    'user $1',
   );
 
 export const SELLER_SALE = list('seller_sale', 'SELECT $2::bigint AS purchase_id');
@@ -91,6 +92,7 @@ export const KEYS_OF_BUYER = longRead<KeyState>(
      ORDER BY created_at DESC, id DESC LIMIT ${SHOWN_OF_SALE + 1} OFFSET 0) k
    JOIN games g ON g.id = k.game_id
    ORDER BY k.created_at DESC, k.id DESC LIMIT ${SHOWN_OF_SALE + 1}`,
+  'user $1',
 );
 
 // $2: the start of an email address, a username or a reference; $3: the same text as the ID of a sale or a key. Reads

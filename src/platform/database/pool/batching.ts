@@ -1,10 +1,10 @@
+import type { Pool, PoolClient, QueryConfig } from 'pg';
 import type { Clock } from '../../config/clock';
-import type { Pool, QueryConfig } from 'pg';
+import { ConcurrencyLimit, type LimitedClient } from '../../limits/concurrency-limit';
 import { connectionOptions } from '../data-source';
-import { ConcurrencyLimit } from '../../limits/concurrency-limit';
-import { concernsOneStatement } from '../sqlstates';
-import type { Statement } from '../statement';
-import { noneFree, sendPipeline } from './pipeline';
+import { concernsOneStatement, NotConnected } from '../sqlstates';
+import { type BoundStatement, turnOf } from '../statement';
+import { sendPipeline, sendTogether } from './pipeline';
 
 interface Request {
   query: QueryConfig;
@@ -21,16 +21,21 @@ interface Batch {
 // A statement waits for slow statements ahead of it; larger batches gain little.
 const MAX_STATEMENTS = 8;
 
-// In milliseconds. A batch times out as a whole, when its oldest statement has waited too long.
-const MAX_AGE = 100;
+// A batch times out as a whole, when its oldest statement has waited too long.
+const MAX_AGE_MS = 100;
 
 // Shares of the pool's connections. More concurrent backends would only compete for the server's CPUs.
 const SMALL_SHARE = 0.4;
 const LONG_SHARE = 0.5;
+const WRITE_SHARE = 0.5;
+// While a client has so many long reads, its others wait for those of other clients.
+const LONG_READS_EACH = 3;
+// The others would only wait for the lock of the row, on connections that other writes need.
+const WRITES_PER_ROW = 2;
 
 /**
- * Sends the small reads of one tick of the event loop as a batch on one connection. A failed statement affects no
- * other; a timeout ends the connection and fails the rest of the batch:
+ * Sends statements on connections of the pool. The small reads of one tick of the event loop form a batch on one
+ * connection; a failed statement affects no other, and a timeout ends the connection and fails the rest of the batch:
  * docs/contributing/decisions/statement-batches.md.
  */
 export class StatementBatcher {
@@ -38,78 +43,157 @@ export class StatementBatcher {
   private open: Batch | undefined;
   private readonly small: ConcurrencyLimit;
   private readonly long: ConcurrencyLimit;
+  private readonly writes: ConcurrencyLimit;
+  /** Those whose statements take turns, while they have any. */
+  private readonly clients = new Map<string, { client: LimitedClient; statements: number }>();
 
   constructor(
     private readonly pool: Pool,
     private readonly clock: Clock,
   ) {
-    const limit = (share: number) =>
-      new ConcurrencyLimit({ accepted: Infinity, each: Math.ceil(pool.options.max * share) });
+    const limit = (share: number, each = Infinity, alone?: number) =>
+      new ConcurrencyLimit(
+        {
+          accepted: Infinity,
+          running: Math.ceil(pool.options.max * share),
+          each,
+          alone,
+        },
+        clock,
+      );
     this.small = limit(SMALL_SHARE);
-    this.long = limit(LONG_SHARE);
+    this.long = limit(LONG_SHARE, LONG_READS_EACH, Infinity);
+    this.writes = limit(WRITE_SHARE, WRITES_PER_ROW);
   }
 
-  /** Batches and long statements that wait for their limit, before they wait for a connection of the pool. */
+  /** Work that waits for its limit, before it waits for a connection of the pool. */
   get waiting(): number {
-    return [this.small, this.long].reduce((sum, { accepted, running }) => sum + accepted - running, 0);
+    return [this.small, this.long, this.writes].reduce(
+      (sum, { accepted, running }) => sum + accepted - running,
+      0,
+    );
   }
 
-  rows<Row>(query: QueryConfig, { group }: Statement<Row>): Promise<Row[]> {
-    return new Promise((resolve, reject) => {
-      const request = { query, resolve, reject };
-      if (group === 'small') this.join(request);
-      else if (group === 'long') this.sendWith(this.long, [request]);
-      else this.send([request]);
-    });
+  async rows<Row>(query: QueryConfig, bound: BoundStatement<Row>): Promise<Row[]> {
+    const { group } = bound.statement;
+    if (group === 'small') return new Promise((resolve, reject) => this.join({ query, resolve, reject }));
+    const send = async (client: PoolClient) => (await sendTogether(client, [query]))[0] as Row[];
+    return group === 'long' ? this.inTurn(this.long, turnOf(bound), send) : this.connected(send);
+  }
+
+  /** One transaction; the rows of each query after the commit. One of the statements may say whose turn it is. */
+  transaction(queries: QueryConfig[], statements: BoundStatement[]): Promise<unknown[][]> {
+    const turn = statements.map(turnOf).find((one) => one !== undefined);
+    return this.inTurn(this.writes, turn, (client) => sendTogether(client, queries));
   }
 
   private join(request: Request): void {
     const now = this.clock.monotonic();
     const { open } = this;
-    if (open && open.requests.length < MAX_STATEMENTS && now - open.opened < MAX_AGE) {
+    if (open && open.requests.length < MAX_STATEMENTS && now - open.opened < MAX_AGE_MS) {
       open.requests.push(request);
       return;
     }
-    const batch = { opened: now, requests: [request] };
+    const batch: Batch = { opened: now, requests: [request] };
     this.open = batch;
-    const close = () => {
-      if (this.open === batch) this.open = undefined;
-    };
-    setImmediate(() => this.sendWith(this.small, batch.requests, close));
+    setImmediate(() => {
+      const close = () => {
+        if (this.open === batch) this.open = undefined;
+      };
+      const send = (client: PoolClient) => sendEach(client, batch.requests);
+      this.within(this.small, this.small.anyone, send, close).catch((error: unknown) => {
+        for (const { reject } of batch.requests) reject(error);
+      });
+    });
   }
 
-  private sendWith(limit: ConcurrencyLimit, requests: Request[], close?: () => void): void {
+  private async inTurn<Result>(
+    limit: ConcurrencyLimit,
+    turn: string | undefined,
+    send: (client: PoolClient) => Promise<Result>,
+  ): Promise<Result> {
+    if (turn === undefined) return this.within(limit, { lanes: new Map() }, send);
+    const known = this.clients.get(turn) ?? { client: { lanes: new Map() }, statements: 0 };
+    this.clients.set(turn, known);
+    known.statements++;
+    try {
+      return await this.within(limit, known.client, send);
+    } finally {
+      if (--known.statements === 0) this.clients.delete(turn);
+    }
+  }
+
+  /** Waits for the limit and then for a connection, together as long as for a connection alone. */
+  private within<Result>(
+    limit: ConcurrencyLimit,
+    client: LimitedClient,
+    work: (client: PoolClient) => Promise<Result>,
+    begun?: () => void,
+  ): Promise<Result> {
     const since = this.clock.monotonic();
-    const leave = () => limit.leave(limit.anyone);
-    const reject = () => {
-      for (const request of requests) request.reject(noneFree());
-    };
-    const begin = () => {
-      close?.();
-      const waited = this.clock.monotonic() - since;
-      if (waited < connectionOptions.connectionTimeoutMillis) return this.send(requests, leave, waited);
-      reject();
-      leave();
-    };
-    limit.enter({ client: limit.anyone, begin, reject });
+    return limit.run(client, undefined, () => {
+      begun?.();
+      return this.connected(work, this.clock.monotonic() - since);
+    });
   }
 
-  private send(requests: Request[], release?: () => void, waited?: number): void {
-    const queries = requests.map(({ query }) => query);
-    let finished = 0;
-    const listener = {
-      onRows: (rows: unknown[]) => requests[finished++]!.resolve(rows as never[]),
-      onEnd: (error: unknown) => {
-        release?.();
-        const [failed, ...skipped] = requests.slice(finished);
-        if (!failed) return;
-        failed.reject(error);
-        if (skipped.length === 0) return;
-        // The server did not run them, and the connection may be fine.
-        if (concernsOneStatement(error)) this.send(skipped);
-        else for (const { reject } of skipped) reject(error);
-      },
-    };
-    sendPipeline(this.pool, queries, listener, waited);
+  private async connected<Result>(
+    work: (client: PoolClient) => Promise<Result>,
+    waited = 0,
+  ): Promise<Result> {
+    const client = await connectionOf(this.pool, waited);
+    let failure: unknown;
+    try {
+      return await work(client);
+    } catch (error) {
+      failure = error;
+      throw error;
+    } finally {
+      // A lost connection does not return to the pool.
+      client.release(failure !== undefined && !concernsOneStatement(failure));
+    }
   }
+}
+
+/** A failed statement affects no other: the server did not run those behind it, and they are sent again. */
+function sendEach(client: PoolClient, requests: Request[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let finished = 0;
+    sendPipeline(
+      client,
+      requests.map(({ query }) => query),
+      {
+        onRows: (rows) => requests[finished++]!.resolve(rows as never[]),
+        onEnd: (error) => {
+          if (!error) return resolve();
+          if (!concernsOneStatement(error)) return reject(error);
+          const [failed, ...skipped] = requests.slice(finished);
+          failed?.reject(error);
+          resolve(skipped.length > 0 ? sendEach(client, skipped) : undefined);
+        },
+      },
+    );
+  });
+}
+
+const noneFree = () => new NotConnected('no connection was free in time');
+
+/** `waited`: milliseconds before the call, because the pool counts only its own waiting time. */
+function connectionOf(pool: Pool, waited: number): Promise<PoolClient> {
+  if (waited === 0) return pool.connect();
+  const left = connectionOptions.connectionTimeoutMillis - waited;
+  if (left <= 0) return Promise.reject(noneFree());
+  return new Promise((resolve, reject) => {
+    let gaveUp = false;
+    const timer = setTimeout(() => {
+      gaveUp = true;
+      reject(noneFree());
+    }, left);
+    pool.connect((error, client, release) => {
+      clearTimeout(timer);
+      if (error) reject(error);
+      else if (gaveUp) release();
+      else resolve(client!);
+    });
+  });
 }
