@@ -63,6 +63,16 @@ test('a failed statement does not affect others or its connection', async () => 
   for (const connection of await connectionsOf(() => number(3))) expect(taken).toContain(connection);
 });
 
+test.each([
+  ['alone', () => database().row(DIVIDED, [0])],
+  ['in a batch', async () => (await Promise.all([number(1), database().row(DIVIDED, [0])]))[1]],
+  ['in a transaction', () => database().execute([bind(NUMBER, [1]), bind(DIVIDED, [0])])],
+])('an error names its statement and its caller: %s', async (_, failing) => {
+  const error = await failing().then(undefined, (error: Error) => error);
+  expect(error).toMatchObject({ statement: 'batcher_divided', message: 'division by zero' });
+  expect((error as Error).stack).toContain('statement-batcher.test.ts');
+});
+
 test('does not repeat a write because of a failed lookup in its batch', async () => {
   const outcomes = await Promise.allSettled([
     number(1),

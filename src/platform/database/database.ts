@@ -11,7 +11,7 @@ import {
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver';
 import { Clock } from '../config/clock';
 import { Settings } from '../config/settings';
-import { queryOf, sendTogether } from './pool/pipeline';
+import { sendTogether } from './pool/pipeline';
 import { StatementBatcher } from './pool/batching';
 import { requireMigrated } from './migrate';
 import { connectionProblem, requireSupportedServer } from './reachable';
@@ -77,16 +77,15 @@ export class Database implements OnApplicationShutdown {
     await requireSupportedServer(pool);
     await requireMigrated(this.source);
     if (this.stopped) return;
-    this.batcher = new StatementBatcher(pool, this.clock);
+    this.batcher = new StatementBatcher(pool, this.clock, this.prepared);
     this.pool = pool;
   }
 
   /** A read, or one statement that changes rows, such as a claim: it is a transaction of its own. */
   async rows<Row>(statement: Statement<Row>, values: unknown[]): Promise<Row[]> {
     if (!this.pool) throw new NotStarted();
-    const query = queryOf(statement, values, this.prepared);
     const batcher = this.batcher!;
-    return this.traced(statement.name, () => batcher.rows(query, { statement, values }));
+    return this.located(() => this.traced(statement.name, () => batcher.rows({ statement, values })));
   }
 
   async row<Row>(statement: Statement<Row>, values: unknown[]): Promise<Row | undefined> {
@@ -99,17 +98,17 @@ export class Database implements OnApplicationShutdown {
    */
   async execute(statements: BoundStatement[], manager?: EntityManager): Promise<RowsOf> {
     if (!this.pool) throw new NotStarted();
-    const queries = statements.map(({ statement, values }) => queryOf(statement, values, this.prepared));
     const runner = manager?.queryRunner;
     const send = async () => {
       const rows = runner
-        ? sendTogether(await connectionOf(runner), queries)
-        : this.batcher!.transaction(queries, statements);
+        ? sendTogether(await connectionOf(runner), statements, this.prepared)
+        : this.batcher!.transaction(statements);
       if (this.trace)
         for (const { statement } of statements) this.trace(statement.name, () => rows).catch(() => undefined);
       return rows;
     };
-    return rowsByStatement(statements, await (runner ? send() : this.traced('transaction', send)));
+    const rows = await this.located(() => (runner ? send() : this.traced('transaction', send)));
+    return rowsByStatement(statements, rows);
   }
 
   /**
@@ -153,6 +152,18 @@ export class Database implements OnApplicationShutdown {
       throw error;
     } finally {
       client.release(lost);
+    }
+  }
+
+  /** Outside production, an error has the stack of the caller; its own begins at a socket. */
+  private async located<T>(work: () => Promise<T>): Promise<T> {
+    if (this.settings.NODE_ENV === 'production') return work();
+    const caller = new Error();
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof Error) error.stack = caller.stack!.replace(/^Error/, String(error));
+      throw error;
     }
   }
 

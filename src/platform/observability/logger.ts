@@ -50,6 +50,14 @@ const isStack = (value: unknown) => typeof value === 'string' && /\n\s+at /.test
 function describeError(error: unknown) {
   if (!types.isNativeError(error) && !(error instanceof Error)) return { type: typeof error };
   const cause = (error as { driverError?: Error }).driverError ?? error;
-  const { code, constraint, routine } = cause as { code?: unknown; constraint?: unknown; routine?: unknown };
-  return { type: error.name, message: cause.message, code, constraint, routine, stack: error.stack };
+  const { code, constraint, routine, statement } = cause as Error & Record<string, unknown>;
+  return {
+    type: error.name,
+    message: cause.message,
+    statement,
+    code,
+    constraint,
+    routine,
+    stack: error.stack,
+  };
 }

@@ -1,4 +1,4 @@
-import type { Pool, PoolClient, QueryConfig } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '../../config/clock';
 import { ConcurrencyLimit, type LimitedClient } from '../../limits/concurrency-limit';
 import { connectionOptions } from '../data-source';
@@ -7,7 +7,7 @@ import { type BoundStatement, turnOf } from '../statement';
 import { sendPipeline, sendTogether } from './pipeline';
 
 interface Request {
-  query: QueryConfig;
+  bound: BoundStatement;
   resolve: (rows: never[]) => void;
   reject: (error: unknown) => void;
 }
@@ -50,6 +50,7 @@ export class StatementBatcher {
   constructor(
     private readonly pool: Pool,
     private readonly clock: Clock,
+    private readonly isPrepared: boolean,
   ) {
     const limit = (share: number, each = Infinity, alone?: number) =>
       new ConcurrencyLimit(
@@ -74,17 +75,18 @@ export class StatementBatcher {
     );
   }
 
-  async rows<Row>(query: QueryConfig, bound: BoundStatement<Row>): Promise<Row[]> {
+  async rows<Row>(bound: BoundStatement<Row>): Promise<Row[]> {
     const { group } = bound.statement;
-    if (group === 'small') return new Promise((resolve, reject) => this.join({ query, resolve, reject }));
-    const send = async (client: PoolClient) => (await sendTogether(client, [query]))[0] as Row[];
+    if (group === 'small') return new Promise((resolve, reject) => this.join({ bound, resolve, reject }));
+    const send = async (client: PoolClient) =>
+      (await sendTogether(client, [bound], this.isPrepared))[0] as Row[];
     return group === 'long' ? this.inTurn(this.long, turnOf(bound), send) : this.connected(send);
   }
 
-  /** One transaction; the rows of each query after the commit. One of the statements may say whose turn it is. */
-  transaction(queries: QueryConfig[], statements: BoundStatement[]): Promise<unknown[][]> {
+  /** One transaction; the rows of each statement after the commit. One of the statements may say whose turn it is. */
+  transaction(statements: BoundStatement[]): Promise<unknown[][]> {
     const turn = statements.map(turnOf).find((one) => one !== undefined);
-    return this.inTurn(this.writes, turn, (client) => sendTogether(client, queries));
+    return this.inTurn(this.writes, turn, (client) => sendTogether(client, statements, this.isPrepared));
   }
 
   private join(request: Request): void {
@@ -100,9 +102,27 @@ export class StatementBatcher {
       const close = () => {
         if (this.open === batch) this.open = undefined;
       };
-      const send = (client: PoolClient) => sendEach(client, batch.requests);
+      const send = (client: PoolClient) => this.sendEach(client, batch.requests);
       this.within(this.small, this.small.anyone, send, close).catch((error: unknown) => {
         for (const { reject } of batch.requests) reject(error);
+      });
+    });
+  }
+
+  /** A failed statement affects no other: the server did not run those behind it, and they are sent again. */
+  private sendEach(client: PoolClient, requests: Request[]): Promise<void> {
+    return new Promise((resolve, reject) => {
+      let finished = 0;
+      const statements = requests.map(({ bound }) => bound);
+      sendPipeline(client, statements, this.isPrepared, {
+        onRows: (rows) => requests[finished++]!.resolve(rows as never[]),
+        onEnd: (error) => {
+          if (!error) return resolve();
+          if (!concernsOneStatement(error)) return reject(error);
+          const [failed, ...skipped] = requests.slice(finished);
+          failed?.reject(error);
+          resolve(skipped.length > 0 ? this.sendEach(client, skipped) : undefined);
+        },
       });
     });
   }
@@ -153,27 +173,6 @@ export class StatementBatcher {
       client.release(failure !== undefined && !concernsOneStatement(failure));
     }
   }
-}
-
-/** A failed statement affects no other: the server did not run those behind it, and they are sent again. */
-function sendEach(client: PoolClient, requests: Request[]): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let finished = 0;
-    sendPipeline(
-      client,
-      requests.map(({ query }) => query),
-      {
-        onRows: (rows) => requests[finished++]!.resolve(rows as never[]),
-        onEnd: (error) => {
-          if (!error) return resolve();
-          if (!concernsOneStatement(error)) return reject(error);
-          const [failed, ...skipped] = requests.slice(finished);
-          failed?.reject(error);
-          resolve(skipped.length > 0 ? sendEach(client, skipped) : undefined);
-        },
-      },
-    );
-  });
 }
 
 const noneFree = () => new NotConnected('no connection was free in time');

@@ -1,7 +1,7 @@
 import pg, { type ClientBase, type Connection, Query, type QueryConfig } from 'pg';
 import { serialize } from 'pg-protocol';
 import { pgTypes } from '../pg-types';
-import type { Statement } from '../statement';
+import type { BoundStatement, Statement } from '../statement';
 
 /** Without a name if a pooler in between does not track prepared statements. */
 export const queryOf = (
@@ -78,7 +78,8 @@ class Pipeline extends Query {
   private prepared: Map<string, Columns> | undefined;
 
   constructor(
-    private readonly queries: QueryConfig[],
+    private readonly statements: readonly BoundStatement[],
+    private readonly isPrepared: boolean,
     private listener: Listener | undefined,
   ) {
     super({ text: '' });
@@ -106,8 +107,10 @@ class Pipeline extends Query {
   private messages(prepared: Map<string, Columns>): Buffer[] {
     const messages: Buffer[] = [];
     const parsed = new Set<string>();
-    for (const { name, text, values } of this.queries) {
-      const columns = name === undefined ? undefined : prepared.get(name);
+    for (const { statement, values } of this.statements) {
+      const { text } = statement;
+      const name = this.isPrepared ? statement.name : '';
+      const columns = prepared.get(name);
       this.columns.push(columns);
       if (!name) messages.push(serialize.parse({ text }));
       else if (!columns && !parsed.has(name)) {
@@ -133,8 +136,8 @@ class Pipeline extends Query {
 
   handleCommandComplete(): void {
     const { found, finished } = this;
-    const { name } = this.queries[finished]!;
-    if (name) this.prepared!.set(name, this.columns[finished] ?? NONE);
+    const { name } = this.statements[finished]!.statement;
+    if (this.isPrepared) this.prepared!.set(name, this.columns[finished] ?? NONE);
     this.found = [];
     this.finished++;
     this.listener?.onRows(found);
@@ -144,25 +147,37 @@ class Pipeline extends Query {
     this.callback();
   }
 
-  handleError(error: Error): void {
+  handleError(error: Error & { statement?: string }): void {
+    error.statement ??= this.statements[this.finished]?.statement.name;
     this.callback(error);
   }
 }
 
 /**
- * Sends the queries with one write to the socket and one Sync: the server runs them as one transaction, unless one is
- * open, and responds with one write. This is the only file that uses pg's internals; its record says what that saves:
- * docs/contributing/decisions/statement-batches.md.
+ * Sends the statements with one write to the socket and one Sync: the server runs them as one transaction, unless one
+ * is open, and responds with one write. An error has the name of its statement. This is the only file that uses pg's
+ * internals; its record says what that saves: docs/contributing/decisions/statement-batches.md.
+ *
+ * `isPrepared`: false if a pooler in between does not track prepared statements.
  */
-export function sendPipeline(client: ClientBase, queries: QueryConfig[], listener: Listener): void {
-  client.query(new Pipeline(queries, listener) as never);
+export function sendPipeline(
+  client: ClientBase,
+  statements: readonly BoundStatement[],
+  isPrepared: boolean,
+  listener: Listener,
+): void {
+  client.query(new Pipeline(statements, isPrepared, listener) as never);
 }
 
-/** The rows of each query. */
-export function sendTogether(client: ClientBase, queries: QueryConfig[]): Promise<unknown[][]> {
+/** The rows of each statement. */
+export function sendTogether(
+  client: ClientBase,
+  statements: readonly BoundStatement[],
+  isPrepared: boolean,
+): Promise<unknown[][]> {
   return new Promise((resolve, reject) => {
     const rows: unknown[][] = [];
-    sendPipeline(client, queries, {
+    sendPipeline(client, statements, isPrepared, {
       onRows: (some) => void rows.push(some),
       onEnd: (error) => (error ? reject(error) : resolve(rows)),
     });
