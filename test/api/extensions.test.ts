@@ -690,7 +690,7 @@ test('sends a text of an HttpException with an object', async () => {
   expect(await ask(url, '/ratings/objects')).toEqual(failure(403, 'forbidden'));
 });
 
-test('answers messages of a microservice, and rejects those of handlers that need a credential', async () => {
+test('handles messages of a microservice, and rejects those of handlers that need a credential', async () => {
   const app = await openApp({}, { imports: [RatingsModule] });
   // With `inheritAppConfig`, Nest calls message handlers in this way, with the global guards, pipes and filters.
   const controller = app.get(RatingsController);
@@ -709,8 +709,8 @@ test('answers messages of a microservice, and rejects those of handlers that nee
         'rpc',
       )(data) as Promise<unknown>;
   expect(await call('sum', [1, 2, 3])).toBe(6);
-  const rejected = async (answer: Promise<unknown>) =>
-    expect(firstValueFrom((await answer) as Observable<unknown>));
+  const rejected = async (response: Promise<unknown>) =>
+    expect(firstValueFrom((await response) as Observable<unknown>));
   await (await rejected(call('sum', []))).rejects.toEqual({ errors: ['no values'] });
   await (await rejected(call('secret', {}))).rejects.toEqual({ errors: ['authentication required'] });
 });

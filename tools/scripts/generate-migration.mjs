@@ -14,8 +14,10 @@ const file = path.join(process.env.DATA_DIR ?? '.data', 'database-url');
 const url = process.env.DATABASE_URL ?? (existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined);
 if (!url) fail('Set DATABASE_URL, or start the service in another terminal: npm start.');
 
-// As in the other migrations. TypeORM's own number has fewer digits, so its migration would be the first.
-const number = new Date().toISOString().replace(/\D/g, '').slice(0, 14);
+// The time, as in the other migrations, or the next number: TypeORM's own has fewer digits, so it would be the first.
+const now = Number(new Date().toISOString().replace(/\D/g, '').slice(0, 14));
+const numbers = readdirSync('migrations').map((one) => Number.parseInt(one, 10) || 0);
+const number = String(Math.max(now, ...numbers.map((one) => one + 1)));
 const run = (script, ...words) =>
   execFileSync(process.execPath, [path.join('node_modules', script), ...words], {
     env: { ...process.env, DATABASE_URL: url },
