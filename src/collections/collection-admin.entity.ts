@@ -1,7 +1,15 @@
 import { Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { User } from '../auth/accounts/user.entity';
 import { Collection } from './collection.entity';
+import { PersonalData, StoredColumns } from '../platform/database/personal-data';
 
+@PersonalData({ type: 'collection_admin', erasure: 'delete' })
+@StoredColumns({
+  columns: ['collection_id', 'user_id'],
+  why: 'let another user edit',
+  for_how_long: 'until the user is removed',
+  after_erasure: 'erased',
+})
 @Entity('collection_admins')
 @Index('collection_admins_user_id_idx', ['user_id', 'collection_id'])
 export class CollectionAdmin {

@@ -3,7 +3,22 @@ import { Game } from '../games/game.entity';
 import { User } from '../auth/accounts/user.entity';
 import { Collection } from './collection.entity';
 import { TimestampColumn } from '../platform/database/timestamp.column';
+import { StoredColumns } from '../platform/database/personal-data';
 
+@StoredColumns(
+  {
+    columns: ['user_id', 'blurb', 'blurb_user_id'],
+    why: 'show who added a game, and why',
+    for_how_long: 'as long as the entry',
+    after_erasure: "the collection's owner; blurbs that they wrote are cleared",
+  },
+  {
+    columns: ['collection_id', 'game_id', 'sort_key', 'created_at'],
+    why: 'list the games',
+    for_how_long: 'as long as the entry',
+    after_erasure: "stay in other people's collections",
+  },
+)
 @Entity('collection_games')
 @Check('collection_games_blurb_check', 'length(blurb) BETWEEN 1 AND 20000')
 @Index('collection_games_sort_key_key', { synchronize: false })

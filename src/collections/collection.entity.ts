@@ -1,9 +1,28 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn, type Relation } from 'typeorm';
 import { User } from '../auth/accounts/user.entity';
 import { TimestampColumn } from '../platform/database/timestamp.column';
+import { PersonalData, StoredColumns } from '../platform/database/personal-data';
 
 export const COLLECTION_LAYOUTS = ['grid', 'list'] as const;
 
+@PersonalData({ type: 'collection', has_long_texts: true })
+@StoredColumns({
+  columns: [
+    'id',
+    'user_id',
+    'title',
+    'private',
+    'description',
+    'layout',
+    'games_count',
+    'created_at',
+    'updated_at',
+    'imported_id',
+  ],
+  why: 'show a collection',
+  for_how_long: 'until its owner deletes it',
+  after_erasure: 'erased, even if other users edit it',
+})
 @Entity('collections')
 @Check('collections_id_check', 'id BETWEEN 1 AND 9007199254740991')
 @Check('collections_title_check', 'length(title) BETWEEN 1 AND 60')

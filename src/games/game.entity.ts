@@ -1,6 +1,7 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn, type Relation } from 'typeorm';
 import { User } from '../auth/accounts/user.entity';
 import { TimestampColumn } from '../platform/database/timestamp.column';
+import { PersonalData, StoredColumns } from '../platform/database/personal-data';
 
 export const GAME_TYPES = ['default', 'flash', 'unity', 'java', 'html'] as const;
 export const GAME_CLASSIFICATIONS = [
@@ -27,6 +28,37 @@ export const GAME_VISIBILITIES = ['public', 'restricted', 'private'] as const;
 
 const oneOf = (values: readonly string[]) => values.map((value) => `'${value}'`).join(', ');
 
+@PersonalData({ type: 'game', columns: { type: null, game_type: 't.type' } })
+@StoredColumns(
+  {
+    columns: ['user_id', 'owner_name'],
+    why: 'know whose game it is',
+    for_how_long: 'as long as the game',
+    after_erasure: "the ID, and the account's new name",
+  },
+  {
+    columns: [
+      'id',
+      'slug',
+      'title',
+      'short_text',
+      'type',
+      'classification',
+      'traits',
+      'visibility',
+      'published_at',
+      'created_at',
+      'min_price',
+      'cover_url',
+      'views_count',
+      'downloads_count',
+      'purchases_count',
+    ],
+    why: 'sell it',
+    for_how_long: 'as long as the game',
+    after_erasure: 'stay: buyers own it',
+  },
+)
 @Entity('games')
 @Check('games_id_check', 'id BETWEEN 1 AND 9007199254740991')
 @Check('games_slug_check', `slug ~ '^[A-Za-z0-9_.-]{1,100}$'`)

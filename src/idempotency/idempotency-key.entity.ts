@@ -1,7 +1,15 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import { TimestampColumn } from '../platform/database/timestamp.column';
+import { StoredColumns } from '../platform/database/personal-data';
 
 /** The response of a write with an Idempotency-Key, retained for a day. */
+@StoredColumns({
+  columns: ['credential', 'key_hash', 'user_id', 'fingerprint', 'answer', 'created_at'],
+  why: 'return the first response to a retry',
+  for_how_long: 'a day',
+  after_erasure:
+    "responses to the person or about the person are erased; responses of sales don't contain the buyer, and responses of created keys don't contain the label",
+})
 @Entity('idempotency_keys')
 @Index('idempotency_keys_created_at_idx', ['created_at'])
 export class IdempotencyKey {

@@ -1,10 +1,37 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn, type Relation } from 'typeorm';
 import { User } from '../auth/accounts/user.entity';
 import { TimestampColumn } from '../platform/database/timestamp.column';
+import { StoredColumns } from '../platform/database/personal-data';
 
 export const PURCHASE_TYPES = ['game', 'bundle', 'sub_product'] as const;
 export const PURCHASE_STATUSES = ['complete', 'pending', 'failed', 'refunded'] as const;
 
+@StoredColumns(
+  {
+    columns: ['email', 'user_id'],
+    why: 'know the buyer',
+    for_how_long: 'as long as the purchase',
+    after_erasure: '`nobody@erased.invalid`, and no account',
+  },
+  {
+    columns: [
+      'id',
+      'purchase_type',
+      'created_at',
+      'source',
+      'currency',
+      'amount',
+      'sale_rate',
+      'quantity',
+      'status',
+      'donation',
+      'imported_id',
+    ],
+    why: 'accounting',
+    for_how_long: 'as long as required by law',
+    after_erasure: 'stay',
+  },
+)
 @Entity('purchases')
 @Check('purchases_id_check', 'id BETWEEN 1 AND 9007199254740991')
 @Check('purchases_purchase_type_check', `purchase_type IN ('game', 'bundle', 'sub_product')`)

@@ -1,6 +1,7 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn, type Relation } from 'typeorm';
 import { Game } from '../games/game.entity';
 import { TimestampColumn } from '../platform/database/timestamp.column';
+import { StoredColumns } from '../platform/database/personal-data';
 
 export const UPLOAD_TYPES = [
   'default',
@@ -24,6 +25,27 @@ export const UPLOAD_TRAITS = ['p_windows', 'p_linux', 'p_osx', 'p_android', 'dem
 const oneOf = (values: readonly string[]) => values.map((value) => `'${value}'`).join(', ');
 
 /** A file that players download. Exactly one of `size` (with the file's key or URL), `channel_name` and `external_url` is set. */
+@StoredColumns({
+  columns: [
+    'id',
+    'game_id',
+    'filename',
+    'display_name',
+    'type',
+    'traits',
+    'position',
+    'channel_name',
+    'file_key',
+    'file_url',
+    'size',
+    'md5_hash',
+    'external_url',
+    'created_at',
+    'updated_at',
+  ],
+  why: 'the files of a game',
+  for_how_long: 'as long as the game',
+})
 @Entity('uploads')
 @Check('uploads_id_check', 'id BETWEEN 1 AND 9007199254740991')
 @Check('uploads_filename_check', 'length(filename) BETWEEN 1 AND 255')

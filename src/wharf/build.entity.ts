@@ -1,10 +1,28 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn, type Relation } from 'typeorm';
 import { Game } from '../games/game.entity';
 import { TimestampColumn } from '../platform/database/timestamp.column';
+import { StoredColumns } from '../platform/database/personal-data';
 
 export const BUILD_STATES = ['started', 'processing', 'completed', 'failed'] as const;
 
 /** A channel is the set of builds with its name; the newest has the highest ID. */
+@StoredColumns({
+  columns: [
+    'id',
+    'game_id',
+    'channel_name',
+    'user_version',
+    'state',
+    'created_at',
+    'updated_at',
+    'file_key',
+    'file_url',
+    'size',
+    'md5_hash',
+  ],
+  why: 'the versions of a game',
+  for_how_long: 'as long as the game',
+})
 @Entity('builds')
 @Check('builds_id_check', 'id BETWEEN 1 AND 9007199254740991')
 @Check('builds_channel_name_check', 'length(channel_name) BETWEEN 1 AND 200')

@@ -11,6 +11,7 @@ import {
   importRecordsPage,
   limitsPage,
   metricsPage,
+  privacyPage,
   table,
   WRITTEN,
 } from './reference-tables.mjs';
@@ -184,6 +185,7 @@ const pages = {
   'docs/reference/metrics.md': await metricsPage(),
   'docs/reference/events.md': eventsPage(),
   'docs/reference/limits.md': limitsPage(),
+  'docs/explanation/privacy.md': privacyPage(readFileSync('docs/explanation/privacy.md', 'utf8')),
   'docs/reference/import-records.md': importRecordsPage(
     readFileSync('docs/reference/import-records.md', 'utf8'),
   ),

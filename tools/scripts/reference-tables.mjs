@@ -1,5 +1,7 @@
-// The pages of metrics, audit events and limits, from the build in dist.
+// The pages of metrics, audit events, limits and personal data, from the build in dist.
+import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { getMetadataArgsStorage } from 'typeorm';
 
 const load = createRequire(import.meta.url);
 const of = (path) => load(`../../dist/src/${path}.js`);
@@ -118,7 +120,11 @@ ${limits(
   ['collections per user', number(of('collections/collections.service').MAX_COLLECTIONS), '400'],
   ['API keys per user', number(of('auth/keys/api-keys.service').MAX_API_KEYS), 'error on the page'],
   ['download keys created in one request', number(of('purchases/keys/download-key.dto').MAX_NEW_KEYS), '400'],
-  ['unclaimed download keys per game', number(of('purchases/keys/created-keys.service').MAX_UNCLAIMED), '400'],
+  [
+    'unclaimed download keys per game',
+    number(of('purchases/keys/created-keys.service').MAX_UNCLAIMED),
+    '400',
+  ],
   ['apps per user', number(of('auth/oauth/applications.service').MAX_APPLICATIONS), 'error on the page'],
   [
     'redirect URIs per app',
@@ -239,4 +245,40 @@ export function importRecordsPage(page) {
     text = text.replace(place, (_, start, end) => `${start}\n\n${fieldsTable(fields)}\n\n${end}`);
   }
   return text;
+}
+
+/** The page about personal data with regenerated tables, from the entities of the build. */
+export function privacyPage(page) {
+  const entities = readdirSync('src', { recursive: true })
+    .filter((file) => file.endsWith('.entity.ts'))
+    .flatMap((file) => Object.values(of(file.replace(/\.ts$/, ''))));
+  const { storedColumns } = of('platform/database/personal-data');
+  const rows = getMetadataArgsStorage()
+    .tables.filter(({ target }) => entities.includes(target))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap(({ name, target }) => storedColumns(target).map((row) => ({ table: name, ...row })));
+  const cells = ({ table: name, columns, why, for_how_long }) => [
+    code(name),
+    columns.map(code).join(', '),
+    why,
+    for_how_long,
+  ];
+  const heads = ['table', 'columns', 'why', 'for how long'];
+  const about = rows.filter(({ after_erasure }) => after_erasure !== undefined);
+  const others = rows.filter(({ after_erasure }) => after_erasure === undefined);
+  const tables = {
+    'stored about people': table(
+      [...heads, 'after an erasure'],
+      ...about.map((row) => [...cells(row), row.after_erasure]),
+    ),
+    'not about people': table(heads, ...others.map(cells)),
+  };
+  return Object.entries(tables).reduce(
+    (text, [name, rows]) =>
+      text.replace(
+        new RegExp(`(<!-- ${name}: npm run docs:reference -->)[^]*?(<!-- end -->)`),
+        (_, start, end) => `${start}\n\n${rows}\n\n${end}`,
+      ),
+    page,
+  );
 }

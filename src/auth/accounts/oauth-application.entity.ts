@@ -1,7 +1,24 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { User } from './user.entity';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
+import { PersonalData, StoredColumns } from '../../platform/database/personal-data';
 
+@PersonalData({ type: 'oauth_application' })
+@StoredColumns({
+  columns: [
+    'client_id',
+    'user_id',
+    'name',
+    'redirect_uris',
+    'scopes',
+    'implicit_allowed',
+    'may_start_games',
+    'created_at',
+  ],
+  why: 'identify an app and its owner',
+  for_how_long: 'until its owner deletes it',
+  after_erasure: 'erased, with the grants of its users',
+})
 @Entity('oauth_applications')
 @Check('oauth_applications_client_id_check', 'length(client_id) BETWEEN 1 AND 200')
 @Check('oauth_applications_name_check', 'length(name) BETWEEN 1 AND 100')

@@ -11,8 +11,25 @@ import {
 import { User } from './user.entity';
 import { OauthApplication } from './oauth-application.entity';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
+import { PersonalData, StoredColumns } from '../../platform/database/personal-data';
 
 /** What a user allows an app to do. */
+@PersonalData({ type: 'oauth_grant' })
+@StoredColumns({
+  columns: [
+    'id',
+    'user_id',
+    'client_id',
+    'scopes',
+    'may_start_games',
+    'implicit_allowed',
+    'created_at',
+    'revoked_at',
+  ],
+  why: 'store a consent',
+  for_how_long: 'as long as the account',
+  after_erasure: 'erased',
+})
 @Entity('oauth_grants')
 @Check('oauth_grants_id_check', 'id BETWEEN 1 AND 9007199254740991')
 @Index('oauth_grants_live_key', ['user_id', 'client_id'], { unique: true, where: 'revoked_at IS NULL' })

@@ -1,7 +1,13 @@
 import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
+import { StoredColumns } from '../../platform/database/personal-data';
 
 /** A key that signs JWTs, from its own time until the next key's. */
+@StoredColumns({
+  columns: ['kid', 'public_key', 'private_key', 'created_at', 'signs_from', 'token_lifetime'],
+  why: 'sign tokens',
+  for_how_long: 'until the last token expires',
+})
 @Entity('signing_keys')
 @Check('signing_keys_public_key_check', 'octet_length(public_key) = 32')
 @Check('signing_keys_token_lifetime_check', 'token_lifetime > 0')

@@ -2,7 +2,33 @@ import { Check, Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn, type R
 import { TimestampColumn } from '../../platform/database/timestamp.column';
 import { User } from '../accounts/user.entity';
 import { OauthGrant } from '../accounts/oauth-grant.entity';
+import { PersonalData, StoredColumns } from '../../platform/database/personal-data';
 
+@PersonalData({
+  type: 'api_key',
+  columns: {
+    requests: '(SELECT json_object_agg(day, requests) FROM api_key_requests WHERE api_key_id = t.id)',
+  },
+})
+@StoredColumns({
+  columns: [
+    'id',
+    'key_hash',
+    'hint',
+    'user_id',
+    'scopes',
+    'label',
+    'created_at',
+    'last_used_at',
+    'last_used_from',
+    'revoked_at',
+    'expires_at',
+    'grant_id',
+  ],
+  why: 'authenticate programs; show the owner which key is used, and from which network',
+  for_how_long: 'as long as the account; an expired one for 30 days, that of an app for a day',
+  after_erasure: 'erased',
+})
 @Entity('api_keys')
 @Check('api_keys_id_check', 'id BETWEEN 1 AND 9007199254740991')
 @Check('api_keys_key_hash_check', 'octet_length(key_hash) = 32')

@@ -1,7 +1,24 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { OauthGrant } from '../accounts/oauth-grant.entity';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
+import { PersonalData, StoredColumns } from '../../platform/database/personal-data';
 
+@PersonalData({ type: 'oauth_code', where: 't.grant_id IN (SELECT id FROM oauth_grants WHERE user_id = $1)' })
+@StoredColumns({
+  columns: [
+    'code_hash',
+    'grant_id',
+    'scopes',
+    'redirect_uri',
+    'code_challenge',
+    'family_id',
+    'expires_at',
+    'used_at',
+  ],
+  why: 'exchange a consent for a token',
+  for_how_long: 'a day',
+  after_erasure: 'erased',
+})
 @Entity('oauth_codes')
 @Check('oauth_codes_code_hash_check', 'octet_length(code_hash) = 32')
 @Index('oauth_codes_grant_id_idx', ['grant_id'])

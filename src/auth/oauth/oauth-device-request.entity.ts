@@ -2,8 +2,30 @@ import { Check, Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, typ
 import { OauthApplication } from '../accounts/oauth-application.entity';
 import { OauthGrant } from '../accounts/oauth-grant.entity';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
+import { PersonalData, StoredColumns } from '../../platform/database/personal-data';
 
 /** A device that waits for its user to enter a code in a browser. */
+@PersonalData({
+  type: 'oauth_device_request',
+  where: 't.grant_id IN (SELECT id FROM oauth_grants WHERE user_id = $1)',
+})
+@StoredColumns({
+  columns: [
+    'device_code_hash',
+    'user_code',
+    'client_id',
+    'scopes',
+    'code_challenge',
+    'interval_seconds',
+    'polled_at',
+    'expires_at',
+    'denied_at',
+    'grant_id',
+  ],
+  why: 'sign a device in',
+  for_how_long: 'an hour after it expires',
+  after_erasure: 'erased',
+})
 @Entity('oauth_device_requests')
 @Check('oauth_device_requests_device_code_hash_check', 'octet_length(device_code_hash) = 32')
 @Index('oauth_device_requests_user_code_key', ['user_code'], { unique: true })

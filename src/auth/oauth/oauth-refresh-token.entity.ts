@@ -2,7 +2,29 @@ import { Check, Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation }
 import { ApiKey } from '../keys/api-key.entity';
 import { OauthGrant } from '../accounts/oauth-grant.entity';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
+import { PersonalData, StoredColumns } from '../../platform/database/personal-data';
 
+@PersonalData({
+  type: 'oauth_refresh_token',
+  where: 't.grant_id IN (SELECT id FROM oauth_grants WHERE user_id = $1)',
+})
+@StoredColumns({
+  columns: [
+    'token_hash',
+    'grant_id',
+    'family_id',
+    'scopes',
+    'api_key_id',
+    'expires_at',
+    'family_ends_at',
+    'used_at',
+    'successor_hash',
+    'answer',
+  ],
+  why: 'renew a token; detect a stolen one',
+  for_how_long: '180 days at most',
+  after_erasure: 'erased',
+})
 @Entity('oauth_refresh_tokens')
 @Check('oauth_refresh_tokens_token_hash_check', 'octet_length(token_hash) = 32')
 @Index('oauth_refresh_tokens_grant_id_idx', ['grant_id'])

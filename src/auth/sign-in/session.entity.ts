@@ -1,7 +1,15 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { User } from '../accounts/user.entity';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
+import { PersonalData, StoredColumns } from '../../platform/database/personal-data';
 
+@PersonalData({ type: 'session' })
+@StoredColumns({
+  columns: ['token_hash', 'user_id', 'created_at', 'seen_at', 'expires_at', 'notice'],
+  why: 'keep a browser signed in; show one message',
+  for_how_long: '`SESSION_DAYS`, less when idle',
+  after_erasure: 'erased',
+})
 @Entity('sessions')
 @Check('sessions_token_hash_check', 'octet_length(token_hash) = 32')
 @Index('sessions_user_id_idx', ['user_id'])

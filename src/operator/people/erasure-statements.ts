@@ -1,5 +1,7 @@
 import { MAX_LABEL } from '../../purchases/keys/download-key.dto';
-import { longRead, statement } from '../../platform/database/statement';
+import type { DataSource } from 'typeorm';
+import { personalRows } from '../../platform/database/personal-data';
+import { longRead, type Statement, statement } from '../../platform/database/statement';
 import { ERASED_ADDRESS, isErased, PSEUDONYM } from '../../users/erased-users';
 import { PERSON } from './scan';
 
@@ -9,7 +11,7 @@ export const BATCH = 1000;
 const removal = (table: string, key: string, condition: string) =>
   statement(
     `erase_${table}`,
-    `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${condition} LIMIT ${BATCH}) RETURNING 1`,
+    `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} t WHERE ${condition} LIMIT ${BATCH}) RETURNING 1`,
   );
 
 // The user may sign in at the same time: the second round ends that session.
@@ -42,40 +44,19 @@ export const DELETE_CREDENTIALS = [
   ['webhooks', removal('webhooks', 'id', 'user_id = $1')],
 ] as const;
 
-/** Rows that concern only this account. */
-export const DELETE_ROWS = [
-  ['profile_collections', removal('profile_collections', 'collection_id, user_id', 'user_id = $1')],
-  ['collection_admins', removal('collection_admins', 'collection_id, user_id', 'user_id = $1')],
-  ['game_admins', removal('game_admins', 'game_id, user_id', 'user_id = $1')],
-  [
-    'audit_events',
-    statement(
-      'erase_event_details',
-      `UPDATE audit_events SET details = details - '{address,host,network}'::text[]
-       WHERE id IN (SELECT id FROM audit_events WHERE user_id = $1 AND details ?| '{address,host,network}' LIMIT ${BATCH}) RETURNING 1`,
-    ),
-  ],
-] as const;
+export const FORGET_EVENT_DETAILS = statement(
+  'erase_event_details',
+  `UPDATE audit_events SET details = details - '{address,host,network}'::text[]
+   WHERE id IN (SELECT id FROM audit_events WHERE user_id = $1 AND details ?| '{address,host,network}' LIMIT ${BATCH}) RETURNING 1`,
+);
 
-export const ERASED_TABLES = [
-  'users',
-  'user_emails',
-  'sessions',
-  'api_keys',
-  'oauth_applications',
-  'oauth_grants',
-  'webhooks',
-  'attempts',
-  'audit_events',
-  'game_admins',
-  'collections',
-  'collection_admins',
-  'profile_collections',
-  'collection_games',
-  'idempotency_keys',
-  'purchases',
-  'download_keys',
-] as const;
+/** Rows that concern only this account: those of entities with `@PersonalData({ erasure: 'delete' })`. */
+export const deletions = ({ entityMetadatas }: DataSource): [table: string, Statement][] =>
+  entityMetadatas.flatMap(({ target, tableName, primaryColumns }): [string, Statement][] => {
+    const { erasure, where = 't.user_id = $1' } = personalRows(target) ?? {};
+    const key = primaryColumns.map(({ databaseName }) => databaseName).join(', ');
+    return erasure === 'delete' ? [[tableName, removal(tableName, key, where)]] : [];
+  });
 
 // More than the number of concurrent sales: an ID is assigned before its row is visible.
 const NEWEST = 10_000;

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
 import {
   AttemptsService,
   accountSubject,
@@ -22,8 +24,21 @@ const REVOCATION_DELAY = 1000;
 // Rows that one transaction changes.
 const SLICE_SIZE = 500;
 
+const TABLES = [
+  'users',
+  'user_emails',
+  'attempts',
+  'audit_events',
+  'collections',
+  'collection_games',
+  'idempotency_keys',
+  'purchases',
+  'download_keys',
+  ...sql.DELETE_CREDENTIALS.map(([table]) => table),
+] as const;
+
 /** The number of rows about the person in each table. */
-type Erased = Record<(typeof sql.ERASED_TABLES)[number], number>;
+type Erased = Record<(typeof TABLES)[number], number> & Record<string, number>;
 
 export const withoutZeros = (erased: Erased): Record<string, number> =>
   Object.fromEntries(Object.entries(erased).filter(([, count]) => count > 0));
@@ -40,20 +55,23 @@ const isChosenName = (username: string | null, user_id: number | null) =>
 export class ErasureService {
   constructor(
     private readonly database: Database,
+    @InjectDataSource() private readonly source: DataSource,
     private readonly keys: ApiKeysService,
     private readonly attempts: AttemptsService,
     private readonly links: StoreLinks,
   ) {}
 
   async erase(person: Person): Promise<Erased> {
-    const erased = Object.fromEntries(sql.ERASED_TABLES.map((table) => [table, 0])) as Erased;
+    const deletions = sql.deletions(this.source);
+    const tables = [...TABLES, ...deletions.map(([table]) => table)];
+    const erased = Object.fromEntries(tables.map((table) => [table, 0])) as Erased;
     const { user_id } = person;
     const newest = (await this.database.row(sql.NEWEST_SALES, []))!;
     if (user_id !== null && (await this.endCredentials(user_id, erased))) await sleep(REVOCATION_DELAY);
     await this.eraseSales(person, erased);
     if (user_id !== null) {
-      for (const [table, statement] of sql.DELETE_ROWS)
-        erased[table] += await this.repeat(statement, [user_id]);
+      for (const [table, statement] of deletions) erased[table] = await this.repeat(statement, [user_id]);
+      erased.audit_events += await this.repeat(sql.FORGET_EVENT_DETAILS, [user_id]);
       await this.eraseCollections(user_id, person, erased);
       // Again, for credentials created while the account could still be used.
       await this.endCredentials(user_id, erased);

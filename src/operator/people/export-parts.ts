@@ -1,38 +1,29 @@
-import type { EntityTarget, ObjectLiteral } from 'typeorm';
-import { OauthApplication } from '../../auth/accounts/oauth-application.entity';
-import { OauthCode } from '../../auth/oauth/oauth-code.entity';
-import { OauthDeviceRequest } from '../../auth/oauth/oauth-device-request.entity';
-import { OauthGrant } from '../../auth/accounts/oauth-grant.entity';
-import { OauthRefreshToken } from '../../auth/oauth/oauth-refresh-token.entity';
-import { Attempt } from '../../auth/sign-in/attempt.entity';
-import { Session } from '../../auth/sign-in/session.entity';
-import { ApiKey } from '../../auth/keys/api-key.entity';
-import { AuditEventRow } from '../../audit/audit-event.entity';
-import { CollectionAdmin } from '../../collections/collection-admin.entity';
-import { CollectionGame } from '../../collections/collection-game.entity';
-import { Collection } from '../../collections/collection.entity';
+import type { DataSource, EntityMetadata, EntityTarget, ObjectLiteral } from 'typeorm';
 import { IdempotencyKey } from '../../idempotency/idempotency-key.entity';
-import { ProfileCollection } from '../../collections/profile-collection.entity';
-import { GameAdmin } from '../../games/game-admin.entity';
-import { Game } from '../../games/game.entity';
-import { ownerOf } from '../../purchases/ownership/key-owners';
-import { DownloadKey } from '../../purchases/keys/download-key.entity';
-import { Purchase } from '../../purchases/purchase.entity';
 import { UserEmail } from '../../auth/accounts/user-email.entity';
-import { User } from '../../auth/accounts/user.entity';
-import { WebhookAttempt } from '../webhooks/webhook-attempt.entity';
-import { Webhook } from '../webhooks/webhook.entity';
+import { CollectionGame } from '../../collections/collection-game.entity';
+import { personalRows, type PersonalRows } from '../../platform/database/personal-data';
+import { DownloadKey } from '../../purchases/keys/download-key.entity';
+import { ownerOf } from '../../purchases/ownership/key-owners';
+import { Purchase } from '../../purchases/purchase.entity';
 import { CLAIMS } from './person';
 import type { Scan } from './scan';
 import { RESPONSES, DOWNLOAD_KEYS, ENTRIES, PURCHASES } from './scans';
+
+/** The first key of each type: the position of a row before all others. */
+export const START = {
+  bigint: '0',
+  text: '',
+  bytea: '',
+  uuid: '00000000-0000-0000-0000-000000000000',
+};
 
 interface Described {
   /** The `type` of its lines. */
   type: string;
   entity: EntityTarget<ObjectLiteral>;
-  /** By name, SQL that replaces or adds a column of `t`; null omits the column. Hashes are always omitted. */
-  columns?: Record<string, string | null>;
-  /** Rows in memory at once: fewer for tables with long texts. */
+  columns?: PersonalRows['columns'];
+  /** Rows in memory at once. */
   at_once: number;
 }
 
@@ -40,7 +31,7 @@ interface Described {
 export interface Owned extends Described {
   where: string;
   key: string;
-  key_type: 'bigint' | 'text' | 'bytea';
+  key_type: keyof typeof START;
 }
 
 /** Rows that a scan finds. */
@@ -52,15 +43,20 @@ export interface Scanned extends Described {
 const MANY = 100;
 const LONG_TEXTS = 20;
 
-const owned = (type: string, entity: EntityTarget<ObjectLiteral>, more: Partial<Owned> = {}): Owned => ({
-  type,
-  entity,
-  where: 't.user_id = $1',
-  key: 'id',
-  key_type: 'bigint',
-  at_once: MANY,
-  ...more,
-});
+/** The column of the primary key that isn't the account. */
+function keyColumn({ name, primaryColumns }: EntityMetadata): Pick<Owned, 'key' | 'key_type'> {
+  const column = primaryColumns.find(({ databaseName }) => databaseName !== 'user_id');
+  if (!column || !(String(column.type) in START)) throw new Error(`${name} has no key for an export`);
+  return { key: column.databaseName, key_type: column.type as Owned['key_type'] };
+}
+
+function ownedPart(metadata: EntityMetadata): Owned[] {
+  const rows = personalRows(metadata.target);
+  if (!rows) return [];
+  const { type, where = 't.user_id = $1', columns, has_long_texts } = rows;
+  const at_once = has_long_texts ? LONG_TEXTS : MANY;
+  return [{ type, entity: metadata.target, where, columns, at_once, ...keyColumn(metadata) }];
+}
 
 const scanned = <Keys>(
   type: string,
@@ -69,46 +65,13 @@ const scanned = <Keys>(
   more: Partial<Scanned> = {},
 ): Scanned => ({ type, entity, scan: scan as Scan<never>, at_once: MANY, ...more });
 
-const byHash = (key: string) => ({ key, key_type: 'bytea' }) as const;
-const OF_GRANTS = 't.grant_id IN (SELECT id FROM oauth_grants WHERE user_id = $1)';
 const ifTheirs = (address: string) => `CASE WHEN ${address} = ANY (person.addresses) THEN ${address} END`;
 const ifThem = (column: string) => `CASE WHEN ${column} = person.user_id THEN ${column} END`;
 
-/** All tables of an export. A new column is exported without being listed here. */
-export const PARTS: (Owned | Scanned)[] = [
-  owned('user', User, {
-    where: 't.id = $1',
-    columns: { password_hash: null, has_password: 't.password_hash IS NOT NULL' },
-  }),
-  // An account's own email addresses; without an account, the users who entered the address.
-  owned('user_email', UserEmail, { key: 'email', key_type: 'text' }),
+/** Rows that no index finds by the account. */
+export const SCANNED: Scanned[] = [
+  // Without an account, the users who entered the email address.
   scanned('user_email', UserEmail, CLAIMS, { where: 'person.user_id IS NULL' }),
-  owned('api_key', ApiKey, {
-    columns: {
-      requests: '(SELECT json_object_agg(day, requests) FROM api_key_requests WHERE api_key_id = t.id)',
-    },
-  }),
-  owned('session', Session, byHash('token_hash')),
-  owned('oauth_application', OauthApplication, { key: 'client_id', key_type: 'text' }),
-  owned('oauth_grant', OauthGrant),
-  owned('oauth_code', OauthCode, { where: OF_GRANTS, ...byHash('code_hash') }),
-  owned('oauth_refresh_token', OauthRefreshToken, { where: OF_GRANTS, ...byHash('token_hash') }),
-  owned('oauth_device_request', OauthDeviceRequest, { where: OF_GRANTS, ...byHash('device_code_hash') }),
-  owned('webhook', Webhook),
-  owned('webhook_attempt', WebhookAttempt, {
-    where: 't.webhook_id IN (SELECT id FROM webhooks WHERE user_id = $1)',
-  }),
-  owned('attempts', Attempt, {
-    where: `t.subject IN (SELECT sha256(convert_to(guess || $1::bigint, 'UTF8'))
-      FROM unnest('{"user ","device code by ","download key by "}'::text[]) AS guess)`,
-    ...byHash('subject'),
-  }),
-  owned('audit_event', AuditEventRow),
-  owned('game', Game, { columns: { type: null, game_type: 't.type' } }),
-  owned('game_admin', GameAdmin, { key: 'game_id' }),
-  owned('collection', Collection, { at_once: LONG_TEXTS }),
-  owned('collection_admin', CollectionAdmin, { key: 'collection_id' }),
-  owned('profile_collection', ProfileCollection, { key: 'collection_id' }),
   scanned('collection_game', CollectionGame, ENTRIES, { at_once: LONG_TEXTS }),
   scanned('idempotency_key', IdempotencyKey, RESPONSES, {
     where: 't.user_id = person.user_id',
@@ -132,3 +95,10 @@ export const PARTS: (Owned | Scanned)[] = [
     },
   }),
 ];
+
+/** All tables of an export: the account, other entities with `@PersonalData`, and the scanned ones. */
+export function exportParts({ entityMetadatas }: DataSource): (Owned | Scanned)[] {
+  const parts = entityMetadatas.flatMap(ownedPart).toSorted((a, b) => a.type.localeCompare(b.type, 'en'));
+  const isAccount = ({ type }: Owned) => type.startsWith('user');
+  return [...parts.filter(isAccount), ...parts.filter((part) => !isAccount(part)), ...SCANNED];
+}

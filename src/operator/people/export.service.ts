@@ -5,7 +5,7 @@ import { Database } from '../../platform/database/database';
 import { longRead, type Statement } from '../../platform/database/statement';
 import { ConcurrencyLimit } from '../../platform/limits/concurrency-limit';
 import { LongResponse, PRIVATE_FILE } from '../../platform/output/long-lists';
-import { type Owned, PARTS, type Scanned } from './export-parts';
+import { exportParts, type Owned, type Scanned, START } from './export-parts';
 import type { Person } from './person';
 import { keyColumnsOf, PERSON, slicesOf } from './scan';
 
@@ -15,8 +15,6 @@ interface Line {
 }
 
 type Statements = [Owned | Scanned, Statement<Line>][];
-
-const START = { bigint: '0', text: '', bytea: '' };
 
 /** Exports all data stored about a person as newline-delimited JSON, except the hashes of secrets. */
 @Injectable()
@@ -51,7 +49,7 @@ export class ExportService {
 
   /** Lines, a slice at a time; adds their number to `counts`, by type. */
   async *lines(person: Person, counts: Record<string, number>): AsyncGenerator<string> {
-    this.statements ??= PARTS.map((part, i) => [part, this.statementOf(part, i)]);
+    this.statements ??= exportParts(this.source).map((part, i) => [part, this.statementOf(part, i)]);
     for (const [part, statement] of this.statements)
       for await (const lines of 'scan' in part
         ? this.scanned(part, statement, person)

@@ -1,8 +1,14 @@
 import { Check, Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
 import type { OperatorPermission } from './operator-may';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
+import { StoredColumns } from '../../platform/database/personal-data';
 
 /** A credential of the operator's programs, which belongs to no user. */
+@StoredColumns({
+  columns: ['id', 'name', 'token_hash', 'hint', 'rights', 'created_at', 'last_used_at', 'revoked_at'],
+  why: "authenticate the operator's programs",
+  for_how_long: 'as long as the operator wants',
+})
 @Entity('operator_tokens')
 @Check('operator_tokens_id_check', 'id BETWEEN 1 AND 9007199254740991')
 @Check('operator_tokens_token_hash_check', 'octet_length(token_hash) = 32')

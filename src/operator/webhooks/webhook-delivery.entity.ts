@@ -1,8 +1,25 @@
 import { Column, Entity, Index, ManyToOne, PrimaryColumn } from 'typeorm';
 import { Webhook } from './webhook.entity';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
+import { StoredColumns } from '../../platform/database/personal-data';
 
 /** A pending message for a webhook. */
+@StoredColumns({
+  columns: [
+    'id',
+    'webhook_id',
+    'event',
+    'subject_type',
+    'subject_id',
+    'purchase_id',
+    'data',
+    'created_at',
+    'due_at',
+    'attempts',
+  ],
+  why: 'message about a sale, without the buyer',
+  for_how_long: 'until it is delivered, usually three days at most',
+})
 @Entity('webhook_deliveries')
 @Index('webhook_deliveries_due_idx', ['webhook_id', 'due_at'])
 @Index('webhook_deliveries_age_idx', ['webhook_id', 'created_at'])

@@ -1,7 +1,23 @@
 import { Check, Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
+import { PersonalData, StoredColumns } from '../../platform/database/personal-data';
 
 /** A URL that is notified of events. */
+@PersonalData({ type: 'webhook' })
+@StoredColumns(
+  {
+    columns: ['user_id', 'url', 'secret'],
+    why: "notify a seller's systems of sales",
+    for_how_long: 'until its user deletes it',
+    after_erasure: 'those of the person are erased',
+  },
+  {
+    columns: ['id', 'events', 'game_id', 'created_at', 'last_at', 'last_outcome', 'paused_until', 'ended_at'],
+    why: "the same; the store's own have no user",
+    for_how_long: 'until it is deleted',
+    after_erasure: 'those of the person are erased',
+  },
+)
 @Entity('webhooks')
 @Check('webhooks_id_check', 'id BETWEEN 1 AND 9007199254740991')
 @Check('webhooks_url_check', 'length(url) <= 500')

@@ -1,7 +1,13 @@
 import { Check, Column, Entity, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { Game } from '../../games/game.entity';
+import { StoredColumns } from '../../platform/database/personal-data';
 
 /** The earnings of a game in minor units, updated in the transaction of each purchase. */
+@StoredColumns({
+  columns: ['game_id', 'currency', 'amount'],
+  why: 'earnings of a game',
+  for_how_long: 'as long as the game',
+})
 @Entity('game_earnings')
 @Check('game_earnings_currency_check', `currency ~ '^[A-Z]{3}$'`)
 @Check('game_earnings_amount_check', 'amount >= 0')

@@ -1,10 +1,16 @@
 import { Check, Column, Entity, ManyToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { Game } from '../../games/game.entity';
+import { StoredColumns } from '../../platform/database/personal-data';
 
 /**
  * Completed purchases of a game in a day and in a month of UTC, and its share of them in minor units; updated in the
  * transaction of each purchase.
  */
+@StoredColumns({
+  columns: ['game_id', 'unit', 'first_day', 'currency', 'purchases', 'amount'],
+  why: 'earnings of a game per day and month',
+  for_how_long: 'as long as the game',
+})
 @Entity('sales_periods')
 @Check('sales_periods_unit_check', `unit IN ('day', 'month')`)
 @Check('sales_periods_currency_check', `currency ~ '^[A-Z]{3}$'`)

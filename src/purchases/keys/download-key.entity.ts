@@ -3,7 +3,38 @@ import { Game } from '../../games/game.entity';
 import { User } from '../../auth/accounts/user.entity';
 import { Purchase } from '../purchase.entity';
 import { TimestampColumn } from '../../platform/database/timestamp.column';
+import { StoredColumns } from '../../platform/database/personal-data';
 
+@StoredColumns(
+  {
+    columns: ['email', 'user_id', 'account_id', 'purchase_email'],
+    why: 'know who owns a key',
+    for_how_long: 'as long as the key',
+    after_erasure: 'empty',
+  },
+  {
+    columns: ['label'],
+    why: "the seller's note, such as whom the key is for",
+    for_how_long: 'as long as the key',
+    after_erasure: 'empty on their keys; on other keys, `erased` replaces their name',
+  },
+  {
+    columns: [
+      'id',
+      'key',
+      'game_id',
+      'purchase_id',
+      'created_at',
+      'updated_at',
+      'downloads',
+      'revoked_at',
+      'imported_id',
+    ],
+    why: 'let its holder download',
+    for_how_long: 'as long as the game',
+    after_erasure: 'stay: the key works for its holder',
+  },
+)
 @Entity('download_keys')
 @Check('download_keys_id_check', 'id BETWEEN 1 AND 9007199254740991')
 @Check('download_keys_key_check', 'length(key) BETWEEN 1 AND 512')
