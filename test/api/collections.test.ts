@@ -435,3 +435,30 @@ test('names the scope in a 403 for a missing permission', async () => {
   const { status, headers } = await send('POST', `/collections/${id}/delete`, { headers: stranger.headers });
   expect([status, headers.get('www-authenticate')]).toEqual([403, 'Bearer realm="gamewharf"']);
 });
+
+describe('if a key of a new row exists', () => {
+  test('the client tries again, because an import took the ID', async () => {
+    const { owner } = await actors();
+    const { id } = await make.collection({ owner });
+    await sql(`SELECT setval(pg_get_serial_sequence('collections', 'id'), $1, false)`, [id]);
+    expect(await owner.post('/collections', { title: 'Next' })).toEqual(failure(503, 'service unavailable'));
+    expect((await owner.post('/collections', { title: 'Next' })).status).toBe(200);
+  });
+
+  test('it is a bug for other keys, which are not drawn', async () => {
+    const { owner } = await actors();
+    await sql(`
+      CREATE FUNCTION twice() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        INSERT INTO profile_collections (collection_id, user_id) VALUES (NEW.id, NEW.user_id), (NEW.id, NEW.user_id);
+        RETURN NULL;
+      END $$;
+      CREATE TRIGGER twice AFTER INSERT ON collections FOR EACH ROW EXECUTE FUNCTION twice()`);
+    try {
+      expect(await owner.post('/collections', { title: 'Next' })).toEqual(
+        failure(500, 'internal server error'),
+      );
+    } finally {
+      await sql('DROP TRIGGER twice ON collections');
+    }
+  });
+});

@@ -25,7 +25,7 @@ export const connectionOptions = {
   onConnect: (client: ClientBase) =>
     void client.query(`SET lock_timeout = ${LOCK_TIMEOUT}`).catch(() => undefined),
   keepAlive: true,
-  // A small import sends a statement before the previous one has returned.
+  // A query that times out ends its connection, instead of returning to the pool with it.
   pipeline: true,
 };
 

@@ -140,21 +140,6 @@ export class Database implements OnApplicationShutdown {
     }
   }
 
-  /** A connection for work that manages its own transactions. If it is lost, it does not return to the pool. */
-  async connection<Result>(work: (client: PoolClient) => Promise<Result>): Promise<Result> {
-    if (!this.pool) throw new NotStarted();
-    const client = await this.pool.connect();
-    let lost = false;
-    try {
-      return await work(client);
-    } catch (error) {
-      lost = isConnectionLost(error);
-      throw error;
-    } finally {
-      client.release(lost);
-    }
-  }
-
   /** Outside production, an error has the stack of the caller; its own begins at a socket. */
   private async located<T>(work: () => Promise<T>): Promise<T> {
     if (this.settings.NODE_ENV === 'production') return work();

@@ -46,7 +46,9 @@ export const concernsOneStatement = (error: unknown): boolean =>
 /** The server waited too long for a lock. */
 export const isLockTimeout = (error: unknown): boolean => causeOf(error).code === '55P03';
 
-const causeOf = (error: unknown): { code?: unknown; message?: string; constraint?: string } =>
+type Cause = Partial<Pick<DatabaseError, 'message' | 'constraint' | 'detail'>> & { code?: unknown };
+
+const causeOf = (error: unknown): Cause =>
   ((error instanceof QueryFailedError ? error.driverError : error) as object | undefined) ?? {};
 
 const NOT_UNICODE = /^(22021|22P05)$/;
@@ -54,17 +56,22 @@ const NOT_UNICODE = /^(22021|22P05)$/;
 // isNativeError: jest runs tests in another realm, whose Error is another class.
 const isError = (error: unknown): error is Error => types.isNativeError(error) || error instanceof Error;
 
-/** An import has just taken the ID that the service drew for a row. A retry draws another. */
-const isIdTaken = (code: string, constraint = '') => code === '23505' && constraint.endsWith('_pkey');
+/**
+ * An import has just taken the ID that the service drew for a row. A retry draws another. Keys of other columns are not
+ * drawn. The rest of the detail is in the server's language.
+ */
+const isIdTaken = (code: string, constraint = '', detail = '') =>
+  code === '23505' && constraint.endsWith('_pkey') && detail.includes('(id)=(');
 
 /** The type of a database error, or undefined for a bug or another error. */
 export function faultOf(error: unknown): 'unavailable' | 'not unicode' | undefined {
   if (!isError(error)) return undefined;
   if (error instanceof NotConnected) return 'unavailable';
   if ('errors' in error && Array.isArray(error.errors)) return error.errors.map(faultOf).find(Boolean);
-  const { code, message, constraint } = causeOf(error);
+  const { code, message, constraint, detail } = causeOf(error);
   if (typeof code === 'string') {
-    if (UNREACHABLE.has(code) || UNAVAILABLE.test(code) || isIdTaken(code, constraint)) return 'unavailable';
+    if (UNREACHABLE.has(code) || UNAVAILABLE.test(code) || isIdTaken(code, constraint, detail))
+      return 'unavailable';
     if (NOT_UNICODE.test(code)) return 'not unicode';
   }
   return LOST_CONNECTION.test(message ?? '') ? 'unavailable' : undefined;

@@ -1,14 +1,7 @@
-import pg, { type ClientBase, type Connection, Query, type QueryConfig } from 'pg';
+import pg, { type ClientBase, type Connection, Query } from 'pg';
 import { serialize } from 'pg-protocol';
 import { pgTypes } from '../pg-types';
-import type { BoundStatement, Statement } from '../statement';
-
-/** Without a name if a pooler in between does not track prepared statements. */
-export const queryOf = (
-  { name, text }: Pick<Statement, 'name' | 'text'>,
-  values: unknown[],
-  prepared: boolean,
-): QueryConfig => (prepared ? { name, text, values } : { text, values });
+import type { BoundStatement } from '../statement';
 
 interface Field {
   name: string;
