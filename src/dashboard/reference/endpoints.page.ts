@@ -31,6 +31,24 @@ export function endpointsOf(document: OpenAPIObject): Html {
     ${sections(groups, (document.components?.schemas ?? {}) as Schemas)}`;
 }
 
+/** For readers without JavaScript: every endpoint with a link to its description in `source`. */
+export function endpointList(document: OpenAPIObject, source: string): Html {
+  return html`${groupsOf(document).map(
+    ({ name, routes }) =>
+      html`<h2>${name}</h2>
+        <ul>
+          ${routes.map(
+            ({ method, path, operation }) =>
+              html`<li>
+                <a href="${source}#${idOf(operation.operationId)}"
+                  ><code>${method.toUpperCase()} ${path}</code></a
+                >: ${operation.summary}
+              </li>`,
+          )}
+        </ul>`,
+  )}`;
+}
+
 function groupsOf(document: OpenAPIObject): Group[] {
   const routes = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item as Record<string, Operation>).map(([method, operation]) => ({

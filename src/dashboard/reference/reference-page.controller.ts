@@ -7,10 +7,11 @@ import { Clock } from '../../platform/config/clock';
 import { ServiceUrl } from '../../platform/server/service-url';
 import { ApiDescription } from '../../platform/openapi/api-description';
 import { type Asset, Assets } from '../layout/assets';
+import type { Html } from '../layout/html';
 import { type Page, seeOther } from '../layout/layout';
 import { Pages } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor, Visitor } from '../layout/visitor';
-import { endpointsOf } from './endpoints.page';
+import { endpointList, endpointsOf } from './endpoints.page';
 import { OPERATOR_REFERENCE, PATH, publicReference, type Reference, referencePage } from './reference.page';
 
 @Pages()
@@ -18,9 +19,10 @@ import { OPERATOR_REFERENCE, PATH, publicReference, type Reference, referencePag
 export class ReferencePageController {
   /** The same for every reader, so browsers cache it. */
   private readonly endpoints: () => Asset;
+  private list: Html | undefined;
 
   constructor(
-    description: ApiDescription,
+    private readonly description: ApiDescription,
     private readonly assets: Assets,
     private readonly keys: ApiKeysService,
     private readonly service: ServiceUrl,
@@ -35,7 +37,9 @@ export class ReferencePageController {
   @Get()
   @Public()
   page(@CurrentVisitor() visitor: Visitor): Page {
-    return this.showing(publicReference(visitor, this.endpoints().path));
+    const source = this.endpoints().path;
+    this.list ??= endpointList(this.description.document('everybody'), source);
+    return this.showing(publicReference(visitor, source, this.list));
   }
 
   @Get('operator')

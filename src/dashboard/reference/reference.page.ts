@@ -35,7 +35,7 @@ export const referencePage = (
       </div>
       <div class="content">
         ${credential(notice)}
-        <noscript><p>${withoutScript}</p></noscript>
+        <noscript>${withoutScript}</noscript>
         <div class="content" id="endpoints"></div>
       </div>
     </div>`;
@@ -53,7 +53,8 @@ const credentialField = (label: string, value = ''): Html =>
     /></label>
     <small id="credential-help">It is used only on this page, and cleared when you leave it.</small>`;
 
-export const publicReference = (visitor: Visitor, source: string): Reference => ({
+/** `list`: of the endpoints that `source` describes. */
+export const publicReference = (visitor: Visitor, source: string, list: Html): Reference => ({
   title: 'API reference',
   lead: html`All endpoints of the public API, also available as <a href="/openapi.json">OpenAPI</a> and
     <a href="/llms.txt">llms.txt</a>. Store operators have
@@ -73,7 +74,10 @@ export const publicReference = (visitor: Visitor, source: string): Reference => 
       }
     </section>`,
   source,
-  withoutScript: html`Without JavaScript, you can read the <a href="${source}">list of endpoints</a>.`,
+  withoutScript: html`<p>
+      With JavaScript, this page also sends requests. Each endpoint links to its description.
+    </p>
+    ${list}`,
 });
 
 export const OPERATOR_REFERENCE: Reference = {
@@ -86,6 +90,7 @@ export const OPERATOR_REFERENCE: Reference = {
       <small>To create a token, run <code>gamewharf operator-tokens create</code>.</small>
     </form>`,
   source: '/operator/docs',
-  withoutScript: html`This page needs JavaScript. Without it, download
-    <code>/operator/openapi.json</code> with your token.`,
+  withoutScript: html`<p>
+    This page needs JavaScript. Without it, download <code>/operator/openapi.json</code> with your token.
+  </p>`,
 };
