@@ -127,7 +127,7 @@ test.each(DOWNLOADS)('serves a control client that connects for each request dur
 onLinux.test(
   'control: without a limit of downloads, many files are open or the client is not served',
   async () => {
-    const all = { accepted: Infinity, running: Infinity, each: Infinity, alone: Infinity };
+    const all = { accepted: Infinity, running: Infinity, each: Infinity, soleClientLimit: Infinity };
     Object.assign(app.get(FileResponses).limit, { limits: all });
     const mostFiles = watchOpenFiles();
     const { isServed } = await servedDuring('slow-downloads', { seconds: 8 });
@@ -138,7 +138,7 @@ onLinux.test(
 afterEach(() => jest.restoreAllMocks());
 
 test('control: without limits per client, unfinished bodies use up the concurrency limit', async () => {
-  const all = { accepted: 60, running: 60, each: 60, alone: 60 };
+  const all = { accepted: 60, running: 60, each: 60, soleClientLimit: 60 };
   Object.assign(app.get(RequestGate).inFlight.requests, { limits: all });
   // Counts a request as running while its body is read.
   jest.spyOn(Exchange.prototype, 'receive').mockImplementation((read) => read());

@@ -133,6 +133,18 @@ describe('requests with a database that hangs', () => {
     expect(inFlight().requests.accepted).toBe(40);
   });
 
+  test('IPv6 networks of one household run twice as much as one, and another site is unaffected', async () => {
+    await start({ MAX_IN_FLIGHT: '200', TRUSTED_PROXIES: 'loopback' });
+    proxy!.freeze();
+    const { requests } = inFlight();
+    askedBy(64, (i) => ({ headers: { 'x-forwarded-for': `2001:db8:0:${i.toString(16)}::1` } }));
+    await until(() => requests.accepted === 64);
+    expect(requests.running).toBe(32);
+    askedBy(16, () => ({ headers: { 'x-forwarded-for': '2001:db8:1::1' } }));
+    await until(() => requests.accepted === 80);
+    expect(requests.running).toBe(48);
+  });
+
   test('a disconnected client keeps its concurrency slots until the work ends, and no longer', async () => {
     await start({ MAX_IN_FLIGHT: '40' });
     proxy!.freeze();

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { Client, Quota } from '../../src/platform/limits/client-limits';
+import { Client, Clients, Quota } from '../../src/platform/limits/client-limits';
 
 /** The share of a quota that a client gets before it is rejected. */
 function fill(quota: Quota, client: Client): number {
@@ -7,6 +7,36 @@ function fill(quota: Quota, client: Client): number {
   while (quota.take(client)) taken++;
   return taken;
 }
+
+test('an IPv6 client belongs to the networks of a household and a site, and an IPv4 client to none', () => {
+  const clients = new Clients();
+  const networksOf = (address: string) =>
+    clients.of(address).networks?.map(({ client }) => (client as Client).network);
+  expect(networksOf('2001:db8:0:12ab::1')).toEqual(['2001:db8:0:1200::/56', '2001:db8:0::/48']);
+  expect(networksOf('192.0.2.1')).toEqual([]);
+  expect(networksOf('::ffff:192.0.2.1')).toEqual([]);
+  const [household] = clients.of('2001:db8:0:1234::1').networks!;
+  expect(clients.of('2001:db8:0:12ab::1').networks![0]!.client).toBe(household!.client);
+});
+
+test('a network stays the same while one of its clients has a connection', () => {
+  const clients = new Clients();
+  const connected = clients.of('2001:db8:0:1234::1');
+  new Quota(10).take(connected);
+  clients.forgetIdle();
+  expect(clients.of('2001:db8:0:12ab::1').networks![0]!.client).toBe(connected.networks![0]!.client);
+});
+
+test('remembers no long X-Forwarded-For header', () => {
+  const clients = new Clients();
+  const peer = clients.of('192.0.2.1');
+  const from = (header: string) =>
+    clients.ofRequest({ headers: { 'x-forwarded-for': header }, ip: '192.0.2.7' } as never, peer);
+  expect([from('192.0.2.7'), from(`${'x'.repeat(16_000)}, 192.0.2.7`)]).toEqual(
+    Array(2).fill(clients.of('192.0.2.7')),
+  );
+  expect([...clients['byForwarded'].keys()]).toEqual(['192.0.2.7']);
+});
 
 test('grants three quarters to a single IP address', () => {
   const quota = new Quota(100);

@@ -5,7 +5,7 @@ import { ConcurrencyLimit, type Limits, type Work } from '../../src/platform/lim
 
 type Client = Work['client'];
 
-const client = (): Client => ({ lanes: new Map() });
+const client = (networks?: Client['networks']): Client => ({ queues: new Map(), networks });
 
 /** A job that records its state. */
 class Job implements Work {
@@ -68,7 +68,7 @@ test('alternates between clients', async () => {
 });
 
 test('allows more work for a client while it is alone', async () => {
-  const limit = limitOf({ alone: 5 });
+  const limit = limitOf({ soleClientLimit: 5 });
   const alone = jobs(9, client(), limit);
   expect(running(alone)).toBe(5);
   jobs(1, client(), limit);
@@ -80,7 +80,7 @@ test('allows more work for a client while it is alone', async () => {
 test('a client is alone a second after its first request since those of others', async () => {
   const clock = new TestClock();
   clock.stop();
-  const limit = new ConcurrencyLimit({ accepted: 100, each: 2, alone: 5 }, clock);
+  const limit = new ConcurrencyLimit({ accepted: 100, each: 2, soleClientLimit: 5 }, clock);
   const [foreign] = jobs(1, client(), limit);
   const own = jobs(7, client(), limit);
   clock.advance(999);
@@ -149,26 +149,75 @@ test('cancels a wait', async () => {
   expect(limit.accepted).toBe(0);
 });
 
-test('holds its limits and runs all accepted work in any sequence', async () => {
-  const step = fc.record({ who: fc.nat(3), ends: fc.boolean() });
+test('gives a client one turn per round, however often it has canceled all of its work', async () => {
+  const limit = limitOf({ running: 1, each: 1 });
+  const [holder, canceling, other] = [client(), client(), client()];
+  const [first] = jobs(1, holder, limit);
+  for (let i = 0; i < 5; i++) limit.cancel(new Job(canceling, limit));
+  const all = [...jobs(3, canceling, limit), ...jobs(3, other, limit)];
+  const order: string[] = [];
+  first!.end();
+  for (let i = 0; i < all.length; i++) {
+    await nextTick();
+    const current = all.find(({ state }) => state === 'running')!;
+    order.push(current.client === other ? 'other' : 'canceling');
+    current.end();
+  }
+  expect(order).toEqual(['canceling', 'other', 'canceling', 'other', 'canceling', 'other']);
+});
+
+test('forgets canceled work, and work that gave way to that of another client', () => {
+  const limit = limitOf({ accepted: 3, running: 1 });
+  const [holder, canceling, other] = [client(), client(), client()];
+  jobs(1, holder, limit);
+  for (let i = 0; i < 20_000; i++) limit.cancel(new Job(canceling, limit));
+  expect(limit['roundRobin'].size).toBe(0);
+  jobs(2, canceling, limit);
+  jobs(2, other, limit);
+  expect(limit['roundRobin'].size).toBe(2);
+});
+
+test('runs a multiple of the work of one client for the clients of a network', async () => {
+  const limit = limitOf();
+  const networks = [
+    { client: client(), multiple: 2 },
+    { client: client(), multiple: 40 },
+  ];
+  const inNetwork = Array.from({ length: 9 }, () => jobs(1, client(networks), limit)).flat();
+  expect(running(inNetwork)).toBe(4);
+  expect(running(jobs(3, client(), limit))).toBe(2);
+  inNetwork[0]!.end();
+  await nextTick();
+  expect(running(inNetwork)).toBe(4);
+  const wide = [{ client: client(), multiple: 40 }];
+  expect(running(Array.from({ length: 90 }, () => jobs(1, client(wide), limit)).flat())).toBe(75);
+});
+
+test('holds its limits, alternates and runs all accepted work in any sequence', async () => {
+  const step = fc.record({ who: fc.nat(3), what: fc.constantFrom('begin', 'begin', 'end', 'cancel') });
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 3, max: 9 }),
       fc.array(step, { maxLength: 60 }),
       async (total, steps) => {
         const limit = new ConcurrencyLimit({ accepted: 20, running: total, each: 3 });
-        const clients = Array.from({ length: 4 }, client);
+        const networks = [{ client: client(), multiple: 1 }];
+        const clients = [client(), client(), client(networks), client(networks)];
         const all = clients.map((): Job[] => []);
         const check = () => {
           const counts = all.map(running);
           expect(Math.max(...counts)).toBeLessThanOrEqual(3);
+          expect(counts[2]! + counts[3]!).toBeLessThanOrEqual(3);
           expect(counts.reduce((a, b) => a + b)).toBeLessThanOrEqual(total);
+          const waiting = all.filter((ofClient) => ofClient.some(({ state }) => state === 'new')).length;
+          expect(limit['roundRobin'].size).toBe(waiting);
         };
-        for (const { who, ends } of steps) {
-          if (ends) all[who]!.find(({ state }) => state === 'running')?.end();
-          else all[who]!.push(new Job(clients[who]!, limit));
+        for (const { who, what } of steps) {
+          if (what === 'end') all[who]!.find(({ state }) => state === 'running')?.end();
+          else if (what === 'begin') all[who]!.push(new Job(clients[who]!, limit));
+          else all[who]!.filter(({ state }) => state === 'new').forEach((waiting) => limit.cancel(waiting));
           check();
-          if (ends) await nextTick();
+          if (what === 'end') await nextTick();
           check();
         }
         while (limit.accepted > 0) {
@@ -179,6 +228,6 @@ test('holds its limits and runs all accepted work in any sequence', async () => 
         expect(all.flat().every(({ state }) => state === 'ended' || state === 'rejected')).toBe(true);
       },
     ),
-    { numRuns: 50 },
+    { numRuns: 100 },
   );
 });

@@ -7,10 +7,13 @@ import type { ConcurrencyLimit, LimitedClient } from './concurrency-limit';
 export class Client implements LimitedClient {
   /** The part of each quota that it uses. */
   readonly used = new Map<Quota, number>();
-  readonly lanes: LimitedClient['lanes'] = new Map<ConcurrencyLimit, never>();
+  readonly queues: LimitedClient['queues'] = new Map<ConcurrencyLimit, never>();
 
   /** @param network An IPv4 address, or the /64 of an IPv6 address, which belongs to one client. */
-  constructor(readonly network: string) {}
+  constructor(
+    readonly network: string,
+    readonly networks: LimitedClient['networks'] = [],
+  ) {}
 
   /**
    * The surrounding network: a site has 24 bits of an IPv4 address or 48 of an IPv6 address, and a provider 16 or 32.
@@ -18,17 +21,25 @@ export class Client implements LimitedClient {
   within(around: 'site' | 'provider'): string {
     const { network } = this;
     const parts = around === 'site' ? 3 : 2;
-    if (network.includes(':')) return ipv6Network(network, parts);
+    if (network.includes(':')) return ipv6Network(network, parts * 16);
     return (
       network && `${[...network.split('.').slice(0, parts), '0', '0'].slice(0, 4).join('.')}/${8 * parts}`
     );
   }
 }
 
-const isIdle = ({ used, lanes }: Client) =>
-  used.size === 0 && [...lanes.values()].every(({ running, waiting }) => running + waiting.length === 0);
+const isIdle = ({ used, queues }: Client) =>
+  used.size === 0 && [...queues.values()].every(({ running, waiting }) => running + waiting.size === 0);
+
+// Networks of IPv6 clients by the length of their prefix: those of a household, and those of a site.
+const IPV6_NETWORKS = [
+  { prefix: 56, multiple: 2 },
+  { prefix: 48, multiple: 4 },
+];
 
 const MAX_FORWARDED = 10_000;
+// Longer than a few addresses. Others could fill the memory.
+const MAX_FORWARDED_LENGTH = 200;
 
 export class Clients {
   private readonly byNetwork = new Map<string, Client>();
@@ -38,9 +49,17 @@ export class Clients {
   /** `address`: empty without an IP address, as on a file socket. */
   of(address: string): Client {
     const plain = address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
-    const network = plain.includes(':') ? ipv6Network(plain, 4) : plain;
+    if (!plain.includes(':')) return this.ofNetwork(plain);
+    const networks = IPV6_NETWORKS.map(({ prefix, multiple }) => ({
+      client: this.ofNetwork(ipv6Network(plain, prefix)),
+      multiple,
+    }));
+    return this.ofNetwork(ipv6Network(plain, 64), networks);
+  }
+
+  private ofNetwork(network: string, networks?: Client['networks']): Client {
     let client = this.byNetwork.get(network);
-    if (!client) this.byNetwork.set(network, (client = new Client(network)));
+    if (!client) this.byNetwork.set(network, (client = new Client(network, networks)));
     return client;
   }
 
@@ -48,31 +67,39 @@ export class Clients {
   ofRequest(req: IncomingMessage, peer: Client): Client {
     const header = req.headers['x-forwarded-for'];
     if (typeof header !== 'string') return peer;
-    let forwarded = this.byForwarded.get(header);
-    if (!forwarded) {
+    const known = this.byForwarded.get(header);
+    if (known) return known;
+    // Express takes the last address that isn't a trusted proxy's: entries before it may be forged.
+    const { ip = '' } = req as Request;
+    const forwarded = isIP(ip) === 0 ? peer : this.of(ip);
+    if (header.length <= MAX_FORWARDED_LENGTH) {
       if (this.byForwarded.size === MAX_FORWARDED) this.byForwarded.clear();
-      // Express takes the last address that isn't a trusted proxy's: entries before it may be forged.
-      const { ip = '' } = req as Request;
-      this.byForwarded.set(header, (forwarded = isIP(ip) === 0 ? peer : this.of(ip)));
+      this.byForwarded.set(header, forwarded);
     }
     return forwarded;
   }
 
   forgetIdle(): void {
     this.byForwarded.clear();
-    for (const [network, client] of this.byNetwork) if (isIdle(client)) this.byNetwork.delete(network);
+    const used = new Set<LimitedClient>();
+    for (const client of this.byNetwork.values())
+      if (!isIdle(client)) for (const network of client.networks ?? []) used.add(network.client);
+    for (const [network, client] of this.byNetwork)
+      if (isIdle(client) && !used.has(client)) this.byNetwork.delete(network);
   }
 }
 
-/** `groups`: how many of the eight numbers belong to the network. */
-function ipv6Network(address: string, groups: number): string {
+function ipv6Network(address: string, prefix: number): string {
   const [head = [], tail] = address
     .split('%')[0]!
     .split('::')
     .map((half) => half.split(':').filter(Boolean));
   const zeros = tail ? new Array<string>(8 - head.length - tail.length).fill('0') : [];
-  const numbers = [...head, ...zeros, ...(tail ?? [])].slice(0, groups);
-  return `${numbers.map((number) => Number.parseInt(number, 16).toString(16)).join(':')}::/${groups * 16}`;
+  const texts = [...head, ...zeros, ...(tail ?? [])].slice(0, Math.ceil(prefix / 16));
+  const numbers = texts.map((text) => Number.parseInt(text, 16));
+  // The rest of a number that belongs to the network only in part.
+  numbers.push(numbers.pop()! & (0xffff << (-prefix & 15)));
+  return `${numbers.map((number) => number.toString(16)).join(':')}::/${prefix}`;
 }
 
 // The rest is reserved for clients that use less than an equal share.

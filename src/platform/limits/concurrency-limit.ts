@@ -9,14 +9,18 @@ export interface Work {
   reject(): void;
 }
 
-/** A client's state in a limit. */
-interface Lane {
+/** A client's work in a limit. */
+interface ClientQueue {
   running: number;
-  readonly waiting: Work[];
+  readonly waiting: Set<Work>;
+  /** Those of the surrounding networks, and how much of their work may run. */
+  readonly networks: readonly { queue: ClientQueue; limit: number }[];
 }
 
 export interface LimitedClient {
-  readonly lanes: Map<ConcurrencyLimit, Lane>;
+  readonly queues: Map<ConcurrencyLimit, ClientQueue>;
+  /** Networks whose clients together run at most a multiple of one client's work. */
+  readonly networks?: readonly { client: LimitedClient; multiple: number }[];
 }
 
 export interface Limits {
@@ -27,15 +31,17 @@ export interface Limits {
   /** Running work of one client. */
   each?: number;
   /** The same while no other client requests anything. */
-  alone?: number;
+  soleClientLimit?: number;
 }
 
 /** The maximum for one IP address in any case. */
 export const PER_CLIENT = 16;
 // Enough to keep the connections of the pool busy. More would only delay the first request of another client.
-const ALONE = 64;
-// In milliseconds: for this long after a request of another client, a client is not alone.
-const ALONE_AFTER = 1000;
+const SOLE_CLIENT_LIMIT = 64;
+// For this long after a request of another client, a client isn't the only one.
+const SOLE_CLIENT_AFTER_MS = 1000;
+// All networks together leave the rest of a limit to others.
+const NETWORK_SHARE = 3 / 4;
 
 /**
  * Limits concurrent work. The rest of a client's work waits, first in, first out; clients alternate. When too much
@@ -47,28 +53,28 @@ export class ConcurrencyLimit {
   accepted = 0;
   rejected = 0;
   /** Used for work that does not belong to one client. */
-  readonly anyone: LimitedClient = { lanes: new Map() };
+  readonly anyone: LimitedClient = { queues: new Map() };
   running = 0;
   private readonly limits: Required<Limits>;
-  /** Lanes with waiting work, in the order in which they are served. */
-  private turns: Lane[] = [];
-  private finished: Lane[] = [];
-  private latest: Lane | undefined;
+  /** The clients with waiting work, in the order in which they are served. */
+  private readonly roundRobin = new Set<ClientQueue>();
+  private finished: ClientQueue[] = [];
+  private latest: ClientQueue | undefined;
   private sharedUntil = 0;
   private rejectingSince = 0;
 
   constructor(
-    { accepted, running = Infinity, each = PER_CLIENT, alone = each }: Limits,
+    { accepted, running = Infinity, each = PER_CLIENT, soleClientLimit = each }: Limits,
     private readonly clock = new Clock(),
   ) {
-    this.limits = { accepted, running, each, alone };
+    this.limits = { accepted, running, each, soleClientLimit };
   }
 
   /** Even if few are accepted, no client gets all of it. */
   static ofRequests(accepted: number, clock: Clock): ConcurrencyLimit {
     const each = Math.min(PER_CLIENT, Math.ceil(accepted / 2));
-    const alone = Math.min(ALONE, Math.ceil((accepted * 3) / 4));
-    return new ConcurrencyLimit({ accepted, each, alone }, clock);
+    const soleClientLimit = Math.min(SOLE_CLIENT_LIMIT, Math.ceil((accepted * 3) / 4));
+    return new ConcurrencyLimit({ accepted, each, soleClientLimit }, clock);
   }
 
   /** Milliseconds for which work has been rejected while none began or finished. */
@@ -78,17 +84,21 @@ export class ConcurrencyLimit {
 
   /** Begins the work, now or when the limit allows it; returns false if the queue is full. */
   enter(work: Work): boolean {
-    const lane = this.laneOf(work.client);
+    const queue = this.queueOf(work.client);
     if (this.accepted >= this.limits.accepted) {
       this.rejected++;
       this.rejectingSince ||= this.clock.monotonic();
-      if (!this.displaceFor(lane)) return false;
+      if (!this.displaceFor(queue)) return false;
     }
     this.accepted++;
-    if (this.latest && lane !== this.latest) this.sharedUntil = this.clock.monotonic() + ALONE_AFTER;
-    this.latest = lane;
-    if (lane.waiting.length === 0 && this.canBegin(lane)) this.begin(lane, work);
-    else if (lane.waiting.push(work) === 1) this.turns.push(lane);
+    if (this.latest && queue !== this.latest)
+      this.sharedUntil = this.clock.monotonic() + SOLE_CLIENT_AFTER_MS;
+    this.latest = queue;
+    if (queue.waiting.size === 0 && this.canBegin(queue)) this.begin(queue, work);
+    else {
+      queue.waiting.add(work);
+      this.roundRobin.add(queue);
+    }
     return true;
   }
 
@@ -96,16 +106,14 @@ export class ConcurrencyLimit {
    * Ends running work. The next begins later, in the check phase of the event loop: no client has more than its limit
    * of requests handled before other clients' sockets are read, even if each is finished immediately.
    */
-  leave({ lanes }: LimitedClient): void {
-    if (this.finished.push(lanes.get(this)!) === 1) setImmediate(() => this.settle());
+  leave({ queues }: LimitedClient): void {
+    if (this.finished.push(queues.get(this)!) === 1) setImmediate(() => this.startWaiting());
   }
 
   /** Rejects waiting work. Nothing happens to work that has begun. */
   cancel(work: Work): void {
-    const { waiting } = this.laneOf(work.client);
-    const i = waiting.indexOf(work);
-    if (i < 0) return;
-    waiting.splice(i, 1);
+    const queue = this.queueOf(work.client);
+    if (!this.removeWaiting(queue, work)) return;
     this.accepted--;
     work.reject();
   }
@@ -129,52 +137,83 @@ export class ConcurrencyLimit {
     }
   }
 
-  private laneOf({ lanes }: LimitedClient): Lane {
-    let lane = lanes.get(this);
-    if (!lane) lanes.set(this, (lane = { running: 0, waiting: [] }));
-    return lane;
+  private queueOf({ queues, networks = [] }: LimitedClient): ClientQueue {
+    let queue = queues.get(this);
+    if (!queue) {
+      queue = {
+        running: 0,
+        waiting: new Set(),
+        networks: networks.map(({ client, multiple }) => ({
+          queue: this.queueOf(client),
+          limit: this.networkLimit(multiple),
+        })),
+      };
+      queues.set(this, queue);
+    }
+    return queue;
   }
 
-  private canBegin({ running }: Lane): boolean {
+  private networkLimit(multiple: number): number {
+    const { accepted, running, each } = this.limits;
+    return Math.max(each, Math.min(each * multiple, Math.floor(Math.min(accepted, running) * NETWORK_SHARE)));
+  }
+
+  private canBegin({ running, networks }: ClientQueue): boolean {
     const { limits, sharedUntil } = this;
-    const most = running >= limits.each && this.clock.monotonic() >= sharedUntil ? limits.alone : limits.each;
-    return this.running < limits.running && running < most;
+    if (this.running >= limits.running) return false;
+    if (running < limits.each) return networks.every(({ queue, limit }) => queue.running < limit);
+    return running < limits.soleClientLimit && this.clock.monotonic() >= sharedUntil;
   }
 
-  private begin(lane: Lane, work: Work): void {
-    lane.running++;
-    this.running++;
+  private begin(queue: ClientQueue, work: Work): void {
+    this.count(queue, 1);
     this.rejectingSince = 0;
     work.begin();
   }
 
-  private settle(): void {
-    for (const lane of this.finished) {
-      lane.running--;
-      this.running--;
-      this.accepted--;
-    }
+  private count(queue: ClientQueue, change: 1 | -1): void {
+    this.running += change;
+    queue.running += change;
+    for (const network of queue.networks) network.queue.running += change;
+  }
+
+  private startWaiting(): void {
+    for (const queue of this.finished) this.count(queue, -1);
+    this.accepted -= this.finished.length;
     this.finished = [];
     this.rejectingSince = 0;
     // One of each client per round, until a round begins none.
-    for (let skipped = 0; skipped < this.turns.length;) {
-      const lane = this.turns.shift()!;
-      const canBegin = lane.waiting.length > 0 && this.canBegin(lane);
+    for (let skipped = 0; skipped < this.roundRobin.size;) {
+      const [queue] = this.roundRobin as Iterable<ClientQueue> as [ClientQueue];
+      const canBegin = this.canBegin(queue);
       skipped = canBegin ? 0 : skipped + 1;
-      if (canBegin) this.begin(lane, lane.waiting.shift()!);
-      if (lane.waiting.length > 0) this.turns.push(lane);
+      // Moves it to the end.
+      this.roundRobin.delete(queue);
+      if (canBegin) {
+        const [work] = queue.waiting as Iterable<Work> as [Work];
+        queue.waiting.delete(work);
+        this.begin(queue, work);
+      }
+      if (queue.waiting.size > 0) this.roundRobin.add(queue);
     }
   }
 
+  private removeWaiting(queue: ClientQueue, work: Work): boolean {
+    const wasWaiting = queue.waiting.delete(work);
+    if (queue.waiting.size === 0) this.roundRobin.delete(queue);
+    return wasWaiting;
+  }
+
   /** Rejects the newest work of the client with the most waiting work, if that is more than this one's. */
-  private displaceFor({ waiting }: Lane): boolean {
-    const longest = this.turns.reduce<Lane | undefined>(
-      (most, lane) => (lane.waiting.length > (most?.waiting.length ?? waiting.length) ? lane : most),
-      undefined,
-    );
+  private displaceFor({ waiting }: ClientQueue): boolean {
+    let longest: ClientQueue | undefined;
+    for (const queue of this.roundRobin)
+      if (queue.waiting.size > (longest?.waiting ?? waiting).size) longest = queue;
     if (!longest) return false;
+    const newest = [...longest.waiting].at(-1)!;
+    this.removeWaiting(longest, newest);
     this.accepted--;
-    longest.waiting.pop()!.reject();
+    newest.reject();
     return true;
   }
 }

@@ -52,13 +52,13 @@ export class StatementBatcher {
     private readonly clock: Clock,
     private readonly isPrepared: boolean,
   ) {
-    const limit = (share: number, each = Infinity, alone?: number) =>
+    const limit = (share: number, each = Infinity, soleClientLimit?: number) =>
       new ConcurrencyLimit(
         {
           accepted: Infinity,
           running: Math.ceil(pool.options.max * share),
           each,
-          alone,
+          soleClientLimit,
         },
         clock,
       );
@@ -132,8 +132,8 @@ export class StatementBatcher {
     turn: string | undefined,
     send: (client: PoolClient) => Promise<Result>,
   ): Promise<Result> {
-    if (turn === undefined) return this.within(limit, { lanes: new Map() }, send);
-    const known = this.clients.get(turn) ?? { client: { lanes: new Map() }, statements: 0 };
+    if (turn === undefined) return this.within(limit, { queues: new Map() }, send);
+    const known = this.clients.get(turn) ?? { client: { queues: new Map() }, statements: 0 };
     this.clients.set(turn, known);
     known.statements++;
     try {
