@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { DashboardModule } from './dashboard/dashboard.module';
 import { NoSuchPageFilter } from './dashboard/layout/no-such-page.filter';
 import { AuthModule } from './auth/auth.module';
+import { BearerGuard } from './auth/guards/bearer.guard';
 import { RateLimitGuard } from './auth/guards/rate-limit.guard';
 import { ScopesGuard } from './auth/guards/scopes.guard';
 import { CollectionsModule } from './collections/collections.module';
@@ -52,7 +53,8 @@ import { WharfModule } from './wharf/wharf.module';
   ],
   providers: [
     { provide: APP_GUARD, useClass: OperatorGuard },
-    { provide: APP_GUARD, useExisting: RateLimitGuard },
+    { provide: APP_GUARD, useClass: BearerGuard },
+    { provide: APP_GUARD, useClass: RateLimitGuard },
     { provide: APP_GUARD, useClass: ScopesGuard },
     { provide: APP_GUARD, useClass: LookupLimitGuard },
     { provide: APP_GUARD, useClass: BodyGuard },

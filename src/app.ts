@@ -3,7 +3,7 @@ import { HttpAdapterHost, NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Logger } from 'pino';
 import { AppModule } from './app.module';
-import { presentCredential } from './auth/access/credential';
+import { readCredential } from './auth/access/credential';
 import { keysOfDownloads } from './auth/access/key-in-query';
 import { addressRangesOf } from './platform/config/address-ranges';
 import { Settings } from './platform/config/settings';
@@ -42,7 +42,7 @@ export function configured(app: NestExpressApplication): NestExpressApplication 
   app.get(ApiDescription).describes(app);
   if (LEGACY_HOST) app.use(legacyOnlyUnder(LEGACY_HOST));
   app.use(LENIENT_CLIENTS ? lenientClients : keysOfDownloads);
-  app.use(presentCredential);
+  app.use(readCredential);
   const operatorPaths = app.get(OperatorPathsMiddleware);
   app.use(OPERATOR_PATH, operatorPaths.use.bind(operatorPaths));
   return app;

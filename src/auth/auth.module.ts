@@ -13,7 +13,6 @@ import { AuditEventRow } from '../audit/audit-event.entity';
 import { BearerStrategy } from './guards/bearer.strategy';
 import { ExpiredRows } from '../platform/database/expired-rows';
 import { HttpModule } from '../platform/server/http.module';
-import { RateLimitGuard } from './guards/rate-limit.guard';
 import { RateLimitsModule } from '../platform/limits/rate-limits.module';
 import { SigningKey } from './jwt/signing-key.entity';
 import { SigningKeysService } from './jwt/signing-keys.service';
@@ -33,7 +32,7 @@ import { TokensService } from './jwt/tokens.service';
     ApiKeyUses,
     ApiKeysService,
     Audit,
-    RateLimitGuard,
+    BearerStrategy,
     SigningKeysService,
     StartupChecks,
     TokensService,
@@ -42,9 +41,10 @@ import { TokensService } from './jwt/tokens.service';
   exports: [
     HttpModule,
     PassportModule,
+    RateLimitsModule,
     ApiKeysService,
     Audit,
-    RateLimitGuard,
+    BearerStrategy,
     SigningKeysService,
     TokensService,
   ],

@@ -5,7 +5,7 @@ import type { EntityManager } from 'typeorm';
 import { Database } from '../platform/database/database';
 import { bind } from '../platform/database/statement';
 import { ApiError } from '../platform/errors/api-error';
-import { MemoryStorage, type Spending, spendingOf } from '../platform/limits/memory-storage';
+import { MemoryStorage, type Charge, chargeOf } from '../platform/limits/memory-storage';
 import {
   fingerprintOf,
   hashOf,
@@ -95,7 +95,7 @@ export class IdempotencyService {
     unstored: readonly string[] = [],
   ): Promise<{ response: Result; isRepeated: boolean }> {
     if (!key) return { response: await work(), isRepeated: false };
-    let quota: Spending | undefined;
+    let quota: Charge | undefined;
     const store = (response: Result) => {
       const text = JSON.stringify(response, (name, value: unknown) =>
         unstored.includes(name) ? undefined : value,
@@ -120,7 +120,7 @@ export class IdempotencyService {
   }
 
   /** By the counter that this process knows. */
-  private requireSpace(quota: Spending): void {
+  private requireSpace(quota: Charge): void {
     const record = this.limits.blocked(quota);
     if (record)
       throw new ApiError(429, ['rate limit exceeded'], { 'Retry-After': String(record.timeToBlockExpire) });
@@ -128,10 +128,10 @@ export class IdempotencyService {
 }
 
 /** A rate limit in which each response counts by the bytes of its row. Used space becomes available again evenly. */
-const quotaOf = (user_id: number | null, bytes: number): Spending | undefined =>
+const quotaOf = (user_id: number | null, bytes: number): Charge | undefined =>
   user_id === null
     ? undefined
-    : spendingOf('stored-responses', `user ${user_id}`, {
+    : chargeOf('stored-responses', `user ${user_id}`, {
         count: MAX_STORED / (bytes + ROW_BYTES),
         period_ms: DAY,
       });

@@ -1,4 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
+import { BearerGuard } from '../../src/auth/guards/bearer.guard';
 import { ScopesGuard } from '../../src/auth/guards/scopes.guard';
 
 test('rejects a handler that declares no access', async () => {
@@ -7,9 +8,12 @@ test('rejects a handler that declares no access', async () => {
     getClass: () => class {},
   } as unknown as ExecutionContext;
   await expect(
-    new ScopesGuard({ defaultStrategy: 'bearer' }, undefined as never).canActivate(context),
+    new BearerGuard({ defaultStrategy: 'bearer' }, undefined as never, undefined as never).canActivate(
+      context,
+    ),
   ).rejects.toMatchObject({
     status: 404,
     errors: ['invalid api endpoint'],
   });
+  expect(() => new ScopesGuard().canActivate(context)).toThrow('invalid api endpoint');
 });

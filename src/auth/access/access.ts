@@ -39,5 +39,11 @@ export const PAGES = 'gamewharf:pages';
 /** A page that needs a session and ignores credentials. Only on controllers of pages and their handlers. */
 export const SignedIn = () => SetMetadata(ACCESS, 'signed in' satisfies Access);
 
+/** Of the remaining handlers, PageGuard checks sessions and OperatorGuard operator tokens. */
+export const requiresCredential = (
+  access: Access,
+): access is 'any credential' | 'any api key' | Scope | readonly Scope[] =>
+  access !== 'public' && access !== 'signed in' && !isForOperators(access);
+
 export const isForOperators = (access: Access): access is OperatorAccess =>
   typeof access === 'string' && (access === 'operator' || access.startsWith('operator:'));

@@ -2,10 +2,10 @@ import { isUtf8 } from 'node:buffer';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
 import { type ApiError, badRequest } from '../../platform/errors/api-error';
-import type { Trackers, Presented } from '../../platform/server/request';
+import type { RateLimitKeys, UnverifiedCredential } from '../../platform/server/request';
 import { invalidKey, invalidToken } from './errors';
 
-export type { Trackers, Presented };
+export type { UnverifiedCredential };
 
 export interface Credential {
   type: 'key' | 'jwt';
@@ -20,11 +20,12 @@ export interface Credential {
   expires_at?: number;
 }
 
-export const trackersOf = ({ api_key_id, user_id }: Credential) => ({
-  credential: api_key_id === null ? `user ${user_id}` : `key ${api_key_id}`,
-  user: `user ${user_id}`,
-  default: `user ${user_id}`,
-});
+export const rateLimitKeysOf = ({ api_key_id, user_id }: Credential) =>
+  ({
+    credential: api_key_id === null ? `user ${user_id}` : `key ${api_key_id}`,
+    user: `user ${user_id}`,
+    default: `user ${user_id}`,
+  }) satisfies RateLimitKeys;
 
 /** The credential of the request, which the guard has verified. */
 export const CurrentCredential = createParamDecorator(
@@ -38,25 +39,20 @@ export const covers = (granted: readonly string[], needed: string): boolean =>
 const LEGACY = /^\/api\/1\/([^/?]+)\//;
 
 /**
- * Finds the unverified credential of a request, and writes it in the format of passport-http-bearer. Beyond RFC 6750,
- * the API accepts a bare key, and a key in the path of a legacy route. Problems are reported where a credential is
- * required.
+ * Finds the unverified credential of a request. Beyond RFC 6750, the API accepts a bare key, and a key in the path of a
+ * legacy route. Problems are reported where a credential is required.
  */
-export function presentCredential(req: Request, _res: Response, next: NextFunction): void {
-  // The OAuth endpoints read the client from the header as it was sent.
-  if (req.url.startsWith('/oauth/')) return next();
+export function readCredential(req: Request, _res: Response, next: NextFunction): void {
   try {
-    req.presented = readCredential(req);
-    // A key in a path may contain spaces, which would end the token.
-    if (req.presented) req.headers.authorization = `Bearer ${req.presented.text.replaceAll(' ', '+')}`;
+    req.unverifiedCredential = credentialIn(req);
   } catch (error) {
-    req.presented = error as ApiError;
+    req.unverifiedCredential = error as ApiError;
   }
   next();
 }
 
 /** On legacy routes the KEY of the path is the credential, or the type of the one in the header. */
-function readCredential(req: Request): Presented | undefined {
+function credentialIn(req: Request): UnverifiedCredential | undefined {
   const key = keyOfPath(req.url);
   if (key !== undefined && key !== 'key' && key !== 'jwt') return { type: 'key', text: key };
   const text = authorizationOf(req);

@@ -2,14 +2,13 @@ import { Injectable } from '@nestjs/common';
 import { AuthModuleOptions, PassportStrategy } from '@nestjs/passport';
 import type { Request } from 'express';
 import { LRUCache } from 'lru-cache';
-import passport from 'passport';
-import { Strategy } from 'passport-http-bearer';
+import passport, { Strategy } from 'passport';
 import { lookupCache } from '../../platform/database/lookup-cache';
 import { Clock } from '../../platform/config/clock';
 import { MetricsRegistry } from '../../platform/observability/metrics-registry';
 import { ApiKeyLookup } from '../keys/api-key-lookup';
 import { type ApiKeyUse, ApiKeyUses } from '../keys/api-key-uses';
-import { type Credential, trackersOf, type Trackers, type Presented } from '../access/credential';
+import type { Credential, UnverifiedCredential } from '../access/credential';
 import { authenticationRequired, invalidKey, noLongerValid } from '../access/errors';
 import { ApiError } from '../../platform/errors/api-error';
 import { ROOT_SCOPES } from '../access/scopes';
@@ -26,14 +25,26 @@ const MAX_REVOKED = 10_000;
 /** A verified credential. */
 interface CachedCredential {
   credential: Credential;
-  trackers: Trackers;
   use?: ApiKeyUse;
 }
 
-type Verified = Omit<CachedCredential, 'trackers'> & { lives_ms: number };
+type Verified = CachedCredential & { lives_ms: number };
+
+/** Passport's part of it. Unlike passport-http-bearer, it reads no token in the query, which would end up in logs. */
+class RequestStrategy extends Strategy {
+  constructor(
+    private readonly verify: (req: Request, done: (error: unknown, user: Credential) => void) => void,
+  ) {
+    super();
+  }
+
+  override authenticate(req: Request): void {
+    this.verify(req, (error, user) => (error ? this.error(error) : this.success(user)));
+  }
+}
 
 @Injectable()
-export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
+export class BearerStrategy extends PassportStrategy(RequestStrategy, 'bearer') {
   // Rejected credentials aren't cached: an attacker could evict valid ones.
   private readonly caches;
   /** The IDs of API keys that this process revoked. */
@@ -48,7 +59,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     metrics: MetricsRegistry,
     { defaultStrategy }: AuthModuleOptions,
   ) {
-    super({ passReqToCallback: true });
+    super();
     // Passport keeps strategies by name for the whole process, which may contain several apps, as in tests.
     passport.use(defaultStrategy as string, this as passport.Strategy);
     const cache = (look: (text: string, stale?: CachedCredential) => Promise<Verified>) =>
@@ -70,21 +81,21 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     );
   }
 
-  /** Called by passport. */
-  async validate(req: Pick<Request, 'presented'>): Promise<Credential> {
-    const { presented } = req;
-    if (presented instanceof ApiError) throw presented;
-    // A token in the query or the body, which passport-http-bearer reads, too.
-    if (!presented) throw authenticationRequired();
-    const { credential, use } = this.cached(presented) ?? (await this.verify(presented));
-    if (this.revoked.has(credential.api_key_id ?? NaN)) throw noLongerValid(presented);
-    if (use) this.uses.add(use, req as Request);
+  /** Called by Passport. */
+  async validate(req: Request): Promise<Credential> {
+    const unverified = req.unverifiedCredential;
+    if (!unverified) throw authenticationRequired();
+    if (unverified instanceof ApiError) throw unverified;
+    const { credential, use } = this.cached(unverified) ?? (await this.lookUp(unverified));
+    if (this.revoked.has(credential.api_key_id ?? NaN)) throw noLongerValid(unverified);
+    if (use) this.uses.add(use, req);
     return credential;
   }
 
-  /** Chooses the rate limits by a credential that was valid before; does not authenticate it. */
-  trackersOf({ text, type }: Presented): Trackers | undefined {
-    return this.caches[type].peek(text, { allowStale: true })?.trackers;
+  /** Whether the credential was valid recently; does not authenticate it. */
+  isKnown(unverified: UnverifiedCredential | ApiError | undefined): boolean {
+    if (!unverified || unverified instanceof ApiError) return false;
+    return this.caches[unverified.type].peek(unverified.text, { allowStale: true }) !== undefined;
   }
 
   /** After these API keys were revoked: rejects them and their JWTs, including those that are being looked up. */
@@ -104,13 +115,13 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     this.caches.jwt.clear();
   }
 
-  private cached({ text, type }: Presented): CachedCredential | undefined {
+  private cached({ text, type }: UnverifiedCredential): CachedCredential | undefined {
     const known = this.caches[type].get(text);
     if (known) this.lookups.cached++;
     return known;
   }
 
-  private async verify({ type, text }: Presented): Promise<CachedCredential> {
+  private async lookUp({ type, text }: UnverifiedCredential): Promise<CachedCredential> {
     return (await this.caches[type].fetch(text))!;
   }
 
@@ -118,7 +129,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     try {
       const { lives_ms, ...found } = await verified;
       this.lookups.verified++;
-      return { value: { ...found, trackers: trackersOf(found.credential) }, lives_ms };
+      return { value: found, lives_ms };
     } catch (error) {
       this.lookups[error instanceof ApiError ? 'rejected' : 'failed']++;
       throw error;

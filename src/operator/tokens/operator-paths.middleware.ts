@@ -19,7 +19,7 @@ export class OperatorPathsMiddleware implements NestMiddleware {
     // Without waiting for the rest of the body, which may be an import.
     if (!req.complete) req.exchange.connection.closeAfter(res);
     // No guard follows that would count the request.
-    await this.limits.spendAddress(req, res);
+    await this.limits.chargeAddress(req, res);
     throw apiError(404, 'invalid api endpoint');
   }
 }

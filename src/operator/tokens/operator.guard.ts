@@ -39,7 +39,7 @@ export class OperatorGuard implements CanActivate {
   /** Failed attempts count for the IP address. */
   private async reject(req: Request, res: Response, token: string): Promise<never> {
     this.limits.check('address', req, res);
-    await this.limits.spendAddress(req, res);
+    await this.limits.chargeAddress(req, res);
     if (token === '') throw authenticationRequired();
     void this.limits.failed('address', req);
     throw invalidToken();

@@ -1,6 +1,6 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { spendingOf } from './memory-storage';
+import { chargeOf } from './memory-storage';
 import { limitsFailedLookups } from './rate-limits.decorators';
 import { RateLimitsService } from './rate-limits.service';
 
@@ -14,15 +14,15 @@ export class LookupLimitGuard implements CanActivate {
     if (!rates || !limitsFailedLookups(context.getHandler())) return true;
     const http = context.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
-    const user = req.trackers?.user;
+    const user = req.rateLimitKeys?.user;
     if (user === undefined) return true;
-    const lookup = spendingOf('misses', user, rates.misses);
+    const charge = chargeOf('misses', user, rates.misses);
     // Most lookups are refunded, so the headers don't show it.
-    return this.limits.spend(res, lookup, false).then(() => {
+    return this.limits.charge(res, charge, false).then(() => {
       res.foundNothing = false;
       res.once('close', () => {
         const isFound = res.statusCode !== 404 && !res.foundNothing && res.writableEnded;
-        if (isFound) void this.limits.refund(lookup);
+        if (isFound) void this.limits.refund(charge);
       });
       return true;
     });

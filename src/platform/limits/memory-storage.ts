@@ -17,18 +17,18 @@ const seconds = (ms: number) => Math.ceil(ms / 1000);
 /** Changed in place, so that a request allocates nothing. */
 interface Counter {
   /** When the whole limit is available again. */
-  full_at: number;
+  refilledAt: number;
 }
 
 /** A counter and its limit. `ttl`: its period in milliseconds, in throttler's terms. */
-export interface Spending {
+export interface Charge {
   name: string;
   key: string;
   limit: number;
   ttl: number;
 }
 
-export const spendingOf = (name: string, tracker: string, { count, period_ms }: RateLimit): Spending => ({
+export const chargeOf = (name: string, tracker: string, { count, period_ms }: RateLimit): Charge => ({
   name,
   key: `${name}:${tracker}`,
   limit: count,
@@ -45,9 +45,9 @@ class Counters {
     this.cache = new LRUCache({ maxSize, sizeCalculation: () => 1 });
   }
 
-  of({ key }: Spending, now: number): Counter {
+  of({ key }: Charge, now: number): Counter {
     let counter = this.cache.get(key);
-    if (!counter) this.cache.set(key, (counter = { full_at: now }));
+    if (!counter) this.cache.set(key, (counter = { refilledAt: now }));
     return counter;
   }
 }
@@ -99,25 +99,28 @@ export class MemoryStorage implements ThrottlerStorage {
     const now = this.clock.monotonic();
     const counters = this.of(name);
     const counter = counters.of({ name, key, limit, ttl }, now);
-    const isBlocked = waitAfter(counter.full_at - now, limit, ttl) > ROUNDING;
+    const isBlocked = waitAfter(counter.refilledAt - now, limit, ttl) > ROUNDING;
     counters.decisions[isBlocked ? 'limited' : 'allowed']++;
-    if (!isBlocked) counter.full_at = Math.max(now, counter.full_at) + ttl / limit;
-    return Promise.resolve(recordOf(counter.full_at - now, limit, ttl, isBlocked));
+    if (!isBlocked) counter.refilledAt = Math.max(now, counter.refilledAt) + ttl / limit;
+    return Promise.resolve(recordOf(counter.refilledAt - now, limit, ttl, isBlocked));
   }
 
   /** Counts one more, even beyond the limit, or refunds one. */
-  add(spending: Spending, count: 1 | -1): Promise<void> {
+  add(charge: Charge, count: 1 | -1): Promise<void> {
     const now = this.clock.monotonic();
-    const counter = this.of(spending.name).of(spending, now);
-    counter.full_at = Math.max(now, Math.max(now, counter.full_at) + (count * spending.ttl) / spending.limit);
+    const counter = this.of(charge.name).of(charge, now);
+    counter.refilledAt = Math.max(
+      now,
+      Math.max(now, counter.refilledAt) + (count * charge.ttl) / charge.limit,
+    );
     return Promise.resolve();
   }
 
   /** The record of an exhausted limit, otherwise undefined. Counts no request and doesn't query Redis. */
-  blocked(spending: Spending): LimitRecord | undefined {
-    const { cache, decisions } = this.of(spending.name);
-    const { key, limit, ttl } = spending;
-    const spent = (cache.get(key)?.full_at ?? 0) - this.clock.monotonic();
+  blocked(charge: Charge): LimitRecord | undefined {
+    const { cache, decisions } = this.of(charge.name);
+    const { key, limit, ttl } = charge;
+    const spent = (cache.get(key)?.refilledAt ?? 0) - this.clock.monotonic();
     if (waitAfter(spent, limit, ttl) <= ROUNDING) return undefined;
     decisions.limited++;
     return recordOf(spent, limit, ttl, true);
@@ -127,9 +130,9 @@ export class MemoryStorage implements ThrottlerStorage {
    * Replaces a counter with that of all processes, if it is known. The request must be counted right afterwards,
    * because other requests update the counter too.
    */
-  protected learn(spending: Spending, spent: number | undefined): void {
+  protected adoptSharedCounter(charge: Charge, spent: number | undefined): void {
     const now = this.clock.monotonic();
-    if (spent !== undefined) this.of(spending.name).of(spending, now).full_at = now + spent;
+    if (spent !== undefined) this.of(charge.name).of(charge, now).refilledAt = now + spent;
   }
 
   private of(name: string): Counters {

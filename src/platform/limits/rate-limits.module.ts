@@ -21,9 +21,9 @@ const throttler = (name: string, limit: number, ttl: number): ThrottlerOptions =
   limit,
   ttl,
   skipIf: (context) =>
-    context.switchToHttp().getRequest<Request>().trackers?.[name] === undefined ||
+    context.switchToHttp().getRequest<Request>().rateLimitKeys?.[name] === undefined ||
     (limit === Infinity && !hasOwnLimit(context.getHandler(), context.getClass())),
-  getTracker: (req) => (req as Request).trackers![name]!,
+  getTracker: (req) => (req as Request).rateLimitKeys![name]!,
 });
 
 /** One for each limit; `default` counts only on handlers with `@Throttle({ default: ... })`. `misses`: see LookupLimitGuard. */
@@ -65,7 +65,7 @@ export class RateLimitsModule implements OnModuleInit {
     // later.
     this.host.httpAdapter?.use(async (req: Request, res: Response, next: NextFunction) => {
       // A preflight doesn't count: the request after it does.
-      if (!isPreflight(req)) await this.limits.spendAddress(req, res);
+      if (!isPreflight(req)) await this.limits.chargeAddress(req, res);
       next();
     });
   }

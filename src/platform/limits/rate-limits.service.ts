@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type RateLimits, rateLimitsOf } from '../config/rate-limits';
 import { Settings } from '../config/settings';
 import { ApiError } from '../errors/api-error';
-import { type LimitRecord, MemoryStorage, type Spending, spendingOf } from './memory-storage';
+import { type LimitRecord, MemoryStorage, type Charge, chargeOf } from './memory-storage';
 
 // A network's limit is that of this many IP addresses: docs/reference/rate-limits.md.
 const ADDRESSES_PER_NETWORK = { site: 4, provider: 20 };
@@ -26,21 +26,23 @@ export class RateLimitsService {
   }
 
   /** Counts a request, reports the remaining ones in the headers, and rejects the request if none remain. */
-  async spend(res: ServerResponse, spending: Spending, show = true): Promise<void> {
-    const { name, key, limit, ttl } = spending;
+  async charge(res: ServerResponse, charge: Charge, show = true): Promise<void> {
+    const { name, key, limit, ttl } = charge;
     const record = await this.storage.increment(key, ttl, limit, ttl, name);
     if (record.isBlocked) reject(res, limit, record);
     if (show) res.setRateLimit(limit, limit - record.totalHits, record.timeToExpire);
   }
 
-  /** For a request that counts only for its IP address. */
-  async spendAddress(req: IncomingMessage, res: ServerResponse): Promise<void> {
-    if (this.rates)
-      await this.spend(res, spendingOf('address', req.exchange.client.network, this.rates.address));
+  /** Counts a request for its IP address. */
+  async chargeAddress(req: IncomingMessage, res: ServerResponse): Promise<Charge | undefined> {
+    if (!this.rates) return undefined;
+    const charge = chargeOf('address', req.exchange.client.network, this.rates.address);
+    await this.charge(res, charge);
+    return charge;
   }
 
-  async refund(spending: Spending): Promise<void> {
-    await this.storage.add(spending, -1);
+  async refund(charge: Charge): Promise<void> {
+    await this.storage.add(charge, -1);
   }
 
   /** Rejects an attempt from a network with too many failed ones. */
@@ -56,11 +58,11 @@ export class RateLimitsService {
     await Promise.all(this.networks(attempts, req).map((network) => this.storage.add(network, 1)));
   }
 
-  private networks(attempts: Attempts, { exchange: { client } }: IncomingMessage): Spending[] {
+  private networks(attempts: Attempts, { exchange: { client } }: IncomingMessage): Charge[] {
     if (!this.rates) return [];
     const { count, period_ms } = this.rates[attempts];
     return (['site', 'provider'] as const).map((network) =>
-      spendingOf(`${attempts}-networks`, `${network}:${client.within(network)}`, {
+      chargeOf(`${attempts}-networks`, `${network}:${client.within(network)}`, {
         count: count * ADDRESSES_PER_NETWORK[network],
         period_ms,
       }),

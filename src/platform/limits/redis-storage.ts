@@ -1,6 +1,6 @@
 import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { Redis } from 'ioredis';
-import { MemoryStorage, type Spending } from './memory-storage';
+import { MemoryStorage, type Charge } from './memory-storage';
 
 type Dependencies = ConstructorParameters<typeof MemoryStorage>;
 
@@ -68,14 +68,14 @@ export class RedisStorage extends MemoryStorage implements OnApplicationShutdown
   }
 
   override async increment(key: string, ttl: number, limit: number, block: number, name: string) {
-    const spending = { name, key, limit, ttl };
-    this.learn(spending, await this.count(spending, 1, 'unless limited'));
+    const charge = { name, key, limit, ttl };
+    this.adoptSharedCounter(charge, await this.count(charge, 1, 'unless limited'));
     return super.increment(key, ttl, limit, block, name);
   }
 
-  override async add(spending: Spending, count: 1 | -1): Promise<void> {
-    this.learn(spending, await this.count(spending, count, 'always'));
-    return super.add(spending, count);
+  override async add(charge: Charge, count: 1 | -1): Promise<void> {
+    this.adoptSharedCounter(charge, await this.count(charge, count, 'always'));
+    return super.add(charge, count);
   }
 
   onApplicationShutdown(): void {
@@ -84,7 +84,7 @@ export class RedisStorage extends MemoryStorage implements OnApplicationShutdown
 
   /** Returns the milliseconds spent before, or undefined if Redis failed. */
   private async count(
-    { key, ttl, limit }: Spending,
+    { key, ttl, limit }: Charge,
     count: 1 | -1,
     when: 'always' | 'unless limited',
   ): Promise<number | undefined> {

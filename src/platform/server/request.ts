@@ -1,10 +1,9 @@
 import type { ApiError } from '../errors/api-error';
 import type { Exchange } from './in-flight';
 import type { FixedHeader } from '../output/response';
-import type { Spending } from '../limits/memory-storage';
 
 /** The unverified credential of a request. */
-export interface Presented {
+export interface UnverifiedCredential {
   type: 'key' | 'jwt';
   text: string;
 }
@@ -13,7 +12,7 @@ export interface Presented {
  * By the name of a rate limit: the subject whose requests it counts. A limit without an entry doesn't apply. Verified
  * credentials have a `user`, and a `credential`: their API key, including for JWTs issued with it.
  */
-export type Trackers = Readonly<Partial<Record<string, string>>>;
+export type RateLimitKeys = Readonly<Partial<Record<string, string>>>;
 
 /** An operator's token. */
 export interface Operator {
@@ -35,11 +34,9 @@ declare module 'node:http' {
     /** Parameters from a header. */
     parametersInHeaders?: Record<string, string>;
     /** The unverified credential, or the problem with it. */
-    presented?: Presented | ApiError;
+    unverifiedCredential?: UnverifiedCredential | ApiError;
     /** Undefined if no rate limits apply. */
-    trackers?: Trackers;
-    /** Its cost for its IP address, refunded if its credential is valid. */
-    spentAddress?: Spending;
+    rateLimitKeys?: RateLimitKeys;
     /** On paths under /operator/, if its token is valid. */
     operator?: Operator;
     /** Resolves when the body has been parsed into `body`; absent before. */
