@@ -23,7 +23,7 @@ const editableGames = (limit: string) =>
 
 // One row more than each may return.
 export const FEW_EDITABLE_GAMES = read<Packed>('few_editable_games', editableGames(`LIMIT ${FEW + 1}`));
-export const EDITABLE_GAMES = longRead<Packed>(
+const EDITABLE_GAMES = longRead<Packed>(
   'editable_games',
   editableGames(`LIMIT ${SHORT_LIST.rows + 1}`),
   'user $1',
@@ -53,12 +53,12 @@ const OWNERS = longRead<GameUserRow & { game_id: number }>(
    FROM games g JOIN users u ON u.id = g.user_id WHERE g.id = ANY ($1::bigint[])`,
 );
 
-export const VIEWABLE_GAME = read(
+const VIEWABLE_GAME = read(
   'viewable_game',
   `SELECT g.id FROM games g WHERE g.id = $1 AND ${canView('g', '$2')}`,
 );
 
-export const GAME = read<Packed>(
+const GAME = read<Packed>(
   'game',
   `SELECT ${GAME_WITH_USER_ROW.sql} FROM games g JOIN users u ON u.id = g.user_id
    WHERE g.id = $1 AND ${canView('g', '$2')}`,

@@ -1,5 +1,6 @@
 import type { Client } from 'pg';
 import type { Statement } from '../../src/platform/database/statement';
+import { statementNamed } from './declared-statements';
 
 interface Node {
   'Node Type': string;
@@ -26,8 +27,11 @@ interface Explained {
   'Execution Time': number;
 }
 
+/** A statement, or the name of one in statements.sql. */
+type Named = Statement | string;
+
 /** The plan of a prepared statement with these values, whichever values it was planned for. */
-export async function planOf(client: Client, statement: Statement, values: unknown[]): Promise<Plan> {
+export async function planOf(client: Client, statement: Named, values: unknown[]): Promise<Plan> {
   const [{ Plan: root }] = await explained(client, statement, values, 1);
   const nodes = nodesOf(root);
   return {
@@ -46,17 +50,18 @@ const READS_ROWS = /Seq Scan$|^Index Scan$|^Bitmap Heap Scan$/;
 const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
 
 /** The shortest of several executions in milliseconds, because other work on the machine delays some. */
-export async function timeOf(client: Client, statement: Statement, values: unknown[]): Promise<number> {
+export async function timeOf(client: Client, statement: Named, values: unknown[]): Promise<number> {
   const all = await explained(client, statement, values, 9);
   return Math.min(...all.map((one) => one['Execution Time']));
 }
 
 async function explained(
   client: Client,
-  { name, text }: Statement,
+  statement: Named,
   values: unknown[],
   times: number,
 ): Promise<[Explained, ...Explained[]]> {
+  const { name, text } = typeof statement === 'string' ? statementNamed(statement) : statement;
   await client.query(`SET plan_cache_mode = force_generic_plan`);
   await client.query(`PREPARE "${name}" AS ${text}`);
   const literals = values.map((value) =>

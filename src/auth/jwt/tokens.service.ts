@@ -19,7 +19,7 @@ const TYPE = 'JWT';
 const MOST_GENERATIONS = 2 ** 31 - 1;
 
 // A JWT ends with its API key, or when its user revokes all JWTs with a new generation.
-export const LIVE_USER = read(
+const LIVE_USER = read(
   'live_user_of_token',
   `SELECT u.id FROM users u
    WHERE u.id = $1 AND u.token_generation = $3 AND ($2::bigint IS NULL OR EXISTS (

@@ -47,7 +47,7 @@ const PAGE = `(
   ORDER BY created_at DESC, id DESC LIMIT ${GAMES_ON_A_PAGE + 1} OFFSET $2) page
   JOIN games g ON g.id = page.id`;
 
-export const GAMES_PAGE = longRead<GameReport>(
+const GAMES_PAGE = longRead<GameReport>(
   'games_page',
   `SELECT ${columnsOf('g', COLUMNS)}, b.builds,
      (SELECT count(*) FROM (SELECT FROM uploads WHERE game_id = g.id LIMIT ${MAX_UPLOADS + 1}) counted) AS uploads
@@ -71,7 +71,7 @@ export interface KeysReport extends Pick<Game, 'id' | 'title'> {
 
 const KEYS_OF_GAME = 'FROM download_keys WHERE game_id = g.id AND purchase_id IS NULL';
 
-export const KEYS_PAGE = longRead<KeysReport>(
+const KEYS_PAGE = longRead<KeysReport>(
   'games_with_keys_page',
   `SELECT g.id, g.title,
      (SELECT count(*) FROM (SELECT ${KEYS_OF_GAME} LIMIT ${MAX_COUNTED_KEYS + 1}) counted) AS created,

@@ -123,7 +123,7 @@ export const RANKED_GAMES = longRead<GameSold>(
 const startOf = (day: string) => `${day}::timestamp AT TIME ZONE 'UTC'`;
 
 // Only a bundle is split among games.
-export const RECENT_SALES = longRead<RecentSales>(
+const RECENT_SALES = longRead<RecentSales>(
   'recent_sales',
   `SELECT s.current, p.currency, s.game_id, p.source, count(*) AS sales,
      count(*) FILTER (WHERE p.status = 'complete') AS purchases,

@@ -78,7 +78,7 @@ export interface ListedKey extends CreatedKeyRow {
 }
 
 /** No row: the caller can't edit the game. A row without a key: there are none. */
-export const CREATED_KEYS = longRead<{ title: string } & (ListedKey | { id: null })>(
+const CREATED_KEYS = longRead<{ title: string } & (ListedKey | { id: null })>(
   'created_keys',
   `SELECT game.title, k.* FROM (${GAME}) game LEFT JOIN LATERAL (
      SELECT dk.id, dk.game_id, dk.key, dk.label, dk.created_at, dk.downloads, dk.email,

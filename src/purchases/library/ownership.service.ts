@@ -20,7 +20,7 @@ export const hasBought = (user: string) => `EXISTS (
 const owns = (user: string) => `(${canEdit('g', user)} OR ${holdsKey('g', user)} OR ${hasBought(user)})`;
 
 /** Queried with a JWT issued for the game. */
-export const OWNERSHIP_IN_GAME = read<{ owns: boolean }>(
+const OWNERSHIP_IN_GAME = read<{ owns: boolean }>(
   'ownership_in_game',
   `SELECT ${owns('$2')} AS owns FROM games g WHERE g.id = $1`,
 );

@@ -73,9 +73,9 @@ const list = (name: string, found: string) =>
     'user $1',
   );
 
-export const SELLER_SALE = list('seller_sale', 'SELECT $2::bigint AS purchase_id');
+const SELLER_SALE = list('seller_sale', 'SELECT $2::bigint AS purchase_id');
 
-export const SALES_OF_BUYER = list(
+const SALES_OF_BUYER = list(
   'seller_sales_of_buyer',
   `SELECT purchase_id FROM ${OWN} g CROSS JOIN LATERAL (
      SELECT purchase_id, sold_at FROM purchase_games
@@ -84,7 +84,7 @@ export const SALES_OF_BUYER = list(
 );
 
 /** Keys for an email address without a purchase. */
-export const KEYS_OF_BUYER = longRead<KeyState>(
+const KEYS_OF_BUYER = longRead<KeyState>(
   'seller_keys_of_buyer',
   `SELECT ${KEY} FROM ${OWN} own CROSS JOIN LATERAL (
      SELECT * FROM download_keys

@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Statement } from '../../src/platform/database/statement';
+
+export const FILE = join(__dirname, '..', 'contract', 'statements.sql');
+
+export interface DeclaredStatement extends Statement {
+  file: string;
+}
+
+const STATEMENT = /^-- (\w+): ([\w./-]+)(?:, (small|long))?(?:, turns: (.+))?\n([^]*?);\n(?=\n--|$(?![^]))/gm;
+
+/** The statements of statements.sql. */
+export const declared = (): DeclaredStatement[] =>
+  Array.from(
+    readFileSync(FILE, 'utf8').matchAll(STATEMENT),
+    ([, name, file, group = 'alone', turns, text]) =>
+      ({ name, file, group, turns, text }) as DeclaredStatement,
+  );
+
+/** The statement with a name. */
+export function statementNamed(name: string): Statement {
+  const found = declared().find((one) => one.name === name);
+  if (!found) throw new Error(`statements.sql has no statement ${name}`);
+  return found;
+}
