@@ -120,33 +120,25 @@ export async function importDirectly(
   return importRecords(connect, stream, { pepper: Buffer.from(PEPPER), ...options });
 }
 
-const TABLES = [
-  'users',
-  'user_emails',
-  'games',
-  'game_admins',
-  'game_earnings',
-  'sales_periods',
-  'purchases',
-  'purchase_games',
-  'download_keys',
-  'collections',
-  'collection_admins',
-  'collection_games',
-  'builds',
-  'uploads',
-  'api_keys',
-  'oauth_applications',
-];
+/** Tables that other requests write: credentials, retries, messages and the log. */
+const NOT_IMPORTED =
+  /^(attempts|audit_events.*|api_key_requests|idempotency_keys|migrations|oauth_(?!applications).*|operator_tokens|sessions|signing_keys|counted_downloads|webhook.*)$/;
 
 /** Every row of the store with the transaction that wrote it: equal only if nothing was written. */
 export async function allRows(): Promise<Record<string, string[]>> {
+  const tables = await sql<{ name: string }>(
+    `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' ORDER BY name`,
+  );
   const rows = await sql<{ name: string; rows: string[] }>(
-    TABLES.map(
-      (table) =>
-        `SELECT '${table}' AS name, ARRAY(
+    tables
+      .map(({ name }) => name)
+      .filter((table) => !NOT_IMPORTED.test(table))
+      .map(
+        (table) =>
+          `SELECT '${table}' AS name, ARRAY(
            SELECT t.xmin || ' ' || t.ctid || ' ' || t::text AS row FROM ${table} t ORDER BY row) AS rows`,
-    ).join(' UNION ALL '),
+      )
+      .join(' UNION ALL '),
   );
   return Object.fromEntries(rows.map((table) => [table.name, table.rows]));
 }
