@@ -7,9 +7,13 @@ import { settingsOfThisProcess } from '../process-settings';
 import type { Settings } from '../platform/config/settings';
 import { Database } from '../platform/database/database';
 import { migrate } from '../platform/database/migrate';
+import { requireSupportedServer } from '../platform/database/reachable';
+import { withClient } from '../platform/database/with-client';
 import { requireStore } from '../dev/open-database';
 import { createLogger, NestLogger } from '../platform/observability/logger';
 import { say, withDatabase } from './with-database';
+
+const CONNECT_TIMEOUT_MS = 5_000;
 
 export const runCommand: CommandRunner = async (work, { database = true, createsStore = false } = {}) => {
   // A command isn't aborted if its output is not read to the end: `head` closes its input early.
@@ -19,12 +23,20 @@ export const runCommand: CommandRunner = async (work, { database = true, creates
   if (!createsStore) requireStore(settingsOfThisProcess());
   await withDatabase(async ({ settings, embedded }, signal) => {
     if (embedded) await migrate(settings, say);
+    else await requireReachable(settings);
     await withApp(settings, async (app) => {
-      await app.get(Database).connect();
+      await app.get(Database).connect(CONNECT_TIMEOUT_MS);
       await work(app, signal);
     });
   });
 };
+
+/** Before the services are loaded, which takes longer. */
+const requireReachable = ({ DATABASE_URL }: Settings) =>
+  withClient(
+    { connectionString: DATABASE_URL, connectionTimeoutMillis: CONNECT_TIMEOUT_MS },
+    requireSupportedServer,
+  );
 
 function unlessClosed(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error;

@@ -56,8 +56,9 @@ export class Database implements OnApplicationShutdown {
     };
   }
 
-  /** Waits for the server without a timeout. Fails if the operator must act, for example if the schema is old. */
-  async connect(): Promise<void> {
+  /** Waits for the server. Fails if the operator must act, for example if the schema is old. */
+  async connect(timeoutMs = Infinity): Promise<void> {
+    const deadline = this.clock.now() + timeoutMs;
     for (let attempt = 0; !this.stopped; attempt++) {
       try {
         if (!this.source.isInitialized) await this.source.initialize();
@@ -66,8 +67,8 @@ export class Database implements OnApplicationShutdown {
       } catch (error) {
         const problem = connectionProblem(this.settings.DATABASE_URL, error);
         // A server that rejects the connection will do so again.
-        if (faultOf(error) !== 'unavailable') throw problem ?? error;
-        if (attempt % 10 === 0) this.log.warn(`Waiting: ${problem?.message}`);
+        if (faultOf(error) !== 'unavailable' || this.clock.now() > deadline) throw problem ?? error;
+        if (attempt % 10 === 0 && timeoutMs === Infinity) this.log.warn(`Waiting: ${problem?.message}`);
         await sleep(500);
       }
     }

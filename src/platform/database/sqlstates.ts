@@ -27,7 +27,7 @@ const UNREACHABLE = new Set([
 ]);
 // pg and TypeORM give these no code. TypeORM releases the connection of a transaction as soon as it is lost.
 const LOST_CONNECTION =
-  /Driver not Connected|timeout exceeded when trying to connect|Query read timeout|Connection terminated|encountered a connection error|Client was closed|Cannot use a pool after calling end|query runner (was )?already released/i;
+  /Driver not Connected|timeout exceeded when trying to connect|^timeout expired$|Query read timeout|Connection terminated|encountered a connection error|Client was closed|Cannot use a pool after calling end|query runner (was )?already released/i;
 
 // The last message of a server before it closes the connection.
 const CLOSING_SQLSTATE = /^(08|57P0)/;
