@@ -2,6 +2,8 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- `--version` and `--help` don't need the settings */
 import 'reflect-metadata';
 import { gamewharf } from './commands/program';
+import { UsageError } from './commands/operator-command';
+import { red } from './commands/colors';
 
 const environment = () =>
   require('./platform/config/environment') as typeof import('./platform/config/environment');
@@ -11,6 +13,6 @@ const words = process.argv.length > 2 ? process.argv.slice(2) : ['start'];
 gamewharf(words)
   .parseAsync(words, { from: 'user' })
   .catch((error: unknown) => {
-    console.error(environment().explain(error));
-    process.exitCode = 1;
+    console.error(red(environment().explain(error)));
+    process.exitCode = error instanceof UsageError ? 2 : 1;
   });

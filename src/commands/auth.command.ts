@@ -1,13 +1,19 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- a help text doesn't wait for the routes */
 import { InvalidArgumentError } from 'commander';
-import { EntityManager } from 'typeorm';
-import { gameNamed } from '../games/game-named';
+import { StoreGames } from '../games/store-games.service';
 import { commandName } from '../platform/config/environment';
 import { Clock } from '../platform/config/clock';
-import { type Commands, GAME, parseId, integerParser, type OperatorCommand } from './operator-command';
+import {
+  type Commands,
+  GAME,
+  parseId,
+  integerParser,
+  type OperatorCommand,
+  userOption,
+} from './operator-command';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { OperatorError } from '../platform/errors/operator-error';
-import { printRows, printTable, formatTime } from './print-table';
+import { type Columns, printRows, printTable, formatTime } from './print-table';
 import { ApiKeysService } from '../auth/keys/api-keys.service';
 import { Audit } from '../audit/audit';
 import { EXPIRY_RULE, expiryOf } from '../auth/keys/key-expiry';
@@ -15,7 +21,7 @@ import { SCOPES } from '../auth/access/scopes';
 import { type Key, timeOf } from '../auth/jwt/signing-key';
 import { SigningKeysService } from '../auth/jwt/signing-keys.service';
 import { TokensService } from '../auth/jwt/tokens.service';
-import { userNamed } from './user-named';
+import { AccountsService } from '../users/accounts.service';
 
 export const commands: Commands = {
   keys: registerKeys,
@@ -29,7 +35,8 @@ function registerKeys(keys: OperatorCommand): void {
   keys
     .command('create')
     .description('Create an API key and print it. The key is shown only once.')
-    .requiredOption('--user <username>', 'username of the key owner')
+    .example('keys create --user ash-beetle --scope "profile:me game:view" --expires 90')
+    .needs(userOption('username of the key owner'))
     .option('--label <text>', 'label that the owner sees')
     .option('--scope <scopes>', 'scopes of the key, separated by spaces; default: all', parseScopes)
     .option(
@@ -43,7 +50,7 @@ function registerKeys(keys: OperatorCommand): void {
         given: { user: string; label?: string; scope?: string[]; expires?: { at: string | null } },
       ) => {
         const { user, label, scope, expires } = given;
-        const { id: user_id } = await userNamed(app, user);
+        const { id: user_id } = await app.get(AccountsService).named(user);
         const more = { label, scopes: scope, expires_at: expires?.at };
         const { id, key } = await app.get(ApiKeysService).create(user_id, more);
         app.get(Audit).record({ event: 'api_key.created', user_id, api_key_id: id });
@@ -57,20 +64,22 @@ function registerKeys(keys: OperatorCommand): void {
   keys
     .command('list')
     .description("List a user's API keys.")
-    .requiredOption('--user <username>', 'username of the key owner')
-    .handler(async ({ app }, { user }: { user: string }) => {
-      const rows = await app.get(ApiKeysService).keysOf((await userNamed(app, user)).id);
-      printRows(rows, {
+    .needs(userOption('username of the key owner'))
+    .json()
+    .handler(async ({ app }, { user, json }: { user: string; json?: boolean }) => {
+      const rows = await app.get(ApiKeysService).keysOf((await app.get(AccountsService).named(user)).id);
+      const columns: Columns<(typeof rows)[number]> = {
         ID: (row) => row.id,
         KEY: (row) => `${row.hint}...`,
-        SCOPES: (row) => row.scopes?.join(' ') ?? 'all',
+        SCOPES: (row) => row.scopes ?? ['all'],
         CREATED: (row) => formatTime(row.created_at),
         'LAST USED': (row) => formatTime(row.last_used_at),
         FROM: (row) => row.last_used_from,
         EXPIRES: (row) => formatTime(row.expires_at),
         REVOKED: (row) => formatTime(row.revoked_at),
         LABEL: (row) => row.label ?? '',
-      });
+      };
+      printRows(rows, columns, { json });
     });
   keys
     .command('revoke')
@@ -88,8 +97,8 @@ function registerTokens(tokens: OperatorCommand): void {
   tokens
     .command('create')
     .description('Create and print the JWT that a game receives when this user launches it.')
-    .requiredOption('--user <username>', 'username of the player')
-    .requiredOption(...GAME)
+    .needs(userOption('username of the player'))
+    .needs(GAME)
     .option('--scope <scopes>', 'scopes of the JWT, separated by spaces', parseScopes, ['profile:me'])
     .option('--lifetime <seconds>', 'validity in seconds; default: JWT_LIFETIME', parseLifetime)
     .handler(
@@ -97,8 +106,8 @@ function registerTokens(tokens: OperatorCommand): void {
         { app },
         { user, game, scope, lifetime }: { user: string; game: string; scope: string[]; lifetime?: number },
       ) => {
-        const { id: user_id } = await userNamed(app, user);
-        const { id: game_id } = await gameNamed(app.get(EntityManager), game);
+        const { id: user_id } = await app.get(AccountsService).named(user);
+        const { id: game_id } = await app.get(StoreGames).named(game);
         const tokens = app.get(TokensService);
         const order = { user_id, game_id, scopes: scope, api_key_id: null, lifetime };
         const { key, expires_at } = await tokens.issue(order);
@@ -111,9 +120,9 @@ function registerTokens(tokens: OperatorCommand): void {
   tokens
     .command('revoke')
     .description('Revoke all JWTs of a user, for every game.')
-    .requiredOption('--user <username>', 'username of the player')
+    .needs(userOption('username of the player'))
     .handler(async ({ app }, { user }: { user: string }) => {
-      const { id: user_id } = await userNamed(app, user);
+      const { id: user_id } = await app.get(AccountsService).named(user);
       await app.get(ApiKeysService).revokeTokensOf(user_id);
       app.get(Audit).record({ event: 'jwt.revoked', user_id });
       console.log(`All JWTs of ${user} are revoked. Running servers reject them within a second.`);
@@ -133,16 +142,18 @@ function registerSigningKeys(signingKeys: OperatorCommand): void {
   signingKeys
     .command('list')
     .description('List the published signing keys.')
-    .handler(async ({ app }) => {
+    .json()
+    .handler(async ({ app }, { json }: { json?: boolean }) => {
       const service = app.get(SigningKeysService);
       const keys = await service.published();
       const current = service.current()?.kid;
-      printRows(keys, {
+      const columns: Columns<Key> = {
         KEY: (key) => key.kid,
         STATE: (key) => stateOf(key, current, app.get(Clock).now()),
         'SIGNS FROM': (key) => whenOf(key.signs_from),
         'VERIFIES UNTIL': (key) => whenOf(key.verifies_until),
-      });
+      };
+      printRows(keys, columns, { json });
     });
   signingKeys
     .command('revoke')
@@ -162,13 +173,13 @@ function registerAudit(audit: OperatorCommand): void {
     .option('--user <username>', 'only events of this user')
     .option('--event <event>', 'only events of this type, such as api_key.created')
     .option('--count <number>', 'number of events', parseEventCount, 50)
-    .option('--json', 'print one JSON object per line')
+    .json()
     .handler(
       async (
         { app },
         { user, event, count, json }: { user?: string; event?: string; count: number; json?: boolean },
       ) => {
-        const user_id = user === undefined ? undefined : (await userNamed(app, user)).id;
+        const user_id = user === undefined ? undefined : (await app.get(AccountsService).named(user)).id;
         const rows = await app.get(Audit).newest({ user_id, event, count });
         if (json) {
           for (const row of rows) console.log(JSON.stringify({ ...row, at: modernTimestamp(row.at) }));

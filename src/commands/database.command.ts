@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { addAbortSignal, Readable, Writable } from 'node:stream';
@@ -50,7 +50,10 @@ function registerBackup(command: Command): void {
       '<FILE>',
       'path of the backup, or - for standard output; contains secrets, so only its owner can read it',
     )
-    .action((file: string) => {
+    .option('--overwrite', 'replace an existing file')
+    .action((file: string, { overwrite = false }: { overwrite?: boolean }) => {
+      if (file !== '-' && !overwrite && existsSync(file))
+        throw new OperatorError(`${file} already exists. Use --overwrite to replace it.`);
       requireStore(settingsOfThisProcess());
       const toOutput = file === '-';
       if (toOutput && process.stdout.isTTY)

@@ -2,15 +2,15 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
-import { EntityManager } from 'typeorm';
-import { gameNamed } from '../games/game-named';
+import { StoreGames } from '../games/store-games.service';
 import { OperatorError } from '../platform/errors/operator-error';
 import { FilesService } from '../uploads/files.service';
 import { PLATFORMS, type Upload } from '../uploads/upload.entity';
 import { fileError } from './input-output';
-import { type Commands, GAME, parseId, type OperatorCommand } from './operator-command';
-import { printable, printRows, formatTime } from './print-table';
+import { type Commands, GAME, parseId, type OperatorCommand, UsageError } from './operator-command';
+import { type Columns, printable, printRows, formatTime } from './print-table';
 import { ProgressDisplay } from './progress';
+import { confirm } from './terminal';
 
 interface PutOptions {
   game: string;
@@ -27,8 +27,12 @@ function registerFiles(files: OperatorCommand): void {
   files
     .command('put')
     .description('Store a file and list it as an upload or as a new build of a channel.')
+    .example(
+      'files put game.zip --game me/my-game --platform windows',
+      'files put game.zip --game me/my-game --channel windows --user-version 1.2.0',
+    )
     .argument('<file>', 'path of the file')
-    .requiredOption(...GAME)
+    .needs(GAME)
     .option('--channel <NAME>', 'channel that gets the file as a new build', parseName)
     .option('--user-version <VERSION>', 'version of the build, such as 1.2.0', parseName)
     .addOption(
@@ -46,8 +50,8 @@ function registerFiles(files: OperatorCommand): void {
     .handler(async ({ app, signal }, path: string, options: PutOptions) => {
       const { channel, userVersion, name = null, platform, demo } = options;
       if (userVersion !== undefined && channel === undefined)
-        throw new OperatorError('--user-version needs --channel.');
-      const game = await gameNamed(app.get(EntityManager), options.game);
+        throw new UsageError('--user-version needs --channel.');
+      const game = await app.get(StoreGames).named(options.game);
       const size = await sizeOf(path);
       const progress = new ProgressDisplay(process.stderr, (bytes: number) => {
         const share = size === 0 ? 1 : bytes / size;
@@ -77,23 +81,29 @@ function registerFiles(files: OperatorCommand): void {
   files
     .command('list')
     .description("List a game's uploads.")
-    .requiredOption(...GAME)
-    .handler(async ({ app }, { game: name }: { game: string }) => {
-      const game = await gameNamed(app.get(EntityManager), name);
-      printRows(await app.get(FilesService).list(game.id), {
+    .needs(GAME)
+    .json()
+    .handler(async ({ app }, { game: name, json }: { game: string; json?: boolean }) => {
+      const game = await app.get(StoreGames).named(name);
+      const columns: Columns<Upload> = {
         ID: (upload) => upload.id,
         FILE: (upload) => upload.filename,
-        TRAITS: (upload) => upload.traits.join(' ') || null,
+        TRAITS: (upload) => upload.traits,
         SOURCE: sourceOf,
         BYTES: (upload) => upload.size,
         UPDATED: (upload) => formatTime(upload.updated_at),
-      });
+      };
+      printRows(await app.get(FilesService).list(game.id), columns, { json });
     });
   files
     .command('rm')
     .description('Delete an upload and its file. Builds of a channel are kept.')
     .argument('<id>', 'ID of the upload, from `files list`', parseId)
-    .handler(async ({ app }, id: number) => {
+    .option('--yes', 'skip the confirmation')
+    .handler(async ({ app, signal }, id: number, { yes = false }: { yes?: boolean }) => {
+      const question = `This deletes upload ${id} and its file. Type yes to continue:`;
+      const without = 'Use --yes to delete without confirmation.';
+      if (!yes) await confirm({ question, expected: 'yes', undone: 'Nothing was deleted.', without }, signal);
       if (!(await app.get(FilesService).remove(id))) throw new OperatorError(`Upload ${id} doesn't exist.`);
       console.log(`Deleted upload ${id}.`);
     });

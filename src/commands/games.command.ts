@@ -1,15 +1,12 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { EntityManager, QueryFailedError } from 'typeorm';
-import { Game } from '../games/game.entity';
-import { gameNamed } from '../games/game-named';
+import { StoreGames } from '../games/store-games.service';
 import { commandName } from '../platform/config/environment';
 import { OperatorError } from '../platform/errors/operator-error';
-import { ignoringCase } from '../platform/database/ignoring-case';
-import { CURRENCIES, formatMoney, minorUnitsOf } from '../platform/formats/money';
+import { formatMoney, minorUnitsOf } from '../platform/formats/money';
 import { nextCommands } from '../dev/next-commands';
-import { type Commands, parseCount, GAME, type OperatorCommand } from './operator-command';
-import { printable, printRows, formatTime } from './print-table';
-import { userNamed } from './user-named';
+import { type Commands, parseCount, GAME_HELP, type OperatorCommand, userOption } from './operator-command';
+import { type Columns, printable, printRows, formatTime } from './print-table';
+import { AccountsService } from '../users/accounts.service';
 
 interface CreateOptions {
   user: string;
@@ -24,8 +21,15 @@ function registerGames(games: OperatorCommand): void {
   games
     .command('create')
     .description('Create a public game.')
-    .requiredOption('--user <username>', 'username of the owner')
-    .requiredOption('--title <TEXT>', 'title of the game')
+    .example('games create --user me --title "My game" --price 4.99')
+    .needs(userOption('username of the owner'))
+    .needs({
+      flags: '--title <TEXT>',
+      description: 'title of the game',
+      noun: 'title',
+      question: 'Title:',
+      example: '"My game"',
+    })
     .option('--slug <TEXT>', 'last part of the URL; default: derived from the title')
     .option('--price <PRICE>', 'minimum price in USD, such as 4.99', '0')
     .handler(async ({ app }, options: CreateOptions) => {
@@ -38,16 +42,13 @@ function registerGames(games: OperatorCommand): void {
   games
     .command('set-price')
     .description('Change the minimum price of a game.')
-    .argument('<GAME>', GAME[1])
+    .argument('<GAME>', GAME_HELP)
     .argument('<PRICE>', 'minimum price in USD, such as 4.99, or 0 for a free game')
     .handler(async ({ app }, name: string, price: string) => {
-      const { id, title, traits } = await gameNamed(app.get(EntityManager), name);
+      const game = await app.get(StoreGames).named(name);
       const min_price = amountOf(price, 'USD');
-      // It stays, because buyers can pay more than the minimum price.
-      const sold: Game['traits'] = min_price > 0 ? ['can_be_bought'] : [];
-      const change = { min_price, traits: [...new Set([...traits, ...sold])] };
-      await app.get(EntityManager).update(Game, { id }, change);
-      console.log(`The minimum price of ${printable(title)} is ${formatMoney(min_price, 'USD')}.`);
+      await app.get(StoreGames).setPrice(game, min_price);
+      console.log(`The minimum price of ${printable(game.title)} is ${formatMoney(min_price, 'USD')}.`);
     });
 
   games
@@ -55,23 +56,21 @@ function registerGames(games: OperatorCommand): void {
     .description('List the newest games.')
     .option('--user <username>', 'only games of this owner')
     .option('--count <number>', 'number of games', parseCount, 50)
-    .handler(async ({ app }, { user, count }: { user?: string; count: number }) => {
-      if (user !== undefined) await userNamed(app, user);
-      const rows = await app.get(EntityManager).find(Game, {
-        where: user === undefined ? {} : { owner_name: ignoringCase(user) },
-        order: { id: 'DESC' },
-        take: count,
-      });
-      if (rows.length === 0) return console.log(`There are no games. ${nextCommands(user)}`);
-      printRows(rows, {
+    .json()
+    .handler(async ({ app }, { user, count, json }: { user?: string; count: number; json?: boolean }) => {
+      if (user !== undefined) await app.get(AccountsService).named(user);
+      const rows = await app.get(StoreGames).newest(user, count);
+      if (rows.length === 0 && !json) return console.log(`There are no games. ${nextCommands(user)}`);
+      const columns: Columns<(typeof rows)[number]> = {
         ID: (row) => row.id,
         GAME: (row) => `${row.owner_name}/${row.slug}`,
         TITLE: (row) => row.title,
         VISIBILITY: (row) => row.visibility,
-        'MIN PRICE': (row) => formatMoney(row.min_price, 'USD'),
+        'MIN PRICE': (row) => ({ amount: row.min_price, currency: 'USD' }),
         PURCHASES: (row) => row.purchases_count,
         CREATED: (row) => formatTime(row.created_at),
-      });
+      };
+      printRows(rows, columns, { json });
     });
 }
 
@@ -79,28 +78,15 @@ async function create(
   app: INestApplicationContext,
   { user, title, slug = slugOf(title), price }: CreateOptions,
 ) {
-  const owner = await userNamed(app, user);
+  const owner = await app.get(AccountsService).named(user);
   if (title.trim() === '' || [...title].length > 500)
     throw new OperatorError('A title must have 1 to 500 characters.');
   if (!/^[A-Za-z0-9_.-]{1,100}$/.test(slug))
     throw new OperatorError('Use --slug with up to 100 letters, digits, _, . and -.');
   const min_price = amountOf(price, 'USD');
   const name = `${owner.username}/${slug}`;
-  const game = {
-    ...{ user_id: owner.id, owner_name: owner.username, slug, title: title.trim(), min_price },
-    ...{ published_at: () => 'now()', traits: min_price > 0 ? (['can_be_bought'] as const).slice() : [] },
-  };
-  const made = await app
-    .get(EntityManager)
-    .insert(Game, game)
-    .catch((error: unknown) => {
-      const { constraint } = (error instanceof QueryFailedError ? error.driverError : {}) as {
-        constraint?: string;
-      };
-      if (constraint !== 'games_slug_key') throw error;
-      throw new OperatorError(`The game ${printable(name)} exists already. Use --slug for another URL.`);
-    });
-  return { id: (made.identifiers[0] as Pick<Game, 'id'>).id, name };
+  const game = { user_id: owner.id, owner_name: owner.username, slug, title: title.trim(), min_price };
+  return { id: await app.get(StoreGames).create(game), name };
 }
 
 /** `Röde Orm 2` becomes `rode-orm-2`. */
@@ -115,8 +101,6 @@ const slugOf = (title: string): string =>
 
 /** Minor units: 499 for 4.99 dollars. */
 export function amountOf(price: string, currency: string): number {
-  if (!CURRENCIES.includes(currency))
-    throw new OperatorError(`${currency} isn't a valid currency. Use an ISO 4217 code such as USD.`);
   const unit = minorUnitsOf(currency);
   const digits = String(unit).length - 1;
   const [, whole, fraction = ''] = /^(\d{1,12})(?:\.(\d+))?$/.exec(price) ?? [];

@@ -1,5 +1,8 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { OperatorError } from '../platform/errors/operator-error';
+import { bold } from './colors';
+import { ask } from './terminal';
 
 interface Needs {
   /** false: reads only the declarations in the code. */
@@ -17,6 +20,18 @@ export type CommandRunner = (
   needs?: Needs,
 ) => Promise<void>;
 
+/** The words of the command are wrong or incomplete: exit code 2. */
+export class UsageError extends OperatorError {}
+
+interface Needed {
+  flags: string;
+  description: string;
+  /** For the question and the error. */
+  noun: string;
+  question: string;
+  example: string;
+}
+
 /** What a command works with. */
 interface Context {
   app: INestApplicationContext;
@@ -24,15 +39,37 @@ interface Context {
 }
 
 export class OperatorCommand extends Command {
+  readonly examples: string[] = [];
+  private readonly needed: (Omit<Needed, 'flags' | 'description'> & { option: Option })[] = [];
+
   constructor(
     name: string,
     private readonly runner: CommandRunner,
   ) {
     super(name);
+    this.addHelpText('after', () => (this.examples.length > 0 ? examplesText(this.examples) : ''));
   }
 
   override createCommand(name: string): OperatorCommand {
     return new OperatorCommand(name, this.runner);
+  }
+
+  /** An option that a terminal is asked for. Without a terminal, the error names it and an example. */
+  needs({ flags, description, ...missing }: Needed, parse?: (text: string) => unknown): this {
+    const option = new Option(flags, `${description} (required)`);
+    if (parse) option.argParser(parse);
+    this.needed.push({ option, ...missing });
+    return this.addOption(option);
+  }
+
+  json(): this {
+    return this.option('--json', 'print one JSON object per line');
+  }
+
+  /** Shown in the help, and on the page about commands. */
+  example(...lines: string[]): this {
+    this.examples.push(...lines);
+    return this;
   }
 
   /** What the command does with its arguments and options. */
@@ -40,11 +77,29 @@ export class OperatorCommand extends Command {
     work: (context: Context, ...given: Given) => Promise<void>,
     needs?: Needs,
   ): this {
-    return this.action((...given) =>
-      this.runner((app, signal) => work({ app, signal }, ...(given as Given)), needs),
-    );
+    return this.action(async (...given) => {
+      await this.askForMissing(this.opts());
+      await this.runner((app, signal) => work({ app, signal }, ...(given as Given)), needs);
+    });
+  }
+
+  private async askForMissing(options: Record<string, unknown>): Promise<void> {
+    for (const { option, noun, question, example } of this.needed) {
+      const name = option.attributeName();
+      if (options[name] !== undefined) continue;
+      const missing = new UsageError(`The ${noun} is missing. Use ${option.long} ${example}.`);
+      const text = await ask(question, missing, new AbortController().signal);
+      try {
+        options[name] = option.parseArg ? option.parseArg(text, undefined) : text;
+      } catch (error) {
+        throw error instanceof InvalidArgumentError ? new UsageError(error.message) : error;
+      }
+    }
   }
 }
+
+export const examplesText = (lines: readonly string[]) =>
+  ['', bold('Examples:'), ...lines.map((line) => `  gamewharf ${line}`)].join('\n');
 
 /** The commands of a file: each adds its arguments, options, subcommands and handler. */
 export type Commands = Readonly<Record<string, (command: OperatorCommand) => void>>;
@@ -58,11 +113,23 @@ export const integerParser =
     return number;
   };
 
-/** The option for a game. */
-export const GAME = [
-  '--game <GAME>',
-  'game as owner/slug, such as ash-beetle/brave-arcade, or its ID',
-] as const;
+export const GAME_HELP = 'game as owner/slug, such as ash-beetle/brave-arcade, or its ID';
+
+export const GAME: Needed = {
+  flags: '--game <GAME>',
+  description: GAME_HELP,
+  noun: 'game',
+  question: 'Game, as owner/slug or ID:',
+  example: 'ash-beetle/brave-arcade',
+};
+
+export const userOption = (description: string): Needed => ({
+  flags: '--user <username>',
+  description,
+  noun: 'user',
+  question: 'Username:',
+  example: 'ash-beetle',
+});
 
 export const parseId = integerParser(1, Number.MAX_SAFE_INTEGER, 'Use a numeric ID.');
 export const parseCount = integerParser(1, 1000, 'Use a number from 1 to 1000.');

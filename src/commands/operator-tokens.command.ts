@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander';
 import { commandName } from '../platform/config/environment';
 import type { Commands, OperatorCommand } from './operator-command';
 import { OperatorError } from '../platform/errors/operator-error';
-import { printRows, formatTime } from './print-table';
+import { type Columns, printRows, formatTime } from './print-table';
 import { Audit } from '../audit/audit';
 import {
   ALL_PERMISSIONS,
@@ -20,14 +20,20 @@ function registerOperatorTokens(tokens: OperatorCommand): void {
   tokens
     .command('create')
     .description('Create an operator token and print it. The token is shown only once.')
+    .example('operator-tokens create checkout --may purchases')
     .argument(
       '<name>',
       'name of the program that uses it, such as checkout; appears in audit events',
       parseName,
     )
-    .requiredOption(
-      '--may <permissions>',
-      `permissions, separated by commas: ${ALL_PERMISSIONS.join(', ')}`,
+    .needs(
+      {
+        flags: '--may <permissions>',
+        description: `permissions, separated by commas: ${ALL_PERMISSIONS.join(', ')}`,
+        noun: 'list of permissions',
+        question: 'Permissions, separated by commas:',
+        example: ALL_PERMISSIONS[0]!,
+      },
       parsePermissions,
     )
     .addHelpText('after', () => {
@@ -47,15 +53,18 @@ function registerOperatorTokens(tokens: OperatorCommand): void {
   tokens
     .command('list')
     .description('List all operator tokens, including revoked ones.')
-    .handler(async ({ app }) => {
-      printRows(await app.get(OperatorTokensService).list(), {
+    .json()
+    .handler(async ({ app }, { json }: { json?: boolean }) => {
+      const rows = await app.get(OperatorTokensService).list();
+      const columns: Columns<(typeof rows)[number]> = {
         NAME: (row) => row.name,
         TOKEN: (row) => `${row.hint}...`,
-        PERMISSIONS: (row) => row.rights.join(' '),
+        PERMISSIONS: (row) => row.rights,
         CREATED: (row) => formatTime(row.created_at),
         'LAST USED': (row) => formatTime(row.last_used_at),
         REVOKED: (row) => formatTime(row.revoked_at),
-      });
+      };
+      printRows(rows, columns, { json });
     });
   tokens
     .command('revoke')

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { INestApplicationContext } from '@nestjs/common';
 import { OperatorEvents } from '../operator/tokens/operator-events';
-import type { OperatorCommand } from './operator-command';
+import { type OperatorCommand, UsageError } from './operator-command';
 import { OperatorError } from '../platform/errors/operator-error';
 import { InvalidValue } from '../platform/input/given-values';
 import { readEmailAddress } from '../platform/input/readers';
@@ -61,7 +61,7 @@ async function findPerson(
   { email }: Options,
 ): Promise<Person> {
   if ((name === undefined) === (email === undefined))
-    throw new OperatorError('Specify either a username or --email ADDRESS.');
+    throw new UsageError('Specify either a username or --email ADDRESS.');
   if (email !== undefined) {
     const address = readEmailAddress(email);
     if (address instanceof InvalidValue) throw new OperatorError(`${email} isn't a valid email address.`);

@@ -1,8 +1,6 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { EntityManager, IsNull } from 'typeorm';
 import type { User } from '../auth/accounts/user.entity';
-import { hashApiKey, peppersOf } from '../auth/keys/api-key';
-import { ApiKey } from '../auth/keys/api-key.entity';
+import { ApiKeysService } from '../auth/keys/api-keys.service';
 import { commandName } from '../platform/config/environment';
 import { Settings } from '../platform/config/settings';
 import { readSecret } from '../platform/config/stored-secrets';
@@ -24,7 +22,5 @@ async function demoKeyOf(app: INestApplicationContext, user_id: number): Promise
   const settings = app.get(Settings);
   const key = readSecret(settings.DATA_DIR, 'demo-api-key');
   if (key === undefined) return undefined;
-  const key_hash = hashApiKey(key, peppersOf(settings)[0]!);
-  const isTheirs = await app.get(EntityManager).existsBy(ApiKey, { key_hash, user_id, revoked_at: IsNull() });
-  return isTheirs ? key : undefined;
+  return (await app.get(ApiKeysService).isOf(user_id, key)) ? key : undefined;
 }

@@ -1,62 +1,87 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- the services behind a command take up to a second to load */
 import { Command } from 'commander';
+import { bold, red } from './colors';
 import { versionOfThis } from '../platform/config/version';
-import { type CommandRunner, type Commands, OperatorCommand } from './operator-command';
+import { type CommandRunner, type Commands, examplesText, OperatorCommand } from './operator-command';
 
-/** By name: the description, and the file `<file>.command.ts`, which is loaded when the command runs. */
-const COMMANDS: Readonly<Record<string, readonly [description: string, file: string]>> = {
-  start: [
-    'Start the service (default command). Uses the embedded database if DATABASE_URL is not set.',
-    'start',
-  ],
-  migrate: [
-    'Migrate the database to the schema of this version. Safe while replicas of the previous version run.',
-    'database',
-  ],
-  backup: [
-    'Write a consistent backup of all rows and secrets to a file, without the game files in FILES_DIR. The service can keep running.',
-    'database',
-  ],
-  restore: [
-    'Restore a backup of this or an earlier version into an empty store. Copy the game files separately.',
-    'database',
-  ],
-  keys: ['Manage API keys.', 'auth'],
-  tokens: ['Create and revoke the JWTs of launched games.', 'auth'],
-  'signing-keys': ['Manage the keys that sign JWTs.', 'auth'],
-  'operator-tokens': [
-    'Manage the tokens that your own programs use for the routes under /operator/.',
-    'operator-tokens',
-  ],
-  audit: ['Read the audit log.', 'auth'],
-  scopes: ['List all scopes and the scope that each route requires.', 'auth'],
-  users: ['Manage user accounts.', 'users'],
-  games: ['Create, price and list games.', 'games'],
-  sell: ['Sell a game and print its download key.', 'sales'],
-  refund: ['Refund a purchase and revoke its download keys.', 'sales'],
-  give: ['Create a download key without a purchase and print it.', 'sales'],
-  purchases: ['Read the purchases of a game.', 'sales'],
-  webhooks: ['Manage webhooks for sales and refunds.', 'webhooks'],
-  collections: ['Manage collections of games.', 'collections'],
-  import: [
-    'Import records from a file or standard input. If one record is invalid, nothing is imported.',
-    'import',
-  ],
-  delete: ['Delete a record and its dependents. Fails if purchases or keys depend on it.', 'import'],
-  reset: ['Reset the demo store to its initial state.', 'import'],
-  demo: [
-    'Generate the records of a demo store for import. The same options generate the same records, except for the times of recent sales.',
-    'import',
-  ],
-  files: ['Manage the files that players download.', 'files'],
-  completion: ['Print a shell completion script for commands and options.', 'completion'],
+type Group = Readonly<Record<string, readonly [description: string, file: string]>>;
+
+/**
+ * By heading and name: the description, and the file `<file>.command.ts`, which is loaded when the command runs.
+ */
+const COMMANDS: Readonly<Record<string, Group>> = {
+  'Service:': {
+    start: [
+      'Start the service (default command). Uses the embedded database if DATABASE_URL is not set.',
+      'start',
+    ],
+    migrate: [
+      'Migrate the database to the schema of this version. Safe while replicas of the previous version run.',
+      'database',
+    ],
+    backup: [
+      'Write a consistent backup of all rows and secrets to a file, without the game files in FILES_DIR. The service can keep running.',
+      'database',
+    ],
+    restore: [
+      'Restore a backup of this or an earlier version into an empty store. Copy the game files separately.',
+      'database',
+    ],
+  },
+  'Users, games and sales:': {
+    users: ['Manage user accounts.', 'users'],
+    games: ['Create, price and list games.', 'games'],
+    files: ['Manage the files that players download.', 'files'],
+    sell: ['Sell a game and print its download key.', 'sales'],
+    refund: ['Refund a purchase and revoke its download keys.', 'sales'],
+    give: ['Create a download key without a purchase and print it.', 'sales'],
+    purchases: ['List and search purchases.', 'sales'],
+    webhooks: ['Manage webhooks for sales and refunds.', 'webhooks'],
+    collections: ['Manage collections of games.', 'collections'],
+  },
+  'Records:': {
+    import: [
+      'Import records from a file or standard input. If one record is invalid, nothing is imported.',
+      'import',
+    ],
+    delete: ['Delete a record and its dependents. Fails if purchases or keys depend on it.', 'import'],
+    demo: [
+      'Generate the records of a demo store for import. The same options generate the same records, except for the times of recent sales.',
+      'import',
+    ],
+    reset: ['Reset the demo store to its initial state.', 'import'],
+  },
+  'Credentials and audit:': {
+    keys: ['Manage API keys.', 'auth'],
+    tokens: ['Create and revoke the JWTs of launched games.', 'auth'],
+    'signing-keys': ['Manage the keys that sign JWTs.', 'auth'],
+    'operator-tokens': [
+      'Manage the tokens that your own programs use for the routes under /operator/.',
+      'operator-tokens',
+    ],
+    scopes: ['List all scopes and the scope that each route requires.', 'auth'],
+    audit: ['Read the audit log.', 'auth'],
+  },
+  'Shell:': {
+    completion: ['Print a shell completion script.', 'completion'],
+  },
 };
+
+const EXAMPLES = [
+  'users create me --developer',
+  'games create --user me --title "My game" --price 4.99',
+  'sell --game me/my-game --to player@example.com',
+  'purchases list --buyer player@example.com',
+];
 
 /** Adds the commands. Only those among `words` can run; the others are listed in the help. */
 export function addCommands(program: Command, run: CommandRunner, words?: readonly string[]): Command {
-  for (const [name, [description, file]] of Object.entries(COMMANDS)) {
+  const all = Object.entries(COMMANDS).flatMap(([heading, group]) =>
+    Object.entries(group).map(([name, one]) => [heading, name, one] as const),
+  );
+  for (const [heading, name, [description, file]] of all) {
     const command = new OperatorCommand(name, run).copyInheritedSettings(program).description(description);
-    program.addCommand(command);
+    program.addCommand(command.helpGroup(heading));
     if (words && !words.includes(name)) continue;
     const { commands } = require(`./${file}.command`) as { commands: Commands };
     commands[name]!(command);
@@ -64,12 +89,24 @@ export function addCommands(program: Command, run: CommandRunner, words?: readon
   return program;
 }
 
+/** Commander's errors, in the form of ours. */
+export function sentenceOf(error: string): string {
+  const [, first = '', suggestion] = /^error: ([^\n]*)(?:\n\((.*)\))?\n?$/.exec(error) ?? [];
+  if (first === '') return error.trimEnd();
+  const sentence = `${first[0]!.toUpperCase()}${first.slice(1)}`;
+  return `${/[.?]$/.test(sentence) ? sentence : `${sentence}.`}${suggestion ? ` ${suggestion}` : ''}`;
+}
+
 /** The `gamewharf` command, with the subcommands that these words need; by default all. */
 export const gamewharf = (words?: readonly string[]): Command =>
   addCommands(
     new Command('gamewharf')
       .description('Run and manage a Gamewharf store.')
-      .version(versionOfThis(), '-v, --version', 'print the version'),
+      .version(versionOfThis(), '-v, --version', 'print the version')
+      .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
+      .configureOutput({ outputError: (text, write) => write(`${red(sentenceOf(text))}\n`) })
+      .configureHelp({ styleTitle: bold })
+      .addHelpText('after', () => examplesText(EXAMPLES)),
     (...work) => (require('./command-runner') as typeof import('./command-runner')).runCommand(...work),
     words,
   );

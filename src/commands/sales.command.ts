@@ -1,33 +1,47 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- a help text doesn't wait for the services */
 import type { INestApplicationContext } from '@nestjs/common';
-import { EntityManager } from 'typeorm';
+import { InvalidArgumentError } from 'commander';
 import type { Game } from '../games/game.entity';
-import { gameNamed } from '../games/game-named';
+import { StoreGames } from '../games/store-games.service';
 import { isPseudonym } from '../users/erased-users';
 import { amountOf } from './games.command';
-import { requireAddress, userNamed } from './user-named';
-import { type Commands, parseCount, GAME, type OperatorCommand } from './operator-command';
+import { AccountsService } from '../users/accounts.service';
+import { requireAddress } from './email-address';
+import { type Commands, parseCount, GAME, type OperatorCommand, UsageError } from './operator-command';
 import { OperatorError } from '../platform/errors/operator-error';
 import { ask } from './terminal';
-import { formatMoney } from '../platform/formats/money';
+import { CURRENCIES } from '../platform/formats/money';
 import { printRequest } from './print-request';
-import { printable, printRows, formatTime } from './print-table';
+import { type Columns, printable, printRows, formatTime } from './print-table';
 import { ApiError } from '../platform/errors/api-error';
 import { InvalidValue } from '../platform/input/given-values';
 import { readInteger } from '../platform/input/readers';
 
 interface SaleOptions {
-  game?: string;
-  to?: string;
+  game: string;
+  to: string;
   price?: string;
   currency: string;
   reference?: string;
 }
 
+interface ListOptions {
+  game?: string;
+  buyer?: string;
+  count: number;
+  json?: boolean;
+}
+
 /** A page of sales from the API. */
 const MAX_PAGE = 500;
 
-const TO = ['--to <BUYER>', 'email address or username of the buyer'] as const;
+const TO = {
+  flags: '--to <BUYER>',
+  description: 'email address or username of the buyer',
+  noun: 'buyer',
+  question: 'Email address or username of the buyer:',
+  example: 'me@example.com',
+};
 
 const dto = () => require('../purchases/sales/sale.dto') as typeof import('../purchases/sales/sale.dto');
 const service = () =>
@@ -45,18 +59,24 @@ export const commands: Commands = {
 
 function registerSell(sell: OperatorCommand): void {
   sell
-    .option(...GAME)
-    .option(...TO)
+    .example(
+      'sell --game me/my-game --to player@example.com',
+      'sell --game me/my-game --to player --price 4.49 --currency EUR --reference order-17',
+    )
+    .needs(GAME)
+    .needs(TO)
     .option('--price <PRICE>', "price such as 4.99; default: the game's minimum price")
-    .option('--currency <CODE>', 'ISO 4217 currency code', 'USD')
+    .option('--currency <CODE>', 'ISO 4217 currency code', parseCurrency, 'USD')
     .option(
       '--reference <TEXT>',
       "the checkout's unique ID for the sale, such as an order number; repeating it doesn't create another purchase",
     )
-    .handler(async ({ app, signal }, options: SaleOptions) => {
-      const game = await gameOf(app, options, signal);
-      const buyer = await buyerNamed(app, await buyerOf(options, signal));
+    .handler(async ({ app }, options: SaleOptions) => {
       const { currency, price, reference } = options;
+      if (price === undefined && currency !== 'USD')
+        throw new UsageError('Use --price with --currency, because the minimum price of a game is in USD.');
+      const game = await app.get(StoreGames).named(options.game);
+      const buyer = await buyerNamed(app, options.to);
       if (reference !== undefined && !/^[^]{1,200}$/u.test(reference))
         throw new OperatorError('A reference must have 1 to 200 characters.');
       const amount = price === undefined ? game.min_price : amountOf(price, currency);
@@ -79,10 +99,10 @@ function registerRefund(refund: OperatorCommand): void {
     .option('--keep-keys', 'keep the download keys valid')
     .handler(
       async ({ app, signal }, given: string | undefined, { keepKeys = false }: { keepKeys?: boolean }) => {
-        const which = 'The ID of the purchase is missing.';
+        const which = new UsageError('The ID of the purchase is missing.');
         const text = given ?? (await ask('ID of the purchase:', which, signal));
         const id = readInteger(text);
-        if (id instanceof InvalidValue) throw new OperatorError(`${text} isn't a valid ID.`);
+        if (id instanceof InvalidValue) throw new UsageError(`${text} isn't a valid ID.`);
         const order = { purchase_id: id, keep_keys: keepKeys };
         const { purchase } = await app
           .get(service().SalesService)
@@ -98,7 +118,7 @@ function registerRefund(refund: OperatorCommand): void {
           `Refunded ${purchase.price} to ${printable(purchase.email)} for purchase ${id}.` +
             (row?.keys.length === 0 ? ' It has no download keys.' : ofKeys),
         );
-        const game = await gameNamed(app.get(EntityManager), String([purchase.game_id].flat()[0]));
+        const game = await app.get(StoreGames).named(String([purchase.game_id].flat()[0]));
         await printSales(app, game, 'purchases', { email: purchase.email });
       },
     );
@@ -106,11 +126,11 @@ function registerRefund(refund: OperatorCommand): void {
 
 function registerGive(give: OperatorCommand): void {
   give
-    .option(...GAME)
-    .option(...TO)
-    .handler(async ({ app, signal }, options: SaleOptions) => {
-      const game = await gameOf(app, options, signal);
-      const to = await buyerOf(options, signal);
+    .needs(GAME)
+    .needs(TO)
+    .handler(async ({ app }, options: SaleOptions) => {
+      const game = await app.get(StoreGames).named(options.game);
+      const { to } = options;
       const buyer = await buyerNamed(app, to);
       const key = await app.get(keys().CreatedKeysService).createFree(game.id, buyer, {});
       console.log(`Created a download key of ${printable(game.title)} for ${printable(to)}: ${key}`);
@@ -121,39 +141,36 @@ function registerGive(give: OperatorCommand): void {
 function registerPurchases(purchases: OperatorCommand): void {
   purchases
     .command('list')
-    .description('List the newest purchases of a game.')
-    .option(...GAME)
+    .description('List the newest purchases of the store, a game or a buyer.')
+    .option(GAME.flags, `only purchases of this game, as owner/slug or its ID`)
+    .option('--buyer <BUYER>', 'only purchases of this email address or username')
     .option('--count <number>', 'number of purchases', parseCount, 50)
-    .handler(async ({ app, signal }, options: SaleOptions & { count: number }) => {
-      const game = await gameOf(app, options, signal);
-      const rows = await app.get(service().SalesService).newestOfGame(game.id, options.count);
-      printRows(rows, {
+    .json()
+    .example('purchases list --buyer me@example.com', 'purchases list --game ash-beetle/brave-arcade --json')
+    .handler(async ({ app }, options: ListOptions) => {
+      const { count, json } = options;
+      const game = options.game === undefined ? undefined : await app.get(StoreGames).named(options.game);
+      const buyer = options.buyer === undefined ? undefined : await buyerNamed(app, options.buyer);
+      const rows = await app.get(service().SalesService).newest({ game_id: game?.id, buyer, count });
+      const columns: Columns<(typeof rows)[number]> = {
         ID: (row) => row.id,
         TIME: (row) => formatTime(row.created_at),
+        ...(game ? {} : { GAMES: (row) => row.games }),
         BUYER: (row) => row.email,
-        PRICE: (row) => formatMoney(row.amount, row.currency),
+        PRICE: ({ amount, currency }) => ({ amount, currency }),
         STATUS: (row) => row.status,
         REFERENCE: (row) => row.reference,
-      });
-      await printSales(app, game, 'sales', { per_page: Math.min(options.count, MAX_PAGE) });
+      };
+      printRows(rows, columns, { json });
+      if (game && !json && !buyer)
+        await printSales(app, game, 'sales', { per_page: Math.min(count, MAX_PAGE) });
     });
 }
 
-async function gameOf(
-  app: INestApplicationContext,
-  { game }: SaleOptions,
-  signal: AbortSignal,
-): Promise<Game> {
-  const without = 'The game is missing. Use --game ash-beetle/brave-arcade.';
-  return gameNamed(
-    app.get(EntityManager),
-    game ?? (await ask('Game, as owner/slug or ID:', without, signal)),
-  );
+function parseCurrency(code: string): string {
+  if (!CURRENCIES.includes(code)) throw new InvalidArgumentError('Use an ISO 4217 code such as USD.');
+  return code;
 }
-
-const buyerOf = ({ to }: SaleOptions, signal: AbortSignal) =>
-  to ??
-  ask('Email address or username of the buyer:', 'The buyer is missing. Use --to me@example.com.', signal);
 
 function rethrow(error: unknown): never {
   throw error instanceof ApiError ? new OperatorError(`Nothing was changed: ${error.message}.`) : error;
@@ -165,7 +182,7 @@ async function buyerNamed(
   to: string,
 ): Promise<{ email: string } | { user_id: number }> {
   if (to.includes('@')) return { email: requireAddress(to) };
-  const { id, username } = await userNamed(app, to);
+  const { id, username } = await app.get(AccountsService).named(to);
   if (isPseudonym(username, id)) throw new OperatorError(`User ${to} doesn't exist.`);
   return { user_id: id };
 }

@@ -3,8 +3,8 @@ import { Writable } from 'node:stream';
 import { OperatorError } from '../platform/errors/operator-error';
 
 /** Prompts in the terminal until there is input. `instead`: the error without a terminal. */
-export async function ask(question: string, instead: string, signal: AbortSignal): Promise<string> {
-  if (!process.stdin.isTTY) throw new OperatorError(instead);
+export async function ask(question: string, instead: OperatorError, signal: AbortSignal): Promise<string> {
+  if (!process.stdin.isTTY) throw instead;
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const ended = new AbortController();
   terminal.once('close', () => ended.abort());
@@ -16,7 +16,7 @@ export async function ask(question: string, instead: string, signal: AbortSignal
       if (answer.trim() !== '') return answer.trim();
     }
   } catch (error) {
-    if (ended.signal.aborted) throw new OperatorError(instead);
+    if (ended.signal.aborted) throw instead;
     throw error;
   } finally {
     terminal.close();
@@ -28,7 +28,8 @@ export async function confirm(
   { question, expected, undone, without }: Record<'question' | 'expected' | 'undone' | 'without', string>,
   signal: AbortSignal,
 ): Promise<void> {
-  if ((await ask(question, `${undone} ${without}`, signal)) !== expected) throw new OperatorError(undone);
+  if ((await ask(question, new OperatorError(`${undone} ${without}`), signal)) !== expected)
+    throw new OperatorError(undone);
 }
 
 /**

@@ -1,12 +1,10 @@
-import { EntityManager } from 'typeorm';
 import { commandName } from '../platform/config/environment';
-import { type Commands, parseId, type OperatorCommand } from './operator-command';
+import { type Commands, parseId, type OperatorCommand, UsageError } from './operator-command';
 import { OperatorError } from '../platform/errors/operator-error';
-import { printRows, formatTime } from './print-table';
-import { gameNamed } from '../games/game-named';
+import { type Columns, printRows, formatTime } from './print-table';
 import { Events } from '../events/events';
+import { StoreGames } from '../games/store-games.service';
 import { WebhookDeliveries } from '../operator/webhooks/webhook-deliveries.service';
-import { Webhook } from '../operator/webhooks/webhook.entity';
 import { WebhooksService } from '../operator/webhooks/webhooks.service';
 
 export const commands: Commands = { webhooks: registerWebhooks };
@@ -15,6 +13,7 @@ function registerWebhooks(webhooks: OperatorCommand): void {
   webhooks
     .command('add')
     .description('Add a webhook and print its signing secret. The secret is shown only once.')
+    .example('webhooks add https://example.com/hook --events purchase.completed')
     .argument('<url>', 'URL of the receiver, such as https://example.com/hook')
     .option(
       '--events <events>',
@@ -26,7 +25,7 @@ function registerWebhooks(webhooks: OperatorCommand): void {
     )
     .handler(async ({ app }, url: string, { events: list, game }: { events?: string; game?: string }) => {
       const events = parseEvents(list, app.get(Events));
-      const game_id = game === undefined ? null : (await gameNamed(app.get(EntityManager), game)).id;
+      const game_id = game === undefined ? null : (await app.get(StoreGames).named(game)).id;
       const { id, secret } = await app.get(WebhooksService).add({ url, events, game_id });
       console.error(
         `Webhook ${id} is subscribed to ${events.join(', ')}. To remove it, run \`${commandName()} webhooks remove ${id}\`.`,
@@ -38,19 +37,22 @@ function registerWebhooks(webhooks: OperatorCommand): void {
     .description(
       'List the webhooks of the store, and then those of users, with the result of the last attempt and the number of pending messages.',
     )
-    .handler(async ({ app }) => {
-      printRows(await app.get(WebhooksService).list(), {
+    .json()
+    .handler(async ({ app }, { json }: { json?: boolean }) => {
+      const rows = await app.get(WebhooksService).list();
+      const columns: Columns<(typeof rows)[number]> = {
         ID: (row) => row.id,
         URL: (row) => row.url.replace(/\?.*/, '?...'),
         USER: (row) => row.username,
-        EVENTS: (row) => row.events.join(' '),
+        EVENTS: (row) => row.events,
         GAME: (row) => row.game_id || 'all',
         CREATED: (row) => formatTime(row.created_at),
         'LAST ATTEMPT': (row) => formatTime(row.last_at),
         RESULT: (row) => row.last_outcome,
         PENDING: (row) => row.waiting,
         DISABLED: (row) => formatTime(row.ended_at),
-      });
+      };
+      printRows(rows, columns, { json });
     });
   webhooks
     .command('remove')
@@ -58,7 +60,7 @@ function registerWebhooks(webhooks: OperatorCommand): void {
     .argument('[id]', 'ID of the webhook, from `webhooks list`', parseId)
     .option('--all', 'remove all webhooks instead, for example from a copy of a live store')
     .handler(async ({ app }, id: number | undefined, { all = false }: { all?: boolean }) => {
-      if (all === (id !== undefined)) throw new OperatorError('Specify either an ID or --all.');
+      if (all === (id !== undefined)) throw new UsageError('Specify either an ID or --all.');
       if (id === undefined) {
         const removed = await app.get(WebhooksService).removeAll();
         return console.log(`Removed ${removed} webhook${removed === 1 ? '' : 's'}.`);
@@ -81,7 +83,7 @@ function registerWebhooks(webhooks: OperatorCommand): void {
     .description('Send a webhook.test message and print the status of the response.')
     .argument('<id>', 'ID of the webhook, from `webhooks list`', parseId)
     .handler(async ({ app }, id: number) => {
-      const webhook = await app.get(EntityManager).findOneBy(Webhook, { id });
+      const webhook = await app.get(WebhooksService).find(id);
       if (!webhook) throw new OperatorError(`Webhook ${id} doesn't exist.`);
       const { status } = await app.get(WebhookDeliveries).test(webhook);
       if (typeof status === 'string') throw new OperatorError(`No response: ${status}.`);

@@ -140,13 +140,13 @@ const sell = (...words: string[]) => gamewharf(['sell', '--game', name, '--to', 
 
 test.each<[string[], string]>([
   [['sell'], 'The game is missing. Use --game ash-beetle/brave-arcade.'],
-  [['sell', '--game', 'no/game'], "Game no/game doesn't exist."],
+  [['sell', '--game', 'no/game', '--to', 'me@example.com'], "Game no/game doesn't exist."],
   [
-    ['sell', '--game', 'nothing'],
+    ['sell', '--game', 'nothing', '--to', 'me@example.com'],
     'Invalid game "nothing". Use owner/slug, such as ash-beetle/brave-arcade, or an ID.',
   ],
   [
-    ['sell', '--game', 'no/game/at/all'],
+    ['sell', '--game', 'no/game/at/all', '--to', 'me@example.com'],
     'Invalid game "no/game/at/all". Use owner/slug, such as ash-beetle/brave-arcade, or an ID.',
   ],
   [['sell', '--game', '1'], 'The buyer is missing. Use --to me@example.com.'],
@@ -170,8 +170,21 @@ test.each<[string[], string]>([
   ],
   [
     ['sell', '--game', '1', '--to', 'me@example.com', '--price', '5', '--currency', 'QQQ'],
-    "QQQ isn't a valid currency. Use an ISO 4217 code such as USD.",
+    "error: option '--currency <CODE>' argument 'QQQ' is invalid. Use an ISO 4217 code such as USD.",
   ],
+  [
+    // Without a price, the amount was that of the game, in an unknown currency.
+    ['sell', '--game', '1', '--to', 'me@example.com', '--currency', 'XXX'],
+    "error: option '--currency <CODE>' argument 'XXX' is invalid. Use an ISO 4217 code such as USD.",
+  ],
+  [
+    ['sell', '--game', '1', '--to', 'me@example.com', '--currency', 'EUR'],
+    'Use --price with --currency, because the minimum price of a game is in USD.',
+  ],
+  [['games', 'create', '--title', 'A'], 'The user is missing. Use --user ash-beetle.'],
+  [['files', 'list'], 'The game is missing. Use --game ash-beetle/brave-arcade.'],
+  [['operator-tokens', 'create', 'a'], 'The list of permissions is missing. Use --may import.'],
+  [['files', 'rm', '1'], 'Nothing was deleted. Use --yes to delete without confirmation.'],
   [['refund'], 'The ID of the purchase is missing.'],
   [['refund', 'x'], "x isn't a valid ID."],
   [['refund', '999999'], "Purchase 999999 doesn't exist. Nothing was changed."],
@@ -180,7 +193,7 @@ test.each<[string[], string]>([
     ['give', '--game', '1', '--to', 'nobody@Erased.invalid'],
     "nobody@Erased.invalid isn't a valid email address.",
   ],
-  [['purchases', 'list'], 'The game is missing. Use --game ash-beetle/brave-arcade.'],
+  [['purchases', 'list', '--buyer', 'nobody'], "User nobody doesn't exist."],
   [['users', 'create'], 'The username is missing.'],
   [['users', 'create', 'a b'], 'A username must have 1 to 63 letters, digits, _ or -.'],
   [['users', 'create', 'new', '--email', 'nobody'], "nobody isn't a valid email address."],
@@ -244,6 +257,52 @@ test('lists and refunds purchases', async () => {
   await sql('DELETE FROM download_keys WHERE purchase_id = $1', [keyless]);
   expect(await gamewharf(['refund', keyless!])).toContain(' It has no download keys.');
   expect(await storedSales()).toEqual(await expectedSales());
+});
+
+test('lists the purchases of the store and of a buyer, also as JSON', async () => {
+  const buyer = await make.user({ emails: [{ email: 'verified@example.com', verified: true }] });
+  const other = await make.game({ owner: await make.user(), slug: 'other-game' });
+  const sold = (to: string, which: string) =>
+    gamewharf(['sell', '--game', which, '--to', to, '--price', '1.50', '--currency', 'EUR']);
+  await sold('Verified@example.com', String(other.id));
+  await sold(buyer.username, name);
+  await sold('somebody@example.com', name);
+  const listed = async (...words: string[]) =>
+    (await gamewharf(['purchases', 'list', ...words])).split('\n').slice(1);
+  const [newest] = await listed('--count', '1');
+  expect(newest).toMatch(new RegExp(`^\\d+ +\\S+Z +${name} +somebody@example.com +€1\\.50 +complete +-$`));
+  for (const one of [buyer.username, 'verified@EXAMPLE.com'])
+    expect(await listed('--buyer', one)).toEqual([
+      expect.stringContaining(` ${name} `),
+      expect.stringContaining('/other-game '),
+    ]);
+  const line = await gamewharf(['purchases', 'list', '--buyer', buyer.username, '--game', name, '--json']);
+  expect(JSON.parse(line)).toEqual({
+    id: expect.any(Number),
+    time: expect.stringMatching(/Z$/),
+    buyer: 'verified@example.com',
+    price: { amount: 150, currency: 'EUR' },
+    status: 'complete',
+    reference: null,
+  });
+});
+
+test.each(['users', 'games', 'webhooks', 'operator-tokens', 'signing-keys'])(
+  '%s list prints one JSON object per line',
+  async (list) => {
+    const printed = await gamewharf([list, 'list', '--json']);
+    for (const line of printed.split('\n').filter(Boolean)) expect(JSON.parse(line)).toBeInstanceOf(Object);
+    if (list === 'users') expect(printed).toContain('"email_addresses":[');
+    if (list === 'games') expect(printed).toContain('"min_price":{"amount":');
+  },
+);
+
+test('suggests the most similar game', async () => {
+  await make.game({ owner: await make.user({ username: 'stoker' }), slug: 'steam-engine' });
+  for (const typo of ['stoker/steam-engin', 'stocker/steam-engine'])
+    expect(await gamewharf(['games', 'set-price', typo, '1'])).toBe(
+      `Game ${typo} doesn't exist. Did you mean stoker/steam-engine?`,
+    );
 });
 
 test('creates a key for an email address or an account and prints it', async () => {

@@ -337,7 +337,8 @@ describe('the backup and restore commands', () => {
     const [target, link] = [join(folder, 'target'), join(folder, 'link.gz')];
     writeFileSync(target, 'as before');
     symlinkSync(target, link);
-    await run('backup', link);
+    await expect(run('backup', link)).rejects.toThrow('link.gz already exists. Use --overwrite');
+    await run('backup', link, '--overwrite');
     expect(readFileSync(target, 'utf8')).toBe('as before');
     expect(lstatSync(link).isFile()).toBe(true);
   });
@@ -345,7 +346,7 @@ describe('the backup and restore commands', () => {
   test('warn that a copy contains the webhooks of its store', async () => {
     const mine = join(folder, 'with-webhooks.gz');
     const restored = async () => {
-      await run('backup', mine);
+      await run('backup', mine, '--overwrite');
       return (await run('restore', mine, '--replace')).split('\n').slice(1);
     };
     expect(await restored()).toEqual([]);
@@ -383,9 +384,9 @@ describe('the backup and restore commands', () => {
     process.env.FILES_DIR = join(folder, 'files');
     try {
       const included = `game file in ${process.env.FILES_DIR} is not included.`;
-      expect(await run('backup', mine)).toContain(`\n1 ${included} Copy that folder, too.`);
+      expect(await run('backup', mine, '--overwrite')).toContain(`\n1 ${included} Copy that folder, too.`);
       await add(upload(2, 'b.zip'), upload(3, 'b.zip'));
-      await run('backup', mine);
+      await run('backup', mine, '--overwrite');
       expect(await run('restore', mine, '--replace')).toContain(
         `\n2 game files in ${process.env.FILES_DIR} are not included. Copy the files of the original store to that folder.`,
       );
@@ -458,7 +459,7 @@ describe('the backup and restore commands', () => {
     await expect(run('restore', folder, '--replace')).rejects.toThrow(`${folder} cannot be used (EISDIR).`);
     const taken = join(folder, 'taken');
     mkdirSync(taken);
-    await expect(run('backup', taken)).rejects.toThrow(`${taken} cannot be used (`);
+    await expect(run('backup', taken, '--overwrite')).rejects.toThrow(`${taken} cannot be used (`);
     expect(readdirSync(folder).filter((name) => name.startsWith('taken'))).toEqual(['taken']);
   });
 });

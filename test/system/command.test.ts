@@ -103,6 +103,8 @@ describe('compilation by npm start and npm run gamewharf', () => {
 });
 
 describe('gamewharf', () => {
+  beforeAll(() => void compile());
+
   const gamewharf = (...words: string[]) => node('dist/src/cli.js', ...words);
 
   test('--version', () => {
@@ -124,9 +126,59 @@ describe('gamewharf', () => {
     expect(gamewharf('help', 'keys').stdout).toContain('create [options]');
     expect(gamewharf('--help').stdout).toMatch(/^ +games +Create, price and list games\.$/m);
     expect(gamewharf('kyes')).toMatchObject({
-      status: 1,
-      stderr: "error: unknown command 'kyes'\n(Did you mean keys?)\n",
+      status: 2,
+      stderr: "Unknown command 'kyes'. Did you mean keys?\n",
     });
+  });
+
+  test.each([
+    [['keys', 'list'], 'The user is missing. Use --user ash-beetle.\n'],
+    [['keys', 'list', '--nothing'], "Unknown option '--nothing'.\n"],
+    [['backup'], "Missing required argument 'FILE'.\n"],
+    [['purchases', 'list', '--count', 'x'], /Use a number from 1 to 1000\.\n$/],
+    [['keys'], /^Usage: gamewharf keys/],
+  ])('%j ends with 2', (words, error) => {
+    expect(gamewharf(...words)).toMatchObject({
+      status: 2,
+      stdout: '',
+      stderr: typeof error === 'string' ? error : expect.stringMatching(error),
+    });
+  });
+
+  test.each([['games', 'list'], ['migrate'], ['backup', 'never.gz'], ['users', 'create', 'me']])(
+    '%s %s ends with one sentence if the database is unreachable',
+    (...words) => {
+      const { status, stdout, stderr } = spawnSync(
+        process.execPath,
+        ['dist/src/cli.js', ...words.filter(Boolean)],
+        {
+          cwd: folder,
+          env: {
+            ...process.env,
+            DATABASE_URL: 'postgres://somebody@127.0.0.1:1/store',
+            DATA_DIR: at('unused'),
+          },
+          encoding: 'utf8',
+          timeout: HANGING,
+        },
+      );
+      expect({ status, stdout, stderr }).toEqual({
+        status: 1,
+        stdout: '',
+        stderr:
+          "The database at 127.0.0.1:1 can't be reached (ECONNREFUSED): start it, or change DATABASE_URL.\n",
+      });
+    },
+  );
+
+  test('backup does not overwrite a file', () => {
+    writeFileSync(at('precious.gz'), 'mine');
+    expect(gamewharf('backup', at('precious.gz'))).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: `${at('precious.gz')} already exists. Use --overwrite to replace it.\n`,
+    });
+    expect(readFileSync(at('precious.gz'), 'utf8')).toBe('mine');
   });
 
   test.each([
@@ -144,7 +196,7 @@ describe('gamewharf', () => {
 
   test('completion rejects an unknown shell', () => {
     expect(gamewharf('completion', 'csh')).toMatchObject({
-      status: 1,
+      status: 2,
       stderr: expect.stringContaining('Allowed choices are bash, zsh, fish.'),
     });
   });
@@ -173,8 +225,8 @@ describe('gamewharf', () => {
   });
 
   test.each([
-    ['zsh', "'keys create '*)", "'--user:username of the key owner'"],
-    ['fish', "__gamewharf_at 'keys create'", "-l user -r -d 'username of the key owner'"],
+    ['zsh', "'keys create '*)", "'--user:username of the key owner (required)'"],
+    ['fish', "__gamewharf_at 'keys create'", "-l user -r -d 'username of the key owner (required)'"],
   ])('completion %s has every command and option', (shell, place, option) => {
     const { stdout } = gamewharf('completion', shell);
     expect(stdout.replaceAll("\\'", "'")).toContain(place);
@@ -252,7 +304,7 @@ describe('output that is not read to its end', () => {
     ['sell --game 1 --to me@example.com | true', 0],
     ['users list | true', 0],
     ['users list 2>&1 | true', 0],
-    ['refund 99 --yes 2>&1 | true', 1],
+    ['refund 99 2>&1 | true', 1],
     ['backup - | true', 1],
   ])('does not change the exit status of gamewharf %s', async (line, status) => {
     const { stdout, stderr } = spawnSync(

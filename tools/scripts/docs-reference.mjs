@@ -94,10 +94,7 @@ function commandsPage(title, introduction, isShown) {
       const flags = help
         .visibleOptions(command)
         .filter(({ long }) => long !== '--help')
-        .map((one) => [
-          code(one.flags),
-          `${help.optionDescription(one)}${one.mandatory ? ' (required)' : ''}`,
-        ]);
+        .map((one) => [code(one.flags), help.optionDescription(one)]);
       const usage = help
         .commandUsage(command)
         .trim()
@@ -108,6 +105,8 @@ function commandsPage(title, introduction, isShown) {
           help.commandDescription(command),
           `    ${usage}`,
           names.length + flags.length > 0 && table(['argument or option', 'description'], ...names, ...flags),
+          command.examples?.length > 0 &&
+            `Examples:\n\n${command.examples.map((line) => `    gamewharf ${line}`).join('\n')}`,
         ]
           .filter(Boolean)
           .join('\n\n'),
@@ -172,7 +171,9 @@ const pages = {
     'This page lists the commands that run the service and manage its database, credentials and audit log. Commands about games, users, sales and files are ' +
       'on [Store commands](store-commands.md).\n\n' +
       'In a clone of the repository, run commands with `npm run --silent gamewharf --`; with the package, run `gamewharf`. All commands have `--help`, and ' +
-      '`gamewharf --version` prints the version. Commands use the same [settings](settings.md) as the service.',
+      '`gamewharf --version` prints the version. Commands use the same [settings](settings.md) as the service.\n\n' +
+      'The exit code is 0 after a success, 1 after an error, 2 if the words of the command are wrong or incomplete, and 130 after Ctrl-C. Lists print one JSON object per line with `--json`. ' +
+      'In a terminal, missing values are asked for, headings are bold, and errors are red, unless `NO_COLOR` is set.',
     (words) => SERVICE_COMMANDS.test(words),
   ),
   'docs/reference/store-commands.md': commandsPage(

@@ -51,6 +51,15 @@ export class ApiKeysService {
     return this.createIn(this.keys.manager, user_id, key);
   }
 
+  /** Whether this is a key of the user that isn't revoked. */
+  isOf(user_id: number, key: string): Promise<boolean> {
+    return this.keys.existsBy({
+      key_hash: hashApiKey(key, this.peppers[0]!),
+      user_id,
+      revoked_at: IsNull(),
+    });
+  }
+
   /** Returns undefined if the user has MAX_API_KEYS keys. */
   createOwn(user_id: number, key: NewKey): Promise<NewApiKey | undefined> {
     return this.database.transaction(async (db) => {

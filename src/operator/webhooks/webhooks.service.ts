@@ -73,6 +73,10 @@ export class WebhooksService {
     this.peppers = peppersOf(settings);
   }
 
+  find(id: number): Promise<Webhook | null> {
+    return this.webhooks.findOneBy({ id });
+  }
+
   /** Returns the secret, which is stored nowhere else in plain text. */
   async add({ url: text, events, game_id, user_id = null }: NewWebhook, by: AuditFields = {}) {
     const url = this.urlOf(text, user_id);

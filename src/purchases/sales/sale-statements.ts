@@ -178,12 +178,33 @@ export interface ListedPurchase extends Pick<
   'id' | 'created_at' | 'email' | 'amount' | 'currency' | 'status'
 > {
   reference: string | null;
+  /** As `ash-beetle/brave-arcade`. */
+  games: string[];
 }
 
-export const NEWEST_PURCHASES = longRead<ListedPurchase>(
-  'newest_sales',
-  `SELECT p.id, p.created_at, p.email, p.amount, p.currency, p.status,
-     (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference
-   FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id
-   WHERE pg.game_id = $1 ORDER BY p.created_at DESC, p.id DESC LIMIT $2`,
-);
+/** The games of a bundle that are listed. */
+const LISTED_GAMES = 20;
+
+const newestPurchases = (name: string, from: string) =>
+  longRead<ListedPurchase>(
+    name,
+    `SELECT p.id, p.created_at, p.email, p.amount, p.currency, p.status,
+       (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
+       ARRAY(SELECT g.owner_name || '/' || g.slug FROM purchase_games sold JOIN games g ON g.id = sold.game_id
+             WHERE sold.purchase_id = p.id ORDER BY g.id LIMIT ${LISTED_GAMES}) AS games
+     FROM ${from} ORDER BY p.created_at DESC, p.id DESC LIMIT $1`,
+  );
+
+// The game is $2, followed by the email address and the account. A buyer's purchases are those of the account, and those with the
+// address or one that the account has verified.
+const OF_GAME = 'purchase_games pg JOIN purchases p ON p.id = pg.purchase_id WHERE pg.game_id = $2';
+const ofBuyer = (parameter: number) =>
+  `(p.user_id = $${parameter + 1} OR lower_ascii(p.email) = lower_ascii($${parameter})
+  OR lower_ascii(p.email) IN (SELECT email FROM user_emails WHERE user_id = $${parameter + 1} AND verified))`;
+
+export const NEWEST_PURCHASES = {
+  all: newestPurchases('newest_sales', 'purchases p'),
+  ofGame: newestPurchases('newest_sales_of_game', OF_GAME),
+  ofBuyer: newestPurchases('newest_sales_of_buyer', `purchases p WHERE ${ofBuyer(2)}`),
+  ofBuyerAndGame: newestPurchases('newest_sales_of_buyer_and_game', `${OF_GAME} AND ${ofBuyer(3)}`),
+};

@@ -40,6 +40,12 @@ const BUYER_FIELDS = ['email', 'reference'];
 // A concurrent write used this reference or this ID, or deleted a game; or a deadlock.
 const CONCURRENT_CHANGE = /^(23503|23505|40P01)$/;
 
+interface PurchaseSearch {
+  game_id?: number;
+  buyer?: { email?: string; user_id?: number };
+  count: number;
+}
+
 @Injectable()
 export class SalesService {
   constructor(
@@ -65,8 +71,16 @@ export class SalesService {
     return this.database.row(SALE, [purchase_id]);
   }
 
-  newestOfGame(game_id: number, count: number): Promise<ListedPurchase[]> {
-    return this.database.rows(NEWEST_PURCHASES, [game_id, count]);
+  /** The newest purchases of the store, of a game, or of a buyer. */
+  async newest({ game_id, buyer, count }: PurchaseSearch): Promise<ListedPurchase[]> {
+    if (!buyer)
+      return game_id === undefined
+        ? this.database.rows(NEWEST_PURCHASES.all, [count])
+        : this.database.rows(NEWEST_PURCHASES.ofGame, [count, game_id]);
+    const by = [buyer.email ?? null, buyer.user_id ?? null];
+    return game_id === undefined
+      ? this.database.rows(NEWEST_PURCHASES.ofBuyer, [count, ...by])
+      : this.database.rows(NEWEST_PURCHASES.ofBuyerAndGame, [count, game_id, ...by]);
   }
 
   private async trySelling(request: SaleRequest, by: Actor, retry?: RetryKey): Promise<SaleResponse> {
