@@ -8,7 +8,7 @@ import { BearerGuard } from './auth/guards/bearer.guard';
 import { RateLimitGuard } from './auth/guards/rate-limit.guard';
 import { ScopesGuard } from './auth/guards/scopes.guard';
 import { CollectionsModule } from './collections/collections.module';
-import { ConfigModule, LOGGER } from './platform/config/config.module';
+import { SettingsModule, LOGGER } from './platform/config/settings.module';
 import { settingsOfThisProcess } from './process-settings';
 import { Settings } from './platform/config/settings';
 import { createLogger } from './platform/observability/logger';
@@ -17,7 +17,7 @@ import { Database } from './platform/database/database';
 import { DatabaseModule } from './platform/database/database.module';
 import { BodyGuard } from './platform/input/body.guard';
 import { ErrorFilter } from './platform/output/error.filter';
-import { HttpModule } from './platform/server/http.module';
+import { ServerModule } from './platform/server/server.module';
 import { ParameterPipe } from './platform/input/parameter.pipe';
 import { ImportModule } from './operator/import/import.module';
 import { LegacyModule } from './legacy/legacy.module';
@@ -36,7 +36,7 @@ import { WharfModule } from './wharf/wharf.module';
   // Express tries the routes in this order, the most requested first.
   imports: [
     DatabaseModule,
-    HttpModule,
+    ServerModule,
     AuthModule,
     CredentialsModule,
     ProfileModule,
@@ -72,7 +72,7 @@ class ServiceModule {}
 @Module({
   imports: [
     ServiceModule,
-    ConfigModule.providing(
+    SettingsModule.providing(
       { provide: Settings, useFactory: settingsOfThisProcess },
       {
         provide: LOGGER,
@@ -93,7 +93,7 @@ export class AppModule implements OnApplicationBootstrap {
   static with(settings: Settings, logger: Logger): DynamicModule {
     return {
       module: ServiceModule,
-      imports: [ConfigModule.with(settings, logger), LegacyModule.with(settings)],
+      imports: [SettingsModule.with(settings, logger), LegacyModule.with(settings)],
     };
   }
 }

@@ -11,8 +11,9 @@ import { ApiKeysService } from './keys/api-keys.service';
 import { Audit } from '../audit/audit';
 import { AuditEventRow } from '../audit/audit-event.entity';
 import { BearerStrategy } from './guards/bearer.strategy';
+import { CredentialCache } from './keys/credential-cache';
 import { ExpiredRows } from '../platform/database/expired-rows';
-import { HttpModule } from '../platform/server/http.module';
+import { ServerModule } from '../platform/server/server.module';
 import { RateLimitsModule } from '../platform/limits/rate-limits.module';
 import { SigningKey } from './jwt/signing-key.entity';
 import { SigningKeysService } from './jwt/signing-keys.service';
@@ -23,7 +24,7 @@ import { TokensService } from './jwt/tokens.service';
   imports: [
     // The name under which Passport finds the strategy of this app: see BearerStrategy.
     PassportModule.registerAsync({ useFactory: () => ({ defaultStrategy: `bearer ${randomUUID()}` }) }),
-    HttpModule,
+    ServerModule,
     RateLimitsModule,
     TypeOrmModule.forFeature([ApiKey, ApiKeyRequests, AuditEventRow, SigningKey, User]),
   ],
@@ -33,18 +34,19 @@ import { TokensService } from './jwt/tokens.service';
     ApiKeysService,
     Audit,
     BearerStrategy,
+    CredentialCache,
     SigningKeysService,
     StartupChecks,
     TokensService,
     BearerStrategy,
   ],
   exports: [
-    HttpModule,
+    ServerModule,
     PassportModule,
     RateLimitsModule,
     ApiKeysService,
     Audit,
-    BearerStrategy,
+    CredentialCache,
     SigningKeysService,
     TokensService,
   ],

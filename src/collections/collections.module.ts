@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { HttpModule } from '../platform/server/http.module';
+import { ServerModule } from '../platform/server/server.module';
 import { IdempotencyModule } from '../idempotency/idempotency.module';
 import { Collection } from './collection.entity';
 import { CollectionGame } from './collection-game.entity';
@@ -15,7 +15,7 @@ import { ResanitizeService } from './resanitize.service';
 
 @Module({
   imports: [
-    HttpModule,
+    ServerModule,
     IdempotencyModule,
     TypeOrmModule.forFeature([Collection, CollectionGame, ProfileCollection]),
   ],

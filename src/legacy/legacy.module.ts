@@ -1,5 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { HttpModule } from '../platform/server/http.module';
+import { ServerModule } from '../platform/server/server.module';
 import { GamesModule } from '../games/games.module';
 import type { Settings } from '../platform/config/settings';
 import { PurchasesModule } from '../purchases/purchases.module';
@@ -12,7 +12,7 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
 
 @Module({
   imports: [
-    HttpModule,
+    ServerModule,
     RateLimitsModule,
     UsersModule,
     GamesModule,

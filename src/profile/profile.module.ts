@@ -1,8 +1,8 @@
 import { Module } from '@nestjs/common';
-import { HttpModule } from '../platform/server/http.module';
+import { ServerModule } from '../platform/server/server.module';
 import { GamesModule } from '../games/games.module';
 import { UsersModule } from '../users/users.module';
 import { ProfileController } from './profile.controller';
 
-@Module({ imports: [HttpModule, UsersModule, GamesModule], controllers: [ProfileController] })
+@Module({ imports: [ServerModule, UsersModule, GamesModule], controllers: [ProfileController] })
 export class ProfileModule {}

@@ -1,7 +1,7 @@
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
-import { keyOf } from '../auth/accounts/sealed';
+import { deriveKey } from '../auth/accounts/encryption';
 import { Settings } from '../platform/config/settings';
 import { apiError } from '../platform/errors/api-error';
 import { IdempotencyService, type RetryKey } from '../idempotency/idempotency.service';
@@ -35,7 +35,7 @@ export class DownloadsService {
     private readonly counts: DownloadCounts,
     private readonly idempotency: IdempotencyService,
   ) {
-    this.secret = keyOf(settings.API_KEY_PEPPER ?? '', 'gamewharf download sessions');
+    this.secret = deriveKey(settings.API_KEY_PEPPER ?? '', 'gamewharf download sessions');
   }
 
   /** The URL of an upload's file, for a user who may download it. */

@@ -1,6 +1,6 @@
 import { Logger, Module, type OnApplicationBootstrap } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import { HttpModule } from '../platform/server/http.module';
+import { ServerModule } from '../platform/server/server.module';
 import { Clock } from '../platform/config/clock';
 import { Settings } from '../platform/config/settings';
 import { ExpiredRows } from '../platform/database/expired-rows';
@@ -26,7 +26,7 @@ const storage = (settings: Settings, clock: Clock, service: ServiceUrl): FileSto
 };
 
 @Module({
-  imports: [HttpModule, IdempotencyModule],
+  imports: [ServerModule, IdempotencyModule],
   controllers: [UploadsController, ChannelsController, FilesController],
   providers: [
     UploadsService,

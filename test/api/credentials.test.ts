@@ -5,7 +5,7 @@ import { hashApiKey, newApiKey } from '../../src/auth/keys/api-key';
 import { ApiKey } from '../../src/auth/keys/api-key.entity';
 import { ApiKeysService } from '../../src/auth/keys/api-keys.service';
 import { ApiKeyUses } from '../../src/auth/keys/api-key-uses';
-import { BearerStrategy } from '../../src/auth/guards/bearer.strategy';
+import { CredentialCache } from '../../src/auth/keys/credential-cache';
 import { Database } from '../../src/platform/database/database';
 import { Settings } from '../../src/platform/config/settings';
 import { holdLocks } from '../support/locks';
@@ -327,7 +327,7 @@ describe('API keys', () => {
     theClock().stop();
     await owner.get('/credentials/info');
     await Promise.all(Array.from({ length: 200 }, (_, i) => anonymous.with(`garbage ${i}`).get('/profile')));
-    const { caches } = theApp().get(BearerStrategy) as unknown as { caches: { key: Map<string, unknown> } };
+    const { caches } = theApp().get(CredentialCache) as unknown as { caches: { key: Map<string, unknown> } };
     const cached = [...caches.key.keys()];
     expect(cached.length).toBeGreaterThan(0);
     expect(cached.filter((text) => text.startsWith('garbage'))).toEqual([]);
@@ -425,7 +425,7 @@ describe('the time of the last use', () => {
     await owner.with(key).get('/profile');
     await until(async () => (await lastUse(id)) !== null);
     const first = await lastUse(id);
-    theApp().get(BearerStrategy).forgetAll();
+    theApp().get(CredentialCache).forgetAll();
     const update = jest.spyOn(repository(), 'update');
     await owner.with(key).get('/profile');
     await uses().flush();
@@ -434,7 +434,7 @@ describe('the time of the last use', () => {
     update.mockRestore();
     expect(await lastUse(id)).toBe(first);
     await sql(`UPDATE api_keys SET last_used_at = now() - interval '61 seconds' WHERE id = $1`, [id]);
-    theApp().get(BearerStrategy).forgetAll();
+    theApp().get(CredentialCache).forgetAll();
     await owner.with(key).get('/profile');
     await uses().flush();
     expect(Date.parse((await lastUse(id))!)).toBeGreaterThanOrEqual(Date.parse(first!));

@@ -19,7 +19,7 @@ import {
 import { ApiKeysService } from '../../src/auth/keys/api-keys.service';
 import { SigningKeysService } from '../../src/auth/jwt/signing-keys.service';
 import { TokensService } from '../../src/auth/jwt/tokens.service';
-import { BearerStrategy } from '../../src/auth/guards/bearer.strategy';
+import { CredentialCache } from '../../src/auth/keys/credential-cache';
 import { Settings } from '../../src/platform/config/settings';
 import {
   type Actor,
@@ -483,7 +483,7 @@ describe('signing keys', () => {
   beforeEach(async () => {
     await sql('DELETE FROM signing_keys');
     await signingKeys().reload();
-    theApp().get(BearerStrategy).forgetAll();
+    theApp().get(CredentialCache).forgetAll();
   });
 
   test('are created once when replicas start together on an empty store', async () => {
@@ -580,7 +580,7 @@ describe('signing keys', () => {
     const { owner } = await actors();
     const token = await issue(theApp(), owner.id);
     await signingKeys().revoke(kidOf(token)!);
-    theApp().get(BearerStrategy).forgetAll();
+    theApp().get(CredentialCache).forgetAll();
     expect(await info(token)).toEqual(invalid);
     const next = await issue(theApp(), owner.id);
     expect(kidOf(next)).not.toBe(kidOf(token));

@@ -1,6 +1,6 @@
 import { ExpiredRows } from '../../src/platform/database/expired-rows';
 import { hashApiKey } from '../../src/auth/keys/api-key';
-import { BearerStrategy } from '../../src/auth/guards/bearer.strategy';
+import { CredentialCache } from '../../src/auth/keys/credential-cache';
 import { browserOf, cookieOf } from '../support/browser';
 import {
   ACCESS,
@@ -107,7 +107,7 @@ describe('response_type=token', () => {
          WHERE key_hash = $2`,
         [days, hashApiKey(token, Buffer.from(PEPPER))],
       );
-    const forgetAll = () => theApp().get(BearerStrategy).forgetAll();
+    const forgetAll = () => theApp().get(CredentialCache).forgetAll();
     const token = await tokenFor(client_id);
     const order = { game_id: game.id, scope: 'profile:me' };
     const { key } = (await user.with(token).post('/credentials/subkey', order)).body as { key: string };

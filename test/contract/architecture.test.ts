@@ -9,6 +9,23 @@ const ORDER = [...readFileSync(PAGE, 'utf8').matchAll(/^src\/((?:[\w/]+\/(?:, )?
   folders!.match(/\w+(\/\w+)*/g)!,
 );
 
+// The same for the folders inside these; the files beside them are free, except for cycles.
+const INSIDE: Record<string, string[][]> = {
+  platform: [
+    ['formats', 'errors'],
+    ['config'],
+    ['observability'],
+    ['limits'],
+    ['database'],
+    ['input'],
+    ['output'],
+    ['server'],
+    ['openapi'],
+    ['operations'],
+  ],
+  auth: [['accounts', 'access'], ['keys'], ['jwt'], ['guards'], ['sign-in', 'oauth']],
+};
+
 // These create, correct and erase records of all types, and events are stored for webhooks; every other folder writes only to its own tables.
 const WRITE_EVERY_TABLE = ['operator/import', 'operator/people', 'events', 'dev/demo'];
 
@@ -51,6 +68,41 @@ test.each(files.filter((file) => rank.has(position(file))))(
     expect(wrong).toEqual([]);
   },
 );
+
+/** The folders inside a folder, and which of them import which. */
+function foldersIn(folder: string): Map<string, string[]> {
+  const inside = files.filter((file) => file.startsWith(`${folder}/`)).map((file) => relative(folder, file));
+  const graph = new Map<string, string[]>();
+  for (const file of inside.filter((file) => file.includes(sep))) {
+    const imported = importsOf(join(src, folder, file))
+      .map((to) => relative(join(src, folder), to))
+      .filter((to) => to.includes(sep) && !to.startsWith('..') && top(to) !== top(file));
+    graph.set(top(file), [...(graph.get(top(file)) ?? []), ...imported.map(top)]);
+  }
+  for (const to of [...graph.values()].flat()) if (!graph.has(to)) graph.set(to, []);
+  return graph;
+}
+
+test.each(Object.entries(INSIDE))('the folders in %s import only from those before them', (folder, order) => {
+  const position = new Map(order.flatMap((group, i) => group.map((name) => [name, i] as const)));
+  const graph = foldersIn(folder);
+  expect([...graph.keys()].filter((name) => !position.has(name))).toEqual([]);
+  const wrong = [...graph].flatMap(([from, imported]) =>
+    imported
+      .filter((to) => !(position.get(to)! < position.get(from)!))
+      .map((to) => `${folder}/${from} imports ${folder}/${to}`),
+  );
+  expect([...new Set(wrong)]).toEqual([]);
+});
+
+test('no folders inside another import each other', () => {
+  const parents = [...new Set(files.map(dirname))].filter((folder) => folder !== '.');
+  const cycles = parents.flatMap((folder) =>
+    cyclesOf(foldersIn(folder)).map((cycle) => `${folder}: ${cycle.join(', ')}`),
+  );
+  expect(cycles).toEqual([]);
+  expect(foldersIn('platform').size).toBeGreaterThan(5);
+});
 
 /** The files that import each other, directly or not, as one list per cycle. */
 function cyclesOf(graph: Map<string, string[]>): string[][] {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Pool } from 'pg';
-import { seal } from '../../src/auth/accounts/sealed';
+import { seal } from '../../src/auth/accounts/encryption';
 import { until } from '../../test/support/time';
 import type { JsonObject } from '../../test/support/world/json';
 

@@ -6,7 +6,7 @@ import { isUnlimited } from '../../platform/limits/rate-limits.decorators';
 import { RateLimitsService } from '../../platform/limits/rate-limits.service';
 import { accessOf, requiresCredential } from '../access/access';
 import { authenticationRequired } from '../access/errors';
-import { BearerStrategy } from './bearer.strategy';
+import { CredentialCache } from '../keys/credential-cache';
 
 /**
  * Lets Passport verify the credential, and sets `req.user`. A credential that wasn't valid recently first costs its IP
@@ -16,7 +16,7 @@ import { BearerStrategy } from './bearer.strategy';
 export class BearerGuard extends AuthGuard() {
   constructor(
     options: AuthModuleOptions,
-    private readonly credentials: BearerStrategy,
+    private readonly credentials: CredentialCache,
     private readonly limits: RateLimitsService,
   ) {
     super(options);

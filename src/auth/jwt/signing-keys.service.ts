@@ -10,7 +10,7 @@ import { Database } from '../../platform/database/database';
 import { OperatorError } from '../../platform/errors/operator-error';
 import { faultOf } from '../../platform/database/sqlstates';
 import { peppersOf } from '../keys/api-key';
-import { seal, unseal } from '../accounts/sealed';
+import { seal, unseal } from '../accounts/encryption';
 import { configuredKey, type Key, thumbprintOf, timeOf } from './signing-key';
 import { SigningKey } from './signing-key.entity';
 

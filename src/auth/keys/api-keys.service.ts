@@ -9,7 +9,7 @@ import { hashApiKey, hintOf, newApiKey, peppersOf } from './api-key';
 import { ApiKey } from './api-key.entity';
 import { isLive } from './api-key-lookup';
 import { COUNTED_DAYS } from './api-key-requests.entity';
-import { BearerStrategy } from '../guards/bearer.strategy';
+import { CredentialCache } from './credential-cache';
 
 /** Keys that a user can create on the page of keys. */
 export const MAX_API_KEYS = 100;
@@ -40,7 +40,7 @@ export class ApiKeysService {
   constructor(
     @InjectRepository(ApiKey) private readonly keys: Repository<ApiKey>,
     private readonly database: Database,
-    private readonly verified: BearerStrategy,
+    private readonly verified: CredentialCache,
     settings: Settings,
   ) {
     this.peppers = peppersOf(settings);

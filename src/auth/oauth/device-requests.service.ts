@@ -7,7 +7,7 @@ import { GrantsService } from './grants.service';
 import { OauthTokensService } from './oauth-tokens.service';
 import { OauthDeviceRequest } from './oauth-device-request.entity';
 import { invalidGrant } from './oauth-errors';
-import { hashOf, randomToken } from '../accounts/sealed';
+import { hashOf, randomToken } from '../accounts/encryption';
 
 // Without vowels, which could form words, and without letters that look like digits.
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';

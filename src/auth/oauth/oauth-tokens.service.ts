@@ -15,7 +15,7 @@ import { OauthRefreshToken } from './oauth-refresh-token.entity';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import { permittedScopes, listOfScopes } from './oauth-scopes';
 import type { TokensResponse } from './oauth.dto';
-import { hashOf, randomToken, encryptWithToken, decryptWithToken } from '../accounts/sealed';
+import { hashOf, randomToken, encryptWithToken, decryptWithToken } from '../accounts/encryption';
 
 /** `revoked`: the keys of a family that was revoked because one of its tokens was used twice. */
 type Outcome = TokensResponse | { revoked: number[] };

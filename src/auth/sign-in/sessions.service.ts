@@ -7,7 +7,7 @@ import { Database } from '../../platform/database/database';
 import { statement } from '../../platform/database/statement';
 import { serviceUnavailable } from '../../platform/errors/api-error';
 import type { User } from '../accounts/user.entity';
-import { hashOf, randomToken, encryptWithToken, decryptWithToken } from '../accounts/sealed';
+import { hashOf, randomToken, encryptWithToken, decryptWithToken } from '../accounts/encryption';
 import { Session } from './session.entity';
 
 const USER_COLUMNS = ['id', 'username', 'display_name'] as const satisfies (keyof User)[];

@@ -1,3 +1,4 @@
+import { SALES_PATH } from '../layout/layout';
 import { Injectable } from '@nestjs/common';
 import { StoreLinks } from '../../platform/config/store-links';
 import { formatMoney } from '../../platform/formats/money';
@@ -6,7 +7,7 @@ import { Covers } from '../layout/covers';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
 import { countOf, day, linkButton, noMore, numberedPages } from '../layout/parts';
-import { buyersPath, SALES_PATH } from '../sales/sales.page';
+import { buyersPath } from '../sales/sales.page';
 import { type GameReport, GAMES_ON_A_PAGE, MAX_CHANNELS, MAX_UPLOADS } from './games-report.service';
 
 export const GAMES_PATH = '/user/settings/games';

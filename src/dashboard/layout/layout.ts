@@ -62,10 +62,12 @@ export const seeOther = (location: string, notice?: Notice) =>
 
 type Section = readonly [path: string, label: string];
 
+export const SALES_PATH = '/user/settings/sales';
+
 /** Shown to users who can edit a game. */
 const SELLER: readonly Section[] = [
   ['/user/settings/games', 'Games'],
-  ['/user/settings/sales', 'Sales'],
+  [SALES_PATH, 'Sales'],
   ['/user/settings/download-keys', 'Keys'],
   ['/user/settings/webhooks', 'Webhooks'],
 ];
@@ -175,7 +177,7 @@ const sectionList = (sections: readonly Section[], current: string): Html =>
 
 /** Sent as POST, so that no email address is in a URL. */
 const searchForm = (visitor: Visitor, term = ''): Html =>
-  html`<form method="post" action="/user/settings/sales/search" class="search" role="search">
+  html`<form method="post" action="${SALES_PATH}/search" class="search" role="search">
     ${formToken(visitor)}
     <input
       type="search"

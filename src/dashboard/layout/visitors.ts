@@ -7,7 +7,7 @@ import { ignoringCase } from '../../platform/database/ignoring-case';
 import { User } from '../../auth/accounts/user.entity';
 import { forbidden } from '../../auth/access/errors';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
-import { randomToken } from '../../auth/accounts/sealed';
+import { randomToken } from '../../auth/accounts/encryption';
 import { Visitor } from './visitor';
 
 const TOKEN = /^[\w-]{43}$/;

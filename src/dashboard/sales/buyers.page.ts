@@ -1,3 +1,4 @@
+import { SALES_PATH } from '../layout/layout';
 import { formatMoney } from '../../platform/formats/money';
 import { withQuery } from '../../platform/input/form';
 import type { GameSaleRow } from '../../purchases/sales/game-sales.service';
@@ -14,7 +15,7 @@ import {
   tag,
   unlabeled,
 } from '../layout/parts';
-import { buyersPath, SALES_PATH } from './sales.page';
+import { buyersPath } from './sales.page';
 
 interface Buyers {
   game_id: number;

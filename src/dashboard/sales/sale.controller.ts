@@ -8,11 +8,10 @@ import { forbidden } from '../../auth/access/errors';
 import { apiError } from '../../platform/errors/api-error';
 import { Form } from '../../platform/input/form';
 import { type SellerSale, SellerSalesService } from '../../purchases/sales/seller-sales.service';
-import { seeOther } from '../layout/layout';
+import { seeOther, SALES_PATH } from '../layout/layout';
 import { FormFields, Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { buyerPage, type Refunder, refundPage, salePage, searchPage } from './sale.page';
-import { SALES_PATH } from './sales.page';
 
 const MAX_TERM = 320;
 

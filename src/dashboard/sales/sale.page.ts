@@ -1,3 +1,4 @@
+import { SALES_PATH } from '../layout/layout';
 import { formatMoney } from '../../platform/formats/money';
 import {
   type KeyState,
@@ -28,7 +29,6 @@ import {
 import type { Visitor } from '../layout/visitor';
 import { nameOf, result, WEBHOOKS_PATH, webhookPath } from '../webhooks/webhooks.page';
 import { statusOf } from './buyers.page';
-import { SALES_PATH } from './sales.page';
 
 export type Refunder = 'seller' | 'store' | 'store, as games are of others';
 

@@ -1,3 +1,4 @@
+import { SALES_PATH } from '../layout/layout';
 import { formatMoney } from '../../platform/formats/money';
 import { withQuery } from '../../platform/input/form';
 import { html, type Html } from '../layout/html';
@@ -26,7 +27,6 @@ import {
   type Sold,
 } from './sales-report.service';
 
-export const SALES_PATH = '/user/settings/sales';
 export const buyersPath = (game_id: number | string) => `/user/settings/games/${game_id}/buyers`;
 export const FIGURES_PATH = `${SALES_PATH}/figures.csv`;
 const SOURCES_SHOWN = 10;

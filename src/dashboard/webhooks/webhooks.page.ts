@@ -5,7 +5,7 @@ import { isSuccess, MAX_ATTEMPTS } from '../../operator/webhooks/webhook-attempt
 import { MAX_URL } from '../../operator/webhooks/webhooks.service';
 import type { WebhookAttempt } from '../../operator/webhooks/webhook-attempt.entity';
 import { html, type Html } from '../layout/html';
-import { formToken, type Page } from '../layout/layout';
+import { formToken, type Page, SALES_PATH } from '../layout/layout';
 import {
   changeForm,
   checkbox,
@@ -32,7 +32,6 @@ import {
   timeOf,
 } from '../layout/parts';
 import type { Visitor } from '../layout/visitor';
-import { SALES_PATH } from '../sales/sales.page';
 
 export const WEBHOOKS_PATH = '/user/settings/webhooks';
 

@@ -6,7 +6,7 @@ import { IsNull, Not, type Repository } from 'typeorm';
 import { lockUser } from '../../auth/accounts/lock-user';
 import { Audit } from '../../audit/audit';
 import { peppersOf } from '../../auth/keys/api-key';
-import { seal, unseal } from '../../auth/accounts/sealed';
+import { seal, unseal } from '../../auth/accounts/encryption';
 import { OperatorError } from '../../platform/errors/operator-error';
 import { Clock } from '../../platform/config/clock';
 import { Settings } from '../../platform/config/settings';

@@ -1,13 +1,11 @@
-import { Module, type OnModuleInit } from '@nestjs/common';
-import { HttpAdapterHost } from '@nestjs/core';
+import { Module } from '@nestjs/common';
 import { ThrottlerModule, type ThrottlerOptions } from '@nestjs/throttler';
-import type { NextFunction, Request, Response } from 'express';
+import type { Request } from 'express';
 import { Clock } from '../config/clock';
 import { type RateLimits, rateLimitsOf } from '../config/rate-limits';
 import { Settings } from '../config/settings';
-import { isPreflight } from '../output/fixed-headers';
-import { HttpModule } from '../server/http.module';
 import { MetricsRegistry } from '../observability/metrics-registry';
+import { ObservabilityModule } from '../observability/observability.module';
 import { MemoryStorage } from './memory-storage';
 import { hasOwnLimit } from './rate-limits.decorators';
 import { RateLimitsService } from './rate-limits.service';
@@ -35,7 +33,7 @@ const throttlersOf = ({ misses: _, ...rates }: RateLimits) => [
 @Module({
   imports: [
     ThrottlerModule.forRootAsync({
-      imports: [HttpModule],
+      imports: [ObservabilityModule],
       inject: [Settings, Clock, MetricsRegistry],
       useFactory: async ({ RATE_LIMIT, REDIS_URL }: Settings, clock: Clock, metrics: MetricsRegistry) => {
         const rates = rateLimitsOf(RATE_LIMIT);
@@ -53,20 +51,4 @@ const throttlersOf = ({ misses: _, ...rates }: RateLimits) => [
   providers: [RateLimitsService],
   exports: [RateLimitsService, ThrottlerModule],
 })
-export class RateLimitsModule implements OnModuleInit {
-  constructor(
-    private readonly host: HttpAdapterHost,
-    private readonly limits: RateLimitsService,
-  ) {}
-
-  onModuleInit(): void {
-    if (!this.limits.rates) return;
-    // Requests that match no route pass no guard. Nest has registered all routes by now, and registers its 404 handler
-    // later.
-    this.host.httpAdapter?.use(async (req: Request, res: Response, next: NextFunction) => {
-      // A preflight doesn't count: the request after it does.
-      if (!isPreflight(req)) await this.limits.chargeAddress(req, res);
-      next();
-    });
-  }
-}
+export class RateLimitsModule {}

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DestinationStream, type Logger, symbols } from 'pino';
 import type { Observer } from './hooks';
-import { LOGGER } from '../config/config.module';
+import { LOGGER } from '../config/settings.module';
 
 const FLUSH_INTERVAL = 1000;
 

@@ -1,13 +1,13 @@
 import { Module } from '@nestjs/common';
 import { ApiDescription } from '../openapi/api-description';
 import { HealthController } from './health.controller';
-import { HttpModule } from '../server/http.module';
+import { ServerModule } from '../server/server.module';
 import { MetricsService } from './metrics.service';
 import { ReferenceController } from '../openapi/reference.controller';
 import { TracingService } from './tracing.service';
 
 @Module({
-  imports: [HttpModule],
+  imports: [ServerModule],
   controllers: [HealthController, ReferenceController],
   providers: [ApiDescription, MetricsService, TracingService],
   exports: [ApiDescription, MetricsService],

@@ -4,7 +4,7 @@ import { mkdir, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { keyOf } from '../../auth/accounts/sealed';
+import { deriveKey } from '../../auth/accounts/encryption';
 import type { Clock } from '../../platform/config/clock';
 import type { Settings } from '../../platform/config/settings';
 import { FileStorage } from './file-storage';
@@ -33,7 +33,7 @@ export class FolderStorage extends FileStorage {
   ) {
     super();
     this.folder = resolve(settings.FILES_DIR!);
-    this.secret = keyOf(settings.API_KEY_PEPPER ?? '', 'gamewharf file URLs');
+    this.secret = deriveKey(settings.API_KEY_PEPPER ?? '', 'gamewharf file URLs');
   }
 
   override urlOf(key: string, filename: string): string {

@@ -1,4 +1,4 @@
-import { seal, unseal } from '../../src/auth/accounts/sealed';
+import { seal, unseal } from '../../src/auth/accounts/encryption';
 
 const text = Buffer.from('the plain text');
 const secret = 'a secret that is long enough';

@@ -8,9 +8,9 @@ import { StoreLinks } from './store-links';
 export const LOGGER = Symbol('logger');
 
 @Module({})
-export class ConfigModule {
+export class SettingsModule {
   static with(settings: Settings, logger: Logger): DynamicModule {
-    return ConfigModule.providing(
+    return SettingsModule.providing(
       { provide: Settings, useValue: settings },
       { provide: LOGGER, useValue: logger },
     );
@@ -18,6 +18,6 @@ export class ConfigModule {
 
   static providing(...given: Provider[]): DynamicModule {
     const providers = [...given, StoreLinks, Clock];
-    return { module: ConfigModule, global: true, providers, exports: providers };
+    return { module: SettingsModule, global: true, providers, exports: providers };
   }
 }

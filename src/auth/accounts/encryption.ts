@@ -12,7 +12,7 @@ export const randomToken = (): string => randomBytes(32).toString('base64url');
 type Purpose =
   'gamewharf signing keys' | 'gamewharf sealed' | 'gamewharf file URLs' | 'gamewharf download sessions';
 
-export const keyOf = (secret: string, purpose: Purpose): Buffer =>
+export const deriveKey = (secret: string, purpose: Purpose): Buffer =>
   Buffer.from(hkdfSync('sha256', secret, '', purpose, 32));
 
 /** AES-256-GCM with the name as additional data: a text cannot be decrypted under another name. */
@@ -23,7 +23,7 @@ export function seal(
   purpose: Purpose = 'gamewharf signing keys',
 ): Buffer {
   const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv('aes-256-gcm', keyOf(secret, purpose), nonce).setAAD(Buffer.from(name));
+  const cipher = createCipheriv('aes-256-gcm', deriveKey(secret, purpose), nonce).setAAD(Buffer.from(name));
   const sealed = Buffer.concat([cipher.update(text), cipher.final()]);
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
 }
@@ -57,7 +57,7 @@ export const decryptWithToken = <Value>(token: string, sealed: Buffer): Value =>
 function open(sealed: Buffer, name: string, secret: string, purpose: Purpose): Buffer | undefined {
   const nonce = sealed.subarray(0, NONCE_BYTES);
   const tag = sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);
-  const key = keyOf(secret, purpose);
+  const key = deriveKey(secret, purpose);
   try {
     const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
     decipher.setAAD(Buffer.from(name)).setAuthTag(tag);

@@ -1,0 +1,93 @@
+import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { Clock } from '../../platform/config/clock';
+import { lookupCache } from '../../platform/database/lookup-cache';
+import { ApiError } from '../../platform/errors/api-error';
+import { MetricsRegistry } from '../../platform/observability/metrics-registry';
+import type { Credential, UnverifiedCredential } from '../access/credential';
+import type { ApiKeyUse } from './api-key-uses';
+
+// With the duration of a request, a revocation on another replica takes effect within a second.
+const TTL_MS = 700;
+const MAX_CACHED = 50_000;
+// Longer than the TTL and the longest lookup: then the cache contains nothing that was read before the revocation.
+const REVOKED_TTL_MS = 5000;
+const MAX_REVOKED = 10_000;
+
+interface CachedCredential {
+  credential: Credential;
+  use?: ApiKeyUse;
+}
+
+export type FoundCredential = CachedCredential & { lives_ms: number };
+/** `stale`: an older result for the same text. */
+type Lookup = (stale: CachedCredential | undefined) => Promise<FoundCredential>;
+
+/** Verified credentials: docs/contributing/decisions/credential-cache.md. */
+@Injectable()
+export class CredentialCache {
+  // Rejected credentials aren't cached: an attacker could evict valid ones.
+  private readonly caches: Record<UnverifiedCredential['type'], LRUCache<string, CachedCredential, Lookup>>;
+  /** The IDs of API keys that this process revoked. */
+  private readonly revoked: LRUCache<number, true>;
+  private readonly lookups = { cached: 0, verified: 0, rejected: 0, failed: 0 };
+
+  constructor(clock: Clock, metrics: MetricsRegistry) {
+    const cache = () =>
+      lookupCache<CachedCredential, Lookup>(clock, { max: MAX_CACHED, ttl_ms: TTL_MS }, (_, look, stale) =>
+        this.counted(look(stale)),
+      );
+    this.caches = { key: cache(), jwt: cache() };
+    this.revoked = new LRUCache({
+      max: MAX_REVOKED,
+      ttl: REVOKED_TTL_MS,
+      ttlResolution: 0,
+      perf: { now: () => clock.monotonic() },
+    });
+    metrics.totals('gamewharf_credential_lookups_total', 'Credential lookups by result', ['result'], () =>
+      Object.entries(this.lookups).map(([result, total]) => [{ result }, total]),
+    );
+  }
+
+  /** The cached credential, or the result of the lookup; undefined if this process revoked its API key. */
+  async find({ type, text }: UnverifiedCredential, look: Lookup): Promise<CachedCredential | undefined> {
+    const cached = this.caches[type].get(text);
+    if (cached) this.lookups.cached++;
+    const found = cached ?? (await this.caches[type].fetch(text, { context: look }))!;
+    return this.revoked.has(found.credential.api_key_id ?? NaN) ? undefined : found;
+  }
+
+  /** Whether the credential was valid recently; does not authenticate it. */
+  isKnown(unverified: UnverifiedCredential | ApiError | undefined): boolean {
+    if (!unverified || unverified instanceof ApiError) return false;
+    return this.caches[unverified.type].peek(unverified.text, { allowStale: true }) !== undefined;
+  }
+
+  /** After these API keys were revoked: rejects them and their JWTs, including those that are being looked up. */
+  forget(api_key_ids: readonly number[]): void {
+    if (api_key_ids.length > MAX_REVOKED) this.forgetAll();
+    else for (const id of api_key_ids) this.revoked.set(id, true);
+  }
+
+  /** After any change to credentials. */
+  forgetAll(): void {
+    this.revoked.clear();
+    this.caches.key.clear();
+    this.forgetTokens();
+  }
+
+  forgetTokens(): void {
+    this.caches.jwt.clear();
+  }
+
+  private async counted(looking: Promise<FoundCredential>) {
+    try {
+      const { lives_ms, ...value } = await looking;
+      this.lookups.verified++;
+      return { value, lives_ms };
+    } catch (error) {
+      this.lookups[error instanceof ApiError ? 'rejected' : 'failed']++;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,17 @@
+import { Module } from '@nestjs/common';
+import { LongLists } from '../output/long-lists';
+import { RateLimitsModule } from '../limits/rate-limits.module';
+import { ObservabilityModule } from '../observability/observability.module';
+import { Descriptors } from './descriptors';
+import { RequestGate } from './request-gate';
+import { ServiceUrl } from './service-url';
+import { UnmatchedRequests } from './unmatched-requests';
+
+const SERVICES = [Descriptors, LongLists, ServiceUrl, RequestGate];
+
+@Module({
+  imports: [ObservabilityModule, RateLimitsModule],
+  providers: [...SERVICES, UnmatchedRequests],
+  exports: [...SERVICES, ObservabilityModule],
+})
+export class ServerModule {}
