@@ -1305,9 +1305,33 @@ SELECT s.* FROM games g LEFT JOIN LATERAL (
 
 -- newest_sales: src/purchases/sales/sale-statements.ts, long
 SELECT p.id, p.created_at, p.email, p.amount, p.currency, p.status,
-     (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference
-   FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id
-   WHERE pg.game_id = $1 ORDER BY p.created_at DESC, p.id DESC LIMIT $2;
+       (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
+       ARRAY(SELECT g.owner_name || '/' || g.slug FROM purchase_games sold JOIN games g ON g.id = sold.game_id
+             WHERE sold.purchase_id = p.id ORDER BY g.id LIMIT 20) AS games
+     FROM purchases p ORDER BY p.created_at DESC, p.id DESC LIMIT $1;
+
+-- newest_sales_of_buyer: src/purchases/sales/sale-statements.ts, long
+SELECT p.id, p.created_at, p.email, p.amount, p.currency, p.status,
+       (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
+       ARRAY(SELECT g.owner_name || '/' || g.slug FROM purchase_games sold JOIN games g ON g.id = sold.game_id
+             WHERE sold.purchase_id = p.id ORDER BY g.id LIMIT 20) AS games
+     FROM purchases p WHERE (p.user_id = $3 OR lower_ascii(p.email) = lower_ascii($2)
+  OR lower_ascii(p.email) IN (SELECT email FROM user_emails WHERE user_id = $3 AND verified)) ORDER BY p.created_at DESC, p.id DESC LIMIT $1;
+
+-- newest_sales_of_buyer_and_game: src/purchases/sales/sale-statements.ts, long
+SELECT p.id, p.created_at, p.email, p.amount, p.currency, p.status,
+       (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
+       ARRAY(SELECT g.owner_name || '/' || g.slug FROM purchase_games sold JOIN games g ON g.id = sold.game_id
+             WHERE sold.purchase_id = p.id ORDER BY g.id LIMIT 20) AS games
+     FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id WHERE pg.game_id = $2 AND (p.user_id = $4 OR lower_ascii(p.email) = lower_ascii($3)
+  OR lower_ascii(p.email) IN (SELECT email FROM user_emails WHERE user_id = $4 AND verified)) ORDER BY p.created_at DESC, p.id DESC LIMIT $1;
+
+-- newest_sales_of_game: src/purchases/sales/sale-statements.ts, long
+SELECT p.id, p.created_at, p.email, p.amount, p.currency, p.status,
+       (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
+       ARRAY(SELECT g.owner_name || '/' || g.slug FROM purchase_games sold JOIN games g ON g.id = sold.game_id
+             WHERE sold.purchase_id = p.id ORDER BY g.id LIMIT 20) AS games
+     FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id WHERE pg.game_id = $2 ORDER BY p.created_at DESC, p.id DESC LIMIT $1;
 
 -- order: src/purchases/sales/sale-statements.ts, small
 SELECT r.purchase_id AS sold,
@@ -1880,6 +1904,11 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
   WHERE f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL)
    ORDER BY f.position, f.id LIMIT 31) f ON true
    WHERE g.id = ANY ($1::bigint[]) AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL)) ORDER BY f.position, f.id;
+
+-- newest_accounts: src/users/accounts.service.ts, long
+SELECT id, username, developer, created_at, ARRAY(
+     SELECT email FROM user_emails WHERE user_id = u.id AND verified ORDER BY email LIMIT 10) AS addresses
+   FROM users u ORDER BY id DESC LIMIT $1;
 
 -- user: src/users/users.service.ts, small
 SELECT u.id, u.username, u.display_name, u.gamer, u.developer, u.press_user, u.cover_url FROM users u WHERE u.id = $1;
