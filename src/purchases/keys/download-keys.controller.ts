@@ -19,6 +19,8 @@ export class DownloadKeysController {
 
   @Get('download_keys')
   @ApiOperation({
+    // Generated clients and links to the API reference contain it.
+    operationId: 'purchasesDownloadKey',
     summary: "Find a buyer's download key",
     description:
       'Finds the newest key that the buyer purchased or claimed. The account that the key belongs to owns the game.',
