@@ -12,7 +12,7 @@ export const QUEUES = {
   large: { running: 1, accepted: 8 },
 };
 /** The maximum wait of a small import. */
-export const MAX_WAIT_MS = 2000;
+export const MAX_WAIT_MS = 5000;
 /** Bytes of imports that may be small, from their first byte to their response. */
 export const MAX_BUFFERED_BYTES = 64 * 1024 * 1024;
 /** A large import takes longer than a request. */

@@ -105,10 +105,12 @@ export async function writeNew(tables: TemporaryTables, type: RecordType, hasSal
     ...(type.createdByService ? [{ name: 'imported_id', value: hasOwnId(type) }] : []),
     ...(withCount ? [{ name: 'purchases_count', value: 'coalesce(d.purchases, 0)' }] : []),
   ];
+  // IDs that the table assigns ascend with the lines.
+  const inOrder = type.key === 'id' ? '' : 'ORDER BY s.line';
   await tables.query(
     `INSERT INTO ${type.table} (${values.map(({ name }) => name).join(', ')})
      SELECT ${values.map(({ value }) => value).join(', ')}
-     FROM ${type.records.name} s ${withCount ? PURCHASES_OF_GAMES : ''} WHERE ${isNew(type.table, type.key)}`,
+     FROM ${type.records.name} s ${withCount ? PURCHASES_OF_GAMES : ''} WHERE ${isNew(type.table, type.key)} ${inOrder}`,
   );
   for (const statement of type.lists?.create ?? []) await tables.query(statement);
 }
