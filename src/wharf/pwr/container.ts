@@ -1,0 +1,91 @@
+import { BuildFileError } from './build-file-error';
+import { checkPaths } from './paths';
+import type { Container } from './entries';
+import { encodeField, encodeMessageField, Message } from './protobuf';
+
+export const BLOCK_BYTES = 64 * 1024;
+/** Of the message with all entries. */
+export const MAX_CONTAINER_BYTES = 32 * 1024 * 1024;
+
+export const EMPTY: Container = { files: [], folders: [], links: [] };
+
+/** An empty file has one block without bytes. */
+export const blockCount = (size: number) => Math.max(1, Math.ceil(size / BLOCK_BYTES));
+
+const PERMISSIONS = 0o777;
+/** Of Go's file modes. */
+const [FOLDER, LINK] = [2 ** 31, 2 ** 27];
+/** Set user ID, set group ID and sticky, which no entry of a build gets. */
+const SPECIAL_BITS = [2 ** 23, 2 ** 22, 2 ** 20];
+
+function permissions(message: Message, type: number): number {
+  const mode = message.number(2);
+  if (mode > 0xffffffff) throw new BuildFileError('A mode has more than 32 bits.');
+  const known = (SPECIAL_BITS.reduce((bits, bit) => bits | bit, PERMISSIONS) | type) >>> 0;
+  const isType = (mode & (FOLDER | LINK)) >>> 0 === type;
+  if ((mode & ~known) !== 0 || !isType)
+    throw new BuildFileError(`${message.text(1)} has the mode ${mode.toString(8)} of another type of entry.`);
+  return mode & PERMISSIONS;
+}
+
+/** Reads the entries of a build and checks everything about them. `maxBytes`: of all files. */
+export function readContainer(bytes: Buffer, maxBytes: number): Container {
+  const message = new Message(bytes, [1, 2, 3, 16]);
+  let total = 0;
+  const files = message.repeated(1).map((one) => {
+    const file = new Message(one, [1, 2, 3, 4]);
+    const [path, size] = [file.text(1), file.number(3)];
+    // The first file, and files after only empty ones, have no offset.
+    if (file.number(4) !== total)
+      throw new BuildFileError(`${path} doesn’t begin where the file before it ends.`);
+    total += size;
+    if (total > maxBytes) throw new BuildFileError(`The files have more than ${maxBytes} bytes.`);
+    return { path, mode: permissions(file, 0), size };
+  });
+  if (message.number(16) !== total)
+    throw new BuildFileError('The size of the build isn’t that of its files.');
+  const folders = message.repeated(2).map((one) => {
+    const folder = new Message(one, [1, 2]);
+    return { path: folder.text(1), mode: permissions(folder, FOLDER) };
+  });
+  const links = message.repeated(3).map((one) => {
+    const link = new Message(one, [1, 2, 3]);
+    return { path: link.text(1), mode: permissions(link, LINK), target: link.text(3) };
+  });
+  const container = { files, folders, links };
+  checkPaths(container);
+  return container;
+}
+
+export function encodeContainer({ files, folders, links }: Container): Buffer {
+  let total = 0;
+  const entries = [
+    ...files.map(({ path, mode, size }) => {
+      const fields = [
+        encodeField(1, path),
+        encodeField(2, mode),
+        encodeField(3, size),
+        encodeField(4, total),
+      ];
+      total += size;
+      return encodeMessageField(1, Buffer.concat(fields));
+    }),
+    ...folders.map(({ path, mode }) =>
+      encodeMessageField(2, Buffer.concat([encodeField(1, path), encodeField(2, FOLDER + mode)])),
+    ),
+    ...links.map(({ path, mode, target }) =>
+      encodeMessageField(
+        3,
+        Buffer.concat([encodeField(1, path), encodeField(2, LINK + mode), encodeField(3, target)]),
+      ),
+    ),
+  ];
+  return Buffer.concat([...entries, encodeField(16, total)]);
+}
+
+const same = <T extends object>(a: T[], b: T[]) =>
+  a.length === b.length &&
+  a.every((one, i) => Object.keys(one).every((name) => one[name as keyof T] === b[i]![name as keyof T]));
+
+export const isSameContainer = (a: Container, b: Container): boolean =>
+  same(a.files, b.files) && same(a.folders, b.folders) && same(a.links, b.links);

@@ -1,0 +1,121 @@
+import { BuildFileError } from './build-file-error';
+
+/*
+ * The part of protocol buffers that patches and signatures use: varints and length-delimited fields, no negative
+ * numbers.
+ */
+
+const VARINT = 0;
+const BYTES = 2;
+/** Of a number up to 2^53 - 1. */
+const MAX_VARINT_BYTES = 8;
+
+/** A number and its length; undefined if the bytes end within it. */
+export function readVarint(bytes: Buffer, at: number): { value: number; length: number } | undefined {
+  let value = 0;
+  for (let length = 1; length <= MAX_VARINT_BYTES; length++) {
+    const byte = bytes[at + length - 1];
+    if (byte === undefined) return undefined;
+    value += (byte & 0x7f) * 2 ** (7 * (length - 1));
+    if (byte < 0x80) {
+      if (value > Number.MAX_SAFE_INTEGER) break;
+      return { value, length };
+    }
+  }
+  throw new BuildFileError('A number is negative or too large.');
+}
+
+/** The fields of a message by their numbers. A field that isn't among the `known` ones is rejected. */
+export class Message {
+  private readonly fields = new Map<number, (number | Buffer)[]>();
+
+  constructor(bytes: Buffer, known: readonly number[]) {
+    const next = (at: number) => {
+      const found = readVarint(bytes, at);
+      if (!found) throw new BuildFileError('A message ends in the middle of a number.');
+      return found;
+    };
+    for (let at = 0; at < bytes.length;) {
+      const tag = next(at);
+      at += tag.length;
+      const [field, type] = [Math.floor(tag.value / 8), tag.value % 8];
+      if (!known.includes(field) || (type !== VARINT && type !== BYTES))
+        throw new BuildFileError(`A message has an unknown field ${field}.`);
+      const number = next(at);
+      at += number.length;
+      let value: number | Buffer = number.value;
+      if (type === BYTES) {
+        if (number.value > bytes.length - at) throw new BuildFileError('A field is longer than its message.');
+        value = bytes.subarray(at, (at += number.value));
+      }
+      const values = this.fields.get(field);
+      if (values) values.push(value);
+      else this.fields.set(field, [value]);
+    }
+  }
+
+  /** 0 if absent. */
+  number(field: number): number {
+    const value = this.single(field) ?? 0;
+    if (typeof value !== 'number') throw new BuildFileError(`Field ${field} isn't a number.`);
+    return value;
+  }
+
+  /** Empty if absent. */
+  bytes(field: number): Buffer {
+    const value = this.single(field) ?? Buffer.alloc(0);
+    if (typeof value === 'number') throw new BuildFileError(`Field ${field} isn't a list of bytes.`);
+    return value;
+  }
+
+  text(field: number): string {
+    try {
+      return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(this.bytes(field));
+    } catch {
+      throw new BuildFileError('A path isn’t valid UTF-8.');
+    }
+  }
+
+  repeated(field: number): Buffer[] {
+    const values = this.fields.get(field) ?? [];
+    for (const value of values)
+      if (typeof value === 'number') throw new BuildFileError(`Field ${field} isn't a list of messages.`);
+    return values as Buffer[];
+  }
+
+  has(field: number): boolean {
+    return this.fields.has(field);
+  }
+
+  private single(field: number): number | Buffer | undefined {
+    const values = this.fields.get(field);
+    if (values && values.length > 1) throw new BuildFileError(`Field ${field} occurs twice.`);
+    return values?.[0];
+  }
+}
+
+export function encodeVarint(value: number): Buffer {
+  const bytes: number[] = [];
+  let rest = value;
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) + 0x80);
+  return Buffer.from([...bytes, rest]);
+}
+
+/** A field of a message. One with its default value is absent. */
+export function encodeField(field: number, value: number | string | Buffer): Buffer {
+  if (typeof value === 'number')
+    return value === 0
+      ? Buffer.alloc(0)
+      : Buffer.concat([encodeVarint(field * 8 + VARINT), encodeVarint(value)]);
+  return value.length === 0 ? Buffer.alloc(0) : encodeMessageField(field, Buffer.from(value));
+}
+
+/** A field with a message, which is present even if it is empty. */
+export const encodeMessageField = (field: number, bytes: Buffer): Buffer =>
+  Buffer.concat([encodeVarint(field * 8 + BYTES), encodeVarint(bytes.length), bytes]);
+
+/** A message as it is in a file: preceded by its length. */
+export const delimited = (...fields: Buffer[]): Buffer => {
+  const bytes = Buffer.concat(fields);
+  return Buffer.concat([encodeVarint(bytes.length), bytes]);
+};

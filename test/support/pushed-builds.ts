@@ -1,0 +1,84 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { EMPTY, encodeContainer } from '../../src/wharf/pwr/container';
+import type { Container } from '../../src/wharf/pwr/entries';
+import { type Bytes, encodeFile, PATCH_MAGIC } from '../../src/wharf/pwr/message-reader';
+import { applyPatch, type Parent } from '../../src/wharf/pwr/patch';
+import { delimited, encodeField } from '../../src/wharf/pwr/protobuf';
+import { readSignature } from '../../src/wharf/pwr/signature';
+
+/** Recordings of the real upload tool. They aren't part of the repository. */
+export const RECORDINGS = resolve(__dirname, '../../../shared/data/wharf');
+
+export type TreeEntry = { path: string } & (
+  { mode: string; size: number; sha256: string } | { link: string } | { dir: true }
+);
+
+export const recordedTrees = (): Record<string, TreeEntry[][]> =>
+  JSON.parse(readFileSync(`${RECORDINGS}/trees.json`, 'utf8')) as Record<string, TreeEntry[][]>;
+
+export const recording = (name: string): Buffer => readFileSync(`${RECORDINGS}/builds/${name}`);
+
+/** The bytes in chunks. */
+export async function* chunked(bytes: Buffer, size = 10_000): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes.length; at += size) yield await Promise.resolve(bytes.subarray(at, at + size));
+}
+
+export async function joined(bytes: Bytes): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of bytes) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+/** A build in memory. */
+export interface Tree {
+  container: Container;
+  contents: Buffer[];
+}
+
+export const NO_TREE: Tree = { container: EMPTY, contents: [] };
+
+export const parentFrom = ({ container, contents }: Tree): Parent => ({
+  container,
+  read: (file, start, end) => chunked(contents[file]!.subarray(start, end)),
+});
+
+/** The build that a patch creates from its parent. */
+export async function rebuild(
+  patch: Buffer,
+  signature: Buffer,
+  parent: Tree,
+  maxBytes = 100_000_000,
+): Promise<Tree> {
+  const read = await readSignature(chunked(signature), maxBytes);
+  const contents: Buffer[] = [];
+  for await (const { content } of applyPatch(chunked(patch), parentFrom(parent), read))
+    contents.push(await joined(content));
+  return { container: read.container, contents };
+}
+
+export type Operation = { data: Buffer } | { file: number; block: number; count: number };
+
+/** A patch as the upload tool writes it; `operations` by file. */
+export const encodePatch = (parent: Container, container: Container, operations: Operation[][]) =>
+  encodeMessages([
+    encodeContainer(parent),
+    encodeContainer(container),
+    ...operations.flatMap((all, file) => [
+      encodeField(16, file),
+      ...all.map(encodeOperation),
+      encodeField(1, 2049),
+    ]),
+  ]);
+
+export const encodeMessages = (messages: Buffer[], magic = PATCH_MAGIC): Promise<Buffer> =>
+  joined(encodeFile(magic, chunked(Buffer.concat(messages.map((message) => delimited(message))))));
+
+export const encodeOperation = (operation: Operation): Buffer =>
+  'data' in operation
+    ? Buffer.concat([encodeField(1, 1), encodeField(5, operation.data)])
+    : Buffer.concat([
+        encodeField(2, operation.file),
+        encodeField(3, operation.block),
+        encodeField(4, operation.count),
+      ]);
