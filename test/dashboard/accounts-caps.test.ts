@@ -1,3 +1,4 @@
+import { MAX_FORM } from '../../src/platform/input/body';
 import { type Browser, browserOf, cookieOf } from '../support/browser';
 import { holdLocks, untilBlocked } from '../support/locks';
 import { openConnections } from '../support/pool';
@@ -32,6 +33,11 @@ async function twice(path: string, form: Record<string, string>): Promise<number
   await locks.release();
   return (await responses).map(({ status }) => status).toSorted((a, b) => a - b);
 }
+
+test('rejects a form of more than 128 KiB', async () => {
+  const { status } = await browser.post(KEYS, { label: 'x'.repeat(MAX_FORM) });
+  expect(status).toBe(413);
+});
 
 test('limits a user to 100 API keys under concurrency', async () => {
   await sql(

@@ -10,6 +10,8 @@ import {
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { PAGES } from '../../auth/access/access';
+import { MAX_FORM } from '../../platform/input/body';
+import { MaxBody } from '../../platform/input/body.guard';
 import { formOf, queryOf } from '../../platform/input/form';
 import { PageErrorFilter } from './page-error.filter';
 import { FOR_BROWSERS, PageGuard } from './page.guard';
@@ -23,6 +25,7 @@ export const ForBrowsers = () => SetMetadata(FOR_BROWSERS, true);
 export const Pages = () =>
   applyDecorators(
     SetMetadata(PAGES, true),
+    MaxBody(MAX_FORM),
     UseGuards(PageGuard),
     UseInterceptors(PageInterceptor),
     UseFilters(PageErrorFilter),

@@ -1,11 +1,15 @@
 import { type CanActivate, type ExecutionContext, Injectable, SetMetadata } from '@nestjs/common';
 import type { Request } from 'express';
-import { parseBody } from './body';
+import { MAX_BODY, parseBody } from './body';
 
 const STREAMED = 'gamewharf:streamed-body';
+const MAX_BYTES = 'gamewharf:max-body-bytes';
 
 /** On a handler that reads the body itself, as a stream, or has an interceptor that does, such as FileInterceptor. */
 export const StreamedBody = () => SetMetadata(STREAMED, true);
+
+/** On a controller whose bodies are smaller than MAX_BODY. */
+export const MaxBody = (bytes: number) => SetMetadata(MAX_BYTES, bytes);
 
 /**
  * The last global guard: parses the body into `req.body` once the others admit the client. Guards of `@UseGuards` run
@@ -17,7 +21,10 @@ export class BodyGuard implements CanActivate {
     if (context.getType() !== 'http') return true;
     const req = context.switchToHttp().getRequest<Request>();
     const isStreamed = () => Reflect.hasMetadata(STREAMED, context.getHandler());
-    const parsed = req.bodyParsed ?? (req.method === 'GET' || isStreamed() ? undefined : parseBody(req));
+    const limit = () =>
+      (Reflect.getMetadata(MAX_BYTES, context.getClass()) as number | undefined) ?? MAX_BODY;
+    const parsed =
+      req.bodyParsed ?? (req.method === 'GET' || isStreamed() ? undefined : parseBody(req, limit()));
     return parsed ? parsed.then(() => true) : true;
   }
 }
