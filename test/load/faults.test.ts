@@ -11,7 +11,7 @@ import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import { poolOf } from '../support/pool';
 import { FaultyProxy } from '../support/proxy';
 import { withoutPooler } from '../support/run-if';
-import { type Actor, databaseUrl, make, openApp, sql, useStore } from '../support/store';
+import { type Actor, databaseUrl, logged, make, openApp, sql, useStore } from '../support/store';
 import { sleep, until } from '../support/time';
 
 /** Far above the documented limit, and far below a request without a deadline, because machines are busy. */
@@ -232,6 +232,7 @@ test('control: keeps what was written outside a transaction', async () => {
 
 test('rejects waiting requests when all connections of the pool are in use', async () => {
   await get('/profile');
+  logged.splice(0);
   const release: (() => void)[] = [];
   const holders = Array.from({ length: 4 }, () =>
     app.get(Database).transaction(() => new Promise<void>((resolve) => release.push(resolve))),
@@ -247,6 +248,8 @@ test('rejects waiting requests when all connections of the pool are in use', asy
     expect(response).toEqual(UNAVAILABLE);
     expect(ms).toBeLessThan(PATIENCE);
   }
+  // A stack for each would cost more than the response.
+  expect(logged.filter((line) => line.includes('"error"'))).toEqual([]);
   // The pool gives up on the last of them later.
   await sleep(800);
   for (const done of release) done();

@@ -12,6 +12,12 @@ export class NotStarted extends NotConnected {
   }
 }
 
+export class NoneFree extends NotConnected {
+  constructor() {
+    super('no connection was free in time');
+  }
+}
+
 // A retry may succeed: connection lost, server stopping or starting, out of connections, memory or disk, read-only
 // standby, statement or lock timeout, deadlock, serialization failure.
 const UNAVAILABLE = /^(08|53|57P0[1-5]|57014|55P03|25006|25P0[34]|40001|40P01|58)/;
@@ -38,6 +44,10 @@ export function isConnectionLost(error: unknown): boolean {
   if (typeof code === 'string' && (UNREACHABLE.has(code) || CLOSING_SQLSTATE.test(code))) return true;
   return LOST_CONNECTION.test(message ?? '');
 }
+
+/** No connection was free in time. */
+export const isPoolExhausted = (error: unknown): boolean =>
+  error instanceof NoneFree || /timeout exceeded when trying to connect/.test(causeOf(error).message ?? '');
 
 /** The server rejected one statement; the connection can be used again. */
 export const concernsOneStatement = (error: unknown): boolean =>

@@ -8,7 +8,7 @@ import {
 } from 'node:http';
 import { HttpException, StreamableFile } from '@nestjs/common';
 import type { Response } from 'express';
-import { faultOf, NotStarted } from '../database/sqlstates';
+import { faultOf, isPoolExhausted, NotStarted } from '../database/sqlstates';
 import { ApiError, apiError, badRequest, serviceUnavailable } from '../errors/api-error';
 import type { RequestLog } from '../observability/request-log';
 
@@ -76,9 +76,9 @@ export function sendError(
   send: (res: ServerResponse, failure: ApiError) => void = sendApiError,
 ): void {
   const failure = apiErrorFor(error);
-  // Logs unexpected errors, but neither a 503 that the code throws itself nor the wait for the database.
-  if (failure.statusCode >= 500 && failure !== error && !(error instanceof NotStarted))
-    log.failed(res.req.id, error);
+  // Logs unexpected errors, but neither a 503 that the code throws itself nor waits for the database, which have metrics.
+  const isExpected = failure === error || error instanceof NotStarted || isPoolExhausted(error);
+  if (failure.statusCode >= 500 && !isExpected) log.failed(res.req.id, error);
   // The deadline may have sent a response already.
   if (res.writableEnded) return;
   if (res.headersSent) {

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '../../config/clock';
 import { ConcurrencyLimit, type LimitedClient } from '../../limits/concurrency-limit';
 import { connectionOptions } from '../data-source';
-import { concernsOneStatement, NotConnected } from '../sqlstates';
+import { concernsOneStatement, NoneFree } from '../sqlstates';
 import { type BoundStatement, turnOf } from '../statement';
 import { sendPipeline, sendTogether } from './pipeline';
 
@@ -175,18 +175,16 @@ export class StatementBatcher {
   }
 }
 
-const noneFree = () => new NotConnected('no connection was free in time');
-
 /** `waited`: milliseconds before the call, because the pool counts only its own waiting time. */
 function connectionOf(pool: Pool, waited: number): Promise<PoolClient> {
   if (waited === 0) return pool.connect();
   const left = connectionOptions.connectionTimeoutMillis - waited;
-  if (left <= 0) return Promise.reject(noneFree());
+  if (left <= 0) return Promise.reject(new NoneFree());
   return new Promise((resolve, reject) => {
     let gaveUp = false;
     const timer = setTimeout(() => {
       gaveUp = true;
-      reject(noneFree());
+      reject(new NoneFree());
     }, left);
     pool.connect((error, client, release) => {
       clearTimeout(timer);
