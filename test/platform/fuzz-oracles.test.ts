@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { unsafeMarkup } from '../../tools/fuzz/model/safe-html';
 import type { Operation } from '../../tools/fuzz/operations';
 import { check, checkDescribed, Finding, leakIn } from '../../tools/fuzz/oracles';
@@ -5,7 +7,8 @@ import { ECHO } from '../../tools/fuzz/values';
 import { problemIn, type ReceivedMessage } from '../../tools/fuzz/webhook';
 import { CANARY } from '../support/world/world';
 import { Contract } from '../support/contract';
-import type { HttpResponse } from '../support/floods/client';
+import { Client, type HttpResponse } from '../support/floods/client';
+import { until } from '../support/time';
 
 const contract = new Contract({
   openapi: '3.1.0',
@@ -144,5 +147,31 @@ describe('webhook messages of a sale', () => {
     ['a wrong signature', [message(), message({ genuine: false })], false],
   ])('are rejected with %s', (_what, messages, refunded) => {
     expect(problemIn(messages, sale, refunded, false)).toBeDefined();
+  });
+});
+
+describe('the strict client reports bytes that belong to no response', () => {
+  const response = 'HTTP/1.1 503 Service Unavailable\r\nContent-Length: 2\r\n\r\n';
+
+  test.each([
+    ['behind the response', ['{}[]'], '"[]"'],
+    ['later', ['{}', 'late'], '"late"'],
+    ['none', ['{}'], undefined],
+  ])('%s', async (_what, [first, later], expected) => {
+    let served: Socket | undefined;
+    const server = createServer((socket) => {
+      served = socket.once('data', () => socket.write(response + first!));
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const client = new Client(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, 1);
+    expect(await client.exchange(Buffer.from('GET / HTTP/1.1\r\n\r\n'))).toMatchObject({ status: 503 });
+    if (later !== undefined) served!.write(later);
+    await until(() => later === undefined || client.surplus !== undefined);
+    expect(client.surplus).toBe(expected);
+    if (expected !== undefined)
+      await expect(client.exchange(Buffer.from('GET / HTTP/1.1\r\n\r\n'))).rejects.toThrow(expected);
+    client.end();
+    server.close();
   });
 });

@@ -8,7 +8,11 @@ process.once('message', async ({ base, database, pattern, seconds, seed, files }
   const attack = new Attack(base, sql, seconds, seed, files);
   attack.begin();
   const broken = (await (PATTERNS[pattern] as Pattern)(attack).finally(() => attack.end())) ?? [];
-  const report: AttackReport = { sent: String(attack), failed: attack.seen.get(500) ?? 0, broken };
+  const report: AttackReport = {
+    sent: String(attack),
+    failed: attack.seen.get(500) ?? 0,
+    broken: [...attack.broken, ...broken],
+  };
   process.send?.(report);
   await sql.end();
   process.disconnect();

@@ -14,6 +14,8 @@ export class Attack {
   /** Responses by status. */
   readonly seen = new Map<number, number>();
   sent = 0;
+  /** Violated expectations of HTTP. */
+  readonly broken: string[] = [];
   private bytes = 0;
   private deadline = Infinity;
   private readonly sockets = new Set<Socket>();
@@ -89,6 +91,7 @@ export class Attack {
     );
     clearTimeout(timer);
     client.end();
+    if (client.surplus !== undefined) this.broken.push(`bytes follow a response: ${client.surplus}`);
   }
 
   /** Repeats it until the time is over. */

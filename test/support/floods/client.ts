@@ -101,6 +101,7 @@ class Connection {
     port: number,
     private readonly free: (connection: Connection) => void,
     private readonly lost: (connection: Connection) => void,
+    private readonly surplus: (bytes: Buffer) => void,
   ) {
     this.socket = connect({ port, host: '127.0.0.1', noDelay: true });
     this.socket.on('data', (chunk) => this.read(chunk));
@@ -133,7 +134,10 @@ class Connection {
     this.received.push(chunk);
     const bytes = this.received.length === 1 ? chunk : Buffer.concat(this.received);
     this.received = [bytes];
-    const taken = this.current && takeResponse(bytes, { toHead: this.current.toHead });
+    const { current } = this;
+    const taken = current && takeResponse(bytes, { toHead: current.toHead });
+    const rest = current ? taken?.rest : chunk;
+    if (rest?.length) this.surplus(rest);
     if (!taken) return;
     this.finish(taken.response);
     if (taken.rest.length > 0 || headerOf(taken.response, 'connection') === 'close') this.socket.destroy();
@@ -163,10 +167,15 @@ class Connection {
   }
 }
 
-/** HTTP without a client's validation: sends exactly what it gets, over a few kept-alive connections. */
+/**
+ * HTTP without a client's validation of requests: sends exactly what it gets, over a few kept-alive connections. Strict
+ * about responses: every byte must belong to one.
+ */
 export class Client {
   readonly port: number;
   sent = 0;
+  /** The first bytes that belonged to no response. */
+  surplus: string | undefined;
   private readonly all = new Set<Connection>();
   private readonly idle: Connection[] = [];
   private readonly waiting: Exchange[] = [];
@@ -180,6 +189,8 @@ export class Client {
 
   exchange(bytes: Buffer, toHead = false): Promise<HttpResponse> {
     this.sent++;
+    if (this.surplus !== undefined)
+      return Promise.reject(new Error(`bytes follow a response: ${this.surplus}`));
     return new Promise((resolve, reject) => {
       this.waiting.push({ bytes, toHead, resolve, reject });
       this.next();
@@ -209,6 +220,7 @@ export class Client {
         if (at >= 0) this.idle.splice(at, 1);
         this.next();
       },
+      (bytes) => (this.surplus ??= JSON.stringify(bytes.toString('latin1', 0, 200))),
     );
     this.all.add(connection);
     return connection;
