@@ -1,4 +1,5 @@
 import { SetMetadata } from '@nestjs/common';
+import { SkipThrottle, Throttle } from '@nestjs/throttler';
 
 const COST = 'gamewharf:request-cost';
 const SIGNS_IN = 'gamewharf:signs-in';
@@ -20,9 +21,16 @@ export const LimitFailedLookups = () => SetMetadata(LOOKUP, true);
 
 export const limitsFailedLookups = (handler: object): boolean => Reflect.hasMetadata(LOOKUP, handler);
 
-// What throttler's decorators write. Its public API doesn't export the names; test/api/throttle.test.ts notices a
-// change.
-const [SKIP, LIMIT] = ['THROTTLER:SKIP', 'THROTTLER:LIMIT'];
+/** The metadata that throttler's decorators write, whose names it doesn't export; without the name of the limit. */
+function metadataOf(decorator: ClassDecorator, value: unknown): string {
+  class Decorated {}
+  decorator(Decorated);
+  const key = Reflect.getMetadataKeys(Decorated).find((key) => Reflect.getMetadata(key, Decorated) === value);
+  return String(key).slice(0, -'default'.length);
+}
+
+const SKIP = metadataOf(SkipThrottle(), true);
+const LIMIT = metadataOf(Throttle({ default: { limit: 1, ttl: 2 } }), 1);
 
 /** Whether `@SkipThrottle()` disables all limits. The handler's own decorator overrides the controller's. */
 export const isUnlimited = (handler: object, controller: object): boolean =>
@@ -36,5 +44,7 @@ export const hasOwnLimit = (...targets: object[]): boolean =>
 /** The names of limits in throttler's decorators. */
 export const limitNamesOf = (target: object): string[] =>
   Reflect.getMetadataKeys(target)
-    .map((key) => /^THROTTLER:(?:SKIP|LIMIT)(.*)/.exec(String(key))?.[1])
-    .filter((name) => name !== undefined);
+    .map(String)
+    .flatMap((key) =>
+      [SKIP, LIMIT].filter((prefix) => key.startsWith(prefix)).map((prefix) => key.slice(prefix.length)),
+    );
