@@ -35,11 +35,18 @@ export const optionsWith = (logger: Logger): NestApplicationOptions => ({
   abortOnError: false,
 });
 
-/** Configures an app, including those of @nestjs/testing. Its middleware runs in this order, before all guards. */
-export function configured(app: NestExpressApplication): NestExpressApplication {
+/**
+ * Configures an app, including those of @nestjs/testing. Its middleware runs in this order, before all guards; `before`
+ * can add some that runs first.
+ */
+export function configured(
+  app: NestExpressApplication,
+  before: (app: NestExpressApplication) => void = () => undefined,
+): NestExpressApplication {
   const { LEGACY_HOST, LENIENT_CLIENTS } = app.get(Settings);
   app.get<HttpAdapterHost<GamewharfAdapter>>(HttpAdapterHost).httpAdapter.serve(app.get(RequestGate));
   app.get(ApiDescription).describes(app);
+  before(app);
   if (LEGACY_HOST) app.use(legacyOnlyUnder(LEGACY_HOST));
   app.use(LENIENT_CLIENTS ? lenientClients : keysOfDownloads);
   app.use(readCredential);

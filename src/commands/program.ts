@@ -15,6 +15,10 @@ const COMMANDS: Readonly<Record<string, Group>> = {
       'Start the service (default command). Uses the embedded database if DATABASE_URL is not set.',
       'start',
     ],
+    mock: [
+      'Start a service for tests, with an empty database that is deleted at the end, and with routes to reset it and to make it fail.',
+      'mock',
+    ],
     migrate: [
       'Migrate the database to the schema of this version. Safe while replicas of the previous version run.',
       'database',

@@ -34,12 +34,14 @@ export async function openDatabase(
   mode: 'serve' | 'join-or-start',
   log: (line: string) => void,
   signal: AbortSignal,
+  /** Of an embedded server. */
+  postgres?: Record<string, string>,
 ): Promise<OpenDatabase> {
   const { DATABASE_URL, DATA_DIR, HOST, PORT } = settings;
   const servingAt = mode === 'serve' && PORT ? `http://${HOST}:${PORT}` : undefined;
   const server = DATABASE_URL
     ? undefined
-    : await openEmbeddedPostgres({ dataDir: DATA_DIR, mode, log, servingAt, signal });
+    : await openEmbeddedPostgres({ dataDir: DATA_DIR, mode, log, servingAt, signal, settings: postgres });
   const pepper = settings.API_KEY_PEPPER ?? createdSecret(DATA_DIR, 'api-key-pepper');
   const { FILES_S3_BUCKET, FILES_DIR = server && !FILES_S3_BUCKET ? join(DATA_DIR, 'files') : undefined } =
     settings;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 const page = readFileSync('docs/reference/errors.md', 'utf8');
 
 /** Their errors are for people, or described in docs/reference/oauth.md. */
-const PAGES = /^(dashboard|auth[/\\]oauth)[/\\]/;
+const PAGES = /^(dashboard|dev[/\\]mock|auth[/\\]oauth)[/\\]/;
 
 /** An error with its status, and a text without or with inserted values. */
 const ERROR =

@@ -73,6 +73,8 @@ interface Extension {
   imports?: ModuleMetadata['imports'];
   /** Replaces providers, like `Test.createTestingModule`. */
   override?: (builder: TestingModuleBuilder) => TestingModuleBuilder;
+  /** Adds middleware that runs before that of the service. */
+  before?: (app: NestExpressApplication) => void;
   /** Called before the app is initialized. */
   configure?: (app: NestExpressApplication) => void;
 }
@@ -80,7 +82,7 @@ interface Extension {
 /** Another replica, on this file's database or another one; it stops with the file, or before. */
 export async function openApp(
   environment: Environment = {},
-  { imports = [], override = (builder) => builder, configure }: Extension = {},
+  { imports = [], override = (builder) => builder, before, configure }: Extension = {},
 ): Promise<NestExpressApplication> {
   const settings = loadSettings(
     {
@@ -108,6 +110,7 @@ export async function openApp(
   const module = await override(builder).compile();
   const replica = configured(
     module.createNestApplication<NestExpressApplication>(adapterFor(settings), optionsWith(logger)),
+    before,
   );
   configure?.(replica);
   opened.push(replica);

@@ -82,7 +82,7 @@ ${sections.join('\n\n')}
 
 /** Commands about the service and its credentials; the others manage the contents of the store. */
 const SERVICE_COMMANDS =
-  /^(start|migrate|backup|restore|keys|tokens|signing-keys|operator-tokens|audit|scopes|completion)\b/;
+  /^(start|mock|migrate|backup|restore|keys|tokens|signing-keys|operator-tokens|audit|scopes|completion)\b/;
 
 function commandsPage(title, introduction, isShown) {
   const sections = [];

@@ -36,6 +36,8 @@ interface TokenOrder {
   api_key_id: number | null;
   /** Seconds. */
   lifetime?: number;
+  /** Defaults to this service. */
+  issuer?: string;
 }
 
 @Injectable()
@@ -72,7 +74,7 @@ export class TokensService {
       ...(generation === 0 ? {} : { generation }),
     })
       .setProtectedHeader({ alg: ALGORITHM, typ: TYPE, kid })
-      .setIssuer(this.issuer)
+      .setIssuer(order.issuer ?? this.issuer)
       .setAudience(this.audience)
       .setSubject(String(order.user_id))
       .setJti(randomUUID())

@@ -8,6 +8,9 @@ export function readSettings(moreProblems: (settings: Settings) => string[]): Se
   return loadSettings(process.env, moreProblems);
 }
 
+/** For a command with settings of its own. */
+export const environmentOfThisProcess = (): NodeJS.ProcessEnv => process.env;
+
 export const startedByNpm = () => Boolean(process.env.npm_lifecycle_event);
 
 /** The operator's command as typed here: in a clone of the project npm runs it. */

@@ -1,0 +1,47 @@
+import { chmod, cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const PREFIX = 'gamewharf-mock-';
+const PID_FILE = 'mock.pid';
+
+/** The temporary folder of a mock, with its database. */
+export class MockFolder {
+  private constructor(readonly path: string) {}
+
+  /** A new folder, with a copy of the template's data folder if there is one. Deletes folders that killed mocks have left. */
+  static async create(template?: string): Promise<MockFolder> {
+    await deleteAbandoned();
+    const path = await mkdtemp(join(tmpdir(), PREFIX));
+    // Root runs PostgreSQL as another account, which needs access.
+    await chmod(path, 0o755);
+    await writeFile(join(path, PID_FILE), String(process.pid));
+    if (template) await cp(template, join(path, 'data'), { recursive: true, preserveTimestamps: true });
+    return new MockFolder(path);
+  }
+
+  async remove(): Promise<void> {
+    await rm(this.path, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+async function deleteAbandoned(): Promise<void> {
+  const names = (await readdir(tmpdir())).filter((name) => name.startsWith(PREFIX));
+  await Promise.all(
+    names.map(async (name) => {
+      const path = join(tmpdir(), name);
+      const pid = Number(await readFile(join(path, PID_FILE), 'utf8').catch(() => ''));
+      // Without the file: another mock is starting, or the folder is not ours.
+      if (pid > 0 && !isRunning(pid)) await rm(path, { recursive: true, force: true }).catch(() => undefined);
+    }),
+  );
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

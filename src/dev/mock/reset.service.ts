@@ -1,0 +1,91 @@
+import { Readable } from 'node:stream';
+import { Injectable } from '@nestjs/common';
+import type { ClientBase } from 'pg';
+import { EntityManager } from 'typeorm';
+import { ApiKeysService } from '../../auth/keys/api-keys.service';
+import { Settings } from '../../platform/config/settings';
+import { User } from '../../auth/accounts/user.entity';
+import { invalidGame } from '../../games/errors';
+import { Game } from '../../games/game.entity';
+import { apiError } from '../../platform/errors/api-error';
+import { PurchaseReference } from '../../purchases/purchase-reference.entity';
+import { connectTo, importRecords } from '../../operator/import/import-records';
+import { Faults } from './faults.service';
+import { withMockUser } from './mock-seed';
+import { LiveQuirks } from './quirks.service';
+import { RecordedRequests } from './recorded-requests.service';
+import { ResetLock } from './reset-lock';
+
+/** Not the contents of a store: the schema's version, what belongs to the process, and a log that nothing may change. */
+const KEPT_TABLES = ['migrations', 'signing_keys', 'operator_tokens', 'audit_events'];
+
+/** Brings the store back to its seed. */
+@Injectable()
+export class ResetService {
+  private seed = '';
+
+  constructor(
+    private readonly settings: Settings,
+    private readonly lock: ResetLock,
+    private readonly faults: Faults,
+    private readonly recorded: RecordedRequests,
+    private readonly quirks: LiveQuirks,
+    private readonly keys: ApiKeysService,
+    private readonly db: EntityManager,
+  ) {}
+
+  /** Fills the new store. Later resets return to these records. */
+  async start(seed: string): Promise<void> {
+    await this.load(seed);
+    this.seed = seed;
+  }
+
+  /** In one transaction: if a record is invalid, the store stays as it is. */
+  reset(records: string): Promise<void> {
+    const isEmpty = records.trim() === '';
+    return this.lock.reset(async () => {
+      await this.load(isEmpty ? this.seed : records);
+      this.faults.reset();
+      this.recorded.reset();
+      this.quirks.reset();
+    });
+  }
+
+  async purchaseOf(reference: string): Promise<number | undefined> {
+    return (await this.db.findOneBy(PurchaseReference, { reference }))?.purchase_id;
+  }
+
+  async requirePlayerAndGame(user_id: number, game_id: number): Promise<void> {
+    if (!(await this.db.existsBy(User, { id: user_id }))) throw apiError(404, 'invalid user');
+    if (!(await this.db.existsBy(Game, { id: game_id }))) throw invalidGame();
+  }
+
+  private async load(records: string): Promise<void> {
+    await importRecords(() => connectTo(this.settings), Readable.from(withMockUser(records)), {
+      pepper: Buffer.from(this.settings.API_KEY_PEPPER ?? ''),
+      idempotency: async (client, apply) => {
+        await emptyStore(client);
+        return apply();
+      },
+    });
+    this.keys.forgetAll();
+  }
+}
+
+/** Only tables with rows: an empty one takes as long to truncate as a full one. */
+async function emptyStore(client: ClientBase): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    `SELECT quote_ident(c.relname) AS name FROM pg_class c
+     WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relnamespace = 'public'::regnamespace AND c.relname <> ALL ($1)`,
+    [KEPT_TABLES],
+  );
+  const checks = rows.map(({ name }) => `SELECT '${name}' AS name WHERE EXISTS (SELECT FROM ${name})`);
+  const { rows: filled } = await client.query<{ name: string }>(checks.join(' UNION ALL '));
+  if (filled.length > 0)
+    await client.query(`TRUNCATE ${filled.map(({ name }) => name).join(', ')} RESTART IDENTITY CASCADE`);
+  await client.query(
+    `SELECT setval(pg_get_serial_sequence(quote_ident(table_name), column_name), 1, false)
+     FROM information_schema.columns WHERE table_schema = 'public' AND is_identity = 'YES' AND table_name <> ALL ($1)`,
+    [KEPT_TABLES],
+  );
+}

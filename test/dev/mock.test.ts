@@ -1,0 +1,346 @@
+import { request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { interceptTraffic } from '../../src/dev/mock/mock-app';
+import { MOCK_API_KEY } from '../../src/dev/mock/mock-seed';
+import { MockModule } from '../../src/dev/mock/mock.module';
+import { LIVE, LiveQuirks } from '../../src/dev/mock/quirks.service';
+import { ResetService } from '../../src/dev/mock/reset.service';
+import { openApp, sql, theClock, useStore } from '../support/store';
+
+useStore();
+
+const SEED = [
+  {
+    type: 'user',
+    id: 2,
+    username: 'leaf',
+    developer: true,
+    emails: [{ email: 'leaf@example.com', verified: true }],
+  },
+  { type: 'user', id: 3, username: 'player', emails: [{ email: 'player@example.com', verified: true }] },
+  {
+    type: 'game',
+    id: 10,
+    user_id: 2,
+    slug: 'moon',
+    title: 'Moon',
+    min_price: 499,
+    published_at: '2024-01-01T00:00:00Z',
+  },
+  {
+    type: 'game',
+    id: 11,
+    user_id: 1,
+    slug: 'sun',
+    title: 'Sun',
+    min_price: 499,
+    published_at: '2024-01-01T00:00:00Z',
+  },
+  {
+    type: 'upload',
+    id: 20,
+    game_id: 10,
+    filename: 'moon.zip',
+    file: { url: 'https://files.example.com/moon.zip', size: 5 },
+  },
+  { type: 'api_key', key: 'leaf-key', user_id: 2 },
+  { type: 'api_key', key: 'player-key', user_id: 3 },
+];
+const ndjson = (records: object[]) => records.map((record) => JSON.stringify(record)).join('\n');
+
+let url = '';
+
+beforeAll(async () => {
+  const app = await openApp({ LENIENT_CLIENTS: 'true' }, { imports: [MockModule], before: interceptTraffic });
+  app.get(LiveQuirks).start(LIVE);
+  await app.get(ResetService).start(ndjson(SEED));
+  url = `http://127.0.0.1:${(app.getHttpServer().address() as AddressInfo).port}`;
+});
+
+beforeEach(async () => {
+  expect(await call('POST', '/mock/reset')).toEqual({ status: 200, body: { success: true } });
+});
+
+interface Sent {
+  key?: string;
+  json?: unknown;
+  form?: Record<string, string>;
+  text?: string;
+}
+
+async function call(method: string, path: string, { key, json, form, text }: Sent = {}) {
+  const type =
+    json === undefined
+      ? form
+        ? 'application/x-www-form-urlencoded'
+        : 'application/x-ndjson'
+      : 'application/json';
+  const body =
+    json === undefined ? (form ? new URLSearchParams(form).toString() : text) : JSON.stringify(json);
+  const response = await fetch(url + path, {
+    method,
+    redirect: 'manual',
+    headers: {
+      ...(key && { authorization: `Bearer ${key}` }),
+      ...(body !== undefined && { 'content-type': type }),
+    },
+    body,
+  });
+  const received = await response.text();
+  return { status: response.status, body: received === '' ? '' : (JSON.parse(received) as unknown) };
+}
+
+const get = (path: string, key?: string) => call('GET', path, { key });
+const fault = (match: object, then: object) => call('POST', '/mock/faults', { json: { match, then } });
+const PROFILE = '/profile';
+
+describe('resets', () => {
+  test('go back to the seed, with IDs, faults, requests and quirks', async () => {
+    const sold = await call('POST', '/mock/sales', {
+      form: { game_id: '10', email: 'a@example.com', currency: 'USD', amount: '499' },
+    });
+    await fault({}, { status: 500 });
+    await get(PROFILE);
+    await call('PUT', '/mock/quirks', { json: { empty_lists: 'array' } });
+    await call('POST', '/mock/reset', { text: '\n\n' });
+    expect(await get('/mock/faults')).toEqual({ status: 200, body: { faults: [] } });
+    expect(await get('/mock/requests')).toEqual({ status: 200, body: { requests: [] } });
+    expect(await get('/mock/quirks')).toEqual({ status: 200, body: LIVE });
+    const again = await call('POST', '/mock/sales', {
+      form: { game_id: '10', email: 'a@example.com', currency: 'USD', amount: '499' },
+    });
+    const id = ({ body }: typeof sold) => (body as { purchase: { id: number } }).purchase.id;
+    expect(id(again)).toBe(id(sold));
+  });
+
+  test('load other records once', async () => {
+    const other = { type: 'user', id: 7, username: 'other' };
+    await call('POST', '/mock/reset', { text: ndjson([other]) });
+    expect(await get('/users/7', MOCK_API_KEY)).toMatchObject({ status: 200 });
+    expect(await get('/users/2', MOCK_API_KEY)).toMatchObject({ status: 404 });
+    await call('POST', '/mock/reset');
+    expect(await get('/users/2', MOCK_API_KEY)).toMatchObject({ status: 200 });
+  });
+
+  test('list the mistakes in a seed by line, and change nothing', async () => {
+    const text = ndjson([
+      { type: 'user', id: 7, username: 'other' },
+      { type: 'gaem', id: 1 },
+      { type: 'game', id: 9 },
+    ]);
+    const { status, body } = await call('POST', '/mock/reset', { text });
+    expect(status).toBe(400);
+    expect((body as { errors: string[] }).errors).toEqual([
+      'line 2: unknown type gaem: did you mean `game`?',
+      'line 3: game 9: slug is required',
+      'line 3: game 9: title is required',
+      'line 3: game 9: user_id is required',
+    ]);
+    expect(await get('/users/2', MOCK_API_KEY)).toMatchObject({ status: 200 });
+  });
+
+  test('keep the test key of a replaced user', async () => {
+    await call('POST', '/mock/reset', { text: ndjson([{ type: 'user', id: 1, username: 'someone' }]) });
+    expect(await get(PROFILE, MOCK_API_KEY)).toMatchObject({
+      body: { user: { id: 1, username: 'someone' } },
+    });
+  });
+
+  test('wait for each other, and requests wait for them', async () => {
+    // However long it takes on this machine.
+    theClock().stop();
+    const resets = Array.from({ length: 5 }, () => call('POST', '/mock/reset'));
+    const reads = Array.from({ length: 5 }, () => get(PROFILE, MOCK_API_KEY));
+    expect(new Set((await Promise.all(resets)).map(({ status }) => status))).toEqual(new Set([200]));
+    expect(new Set((await Promise.all(reads)).map(({ status }) => status))).toEqual(new Set([200]));
+    expect(await sql('SELECT count(*) FROM users')).toEqual([{ count: 3 }]);
+  });
+});
+
+describe('resets and slow requests', () => {
+  test('a reset waits for at most five seconds, and changes nothing then', async () => {
+    theClock().stop();
+    await fault({ path: '/profile' }, { delay_ms: 60_000 });
+    const slow = get(PROFILE, MOCK_API_KEY);
+    // Until it is in flight.
+    while (!JSON.stringify((await get('/mock/faults')).body).includes('"used":1'));
+    let isOver = false;
+    const reset = call('POST', '/mock/reset').finally(() => (isOver = true));
+    // Each request takes a moment, so the reset begins to wait at some time.
+    for (; !isOver; await get('/mock/quirks')) theClock().advance(1000);
+    expect(await reset).toEqual({ status: 503, body: { errors: ['service unavailable'] } });
+    expect(await get('/mock/faults')).toMatchObject({ body: { faults: [{ used: 1 }] } });
+    theClock().advance(60_000);
+    expect(await slow).toMatchObject({ status: 200 });
+  });
+});
+
+describe('sales, refunds and tokens', () => {
+  const sale = { game_id: '10', user_id: '3', currency: 'USD', amount: '499', reference: 'order-1' };
+
+  test('need no credential', async () => {
+    const sold = await call('POST', '/mock/sales', { form: sale });
+    expect(sold).toMatchObject({ status: 200, body: { download_keys: [{ game_id: 10 }] } });
+    expect(await get('/games/10/ownership', 'player-key')).toEqual({ status: 200, body: { owns: true } });
+    const refunded = await call('POST', '/mock/refunds', { form: { reference: 'order-1' } });
+    expect(refunded).toMatchObject({ status: 200, body: { purchase: { status: 'refunded' } } });
+    expect(await get('/games/10/ownership', 'player-key')).toEqual({ status: 200, body: { owns: false } });
+    expect(await call('POST', '/mock/refunds', { form: { reference: 'order-2' } })).toEqual({
+      status: 404,
+      body: { errors: ['invalid purchase'] },
+    });
+  });
+
+  const token = async (fields: object) =>
+    (await call('POST', '/mock/tokens', { json: { user_id: 3, game_id: 10, ...fields } })).body as {
+      key: string;
+    };
+
+  test('tokens are launch tokens, also expired ones and those of another issuer', async () => {
+    const valid = await token({ scope: 'profile:me game:view:ownership' });
+    expect(await get('/games/10/ownership', valid.key)).toEqual({ status: 200, body: { owns: false } });
+    expect(await get(PROFILE, (await token({ expires_in: -1 })).key)).toEqual({
+      status: 401,
+      body: { errors: ['token expired'] },
+    });
+    expect(await get(PROFILE, (await token({ issuer: 'https://other.example.com' })).key)).toEqual({
+      status: 401,
+      body: { errors: ['invalid token'] },
+    });
+    expect(await token({ game_id: 99 })).toEqual({ errors: ['invalid game'] });
+    expect(await token({ user_id: 99 })).toEqual({ errors: ['invalid user'] });
+    expect(await token({ scope: 'profile:me sudo' })).toEqual({ errors: ['unknown scopes: sudo'] });
+  });
+});
+
+describe('faults', () => {
+  test('apply once by default, before authentication', async () => {
+    expect(await fault({ path: '/profile' }, { status: 503 })).toEqual({
+      status: 200,
+      body: { fault: { id: 1, match: { path: '/profile' }, then: { status: 503 }, used: 0 } },
+    });
+    expect(await get(PROFILE)).toEqual({ status: 503, body: { errors: ['service unavailable'] } });
+    expect(await get(PROFILE, MOCK_API_KEY)).toMatchObject({ status: 200 });
+    expect(await get('/mock/faults')).toMatchObject({ body: { faults: [{ id: 1, used: 1 }] } });
+  });
+
+  test('keep their status on legacy routes', async () => {
+    await fault({ path: '/api/1/{KEY}/me' }, { errors: ['try later'] });
+    expect(await get(`/api/1/${MOCK_API_KEY}/me`)).toEqual({ status: 400, body: { errors: ['try later'] } });
+  });
+
+  test('count matching requests, including those that another fault took', async () => {
+    await fault({ path: '/profile', nth: 1 }, { status: 500 });
+    await fault({ path: '/profile', nth: 2, times: 2 }, { status: 502 });
+    const statuses = [];
+    for (let i = 0; i < 5; i++) statuses.push((await get(PROFILE, MOCK_API_KEY)).status);
+    expect(statuses).toEqual([500, 502, 502, 200, 200]);
+  });
+
+  test('can last, and be removed', async () => {
+    await fault({ method: 'GET', times: 0 }, { status: 429, headers: { 'Retry-After': '7' } });
+    for (let i = 0; i < 3; i++) {
+      const response = await fetch(url + PROFILE);
+      expect([response.status, response.headers.get('retry-after')]).toEqual([429, '7']);
+    }
+    expect(await call('DELETE', '/mock/faults')).toEqual({ status: 200, body: { success: true } });
+    expect(await get(PROFILE, MOCK_API_KEY)).toMatchObject({ status: 200 });
+  });
+
+  test('reject unknown paths, empty effects and more than a hundred', async () => {
+    expect(await fault({ path: '/profil' }, { status: 500 })).toMatchObject({ status: 400 });
+    expect(await fault({ path: '/mock/reset' }, { status: 500 })).toMatchObject({ status: 400 });
+    expect(await fault({ nth: 0 }, { status: 500 })).toMatchObject({ status: 400 });
+    expect(await fault({}, {})).toMatchObject({ status: 400 });
+    expect(await fault({}, { status: 500, headers: { 'Bad header': 'x' } })).toMatchObject({ status: 400 });
+    for (let i = 0; i < 100; i++) await fault({ path: '/profile', nth: 1000 }, { status: 500 });
+    expect(await fault({}, { status: 500 })).toEqual({
+      status: 400,
+      body: { errors: ['at most 100 faults are possible'] },
+    });
+  });
+
+  /** The bytes of a body before its connection closed. */
+  const received = (path: string) =>
+    new Promise<string>((resolve) => {
+      let text = '';
+      request(url + path, { headers: { authorization: `Bearer ${MOCK_API_KEY}` } }, (response) => {
+        response.on('data', (chunk: Buffer) => (text += chunk.toString()));
+        response.on('error', () => undefined).on('close', () => resolve(`${response.statusCode} ${text}`));
+      })
+        .on('error', (error: NodeJS.ErrnoException) => resolve(error.code!))
+        .end();
+    });
+
+  test('close the connection, before a response or inside it', async () => {
+    await fault({ path: '/profile' }, { close: true });
+    expect(await received(PROFILE)).toBe('ECONNRESET');
+    await fault({ path: '/profile' }, { truncate: 9 });
+    expect(await received(PROFILE)).toBe('200 {"user":{');
+    expect(await received(PROFILE)).toContain('"test-dev"');
+  });
+
+  test('delay a response beyond the deadlines of the service', async () => {
+    theClock().stop();
+    await fault({ path: '/profile' }, { delay_ms: 30_000 });
+    const slow = get(PROFILE, MOCK_API_KEY);
+    while (!JSON.stringify((await get('/mock/faults')).body).includes('"used":1'));
+    theClock().advance(30_000);
+    expect(await slow).toMatchObject({ status: 200 });
+  });
+});
+
+describe('recorded requests', () => {
+  test('have templates, owners and no secrets', async () => {
+    await get('/profile?a=1', MOCK_API_KEY);
+    await get(`/api/1/${MOCK_API_KEY}/me`);
+    await get(`/profile?api_key=${MOCK_API_KEY}`);
+    await get('/games/11/download_keys?download_key=gwdl_secret', MOCK_API_KEY);
+    await call('POST', '/collections', { key: MOCK_API_KEY, form: { title: 'Best' } });
+    await get('/nothing', 'wrong');
+    const { body } = await get('/mock/requests?since=1');
+    const text = JSON.stringify(body);
+    expect(text).not.toContain(MOCK_API_KEY);
+    expect(text).not.toContain('gwdl_secret');
+    expect((body as { requests: object[] }).requests).toMatchObject([
+      { id: 2, path: '/api/1/{KEY}/me', credential: 'key', user_id: 1, status: 200 },
+      { id: 3, path: '/profile', credential: 'key', user_id: 1, status: 200 },
+      { id: 4, path: '/games/{game_id}/download_keys', query: { download_key: '[hidden]' }, status: 404 },
+      { id: 5, method: 'POST', path: '/collections', body: { title: 'Best' }, status: 200 },
+      { id: 6, path: null, url: '/nothing', credential: 'key', user_id: null, status: 404, fault_id: null },
+    ]);
+  });
+});
+
+describe('quirks of the live site', () => {
+  test('an empty list is an object, modern and legacy; lists inside stay', async () => {
+    expect(await get('/profile/games', 'player-key')).toEqual({ status: 200, body: { games: {} } });
+    expect(await get('/api/1/player-key/my-games')).toEqual({ status: 200, body: { games: {} } });
+    expect(await get('/profile/owned-keys', 'player-key')).toMatchObject({
+      body: { page: 1, owned_keys: {} },
+    });
+    expect(await get('/profile/games', 'leaf-key')).toMatchObject({
+      body: { games: [{ id: 10, traits: [], earnings: [] }] },
+    });
+    await call('PUT', '/mock/quirks', { json: { empty_lists: 'array' } });
+    expect(await get('/profile/games', 'player-key')).toEqual({ status: 200, body: { games: [] } });
+  });
+
+  test('a paid file needs download_key_id', async () => {
+    const sold = await call('POST', '/mock/sales', {
+      form: { game_id: '10', user_id: '3', currency: 'USD', amount: '499' },
+    });
+    const [{ id }] = (sold.body as { download_keys: [{ id: number }] }).download_keys;
+    const mustBuy = { status: 403, body: { errors: ['you must buy this game to download'] } };
+    expect(await get('/uploads/20/download', 'player-key')).toEqual(mustBuy);
+    expect(await get(`/uploads/20/download?download_key_id=${id}`, 'player-key')).toMatchObject({
+      status: 302,
+    });
+    expect(await get('/uploads/20/download', 'leaf-key')).toMatchObject({ status: 302 });
+    expect(await call('PUT', '/mock/quirks', { json: { download_key_required: false } })).toEqual({
+      status: 200,
+      body: { empty_lists: 'object', download_key_required: false },
+    });
+    expect(await get('/uploads/20/download', 'player-key')).toMatchObject({ status: 302 });
+  });
+});
