@@ -1,0 +1,168 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { get } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { until } from '../support/time';
+
+const root = resolve(__dirname, '..', '..');
+const CLI = join(root, 'dist', 'src', 'cli.js');
+const started: ChildProcess[] = [];
+/** Its own, so that the folders of other tests don't count. */
+let temporary: string;
+
+beforeAll(() => {
+  spawnSync(process.execPath, ['tools/scripts/compile.mjs'], { cwd: root });
+});
+
+beforeEach(() => {
+  temporary = mkdtempSync(join(tmpdir(), 'mock-test-'));
+  spawnSync('chmod', ['755', temporary]);
+});
+
+afterEach(async () => {
+  for (const child of started.splice(0))
+    if (child.exitCode === null && child.signalCode === null) {
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    }
+  await until(() => folders().every((name) => !isServing(name)));
+  rmSync(temporary, { recursive: true, force: true });
+});
+
+const folders = () => readdirSync(temporary).filter((name) => name.startsWith('gamewharf-mock-'));
+
+/** Whether the database server of the folder runs. */
+function isServing(folder: string): boolean {
+  try {
+    const [pid] = readFileSync(join(temporary, folder, 'data', 'postgres', 'postmaster.pid'), 'utf8').split(
+      '\n',
+    );
+    process.kill(Number(pid), 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+interface Ready {
+  ready: true;
+  url: string;
+  api_key: string;
+  ca: string | null;
+}
+
+const environment = (more: NodeJS.ProcessEnv = {}) => {
+  const { DATABASE_URL: _, ...env } = process.env;
+  return { ...env, NODE_ENV: undefined, TMPDIR: temporary, ...more };
+};
+
+async function startMock(
+  ...options: string[]
+): Promise<{ child: ChildProcess; ready: Ready; stderr: () => string }> {
+  const child = spawn(process.execPath, [CLI, 'mock', '--port', '0', ...options], {
+    env: environment(),
+    cwd: temporary,
+  });
+  started.push(child);
+  let problem = '';
+  child.stderr.on('data', (chunk: Buffer) => (problem += chunk.toString()));
+  const lines = createInterface(child.stdout);
+  const [line] = (await Promise.race([
+    once(lines, 'line'),
+    once(child, 'exit').then(() => Promise.reject(new Error(problem))),
+  ])) as [string];
+  lines.on('line', (more) => (problem += `unexpected line: ${more}`));
+  return { child, ready: JSON.parse(line) as Ready, stderr: () => problem };
+}
+
+const profile = async (url: string) =>
+  (await fetch(`${url}/profile`, { headers: { authorization: 'Bearer gw_test_key' } })).json();
+
+test('starts empty with one developer, and leaves nothing after SIGTERM', async () => {
+  const { child, ready } = await startMock();
+  expect(ready).toEqual({ ready: true, url: expect.any(String) as string, api_key: 'gw_test_key', ca: null });
+  expect(await profile(ready.url)).toMatchObject({ user: { id: 1, username: 'test-dev', developer: true } });
+  child.kill('SIGTERM');
+  expect(await once(child, 'exit')).toEqual([0, null]);
+  expect(folders()).toEqual([]);
+});
+
+test('starts with a seed, and lists its mistakes', async () => {
+  const seed = join(temporary, 'seed.ndjson');
+  writeFileSync(seed, '{"type":"game","id":3,"user_id":1,"slug":"moon","title":"Moon"}\n');
+  const { ready } = await startMock('--seed', seed);
+  const games = await fetch(`${ready.url}/profile/games`, {
+    headers: { authorization: 'Bearer gw_test_key' },
+  });
+  expect(await games.json()).toMatchObject({ games: [{ id: 3 }] });
+  writeFileSync(seed, '\n{"type":"game","id":3,"user_id":7,"slug":"moon","title":"Moon"}\n');
+  await expect(startMock('--seed', seed)).rejects.toThrow(/^line 2: game 3: user 7 does not exist$/m);
+  expect(started.at(-1)!.exitCode).toBe(1);
+});
+
+test('refuses production and a database of the developer', async () => {
+  for (const more of [{ NODE_ENV: 'production' }, { DATABASE_URL: 'postgres://localhost/store' }]) {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [CLI, 'mock', '--port', '0'], {
+      env: environment(more),
+      encoding: 'utf8',
+    });
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+    expect(stderr).toContain(Object.keys(more)[0]);
+  }
+});
+
+test('after kill -9, its database server ends, and the next start deletes what is left', async () => {
+  const { child } = await startMock();
+  const [folder] = folders();
+  expect(isServing(folder!)).toBe(true);
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  await until(() => !isServing(folder!));
+  await startMock();
+  expect(folders()).not.toContain(folder);
+});
+
+test('ends with the program that started it', async () => {
+  const program = `
+    const { startMock } = require(${JSON.stringify(join(root, 'client', 'mock.js'))});
+    startMock({ seed: [{ type: 'user', id: 5, username: 'five' }] }).then((store) => {
+      console.log(store.url);
+      process.stdin.resume().once('data', () => process.exit());
+    });`;
+  const parent = spawn(process.execPath, ['-e', program], {
+    env: environment(),
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  started.push(parent);
+  const [url] = (await once(createInterface(parent.stdout!), 'line')) as [string];
+  const found = await fetch(`${url}/users/5`, { headers: { authorization: 'Bearer gw_test_key' } });
+  expect(found.status).toBe(200);
+  parent.stdin!.write('\n');
+  await once(parent, 'exit');
+  await until(() => folders().length === 0);
+});
+
+test('serves https for hosts that a program cannot change', async () => {
+  const { ready, stderr } = await startMock('--tls');
+  expect(ready.url).toMatch(/^https:/);
+  expect(existsSync(ready.ca!)).toBe(true);
+  expect(stderr()).toContain('127.0.0.1 api.itch.io');
+  const { port } = new URL(ready.url);
+  const status = await new Promise((resolve, reject) => {
+    get(
+      'https://api.itch.io/profile',
+      {
+        ca: readFileSync(ready.ca!),
+        port,
+        lookup: (_host, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }]),
+        headers: { authorization: 'Bearer gw_test_key' },
+      },
+      (response) => resolve(response.resume().statusCode),
+    ).on('error', reject);
+  });
+  expect(status).toBe(200);
+  await expect(fetch(ready.url.replace('https', 'http'))).rejects.toThrow();
+});
