@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { Exchange } from '../../src/platform/server/in-flight';
+import { InFlightRequest } from '../../src/platform/server/in-flight';
 import { RequestGate } from '../../src/platform/server/request-gate';
 import { FILES_EACH, FileResponses } from '../../src/uploads/file-responses';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';
@@ -141,6 +141,6 @@ test('control: without limits per client, unfinished bodies use up the concurren
   const all = { accepted: 60, running: 60, each: 60, soleClientLimit: 60 };
   Object.assign(app.get(RequestGate).inFlight.requests, { limits: all });
   // Counts a request as running while its body is read.
-  jest.spyOn(Exchange.prototype, 'receive').mockImplementation((read) => read());
+  jest.spyOn(InFlightRequest.prototype, 'receive').mockImplementation((read) => read());
   expect((await servedDuring('promised-bodies')).isServed).toBe(false);
 });

@@ -3,7 +3,7 @@ import { type ClientRequest, type IncomingMessage, type Server as HttpServer, re
 import { connect, type Socket } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Client } from 'pg';
-import { Exchange } from '../../src/platform/server/in-flight';
+import { InFlightRequest } from '../../src/platform/server/in-flight';
 import { ConcurrencyLimit } from '../../src/platform/limits/concurrency-limit';
 import { loadSettings } from '../../src/platform/config/settings';
 import { RequestGate } from '../../src/platform/server/request-gate';
@@ -247,7 +247,7 @@ describe('bodies in tiny chunks', () => {
   test('are rejected and no longer read if there are too many chunks for their bytes', async () => {
     await start({});
     const socket = await open();
-    const arrived = jest.spyOn(Exchange.prototype, 'chunkReceived');
+    const arrived = jest.spyOn(InFlightRequest.prototype, 'chunkReceived');
     socket.write(head() + chunks(10_000));
     expect(String(await once(socket, 'data'))).toMatch(
       /^HTTP\/1.1 413 [^]*Connection: close[^]*\{"errors":\["too many chunks"\]\}$/,

@@ -8,7 +8,7 @@ import { Client } from 'pg';
 import * as client from '../../src/platform/database/client';
 import * as dataSource from '../../src/platform/database/data-source';
 import * as sqlstates from '../../src/platform/database/sqlstates';
-import { InFlight } from '../../src/platform/server/in-flight';
+import { Admission } from '../../src/platform/server/in-flight';
 import { Database } from '../../src/platform/database/database';
 import { statement } from '../../src/platform/database/statement';
 import { WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliveries.service';
@@ -37,7 +37,7 @@ const PROTECTIONS = {
   },
   /** A closed connection ends only the request being processed, not those behind it. */
   'connection cleanup'() {
-    Object.assign(InFlight.prototype, { disconnect: () => undefined });
+    Object.assign(Admission.prototype, { disconnect: () => undefined });
   },
   /** Redis is used with a default client, and waited for. */
   'Redis timeouts'() {
@@ -63,7 +63,7 @@ const PROTECTIONS = {
 };
 
 function withoutSweep(): void {
-  Object.assign(InFlight.prototype, { sweep: () => undefined });
+  Object.assign(Admission.prototype, { sweep: () => undefined });
 }
 
 export type Protection = keyof typeof PROTECTIONS;

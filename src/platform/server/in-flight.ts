@@ -26,13 +26,13 @@ export const MAX_UPLOAD_BYTES = 64 * 1024 * 1024;
 // The memory of a request with a tiny body.
 const MIN_UPLOAD_BYTES = 16 * 1024;
 // 500 kB in chunks of one byte take 600 ms of CPU time and 200 MB; in chunks of this size, 25 ms and 6 MB (2026-11-26).
-const BYTES_OF_A_PIECE = 32;
-const MAX_SURPLUS_PIECES = 1000;
+const CHUNK_BYTES = 32;
+const MAX_EXCESS_CHUNKS = 1000;
 
-type Turn = Pick<Work, 'begin'> & { reject: (error: ApiError) => void };
+type Start = Pick<Work, 'begin'> & { reject: (error: ApiError) => void };
 
 /** A request and its response. */
-export class Exchange implements Work {
+export class InFlightRequest implements Work {
   /** The start of the deadline for the response: the end of the body, or `at`. */
   since: number;
   /** Its index in the array of exchanges. */
@@ -46,11 +46,11 @@ export class Exchange implements Work {
   isClosed = false;
   /** Without a deadline for the response. */
   isLong = false;
-  private turn: Turn | undefined;
-  private surplusPieces = 0;
+  private onStart: Start | undefined;
+  private excessChunks = 0;
 
   constructor(
-    readonly inFlight: InFlight,
+    readonly inFlight: Admission,
     private readonly limit: ConcurrencyLimit,
     readonly req: IncomingMessage,
     readonly res: ServerResponse,
@@ -63,20 +63,20 @@ export class Exchange implements Work {
   }
 
   /** Begins as soon as the concurrency limit allows it. */
-  enter(turn: Turn): void {
-    this.turn = turn;
+  enter(start: Start): void {
+    this.onStart = start;
     this.state = 'waiting';
     if (!this.limit.enter(this)) this.reject();
   }
 
   begin(): void {
     this.state = 'running';
-    this.turn!.begin();
+    this.onStart!.begin();
   }
 
   reject(): void {
     this.state = 'outside';
-    this.turn!.reject(serviceUnavailable());
+    this.onStart!.reject(serviceUnavailable());
   }
 
   leave(): void {
@@ -99,8 +99,8 @@ export class Exchange implements Work {
 
   /** Called for each chunk of the body, or each read of the socket; returns false if it was rejected. */
   chunkReceived(bytes: number): boolean {
-    this.surplusPieces += 1 - bytes / BYTES_OF_A_PIECE;
-    if (this.surplusPieces <= MAX_SURPLUS_PIECES) return true;
+    this.excessChunks += 1 - bytes / CHUNK_BYTES;
+    if (this.excessChunks <= MAX_EXCESS_CHUNKS) return true;
     this.connection.closeAfter(this.res);
     if (!this.res.headersSent) sendApiError(this.res, apiError(413, 'too many chunks'));
     return false;
@@ -114,7 +114,7 @@ export class Exchange implements Work {
 }
 
 /** The requests in flight, and their deadlines. */
-export class InFlight {
+export class Admission {
   readonly connections: Quota;
   readonly uploads = new Quota(MAX_UPLOAD_BYTES);
   readonly requests: ConcurrencyLimit;
@@ -123,7 +123,7 @@ export class InFlight {
   /** Requests whose response is not sent yet. */
   count = 0;
   // An array, because requests in a Set survive more garbage collections: docs/contributing/decisions/fast-requests.md.
-  private readonly exchanges: Exchange[] = [];
+  private readonly exchanges: InFlightRequest[] = [];
   private readonly clients = new Clients();
   private timer: NodeJS.Timeout | undefined;
   private sweeps = 0;
@@ -145,10 +145,10 @@ export class InFlight {
     else socket.destroy();
   }
 
-  open(req: IncomingMessage, res: ServerResponse, connection: Connection, at: number): Exchange {
+  open(req: IncomingMessage, res: ServerResponse, connection: Connection, at: number): InFlightRequest {
     const client = connection.isTrusted ? this.clients.ofRequest(req, connection.client) : connection.client;
     const limit = req.url!.startsWith('/health/') ? this.health : this.requests;
-    const exchange = (req.exchange = new Exchange(this, limit, req, res, connection, client, at));
+    const exchange = (req.exchange = new InFlightRequest(this, limit, req, res, connection, client, at));
     exchange.index = this.exchanges.push(exchange) - 1;
     this.count++;
     connection.pending++;
@@ -159,7 +159,7 @@ export class InFlight {
   }
 
   /** Calls `begin` when it is the request's turn. */
-  admit(exchange: Exchange, begin: () => void): void {
+  admit(exchange: InFlightRequest, begin: () => void): void {
     const { req, res, connection } = exchange;
     const hasQuota = !hasBody(req) || this.startUpload(exchange);
     const reject = (error: ApiError) => {
@@ -172,17 +172,17 @@ export class InFlight {
     else reject(serviceUnavailable());
   }
 
-  close(exchange: Exchange): void {
+  close(exchange: InFlightRequest): void {
     if (exchange.isClosed) return;
     exchange.isClosed = true;
     this.count--;
     const ms = this.clock.monotonic() - exchange.at;
     for (const observer of this.observers) observer(exchange.req, exchange.res, ms);
     exchange.connection.responseSent();
-    this.settle(exchange);
+    this.finish(exchange);
   }
 
-  endUpload(exchange: Exchange): void {
+  endUpload(exchange: InFlightRequest): void {
     if (exchange.upload === 0) return;
     this.uploads.release(exchange.client, exchange.upload);
     exchange.upload = 0;
@@ -196,7 +196,7 @@ export class InFlight {
     clearInterval(this.timer);
   }
 
-  private startUpload(exchange: Exchange): boolean {
+  private startUpload(exchange: InFlightRequest): boolean {
     const length = Number(exchange.req.headers['content-length'] ?? MAX_BODY);
     const bytes = Math.min(Math.max(length, MIN_UPLOAD_BYTES), MAX_BODY);
     if (!this.uploads.take(exchange.client, bytes)) return false;
@@ -205,7 +205,7 @@ export class InFlight {
   }
 
   /** A closed request runs until its handler ends, and keeps its upload while more bytes may arrive. */
-  private settle(exchange: Exchange, isLate = false): void {
+  private finish(exchange: InFlightRequest, isLate = false): void {
     const { connection, index, req, res } = exchange;
     if (req.complete || req.socket.destroyed) this.endUpload(exchange);
     if (exchange.upload > 0) return;
@@ -232,7 +232,7 @@ export class InFlight {
       }
     if (!newest) return;
     const { req } = newest;
-    if (req.exchange.upload > 0) this.settle(req.exchange);
+    if (req.exchange.upload > 0) this.finish(req.exchange);
     // Node doesn't end a request whose response was sent before its body arrived.
     if (!req.complete) req.destroy(Object.assign(new Error('aborted'), { code: 'ECONNRESET' }));
   }
@@ -243,14 +243,14 @@ export class InFlight {
     for (let i = this.exchanges.length - 1; i >= 0; i--) {
       const exchange = this.exchanges[i]!;
       if (exchange.isClosed) {
-        this.settle(exchange, now - exchange.since >= RESPONSE_TIMEOUT);
+        this.finish(exchange, now - exchange.since >= RESPONSE_TIMEOUT);
         if (exchange.upload > 0 && now - exchange.at >= BODY_TIMEOUT) exchange.req.socket.destroy();
       } else this.enforceDeadline(exchange, now);
     }
     if (++this.sweeps % SWEEPS_PER_FORGETTING === 0) this.clients.forgetIdle();
   }
 
-  private enforceDeadline(exchange: Exchange, now: number): void {
+  private enforceDeadline(exchange: InFlightRequest, now: number): void {
     const { req, res } = exchange;
     const waited = now - exchange.since;
     if (res.writableEnded) {
@@ -282,7 +282,7 @@ function destroyWithResponse(this: ServerResponse, source: Readable): void {
  * Ends the connection of a client that reads too slowly. While no data is waiting to be read, the client isn't the
  * cause.
  */
-function enforceRate(exchange: Exchange, now: number): void {
+function enforceRate(exchange: InFlightRequest, now: number): void {
   const { socket } = exchange.req;
   const { writableLength } = socket;
   const sent = socket.bytesWritten - writableLength;

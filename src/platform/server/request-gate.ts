@@ -8,7 +8,7 @@ import { BrokenRequests } from './broken-requests';
 import { Descriptors } from './descriptors';
 import { ApiError, apiError, serviceUnavailable } from '../errors/api-error';
 import { allowAnyOrigin, isPreflight, SECURITY_HEADERS } from '../output/fixed-headers';
-import { InFlight } from './in-flight';
+import { Admission } from './in-flight';
 import { MetricsRegistry } from '../observability/metrics-registry';
 import type { ClientSocket } from './connection';
 import type { Handler, Observer } from '../observability/hooks';
@@ -28,7 +28,7 @@ export class RequestGate {
   /** Not ready yet, because the demo store is being created. */
   starting = false;
   draining = false;
-  readonly inFlight: InFlight;
+  readonly inFlight: Admission;
   readonly brokenRequests: BrokenRequests;
   private readonly fixed: FixedHeader[];
   private readonly pipelined = { rejected: 0 };
@@ -42,7 +42,7 @@ export class RequestGate {
   ) {
     this.observers = [log.completed];
     const limits = { requests: settings.MAX_IN_FLIGHT, connections: descriptors.maxConnections };
-    this.inFlight = new InFlight(limits, this.observers, clock);
+    this.inFlight = new Admission(limits, this.observers, clock);
     this.fixed = fixedHeaders({
       ...SECURITY_HEADERS,
       ...(settings.PUBLIC_URL?.startsWith('https:') && {

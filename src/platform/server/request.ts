@@ -1,5 +1,5 @@
 import type { ApiError } from '../errors/api-error';
-import type { Exchange } from './in-flight';
+import type { InFlightRequest } from './in-flight';
 import type { FixedHeader } from '../output/response';
 
 /** The unverified credential of a request. */
@@ -26,7 +26,7 @@ declare module 'node:http' {
   interface IncomingMessage {
     /** X-Request-Id, from the client or generated. */
     id: string;
-    exchange: Exchange;
+    exchange: InFlightRequest;
     /** The route of Express that matched. */
     route?: { path?: unknown; methods?: Record<string, boolean> };
     /** Absent when tracing is off. */
