@@ -74,20 +74,6 @@ describeImports('a purchase written by another client during an import', () => {
     );
   });
 
-  test('and delete after it was found unchanged, stays deleted', async () => {
-    await importLines(purchase(1), purchase(2), key);
-    const { release } = await holdKey();
-    const response = sendImport([purchase(1), purchase(2, { amount: 700 }), otherKey]);
-    await untilBlocked();
-    await sendSmall([{ type: 'purchase', id: 1, status: 'refunded' }]);
-    await sendSmall([{ type: 'purchase', id: 1, deleted: true }]);
-    await release();
-    expect(await response).toEqual(
-      summaryOf('purchases 0 new, 1 changed, 1 unchanged', 'download_keys 0 new, 1 changed, 0 unchanged'),
-    );
-    expect(await sql('SELECT id FROM purchases')).toEqual([{ id: 2 }]);
-  });
-
   test('and delete while it is about to be updated, is created again', async () => {
     await importLines(purchase(1, { status: 'refunded' }));
     const { commit } = await holdLocks('DELETE FROM purchases WHERE id = 1');
@@ -106,6 +92,23 @@ describeImports('a purchase written by another client during an import', () => {
     await release();
     await response;
     expect(await sql('SELECT status FROM purchases')).toEqual([{ status: 'refunded' }]);
+  });
+});
+
+// A small import would look it up again after its lock timeout.
+describe('a purchase that is deleted during a large import', () => {
+  test('stays deleted if it was found unchanged before', async () => {
+    await importLines(purchase(1), purchase(2), key);
+    const { release } = await holdKey();
+    const response = sendLarge([purchase(1), purchase(2, { amount: 700 }), otherKey]);
+    await untilBlocked();
+    await sendSmall([{ type: 'purchase', id: 1, status: 'refunded' }]);
+    await sendSmall([{ type: 'purchase', id: 1, deleted: true }]);
+    await release();
+    expect(await response).toEqual(
+      summaryOf('purchases 0 new, 1 changed, 1 unchanged', 'download_keys 0 new, 1 changed, 0 unchanged'),
+    );
+    expect(await sql('SELECT id FROM purchases')).toEqual([{ id: 2 }]);
   });
 });
 
