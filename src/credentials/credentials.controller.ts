@@ -22,10 +22,11 @@ export class CredentialsController {
   @ApiOperation({ summary: 'Get the type and scopes of the credential' })
   @AnyCredential()
   @ApiOkResponse({ type: CredentialsInfoResponse })
-  info(@CurrentCredential() { type, scopes, expires_at }: Credential): CredentialsInfoResponse {
+  info(@CurrentCredential() { type, scopes, client_id, expires_at }: Credential): CredentialsInfoResponse {
     return {
       type,
       scopes: [...scopes],
+      ...(client_id === undefined ? {} : { oauth_application_id: client_id }),
       ...(expires_at === undefined ? {} : { expires_at: modernTimestamp(timestampOf(expires_at)) }),
     };
   }

@@ -1,4 +1,4 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { MAX_SCOPES } from '../auth/access/scopes';
 import { TimeField } from '../platform/openapi/fields';
 import { Id, MaxCharacters, NonEmptyText } from '../platform/input/parameters';
@@ -13,6 +13,11 @@ export class CredentialsInfoResponse {
     example: ['profile:me'],
   })
   scopes: string[];
+
+  @ApiPropertyOptional({
+    description: "Client ID of the app that holds the token; absent for a user's own key",
+  })
+  oauth_application_id?: string;
 
   @TimeField('Expiry of a JWT; absent for an API key', undefined, { required: false })
   expires_at?: string;

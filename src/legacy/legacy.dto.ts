@@ -38,7 +38,11 @@ class LegacyTimes extends LegacyCreation {
   updated_at: string;
 }
 
-export class LegacyCredentialsInfoResponse extends OmitType(CredentialsInfoResponse, ['type', 'expires_at']) {
+export class LegacyCredentialsInfoResponse extends OmitType(CredentialsInfoResponse, [
+  'type',
+  'oauth_application_id',
+  'expires_at',
+]) {
   @LegacyTime('Expiry of a JWT, in UTC; absent for an API key', { required: false })
   expires_at?: string;
 }

@@ -314,7 +314,7 @@ describe('API keys', () => {
     });
     expect(await lifetimeOf(long)).toMatchObject({ seconds: 6000 });
     expect(await stranger.with(short.key).get('/credentials/info')).toEqual(
-      ok({ type: 'key', scopes: ['profile:me'] }),
+      ok({ type: 'key', scopes: ['profile:me'], oauth_application_id: 'companion' }),
     );
     await sql('UPDATE api_keys SET revoked_at = now() WHERE grant_id = $1', [grant!.id]);
     keys().forgetAll();

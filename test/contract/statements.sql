@@ -17,6 +17,7 @@ SELECT u.id FROM users u
 
 -- live_api_keys: src/auth/keys/api-key-lookup.ts, small
 SELECT k.key_hash::text AS hash, k.id, k.user_id, k.scopes,
+          (SELECT g.client_id FROM oauth_grants g WHERE g.id = k.grant_id) AS client_id,
           (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS lives_ms
    FROM api_keys k WHERE k.key_hash = ANY ($1) AND k.revoked_at IS NULL AND (k.expires_at > now() OR k.expires_at IS NULL AND (
      k.grant_id IS NULL

@@ -14,6 +14,8 @@ export interface Credential {
   scopes: readonly string[];
   /** The API key, or the one that issued the JWT; null: a JWT issued by an operator. */
   api_key_id: number | null;
+  /** Of the app that holds the API key. */
+  client_id?: string;
   /** The game for which a JWT was issued. */
   game_id?: number;
   /** Of a JWT, in seconds since 1970. */

@@ -59,10 +59,16 @@ export class BearerStrategy extends PassportStrategy(RequestStrategy, 'bearer') 
   private async lookUpKey(text: string, use?: ApiKeyUse): Promise<FoundCredential> {
     const key = await this.keys.find(text);
     if (!key) throw invalidKey();
-    const { id: api_key_id, user_id, lives_ms } = key;
+    const { id: api_key_id, user_id, client_id, lives_ms } = key;
     const scopes = key.scopes ? [...new Set(key.scopes)].sort() : ROOT_SCOPES;
     return {
-      credential: { type: 'key', api_key_id, user_id, scopes },
+      credential: {
+        type: 'key',
+        api_key_id,
+        user_id,
+        scopes,
+        ...(client_id !== null && { client_id }),
+      },
       lives_ms: lives_ms ?? Infinity,
       use: use ?? { api_key_id, requests: 0, network: null },
     };

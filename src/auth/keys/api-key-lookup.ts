@@ -18,6 +18,8 @@ export const isLive = (key: string) =>
      OR greatest(${key}.created_at, ${key}.last_used_at) > now() - interval '${UNUSED_DAYS} days'))`;
 
 interface LiveKey extends Pick<ApiKey, 'id' | 'user_id' | 'scopes'> {
+  /** Of the app that holds the key; null: the user's own key. */
+  client_id: string | null;
   hash: string;
   /** Null: the key has no expiry. */
   lives_ms: number | null;
@@ -26,6 +28,7 @@ interface LiveKey extends Pick<ApiKey, 'id' | 'user_id' | 'scopes'> {
 export const LIVE_KEYS = read<LiveKey>(
   'live_api_keys',
   `SELECT k.key_hash::text AS hash, k.id, k.user_id, k.scopes,
+          (SELECT g.client_id FROM oauth_grants g WHERE g.id = k.grant_id) AS client_id,
           (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS lives_ms
    FROM api_keys k WHERE k.key_hash = ANY ($1) AND ${isLive('k')}`,
 );
