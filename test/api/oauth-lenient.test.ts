@@ -1,6 +1,7 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Browser, withPassword } from '../support/browser';
 import {
+  ACCESS,
   authorizePath,
   authorize,
   application,
@@ -14,6 +15,7 @@ import {
   form,
   fragmentOf,
   appWithGrant,
+  isAccepted,
   pkce,
   queryOf,
   refresh,
@@ -21,8 +23,9 @@ import {
   type Tokens,
   tokensFor,
   useOauth,
+  user,
 } from '../support/oauth';
-import { make, openApp } from '../support/store';
+import { make, ok, openApp, sql } from '../support/store';
 
 // Compares a lenient replica with a strict one.
 useOauth({ LENIENT_CLIENTS: 'true' });
@@ -33,8 +36,8 @@ beforeAll(async () => {
   strict = await openApp({ LENIENT_CLIENTS: 'false' });
   const url = await strict.getUrl();
   strictBrowser = new Browser({}, () => url);
-  const user = await withPassword(await make.user());
-  await strictBrowser.signIn(user.username);
+  const { username } = await withPassword(await make.user());
+  await strictBrowser.signIn(username);
 });
 
 describe('unknown scopes', () => {
@@ -123,6 +126,73 @@ describe('no response_type', () => {
     const { status } = await strictBrowser.get(authorizePath(without(tokenRequest(await application()))));
     expect(status).toBe(400);
     expect(strictBrowser.words).toContain('response_type is missing');
+  });
+});
+
+describe('the key of a token response, for clients that cannot refresh', () => {
+  const expire = (token: { access_token: string }) =>
+    sql('UPDATE api_keys SET expires_at = now() WHERE hint = $1 AND expires_at IS NOT NULL', [
+      token.access_token.slice(0, 8),
+    ]);
+
+  test('outlives the access token, with the same scopes', async () => {
+    const client_id = await application();
+    const tokens = await tokensFor(client_id, { scope: 'profile:me' });
+    expect(tokens.key.key).not.toBe(tokens.access_token);
+    await expire(tokens);
+    expect(await isAccepted(tokens.access_token)).toBe(false);
+    expect(await isAccepted(tokens.key.key)).toBe(true);
+    expect(await user.with(tokens.key.key).get('/credentials/info')).toEqual(
+      ok({ type: 'key', scopes: ['profile:me'], oauth_application_id: client_id }),
+    );
+    const [row] = await sql(
+      'SELECT user_id, expires_at, scopes FROM api_keys k WHERE id = $1 AND EXISTS (SELECT FROM oauth_grants g WHERE g.id = k.grant_id)',
+      [tokens.key.id],
+    );
+    expect(row).toEqual({ user_id: user.id, expires_at: null, scopes: ['profile:me'] });
+  });
+
+  test('of a refresh is the new access token, and of another sign-in another key', async () => {
+    const client_id = await application();
+    const [first, second] = [await tokensFor(client_id), await tokensFor(client_id)];
+    const refreshed = (await refresh(client_id, first.refresh_token)).body as Tokens;
+    expect(refreshed.key.key).toBe(refreshed.access_token);
+    for (const { key } of [first, second]) expect(await isAccepted(key.key)).toBe(true);
+  });
+
+  test.each<[string, (tokens: Tokens, client_id: string) => Promise<unknown>]>([
+    [
+      'its sign-in',
+      ({ refresh_token }, client_id) => form('/oauth/revoke', { client_id, token: refresh_token }),
+    ],
+    ['itself', ({ key }, client_id) => form('/oauth/revoke', { client_id, token: key.key })],
+  ])('is revoked with %s, without those of other sign-ins', async (_, revoke) => {
+    const client_id = await application();
+    const [first, second] = [await tokensFor(client_id), await tokensFor(client_id)];
+    await revoke(first, client_id);
+    expect(await isAccepted(first.key.key)).toBe(false);
+    expect(await isAccepted(second.key.key)).toBe(true);
+  });
+
+  test('is revoked when a refresh token is reused, and with the access of the app', async () => {
+    const client_id = await application();
+    const [first, second] = [await tokensFor(client_id), await tokensFor(client_id)];
+    await refresh(client_id, first.refresh_token);
+    await sql(`UPDATE oauth_refresh_tokens SET used_at = used_at - interval '1 minute'`);
+    await refresh(client_id, first.refresh_token);
+    expect(await isAccepted(first.key.key)).toBe(false);
+    expect(await isAccepted(second.key.key)).toBe(true);
+    await browser.get(ACCESS);
+    const [, id] = new RegExp(`${ACCESS}/(\\d+)/revoke`).exec(browser.page.text)!;
+    await browser.get(`${ACCESS}/${id}/revoke`);
+    await browser.submit(`${ACCESS}/${id}/revoke`);
+    expect(await isAccepted(second.key.key)).toBe(false);
+  });
+
+  test('is announced on the consent page', async () => {
+    const { code_challenge } = pkce();
+    await browser.get(authorizePath(codeRequest(await application(), code_challenge)));
+    expect(browser.words).toContain('The app stays signed in until you haven’t used it for 90 days.');
   });
 });
 

@@ -24,6 +24,7 @@ import { PersonalData, StoredColumns } from '../../platform/database/personal-da
     'revoked_at',
     'expires_at',
     'grant_id',
+    'family_id',
   ],
   why: 'authenticate programs; show the owner which key is used, and from which network',
   for_how_long: 'as long as the account; an expired one for 30 days, that of an app for a day',
@@ -81,6 +82,10 @@ export class ApiKey {
   /** The grant under which an app holds this key; null: the user's own key. */
   @Column('bigint', { nullable: true })
   grant_id: number | null;
+
+  /** The sign-in whose tokens are revoked together with this key, which an app holds until it is revoked. */
+  @Column('uuid', { nullable: true })
+  family_id: string | null;
 
   @ManyToOne(() => OauthGrant, { onDelete: 'CASCADE' })
   grant?: Relation<OauthGrant>;

@@ -24,6 +24,7 @@ interface NewKey {
   /** Used instead of `expires_at`. */
   seconds?: number;
   grant_id?: number;
+  family_id?: string;
 }
 
 interface NewApiKey extends Pick<ApiKey, 'id' | 'created_at'> {
@@ -78,7 +79,11 @@ export class ApiKeysService {
     grant: { id: number; user_id: number },
     scopes: readonly string[],
   ): Promise<{ text: string; replaced: number[] }> {
-    const replaced = await this.revokeIn(db, { grant_id: grant.id, expires_at: IsNull() });
+    const replaced = await this.revokeIn(db, {
+      grant_id: grant.id,
+      family_id: IsNull(),
+      expires_at: IsNull(),
+    });
     const { key } = await this.createIn(db, grant.user_id, { grant_id: grant.id, scopes });
     return { text: key, replaced };
   }
@@ -86,7 +91,7 @@ export class ApiKeysService {
   async createIn(
     db: EntityManager,
     user_id: number,
-    { scopes = null, label = null, expires_at = null, grant_id, seconds }: NewKey,
+    { scopes = null, label = null, expires_at = null, grant_id, family_id, seconds }: NewKey,
   ): Promise<NewApiKey> {
     const key = newApiKey();
     const { generatedMaps } = await db.insert(ApiKey, {
@@ -97,6 +102,7 @@ export class ApiKeysService {
       label,
       expires_at: seconds === undefined ? expires_at : () => `now() + make_interval(secs => ${seconds})`,
       grant_id,
+      family_id,
     });
     return { ...(generatedMaps[0] as Pick<ApiKey, 'id' | 'created_at'>), key };
   }

@@ -69,6 +69,10 @@ const DELETE_OLDEST_TOKENS = `
     RETURNING api_key_id)
   DELETE FROM api_keys WHERE id IN (SELECT api_key_id FROM oldest)`;
 
+const DELETE_OLDEST_KEYS = `
+  DELETE FROM api_keys WHERE id IN (
+    SELECT id FROM api_keys WHERE grant_id = $1 AND family_id IS NOT NULL ORDER BY id DESC OFFSET ${MAX_SIGN_INS} LIMIT 1000)`;
+
 interface RefreshRow extends OauthRefreshToken {
   expired: boolean;
   /** Whether its response may be sent again: the client retries, because it never used the new token. */
@@ -125,7 +129,7 @@ export class OauthTokensService {
     return this.tokensOf(async (db) => {
       const grant = await this.grants.lock(db, grant_id);
       if (!grant) throw invalidGrant();
-      if (used_at !== null) return { revoked: await this.revokeFamily(db, family_id) };
+      if (used_at !== null) return { revoked: await this.revokeFamily(db, found) };
       const isOwn =
         (found.redirect_uri ?? redirect_uri) === redirect_uri &&
         found.code_challenge === (code_verifier === undefined ? null : challengeOf(code_verifier));
@@ -146,11 +150,14 @@ export class OauthTokensService {
   ): Promise<TokensResponse> {
     const permitted = permittedScopes(scopes, grant.application!.scopes);
     if (permitted.length === 0) throw invalidGrant();
-    const { id, key, created_at } = await this.keys.createIn(db, grant.user_id, {
-      grant_id: grant.id,
-      scopes: permitted,
-      seconds: ACCESS_SECONDS,
-    });
+    const of_grant = { grant_id: grant.id, scopes: permitted };
+    const access = await this.keys.createIn(db, grant.user_id, { ...of_grant, seconds: ACCESS_SECONDS });
+    // A client that refreshes needs no other key.
+    const isSignIn = family_ends_at === undefined;
+    const lasting =
+      isSignIn && this.settings.LENIENT_CLIENTS
+        ? await this.keys.createIn(db, grant.user_id, { ...of_grant, family_id })
+        : access;
     const refresh_token = `${family_id}.${randomToken()}`;
     await db.insert(OauthRefreshToken, {
       token_hash: hashOf(refresh_token),
@@ -158,12 +165,14 @@ export class OauthTokensService {
       family_id,
       family_ends_at,
       scopes: refreshable,
-      api_key_id: id,
+      api_key_id: access.id,
       expires_at: () => `now() + make_interval(days => ${REFRESH_DAYS})`,
     });
     await db.query(DELETE_OLDEST_TOKENS, [grant.id]);
+    if (lasting !== access) await db.query(DELETE_OLDEST_KEYS, [grant.id]);
+    const { id, key, created_at } = lasting;
     return {
-      access_token: key,
+      access_token: access.key,
       token_type: 'bearer',
       expires_in: ACCESS_SECONDS,
       refresh_token,
@@ -185,7 +194,7 @@ export class OauthTokensService {
       if (!grant || row?.expired) throw invalidGrant();
       if (row?.used_at === null) return this.rotate(db, grant, row, token, scope);
       if (row?.repeatable && row.answer) return decryptWithToken<TokensResponse>(token, row.answer);
-      return { revoked: await this.revokeFamily(db, family.family_id) };
+      return { revoked: await this.revokeFamily(db, family) };
     });
   }
 
@@ -195,7 +204,7 @@ export class OauthTokensService {
     const revoked = await this.database.transaction(async (db) => {
       if (!family)
         return this.keys.revokeIn(db, { ...this.keys.withText(token), grant_id: grantsTo(client_id) });
-      return (await this.grants.lock(db, family.grant_id)) ? this.revokeFamily(db, family.family_id) : [];
+      return (await this.grants.lock(db, family.grant_id)) ? this.revokeFamily(db, family) : [];
     });
     this.keys.forget(revoked);
   }
@@ -209,7 +218,11 @@ export class OauthTokensService {
   }
 
   /** Under a locked grant, so that no token is issued at the same time. Returns the revoked keys. */
-  private async revokeFamily(db: EntityManager, family_id: string): Promise<number[]> {
+  private async revokeFamily(
+    db: EntityManager,
+    { grant_id, family_id }: Pick<OauthRefreshToken, 'grant_id' | 'family_id'>,
+  ): Promise<number[]> {
+    const lasting = await this.keys.revokeIn(db, { grant_id, family_id });
     const revoked = await this.keys.revokeIn(db, {
       id: Raw(
         (column) => `${column} IN (SELECT api_key_id FROM oauth_refresh_tokens WHERE family_id = :family_id)`,
@@ -217,7 +230,7 @@ export class OauthTokensService {
       ),
     });
     await db.delete(OauthRefreshToken, { family_id });
-    return revoked;
+    return [...lasting, ...revoked];
   }
 
   private async familyOf(token: string, client_id: string) {

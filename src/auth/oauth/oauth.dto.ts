@@ -96,7 +96,9 @@ class TokenKey {
   @IntegerField('ID of the user')
   user_id: number;
 
-  @ApiProperty({ description: 'Access token' })
+  @ApiProperty({
+    description: 'Access token, or with `LENIENT_CLIENTS` a key that lasts until it is revoked',
+  })
   key: string;
 
   @TimeField('Time of creation')
@@ -119,7 +121,7 @@ export class TokensResponse {
   @ApiProperty({ description: 'Scopes of the token, separated by spaces', example: 'profile:me' })
   scope: string;
 
-  @ApiProperty({ type: TokenKey, description: 'Access token, for clients that expect it here' })
+  @ApiProperty({ type: TokenKey, description: 'Key for clients that can’t refresh' })
   key: TokenKey;
 }
 

@@ -4,6 +4,7 @@ import { Public, SignedIn } from '../../auth/access/access';
 import { ApiKeysService } from '../../auth/keys/api-keys.service';
 import { Audit } from '../../audit/audit';
 import { covers } from '../../auth/access/credential';
+import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { ServiceUrl } from '../../platform/server/service-url';
 import {
@@ -34,6 +35,7 @@ export class AuthorizationController {
     private readonly database: Database,
     private readonly service: ServiceUrl,
     private readonly audit: Audit,
+    private readonly settings: Settings,
   ) {}
 
   @Get()
@@ -46,7 +48,7 @@ export class AuthorizationController {
     const grant = await this.grants.grantTo(visitor.user.id, request.application.client_id);
     if (error) return this.errorPage(request, error, grant);
     if (grant && isAlreadyAllowed(request, grant)) return this.allow(visitor, request, 'grant.reused');
-    return appConsentPage(visitor, request, grant);
+    return appConsentPage(visitor, request, grant, this.settings);
   }
 
   @Post()

@@ -5,6 +5,7 @@ import type { SignedInVisitor } from '../layout/visitor';
 import type { AuthorizationRequest, OAuthError } from '../../auth/oauth/authorization-requests.service';
 import { formTargetsOf, isLoopbackUri, OUT_OF_BAND, describeTarget } from '../../auth/oauth/redirect-uris';
 import type { Grant } from '../../auth/oauth/grants.service';
+import type { Settings } from '../../platform/config/settings';
 import type { OauthApplication } from '../../auth/accounts/oauth-application.entity';
 
 export const PATH = '/user/oauth';
@@ -54,20 +55,24 @@ export const appConsentPage = (
   visitor: SignedInVisitor,
   { application, redirect_uri, scopes, fields }: AuthorizationRequest,
   grant: Grant | null,
+  { LENIENT_CLIENTS }: Settings,
 ): Page => {
-  const lasting =
-    fields.response_type === 'token' ? 'until you haven’t used it for 90 days' : 'for at most 180 days';
   const page = consentPage(visitor, {
     application,
     scopes,
     grant,
     question: html`Allow <bdi>${application.name}</bdi> to act on your behalf?`,
-    afterwards: html`${afterwards(redirect_uri)} The app stays signed in ${lasting}.`,
+    afterwards: html`${afterwards(redirect_uri)}
+    ${staysSignedIn(fields.response_type === 'token' || LENIENT_CLIENTS)}`,
     action: PATH,
     fields,
   });
   return { ...page, formTargets: formTargetsOf(redirect_uri) };
 };
+
+/** Whether the app gets a key without a fixed expiry. */
+export const staysSignedIn = (isLasting: boolean): string =>
+  `The app stays signed in ${isLasting ? 'until you haven’t used it for 90 days' : 'for at most 180 days'}.`;
 
 function afterwards(redirect_uri: string): Html {
   if (redirect_uri === OUT_OF_BAND) return html`You then get a code to copy into the app.`;

@@ -4,6 +4,7 @@ import { Audit } from '../../audit/audit';
 import { DeviceRequestsService, userCodeOf } from '../../auth/oauth/device-requests.service';
 import { AttemptsService, deviceCodeSubject } from '../../auth/sign-in/attempts.service';
 import { Form } from '../../platform/input/form';
+import { Settings } from '../../platform/config/settings';
 import { FormFields, PageQuery, Pages } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { decidedPage, deviceConsentPage, entryPage } from './device.page';
@@ -16,6 +17,7 @@ export class DeviceController {
     private readonly devices: DeviceRequestsService,
     private readonly attempts: AttemptsService,
     private readonly audit: Audit,
+    private readonly settings: Settings,
   ) {}
 
   @Get()
@@ -26,7 +28,7 @@ export class DeviceController {
     const { found, seconds } = await this.attempts.check(deviceCodeSubject(visitor.user.id), (db) =>
       this.devices.pending(db, user_code),
     );
-    if (found) return deviceConsentPage(visitor, found, visitor.signatureOf(shown(user_code)));
+    if (found) return deviceConsentPage(visitor, found, visitor.signatureOf(shown(user_code)), this.settings);
     if (seconds === undefined)
       return entryPage(typed, {
         status: 404,

@@ -4,7 +4,8 @@ import { html } from '../layout/html';
 import type { FormResult, Page } from '../layout/layout';
 import { alert } from '../layout/parts';
 import type { SignedInVisitor } from '../layout/visitor';
-import { consentPage } from './consent.page';
+import { consentPage, staysSignedIn } from './consent.page';
+import type { Settings } from '../../platform/config/settings';
 
 const PATH = '/user/oauth/device';
 
@@ -25,6 +26,7 @@ export const deviceConsentPage = (
   visitor: SignedInVisitor,
   { application, scopes, user_code }: OauthDeviceRequest,
   proof: string,
+  { LENIENT_CLIENTS }: Settings,
 ): Page =>
   consentPage(visitor, {
     application: application!,
@@ -34,7 +36,7 @@ export const deviceConsentPage = (
         Continue only if a device in front of you shows this code. Never enter a code that someone sent you:
       </p>
       <p class="code-entry">${user_code}</p>`,
-    afterwards: html`The app stays signed in for at most 180 days.`,
+    afterwards: html`${staysSignedIn(LENIENT_CLIENTS)}`,
     action: PATH,
     fields: { code: user_code, shown: proof },
   });
