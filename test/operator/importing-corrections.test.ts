@@ -230,8 +230,9 @@ describe('partial records', () => {
 
 describe('deleted records', () => {
   test.each<[what: string, line: object, problem: string]>([
-    ['a number', { type: 'user', id: 1, deleted: 1 }, 'user 1: deleted must be true or false'],
-    ['a string', { type: 'user', id: 1, deleted: 'true' }, 'user 1: deleted must be true or false'],
+    ['a number', { type: 'user', id: 1, deleted: 1 }, 'user 1: deleted must be true'],
+    ['a string', { type: 'user', id: 1, deleted: 'true' }, 'user 1: deleted must be true'],
+    ['false', { type: 'user', id: 1, deleted: false }, 'user 1: deleted must be true'],
     ['no ID', { type: 'user', deleted: true }, 'user: id is required'],
     ['an invalid ID', { type: 'user', id: 'x', deleted: true }, 'user: id must be an integer'],
     ['a key by its ID', { type: 'api_key', id: 1, deleted: true }, 'api_key: key is required'],

@@ -107,12 +107,17 @@ describe('permissions to import', () => {
     expect(await sendImport([user(2)], 'another token')).toEqual(failure(401, 'invalid token'));
     expect(await sendImport([user(2)], 'a-key-of-somebody')).toEqual(failure(401, 'invalid token'));
   });
-  test('accepts only NDJSON', async () => {
+  test.each([
+    ['application/json', failure(415, 'unsupported media type')],
+    ['application/x-ndjson; charset=latin1', failure(415, 'unsupported charset')],
+    ['application/x-ndjson; charset="utf-16"', failure(415, 'unsupported charset')],
+    ['application/x-ndjson; charset=UTF-8', failure(400, 'line 1: type is required')],
+  ])('accepts only NDJSON in UTF-8: %s', async (type, expected) => {
     const { status, body } = await send('POST', '/operator/import', {
-      headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': type },
       body: '{}',
     });
-    expect({ status, body }).toEqual(failure(415, 'unsupported media type'));
+    expect({ status, body }).toEqual(expected);
   });
 });
 

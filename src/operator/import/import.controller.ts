@@ -7,6 +7,7 @@ import { IdempotencyKey } from '../../idempotency/idempotency-key';
 import { OncePerKey, type RetryKey } from '../../idempotency/idempotency.service';
 import { ApiError, apiError, serviceUnavailable } from '../../platform/errors/api-error';
 import { StreamedBody } from '../../platform/input/body.guard';
+import { requireUtf8 } from '../../platform/input/body';
 import { Fails } from '../../platform/server/routes';
 import { OperatorError } from '../../platform/errors/operator-error';
 import { ImportResponse, TypeCountsResponse } from './import.dto';
@@ -39,7 +40,7 @@ export class ImportController {
   @ApiExtraModels(TypeCountsResponse)
   @ApiOkResponse({ type: ImportResponse })
   @Fails(400, 'line 12: purchase 7: game 99 does not exist')
-  @Fails(415, 'unsupported media type')
+  @Fails(415, 'unsupported media type', 'unsupported charset')
   async import(
     @Req() req: Request,
     @Res({ passthrough: true }) res: Response,
@@ -50,6 +51,7 @@ export class ImportController {
       if (!/^application\/x-ndjson *(;|$)/i.test(req.headers['content-type'] ?? '')) {
         throw apiError(415, 'unsupported media type');
       }
+      requireUtf8(req);
       req.exchange.takesLong();
       const broken = new AbortController();
       // Cancels the import when the connection closes: a part of a body must not be imported.

@@ -87,8 +87,7 @@ export class RecordReader {
     if (isAmbiguous) this.problemsOfRecord.push('contains a field twice');
     const { deleted } = record;
     if (deleted === true) return this.readDeleted(type, record, line);
-    if (deleted !== undefined && deleted !== null && deleted !== false)
-      this.problemsOfRecord.push('deleted must be true or false');
+    if (deleted !== undefined && deleted !== null) this.problemsOfRecord.push('deleted must be true');
     const { present, cells, isPartial } = this.encode(
       type.fields,
       record,

@@ -66,18 +66,23 @@ const contentType = ({ headers }: Request) =>
 
 export const hasReadableBody = (req: Request) => hasBody(req) && contentType(req)[0]! in PARSERS;
 
-async function readFields(req: Request, limit: number): Promise<Values | undefined> {
-  // Clients send an empty POST with any Content-Type or none.
-  if (!hasBody(req)) return undefined;
-  const [mediaType = '', ...parameters] = contentType(req);
-  const parser = PARSERS[mediaType];
-  // Without a type, a chunked body may be empty, which is only known after it is read.
-  if (!parser && mediaType !== '') throw apiError(415, 'unsupported media type');
-  const charset = parameters
+/** Rejects a body whose Content-Type names another charset. */
+export function requireUtf8(req: Request): void {
+  const charset = contentType(req)
     .find((one) => one.startsWith('charset='))
     ?.slice(8)
     .replaceAll('"', '');
   if (charset && charset !== 'utf-8' && charset !== 'utf8') throw apiError(415, 'unsupported charset');
+}
+
+async function readFields(req: Request, limit: number): Promise<Values | undefined> {
+  // Clients send an empty POST with any Content-Type or none.
+  if (!hasBody(req)) return undefined;
+  const [mediaType = ''] = contentType(req);
+  const parser = PARSERS[mediaType];
+  // Without a type, a chunked body may be empty, which is only known after it is read.
+  if (!parser && mediaType !== '') throw apiError(415, 'unsupported media type');
+  requireUtf8(req);
   // raw-body would fail only after MAX_BODY bytes.
   if (Number(req.headers['content-length']) > MAX_BODY) throw apiError(413, 'request too large');
   const body = await req.exchange.receive(() => readBytes(req, limit));
