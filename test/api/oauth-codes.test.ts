@@ -22,7 +22,8 @@ import {
   isAccepted,
 } from '../support/oauth';
 import { statementsOf } from '../support/statements';
-import { make, send, sql } from '../support/store';
+import { openConnections } from '../support/pool';
+import { make, send, sql, theApp } from '../support/store';
 
 useOauth();
 
@@ -201,6 +202,7 @@ describe('response_type=code', () => {
 
   test('RFC 6749 4.1.2: lets exactly one of several concurrent exchanges succeed', async () => {
     const client_id = await application();
+    await openConnections(theApp(), 6);
     for (let round = 0; round < 5; round++) {
       const { code, code_verifier } = await codeFor(client_id);
       const responses = await Promise.all(
