@@ -5,7 +5,15 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DownloadCounts } from '../../src/uploads/download-counts.service';
 import { type Browser, browserOf, cookieOf } from '../support/browser';
-import { authorizePath, application, codeRequest, pkce, tokensFor } from '../support/oauth';
+import {
+  application,
+  authorize,
+  authorizePath,
+  codeRequest,
+  pkce,
+  tokenRequest,
+  tokensFor,
+} from '../support/oauth';
 import { S3Double } from '../support/s3';
 import { type Actor, actors, baseUrl, make, openApp, send, sql, theApp, useStore } from '../support/store';
 
@@ -39,8 +47,8 @@ interface Sent {
 const CLIENTS = [
   'launcher',
   'tool, key in the header',
-  'tool, key in the query',
-  'GET with a body',
+  'tool, key in download URLs',
+  'key in the body of a GET',
   'legacy client',
   'upload tool',
 ] as const;
@@ -49,11 +57,24 @@ type Client = (typeof CLIENTS)[number];
 /** What each client sent, by the endpoint as the matrix spells it. */
 const sent = new Map<string, Partial<Record<Client, Sent>>>();
 
-/** A client that sends these headers with each request. */
+/** The headers of programs that use the marketplace's own Go library. The key is bare. */
+const GO_LIBRARY = (key: string) => ({
+  'user-agent': 'butler/head',
+  accept: 'application/vnd.itch.v2',
+  'accept-language': '*',
+  'accept-encoding': 'gzip',
+  authorization: key,
+});
+
+/**
+ * A client that sends these headers with each request. With `keyInUrls`, it downloads with this key in the query and
+ * without them; with `body`, each GET has this body.
+ */
 class Program {
   constructor(
     private readonly client: Client,
     private readonly headers: Record<string, string>,
+    private readonly more: { keyInUrls?: string; body?: string } = {},
   ) {}
 
   async json<T>(path: string, { method = 'GET', body }: Partial<Sent> = {}): Promise<T> {
@@ -87,13 +108,22 @@ class Program {
   }
 
   async locationOf(path: string, headers: Record<string, string> = {}): Promise<string> {
-    const { status, headers: received } = await this.send(path, { headers });
+    const { keyInUrls } = this.more;
+    const { status, headers: received } =
+      keyInUrls === undefined
+        ? await this.send(path, { headers })
+        : await this.sendAll(`${path}&api_key=${keyInUrls}`, { headers: { range: 'bytes=0-', ...headers } });
     expect([path, status]).toEqual([path, 302]);
     return received.get('location')!;
   }
 
-  private send(path: string, { method = 'GET', headers = {}, body }: Partial<Sent> = {}) {
-    const all: Record<string, string> = { ...this.headers, ...headers };
+  private send(path: string, { headers, ...more }: Partial<Sent> = {}) {
+    return this.sendAll(path, { ...more, headers: { ...this.headers, ...headers } });
+  }
+
+  private sendAll(path: string, { method = 'GET', headers = {}, body }: Partial<Sent>) {
+    if (method === 'GET') body ??= this.more.body;
+    const all: Record<string, string> = { ...headers };
     if (body !== undefined) all['content-type'] = 'application/x-www-form-urlencoded';
     record(this.client, { path, method, headers: all, body });
     return method === 'GET' && body !== undefined
@@ -120,7 +150,11 @@ async function getWithBody(path: string, headers: Record<string, string>, body: 
       let text = '';
       response.setEncoding('utf8').on('data', (piece: string) => (text += piece));
       response.on('end', () =>
-        resolve({ status: response.statusCode!, body: JSON.parse(text), headers: new Headers() }),
+        resolve({
+          status: response.statusCode!,
+          body: text.startsWith('{') ? (JSON.parse(text) as unknown) : text,
+          headers: new Headers(response.headers as Record<string, string>),
+        }),
       );
     })
       .on('error', reject)
@@ -201,7 +235,7 @@ describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
     for (const meaning of meanings) expect(browser.words).toContain(meaning);
     const { key: token } = await tokensFor(client_id, { scope }, browser);
     expect(token.created_at).toMatch(/^\d{4}-\d\d-\d\dT[\d:]{8}Z$/);
-    return new Program(client, { authorization: token.key });
+    return new Program(client, GO_LIBRARY(token.key), { keyInUrls: token.key });
   }
 
   async function downloads(): Promise<number> {
@@ -263,12 +297,15 @@ describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
     await expectComplete(onDisk('build.zip'), channel);
   });
 
-  test('a download tool with its key in the query resumes a file after a cut', async () => {
-    const tool = new Program('tool, key in the query', {});
-    const query = `&api_key=${player.key}`;
-    const [owned] = await tool.ownedKeys('/profile/owned-keys', query);
-    const [hosted] = await tool.uploads(`/games/${game.id}/uploads?download_key_id=${owned!.id}${query}`);
-    const path = `/uploads/${hosted!.id}/download?download_key_id=${owned!.id}${query}`;
+  test('a download tool with its key in the URLs of downloads resumes a file after a cut', async () => {
+    const tool = new Program('tool, key in download URLs', player.headers, { keyInUrls: player.key });
+    const [owned] = await tool.ownedKeys();
+    const [hosted] = await tool.uploads(`/games/${game.id}/uploads?download_key_id=${owned!.id}`);
+    const { uuid } = await tool.json<{ uuid: string }>(`/games/${game.id}/download-sessions`, {
+      method: 'POST',
+      body: '',
+    });
+    const path = `/uploads/${hosted!.id}/download?download_key_id=${owned!.id}&uuid=${uuid}`;
     await cutDownload(await tool.locationOf(path), onDisk('resumed.zip'), 1_000_000);
     const { size } = await stat(onDisk('resumed.zip'));
     expect(size).toBeGreaterThanOrEqual(1_000_000);
@@ -287,14 +324,13 @@ describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
     }
   });
 
-  test('a library sends parameters in the body of a GET', async () => {
-    const library = new Program('GET with a body', player.headers);
-    const body = `download_key_id=${key.id}`;
-    const path = `/games/${game.id}/uploads`;
-    const { uploads } = await library.json<{ uploads: File[] }>(path, { body });
-    const { upload: one } = await library.json<{ upload: File }>(`/uploads/${upload.id}`, { body });
+  test('a download tool sends its key and all parameters in the body of a GET', async () => {
+    const body = `api_key=${player.key}&download_key_id=${key.id}`;
+    const tool = new Program('key in the body of a GET', {}, { body });
+    const { uploads } = await tool.json<{ uploads: File[] }>(`/games/${game.id}/uploads`);
+    const { upload: one } = await tool.json<{ upload: File }>(`/uploads/${upload.id}`);
     expect(uploads).toContainEqual(one);
-    expect(await library.download(`/uploads/${one.id}/download`, onDisk('body.zip'))).toBe(200);
+    expect(await tool.download(`/uploads/${one.id}/download`, onDisk('body.zip'))).toBe(200);
     await expectComplete(onDisk('body.zip'), one);
   });
 
@@ -324,6 +360,15 @@ describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
     expect(Object.keys(channels)).toEqual(['windows']);
     const one = await tool.json<{ channel: { name: string } }>(`/wharf/channels/windows?target=${target}`);
     expect(one.channel.name).toBe('windows');
+  });
+
+  test('the login of an upload tool sends the whole fragment of its redirect as the key', async () => {
+    const client_id = await application({ scopes: ['profile:games', 'game:view:uploads'] });
+    const location = await authorize(tokenRequest(client_id, { scope: 'wharf' }), browser);
+    const { status, body } = await send('GET', '/wharf/status', {
+      headers: GO_LIBRARY(new URL(location).hash.slice(1)),
+    });
+    expect([status, body]).toEqual([200, { success: true }]);
   });
 
   test('the compatibility matrix in the guide matches these clients', async () => {
