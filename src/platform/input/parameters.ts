@@ -105,7 +105,12 @@ export const Flag = parameter(readBoolean, { type: 'boolean' });
 export const Text = parameter(readText, { type: 'string' });
 export const NonEmptyText = parameter(readNonEmptyText, { type: 'string', minLength: 1 });
 export const TrimmedText = parameter(readTrimmedText, { type: 'string', minLength: 1 });
-export const EmailAddress = parameter(readEmailAddress, { type: 'string', minLength: 1 });
+// Not the format `email`, which is narrower than what buyers have.
+export const EmailAddress = parameter(readEmailAddress, {
+  type: 'string',
+  minLength: 3,
+  pattern: '^\\s*[^\\s@]+@[^\\s@]+\\s*$',
+});
 /** An email address to look up: a space is read as `+`. */
 export const LookupEmail = parameter(readEmail, { type: 'string', minLength: 1 });
 export const Amount = parameter(readAmount, { ...ID, maximum: Number.MAX_SAFE_INTEGER });
