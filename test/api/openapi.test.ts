@@ -371,7 +371,10 @@ test('docs/reference/client-rules.md lists exactly the fields that can be null',
   const listed = [...sentence.matchAll(/`(\w+)`/g)].map(([, name]) => name!);
   const nullable = Object.values(document.components.schemas).flatMap(({ properties = {} }) =>
     Object.entries(properties as Record<string, Json>)
-      .filter(([, { type }]) => Array.isArray(type) && type.includes('null'))
+      .filter(
+        ([, { type, anyOf, oneOf }]) =>
+          [type].flat().includes('null') || /"type":"null"/.test(JSON.stringify([anyOf, oneOf])),
+      )
       .map(([name]) => name),
   );
   expect(listed.sort()).toEqual([...new Set(nullable)].sort());
