@@ -13,6 +13,7 @@ import { Database } from './platform/database/database';
 import { migrate } from './platform/database/migrate';
 import { openDatabase, type OpenDatabase } from './dev/open-database';
 import { greeting } from './dev/greeting';
+import { terminalLog } from './dev/terminal-log';
 import { createLogger } from './platform/observability/logger';
 import { ServiceUrl } from './platform/server/service-url';
 import { loadDemoStore } from './dev/demo/demo-store';
@@ -57,7 +58,8 @@ export class Server {
     const production = settings.NODE_ENV === 'production';
     // In production the operator decides when the schema changes.
     if (!production) await migrate(settings, say);
-    const logger = createLogger(settings.LOG_LEVEL);
+    const forTerminal = !production && process.stdout.isTTY;
+    const logger = createLogger(settings.LOG_LEVEL, forTerminal ? terminalLog(process.stdout) : undefined);
     this.app = await createApp(settings, logger);
     const gate = this.app.get(RequestGate);
     gate.starting = true;
