@@ -414,16 +414,18 @@ describe('the service with its own database', () => {
   });
   afterAll(() => rmSync(data, { recursive: true }));
 
-  async function started(program: string, ...words: string[]): Promise<ChildProcess> {
+  async function started(program: string, ...words: string[]) {
     const service = spawn(program, words, { cwd: folder, env: environment });
     let shown = '';
     service.stdout.on('data', (text: Buffer) => (shown += text.toString()));
     await until(() => Promise.resolve(shown.includes('Press Ctrl-C')), HANGING);
-    return service;
+    return { child: service, shown };
   }
 
   test('stops while a command runs, which then ends with an error', async () => {
-    const service = await started(process.execPath, 'dist/src/main.js');
+    const { child: service, shown } = await started(process.execPath, 'dist/src/main.js');
+    // Run word by word, the printed commands use this store.
+    expect(shown).toContain(`  DATA_DIR=${data} gamewharf users create me --developer\n`);
     const client = new Client({ connectionString: readFileSync(join(data, 'database-url'), 'utf8') });
     client.on('error', () => undefined);
     await client.connect();
@@ -450,7 +452,12 @@ describe('the service with its own database', () => {
   });
 
   atTerminal.test('ends with its terminal, and its database ends with it', async () => {
-    const terminal = await started('script', '-qec', `${process.execPath} dist/src/main.js`, '/dev/null');
+    const { child: terminal } = await started(
+      'script',
+      '-qec',
+      `${process.execPath} dist/src/main.js`,
+      '/dev/null',
+    );
     const [server] = readFileSync(pidFile(), 'utf8').split('\n');
     terminal.kill('SIGKILL');
     await until(() => Promise.resolve(!existsSync(pidFile())));

@@ -13,11 +13,18 @@ export const environmentOfThisProcess = (): NodeJS.ProcessEnv => process.env;
 
 export const startedByNpm = () => Boolean(process.env.npm_lifecycle_event);
 
-/** The operator's command as typed here: in a clone of the project npm runs it. */
+// Before .env is read, which the commands do themselves.
+const TYPED_DATA_DIR = process.env.DATA_DIR;
+
+/** The operator's command as typed here, for the same store: in a clone of the project npm runs it. */
 export const commandName = () =>
-  ['gamewharf', 'start'].includes(process.env.npm_lifecycle_event ?? '')
+  (TYPED_DATA_DIR ? `DATA_DIR=${shellWord(TYPED_DATA_DIR)} ` : '') +
+  (['gamewharf', 'start'].includes(process.env.npm_lifecycle_event ?? '')
     ? 'npm run --silent gamewharf --'
-    : 'gamewharf';
+    : 'gamewharf');
+
+const shellWord = (text: string) =>
+  /^[\w./~:@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** The text of a fatal error: a sentence for the operator, or the stack of a bug. */
 export function explain(error: unknown): string {
