@@ -19,7 +19,6 @@ ALTER TABLE builds_0 RENAME CONSTRAINT builds_pkey TO builds_0_pkey;
 ALTER INDEX builds_newest_idx RENAME TO builds_0_newest_idx;
 ALTER INDEX builds_channel_idx RENAME TO builds_0_channel_idx;
 ALTER INDEX builds_newest_file_idx RENAME TO builds_0_newest_file_idx;
-DROP TRIGGER builds_note_build_change ON builds_0;
 CREATE TEMPORARY TABLE next_id ON COMMIT DROP AS
   SELECT nextval(pg_get_serial_sequence('builds_0', 'id')) AS id;
 ALTER TABLE builds_0 ALTER COLUMN id DROP IDENTITY;
@@ -34,9 +33,6 @@ CREATE INDEX builds_channel_idx ON builds (game_id, channel_name, id);
 CREATE INDEX builds_newest_file_idx ON builds (game_id, channel_name, id DESC)
   WHERE state = 'completed' AND size IS NOT NULL;
 ALTER TABLE builds ATTACH PARTITION builds_0 FOR VALUES FROM (MINVALUE) TO (1000000000);
-CREATE TRIGGER builds_note_build_change AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON builds
-  FOR EACH STATEMENT EXECUTE FUNCTION note_build_change();
-ALTER TABLE builds ENABLE ALWAYS TRIGGER builds_note_build_change;
 CREATE TABLE builds_1 PARTITION OF builds FOR VALUES FROM (1000000000) TO (2000000000);
 SELECT setval(pg_get_serial_sequence('builds', 'id'), id, false) FROM next_id;
 COMMIT;

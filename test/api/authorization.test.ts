@@ -335,6 +335,8 @@ async function fixtures(of: Actor = owner, admins: Actor[] = [admin]): Promise<F
   const collection = await make.collection({ owner: of, admins, games: [entry] });
   const hidden = await make.collection({ owner: of, admins, games: [entry], private: true });
   const upload = await make.upload({ game, external_url: 'https://example.com/' });
+  // A channel is shown only with its upload.
+  await make.upload({ game, channel_name: 'windows' });
   const build = await make.build({ game, file_url: 'https://example.com/moon.zip', size: 1 });
   return {
     game: game.id,

@@ -38,11 +38,12 @@ describe('response_type=token', () => {
   });
 
   test('RFC 6749 7: returns a key that permits only what was granted', async () => {
-    const { access_token } = fragmentOf(await authorize(tokenRequest(await application())));
+    const client_id = await application();
+    const { access_token } = fragmentOf(await authorize(tokenRequest(client_id)));
     expect(await isAccepted(access_token!)).toBe(true);
     expect(await user.with(access_token).get('/credentials/info')).toEqual({
       status: 200,
-      body: { type: 'key', scopes: ['profile:me'] },
+      body: { type: 'key', scopes: ['profile:me'], oauth_application_id: client_id },
     });
     expect((await user.with(access_token).get('/profile/games')).status).toBe(403);
   });
