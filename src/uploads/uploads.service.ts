@@ -180,7 +180,7 @@ export class UploadsService {
     isThere: (row: Row) => boolean,
   ): Promise<Row> {
     const row = await this.database.row(statement, parameters(upload_id, credential, download_key_id));
-    // Before the permission: nobody should buy the game for an upload that has nothing to download.
+    // Before the permission: a user should not buy the game for an upload that has nothing to download.
     if (!row || !isFor(credential, row.game_id) || !isThere(row)) throw invalidUpload();
     requireDownload(row, row.traits, download_key_id);
     return row;

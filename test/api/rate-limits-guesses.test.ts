@@ -139,7 +139,7 @@ test('failed lookups without a credential count as failed attempts', async () =>
   expect(await ask('/wharf/latest?channel_name=windows&game_id=7000200', { from: '198.51.100.99' })).toEqual(
     tooMuch,
   );
-  // A build that others requested is no failed lookup, so clients on the same network still get it.
+  // A build that others requested isn't a failed lookup, so clients on the same network still get it.
   expect((await latest(games[0]!.id, '198.51.100.98')).status).toBe(200);
   expect((await latest(games[1]!.id, '203.0.113.1')).status).toBe(200);
 });

@@ -15,8 +15,6 @@ function costOf(work: () => void): number {
   return Math.min(...costs);
 }
 
-const linear = (size: number) => costOf(() => void Array.from({ length: size }, (_, i) => `n${i}`).join());
-
 const BOMBS: [string, (size: number) => string][] = [
   ['nested tags', (size) => '<b>'.repeat(size / 3)],
   ['nested lists', (size) => '<ul><li>'.repeat(size / 8)],

@@ -177,7 +177,7 @@ test('scopes lists each scope with its routes', async () => {
 
 test.each([
   ['keys create --user nobody', "User nobody doesn't exist."],
-  ['keys create', "The user is missing. Use --user ash-beetle."],
+  ['keys create', 'The user is missing. Use --user ash-beetle.'],
   ['keys create --user USER --scope profile:you', '`gamewharf scopes` lists all scopes.'],
   ['keys create --user USER --scope ,', '`gamewharf scopes` lists all scopes.'],
   ['keys create --user USER --expires 0', 'Use “never”, a number of days up to 3650, or a future date'],

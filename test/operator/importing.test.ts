@@ -34,8 +34,6 @@ import {
   ok,
   send,
   sql,
-  theApp,
-  theClock,
   useStore,
 } from '../support/store';
 import { until } from '../support/time';

@@ -149,7 +149,7 @@ test('cancels a wait', async () => {
   expect(limit.accepted).toBe(0);
 });
 
-test('gives a client one turn per round, however often it has canceled all of its work', async () => {
+test('serves a client once per round, however often it has canceled all of its work', async () => {
   const limit = limitOf({ running: 1, each: 1 });
   const [holder, canceling, other] = [client(), client(), client()];
   const [first] = jobs(1, holder, limit);

@@ -344,7 +344,7 @@ describe('after kill -9', () => {
     expect(alive(pid)).toBe(true);
     const [heir, second] = await open({ dataDir });
     expect(second).toMatchObject({ url: ready.url, joined: false });
-    // Nobody may have waited for the orphan, which then keeps its process ID.
+    // The orphan may not have been waited for, which then keeps its process ID.
     expect(await isServerOf(ready.dataDir, pid)).toBe(false);
     await heir.stop();
     expect(await isUp(second.url)).toBe(false);

@@ -103,7 +103,7 @@ test('starts with a seed, and lists its mistakes', async () => {
   expect(started.at(-1)!.exitCode).toBe(1);
 });
 
-test('refuses production and a database of the developer', async () => {
+test('rejects production and a database of the developer', async () => {
   for (const more of [{ NODE_ENV: 'production' }, { DATABASE_URL: 'postgres://localhost/store' }]) {
     const { status, stdout, stderr } = spawnSync(process.execPath, [CLI, 'mock', '--port', '0'], {
       env: environment(more),

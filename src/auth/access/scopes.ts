@@ -54,7 +54,7 @@ export type Scope = keyof typeof TEXTS;
 const NAMES = Object.keys(TEXTS) as Scope[];
 const coveredBy = (scope: Scope) => NAMES.filter((one) => one !== scope && covers([scope], one));
 
-/** Nobody can agree to a permission that the text doesn't name, so the texts of covered scopes are part of it. */
+/** Users must see every permission that they grant, so the texts of covered scopes are part of it. */
 const withCovered = (reader: 'yours' | 'of_others'): Record<Scope, string> =>
   Object.fromEntries(
     NAMES.map((scope) => {

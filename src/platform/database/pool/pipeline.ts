@@ -107,7 +107,7 @@ class Pipeline extends Query {
       this.columns.push(columns);
       if (!name) messages.push(serialize.parse({ text }));
       else if (!columns && !parsed.has(name)) {
-        // An earlier pipeline may have prepared it and failed. Closing an unknown name is no error.
+        // An earlier pipeline may have prepared it and failed. Closing an unknown name isn't an error.
         messages.push(serialize.close({ type: 'S', name }), serialize.parse({ name, text }));
         parsed.add(name);
       }
