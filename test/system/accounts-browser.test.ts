@@ -211,8 +211,8 @@ inChromium.describe('in Chromium', () => {
       const purchase = await make.purchase({ games: [game], email: 'buyer@example.com' });
       await sql(
         `INSERT INTO webhook_deliveries (id, webhook_id, event, purchase_id, data)
-         VALUES (gen_random_uuid(), $1, 'purchase.completed', $2, '{"id":1}')`,
-        [webhook_id, purchase.id],
+         VALUES (gen_random_uuid(), $1, 'purchase.completed', $2, $3)`,
+        [webhook_id, purchase.id, JSON.stringify({ id: 1, game_ids: [game.id] })],
       );
       await receiver.received(2);
       await until(async () => (await sql('SELECT FROM webhook_attempts')).length === 2);

@@ -144,7 +144,10 @@ function captureStatements(app: NestExpressApplication): void {
 async function ask(method: string, path: string, headers: Record<string, string> = {}, body?: string) {
   for (const base of bases) {
     const response = await fetch(base + path, { method, headers, body, redirect: 'manual' });
-    const shown = [...response.headers].map(([name, value]) => [name, value.replace(returnTo(path), '')]);
+    const shown = [...response.headers].map(([name, value]) => [
+      name,
+      value.replace(returnTo(path), '').replace(returnTo(path.replace(/\bapi_key=[^&]*&/, '')), ''),
+    ]);
     const text = `${response.status} ${JSON.stringify(shown)} ${await response.text()}`;
     responses.push({ what: `${method} ${path.slice(0, 12)}`, text });
     if (isPage(path)) continue;
@@ -153,7 +156,7 @@ async function ask(method: string, path: string, headers: Record<string, string>
   }
 }
 
-// Pages read no credential from a URL. A redirect to the sign-in page contains the original path.
+// Pages read no credential from a URL. A redirect to the sign-in page contains the original path, without `api_key`.
 const isPage = (path: string) => /^\/((user|login|logout|docs)\b|\?|$)/.test(path);
 const returnTo = (path: string) => (isPage(path) ? encodeURIComponent(path) : '');
 
