@@ -26,16 +26,7 @@ import {
 } from '../support/importing';
 import { largeDemoRecords } from '../support/large-demo';
 import { untilBlocked, holdLocks } from '../support/locks';
-import {
-  Actor,
-  anonymous,
-  baseUrl,
-  failure,
-  ok,
-  send,
-  sql,
-  useStore,
-} from '../support/store';
+import { Actor, anonymous, baseUrl, failure, ok, send, sql, useStore } from '../support/store';
 import { until } from '../support/time';
 
 useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
