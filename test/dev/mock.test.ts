@@ -312,6 +312,11 @@ describe('recorded requests', () => {
   });
 });
 
+test('a large body is recorded without its content', async () => {
+  await call('POST', '/collections', { key: MOCK_API_KEY, form: { title: 'x'.repeat(20_000) } });
+  expect(await get('/mock/requests')).toMatchObject({ body: { requests: [{ body: '[more than 16 KiB]' }] } });
+});
+
 describe('quirks of the live site', () => {
   test('an empty list is an object, modern and legacy; lists inside stay', async () => {
     expect(await get('/profile/games', 'player-key')).toEqual({ status: 200, body: { games: {} } });

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 
 const MAX_RECORDED = 1000;
+const MAX_BODY_CHARACTERS = 16_384;
 
 export interface RecordedRequest {
   id: number;
@@ -25,7 +26,9 @@ export class RecordedRequests {
   private last_id = 0;
 
   add(request: Omit<RecordedRequest, 'id'>): void {
-    this.requests.push({ id: ++this.last_id, ...request });
+    const { body } = request;
+    const isLarge = JSON.stringify(body ?? null).length > MAX_BODY_CHARACTERS;
+    this.requests.push({ id: ++this.last_id, ...request, body: isLarge ? TOO_LARGE : body });
     if (this.requests.length > MAX_RECORDED) this.requests.shift();
   }
 
@@ -40,6 +43,7 @@ export class RecordedRequests {
 }
 
 export const HIDDEN = '[hidden]';
+const TOO_LARGE = '[more than 16 KiB]';
 
 const SECRET = /key|token|secret|password|code|credential|assertion|proof/i;
 const NOT_SECRET =
