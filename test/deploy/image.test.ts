@@ -345,9 +345,11 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
     expect(output).not.toContain('EACCES');
   });
 
-  /** The node command in the Dockerfile. */
+  /** The node command of the last stage in the Dockerfile. */
   function argumentsAfter(instruction: string): string[] {
-    const text = readFileSync(path.join(root, 'Dockerfile'), 'utf8').replaceAll('\\\n', ' ');
+    const [, text = ''] = readFileSync(path.join(root, 'Dockerfile'), 'utf8')
+      .replaceAll('\\\n', ' ')
+      .split(/ AS runtime$/m);
     const command = new RegExp(`${instruction}(\\[.*\\])$`, 'm').exec(text)?.[1];
     return (JSON.parse(command ?? '[]') as string[]).slice(1);
   }
