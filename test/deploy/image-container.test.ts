@@ -275,12 +275,8 @@ withContainers.describe('the image', () => {
       );
       expect([status, output]).toEqual([0, expect.stringMatching(/^[0-9a-f]{64}$/)]);
       container = output;
-      await until(() =>
-        profile().then(
-          () => true,
-          () => false,
-        ),
-      );
+      const isReady = async () => (await fetch(`http://127.0.0.1:${port}/health/ready`)).status === 200;
+      await until(() => isReady().catch(() => false));
       expect(await profile()).toMatchObject({ user: { id: 1, username: 'test-dev' } });
       expect(containers.podman('exec', container, 'id', '-u').output).toBe('1000');
     });

@@ -110,12 +110,12 @@ afterAll(async () => {
 test('the tarball contains only the compiled service, the migrations and the clients', () => {
   const others = contents.filter(
     (name) =>
-      !/^package\/(package\.json|README\.md|LICENSE|client\/((index|operator)\.(js|d\.ts)|(operator-)?api\.d\.ts))$/.test(
+      !/^package\/(package\.json|README\.md|LICENSE|client\/((index|mock|operator)\.(js|d\.ts)|(operator-)?api\.d\.ts))$/.test(
         name,
       ) && !/^package\/dist\/(src|migrations)\/.+\.js$/.test(name),
   );
   expect(
-    others.filter((name) => !/^package\/dist\/src\/.+\/assets\/[\w-]+\.(css|svg|json)$/.test(name)),
+    others.filter((name) => !/^package\/dist\/src\/.+\/assets\/[\w-]+\.(css|html|svg|json)$/.test(name)),
   ).toEqual([]);
   for (const name of ['dist/src/cli.js', 'dist/src/main.js', 'client/api.d.ts', 'client/operator-api.d.ts'])
     expect(contents).toContain(`package/${name}`);
@@ -142,7 +142,7 @@ test('the package is private and needs no development packages', () => {
 
 test('`npx gamewharf --help` prints the help, and a mistyped command does not start the service', () => {
   expect(run('npx', ['gamewharf', '--help'], folder)).toMatch(/Usage: gamewharf[^]*migrate[^]*import/);
-  expect(() => run('npx', ['gamewharf', 'migrte'], folder)).toThrow("unknown command 'migrte'");
+  expect(() => run('npx', ['gamewharf', 'migrte'], folder)).toThrow("Unknown command 'migrte'");
 });
 
 test('`npx gamewharf` in an empty folder starts the demo store on its own PostgreSQL', async () => {

@@ -10,6 +10,7 @@ import { loadSettings } from '../../platform/config/settings';
 import { OperatorError } from '../../platform/errors/operator-error';
 import { createLogger } from '../../platform/observability/logger';
 import { gracefulStop } from '../../platform/operations/graceful-stop';
+import { RequestGate } from '../../platform/server/request-gate';
 import { ServiceUrl } from '../../platform/server/service-url';
 import { openDatabase, type OpenDatabase } from '../open-database';
 import { interceptTraffic } from './mock-app';
@@ -75,10 +76,13 @@ export class MockServer {
       optionsWith(logger),
     ));
     configured(app, interceptTraffic);
+    const gate = app.get(RequestGate);
+    gate.starting = true;
     await app.listen(settings.PORT, settings.HOST);
     await app.get(Database).connect();
     app.get(LiveQuirks).start(quirks === 'live' ? LIVE : NO_QUIRKS);
     await app.get(ResetService).start(records);
+    gate.starting = false;
     if (this.front) {
       this.front.forwardTo((app.getHttpServer().address() as AddressInfo).port);
       log(['Lines for a hosts file:', ...HOSTS.map((name) => `127.0.0.1 ${name}`)].join('\n'));
