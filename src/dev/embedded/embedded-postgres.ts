@@ -234,8 +234,8 @@ async function start(
   try {
     for (; ; await sleep(START_POLL_MS)) {
       requireNotCanceled(signal);
-      const failure = await server.failure();
-      if (failure) return failure;
+      const failure = server.failure();
+      if (failure !== undefined) return failure;
       if (!(await createRole(port, password, rolePassword, owner))) continue;
       const url = urlOf(port, rolePassword);
       await folder.writeUrl(url);

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { chmod, readFile, rename } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -47,18 +47,26 @@ wait $server; status=$?
 kill -KILL $watch
 exit $status`;
 
+const LOG_END_BYTES = 64 * 1024;
+
 /** A server process that ends with this process. */
 export class ServerProcess {
   private readonly ended: Promise<unknown>;
   private exited = false;
+  private reason: string | undefined;
 
+  /** `log`: the descriptor of its log, which a process that starts at the same time may rename. */
   private constructor(
     private readonly child: ChildProcess,
-    private readonly log: string,
+    log: number,
   ) {
     this.ended = once(child, 'exit')
       .catch(() => undefined)
-      .then(() => (this.exited = true));
+      .then(() => {
+        this.reason = exitReason(log);
+        closeSync(log);
+        this.exited = true;
+      });
     child.unref();
     (child.stdio[3] as Socket | undefined)?.on('error', () => undefined).unref();
   }
@@ -67,7 +75,7 @@ export class ServerProcess {
     // PostgreSQL rejects the permissions that a copy or a backup may have.
     await chmod(cluster, 0o700);
     await rename(plan.log, `${plan.log}.1`).catch(unlessMissing);
-    const log = openSync(plan.log, 'a', 0o600);
+    const log = openSync(plan.log, 'a+', 0o600);
     const settings = { ...plan.settings, ...FIXED_SETTINGS, port: String(plan.port) };
     const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
     try {
@@ -83,9 +91,10 @@ export class ServerProcess {
           ...(plan.unrelatedPid && { PG_GRANDPARENT_PID: String(plan.unrelatedPid) }),
         },
       });
-      return new ServerProcess(child, plan.log);
-    } finally {
+      return new ServerProcess(child, log);
+    } catch (error) {
       closeSync(log);
+      throw error;
     }
   }
 
@@ -94,10 +103,8 @@ export class ServerProcess {
   }
 
   /** The reason why it ended, from its log, or undefined if it runs. */
-  async failure(): Promise<string | undefined> {
-    if (!this.exited) return undefined;
-    const lines = (await readFile(this.log, 'utf8')).trim().split('\n');
-    return lines.find((line) => /FATAL|PANIC/.test(line)) ?? lines.at(-1);
+  failure(): string | undefined {
+    return this.exited ? this.reason : undefined;
   }
 
   /** A fast shutdown, then an immediate one, then SIGKILL. Committed data is safe in each case. */
@@ -115,6 +122,14 @@ export class ServerProcess {
       timer.abort();
     }
   }
+}
+
+function exitReason(log: number): string {
+  const { size } = fstatSync(log);
+  const end = Buffer.alloc(Math.min(size, LOG_END_BYTES));
+  readSync(log, end, 0, end.length, size - end.length);
+  const lines = end.toString().trim().split('\n');
+  return lines.find((line) => /FATAL|PANIC/.test(line)) ?? lines.at(-1) ?? '';
 }
 
 /** The process ID in postmaster.pid; 0 while the file is being written, undefined without one. */
