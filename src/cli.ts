@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /* eslint-disable @typescript-eslint/no-require-imports -- `--version` and `--help` don't need the settings */
 import 'reflect-metadata';
-import { gamewharf } from './commands/program';
+import { gamewharf, withoutUnknownHelp } from './commands/program';
 import { UsageError } from './commands/operator-command';
 import { red } from './commands/colors';
 
@@ -10,9 +10,8 @@ const environment = () =>
 
 // Not commander's default command, which would treat a mistyped subcommand as its argument.
 const words = process.argv.length > 2 ? process.argv.slice(2) : ['start'];
-gamewharf(words)
-  .parseAsync(words, { from: 'user' })
-  .catch((error: unknown) => {
-    console.error(red(environment().explain(error)));
-    process.exitCode = error instanceof UsageError ? 2 : 1;
-  });
+const program = gamewharf(words);
+program.parseAsync(withoutUnknownHelp(program, words), { from: 'user' }).catch((error: unknown) => {
+  console.error(red(environment().explain(error)));
+  process.exitCode = error instanceof UsageError ? 2 : 1;
+});

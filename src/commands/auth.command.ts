@@ -15,7 +15,7 @@ import { modernTimestamp } from '../platform/formats/timestamps';
 import { OperatorError } from '../platform/errors/operator-error';
 import { type Columns, printRows, printTable, formatTime } from './print-table';
 import { ApiKeysService } from '../auth/keys/api-keys.service';
-import { Audit } from '../audit/audit';
+import { Audit, EVENTS } from '../audit/audit';
 import { EXPIRY_RULE, expiryOf } from '../auth/keys/key-expiry';
 import { SCOPES } from '../auth/access/scopes';
 import { type Key, timeOf } from '../auth/jwt/signing-key';
@@ -39,6 +39,7 @@ function registerKeys(keys: OperatorCommand): void {
     .needs(userOption('username of the key owner'))
     .option('--label <text>', 'label that the owner sees')
     .option('--scope <scopes>', 'scopes of the key, separated by spaces; default: all', parseScopes)
+    .completes('--scope', Object.keys(SCOPES))
     .option(
       '--expires <when>',
       'expiry: never, a number of days, or the last day, such as 2027-12-31',
@@ -100,6 +101,7 @@ function registerTokens(tokens: OperatorCommand): void {
     .needs(userOption('username of the player'))
     .needs(GAME)
     .option('--scope <scopes>', 'scopes of the JWT, separated by spaces', parseScopes, ['profile:me'])
+    .completes('--scope', Object.keys(SCOPES))
     .option('--lifetime <seconds>', 'validity in seconds; default: JWT_LIFETIME', parseLifetime)
     .handler(
       async (
@@ -172,6 +174,7 @@ function registerAudit(audit: OperatorCommand): void {
     .description('List the newest audit events.')
     .option('--user <username>', 'only events of this user')
     .option('--event <event>', 'only events of this type, such as api_key.created')
+    .completes('--event', Object.keys(EVENTS))
     .option('--count <number>', 'number of events', parseEventCount, 50)
     .json()
     .handler(

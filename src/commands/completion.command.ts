@@ -1,5 +1,5 @@
 import { Argument, type Command, type Option } from 'commander';
-import type { Commands } from './operator-command';
+import { type Commands, OperatorCommand } from './operator-command';
 import { gamewharf } from './program';
 
 /** Everything that can follow the words of one command. */
@@ -7,7 +7,7 @@ interface Place {
   /** `keys create`; empty: the program itself. */
   words: string;
   commands: { word: string; text: string }[];
-  options: { long: string; text: string; takesValue: boolean }[];
+  options: { long: string; text: string; takesValue: boolean; values: readonly string[] }[];
 }
 
 const SHELLS = { bash: forBash, zsh: forZsh, fish: forFish };
@@ -41,11 +41,18 @@ function placesOf(command: Command, above = ''): Place[] {
       long: option.long ?? option.short!,
       text: option.description,
       takesValue: option.required || option.optional,
+      values: option.argChoices ?? knownValues(command, option),
     })),
   };
   // `help` is not one of `command.commands`: it takes no options.
   return [place, ...command.commands.flatMap((one) => placesOf(one, `${above} ${one.name()}`.trim()))];
 }
+
+const knownValues = (command: Command, { long }: Option) =>
+  (command instanceof OperatorCommand && command.optionValues.get(long ?? '')) || [];
+
+/** Options whose values are known. */
+const listing = ({ options }: Place) => options.filter(({ values }) => values.length > 0);
 
 /** Longer ones first: `keys create` before `keys`. */
 const deepestFirst = (places: Place[]) =>
@@ -62,19 +69,21 @@ function forBash(places: Place[]): string {
     const options = place.options.map(({ long }) => long);
     const valued = place.options.filter(({ takesValue }) => takesValue).map(({ long }) => long);
     const words = [...place.commands.map(({ word }) => word), ...options];
-    return `    ${patternOf(place)}) all='${words.join(' ')}' valued=' ${valued.join(' ')} ' ;;`;
+    const values = listing(place).map(({ long, values }) => `${long}) values='${values.join(' ')}' ;;`);
+    const known = values.length > 0 ? `; case $previous in ${values.join(' ')} esac` : '';
+    return `    ${patternOf(place)}) all='${words.join(' ')}' valued=' ${valued.join(' ')} '${known} ;;`;
   });
   return `# bash completion of gamewharf
 _gamewharf() {
-  local all='' valued='' line='' word
+  local all='' valued='' values='' line='' word previous=\${COMP_WORDS[COMP_CWORD-1]}
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     [[ $word == -* ]] || line+="$word "
   done
   case $line in
 ${cases.join('\n')}
   esac
-  # What follows an option may be anything, such as a file.
-  [[ $valued == *" \${COMP_WORDS[COMP_CWORD-1]} "* ]] && all=''
+  # What follows an option may be anything, such as a file, unless its values are known.
+  [[ $valued == *" $previous "* ]] && all=$values
   COMPREPLY=($(compgen -W "$all" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F _gamewharf gamewharf`;
@@ -82,6 +91,11 @@ complete -o default -F _gamewharf gamewharf`;
 
 /** _describe separates a word from its description with a colon. */
 const described = (word: string, text: string) => `      ${quoted(`${word.replaceAll(':', '\\:')}:${text}`)}`;
+
+const zshValues = (place: Place) => {
+  const cases = listing(place).map(({ long, values }) => `${long}) values=(${values.join(' ')}) ;;`);
+  return cases.length > 0 ? `\n      case $previous in ${cases.join(' ')} esac` : '';
+};
 
 function forZsh(places: Place[]): string {
   const cases = deepestFirst(places).map(
@@ -91,19 +105,23 @@ ${place.commands.map(({ word, text }) => described(word, text)).join('\n')}
       )
       options=(
 ${place.options.map(({ long, text }) => described(long, text)).join('\n')}
-      ) ;;`,
+      )${zshValues(place)} ;;`,
   );
   return `#compdef gamewharf
 # zsh completion of gamewharf
 _gamewharf() {
-  local -a commands options
-  local line='' word
+  local -a commands options values
+  local line='' word previous=\${words[CURRENT-1]}
   for word in "\${(@)words[2,CURRENT-1]}"; do
     [[ $word == -* ]] || line+="$word "
   done
   case $line in
 ${cases.join('\n')}
   esac
+  if (( \${#values} )); then
+    compadd -a values
+    return
+  fi
   _describe -t commands command commands
   _describe -o option options
   _files
@@ -114,14 +132,19 @@ if [ "$funcstack[1]" = _gamewharf ]; then _gamewharf "$@"; else compdef _gamewha
 /** As a single-quoted string of fish. */
 const inFish = (text: string) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 
+function fishValues(takesValue: boolean, values: readonly string[]): string {
+  if (values.length > 0) return ` -x -a ${inFish(values.join(' '))}`;
+  return takesValue ? ' -r' : '';
+}
+
 function forFish(places: Place[]): string {
   const lines = places.flatMap(({ words, commands, options }) => {
     const start = `complete -c gamewharf -n ${inFish(`__gamewharf_at ${inFish(words)}`)}`;
     return [
       ...commands.map(({ word, text }) => `${start} -f -a ${word} -d ${inFish(text)}`),
       ...options.map(
-        ({ long, text, takesValue }) =>
-          `${start} -l ${long.slice(2)}${takesValue ? ' -r' : ''} -d ${inFish(text)}`,
+        ({ long, text, takesValue, values }) =>
+          `${start} -l ${long.slice(2)}${fishValues(takesValue, values)} -d ${inFish(text)}`,
       ),
     ];
   });

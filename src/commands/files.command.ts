@@ -46,6 +46,7 @@ function registerFiles(files: OperatorCommand): void {
         .argParser(parsePlatform)
         .default([], 'none'),
     )
+    .completes('--platform', PLATFORMS)
     .option('--demo', 'let everyone download the file')
     .handler(async ({ app, signal }, path: string, options: PutOptions) => {
       const { channel, userVersion, name = null, platform, demo } = options;

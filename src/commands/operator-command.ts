@@ -40,6 +40,8 @@ interface Context {
 
 export class OperatorCommand extends Command {
   readonly examples: string[] = [];
+  /** By option: values that a shell completes, such as `--scope`. */
+  readonly optionValues = new Map<string, readonly string[]>();
   private readonly needed: (Omit<Needed, 'flags' | 'description'> & { option: Option })[] = [];
 
   constructor(
@@ -64,6 +66,12 @@ export class OperatorCommand extends Command {
 
   json(): this {
     return this.option('--json', 'print one JSON object per line');
+  }
+
+  /** Values that a shell completes after an option, which also takes others or several. */
+  completes(option: string, values: readonly string[]): this {
+    this.optionValues.set(option, values);
+    return this;
   }
 
   /** Shown in the help, and on the page about commands. */

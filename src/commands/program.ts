@@ -114,3 +114,20 @@ export const gamewharf = (words?: readonly string[]): Command =>
     (...work) => (require('./command-runner') as typeof import('./command-runner')).runCommand(...work),
     words,
   );
+
+/** `help nope` is the same error as `nope`; commander would print the help of everything. */
+export function withoutUnknownHelp(program: Command, words: readonly string[]): readonly string[] {
+  let command: Command | undefined = program;
+  for (const [i, word] of words.entries()) {
+    if (word === 'help') {
+      const topic = words[i + 1];
+      const isKnown = topic === undefined || topic.startsWith('-') || findCommand(command, topic);
+      return isKnown ? words : [...words.slice(0, i), ...words.slice(i + 1)];
+    }
+    command = findCommand(command, word);
+    if (!command) break;
+  }
+  return words;
+}
+
+const findCommand = (command: Command, name: string) => command.commands.find((one) => one.name() === name);

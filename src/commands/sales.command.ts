@@ -67,6 +67,7 @@ function registerSell(sell: OperatorCommand): void {
     .needs(TO)
     .option('--price <PRICE>', "price such as 4.99; default: the game's minimum price")
     .option('--currency <CODE>', 'ISO 4217 currency code', parseCurrency, 'USD')
+    .completes('--currency', CURRENCIES)
     .option(
       '--reference <TEXT>',
       "the checkout's unique ID for the sale, such as an order number; repeating it doesn't create another purchase",

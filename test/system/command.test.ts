@@ -194,6 +194,15 @@ describe('gamewharf', () => {
     expect(existsSync(at('.data'))).toBe(false);
   });
 
+  test.each([['help', 'nope'], ['nope'], ['help', 'key'], ['keys', 'help', 'creat']])(
+    'an unknown topic of help is a usage error: %s %s %s',
+    (...words) => {
+      const { status, stdout, stderr } = gamewharf(...words);
+      expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+      expect(stderr).toMatch(/^Unknown command '\w+'\.( Did you mean .*\?)?\n$/);
+    },
+  );
+
   test('completion rejects an unknown shell', () => {
     expect(gamewharf('completion', 'csh')).toMatchObject({
       status: 2,
@@ -209,6 +218,8 @@ describe('gamewharf', () => {
       ['keys create --us', '--user'],
       ['keys create --user ', ''],
       ['keys create --user leaf --la', '--label'],
+      ['keys create --scope profile:o', 'profile:owned'],
+      ['files put game.zip --platform ', 'windows linux osx android'],
       ['completion ', 'bash zsh fish --help'],
       ['nothing ', ''],
     ] as const;
