@@ -20,7 +20,7 @@ function registerOperatorTokens(tokens: OperatorCommand): void {
   tokens
     .command('create')
     .description('Create an operator token and print it. The token is shown only once.')
-    .example('operator-tokens create checkout --may purchases')
+    .example('operator-tokens create checkout --permissions purchases')
     .argument(
       '<name>',
       'name of the program that uses it, such as checkout; appears in audit events',
@@ -28,7 +28,7 @@ function registerOperatorTokens(tokens: OperatorCommand): void {
     )
     .needs(
       {
-        flags: '--may <permissions>',
+        flags: '--permissions <permissions>',
         description: `permissions, separated by commas: ${ALL_PERMISSIONS.join(', ')}`,
         noun: 'list of permissions',
         question: 'Permissions, separated by commas:',
@@ -36,17 +36,18 @@ function registerOperatorTokens(tokens: OperatorCommand): void {
       },
       parsePermissions,
     )
+    .completes('--permissions', ALL_PERMISSIONS)
     .addHelpText('after', () => {
       const lines = Object.entries(OPERATOR_PERMISSIONS).map(
         ([permission, text]) => `  ${permission.padEnd(11)}${text}`,
       );
       return ['', 'Permissions:', ...lines].join('\n');
     })
-    .handler(async ({ app }, name: string, { may }: { may: OperatorPermission[] }) => {
-      const token = await app.get(OperatorTokensService).create(name, may);
+    .handler(async ({ app }, name: string, { permissions }: { permissions: OperatorPermission[] }) => {
+      const token = await app.get(OperatorTokensService).create(name, permissions);
       app.get(Audit).record({ event: 'operator_token.created', operator: name });
       console.error(
-        `Created token ${name}, with the permissions: ${may.join(', ')}. To revoke it, run \`${commandName()} operator-tokens revoke ${name}\`.`,
+        `Created token ${name}, with the permissions: ${permissions.join(', ')}. To revoke it, run \`${commandName()} operator-tokens revoke ${name}\`.`,
       );
       console.log(token);
     });

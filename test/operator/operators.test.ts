@@ -47,7 +47,7 @@ async function gamewharf(...words: string[]): Promise<string[]> {
 }
 
 const made = async (name: string, ...rights: string[]) =>
-  (await gamewharf('create', name, '--may', rights.join(',')))[0]!;
+  (await gamewharf('create', name, '--permissions', rights.join(',')))[0]!;
 
 const openapi = async (token: string | undefined, url?: string) => {
   const headers = token === undefined ? undefined : { authorization: `Bearer ${token}` };
@@ -76,14 +76,14 @@ describe('without any token', () => {
 
 describe('gamewharf operator-tokens', () => {
   test.each([
-    [['create', 'checkout'], 'The list of permissions is missing. Use --may import.'],
-    [['create', 'checkout', '--may', ','], 'The permissions are import, purchases, users, metrics.'],
+    [['create', 'checkout'], 'The list of permissions is missing. Use --permissions import.'],
+    [['create', 'checkout', '--permissions', ','], 'The permissions are import, purchases, users, metrics.'],
     [
-      ['create', 'checkout', '--may', 'purchases,refunds'],
+      ['create', 'checkout', '--permissions', 'purchases,refunds'],
       'The permissions are import, purchases, users, metrics.',
     ],
-    [['create', 'OPERATOR_TOKEN', '--may', 'import'], 'Use up to 50 lowercase letters, digits, -, . and _'],
-    [['create', 'x'.repeat(51), '--may', 'import'], 'Use up to 50 lowercase letters, digits, -, . and _'],
+    [['create', 'OPERATOR_TOKEN', '--permissions', 'import'], 'Use up to 50 lowercase letters, digits, -, . and _'],
+    [['create', 'x'.repeat(51), '--permissions', 'import'], 'Use up to 50 lowercase letters, digits, -, . and _'],
   ])('rejects %j', async (words, problem) => {
     const error = await gamewharf(...words).catch((thrown: unknown) => String(thrown));
     expect([error, ...hints].join()).toContain(problem);

@@ -183,7 +183,7 @@ test.each<[string[], string]>([
   ],
   [['games', 'create', '--title', 'A'], 'The user is missing. Use --user ash-beetle.'],
   [['files', 'list'], 'The game is missing. Use --game ash-beetle/brave-arcade.'],
-  [['operator-tokens', 'create', 'a'], 'The list of permissions is missing. Use --may import.'],
+  [['operator-tokens', 'create', 'a'], 'The list of permissions is missing. Use --permissions import.'],
   [['files', 'rm', '1'], 'Nothing was deleted. Use --yes to delete without confirmation.'],
   [['refund'], 'The ID of the purchase is missing.'],
   [['refund', 'x'], "x isn't a valid ID."],
