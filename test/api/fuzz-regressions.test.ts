@@ -27,7 +27,7 @@ beforeAll(async () => {
   target = await Target.open([baseUrl()], pool);
 });
 
-// Minimized inputs that the fuzzer once found; see docs/contributing/fuzzing.md.
+// Minimized inputs that the fuzzer once found; see docs/contributing/robustness-tests.md#fuzzing.
 test.each(regressions())('%s', async (name) => {
   await replay(target, readRegression(name));
 });

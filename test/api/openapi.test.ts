@@ -364,9 +364,9 @@ describe("validation of the tests' requests against the description", () => {
   });
 });
 
-test('docs/reference/client-rules.md lists exactly the fields that can be null', () => {
+test('docs/reference/api-conventions.md lists exactly the fields that can be null', () => {
   const [, sentence = ''] = /These fields are `null` if they have no value: ([^.]*)\./.exec(
-    readFileSync('docs/reference/client-rules.md', 'utf8'),
+    readFileSync('docs/reference/api-conventions.md', 'utf8'),
   )!;
   const listed = [...sentence.matchAll(/`(\w+)`/g)].map(([, name]) => name!);
   const nullable = Object.values(document.components.schemas).flatMap(({ properties = {} }) =>

@@ -1,4 +1,4 @@
-// What docs/guides/ownership-engines.md calls of Unity, over .NET, and a game that calls the example.
+// What docs/guides/ownership.md calls of Unity, over .NET, and a game that calls the example.
 using System;
 using System.Collections;
 using System.IO;

@@ -91,7 +91,7 @@ export function limitsPage() {
 
 ${WRITTEN}
 
-The limits of requests, stored data and concurrent work. [API design](api-design.md) describes the error responses, and
+The limits of requests, stored data and concurrent work. [Errors](errors.md) describes the responses, and
 \`/openapi.json\` lists the limits of each parameter.
 
 ## Requests
