@@ -19,6 +19,7 @@ import { BodyGuard } from './platform/input/body.guard';
 import { ErrorFilter } from './platform/output/error.filter';
 import { ServerModule } from './platform/server/server.module';
 import { ParameterPipe } from './platform/input/parameter.pipe';
+import { GameEditingModule } from './games/editing/game-editing.module';
 import { ImportModule } from './operator/import/import.module';
 import { LegacyModule } from './legacy/legacy.module';
 import { OperationsModule } from './platform/operations/operations.module';
@@ -44,6 +45,7 @@ import { WharfModule } from './wharf/wharf.module';
     PurchasesModule,
     WharfModule,
     UploadsModule,
+    GameEditingModule,
     DashboardModule,
     PeopleModule,
     TokensModule,

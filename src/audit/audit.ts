@@ -28,6 +28,9 @@ export const EVENTS = {
   'grant.reused':
     'An app received access again under an earlier consent of the user. Includes the scopes. Only logged.',
   'grant.revoked': 'A user revoked the access of an app.',
+  'game.created': 'A request, a page or a command created a game.',
+  'game.updated': 'A request or a page changed a game. Includes the names of the changed fields.',
+  'game.deleted': 'A request or a page deleted a game.',
   'purchase.created': 'A request or a command sold a game or a bundle.',
   'purchase.refunded': 'A request, a command or a seller refunded a purchase.',
   'download_key.created':
@@ -59,6 +62,8 @@ export interface AuditEvent {
   scopes?: string[];
   game_id?: number;
   download_key_id?: number;
+  /** The names of changed fields. */
+  fields?: string[];
   count?: number;
   counts?: object;
   currency?: string;

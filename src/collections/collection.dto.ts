@@ -4,7 +4,7 @@ import { EnumField, IntegerField, NullableText, TimeField, UrlField } from '../p
 import { IsNotEmpty } from 'class-validator';
 import type { StoreLinks } from '../platform/config/store-links';
 import { Deferred, InvalidValue } from '../platform/input/given-values';
-import { Flag, Id, MaxCharacters, OneOf, parameter, Pattern, Text } from '../platform/input/parameters';
+import { Flag, Id, MaxCharacters, OneOf, parameter, Text, Title } from '../platform/input/parameters';
 import { type Reader, readText } from '../platform/input/readers';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { COLLECTION_LAYOUTS } from './collection.entity';
@@ -13,16 +13,6 @@ import { fitsHtmlLimit, isWorthSanitizing, MAX_HTML_CHARACTERS, sanitizeHtml } f
 import { HtmlThread } from './html-thread';
 
 export const MAX_TITLE = 60;
-
-// White space, default-ignorable characters, interlinear annotations and the empty Braille pattern.
-const INVISIBLE = /^[\p{Z}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb\u2800]*$/u;
-
-const readTitle: Reader<string> = (given) => {
-  const text = readText(given);
-  if (typeof text !== 'string') return text;
-  const title = text.trim();
-  return INVISIBLE.test(title) ? '' : title;
-};
 
 // Longer texts may take twenty milliseconds, and are sanitized in another thread.
 const SHORT_HTML = 2000;
@@ -39,13 +29,8 @@ const readHtml: Reader<string | null | Deferred<string | null>> = (given) => {
   );
 };
 
-const TrimmedText = parameter(readTitle, { type: 'string' });
-const Title = (...options: Parameters<typeof TrimmedText>) =>
-  applyDecorators(
-    TrimmedText(...options),
-    MaxCharacters(MAX_TITLE),
-    Pattern(/^\P{Cc}*$/u, '$property must not contain control characters'),
-  );
+const CollectionTitle = (...options: Parameters<typeof Title>) =>
+  applyDecorators(Title(...options), MaxCharacters(MAX_TITLE));
 
 const Layout = (...options: Parameters<typeof Text>) =>
   applyDecorators(Text(...options), OneOf(COLLECTION_LAYOUTS));
@@ -64,7 +49,7 @@ export class CollectionRequest {
 }
 
 export class CreateCollectionRequest {
-  @Title("Title; defaults to the username and `'s Collection`", { required: false })
+  @CollectionTitle("Title; defaults to the username and `'s Collection`", { required: false })
   title?: string;
 
   @Flag('Whether only users who can edit the collection can see it', { default: false })
@@ -86,7 +71,7 @@ export class CreateCollectionRequest {
 }
 
 export class UpdateCollectionRequest extends CollectionRequest {
-  @Title('Title; must not be blank', { required: false })
+  @CollectionTitle('Title; must not be blank', { required: false })
   @IsNotEmpty({ message: '$property must not be blank' })
   @ApiProperty({ minLength: 1 })
   title?: string;

@@ -1,4 +1,5 @@
 import type { INestApplicationContext } from '@nestjs/common';
+import { SLUG, slugOf } from '../games/slug';
 import { StoreGames } from '../games/store-games.service';
 import { commandName } from '../platform/config/environment';
 import { OperatorError } from '../platform/errors/operator-error';
@@ -81,23 +82,12 @@ async function create(
   const owner = await app.get(AccountsService).named(user);
   if (title.trim() === '' || [...title].length > 500)
     throw new OperatorError('A title must have 1 to 500 characters.');
-  if (!/^[A-Za-z0-9_.-]{1,100}$/.test(slug))
-    throw new OperatorError('Use --slug with up to 100 letters, digits, _, . and -.');
+  if (!SLUG.test(slug)) throw new OperatorError('Use --slug with up to 100 letters, digits, _, . and -.');
   const min_price = amountOf(price, 'USD');
   const name = `${owner.username}/${slug}`;
   const game = { user_id: owner.id, owner_name: owner.username, slug, title: title.trim(), min_price };
   return { id: await app.get(StoreGames).create(game), name };
 }
-
-/** `Röde Orm 2` becomes `rode-orm-2`. */
-const slugOf = (title: string): string =>
-  title
-    .normalize('NFKD')
-    .replace(/\p{M}/gu, '')
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, '-')
-    .slice(0, 100)
-    .replace(/^-+|-+$/g, '');
 
 /** Minor units: 499 for 4.99 dollars. */
 export function amountOf(price: string, currency: string): number {

@@ -597,6 +597,67 @@ INSERT INTO webhook_deliveries (id, webhook_id, event, subject_type, subject_id,
        AND EXISTS (SELECT FROM games g WHERE g.id = ANY (s.game_ids) AND ((coalesce(w.game_id, 0) = 0 OR g.id = w.game_id)
     AND (w.user_id IS NULL OR (g.user_id = w.user_id OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = w.user_id OFFSET 0)))));
 
+-- game_create: src/games/editing/game-edits.service.ts
+WITH account AS (SELECT u.id, u.developer FROM users u WHERE u.id = $1),
+   own AS (
+     SELECT count(*) >= 10000 AS full FROM (SELECT FROM games WHERE user_id = $1 LIMIT 10000) counted),
+   created AS (
+     INSERT INTO games (user_id, title, slug, short_text, cover_url, type, min_price, traits, visibility, published_at)
+     SELECT account.id, $2, $3, $4, $5, $6, $7, CASE WHEN $7::bigint > 0 THEN '{can_be_bought}'::text[] ELSE '{}' END, $8,
+       CASE WHEN $9::boolean THEN now() END
+     FROM account, own WHERE account.developer AND NOT own.full
+     RETURNING *)
+   SELECT account.developer, own.full, concat_ws('|', g.id, g.owner_name, g.slug, g.type, g.classification, g.traits, g.min_price, coalesce(g.published_at::text, ''), g.created_at, g.views_count, g.downloads_count, g.purchases_count, ARRAY(SELECT currency || amount FROM game_earnings ge WHERE ge.game_id = g.id ORDER BY currency)) AS packed, g.title AS title, g.short_text AS short_text, g.cover_url AS cover_url FROM account CROSS JOIN own LEFT JOIN created g ON true;
+
+-- game_delete_1: src/games/editing/game-edits.service.ts
+WITH removed AS (
+    DELETE FROM collection_games g USING (SELECT g.id FROM games g WHERE g.id = $1 AND g.user_id = $2) t WHERE g.game_id = t.id RETURNING g.collection_id
+  )
+  UPDATE collections c SET games_count = c.games_count - r.games, updated_at = now()
+  FROM (SELECT collection_id, count(*) AS games FROM removed GROUP BY collection_id) r WHERE c.id = r.collection_id;
+
+-- game_delete_2: src/games/editing/game-edits.service.ts
+DELETE FROM uploads f USING (SELECT g.id FROM games g WHERE g.id = $1 AND g.user_id = $2) t WHERE f.game_id = t.id;
+
+-- game_delete_3: src/games/editing/game-edits.service.ts
+DELETE FROM builds b USING (SELECT g.id FROM games g WHERE g.id = $1 AND g.user_id = $2) t WHERE b.game_id = t.id;
+
+-- game_delete_4: src/games/editing/game-edits.service.ts
+DELETE FROM games WHERE id = $1 AND user_id = $2;
+
+-- game_delete_dependents: src/games/editing/game-edits.service.ts
+SELECT (SELECT count(*) FROM purchase_games p WHERE p.game_id = t.id) AS "purchase", (SELECT count(*) FROM download_keys k WHERE k.game_id = t.id) AS "download key"
+   FROM (SELECT g.id FROM games g WHERE g.id = $1 AND g.user_id = $2) t;
+
+-- game_delete_lock: src/games/editing/game-edits.service.ts, turns: game $1
+SELECT g.user_id = $2 AS owned FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) FOR UPDATE OF g;
+
+-- game_delete_lock_collections: src/games/editing/game-edits.service.ts
+SELECT c.id FROM collections c
+  WHERE c.id IN (SELECT g.collection_id FROM (SELECT g.id FROM games g WHERE g.id = $1 AND g.user_id = $2) t JOIN collection_games g ON g.game_id = t.id)
+  ORDER BY c.id FOR NO KEY UPDATE;
+
+-- game_owner_lock: src/games/editing/game-edits.service.ts, turns: user $1
+SELECT pg_advisory_xact_lock(7305810, hashint8($1::bigint));
+
+-- game_update: src/games/editing/game-edits.service.ts, turns: game $1
+WITH updated AS (
+     UPDATE games g SET
+       title = coalesce($3, g.title),
+       slug = coalesce($4, g.slug),
+       short_text = nullif(coalesce($5, g.short_text), ''),
+       cover_url = nullif(coalesce($6, g.cover_url), ''),
+       type = coalesce($7, g.type),
+       min_price = coalesce($8::bigint, g.min_price),
+       traits = CASE WHEN $8::bigint > 0 AND NOT 'can_be_bought' = ANY (g.traits)
+         THEN g.traits || '{can_be_bought}'::text[] ELSE g.traits END,
+       visibility = coalesce($9, g.visibility),
+       published_at = CASE $10::boolean WHEN true THEN coalesce(g.published_at, now()) WHEN false THEN NULL
+         ELSE g.published_at END
+     WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))
+     RETURNING g.*)
+   SELECT concat_ws('|', g.id, g.owner_name, g.slug, g.type, g.classification, g.traits, g.min_price, coalesce(g.published_at::text, ''), g.created_at, g.views_count, g.downloads_count, g.purchases_count, ARRAY(SELECT currency || amount FROM game_earnings ge WHERE ge.game_id = g.id ORDER BY currency)) AS packed, g.title AS title, g.short_text AS short_text, g.cover_url AS cover_url FROM updated g;
+
 -- add_downloads: src/games/games.service.ts
 WITH locked AS MATERIALIZED (
      SELECT g.id, added.downloads FROM unnest($1::bigint[], $2::bigint[]) AS added (id, downloads)

@@ -118,6 +118,7 @@ ${limits(
   ['title of a collection', `${of('collections/collection.dto').MAX_TITLE} characters`, '400'],
   ['description or blurb after sanitization', `${number(MAX_HTML_CHARACTERS)} characters`, '400'],
   ['collections per user', number(of('collections/collections.service').MAX_COLLECTIONS), '400'],
+  ['games per user, except imported ones', number(of('games/editing/game-edits.service').MAX_GAMES), '400'],
   ['API keys per user', number(of('auth/keys/api-keys.service').MAX_API_KEYS), 'error on the page'],
   ['download keys created in one request', number(of('purchases/keys/download-key.dto').MAX_NEW_KEYS), '400'],
   [

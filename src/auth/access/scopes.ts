@@ -31,6 +31,10 @@ const TEXTS = {
     yours: 'See who bought your games, with their email addresses and download keys',
     of_others: 'See who bought a person’s games, with their email addresses and download keys',
   },
+  'game:edit': {
+    yours: 'Create, change and delete your games',
+    of_others: 'Create, change and delete a person’s games',
+  },
   'game:edit:keys': {
     yours: 'Create and revoke download keys of your games',
     of_others: 'Create and revoke download keys of a person’s games',

@@ -16,6 +16,7 @@ import {
   MAX_IDS,
   readAmount,
   readBoolean,
+  readClearableText,
   readEmail,
   readEmailAddress,
   type Reader,
@@ -26,6 +27,7 @@ import {
   readNumber,
   readText,
   readTimestamp,
+  readTitle,
   readTrimmedText,
 } from './readers';
 
@@ -114,6 +116,8 @@ export const EmailAddress = parameter(readEmailAddress, {
 /** An email address to look up: a space is read as `+`. */
 export const LookupEmail = parameter(readEmail, { type: 'string', minLength: 1 });
 export const Amount = parameter(readAmount, { ...ID, maximum: Number.MAX_SAFE_INTEGER });
+/** A text that an empty value clears. */
+export const ClearableText = parameter(readClearableText, { type: 'string' }, { isNullable: true });
 export const Decimal = parameter(readNumber, { type: 'number' });
 export const Timestamp = parameter(readTimestamp, { type: 'string', format: 'date-time' });
 
@@ -152,6 +156,14 @@ export const MaxCharacters = (max: number) =>
       },
     }),
     Keywords({ maxLength: max }),
+  );
+
+const TitleText = parameter(readTitle, { type: 'string' });
+
+export const Title = (...options: Parameters<typeof TitleText>) =>
+  applyDecorators(
+    TitleText(...options),
+    Pattern(/^\P{Cc}*$/u, '$property must not contain control characters'),
   );
 
 const CHOICE = 'gamewharf:choice';

@@ -100,6 +100,23 @@ export const readTrimmedText: Reader<string> = (given) => {
   return text instanceof InvalidValue ? text : readNonEmptyText(text.trim());
 };
 
+// White space, default-ignorable characters, interlinear annotations and the empty Braille pattern.
+const INVISIBLE = /^[\p{Z}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb\u2800]*$/u;
+
+/** Without the whitespace around it; empty if all characters are invisible. */
+export const readTitle: Reader<string> = (given) => {
+  const text = readText(given);
+  if (typeof text !== 'string') return text;
+  const title = text.trim();
+  return INVISIBLE.test(title) ? '' : title;
+};
+
+/** An empty text clears the value, as null does. */
+export const readClearableText: Reader<string | null> = (given) => {
+  const text = readText(given);
+  return text === '' ? null : text;
+};
+
 /** An email address. Only lookups of the public API read a space inside as `+`. */
 export const readEmailAddress: Reader<string> = (given) => {
   const text = readNonEmptyText(given);

@@ -4,7 +4,7 @@ export const TAGS: Record<string, string> = {
   Ownership: 'Check who owns a game, as its player or as its developer.',
   Downloads: 'List and download the files of games.',
   Profile: 'Profile, games and keys of the authenticated user.',
-  Games: 'Details of a game.',
+  Games: 'Details of a game, and changes by its developer.',
   Purchases: 'Sales and download keys of a game, for its developer.',
   Builds: 'Versions that developers push to the channels of their games.',
   Collections: 'Lists of games that users curate.',

@@ -1,0 +1,18 @@
+import { lockCollectionsOf, removeFromCollections } from '../../collections/games-in-collections';
+import { deleteUploadsOf } from '../../uploads/uploads-of-games';
+import { deleteBuildsOf } from '../../wharf/builds-of-games';
+
+/** Rows that prevent the deletion of a game `t`, by their name in an error. */
+export const DEPENDENTS = {
+  purchase: 'purchase_games p WHERE p.game_id = t.id',
+  'download key': 'download_keys k WHERE k.game_id = t.id',
+};
+
+export const lockBeforeDeletion = lockCollectionsOf;
+
+/** Statements that delete what belongs to the games `t` of a FROM item. Foreign keys handle the rest. */
+export const deleteParts = (games: string): string[] => [
+  removeFromCollections(games),
+  deleteUploadsOf(games),
+  deleteBuildsOf(games),
+];

@@ -1,0 +1,14 @@
+import { Module } from '@nestjs/common';
+import { AuthModule } from '../../auth/auth.module';
+import { IdempotencyModule } from '../../idempotency/idempotency.module';
+import { GameEditsController } from './game-edits.controller';
+import { GameEditsService } from './game-edits.service';
+
+/** After the modules of what belongs to a game, which is deleted with it. */
+@Module({
+  imports: [AuthModule, IdempotencyModule],
+  controllers: [GameEditsController],
+  providers: [GameEditsService],
+  exports: [GameEditsService],
+})
+export class GameEditingModule {}

@@ -1,0 +1,206 @@
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { Audit, type AuditEvent } from '../../audit/audit';
+import { forbidden } from '../../auth/access/errors';
+import { IdempotencyService, type RetryKey, type Work } from '../../idempotency/idempotency.service';
+import { StoreLinks } from '../../platform/config/store-links';
+import { Database } from '../../platform/database/database';
+import type { Packed } from '../../platform/database/packed-row';
+import { bind, statement } from '../../platform/database/statement';
+import { badRequest } from '../../platform/errors/api-error';
+import type { SuccessResponse } from '../../platform/output/success-response';
+import { invalidGame } from '../errors';
+import { gameResponse } from '../game.dto';
+import { GAME_ROW } from '../game.row';
+import { slugOf } from '../slug';
+import { canEdit } from '../visibility';
+import { DEPENDENTS, deleteParts, lockBeforeDeletion } from './game-deletion';
+import type { CreateGameRequest, EditedGameResponse, UpdateGameRequest } from './game-edits.dto';
+
+export const MAX_GAMES = 10_000;
+
+// Like the lock of an owner of collections.
+const LOCK_OWNER = statement(
+  'game_owner_lock',
+  'SELECT pg_advisory_xact_lock(7305810, hashint8($1::bigint))',
+  'user $1',
+);
+
+// A price makes a game one that can be bought. It stays one, because buyers can pay more than the minimum price.
+export const CREATE_GAME = statement<Packed & { developer: boolean; full: boolean }>(
+  'game_create',
+  `WITH account AS (SELECT u.id, u.developer FROM users u WHERE u.id = $1),
+   own AS (
+     SELECT count(*) >= ${MAX_GAMES} AS full FROM (SELECT FROM games WHERE user_id = $1 LIMIT ${MAX_GAMES}) counted),
+   created AS (
+     INSERT INTO games (user_id, title, slug, short_text, cover_url, type, min_price, traits, visibility, published_at)
+     SELECT account.id, $2, $3, $4, $5, $6, $7, CASE WHEN $7::bigint > 0 THEN '{can_be_bought}'::text[] ELSE '{}' END, $8,
+       CASE WHEN $9::boolean THEN now() END
+     FROM account, own WHERE account.developer AND NOT own.full
+     RETURNING *)
+   SELECT account.developer, own.full, ${GAME_ROW.sql} FROM account CROSS JOIN own LEFT JOIN created g ON true`,
+);
+
+// NULL: unchanged. '' clears a text.
+export const UPDATE_GAME = statement<Packed>(
+  'game_update',
+  `WITH updated AS (
+     UPDATE games g SET
+       title = coalesce($3, g.title),
+       slug = coalesce($4, g.slug),
+       short_text = nullif(coalesce($5, g.short_text), ''),
+       cover_url = nullif(coalesce($6, g.cover_url), ''),
+       type = coalesce($7, g.type),
+       min_price = coalesce($8::bigint, g.min_price),
+       traits = CASE WHEN $8::bigint > 0 AND NOT 'can_be_bought' = ANY (g.traits)
+         THEN g.traits || '{can_be_bought}'::text[] ELSE g.traits END,
+       visibility = coalesce($9, g.visibility),
+       published_at = CASE $10::boolean WHEN true THEN coalesce(g.published_at, now()) WHEN false THEN NULL
+         ELSE g.published_at END
+     WHERE g.id = $1 AND ${canEdit('g', '$2')}
+     RETURNING g.*)
+   SELECT ${GAME_ROW.sql} FROM updated g`,
+  'game $1',
+);
+
+// The game to delete, as the deletions of imports name it.
+const GAME_TO_DELETE = '(SELECT g.id FROM games g WHERE g.id = $1 AND g.user_id = $2) t';
+
+const LOCK_COLLECTIONS = statement('game_delete_lock_collections', lockBeforeDeletion(GAME_TO_DELETE));
+
+const LOCK_GAME = statement<{ owned: boolean }>(
+  'game_delete_lock',
+  `SELECT g.user_id = $2 AS owned FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')} FOR UPDATE OF g`,
+  'game $1',
+);
+
+const COUNT_DEPENDENTS = statement<Record<string, number>>(
+  'game_delete_dependents',
+  `SELECT ${Object.entries(DEPENDENTS)
+    .map(([name, rows]) => `(SELECT count(*) FROM ${rows}) AS "${name}"`)
+    .join(', ')}
+   FROM ${GAME_TO_DELETE}`,
+);
+
+const DELETE_GAME = [...deleteParts(GAME_TO_DELETE), 'DELETE FROM games WHERE id = $1 AND user_id = $2'].map(
+  (text, i) => statement(`game_delete_${i + 1}`, text),
+);
+
+export interface Editor {
+  request_id: string;
+  user_id: number;
+}
+
+/** Creates, changes and deletes games for their developers, over the API and on pages. */
+@Injectable()
+export class GameEditsService {
+  constructor(
+    private readonly database: Database,
+    private readonly idempotency: IdempotencyService,
+    private readonly audit: Audit,
+    private readonly links: StoreLinks,
+  ) {}
+
+  async create(request: CreateGameRequest, editor: Editor, key?: RetryKey): Promise<EditedGameResponse> {
+    const { title, slug = slugOf(title), type = 'default', min_price = 0, visibility = 'private' } = request;
+    const { short_text, cover_url, published = false } = request;
+    if (slug === '') throw badRequest('slug is required, as the title has no Latin letters or digits');
+    const values = [title, slug, short_text, cover_url, type, min_price, visibility, published];
+    const created = await this.once(key, request, async (manager) => {
+      const rowsOf = await this.database.execute(
+        [bind(LOCK_OWNER, [editor.user_id]), bind(CREATE_GAME, [editor.user_id, ...values])],
+        manager,
+      );
+      const [row] = rowsOf(CREATE_GAME);
+      if (!row?.developer) throw forbidden('developer account required');
+      if (row.full) throw badRequest('too many games');
+      return { game: gameResponse(GAME_ROW.read(row), this.links) };
+    });
+    this.record(created, 'game.created', editor, created.response.game.id);
+    return created.response;
+  }
+
+  async update(request: UpdateGameRequest, editor: Editor, key?: RetryKey): Promise<EditedGameResponse> {
+    const { game_id, title, slug, short_text, cover_url, type, min_price, visibility, published } = request;
+    const cleared = (text: string | null | undefined) => (text === null ? '' : text);
+    const values = [
+      title,
+      slug,
+      cleared(short_text),
+      cleared(cover_url),
+      type,
+      min_price,
+      visibility,
+      published,
+    ];
+    const updated = await this.once(key, request, async (manager) => {
+      const statements = [bind(UPDATE_GAME, [game_id, editor.user_id, ...values])];
+      const [row] = (await this.database.execute(statements, manager))(UPDATE_GAME);
+      if (!row) throw invalidGame();
+      return { game: gameResponse(GAME_ROW.read(row), this.links) };
+    });
+    const fields = Object.entries(request).flatMap(([name, value]) =>
+      name === 'game_id' || value === undefined ? [] : name,
+    );
+    this.record(updated, 'game.updated', editor, game_id, { fields });
+    return updated.response;
+  }
+
+  /** Only the owner can delete a game, and only one that nobody has. */
+  async delete({ game_id }: { game_id: number }, editor: Editor, key?: RetryKey): Promise<SuccessResponse> {
+    const remove = async (manager: EntityManager): Promise<SuccessResponse> => {
+      const ids = [game_id, editor.user_id];
+      // Collections before games, in the order in which other writes lock them.
+      const rowsOf = await this.database.execute(
+        [bind(LOCK_COLLECTIONS, ids), bind(LOCK_GAME, ids)],
+        manager,
+      );
+      const [game] = rowsOf(LOCK_GAME);
+      if (!game) throw invalidGame();
+      if (!game.owned) throw forbidden("you can't delete this game");
+      const counted = await this.database.execute([bind(COUNT_DEPENDENTS, ids)], manager);
+      const dependents = textOf(counted(COUNT_DEPENDENTS)[0]!);
+      if (dependents !== '') throw badRequest(`the game has ${dependents}: make it private instead`);
+      await this.database.execute(
+        DELETE_GAME.map((one) => bind(one, ids)),
+        manager,
+      );
+      return { success: true };
+    };
+    const deleted = await this.once(key, { game_id }, (manager) =>
+      manager ? remove(manager) : this.database.transaction(remove),
+    );
+    this.record(deleted, 'game.deleted', editor, game_id);
+    return deleted.response;
+  }
+
+  private async once<Response extends object>(
+    key: RetryKey | undefined,
+    request: object,
+    work: Work<Response>,
+  ): Promise<{ response: Response; isRepeated: boolean }> {
+    try {
+      return await this.idempotency.run(key, request, work);
+    } catch (error) {
+      const { constraint } = error as { constraint?: string };
+      throw constraint === 'games_slug_key' ? badRequest('slug is taken by another game') : error;
+    }
+  }
+
+  private record(
+    { isRepeated }: { isRepeated: boolean },
+    event: AuditEvent['event'],
+    editor: Editor,
+    game_id: number,
+    details: Partial<AuditEvent> = {},
+  ): void {
+    if (!isRepeated) this.audit.record({ event, ...editor, game_id, ...details });
+  }
+}
+
+/** `2 purchases and 1 download key`; empty if there are none. */
+const textOf = (counts: Record<string, number>): string =>
+  Object.entries(counts)
+    .filter(([, count]) => count > 0)
+    .map(([name, count]) => `${count} ${name}${count === 1 ? '' : 's'}`)
+    .join(' and ');

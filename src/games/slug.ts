@@ -1,0 +1,14 @@
+export const MAX_SLUG = 100;
+
+/** The last part of the URL of a game. */
+export const SLUG = /^[A-Za-z0-9_.-]{1,100}$/;
+
+/** `Röde Orm 2` becomes `rode-orm-2`; empty for a title without Latin letters and digits. */
+export const slugOf = (title: string): string =>
+  title
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, MAX_SLUG)
+    .replace(/^-+|-+$/g, '');
