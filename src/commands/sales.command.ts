@@ -89,7 +89,10 @@ function registerSell(sell: OperatorCommand): void {
       console.log(
         `Sold ${printable(game.title)} to ${printable(purchase.email)} for ${purchase.price}: purchase ${purchase.id}.`,
       );
-      for (const { key } of download_keys) console.log(`Download key: ${key}`);
+      for (const { key, url } of download_keys) {
+        console.log(`Download key: ${key}`);
+        if (url !== null) console.log(`Its page: ${url}`);
+      }
       await printSales(app, game, 'purchases', buyer);
     });
 }

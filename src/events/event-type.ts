@@ -1,4 +1,5 @@
 import type { Statement } from '../platform/database/statement';
+import type { KeyPages } from '../platform/server/key-pages';
 
 /** A type of message that webhooks receive. A feature declares its own and lists them in its module. */
 export interface EventType {
@@ -17,9 +18,11 @@ export interface EventType {
   subject_type: string;
   /**
    * Reads fields of the subject $1 that must not be stored with the message, because an erasure wouldn't find them. They
-   * are added to the data whenever the message is sent.
+   * are added to the data whenever the message is sent. $2: the user of the webhook; null: it is the store's.
    */
   readAtSend?: Statement<object>;
+  /** Adds URLs to what `readAtSend` returned. */
+  withUrls?: (fields: object, pages: KeyPages) => object;
 }
 
 export interface Subject {

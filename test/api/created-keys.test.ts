@@ -66,6 +66,7 @@ test('creates unclaimed keys for the owner and for admins', async () => {
         label: 'Press kit',
         downloads: 0,
         created_at: expect.stringMatching(/Z$/) as string,
+        url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/download\/gwdl_[\w-]{24}$/) as string,
       })),
     }),
   );

@@ -1283,8 +1283,13 @@ SELECT ((g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id =
   WHERE ue.user_id = $2 AND ue.verified ) bought
     JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete')) AS owns FROM games g WHERE g.id = $1;
 
--- message_reference: src/purchases/messages/sale-messages.ts, small
-SELECT (SELECT reference FROM purchase_references WHERE purchase_id = $1) AS reference;
+-- sale_message_fields: src/purchases/messages/sale-messages.ts, small
+SELECT CASE WHEN $2::bigint IS NULL THEN p.email END AS email,
+     (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
+     (SELECT coalesce(json_agg(json_build_object('id', k.id, 'game_id', k.game_id, 'key', k.key) ORDER BY k.game_id, k.id), '[]')
+      FROM download_keys k JOIN games g ON g.id = k.game_id
+      WHERE k.purchase_id = p.id AND k.revoked_at IS NULL AND ($2 IS NULL OR (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)))) AS download_keys
+   FROM purchases p WHERE p.id = $1;
 
 -- purchases_by_email: src/purchases/purchases.service.ts, small
 SELECT p.* FROM games g LEFT JOIN LATERAL (SELECT p.id, p.donation, p.email, p.created_at, p.source, p.currency, p.amount, p.sale_rate, p.quantity, p.purchase_type, p.status,
@@ -1503,7 +1508,7 @@ SELECT ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER B
    FROM purchases p WHERE p.id = $1;
 
 -- seller_keys_of_buyer: src/purchases/sales/seller-sales.service.ts, long, turns: user $1
-SELECT k.id, k.game_id, g.title, k.downloads, k.revoked_at IS NOT NULL AS revoked,
+SELECT k.id, k.game_id, g.title, k.key, k.downloads, k.revoked_at IS NOT NULL AS revoked,
   (SELECT username FROM users WHERE id = k.user_id) AS claimed_by FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) own CROSS JOIN LATERAL (
      SELECT * FROM download_keys
      WHERE lower_ascii(email) = lower_ascii($2) AND game_id = own.id AND revoked_at IS NULL AND purchase_id IS NULL
@@ -1518,7 +1523,7 @@ SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate,
           (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))) AS username,
        (SELECT count(*) FROM purchase_games WHERE purchase_id = p.id) AS all_games,
        (SELECT coalesce(json_agg(k), '[]') FROM (
-          SELECT k.id, k.game_id, g.title, k.downloads, k.revoked_at IS NOT NULL AS revoked,
+          SELECT k.id, k.game_id, g.title, k.key, k.downloads, k.revoked_at IS NOT NULL AS revoked,
   (SELECT username FROM users WHERE id = k.user_id) AS claimed_by FROM download_keys k JOIN games g ON g.id = k.game_id
           WHERE k.purchase_id = p.id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))
           ORDER BY k.game_id, k.created_at DESC, k.id DESC LIMIT 101) k) AS keys
@@ -1540,7 +1545,7 @@ SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate,
           (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))) AS username,
        (SELECT count(*) FROM purchase_games WHERE purchase_id = p.id) AS all_games,
        (SELECT coalesce(json_agg(k), '[]') FROM (
-          SELECT k.id, k.game_id, g.title, k.downloads, k.revoked_at IS NOT NULL AS revoked,
+          SELECT k.id, k.game_id, g.title, k.key, k.downloads, k.revoked_at IS NOT NULL AS revoked,
   (SELECT username FROM users WHERE id = k.user_id) AS claimed_by FROM download_keys k JOIN games g ON g.id = k.game_id
           WHERE k.purchase_id = p.id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))
           ORDER BY k.game_id, k.created_at DESC, k.id DESC LIMIT 101) k) AS keys
@@ -1565,7 +1570,7 @@ SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate,
           (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))) AS username,
        (SELECT count(*) FROM purchase_games WHERE purchase_id = p.id) AS all_games,
        (SELECT coalesce(json_agg(k), '[]') FROM (
-          SELECT k.id, k.game_id, g.title, k.downloads, k.revoked_at IS NOT NULL AS revoked,
+          SELECT k.id, k.game_id, g.title, k.key, k.downloads, k.revoked_at IS NOT NULL AS revoked,
   (SELECT username FROM users WHERE id = k.user_id) AS claimed_by FROM download_keys k JOIN games g ON g.id = k.game_id
           WHERE k.purchase_id = p.id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))
           ORDER BY k.game_id, k.created_at DESC, k.id DESC LIMIT 101) k) AS keys

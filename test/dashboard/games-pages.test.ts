@@ -261,9 +261,13 @@ describe('keys of a game', () => {
     const { text, headers } = await browser.get(`${path}.csv`);
     expect(headers.get('content-disposition')).toBe(`attachment; filename="keys-of-game-${game.id}.csv"`);
     const lines = text.trim().split('\r\n');
-    expect(lines[0]).toBe('id,key,label,created_at,status,claimed_by,email,downloads');
+    expect(lines[0]).toBe('id,key,label,created_at,status,claimed_by,email,downloads,url');
     expect(lines).toHaveLength(603);
-    expect(lines.at(-1)).toMatch(new RegExp(`^${keys[0]!.id},${keys[0]!.key},'=1\\+1,\\S+Z,unclaimed,,,0$`));
+    expect(lines.at(-1)).toMatch(
+      new RegExp(
+        `^${keys[0]!.id},${keys[0]!.key},'=1\\+1,\\S+Z,unclaimed,,,0,http\\S+/download/${keys[0]!.key}$`,
+      ),
+    );
     const one = await browser.get(`${path}.csv?from=${keys[0]!.id}&to=${keys[1]!.id}`);
     expect(one.text.trim().split('\r\n')).toHaveLength(3);
   });

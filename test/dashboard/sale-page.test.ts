@@ -64,7 +64,7 @@ describe('a sale', () => {
     expect(browser.words).toContain('Buyer Mara@example.com mara Price €12.34 20% off for 2 copies');
     expect(browser.words).toContain('Source store Reference order <1> Game Bright <Harbor>');
     expect(browser.words).toContain(`Key ${keys[0]!.id} Bright <Harbor> Not claimed 0`);
-    expect(browser.page.text).not.toContain(keys[0]!.key);
+    expect(browser.page.text).toContain(`/download/${keys[0]!.key}">Key ${keys[0]!.id}</a>`);
     await sql('UPDATE download_keys SET user_id = $2, downloads = 3 WHERE id = $1', [keys[0]!.id, owner.id]);
     await browser.get(path);
     expect(browser.words).toContain(`Claimed by ${owner.username} 3`);

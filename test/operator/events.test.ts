@@ -20,7 +20,10 @@ const GAME_TESTED: EventType = {
   sent_when: 'somebody tests a game',
   audience: 'editors',
   subject_type: 'game',
-  readAtSend: read<{ title: string }>('tested_title', 'SELECT title FROM games WHERE id = $1'),
+  readAtSend: read<{ title: string }>(
+    'tested_title',
+    'SELECT title FROM games WHERE id = $1 AND ($2::bigint IS NULL OR $2 > 0)',
+  ),
 };
 const ACCOUNT_TESTED: EventType = {
   name: 'account.tested',

@@ -27,7 +27,8 @@ import {
 import { withoutPooler } from '../support/run-if';
 import { until } from '../support/time';
 
-useStore({ OPERATOR_TOKEN });
+const PUBLIC_URL = 'https://api.shop.example';
+useStore({ OPERATOR_TOKEN, PUBLIC_URL });
 
 let owner: Actor;
 let stranger: Actor;
@@ -48,13 +49,13 @@ beforeAll(async () => {
   });
   one = await make.game({ owner });
   other = await make.game({ owner });
-  replica = await openApp({ OPERATOR_TOKEN });
+  replica = await openApp({ OPERATOR_TOKEN, PUBLIC_URL });
 });
 
 type Fields = Record<string, unknown>;
 interface Sold {
   purchase: { id: number; status: string; reference: string | null } & Fields;
-  download_keys: { id: number; game_id: number; key: string }[];
+  download_keys: { id: number; game_id: number; key: string; url: string }[];
 }
 
 async function post(
@@ -254,6 +255,7 @@ describe('sells', () => {
         id: expect.any(Number) as number,
         game_id: one.id,
         key: expect.stringMatching(/^gwdl_[\w-]{24}$/) as string,
+        url: `${PUBLIC_URL}/download/${download_keys[0]!.key}`,
       },
     ]);
     const { reference: _, ...shown } = purchase;

@@ -9,6 +9,7 @@ import { EntityManager } from 'typeorm';
 import { AppModule } from '../../src/app.module';
 import { Settings } from '../../src/platform/config/settings';
 import { Database } from '../../src/platform/database/database';
+import { ERASED_ADDRESS } from '../../src/users/erased-users';
 import { createLogger } from '../../src/platform/observability/logger';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import { SaleRequest } from '../../src/purchases/sales/sale.dto';
@@ -25,6 +26,7 @@ import { freePort } from '../support/ports';
 import { statementsOf } from '../support/statements';
 import {
   type Actor,
+  baseUrl,
   databaseUrl,
   failure,
   logged,
@@ -219,7 +221,7 @@ describe('gamewharf webhooks', () => {
   });
 });
 
-test('a sale is sent once, signed and without its buyer', async () => {
+test('a sale is sent once, signed and with its buyer and its keys', async () => {
   const receiver = await added();
   const id = await sold({
     reference: 'order-7',
@@ -233,6 +235,13 @@ test('a sale is sent once, signed and without its buyer', async () => {
     type: 'purchase.completed',
     timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/) as string,
     data: {
+      email: expect.any(String) as string,
+      download_keys: (
+        await sql<{ id: number; game_id: number; key: string }>(
+          'SELECT id, game_id, key FROM download_keys WHERE purchase_id = $1 ORDER BY game_id',
+          [id],
+        )
+      ).map((one) => ({ ...one, url: `${baseUrl()}/download/${one.key}` })),
       id,
       game_ids: [game.id, other.id],
       status: 'complete',
@@ -538,7 +547,7 @@ test('an erasure leaves no personal data in pending messages, and a reference wi
   const [before, after] = await receiver.received(2);
   expect(before!.data.reference).toBe(`order of ${email}`);
   expect(JSON.stringify(after)).not.toMatch(/quillon/i);
-  expect(after!.data).toEqual({ ...before!.data, reference: null });
+  expect(after!.data).toEqual({ ...before!.data, email: ERASED_ADDRESS, reference: null });
 });
 
 test('a secret under the previous pepper is encrypted again, and under an unknown one unusable', async () => {
@@ -625,8 +634,13 @@ describe('docs/guides/webhooks.md', () => {
         game_ids: [game.id],
         created_at: data.created_at,
         reference: 'order-10046',
+        email: data.email,
+        download_keys: data.download_keys,
       },
     });
+    expect(Object.keys((data.download_keys as object[])[0]!)).toEqual(
+      Object.keys((shown.data.download_keys as object[])[0]!),
+    );
     expect(Object.keys(data)).toEqual(Object.keys(shown.data));
   });
 });

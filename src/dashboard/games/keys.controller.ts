@@ -3,6 +3,7 @@ import { SignedIn } from '../../auth/access/access';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import { ApiError, apiError } from '../../platform/errors/api-error';
 import { Form, withQuery } from '../../platform/input/form';
+import { KeyPages } from '../../platform/server/key-pages';
 import { LongLists } from '../../platform/output/long-lists';
 import { readInteger } from '../../platform/input/readers';
 import {
@@ -27,6 +28,7 @@ export class GameKeysController {
   constructor(
     private readonly keys: CreatedKeysService,
     private readonly lists: LongLists,
+    private readonly pages: KeyPages,
   ) {}
 
   @Get('keys')
@@ -45,7 +47,7 @@ export class GameKeysController {
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
     const rows = this.keys.slices(game_id, visitor.user.id, rangeOf(query));
-    return new CsvResponse(this.lists, `keys-of-game-${game_id}.csv`, CELLS, rows);
+    return new CsvResponse(this.lists, `keys-of-game-${game_id}.csv`, this.cells, rows);
   }
 
   @Post('keys')
@@ -94,11 +96,23 @@ export class GameKeysController {
     return seeOther(keysPath(game_id), { done: 'The key was revoked.' });
   }
 
+  private readonly cells: Record<string, (key: ListedKey) => Cell> = {
+    ...CELLS,
+    url: ({ key, revoked }) => (revoked ? null : this.pages.url(key)),
+  };
+
   private async show(visitor: SignedInVisitor, game_id: number, query?: Form, draft: KeysDraft = NO_KEYS) {
     const range = query ? rangeOf(query) : {};
     const limit = range.from === undefined ? KEYS_ON_A_PAGE + 1 : MAX_NEW_KEYS;
     const found = await this.keys.page(game_id, visitor.user.id, range, limit);
-    const shown = { game_id, ...found, from: range.from?.toString(), to: range.to?.toString() };
+    const keys = found.keys.map((key) => ({ ...key, url: this.pages.url(key.key) }));
+    const shown = {
+      game_id,
+      title: found.title,
+      keys,
+      from: range.from?.toString(),
+      to: range.to?.toString(),
+    };
     return keysPage(visitor, shown, draft);
   }
 }

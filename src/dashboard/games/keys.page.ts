@@ -41,10 +41,14 @@ export interface KeysDraft {
 
 export const NO_KEYS: KeysDraft = { count: '10', label: '', problems: {} };
 
+interface KeyWithPage extends ListedKey {
+  url: string | null;
+}
+
 interface Listed {
   game_id: number;
   title: string;
-  keys: ListedKey[];
+  keys: KeyWithPage[];
   /** The query of the page: the IDs of its keys. */
   from?: string;
   to?: string;
@@ -151,13 +155,14 @@ const statusOf = ({ revoked, owner, email }: ListedKey): string => {
   return email === null ? 'Unclaimed' : `For ${email}`;
 };
 
-const keyText = ({ id, key, revoked }: ListedKey): Html =>
+const keyText = ({ id, key, revoked, url }: KeyWithPage): Html =>
   html`<div class="copyable">
     <code id="key-${id}">${key}</code>
     ${!revoked && html`<button type="button" class="quiet" data-copy="key-${id}" hidden>Copy</button>`}
+    ${!revoked && url !== null && linkButton(url, 'Page', `of key ${key}`)}
   </div>`;
 
-const columnsOf = (path: string): Columns<ListedKey> => ({
+const columnsOf = (path: string): Columns<KeyWithPage> => ({
   Key: keyText,
   Label: ({ label }) => label ?? muted('None'),
   Created: ({ created_at }) => day(created_at),

@@ -6,6 +6,7 @@ import { WebhookAttempts } from '../../operator/webhooks/webhook-attempts.servic
 import { Settings } from '../../platform/config/settings';
 import { forbidden } from '../../auth/access/errors';
 import { apiError } from '../../platform/errors/api-error';
+import { KeyPages } from '../../platform/server/key-pages';
 import { Form } from '../../platform/input/form';
 import { type SellerSale, SellerSalesService } from '../../purchases/sales/seller-sales.service';
 import { seeOther, SALES_PATH } from '../layout/layout';
@@ -25,6 +26,7 @@ export class SaleController {
     private readonly sales: SalesService,
     private readonly attempts: WebhookAttempts,
     private readonly settings: Settings,
+    private readonly pages: KeyPages,
   ) {}
 
   /** For a reload of the URL of a search. */
@@ -49,7 +51,13 @@ export class SaleController {
       subject_type: 'purchase',
       subject_id: sale.id,
     });
-    return salePage({ sale, deliveries, refunder: this.refunderOf(sale), store: this.settings.STORE_NAME });
+    return salePage({
+      sale,
+      pages: this.pages,
+      deliveries,
+      refunder: this.refunderOf(sale),
+      store: this.settings.STORE_NAME,
+    });
   }
 
   @Get(':purchase_id/buyer')
@@ -59,7 +67,7 @@ export class SaleController {
     if (sale.email === ERASED_ADDRESS) throw apiError(404, 'The buyer was erased.');
     const sales = await this.sellerSales.ofBuyer(visitor.user.id, sale.email);
     const keys = await this.sellerSales.keysOfBuyer(visitor.user.id, sale.email);
-    return buyerPage(sale, sales, keys);
+    return buyerPage(sale, sales, keys, this.pages);
   }
 
   @Get(':purchase_id/refund')

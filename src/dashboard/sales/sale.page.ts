@@ -8,6 +8,7 @@ import {
 } from '../../purchases/sales/seller-sales.service';
 import { ERASED_ADDRESS } from '../../users/erased-users';
 import type { SubjectDelivery } from '../../operator/webhooks/webhook-attempts.service';
+import type { KeyPages } from '../../platform/server/key-pages';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
 import { checkbox } from '../layout/fields';
@@ -36,13 +37,14 @@ const pathOf = ({ id }: Pick<SellerSale, 'id'>) => `${SALES_PATH}/${id}`;
 
 interface SaleView {
   sale: SellerSale;
+  pages: KeyPages;
   /** To the seller's own webhooks. */
   deliveries: SubjectDelivery[];
   refunder: Refunder;
   store: string;
 }
 
-export function salePage({ sale, deliveries, refunder, store }: SaleView): Page {
+export function salePage({ sale, pages, deliveries, refunder, store }: SaleView): Page {
   const {
     id,
     created_at,
@@ -90,7 +92,7 @@ export function salePage({ sale, deliveries, refunder, store }: SaleView): Page 
         </ul>
         ${moreGames(sale)}
         <h2>Keys</h2>
-        ${keyList(sale.keys, 'No keys came with this sale.')}
+        ${keyList(sale.keys, 'No keys came with this sale.', pages)}
         <h2>Webhook deliveries</h2>
         ${deliveryList(deliveries)}
         ${status === 'complete' && refunder !== 'seller' && html`<p class="muted">${REFUNDERS[refunder](store)}</p>`}`,
@@ -116,17 +118,20 @@ const stateOf = ({ revoked, claimed_by }: KeyState): Html => {
   return claimed_by === null ? muted('Not claimed') : html`Claimed by ${claimed_by}`;
 };
 
-const KEY_COLUMNS: Columns<KeyState> = {
-  Key: ({ id }) => `Key ${id}`,
+const keyColumns = (pages: KeyPages): Columns<KeyState> => ({
+  Key: ({ id, key, revoked }) => {
+    const url = revoked ? null : pages.url(key);
+    return url === null ? `Key ${id}` : html`<a href="${url}">Key ${id}</a>`;
+  },
   Game: ({ title }) => title,
   State: stateOf,
   Downloads: number(({ downloads }) => countOf(downloads)),
-};
+});
 
-const keyList = (keys: KeyState[], none: string): Html =>
+const keyList = (keys: KeyState[], none: string, pages: KeyPages): Html =>
   keys.length === 0
     ? html`<p class="muted">${none}</p>`
-    : html`${table('Keys', KEY_COLUMNS, keys.slice(0, SHOWN_OF_SALE))}
+    : html`${table('Keys', keyColumns(pages), keys.slice(0, SHOWN_OF_SALE))}
       ${keys.length > SHOWN_OF_SALE && html`<p class="muted">Only the first ${SHOWN_OF_SALE} keys are listed.</p>`}`;
 
 const DELIVERY_COLUMNS: Columns<SubjectDelivery> = {
@@ -160,7 +165,12 @@ export const refundPage = (visitor: Visitor, sale: SellerSale): Page =>
     back: pathOf(sale),
   });
 
-export const buyerPage = (sale: SellerSale, sales: SellerSale[], keys: KeyState[]): Page => ({
+export const buyerPage = (
+  sale: SellerSale,
+  sales: SellerSale[],
+  keys: KeyState[],
+  pages: KeyPages,
+): Page => ({
   section: SALES_PATH,
   title: `Buyer of sale ${sale.id}`,
   main: html`<h1>${sale.email}</h1>
@@ -170,7 +180,7 @@ export const buyerPage = (sale: SellerSale, sales: SellerSale[], keys: KeyState[
     ${
       keys.length > 0 &&
       html`<h2>Keys without a purchase</h2>
-        ${keyList(keys, '')}`
+        ${keyList(keys, '', pages)}`
     }`,
 });
 

@@ -10,6 +10,7 @@ import { seal, unseal } from '../../auth/accounts/encryption';
 import { OperatorError } from '../../platform/errors/operator-error';
 import { Clock } from '../../platform/config/clock';
 import { Settings } from '../../platform/config/settings';
+import { KeyPages } from '../../platform/server/key-pages';
 import { Database } from '../../platform/database/database';
 import { longRead, statement } from '../../platform/database/statement';
 import type { Subject } from '../../events/event-type';
@@ -69,6 +70,7 @@ export class WebhooksService {
     private readonly settings: Settings,
     private readonly clock: Clock,
     private readonly events: Events,
+    private readonly pages: KeyPages,
   ) {
     this.peppers = peppersOf(settings);
   }
@@ -141,7 +143,7 @@ export class WebhooksService {
   async send({ message, subject }: Outgoing, webhook: Receiver, signal: AbortSignal): Promise<Outcome> {
     const since = this.clock.monotonic();
     const sending = async () => {
-      const data = { ...message.data, ...(await this.readAtSend(message, subject)) };
+      const data = { ...message.data, ...(await this.readAtSend(message, subject, webhook)) };
       const to = { url: new URL(webhook.url), secret: this.opened(webhook) };
       return send({ ...message, data }, to, this.rulesFor(webhook.user_id), signal, this.clock);
     };
@@ -152,9 +154,15 @@ export class WebhooksService {
     return { ...response, duration_ms: Math.round(this.clock.monotonic() - since) };
   }
 
-  private async readAtSend({ type }: Message, subject: Subject | null): Promise<object | undefined> {
-    const fields = this.events.find(type)?.readAtSend;
-    return fields && subject ? this.database.row(fields, [subject.subject_id]) : undefined;
+  private async readAtSend(
+    { type }: Message,
+    subject: Subject | null,
+    { user_id }: Receiver,
+  ): Promise<object | undefined> {
+    const { readAtSend, withUrls } = this.events.find(type) ?? {};
+    if (!readAtSend || !subject) return undefined;
+    const fields = await this.database.row(readAtSend, [subject.subject_id, user_id]);
+    return fields && withUrls ? withUrls(fields, this.pages) : fields;
   }
 
   /** Disables a webhook whose receiver responded 410 Gone. */

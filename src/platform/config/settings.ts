@@ -118,6 +118,10 @@ export class Settings {
   })
   COVER_ORIGINS: string[] = [];
 
+  // The pages of download keys, which open for anyone with the link: keys of no account, all keys, or none.
+  @IsIn(['unclaimed', 'all', 'off'])
+  KEY_PAGES: 'unclaimed' | 'all' | 'off' = 'unclaimed';
+
   // A session expires after this time without use, and after SESSION_DAYS in any case.
   @WholeNumber(1, 43_200) SESSION_IDLE_MINUTES: number = 720;
 

@@ -3,11 +3,12 @@ import { LongLists } from '../output/long-lists';
 import { RateLimitsModule } from '../limits/rate-limits.module';
 import { ObservabilityModule } from '../observability/observability.module';
 import { Descriptors } from './descriptors';
+import { KeyPages } from './key-pages';
 import { RequestGate } from './request-gate';
 import { ServiceUrl } from './service-url';
 import { UnmatchedRequests } from './unmatched-requests';
 
-const SERVICES = [Descriptors, LongLists, ServiceUrl, RequestGate];
+const SERVICES = [Descriptors, LongLists, KeyPages, ServiceUrl, RequestGate];
 
 @Module({
   imports: [ObservabilityModule, RateLimitsModule],

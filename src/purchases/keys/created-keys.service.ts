@@ -9,6 +9,7 @@ import { canEdit } from '../../games/visibility';
 import { Database } from '../../platform/database/database';
 import { bind, longRead, read, statement } from '../../platform/database/statement';
 import { apiError, badRequest } from '../../platform/errors/api-error';
+import { KeyPages } from '../../platform/server/key-pages';
 import { IdempotencyService, type RetryKey, type Work } from '../../idempotency/idempotency.service';
 import type { SuccessResponse } from '../../platform/output/success-response';
 import {
@@ -114,6 +115,7 @@ export class CreatedKeysService {
     private readonly idempotency: IdempotencyService,
     private readonly audit: Audit,
     private readonly events: OperatorEvents,
+    private readonly pages: KeyPages,
   ) {}
 
   async create(
@@ -131,7 +133,7 @@ export class CreatedKeysService {
       const rows = rowsOf(CREATE_KEYS);
       if (rows.length === 0) throw invalidGame();
       if (rows[0]!.id === null) throw badRequest(TOO_MANY);
-      return { download_keys: (rows as CreatedKeyRow[]).map(createdKeyResponse) };
+      return { download_keys: (rows as CreatedKeyRow[]).map((row) => createdKeyResponse(row, this.pages)) };
     };
     const { download_keys } = await this.once('download_key.created', request, count, actor, retry, create);
     const labeled = download_keys.map(({ id, game_id, key, ...more }) =>

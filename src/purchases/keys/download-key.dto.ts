@@ -1,6 +1,7 @@
 import { ApiProperty, OmitType } from '@nestjs/swagger';
-import { IntegerField, NullableText, TimeField } from '../../platform/openapi/fields';
+import { IntegerField, NullableText, TimeField, UrlField } from '../../platform/openapi/fields';
 import type { StoreLinks } from '../../platform/config/store-links';
+import type { KeyPages } from '../../platform/server/key-pages';
 import {
   Between,
   ExactlyOneOf,
@@ -100,9 +101,20 @@ export class RevokeDownloadKeyRequest {
   download_key_id: number;
 }
 
+/** On the field with the page of a download key. */
+export const KeyUrl = () =>
+  UrlField(
+    'Page of the key, where its owner downloads the game; null if the store has no such pages',
+    'https://api.example.com/download/gwdl_sTw4nRkZbq1XoVu8sTw4nRkZ',
+    { nullable: true },
+  );
+
 export class CreatedDownloadKeyObject extends OmitType(DownloadKeyObject, ['owner']) {
   @NullableText("The seller's note", 'Press kit')
   label: string | null;
+
+  @KeyUrl()
+  url: string | null;
 }
 
 export class CreatedDownloadKeysResponse {
@@ -110,7 +122,8 @@ export class CreatedDownloadKeysResponse {
   download_keys: CreatedDownloadKeyObject[];
 }
 
-export const createdKeyResponse = (row: CreatedKeyRow): CreatedDownloadKeyObject => ({
+export const createdKeyResponse = (row: CreatedKeyRow, pages: KeyPages): CreatedDownloadKeyObject => ({
   ...row,
   created_at: modernTimestamp(row.created_at),
+  url: pages.url(row.key),
 });

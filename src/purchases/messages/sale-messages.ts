@@ -1,12 +1,33 @@
+import { canEdit } from '../../games/visibility';
 import { announceToEditors } from '../../games/game-events';
 import type { EventType } from '../../events/event-type';
 import { bind, type BoundStatement, read } from '../../platform/database/statement';
+import type { KeyPages } from '../../platform/server/key-pages';
 
-// A reference may contain the buyer.
-const REFERENCE = read<{ reference: string | null }>(
-  'message_reference',
-  'SELECT (SELECT reference FROM purchase_references WHERE purchase_id = $1) AS reference',
+interface FieldsAtSend {
+  /** Null for a seller's webhook. */
+  email: string | null;
+  /** It may contain the buyer. */
+  reference: string | null;
+  download_keys: { id: number; game_id: number; key: string }[];
+}
+
+/** A seller gets the keys of the games that they can edit, without the buyer. */
+const FIELDS_AT_SEND = read<FieldsAtSend>(
+  'sale_message_fields',
+  `SELECT CASE WHEN $2::bigint IS NULL THEN p.email END AS email,
+     (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
+     (SELECT coalesce(json_agg(json_build_object('id', k.id, 'game_id', k.game_id, 'key', k.key) ORDER BY k.game_id, k.id), '[]')
+      FROM download_keys k JOIN games g ON g.id = k.game_id
+      WHERE k.purchase_id = p.id AND k.revoked_at IS NULL AND ($2 IS NULL OR ${canEdit('g', '$2')})) AS download_keys
+   FROM purchases p WHERE p.id = $1`,
 );
+
+const withUrls = ({ email, ...fields }: FieldsAtSend, pages: KeyPages) => ({
+  ...(email !== null && { email }),
+  ...fields,
+  download_keys: fields.download_keys.map((one) => ({ ...one, url: pages.url(one.key) })),
+});
 
 const PURCHASE_COMPLETED: EventType = {
   name: 'purchase.completed',
@@ -14,7 +35,8 @@ const PURCHASE_COMPLETED: EventType = {
   sent_when: 'a sale is recorded with `POST /operator/purchases` or `gamewharf sell`',
   audience: 'editors',
   subject_type: 'purchase',
-  readAtSend: REFERENCE,
+  readAtSend: FIELDS_AT_SEND,
+  withUrls: (fields, pages) => withUrls(fields as FieldsAtSend, pages),
 };
 
 const PURCHASE_REFUNDED: EventType = {

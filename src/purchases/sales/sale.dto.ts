@@ -16,6 +16,8 @@ import {
   OneOf,
   Timestamp,
 } from '../../platform/input/parameters';
+import type { KeyPages } from '../../platform/server/key-pages';
+import { KeyUrl } from '../keys/download-key.dto';
 import { purchaseResponse, PurchaseObject } from '../purchase.dto';
 import { type Purchase, PURCHASE_STATUSES, PURCHASE_TYPES } from '../purchase.entity';
 import type { SaleRow } from './sale-statements';
@@ -116,6 +118,9 @@ export class NewKeyObject {
     example: 'gwdl_sTw4nRkZbq1XoVu8sTw4nRkZ',
   })
   key: string;
+
+  @KeyUrl()
+  url: string | null;
 }
 
 export class SaleResponse {
@@ -135,7 +140,7 @@ export const refundResponse = (row: SaleRow): RefundResponse => ({
   purchase: { ...purchaseResponse(row, row.all_game_ids[0]!), reference: row.reference },
 });
 
-export const saleResponse = (row: SaleRow): SaleResponse => ({
+export const saleResponse = (row: SaleRow, pages: KeyPages): SaleResponse => ({
   ...refundResponse(row),
-  download_keys: row.keys,
+  download_keys: row.keys.map((one) => ({ ...one, url: pages.url(one.key) })),
 });

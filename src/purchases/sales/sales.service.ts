@@ -11,6 +11,7 @@ import { badRequest, apiError, serviceUnavailable } from '../../platform/errors/
 import { ERASED_ADDRESS } from '../../users/erased-users';
 import { newDownloadKey } from '../keys/new-download-key';
 import { Events } from '../../events/events';
+import { KeyPages } from '../../platform/server/key-pages';
 import {
   type RefundResponse,
   refundResponse,
@@ -53,6 +54,7 @@ export class SalesService {
     private readonly idempotency: IdempotencyService,
     private readonly operatorEvents: OperatorEvents,
     private readonly events: Events,
+    private readonly pages: KeyPages,
   ) {}
 
   /** Sells once per reference. A repeated request gets its response again, even if it would be rejected now. */
@@ -121,7 +123,7 @@ export class SalesService {
       const [row] = rowsOf(SALE);
       // Erased meanwhile.
       if (!row) throw invalidUser();
-      return saleResponse(row);
+      return saleResponse(row, this.pages);
     };
     const { response, isRepeated } = await this.idempotency.run(retry, request, store, BUYER_FIELDS);
     if (isRepeated) return this.withBuyer(response);
@@ -133,10 +135,22 @@ export class SalesService {
   private async repeatedSale(id: number, request: SaleRequest, retry?: RetryKey): Promise<SaleResponse> {
     const find = async (manager?: EntityManager) => {
       const rowsOf = await this.database.execute([bind(SALE, [id])], manager);
-      return responseOfRepeatedSale(rowsOf(SALE)[0], request);
+      return this.responseOfRepeatedSale(rowsOf(SALE)[0], request);
     };
     const { response, isRepeated } = await this.idempotency.run(retry, request, find, BUYER_FIELDS);
     return isRepeated ? this.withBuyer(response) : response;
+  }
+
+  private responseOfRepeatedSale(row: SaleRow | undefined, request: SaleRequest): SaleResponse {
+    // Deleted meanwhile.
+    if (!row) throw serviceUnavailable();
+    const different = differences(row, request);
+    if (different.length === 0) return saleResponse(row, this.pages);
+    throw apiError(
+      409,
+      `reference \`${request.reference}\` is another sale`,
+      ...different.map((name) => `${name} differs`),
+    );
   }
 
   private async tryRefunding(request: RefundRequest, by: Actor, retry?: RetryKey): Promise<RefundResponse> {
@@ -170,18 +184,6 @@ export class SalesService {
     const buyer = row ? refundResponse(row).purchase : { email: ERASED_ADDRESS, reference: null };
     return { ...response, purchase: { ...buyer, ...response.purchase } };
   }
-}
-
-function responseOfRepeatedSale(row: SaleRow | undefined, request: SaleRequest): SaleResponse {
-  // Deleted meanwhile.
-  if (!row) throw serviceUnavailable();
-  const different = differences(row, request);
-  if (different.length === 0) return saleResponse(row);
-  throw apiError(
-    409,
-    `reference \`${request.reference}\` is another sale`,
-    ...different.map((name) => `${name} differs`),
-  );
 }
 
 const invalidUser = () => apiError(404, 'invalid user');

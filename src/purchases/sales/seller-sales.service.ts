@@ -14,6 +14,7 @@ export interface KeyState {
   id: number;
   game_id: number;
   title: string;
+  key: string;
   downloads: number;
   revoked: boolean;
   /** The username of the account that claimed it. */
@@ -41,7 +42,7 @@ export const SHOWN_SALES = 50;
 // Candidates of each type, of which the newest are shown.
 const MAX_FOUND = 200;
 
-const KEY = `k.id, k.game_id, g.title, k.downloads, k.revoked_at IS NOT NULL AS revoked,
+const KEY = `k.id, k.game_id, g.title, k.key, k.downloads, k.revoked_at IS NOT NULL AS revoked,
   (SELECT username FROM users WHERE id = k.user_id) AS claimed_by`;
 
 /** The games that $1 can edit. */
