@@ -112,7 +112,7 @@ async function listen(app: NestExpressApplication, { PORT, HOST, MAX_CONNECTIONS
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EADDRINUSE')
       throw new OperatorError(
-        `Port ${PORT} on ${HOST} is already in use. Stop the program that uses it, or set PORT to another port.`,
+        `Port ${PORT} on ${HOST} is already in use. Stop the program that uses it, or set PORT to a different port.`,
       );
     if (code === 'EACCES')
       throw new OperatorError(

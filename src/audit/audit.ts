@@ -42,7 +42,7 @@ export const EVENTS = {
   'webhook.created': 'A user or a command added a webhook. The row, but not the log line, includes its host.',
   'webhook.deleted': 'A user or a command deleted a webhook.',
   'webhook.secret_rotated': 'A user replaced the signing secret of a webhook.',
-  'webhook.disabled': 'A webhook was disabled because its receiver responded 410 Gone.',
+  'webhook.disabled': 'A webhook was disabled because its receiver responded with 410 Gone.',
   'webhook.enabled': 'A page or a command re-enabled a disabled webhook.',
   'signing_key.created': 'A command created a signing key.',
   'signing_key.revoked': 'A command revoked a signing key and, with it, all JWTs that it signed.',

@@ -114,7 +114,7 @@ function registerTokens(tokens: OperatorCommand): void {
         const order = { user_id, game_id, scopes: scope, api_key_id: null, lifetime };
         const { key, expires_at } = await tokens.issue(order);
         app.get(Audit).record({ event: 'jwt.created', user_id, api_key_id: null, game_id });
-        // A server started with another PORT or PUBLIC_URL than this command rejects the token.
+        // A server started with a different PORT or PUBLIC_URL rejects the token.
         console.error(`Valid until ${timeOf(expires_at)}, issued by ${tokens.issuer}.`);
         console.log(key);
       },

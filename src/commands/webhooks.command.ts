@@ -71,7 +71,7 @@ function registerWebhooks(webhooks: OperatorCommand): void {
     });
   webhooks
     .command('enable')
-    .description('Re-enable a webhook that was disabled because its receiver responded 410 Gone.')
+    .description('Re-enable a webhook that was disabled because its receiver responded with 410 Gone.')
     .argument('<id>', 'ID of the webhook, from `webhooks list`', parseId)
     .handler(async ({ app }, id: number) => {
       if (!(await app.get(WebhooksService).enable(id)))

@@ -291,7 +291,7 @@ describe('writes only the named rows', () => {
   });
 });
 
-test('responds 404 if the game becomes private while it is added', async () => {
+test('responds with 404 if the game becomes private while it is added', async () => {
   const { owner, stranger } = await actors();
   const game = await make.game({ owner: stranger });
   const { id } = await make.collection({ owner });

@@ -201,7 +201,7 @@ describe('API keys', () => {
     expect(await info('schlüssel')).toMatchObject(ALL);
   });
 
-  test('cost one statement for the first request and none while cached', async () => {
+  test('take one statement for the first request and none while cached', async () => {
     const { owner } = await actors();
     expect(await statementsOf(() => owner.get('/profile'))).toEqual(['live_api_keys', 'user']);
     expect(await statementsOf(() => owner.get('/profile'))).toEqual(['user']);

@@ -313,7 +313,7 @@ describe('a local folder', () => {
     }
   });
 
-  test('runs 32 downloads of an IP address; further ones wait, and get 503', async () => {
+  test('runs 32 downloads of an IP address; further ones wait, and fail with 503', async () => {
     const url = await locationOf(`/uploads/${await large()}/download`);
     const download = async (localAddress: string) => {
       const [response] = (await once(httpGet(url, { localAddress, agent: false }), 'response')) as [

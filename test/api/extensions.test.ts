@@ -823,7 +823,7 @@ describe('what differs from Nest, as docs/contributing/request-pipeline.md lists
     await expect(openApp({}, { imports })).rejects.toThrow("The database isn't connected yet");
   });
 
-  test('another status for invalid parameters needs a filter', async () => {
+  test('a different status for invalid parameters needs a filter', async () => {
     const headers = { 'content-type': 'application/json' };
     const init = { method: 'POST', body: '{}', headers };
     const response = await fetch(`${url}/ratings/unprocessable`, init);

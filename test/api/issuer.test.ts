@@ -86,7 +86,7 @@ test('the issuer is printed by npm start', async () => {
   expect(address).not.toBe(baseUrl());
 });
 
-test('npm start exits with another pepper and explains why', async () => {
+test('npm start exits with a different pepper and explains why', async () => {
   const settings = {
     ...theApp().get(Settings),
     DATABASE_URL: databaseUrl(),

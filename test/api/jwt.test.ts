@@ -567,7 +567,7 @@ describe('signing keys', () => {
     await other.close();
   });
 
-  test('cost one statement for concurrent unknown key IDs', async () => {
+  test('take one statement for concurrent unknown key IDs', async () => {
     await published();
     const kids = Array.from({ length: 100 }, (_, i) => String(i).padStart(43, 'x'));
     const found: unknown[] = [];

@@ -416,7 +416,7 @@ describe('redirect URIs of native apps', () => {
     'https://127.0.0.1:3000/callback',
     'http://localhost:3000/callback',
     'http://127.0.0.1:/callback',
-  ])('RFC 8252 7.3: allows only another port: %s', async (redirect_uri) => {
+  ])('RFC 8252 7.3: allows only a different port: %s', async (redirect_uri) => {
     const client_id = await application({ redirect_uris: ['http://127.0.0.1:3000/callback'] });
     expect((await browser.get(authorizePath(tokenRequest(client_id, { redirect_uri })))).status).toBe(400);
   });

@@ -3,7 +3,7 @@ import { logged, openApp, useStore } from '../support/store';
 
 useStore();
 
-test('responds 503 before the first connection, and logs no errors', async () => {
+test('responds with 503 before the first connection, and logs no errors', async () => {
   jest.spyOn(Database.prototype, 'connect').mockResolvedValueOnce();
   const starting = await openApp({ TRUSTED_IDENTITY_HEADER: 'X-Store-User', TRUSTED_PROXIES: 'loopback' });
   const url = await starting.getUrl();

@@ -239,7 +239,7 @@ test(`keeps the last ${MAX_ATTEMPTS} attempts`, async () => {
   expect(browser.words.match(/ Test \d/g)).toHaveLength(MAX_ATTEMPTS);
 });
 
-test('a receiver that responds 410 is disabled, until its owner enables it again', async () => {
+test('a receiver that responds with 410 is disabled, until its owner enables it again', async () => {
   const receiver = await added(await Receiver.open(status(410)));
   await sold(game.id);
   await recorded(receiver, 1);

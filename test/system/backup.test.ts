@@ -257,7 +257,7 @@ describe('changes nothing when a restore is rejected', () => {
     }
   });
 
-  test('for another pepper', () =>
+  test('for a different pepper', () =>
     expect(
       restore({ ...there(), API_KEY_PEPPER: 'another one' }, new BackupReader(createReadStream(file)), {
         ...quiet,

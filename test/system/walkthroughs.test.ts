@@ -43,7 +43,7 @@ function stepsIn(section: string): Step[] {
   );
 }
 
-/** Column widths don't count, because other changes align a table in another way. */
+/** Column widths don't count, because other changes align a table differently. */
 const withoutWidths = (line: string) => line.replace(/(?<=\S) +/g, ' ');
 
 /** Context and removed lines must occur exactly once, in this order; added lines replace them. */

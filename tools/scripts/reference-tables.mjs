@@ -187,13 +187,13 @@ ${limits(
 
 ## Request rates
 
-[Rate limits](rate-limits.md) describes what each limit counts. Requests beyond a limit get 429. Change the limits with \`RATE_LIMIT\`.
+[Rate limits](rate-limits.md) describes what each limit counts. Requests beyond a limit fail with 429. Change the limits with \`RATE_LIMIT\`.
 
 ${table(['limit', 'default'], ...rates.map(([name, one]) => [code(name), rate(one)]))}
 
 ## Concurrency
 
-[Overload](rate-limits.md#overload) describes what each limit counts. Requests beyond a limit get 503.
+[Overload](rate-limits.md#overload) describes what each limit counts. Requests beyond a limit fail with 503.
 
 ${table(
   ['limit', 'value'],

@@ -39,6 +39,14 @@ export const TERMS = [
   [/\b(is|are) gone\b/i, '“deleted”, “dropped” or “closed”'],
   [/\bspelt\b/i, '“spelled”'],
   [/\bno good\b|\bgood (once|until|for)\b/i, '“invalid”, “valid”'],
+  [
+    /\banother (pepper|amount|audience|value|port|line width|algorithm|period|status|way|message|format|encoding)\b/i,
+    '“a different …”',
+  ],
+  [/\b(gets?|got) `?[45]\d\d\b/, '“fails with …”, “is rejected with …”'],
+  [/\b(is|are) an? 4\d\d\b/, '“is rejected with …”'],
+  [/\brespond(s|ed)? `?[2-5]\d\d\b/, '“responds with …”'],
+  [/\bcosts? (nothing|no|an? |one)\b/i, 'what happens: “counts as”, “takes”, “without a query”'],
   [/\bcomes? to pass\b|\bby and by\b/i, 'a common word'],
 ];
 

@@ -65,14 +65,14 @@ describe('the service', () => {
 });
 
 describe('rejected requests', () => {
-  test('get 404 for unknown paths and 405 for wrong methods', async () => {
+  test('fail with 404 for unknown paths and 405 for wrong methods', async () => {
     is(await get('/nowhere'), 404, 'invalid api endpoint');
     const wrong = await ask('DELETE', '/profile');
     is(wrong, 405, 'method not allowed');
     assert.match(wrong.headers.get('allow'), /GET/);
   });
 
-  test('get 401 without a credential and with an invalid one', async () => {
+  test('fail with 401 without a credential and with an invalid one', async () => {
     const without = await get('/profile', { key: '' });
     is(without, 401, 'authentication required');
     assert.match(without.headers.get('www-authenticate'), /^Bearer/);
@@ -81,20 +81,20 @@ describe('rejected requests', () => {
     is(await get('/api/1/made-up/me', { key: '' }), 401, 'invalid key');
   });
 
-  test('get 400 for invalid parameters', async () => {
+  test('fail with 400 for invalid parameters', async () => {
     is(await get('/games/abc/purchases?user_id=1'), 400, 'game_id must be an integer');
     is(await get(`/games/${NONE}/purchases?user_id=1&user_id=2`), 400, 'user_id must be given once');
     is(await get('/wharf/latest?game_id=1'), 400, 'channel_name is required');
   });
 
-  test('get 404 for missing objects', async () => {
+  test('fail with 404 for missing objects', async () => {
     is(await get(`/games/${NONE}/purchases?email=nobody@example.com`), 404, 'invalid game');
     is(await get(`/games/${NONE}/download_keys?download_key=x`), 404, 'invalid game');
     is(await get(`/collections/${NONE}`), 404, 'invalid collection');
     is(await get(`/wharf/latest?game_id=${NONE}&channel_name=windows`), 404, 'invalid game');
   });
 
-  test('get 413 for a body that is too large', async () => {
+  test('fail with 413 for a body that is too large', async () => {
     const response = await ask('POST', '/collections', {
       body: `description=${'x'.repeat(600_000)}`,
       headers: { 'content-type': 'application/x-www-form-urlencoded' },

@@ -95,7 +95,7 @@ export class SigningKeysService implements OnModuleDestroy {
     return key;
   }
 
-  /** Fails if the store was filled with another pepper: every client would get “invalid key”. */
+  /** Fails if the store was filled with a different pepper: every client would get “invalid key”. */
   async requirePepper(): Promise<void> {
     if (this.configured) return;
     const rows = await this.stored().catch((error: unknown) => {

@@ -47,7 +47,7 @@ export const verifyPassword = async (passwordHash: string, password: string): Pr
 const prefixOf = ({ memoryCost, timeCost, parallelism }: PasswordCost) =>
   `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$`;
 
-/** Whether a new hash of the password would have another algorithm or cost, for example after an import. */
+/** Whether a new hash of the password would have a different algorithm or cost, for example after an import. */
 export const isOutdated = (passwordHash: string, cost: PasswordCost) =>
   !passwordHash.startsWith(prefixOf(cost));
 

@@ -75,7 +75,7 @@ async function find(client: ClientBase, api_key: string, pepper: Buffer): Promis
   return rows[0];
 }
 
-/** The service may use another port than when the store was created. */
+/** The service may use a different port than when the store was created. */
 const moveCovers = (client: ClientBase, url: string) =>
   client.query(
     `UPDATE games SET cover_url = $1 || substring(cover_url FROM '/assets/[^/]+$')

@@ -181,7 +181,7 @@ function requireNotCanceled(signal: AbortSignal): void {
 const inUse = (folder: DataFolder, { pid, servingAt }: Owner, { host }: URL) =>
   new OperatorError(
     `The data folder ${folder.path} is in use by process ${pid}${servingAt ? ` (${servingAt})` : ''}, and its database listens on ${host}: ` +
-      `to share that database, set DATABASE_URL_FILE=${folder.urlFile} and another PORT; ` +
+      `to share that database, set DATABASE_URL_FILE=${folder.urlFile} and a different PORT; ` +
       'for a store of its own, set DATA_DIR to another folder.',
   );
 

@@ -165,7 +165,7 @@ export class WebhooksService {
     return fields && withUrls ? withUrls(fields, this.pages) : fields;
   }
 
-  /** Disables a webhook whose receiver responded 410 Gone. */
+  /** Disables a webhook whose receiver responded with 410 Gone. */
   async disable(id: number): Promise<void> {
     if ((await this.database.rows(DISABLE, [id])).length === 0) return;
     this.audit.record({ event: 'webhook.disabled', webhook_id: id });
@@ -183,7 +183,7 @@ export class WebhooksService {
 
   private opened({ id, url, secret }: Pick<Webhook, 'id' | 'url' | 'secret'>): Buffer {
     const text = unseal(secret, nameOf(url), this.peppers, (sealed) => this.reseal(id, sealed));
-    if (!text) throw new NotSent('secret sealed under another pepper');
+    if (!text) throw new NotSent('secret sealed under a different pepper');
     return text;
   }
 

@@ -10,7 +10,7 @@ export class RoundedNumber {
 export const MAX_DEPTH = 32;
 // Ten times the values of the longest request, which has two lists of 500 IDs.
 export const MAX_VALUES = 10_000;
-// Twice the IDs of the longest request. Each costs far more than another value.
+// Twice the IDs of the longest request. Each takes far longer than any other value.
 export const MAX_ROUNDED = 2000;
 // Numbers with at most 15 significant digits are never rounded.
 const NEVER_ROUNDED = 15;

@@ -31,7 +31,7 @@ export class RedisStorage extends MemoryStorage implements OnApplicationShutdown
   private pausedUntil = -Infinity;
   private warned = false;
 
-  /** Imports the client here, so that it costs nothing if Redis is not configured. */
+  /** Imports the client here, so that nothing is loaded if Redis is not configured. */
   static async open(url: string, ...rest: Dependencies): Promise<RedisStorage> {
     const { Redis } = await import('ioredis');
     const redis = new Redis(url, {

@@ -96,7 +96,7 @@ export function tracesUrl(settings: Settings): string | undefined {
   return collector && `${collector.replace(/\/+$/, '')}/v1/traces`;
 }
 
-// Imports the libraries here, so that they cost nothing if tracing is off.
+// Imports the libraries here, so that nothing is loaded if tracing is off.
 async function open(url: string) {
   try {
     const { BasicTracerProvider, BatchSpanProcessor } = await import('@opentelemetry/sdk-trace-base');

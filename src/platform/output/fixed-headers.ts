@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** Headers of every response, unless the handler sets another value. */
+/** Headers of every response, unless the handler sets a different value. */
 export const SECURITY_HEADERS: Record<string, string> = {
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Expose-Headers':
