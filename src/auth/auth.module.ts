@@ -15,6 +15,7 @@ import { CredentialCache } from './keys/credential-cache';
 import { ExpiredRows } from '../platform/database/expired-rows';
 import { ServerModule } from '../platform/server/server.module';
 import { RateLimitsModule } from '../platform/limits/rate-limits.module';
+import { ProofsService } from './jwt/proofs.service';
 import { SigningKey } from './jwt/signing-key.entity';
 import { SigningKeysService } from './jwt/signing-keys.service';
 import { StartupChecks } from './guards/startup-checks';
@@ -35,6 +36,7 @@ import { TokensService } from './jwt/tokens.service';
     Audit,
     BearerStrategy,
     CredentialCache,
+    ProofsService,
     SigningKeysService,
     StartupChecks,
     TokensService,
@@ -47,6 +49,7 @@ import { TokensService } from './jwt/tokens.service';
     ApiKeysService,
     Audit,
     CredentialCache,
+    ProofsService,
     SigningKeysService,
     TokensService,
   ],

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
 import { hashApiKey } from '../../src/auth/keys/api-key';
 import {
   type Actor,
@@ -10,6 +11,7 @@ import {
   ok,
   PEPPER,
   sql,
+  theClock,
   useStore,
 } from '../support/store';
 import { forge } from '../support/tokens';
@@ -199,6 +201,96 @@ describe('GET /games/GAME_ID/ownership', () => {
     expect(await player.get('/games/1x/ownership')).toEqual(failure(400, 'game_id must be an integer'));
     expect(await owns(player, { id: 4e6 })).toEqual(invalidGame);
     expect(await player.get('/games/9223372036854775807/ownership')).toEqual(invalidGame);
+  });
+
+  describe('?proof=true', () => {
+    const proofOf = async (actor: Actor, game: { id: number }) => {
+      const { status, body } = await actor.get(`/games/${game.id}/ownership`, { proof: true });
+      expect(status).toBe(200);
+      return (body as { proof?: string }).proof;
+    };
+
+    test('adds a signed proof, only if the user owns the game', async () => {
+      const game = await make.game({ owner });
+      expect(await player.get(`/games/${game.id}/ownership`, { proof: true })).toEqual(ok({ owns: false }));
+      await make.purchase({ games: [game], user_id: player.id });
+      expect(await player.get(`/games/${game.id}/ownership`, { proof: false })).toEqual(ok({ owns: true }));
+      expect(await player.get(`/games/${game.id}/ownership`, { proof: 'x' })).toEqual(
+        failure(400, 'proof must be a boolean'),
+      );
+      const proof = (await proofOf(player, game))!;
+      const keys = createRemoteJWKSet(new URL('/.well-known/jwks.json', baseUrl()));
+      const { payload, protectedHeader } = await jwtVerify(proof, keys, {
+        typ: 'ownership+jwt',
+        issuer: baseUrl(),
+        audience: String(game.id),
+        currentDate: new Date(theClock().now()),
+      });
+      expect(Object.keys(protectedHeader).sort()).toEqual(['alg', 'kid', 'typ']);
+      expect(protectedHeader).toMatchObject({ alg: 'EdDSA', typ: 'ownership+jwt' });
+      const { iat, exp, jti, ...claims } = payload;
+      expect(claims).toEqual({
+        iss: baseUrl(),
+        sub: String(player.id),
+        aud: String(game.id),
+        owns: true,
+        via: 'purchase',
+      });
+      expect(exp! - iat!).toBe(86_400);
+      expect(jti).toMatch(/^[0-9a-f-]{36}$/);
+      // A key that signs proofs stays published until the last of them has expired.
+      const [key] = await sql<{ token_lifetime: number }>(
+        'SELECT token_lifetime FROM signing_keys WHERE kid = $1',
+        [protectedHeader.kid],
+      );
+      expect(key!.token_lifetime).toBe(86_400);
+    });
+
+    test.each(WAYS)('%s: says why the user owns the game', async (way, owned, held, come) => {
+      const game = await make.game({ owner });
+      await come(game);
+      const proof = await proofOf(player, game);
+      const via = way === 'being an admin' ? 'editor' : held ? 'key' : 'purchase';
+      expect(proof && decodeJwt(proof).via).toBe(owned ? via : undefined);
+    });
+
+    test('names the purchase before the key, and the key before the right to edit', async () => {
+      const game = await make.game({ owner: player });
+      expect(decodeJwt((await proofOf(player, game))!).via).toBe('editor');
+      await make.downloadKey({ game, user_id: player.id });
+      expect(decodeJwt((await proofOf(player, game))!).via).toBe('key');
+      await make.purchase({ games: [game], user_id: player.id });
+      expect(decodeJwt((await proofOf(player, game))!).via).toBe('purchase');
+    });
+
+    test('is not a credential, even for a store whose audience is a number', async () => {
+      const game = await make.game({ owner: player });
+      const proof = (await proofOf(player, game))!;
+      const invalid = failure(401, 'invalid token');
+      expect(await anonymous.with(proof).get('/credentials/info')).toEqual(invalid);
+      expect(await owns(anonymous.with(proof), game)).toEqual(invalid);
+      // Each of the two checks is enough: the type, and the audience.
+      const asToken = (typ: string, aud?: string) =>
+        forge({ sub: player.id, header: { typ }, ...(aud === undefined ? {} : { aud }) });
+      expect((await anonymous.with(await asToken('JWT')).get('/credentials/info')).status).toBe(200);
+      expect(await anonymous.with(await asToken('ownership+jwt')).get('/credentials/info')).toEqual(invalid);
+      expect(await anonymous.with(await asToken('JWT', String(game.id))).get('/credentials/info')).toEqual(
+        invalid,
+      );
+    });
+
+    test('a launch token is not a proof', async () => {
+      const game = await make.game({ owner: player });
+      const { body } = await player.post('/credentials/subkey', { game_id: game.id, scope: 'profile:me' });
+      const token = (body as { key: string }).key;
+      const keys = createRemoteJWKSet(new URL('/.well-known/jwks.json', baseUrl()));
+      const currentDate = new Date(theClock().now());
+      await expect(jwtVerify(token, keys, { currentDate })).resolves.toBeDefined();
+      await expect(jwtVerify(token, keys, { currentDate, typ: 'ownership+jwt' })).rejects.toThrow('"typ"');
+      await expect(jwtVerify(token, keys, { currentDate, audience: String(game.id) })).rejects.toThrow(
+        '"aud"',
+      );
+    });
   });
 
   test('is included in game:view and available to manifests', async () => {

@@ -1223,9 +1223,15 @@ SELECT concat_ws('|', g.id, g.owner_name, g.slug, g.type, g.classification, g.tr
    ORDER BY k.created_at DESC, k.id DESC;
 
 -- ownership: src/purchases/library/ownership.service.ts, small
-SELECT g.owns
+SELECT g.via
    FROM (
-     SELECT g.id, g.user_id, g.visibility, g.published_at, ((g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) OR EXISTS (
+     SELECT g.id, g.user_id, g.visibility, g.published_at, CASE WHEN EXISTS (
+    SELECT FROM (
+  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $2
+  UNION ALL SELECT purchase_id
+  FROM user_emails ue CROSS JOIN LATERAL (SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ue.email OFFSET 0) from_address
+  WHERE ue.user_id = $2 AND ue.verified ) bought
+    JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') THEN 'purchase' WHEN EXISTS (
   
   (SELECT dk.id, dk.created_at FROM download_keys dk
    WHERE dk.account_id = $2 AND dk.game_id = g.id AND dk.revoked_at IS NULL
@@ -1242,23 +1248,24 @@ SELECT g.owns
    WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   ) of_address
-  WHERE ue.user_id = $2 AND ue.verified) OR EXISTS (
-    SELECT FROM (
-  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $2
-  UNION ALL SELECT purchase_id
-  FROM user_emails ue CROSS JOIN LATERAL (SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ue.email OFFSET 0) from_address
-  WHERE ue.user_id = $2 AND ue.verified ) bought
-    JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete')) AS owns, (
+  WHERE ue.user_id = $2 AND ue.verified) THEN 'key'
+    WHEN (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) THEN 'editor' END AS via, (
   SELECT a.user_id FROM api_keys k
   JOIN oauth_grants gr ON gr.id = k.grant_id
   JOIN oauth_applications a ON a.client_id = gr.client_id
   WHERE k.id = $3) AS application_owner
      FROM games g WHERE g.id = $1 OFFSET 0) g
-   WHERE CASE WHEN g.application_owner IS NULL THEN g.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL)
+   WHERE CASE WHEN g.application_owner IS NULL THEN g.via IS NOT NULL OR (g.visibility = 'public' AND g.published_at IS NOT NULL)
               ELSE (g.user_id = g.application_owner OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = g.application_owner OFFSET 0)) END;
 
 -- ownership_in_game: src/purchases/library/ownership.service.ts, small
-SELECT ((g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) OR EXISTS (
+SELECT CASE WHEN EXISTS (
+    SELECT FROM (
+  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $2
+  UNION ALL SELECT purchase_id
+  FROM user_emails ue CROSS JOIN LATERAL (SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ue.email OFFSET 0) from_address
+  WHERE ue.user_id = $2 AND ue.verified ) bought
+    JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') THEN 'purchase' WHEN EXISTS (
   
   (SELECT dk.id, dk.created_at FROM download_keys dk
    WHERE dk.account_id = $2 AND dk.game_id = g.id AND dk.revoked_at IS NULL
@@ -1275,13 +1282,8 @@ SELECT ((g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id =
    WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
   ) of_address
-  WHERE ue.user_id = $2 AND ue.verified) OR EXISTS (
-    SELECT FROM (
-  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $2
-  UNION ALL SELECT purchase_id
-  FROM user_emails ue CROSS JOIN LATERAL (SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ue.email OFFSET 0) from_address
-  WHERE ue.user_id = $2 AND ue.verified ) bought
-    JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete')) AS owns FROM games g WHERE g.id = $1;
+  WHERE ue.user_id = $2 AND ue.verified) THEN 'key'
+    WHEN (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) THEN 'editor' END AS via FROM games g WHERE g.id = $1;
 
 -- sale_message_fields: src/purchases/messages/sale-messages.ts, small
 SELECT CASE WHEN $2::bigint IS NULL THEN p.email END AS email,

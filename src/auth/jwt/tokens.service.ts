@@ -14,7 +14,7 @@ import type { Credential } from '../access/credential';
 import { invalidToken, tokenExpired } from '../access/errors';
 import { LEEWAY, SigningKeysService } from './signing-keys.service';
 
-const ALGORITHM = 'EdDSA';
+export const ALGORITHM = 'EdDSA';
 const TYPE = 'JWT';
 const MOST_GENERATIONS = 2 ** 31 - 1;
 

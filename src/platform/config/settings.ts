@@ -266,6 +266,9 @@ export class Settings {
   // Seconds.
   @WholeNumber(60, 86_400) JWT_LIFETIME: number = 3600;
 
+  // Seconds for which a proof of ownership is valid: it outlives a refund by as much.
+  @WholeNumber(60, 86_400) PROOF_SECONDS: number = 86_400;
+
   // The scopes that a game's manifest can request.
   @SplitAt(/[\s,]+/)
   MANIFEST_SCOPES: string[] = ['profile:me', 'game:view:ownership'];

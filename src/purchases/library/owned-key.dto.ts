@@ -1,8 +1,9 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IntegerField, TimeField } from '../../platform/openapi/fields';
 import type { StoreLinks } from '../../platform/config/store-links';
 import { modernTimestamp } from '../../platform/formats/timestamps';
-import { GameWithUserResponse, gameWithUserResponse } from '../../games/embedded-game.dto';
+import { GameRequest, GameWithUserResponse, gameWithUserResponse } from '../../games/embedded-game.dto';
+import { Flag } from '../../platform/input/parameters';
 import { PageResponse, Page, PerPage } from '../../platform/input/paging';
 import type { OwnedKeyRow } from './owned-key.row';
 
@@ -42,12 +43,23 @@ export class OwnedKeysResponse extends PageResponse {
   owned_keys: OwnedKeyObject[];
 }
 
+export class OwnershipRequest extends GameRequest {
+  @Flag('Whether the response includes a signed proof', { default: false })
+  proof: boolean = false;
+}
+
 export class OwnershipResponse {
   @ApiProperty({
     example: true,
     description: 'Whether the user has a key or a completed purchase of the game, or can edit it',
   })
   owns: boolean;
+
+  @ApiPropertyOptional({
+    description:
+      'JWT of the type `ownership+jwt` that states the ownership; absent unless it was requested and `owns` is true',
+  })
+  proof?: string;
 }
 
 export const ownedKeyResponse = (row: OwnedKeyRow, links: StoreLinks): OwnedKeyObject => ({

@@ -3,10 +3,16 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../../auth/access/access';
 import { type Credential, CurrentCredential } from '../../auth/access/credential';
 import { StoreLinks } from '../../platform/config/store-links';
-import { GameRequest } from '../../games/embedded-game.dto';
+import { ProofsService } from '../../auth/jwt/proofs.service';
 import { Fails } from '../../platform/server/routes';
 import { Params } from '../../platform/input/params.decorator';
-import { ownedKeyResponse, OwnedKeysResponse, OwnedKeysRequest, OwnershipResponse } from './owned-key.dto';
+import {
+  ownedKeyResponse,
+  OwnedKeysResponse,
+  OwnedKeysRequest,
+  OwnershipRequest,
+  OwnershipResponse,
+} from './owned-key.dto';
 import { OwnershipService } from './ownership.service';
 
 @ApiTags('Ownership')
@@ -14,6 +20,7 @@ import { OwnershipService } from './ownership.service';
 export class OwnershipController {
   constructor(
     private readonly ownership: OwnershipService,
+    private readonly proofs: ProofsService,
     private readonly links: StoreLinks,
   ) {}
 
@@ -22,16 +29,19 @@ export class OwnershipController {
     summary: 'Check whether the user owns a game',
     description:
       "An API key can check any game that its user can view or owns, a game's JWT only that game, and an app's " +
-      "token only games that the app's owner can edit.",
+      "token only games that the app's owner can edit. A signed proof can be verified offline, until it expires.",
   })
   @Scopes('game:view:ownership')
   @ApiOkResponse({ type: OwnershipResponse })
   @Fails(404, 'invalid game')
   async owns(
-    @Params() { game_id }: GameRequest,
+    @Params() { game_id, proof }: OwnershipRequest,
     @CurrentCredential() credential: Credential,
   ): Promise<OwnershipResponse> {
-    return { owns: await this.ownership.owns(game_id, credential) };
+    const { via } = await this.ownership.ownership(game_id, credential);
+    if (via === null) return { owns: false };
+    if (!proof) return { owns: true };
+    return { owns: true, proof: await this.proofs.issue({ user_id: credential.user_id, game_id, via }) };
   }
 
   @Get('profile/owned-keys')

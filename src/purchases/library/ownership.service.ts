@@ -16,26 +16,33 @@ export const hasBought = (user: string) => `EXISTS (
     SELECT FROM (${boughtBy(user)}) bought
     JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete')`;
 
-/** Whether the user has a key or a completed purchase of the game `g`, or can edit it. */
-const owns = (user: string) => `(${canEdit('g', user)} OR ${holdsKey('g', user)} OR ${hasBought(user)})`;
+/** Why the user owns the game `g`; null: the user doesn't own it. */
+const via = (
+  user: string,
+) => `CASE WHEN ${hasBought(user)} THEN 'purchase' WHEN ${holdsKey('g', user)} THEN 'key'
+    WHEN ${canEdit('g', user)} THEN 'editor' END`;
+
+interface Ownership {
+  via: 'purchase' | 'key' | 'editor' | null;
+}
 
 /** Queried with a JWT issued for the game. */
-const OWNERSHIP_IN_GAME = read<{ owns: boolean }>(
+const OWNERSHIP_IN_GAME = read<Ownership>(
   'ownership_in_game',
-  `SELECT ${owns('$2')} AS owns FROM games g WHERE g.id = $1`,
+  `SELECT ${via('$2')} AS via FROM games g WHERE g.id = $1`,
 );
 
 /**
  * Queried with an API key ($3). The user's own key finds games that are public or that the user owns, which are all
  * that the user can view. An app's key finds games that the owner of the app can edit.
  */
-export const OWNERSHIP = read<{ owns: boolean }>(
+export const OWNERSHIP = read<Ownership>(
   'ownership',
-  `SELECT g.owns
+  `SELECT g.via
    FROM (
-     SELECT g.id, g.user_id, g.visibility, g.published_at, ${owns('$2')} AS owns, ${applicationOwnerOf('$3')} AS application_owner
+     SELECT g.id, g.user_id, g.visibility, g.published_at, ${via('$2')} AS via, ${applicationOwnerOf('$3')} AS application_owner
      FROM games g WHERE g.id = $1 OFFSET 0) g
-   WHERE CASE WHEN g.application_owner IS NULL THEN g.owns OR ${isPublic('g')}
+   WHERE CASE WHEN g.application_owner IS NULL THEN g.via IS NOT NULL OR ${isPublic('g')}
               ELSE ${canEdit('g', 'g.application_owner')} END`,
 );
 
@@ -60,17 +67,17 @@ export const OWNED_KEYS = longRead<Packed>(
 export class OwnershipService {
   constructor(private readonly database: Database) {}
 
-  async owns(
+  async ownership(
     game_id: number,
     { type, user_id, api_key_id, game_id: own_game }: Credential,
-  ): Promise<boolean> {
+  ): Promise<Ownership> {
     if (type === 'jwt' && game_id !== own_game) throw invalidGame();
     const row =
       type === 'jwt'
         ? await this.database.row(OWNERSHIP_IN_GAME, [game_id, user_id])
         : await this.database.row(OWNERSHIP, [game_id, user_id, api_key_id]);
     if (!row) throw invalidGame();
-    return row.owns;
+    return row;
   }
 
   /** The live keys that belong to the user, newest first. */
