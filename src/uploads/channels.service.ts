@@ -3,6 +3,7 @@ import { Database } from '../platform/database/database';
 import { longRead, read } from '../platform/database/statement';
 import { apiError } from '../platform/errors/api-error';
 import { invalidGame } from '../games/errors';
+import { isPublished } from '../wharf/build.entity';
 import { canEdit } from '../games/visibility';
 import type { ChannelsRequest } from './channel.dto';
 import { type Downloader, isFor } from './uploads.service';
@@ -46,17 +47,17 @@ const UPLOADS = longRead<{ name: string } & FlatUploadRow>(
   'game $1',
 );
 
-const newestBuild = (state: string) =>
+const newestBuild = (condition: string) =>
   `SELECT * FROM builds o
-   WHERE o.game_id = $1 AND o.channel_name = c.channel_name AND o.state ${state} ORDER BY o.id DESC LIMIT 1`;
+   WHERE o.game_id = $1 AND o.channel_name = c.channel_name AND ${condition} ORDER BY o.id DESC LIMIT 1`;
 
 /** The newest completed build of each channel, and a newer one that isn't. */
 const BUILDS = longRead<BuildRow & { channel_name: string }>(
   'channel_heads',
   `SELECT b.channel_name, ${BUILD_ROW}
    FROM unnest($2::text[]) AS c (channel_name)
-   LEFT JOIN LATERAL (${newestBuild(`= 'completed'`)}) head ON true
-   LEFT JOIN LATERAL (${newestBuild(`IN ('started', 'processing')`)}) pending ON true
+   LEFT JOIN LATERAL (${newestBuild(isPublished('o'))}) head ON true
+   LEFT JOIN LATERAL (${newestBuild(`o.state IN ('started', 'processing')`)}) pending ON true
    JOIN builds b ON b.id = head.id OR (b.id = pending.id AND pending.id > coalesce(head.id, 0))`,
   'game $1',
 );

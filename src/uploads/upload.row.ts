@@ -1,4 +1,4 @@
-import type { Build } from '../wharf/build.entity';
+import { type Build, isPublished } from '../wharf/build.entity';
 import type { Upload } from './upload.entity';
 
 export interface BuildRow extends Pick<Build, 'id' | 'game_id' | 'user_version' | 'state' | 'created_at'> {
@@ -45,10 +45,9 @@ const BUILD: Record<keyof BuildRow, string> = {
   id: 'b.id',
   upload_id: `(SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name)`,
   game_id: 'b.game_id',
-  parent_build_id: `coalesce((SELECT max(o.id) FROM builds o
+  parent_build_id: `coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
     WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1)`,
-  version: `(SELECT count(*) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id <= b.id)`,
+  version: 'b.version',
   user_version: 'b.user_version',
   state: 'b.state',
   created_at: 'b.created_at',
@@ -63,21 +62,14 @@ const named = (columns: Record<string, string>, prefix = '') =>
 /** The select list of a BuildRow for the build `b`. */
 export const BUILD_ROW = named(BUILD);
 
-/** The same for many builds of one channel, selected with the window `channel` in the order of their IDs. */
-export const BUILD_ROW_IN_CHANNEL = named({
-  ...BUILD,
-  parent_build_id: 'coalesce(lag(b.id) OVER channel, -1)',
-  version: 'row_number() OVER channel',
-});
-
-// CASE, so that nothing is counted for an upload without a channel.
+// CASE, so that nothing is looked up for an upload without a channel.
 const ofBuild = (sql: string) => (sql.startsWith('b.') ? sql : `CASE WHEN b.id IS NOT NULL THEN ${sql} END`);
 
 /** Joins the newest build `b` with a file to an upload `f` of a channel. */
 export const NEWEST_BUILD = `
   LEFT JOIN LATERAL (
     SELECT * FROM builds o
-    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND o.size IS NOT NULL
+    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND ${isPublished('o')} AND o.size IS NOT NULL
     ORDER BY o.id DESC LIMIT 1) b ON true`;
 
 /** Uploads `f` that meet the condition with their newest builds `b`, as flat rows. */

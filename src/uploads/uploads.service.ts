@@ -5,6 +5,7 @@ import { longRead, read, type Statement } from '../platform/database/statement';
 import { apiError } from '../platform/errors/api-error';
 import { invalidGame } from '../games/errors';
 import type { GameUserRow } from '../games/embedded-game.dto';
+import { isPublished } from '../wharf/build.entity';
 import {
   ACCESS,
   ACCESS_COLUMNS,
@@ -17,7 +18,6 @@ import {
 import type { BuildRequest, UploadRequest, UploadsRequest } from './download.dto';
 import {
   BUILD_ROW,
-  BUILD_ROW_IN_CHANNEL,
   type BuildRow,
   type FlatUploadRow,
   isListed,
@@ -80,13 +80,12 @@ export const UPLOAD_FILE = read<AccessRow & UploadFileRow>(
 
 const CHANNEL_BUILDS = longRead<BuildRow>(
   'channel_builds',
-  `SELECT * FROM (
-     SELECT ${BUILD_ROW_IN_CHANNEL} FROM builds b WHERE b.game_id = $1 AND b.channel_name = $2
-     WINDOW channel AS (ORDER BY b.id)) b
-   WHERE $3 OR b.state = 'completed' ORDER BY b.id DESC LIMIT ${MAX_BUILDS}`,
+  `SELECT ${BUILD_ROW} FROM builds b
+   WHERE b.game_id = $1 AND b.channel_name = $2 AND ($3 OR ${isPublished('b')}) ORDER BY b.id DESC LIMIT ${MAX_BUILDS}`,
 );
 
 export interface OneBuildRow extends BuildRow, GameUserRow {
+  hidden: boolean;
   file_key: string | null;
   file_url: string | null;
   size: number | null;
@@ -98,7 +97,7 @@ export interface OneBuildRow extends BuildRow, GameUserRow {
 /** A build with the owner `u` of its game. */
 export const BUILD = read<AccessRow & OneBuildRow>(
   'build',
-  `SELECT ${ACCESS_COLUMNS}, ${BUILD_ROW}, b.file_key, b.file_url, b.size, f.filename,
+  `SELECT ${ACCESS_COLUMNS}, ${BUILD_ROW}, b.hidden, b.file_key, b.file_url, b.size, f.filename,
           u.id AS owner_id, u.username, u.display_name, u.cover_url AS owner_cover_url,
           coalesce('demo' = ANY (f.traits), false) AS is_demo
    FROM builds b JOIN games g ON g.id = b.game_id JOIN users u ON u.id = g.user_id ${ACCESS}
@@ -160,8 +159,8 @@ export class UploadsService {
     credential: Downloader,
   ): Promise<OneBuildRow & AccessRow> {
     const row = await this.database.row(BUILD, parameters(build_id, credential, download_key_id));
-    if (!row || !isFor(credential, row.game_id) || (row.state !== 'completed' && !row.edits))
-      throw invalidBuild();
+    if (!row || !isFor(credential, row.game_id)) throw invalidBuild();
+    if ((row.state !== 'completed' || row.hidden) && !row.edits) throw invalidBuild();
     requireDownload(row, row.is_demo ? ['demo'] : [], download_key_id);
     return row;
   }

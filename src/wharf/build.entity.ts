@@ -1,9 +1,21 @@
-import { Check, Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn, type Relation } from 'typeorm';
+import {
+  Check,
+  Column,
+  Entity,
+  Index,
+  JoinColumn,
+  ManyToOne,
+  PrimaryGeneratedColumn,
+  type Relation,
+} from 'typeorm';
 import { Game } from '../games/game.entity';
 import { TimestampColumn } from '../platform/database/timestamp.column';
 import { StoredColumns } from '../platform/database/personal-data';
 
 export const BUILD_STATES = ['started', 'processing', 'completed', 'failed'] as const;
+
+/** SQL condition: the build `b` may be the head of its channel, and players see it. */
+export const isPublished = (b: string) => `${b}.state = 'completed' AND NOT ${b}.hidden`;
 
 /** A channel is the set of builds with its name; the newest has the highest ID. */
 @StoredColumns({
@@ -19,6 +31,14 @@ export const BUILD_STATES = ['started', 'processing', 'completed', 'failed'] as 
     'file_url',
     'size',
     'md5_hash',
+    'version',
+    'hidden',
+    'parent_build_id',
+    'source',
+    'metadata',
+    'launch_analysis',
+    'error',
+    'expires_at',
   ],
   why: 'the versions of a game',
   for_how_long: 'as long as the game',
@@ -30,9 +50,11 @@ export const BUILD_STATES = ['started', 'processing', 'completed', 'failed'] as 
 @Check('builds_state_check', `state IN ('started', 'processing', 'completed', 'failed')`)
 @Check('builds_file_check', 'num_nonnulls(file_key, file_url) = num_nonnulls(size)')
 @Check('builds_size_check', 'size >= 0')
-@Index('builds_newest_idx', { synchronize: false })
-@Index('builds_newest_file_idx', { synchronize: false })
+@Index('builds_head_idx', { synchronize: false })
+@Index('builds_head_file_idx', { synchronize: false })
 @Index('builds_channel_idx', ['game_id', 'channel_name', 'id'])
+@Index('builds_parent_build_id_idx', ['parent_build_id'], { where: 'parent_build_id IS NOT NULL' })
+@Index('builds_expires_at_idx', ['expires_at'], { where: 'expires_at IS NOT NULL' })
 export class Build {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id: number;
@@ -70,6 +92,41 @@ export class Build {
   @Column('text', { nullable: true })
   md5_hash: string | null;
 
+  /** Its number in the channel, from 1, set by a trigger. */
+  @Column('integer', { default: 0 })
+  version: number;
+
+  /** Completed, but not the head of the channel until an editor publishes it. */
+  @Column('boolean', { default: false })
+  hidden: boolean;
+
+  /** The build to which its patch applies. Null: the patch contains everything, or the build has none. */
+  @Column('bigint', { nullable: true })
+  parent_build_id: number | null;
+
+  /** The program that pushed it, in its own words. */
+  @Column('text', { nullable: true })
+  source: string | null;
+
+  /** JSON of the upload tool, stored as it is. */
+  @Column('text', { nullable: true })
+  metadata: string | null;
+
+  @Column('text', { nullable: true })
+  launch_analysis: string | null;
+
+  /** Why it failed, for the user of the upload tool. */
+  @Column('text', { nullable: true })
+  error: string | null;
+
+  /** When the push fails unless it is complete. Null: completed, failed, or not pushed. */
+  @TimestampColumn({ nullable: true })
+  expires_at: string | null;
+
   @ManyToOne(() => Game)
   game?: Relation<Game>;
+
+  @ManyToOne(() => Build)
+  @JoinColumn({ name: 'parent_build_id' })
+  parent?: Relation<Build>;
 }

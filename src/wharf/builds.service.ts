@@ -7,7 +7,7 @@ import { lookupCache } from '../platform/database/lookup-cache';
 import { read } from '../platform/database/statement';
 import { apiError } from '../platform/errors/api-error';
 import { type Cacheable, cacheable } from '../platform/output/response';
-import type { Build } from './build.entity';
+import { type Build, isPublished } from './build.entity';
 import type { LatestRequest, LatestResponse } from './latest.dto';
 
 interface BuildRow extends Pick<Build, 'user_version'> {
@@ -20,9 +20,9 @@ const newestBuild = (game: string, channel_name: string) => `
   SELECT b.id IS NOT NULL AS found, b.user_version
   FROM ${game}
   LEFT JOIN LATERAL (
-    SELECT id, user_version FROM builds
-    WHERE game_id = g.id AND channel_name = ${channel_name} AND state = 'completed'
-    ORDER BY id DESC LIMIT 1) b ON true
+    SELECT o.id, o.user_version FROM builds o
+    WHERE o.game_id = g.id AND o.channel_name = ${channel_name} AND ${isPublished('o')}
+    ORDER BY o.id DESC LIMIT 1) b ON true
   WHERE ${showsBuilds('g')}`;
 
 export const NEWEST_BY_GAME = read<BuildRow>(

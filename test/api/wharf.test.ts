@@ -438,6 +438,6 @@ test('needs one index probe per request, however many builds', async () => {
     expect(plan).not.toContain('Bitmap');
     expect(plan).not.toContain('Sort');
     expect(plan).not.toContain('Join Filter');
-    expect(plan).toContain('Index Only Scan using builds_newest_idx');
+    expect(plan).toContain('Index Only Scan using builds_head_idx');
   }
 });

@@ -481,8 +481,8 @@ SELECT g.id, g.title, g.slug, g.owner_name, g.cover_url, g.visibility, g.publish
     SELECT (SELECT min(channel_name) FROM builds WHERE game_id = g.id AND channel_name > c.name)
     FROM channels c WHERE c.name IS NOT NULL)
   SELECT name FROM channels WHERE name IS NOT NULL LIMIT 7) c CROSS JOIN LATERAL (
-       SELECT user_version, created_at FROM builds
-       WHERE game_id = g.id AND channel_name = c.name AND state = 'completed' ORDER BY id DESC LIMIT 1) newest) b
+       SELECT o.user_version, o.created_at FROM builds o
+       WHERE o.game_id = g.id AND o.channel_name = c.name AND o.state = 'completed' AND NOT o.hidden ORDER BY o.id DESC LIMIT 1) newest) b
    ORDER BY g.created_at DESC, g.id DESC;
 
 -- games_with_keys_page: src/dashboard/games/games-report.service.ts, long, turns: user $1
@@ -1603,12 +1603,11 @@ SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate,
      ORDER BY p.created_at DESC, p.id DESC LIMIT 51;
 
 -- channel_heads: src/uploads/channels.service.ts, long, turns: game $1
-SELECT b.channel_name, b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) AS upload_id, b.game_id AS game_id, coalesce((SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) AS parent_build_id, (SELECT count(*) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id <= b.id) AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at
+SELECT b.channel_name, b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at
    FROM unnest($2::text[]) AS c (channel_name)
    LEFT JOIN LATERAL (SELECT * FROM builds o
-   WHERE o.game_id = $1 AND o.channel_name = c.channel_name AND o.state = 'completed' ORDER BY o.id DESC LIMIT 1) head ON true
+   WHERE o.game_id = $1 AND o.channel_name = c.channel_name AND o.state = 'completed' AND NOT o.hidden ORDER BY o.id DESC LIMIT 1) head ON true
    LEFT JOIN LATERAL (SELECT * FROM builds o
    WHERE o.game_id = $1 AND o.channel_name = c.channel_name AND o.state IN ('started', 'processing') ORDER BY o.id DESC LIMIT 1) pending ON true
    JOIN builds b ON b.id = head.id OR (b.id = pending.id AND pending.id > coalesce(head.id, 0));
@@ -1622,13 +1621,12 @@ SELECT c.channel_name AS name, f.*
      
   SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.created_at, f.updated_at,
          coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
-         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce((SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT count(*) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id <= b.id) END AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
+         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
   FROM uploads f 
   LEFT JOIN LATERAL (
     SELECT * FROM builds o
-    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND o.size IS NOT NULL
+    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND NOT o.hidden AND o.size IS NOT NULL
     ORDER BY o.id DESC LIMIT 1) b ON true
   WHERE f.game_id = $1 AND f.channel_name = c.channel_name ORDER BY f.id LIMIT 1) f
    ORDER BY 1;
@@ -1648,9 +1646,8 @@ INSERT INTO counted_downloads (uuid) SELECT DISTINCT unnest($1::uuid[]) ON CONFL
 SELECT set_config('lock_timeout', '50ms', true) AS lock_timeout;
 
 -- build: src/uploads/uploads.service.ts, small
-SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) AS upload_id, b.game_id AS game_id, coalesce((SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) AS parent_build_id, (SELECT count(*) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id <= b.id) AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.file_key, b.file_url, b.size, f.filename,
+SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.hidden, b.file_key, b.file_url, b.size, f.filename,
           u.id AS owner_id, u.username, u.display_name, u.cover_url AS owner_cover_url,
           coalesce('demo' = ANY (f.traits), false) AS is_demo
    FROM builds b JOIN games g ON g.id = b.game_id JOIN users u ON u.id = g.user_id 
@@ -1693,10 +1690,9 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
    WHERE b.id = $1 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL));
 
 -- channel_builds: src/uploads/uploads.service.ts, long
-SELECT * FROM (
-     SELECT b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) AS upload_id, b.game_id AS game_id, coalesce(lag(b.id) OVER channel, -1) AS parent_build_id, row_number() OVER channel AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at FROM builds b WHERE b.game_id = $1 AND b.channel_name = $2
-     WINDOW channel AS (ORDER BY b.id)) b
-   WHERE $3 OR b.state = 'completed' ORDER BY b.id DESC LIMIT 200;
+SELECT b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at FROM builds b
+   WHERE b.game_id = $1 AND b.channel_name = $2 AND ($3 OR b.state = 'completed' AND NOT b.hidden) ORDER BY b.id DESC LIMIT 200;
 
 -- game_to_download: src/uploads/uploads.service.ts, small
 SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key FROM games g 
@@ -1772,13 +1768,12 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
     OFFSET 0) access LEFT JOIN LATERAL (
   SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.created_at, f.updated_at,
          coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
-         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce((SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT count(*) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id <= b.id) END AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
+         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
   FROM uploads f 
   LEFT JOIN LATERAL (
     SELECT * FROM builds o
-    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND o.size IS NOT NULL
+    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND NOT o.hidden AND o.size IS NOT NULL
     ORDER BY o.id DESC LIMIT 1) b ON true
   WHERE f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL)
    ORDER BY f.position, f.id LIMIT 1000) f ON true
@@ -1789,13 +1784,12 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
    FROM (
   SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.created_at, f.updated_at,
          coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
-         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce((SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT count(*) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id <= b.id) END AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
+         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
   FROM uploads f 
   LEFT JOIN LATERAL (
     SELECT * FROM builds o
-    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND o.size IS NOT NULL
+    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND NOT o.hidden AND o.size IS NOT NULL
     ORDER BY o.id DESC LIMIT 1) b ON true
   WHERE f.id = $1) f JOIN games g ON g.id = f.game_id 
   CROSS JOIN LATERAL (
@@ -1838,7 +1832,7 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
    FROM uploads f 
   LEFT JOIN LATERAL (
     SELECT * FROM builds o
-    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND o.size IS NOT NULL
+    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND NOT o.hidden AND o.size IS NOT NULL
     ORDER BY o.id DESC LIMIT 1) b ON true JOIN games g ON g.id = f.game_id 
   CROSS JOIN LATERAL (
     SELECT part.*, part.edits OR part.held_key IS NOT NULL OR EXISTS (
@@ -1912,13 +1906,12 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
     OFFSET 0) access LEFT JOIN LATERAL (
   SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.created_at, f.updated_at,
          coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
-         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce((SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT count(*) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id <= b.id) END AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
+         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
   FROM uploads f 
   LEFT JOIN LATERAL (
     SELECT * FROM builds o
-    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND o.size IS NOT NULL
+    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND NOT o.hidden AND o.size IS NOT NULL
     ORDER BY o.id DESC LIMIT 1) b ON true
   WHERE f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL)
    ORDER BY f.position, f.id LIMIT 51) f ON true
@@ -1962,13 +1955,12 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
     OFFSET 0) access JOIN LATERAL (
   SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.created_at, f.updated_at,
          coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
-         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce((SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT count(*) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id <= b.id) END AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
+         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
   FROM uploads f 
   LEFT JOIN LATERAL (
     SELECT * FROM builds o
-    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND o.size IS NOT NULL
+    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND NOT o.hidden AND o.size IS NOT NULL
     ORDER BY o.id DESC LIMIT 1) b ON true
   WHERE f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL)
    ORDER BY f.position, f.id LIMIT 31) f ON true
@@ -1986,9 +1978,9 @@ SELECT u.id, u.username, u.display_name, u.gamer, u.developer, u.press_user, u.c
 SELECT b.id IS NOT NULL AS found, b.user_version
   FROM games g
   LEFT JOIN LATERAL (
-    SELECT id, user_version FROM builds
-    WHERE game_id = g.id AND channel_name = $2 AND state = 'completed'
-    ORDER BY id DESC LIMIT 1) b ON true
+    SELECT o.id, o.user_version FROM builds o
+    WHERE o.game_id = g.id AND o.channel_name = $2 AND o.state = 'completed' AND NOT o.hidden
+    ORDER BY o.id DESC LIMIT 1) b ON true
   WHERE g.visibility <> 'private' AND g.id = $1;
 
 -- newest_build_by_target: src/wharf/builds.service.ts, small
@@ -1996,7 +1988,7 @@ SELECT b.id IS NOT NULL AS found, b.user_version
   FROM users u
   JOIN LATERAL (SELECT id, visibility FROM games WHERE user_id = u.id AND slug = $2 LIMIT 1) g ON true
   LEFT JOIN LATERAL (
-    SELECT id, user_version FROM builds
-    WHERE game_id = g.id AND channel_name = $3 AND state = 'completed'
-    ORDER BY id DESC LIMIT 1) b ON true
+    SELECT o.id, o.user_version FROM builds o
+    WHERE o.game_id = g.id AND o.channel_name = $3 AND o.state = 'completed' AND NOT o.hidden
+    ORDER BY o.id DESC LIMIT 1) b ON true
   WHERE g.visibility <> 'private' AND lower_ascii(u.username) = lower_ascii($1);

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Game } from '../../games/game.entity';
 import { Database } from '../../platform/database/database';
 import { columnsOf, longRead } from '../../platform/database/statement';
-import type { Build } from '../../wharf/build.entity';
+import { type Build, isPublished } from '../../wharf/build.entity';
 
 export const GAMES_ON_A_PAGE = 20;
 export const MAX_CHANNELS = 6;
@@ -56,8 +56,8 @@ const GAMES_PAGE = longRead<GameReport>(
      SELECT json_agg(json_build_object('channel_name', c.name, 'user_version', newest.user_version,
               'created_at', newest.created_at::text) ORDER BY c.name) AS builds
      FROM (${CHANNELS}) c CROSS JOIN LATERAL (
-       SELECT user_version, created_at FROM builds
-       WHERE game_id = g.id AND channel_name = c.name AND state = 'completed' ORDER BY id DESC LIMIT 1) newest) b
+       SELECT o.user_version, o.created_at FROM builds o
+       WHERE o.game_id = g.id AND o.channel_name = c.name AND ${isPublished('o')} ORDER BY o.id DESC LIMIT 1) newest) b
    ORDER BY g.created_at DESC, g.id DESC`,
   'user $1',
 );
