@@ -3,7 +3,7 @@ import { SLUG, slugOf } from '../games/slug';
 import { StoreGames } from '../games/store-games.service';
 import { commandName } from '../platform/config/environment';
 import { OperatorError } from '../platform/errors/operator-error';
-import { formatMoney, minorUnitsOf } from '../platform/formats/money';
+import { formatMoney, minorUnitsOf, parseMoney } from '../platform/formats/money';
 import { nextCommands } from '../dev/next-commands';
 import { type Commands, parseCount, GAME_HELP, type OperatorCommand, userOption } from './operator-command';
 import { type Columns, printable, printRows, formatTime } from './print-table';
@@ -91,13 +91,10 @@ async function create(
 
 /** Minor units: 499 for 4.99 dollars. */
 export function amountOf(price: string, currency: string): number {
-  const unit = minorUnitsOf(currency);
-  const digits = String(unit).length - 1;
-  const [, whole, fraction = ''] = /^(\d{1,12})(?:\.(\d+))?$/.exec(price) ?? [];
-  const amount = whole === undefined ? NaN : Number(whole) * unit + Number(fraction.padEnd(digits, '0'));
-  if (!Number.isSafeInteger(amount) || fraction.length > digits)
-    throw new OperatorError(
-      `Invalid price "${price}". Use a number of ${currency} such as ${digits ? `4.${'9'.repeat(digits)}` : '500'}.`,
-    );
-  return amount;
+  const amount = parseMoney(price, currency);
+  if (amount !== undefined) return amount;
+  const digits = String(minorUnitsOf(currency)).length - 1;
+  throw new OperatorError(
+    `Invalid price "${price}". Use a number of ${currency} such as ${digits ? `4.${'9'.repeat(digits)}` : '500'}.`,
+  );
 }

@@ -7,6 +7,8 @@ import { OauthModule } from '../auth/oauth/oauth.module';
 import { SignInModule } from '../auth/sign-in/sign-in.module';
 import { UploadsModule } from '../uploads/uploads.module';
 import { CollectionsModule } from '../collections/collections.module';
+import { GameEditingModule } from '../games/editing/game-editing.module';
+import { ParameterPipe } from '../platform/input/parameter.pipe';
 import { PeopleModule } from '../operator/people/people.module';
 import { TokensModule } from '../operator/tokens/tokens.module';
 import { DataController } from './settings/data.controller';
@@ -18,6 +20,8 @@ import { AuthorizationController } from './consent/authorization.controller';
 import { DeviceController } from './consent/device.controller';
 import { GrantsController } from './settings/grants.controller';
 import { GameKeysController } from './games/keys.controller';
+import { GameController } from './games/game.controller';
+import { GamePage } from './games/game.page';
 import { GamesPage } from './games/games.page';
 import { GamesReportService } from './games/games-report.service';
 import { SellerGamesController } from './games/games.controller';
@@ -50,6 +54,7 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
     OperationsModule,
     RateLimitsModule,
     CollectionsModule,
+    GameEditingModule,
     OauthModule,
     PeopleModule,
     TokensModule,
@@ -65,6 +70,7 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
     SignInController,
     LibraryController,
     SellerGamesController,
+    GameController,
     GameKeysController,
     SalesPageController,
     SaleController,
@@ -84,11 +90,13 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
     Assets,
     Covers,
     Demo,
+    GamePage,
     GamesPage,
     GamesReportService,
     Layout,
     LibraryPage,
     NoSuchPageFilter,
+    ParameterPipe,
     SalesReportService,
     SignInService,
     Visitors,

@@ -497,6 +497,14 @@ SELECT g.id, g.title,
   ORDER BY created_at DESC, id DESC LIMIT 21 OFFSET $2) page
   JOIN games g ON g.id = page.id ORDER BY g.created_at DESC, g.id DESC;
 
+-- own_game: src/dashboard/games/games-report.service.ts, small
+SELECT concat_ws('|', g.id, g.owner_name, g.slug, g.type, g.classification, g.traits, g.min_price, coalesce(g.published_at::text, ''), g.created_at, g.views_count, g.downloads_count, g.purchases_count, ARRAY(SELECT currency || amount FROM game_earnings ge WHERE ge.game_id = g.id ORDER BY currency)) AS packed, g.title AS title, g.short_text AS short_text, g.cover_url AS cover_url, g.visibility, g.user_id = $2 AS owned FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0));
+
+-- recent_game_sales: src/dashboard/games/games-report.service.ts, long, turns: user $1
+SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
+   FROM games g JOIN sales_periods s ON s.game_id = g.id AND s.unit = 'day' AND s.first_day >= $3::date
+   WHERE g.id = $2 AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0)) GROUP BY 1 ORDER BY 3 DESC, 1;
+
 -- recent_sales: src/dashboard/sales/sales-report.service.ts, long, turns: user $1
 SELECT s.current, p.currency, s.game_id, p.source, count(*) AS sales,
      count(*) FILTER (WHERE p.status = 'complete') AS purchases,

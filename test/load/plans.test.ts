@@ -103,6 +103,8 @@ const LOOKUPS: [string, unknown[], number][] = [
   ['seller_search', [ownerOf(POPULAR_GAME), '11', 11], 6000],
   ['created_keys', [GAME, ownerOf(GAME), 0, Number.MAX_SAFE_INTEGER, 51], 500],
   ['created_keys', [POPULAR_GAME, ADMIN_OF_ALL, 0, Number.MAX_SAFE_INTEGER, 51], 500],
+  ['own_game', [POPULAR_GAME, ADMIN_OF_ALL], 20],
+  ['recent_game_sales', [ADMIN_OF_ALL, POPULAR_GAME, '2024-01-01'], 3000],
   ['games_page', [ownerOf(GAME), 0], 700],
   ['games_with_keys_page', [ownerOf(GAME), 0], 700],
 ];
@@ -163,6 +165,7 @@ const COSTLIEST: Record<string, unknown[][]> = {
   person_account: [[COLLECTOR]],
   person_by_address: [['mail1000@example.com']],
   account_to_sign_in: [['mail1000@example.com'], ['user1000']],
+  own_game: [[POPULAR_GAME, ADMIN_OF_ALL]],
   title_of_own_game: [[POPULAR_GAME, ADMIN_OF_ALL]],
   newest_build_by_game: [[POPULAR_GAME, 'nightly']],
   newest_build_by_target: [[`user${ownerOf(GAME)}`, `game-${GAME}`, 'linux']],

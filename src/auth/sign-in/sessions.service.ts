@@ -10,7 +10,7 @@ import type { User } from '../accounts/user.entity';
 import { hashOf, randomToken, encryptWithToken, decryptWithToken } from '../accounts/encryption';
 import { Session } from './session.entity';
 
-const USER_COLUMNS = ['id', 'username', 'display_name'] as const satisfies (keyof User)[];
+const USER_COLUMNS = ['id', 'username', 'display_name', 'developer'] as const satisfies (keyof User)[];
 
 export interface SignedInUser extends Pick<User, (typeof USER_COLUMNS)[number]> {
   /** Whether the user can edit any games. */

@@ -1,7 +1,11 @@
 import { Injectable } from '@nestjs/common';
+import { invalidGame } from '../../games/errors';
 import type { Game } from '../../games/game.entity';
+import { GAME_ROW, type GameRow } from '../../games/game.row';
+import { canEdit } from '../../games/visibility';
 import { Database } from '../../platform/database/database';
-import { columnsOf, longRead } from '../../platform/database/statement';
+import type { Packed } from '../../platform/database/packed-row';
+import { columnsOf, longRead, read } from '../../platform/database/statement';
 import { type Build, isPublished } from '../../wharf/build.entity';
 
 export const GAMES_ON_A_PAGE = 20;
@@ -81,6 +85,32 @@ const KEYS_PAGE = longRead<KeysReport>(
   'user $1',
 );
 
+/** A game, for users who can edit it. */
+export interface OwnGame extends GameRow, Pick<Game, 'visibility'> {
+  /** Whether the user is its owner, and not an admin. */
+  owned: boolean;
+}
+
+export const OWN_GAME = read<Packed & Pick<OwnGame, 'visibility' | 'owned'>>(
+  'own_game',
+  `SELECT ${GAME_ROW.sql}, g.visibility, g.user_id = $2 AS owned FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')}`,
+);
+
+export interface GameSales {
+  currency: string;
+  purchases: number;
+  amount: number;
+}
+
+/** Of $2, if $1 can edit it, from the day $3 on. */
+export const RECENT_GAME_SALES = longRead<GameSales>(
+  'recent_game_sales',
+  `SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
+   FROM games g JOIN sales_periods s ON s.game_id = g.id AND s.unit = 'day' AND s.first_day >= $3::date
+   WHERE g.id = $2 AND ${canEdit('g', '$1')} GROUP BY 1 ORDER BY 3 DESC, 1`,
+  'user $1',
+);
+
 /** A seller's view of their games. */
 @Injectable()
 export class GamesReportService {
@@ -89,6 +119,17 @@ export class GamesReportService {
   /** Newest first; one game more than fits on the page if there is a next page. */
   page(user_id: number, page: number): Promise<GameReport[]> {
     return this.database.rows(GAMES_PAGE, [user_id, (page - 1) * GAMES_ON_A_PAGE]);
+  }
+
+  async one(id: number, user_id: number): Promise<OwnGame> {
+    const row = await this.database.row(OWN_GAME, [id, user_id]);
+    if (!row) throw invalidGame();
+    return { ...GAME_ROW.read(row), visibility: row.visibility, owned: row.owned };
+  }
+
+  /** By currency, highest revenue first. */
+  salesSince(day: string, game_id: number, user_id: number): Promise<GameSales[]> {
+    return this.database.rows(RECENT_GAME_SALES, [user_id, game_id, day]);
   }
 
   keysPage(user_id: number, page: number): Promise<KeysReport[]> {

@@ -21,7 +21,7 @@ export class SellerGamesController {
   @Get('games')
   async list(@PageQuery() query: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const page = pageOf(query.text('page'));
-    return this.page.list(await this.games.page(visitor.user.id, page), page);
+    return this.page.list(await this.games.page(visitor.user.id, page), page, visitor.user.developer);
   }
 
   @Get('download-keys')

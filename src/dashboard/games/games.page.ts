@@ -1,49 +1,57 @@
 import { SALES_PATH } from '../layout/layout';
 import { Injectable } from '@nestjs/common';
-import { StoreLinks } from '../../platform/config/store-links';
 import { formatMoney } from '../../platform/formats/money';
 import { withQuery } from '../../platform/input/form';
 import { Covers } from '../layout/covers';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
-import { countOf, day, linkButton, noMore, numberedPages } from '../layout/parts';
+import { countOf, day, done, linkButton, noMore, numberedPages } from '../layout/parts';
 import { buyersPath } from '../sales/sales.page';
 import { type GameReport, GAMES_ON_A_PAGE, MAX_CHANNELS, MAX_UPLOADS } from './games-report.service';
 
 export const GAMES_PATH = '/user/settings/games';
 
+export const gamePath = (id: number, tab?: string) =>
+  tab === undefined ? `${GAMES_PATH}/${id}` : `${GAMES_PATH}/${id}/${tab}`;
+
+const NOT_A_DEVELOPER = 'Ask the store to make your account one of a developer, to create games here.';
+
 @Injectable()
 export class GamesPage {
-  constructor(
-    private readonly links: StoreLinks,
-    private readonly covers: Covers,
-  ) {}
+  constructor(private readonly covers: Covers) {}
 
-  list(rows: GameReport[], page: number): Page {
+  list(rows: GameReport[], page: number, mayCreate: boolean): Page {
     const games = rows.slice(0, GAMES_ON_A_PAGE);
     return {
       section: GAMES_PATH,
       title: 'Games',
-      main: html`<h1>Games</h1>
-        ${
-          games.length === 0
-            ? html`<p class="empty">${noMore('games', page)}</p>`
-            : html`<ul class="plain games">
-                ${games.map((game) => this.game(game))}
-              </ul>`
-        }
-        ${numberedPages(GAMES_PATH, page, rows.length > GAMES_ON_A_PAGE)}`,
+      main: (notice) =>
+        html`<div class="head">
+            <h1>Games</h1>
+            ${mayCreate && html`<a class="button" href="${GAMES_PATH}/new">New game</a>`}
+          </div>
+          ${done(notice.done)}
+          ${
+            games.length === 0
+              ? html`<p class="empty">
+                  ${noMore('games', page)} ${page === 1 && !mayCreate && NOT_A_DEVELOPER}
+                </p>`
+              : html`<ul class="plain games">
+                  ${games.map((game) => this.game(game))}
+                </ul>`
+          }
+          ${numberedPages(GAMES_PATH, page, rows.length > GAMES_ON_A_PAGE)}`,
     };
   }
 
   private game(game: GameReport): Html {
-    const { id, title, slug, owner_name, cover_url, min_price, uploads } = game;
+    const { id, title, cover_url, min_price, uploads } = game;
     return html`<li class="card">
       ${this.covers.show(title, cover_url)}
       <div class="stack">
         <div>
           <h2>
-            ${this.links.exist ? html`<a href="${this.links.game(owner_name, slug)}">${title}</a>` : title}
+            <a href="${gamePath(id)}">${title}</a>
           </h2>
           <p class="muted">${min_price === 0 ? 'Free' : formatMoney(min_price, 'USD')} · ${stateOf(game)}</p>
         </div>
@@ -53,6 +61,7 @@ export class GamesPage {
         </dl>
         ${buildsOf(game)}
         <div class="buttons">
+          ${linkButton(gamePath(id, 'files'), 'Files', `of ${title}`)}
           ${linkButton(withQuery(SALES_PATH, { game: String(id) }), 'Sales', `of ${title}`)}
           ${linkButton(buyersPath(id), 'Buyers', `of ${title}`)}
           ${linkButton(`${GAMES_PATH}/${id}/keys`, 'Download keys', `of ${title}`)}
@@ -64,7 +73,7 @@ export class GamesPage {
 
 const STATES = { public: 'Public', restricted: 'Restricted', private: 'Private' } as const;
 
-const stateOf = ({ visibility, published_at }: GameReport) =>
+export const stateOf = ({ visibility, published_at }: Pick<GameReport, 'visibility' | 'published_at'>) =>
   html`${STATES[visibility]},
   ${published_at === null ? 'not published' : html`published ${day(published_at)}`}`;
 

@@ -64,9 +64,11 @@ type Section = readonly [path: string, label: string];
 
 export const SALES_PATH = '/user/settings/sales';
 
+/** Shown to developers, who can create games. */
+const GAMES: readonly Section[] = [['/user/settings/games', 'Games']];
 /** Shown to users who can edit a game. */
 const SELLER: readonly Section[] = [
-  ['/user/settings/games', 'Games'],
+  ...GAMES,
   [SALES_PATH, 'Sales'],
   ['/user/settings/download-keys', 'Keys'],
   ['/user/settings/webhooks', 'Webhooks'],
@@ -151,10 +153,10 @@ export class Layout {
     </details>`;
   }
 
-  private sections({ sells }: SignedInUser, current: string): Html {
+  private sections({ sells, developer }: SignedInUser, current: string): Html {
     const inDevelopers = DEVELOPERS.some((section) => isIn(section, current));
     const areas: Section[] = [
-      ...(sells ? SELLER : []),
+      ...(sells ? SELLER : developer ? GAMES : []),
       ...PLAYER,
       [inDevelopers ? current : DEVELOPERS[0]![0], 'Developers'],
     ];

@@ -90,7 +90,7 @@ export function chartColumnsOf({ unit, from, to }: Period): string[] {
   return columns;
 }
 
-const dayOf = (date: Date) => date.toISOString().slice(0, 10);
+export const dayOf = (date: Date) => date.toISOString().slice(0, 10);
 
 /** Whether a text is a day that exists, such as 2024-02-29. */
 export const isDay = (text = ''): text is string =>

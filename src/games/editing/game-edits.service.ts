@@ -146,7 +146,7 @@ export class GameEditsService {
     return updated.response;
   }
 
-  /** Only the owner can delete a game, and only one that nobody has. */
+  /** Only the owner can delete a game, and only one without purchases and keys. */
   async delete({ game_id }: { game_id: number }, editor: Editor, key?: RetryKey): Promise<SuccessResponse> {
     const remove = async (manager: EntityManager): Promise<SuccessResponse> => {
       const ids = [game_id, editor.user_id];

@@ -49,6 +49,15 @@ function formatOf(currency: string): Format {
   return known;
 }
 
+/** Minor units: 499 for `4.99` dollars. Undefined for other texts, and for fractions that the currency lacks. */
+export function parseMoney(text: string, currency: string): number | undefined {
+  const { digits, unit } = formatOf(currency);
+  const [, whole, fraction = ''] = /^(\d{1,12})(?:\.(\d+))?$/.exec(text) ?? [];
+  if (whole === undefined || fraction.length > digits) return undefined;
+  const amount = Number(whole) * unit + Number(fraction.padEnd(digits, '0'));
+  return Number.isSafeInteger(amount) ? amount : undefined;
+}
+
 /** An amount of minor units in en-US: 500 in USD is $5.00, in JPY ¥500. */
 export function formatMoney(amount: number, currency: string): string {
   const { prefix, digits, unit } = formatOf(currency);

@@ -1,0 +1,28 @@
+import { withQuery } from '../../platform/input/form';
+import { html, type Html } from '../layout/html';
+import { SALES_PATH } from '../layout/layout';
+import { gamePath } from './games.page';
+
+const TABS = {
+  overview: ['Overview', (id: number) => gamePath(id)],
+  details: ['Details', (id: number) => gamePath(id, 'details')],
+  files: ['Files', (id: number) => gamePath(id, 'files')],
+  keys: ['Download keys', (id: number) => gamePath(id, 'keys')],
+  sales: ['Sales', (id: number) => withQuery(SALES_PATH, { game: String(id) })],
+  buyers: ['Buyers', (id: number) => gamePath(id, 'buyers')],
+} as const;
+
+export type GameTab = keyof typeof TABS;
+
+/** The tabs of a game's pages. */
+export const gameTabs = (game_id: number, current: GameTab): Html =>
+  html`<nav aria-label="Game" class="tabs game">
+    <ul>
+      ${Object.entries(TABS).map(
+        ([tab, [label, pathOf]]) =>
+          html`<li>
+            <a href="${pathOf(game_id)}" ${tab === current && html` aria-current="page"`}>${label}</a>
+          </li> `,
+      )}
+    </ul>
+  </nav>`;
