@@ -177,6 +177,26 @@ describe('a store of 100,000 records during writes', () => {
     expect(await digestOf(other.url)).toEqual(before);
     expect(Object.keys(before).length).toBeGreaterThan(20);
   });
+
+  test('is restored although the previous database can’t be deleted, and says so', async () => {
+    const name = new URL(other.url).pathname.slice(1);
+    const lines: string[] = [];
+    const before = await digestOf(other.url);
+    // PostgreSQL doesn't drop a template.
+    await administer((client) => client.query(`ALTER DATABASE ${name} IS_TEMPLATE true`));
+    await restore(there(), new BackupReader(createReadStream(join(folder, 'again.gz'))), {
+      replace: true,
+      say: (line) => lines.push(line),
+    });
+    expect(await digestOf(other.url)).toEqual(before);
+    const [, old = ''] = /remains in the database (\w+),.*cannot drop a template database/.exec(
+      lines.at(-1)!,
+    )!;
+    await administer(async (client) => {
+      await client.query(`ALTER DATABASE ${old} IS_TEMPLATE false`);
+      await client.query(`DROP DATABASE ${old}`);
+    });
+  });
 });
 
 test('a backup of 0.1 is migrated to this version', async () => {

@@ -48,7 +48,7 @@ export async function restore(
     };
     await onDatabase(target, analyze, signal);
     // Not interruptible: between its statements, there is no store.
-    await administer(settings, (client) => swap(client, name, beside));
+    await administer(settings, (client) => swap(client, name, beside, say));
   } catch (error) {
     await administer(settings, (client) =>
       client.query(`DROP DATABASE IF EXISTS ${escapeIdentifier(beside)} WITH (FORCE)`),
@@ -139,7 +139,12 @@ async function finish(client: Client, trailer: Trailer, rows: Trailer['rows']): 
     await client.query('SELECT setval($1, $2)', [sequence, value]);
 }
 
-async function swap(client: Client, name: string, beside: string): Promise<void> {
+async function swap(
+  client: Client,
+  name: string,
+  beside: string,
+  say: (line: string) => void,
+): Promise<void> {
   const [current, restored, old] = [name, beside, `${beside}_old`].map(escapeIdentifier);
   await client.query(`ALTER DATABASE ${current} RENAME TO ${old}`);
   try {
@@ -148,7 +153,14 @@ async function swap(client: Client, name: string, beside: string): Promise<void>
     await client.query(`ALTER DATABASE ${old} RENAME TO ${current}`);
     throw error;
   }
-  await client.query(`DROP DATABASE ${old}`);
+  // The store is already replaced, so this isn't an error of the restore.
+  await client
+    .query(`DROP DATABASE ${old}`)
+    .catch(({ message }: Error) =>
+      say(
+        `The previous store remains in the database ${beside}_old, which could not be deleted (${message}). Drop it.`,
+      ),
+    );
 }
 
 const databaseOf = ({ DATABASE_URL }: StoreSettings) =>
