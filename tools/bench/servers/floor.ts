@@ -287,6 +287,7 @@ const gameWithUserOf = (row: Row) => ({
   min_price: row.min_price,
   published_at: row.published_at && modern(row.published_at),
   created_at: modern(row.made_at),
+  user_id: row.user_id,
   user: {
     id: row.user_id,
     username: row.username,

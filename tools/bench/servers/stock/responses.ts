@@ -91,6 +91,7 @@ class EmbeddedGame extends BaseGame {
 
 @Exclude()
 export class GameWithUserResponse extends EmbeddedGame {
+  @Expose() user_id: number;
   @Expose() @Type(() => GameUser) declare user: GameUser;
 }
 
