@@ -1,6 +1,5 @@
 import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
 import type { Request } from 'express';
-import type { Credential } from '../../auth/access/credential';
 import { forbidden } from '../../auth/access/errors';
 import { canEdit } from '../../games/visibility';
 import { EntityManager } from 'typeorm';
@@ -31,7 +30,7 @@ export class DownloadKeyInterceptor implements NestInterceptor {
 
   private async requireKey(req: Request): Promise<void> {
     const [table, parameter] = DOWNLOADS[this.paths.find(req.path) ?? ''] ?? [];
-    const credential = req.user as Credential | undefined;
+    const credential = req.user;
     if (table === undefined || !credential || hasDownloadKey(req)) return;
     if (await this.isPaid(table, String(req.params[parameter!]), credential.user_id))
       throw forbidden('you must buy this game to download');
