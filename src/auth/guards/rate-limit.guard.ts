@@ -9,35 +9,30 @@ import {
   ThrottlerStorage,
 } from '@nestjs/throttler';
 import type { Request, Response } from 'express';
-import { isUnlimited, requestCostOf, signsIn } from '../../platform/limits/rate-limits.decorators';
+import {
+  isUnlimited,
+  limitNamesOf,
+  requestCostOf,
+  signsIn,
+} from '../../platform/limits/rate-limits.decorators';
 import { RateLimitsService } from '../../platform/limits/rate-limits.service';
 import type { RateLimitKeys } from '../../platform/server/request';
-import { type Credential, rateLimitKeysOf } from '../access/credential';
+import { rateLimitKeysOf } from '../access/credential';
 
 const ORDER = ['default', 'sign-in', 'address', 'credential', 'user'];
-
-/** Throttler reads up to six decorators of each limit for each request, which takes longer than routing. */
-class CachingReflector extends Reflector {
-  private readonly values = new WeakMap<object, Map<unknown, unknown>>();
-
-  override getAllAndOverride(key: unknown, targets: object[]): never {
-    const [handler] = targets as [object];
-    let values = this.values.get(handler);
-    if (!values) this.values.set(handler, (values = new Map()));
-    if (!values.has(key)) values.set(key, super.getAllAndOverride(key as string, targets as never[]));
-    return values.get(key) as never;
-  }
-}
 
 /** Counts a request for its credential and user, or for its IP address if its handler requires no credential. */
 @Injectable()
 export class RateLimitGuard extends ThrottlerGuard {
+  /** Whether a handler or its controller has a decorator of throttler. Most have none. */
+  private readonly decorated = new WeakMap<object, boolean>();
+
   constructor(
     @InjectThrottlerOptions() options: ThrottlerModuleOptions,
     @InjectThrottlerStorage() storage: ThrottlerStorage,
     private readonly limits: RateLimitsService,
   ) {
-    super(options, storage, new CachingReflector());
+    super(options, storage, new Reflector());
   }
 
   override async onModuleInit(): Promise<void> {
@@ -46,18 +41,33 @@ export class RateLimitGuard extends ThrottlerGuard {
     this.throttlers.sort((a, b) => ORDER.indexOf(a.name!) - ORDER.indexOf(b.name!));
   }
 
-  override canActivate(context: ExecutionContext): Promise<boolean> {
-    if (context.getType() !== 'http') return Promise.resolve(true);
+  override async canActivate(context: ExecutionContext): Promise<boolean> {
+    if (context.getType() !== 'http') return true;
     const { req, res } = this.getRequestResponse(context) as { req: Request; res: Response };
-    const handler = context.getHandler();
+    const [handler, controller] = [context.getHandler(), context.getClass()];
     // A checkout's request rate depends on its sales, so operators have only the concurrency limits.
-    if (!this.limits.rates || req.operator || isUnlimited(handler, context.getClass()))
-      return Promise.resolve(true);
-    if (signsIn(handler)) this.limits.check('sign-in', req, res);
-    req.rateLimitKeys = keysOf(req, signsIn(handler));
+    if (!this.limits.rates || req.operator || isUnlimited(handler, controller)) return true;
+    const isSignIn = signsIn(handler);
+    if (isSignIn) this.limits.check('sign-in', req, res);
+    const keys = (req.rateLimitKeys = keysOf(req, isSignIn));
     // The headers show the limits of the credential, and not that of its IP address, in which it is refunded.
     res.requestsLeft = Infinity;
-    return super.canActivate(context);
+    if (this.isDecorated(handler, controller)) return super.canActivate(context);
+    // Throttler would read six decorators of each limit for each request, which takes longer than routing.
+    const cost = requestCostOf(handler);
+    for (const { name, limit, ttl } of this.throttlers as { name: string; limit: number; ttl: number }[])
+      if (keys[name] !== undefined && limit !== Infinity)
+        await this.limits.charge(res, { name, key: `${name}:${keys[name]}`, limit: limit / cost, ttl });
+    return true;
+  }
+
+  private isDecorated(handler: object, controller: object): boolean {
+    let isDecorated = this.decorated.get(handler);
+    if (isDecorated === undefined) {
+      isDecorated = [handler, controller].some((target) => limitNamesOf(target).length > 0);
+      this.decorated.set(handler, isDecorated);
+    }
+    return isDecorated;
   }
 
   protected override async handleRequest({
@@ -88,7 +98,7 @@ export class RateLimitGuard extends ThrottlerGuard {
 }
 
 function keysOf(req: Request, isSignIn: boolean): RateLimitKeys {
-  if (req.user) return rateLimitKeysOf(req.user as Credential);
+  if (req.user) return rateLimitKeysOf(req.user);
   const { network } = req.exchange.client;
   return isSignIn ? { 'sign-in': network, default: network } : { address: network, default: network };
 }
