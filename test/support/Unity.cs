@@ -69,9 +69,9 @@ static class Game
     {
         var api = Environment.GetEnvironmentVariable("GAMEWHARF_URL");
         var token = Environment.GetEnvironmentVariable("PLAYER_TOKEN");
-        Ask(Ownership.Ask(api, 1, token, Print));
-        Ask(Ownership.Ask(api, 2, token, Print));
-        Ask(Ownership.Ask(api, 1, "made.up.token", Print));
+        Ask(Ownership.Check(api, 1, token, Print));
+        Ask(Ownership.Check(api, 2, token, Print));
+        Ask(Ownership.Check(api, 1, "made.up.token", Print));
     }
 
     static void Ask(IEnumerator steps) { while (steps.MoveNext()) { } }
