@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { Module } from '@nestjs/common';
+import { PassportModule } from '@nestjs/passport';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { User } from './accounts/user.entity';
 import { ApiKey } from './keys/api-key.entity';
@@ -8,7 +10,7 @@ import { ApiKeyUses } from './keys/api-key-uses';
 import { ApiKeysService } from './keys/api-keys.service';
 import { Audit } from '../audit/audit';
 import { AuditEventRow } from '../audit/audit-event.entity';
-import { CredentialVerifier } from './guards/credential-verifier';
+import { BearerStrategy } from './guards/bearer.strategy';
 import { CredentialCache } from './keys/credential-cache';
 import { ExpiredRows } from '../platform/database/expired-rows';
 import { ServerModule } from '../platform/server/server.module';
@@ -21,6 +23,8 @@ import { TokensService } from './jwt/tokens.service';
 
 @Module({
   imports: [
+    // The name under which Passport finds the strategy of this app: see BearerStrategy.
+    PassportModule.registerAsync({ useFactory: () => ({ defaultStrategy: `bearer ${randomUUID()}` }) }),
     ServerModule,
     RateLimitsModule,
     TypeOrmModule.forFeature([ApiKey, ApiKeyRequests, AuditEventRow, SigningKey, User]),
@@ -30,20 +34,21 @@ import { TokensService } from './jwt/tokens.service';
     ApiKeyUses,
     ApiKeysService,
     Audit,
+    BearerStrategy,
     CredentialCache,
-    CredentialVerifier,
     ProofsService,
     SigningKeysService,
     StartupChecks,
     TokensService,
+    BearerStrategy,
   ],
   exports: [
     ServerModule,
+    PassportModule,
     RateLimitsModule,
     ApiKeysService,
     Audit,
     CredentialCache,
-    CredentialVerifier,
     ProofsService,
     SigningKeysService,
     TokensService,

@@ -2,7 +2,7 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
 import { badRequest } from '../platform/errors/api-error';
 import { HEADER, type RetryKey } from './idempotency.service';
-import { rateLimitKeysOf } from '../auth/access/credential';
+import { type Credential, rateLimitKeysOf } from '../auth/access/credential';
 
 const PRINTABLE = /^[\x20-\x7e]{1,255}$/;
 
@@ -24,6 +24,6 @@ export const IdempotencyKey = createParamDecorator(
 
 function credentialOf({ operator, user }: Request): Pick<RetryKey, 'credential' | 'user_id'> {
   if (operator) return { credential: `operator ${operator.id ?? operator.name}`, user_id: null };
-  const credential = user!;
+  const credential = user as Credential;
   return { credential: rateLimitKeysOf(credential).credential, user_id: credential.user_id };
 }

@@ -40,7 +40,7 @@ import {
   VersioningType,
 } from '@nestjs/common';
 import { APP_INTERCEPTOR, ExternalContextCreator, NestFactory, RouterModule } from '@nestjs/core';
-import { AuthGuard, PassportStrategy } from '@nestjs/passport';
+import { AuthGuard } from '@nestjs/passport';
 import { FileInterceptor, type NestExpressApplication } from '@nestjs/platform-express';
 import { ApiOperation, ApiParam, ApiProperty, PartialType } from '@nestjs/swagger';
 import { InjectRepository, TypeOrmModule } from '@nestjs/typeorm';
@@ -48,7 +48,6 @@ import { Expose, Transform, Type } from 'class-transformer';
 import { IsArray, IsInt, IsNumber, IsObject, IsOptional, IsString, ValidateNested } from 'class-validator';
 import type { Request, Response } from 'express';
 import { firstValueFrom, type Observable } from 'rxjs';
-import { Strategy } from 'passport';
 import { Column, Entity, EntityManager, In, PrimaryColumn, type Repository } from 'typeorm';
 import { AppModule } from '../../src/app.module';
 import { User } from '../../src/auth/accounts/user.entity';
@@ -64,15 +63,6 @@ import { databaseUrl, failure, logged, make, openApp, PEPPER, useStore } from '.
 
 // A module that an integrator adds to the service.
 useStore();
-
-class TicketStrategy extends PassportStrategy(Strategy, 'ticket') {
-  override authenticate({ headers }: Request): void {
-    if (headers['x-ticket'] === 'valid') this.success({ seat: 7 });
-    else this.fail(401);
-  }
-
-  validate() {}
-}
 
 @Catch(HttpException)
 class StatusFilter implements ExceptionFilter {
@@ -415,11 +405,11 @@ class RatingsController {
     return {};
   }
 
-  @Get('seat')
+  @Get('mine')
   @Public()
-  @UseGuards(AuthGuard('ticket'))
-  seat(@Req() { user }: Request) {
-    return user;
+  @UseGuards(AuthGuard('bearer'))
+  mine(@Req() { user }: Request) {
+    return { user_id: (user as Credential).user_id };
   }
 
   @Post()
@@ -435,11 +425,7 @@ class RatingsController {
   }
 }
 
-@Module({
-  imports: [TypeOrmModule.forFeature([RatedGame])],
-  controllers: [RatingsController],
-  providers: [TicketStrategy],
-})
+@Module({ imports: [TypeOrmModule.forFeature([RatedGame])], controllers: [RatingsController] })
 class RatingsModule {}
 
 @Controller('forgotten')
@@ -471,20 +457,23 @@ async function ask(url: string, path: string, authorization?: string) {
   return { status: response.status, body: (await response.json()) as unknown };
 }
 
-test("verifies credentials with Passport's strategies as well as with @Scopes", async () => {
+test("verifies credentials with Passport's AuthGuard as well as with @Scopes", async () => {
   const user = await make.user();
   const app = await openApp({}, { imports: [RatingsModule] });
   const url = await app.getUrl();
   const scoped = await make.key({ owner: user, scopes: ['profile:me'] });
-  const seat = (ticket: string) => fetch(`${url}/ratings/seat`, { headers: { 'x-ticket': ticket } });
-  expect((await seat('forged')).status).toBe(401);
-  expect(await (await seat('valid')).json()).toEqual({ seat: 7 });
-  const path = '/ratings/of-collections';
-  expect(await ask(url, path)).toEqual(failure(401, 'authentication required'));
-  expect(await ask(url, path, 'Bearer wrong')).toEqual(failure(401, 'invalid key'));
-  for (const key of [`Bearer ${user.key}`, user.key])
-    expect(await ask(url, path, key)).toEqual({ status: 200, body: { user_id: user.id } });
-  expect(await ask(url, path, `Bearer ${scoped}`)).toEqual(
+  for (const path of ['/ratings/mine', '/ratings/of-collections']) {
+    expect(await ask(url, path)).toEqual(failure(401, 'authentication required'));
+    expect(await ask(url, path, 'Bearer wrong')).toEqual(failure(401, 'invalid key'));
+    expect(await ask(url, path, `Bearer ${user.key}`)).toEqual({ status: 200, body: { user_id: user.id } });
+    expect(await ask(url, path, user.key)).toEqual({ status: 200, body: { user_id: user.id } });
+  }
+  expect(await ask(url, '/ratings/mine', `Bearer ${scoped}`)).toMatchObject({ status: 200 });
+  // passport-http-bearer alone would accept it.
+  expect(await ask(url, `/ratings/mine?access_token=${user.key}`)).toEqual(
+    failure(401, 'authentication required'),
+  );
+  expect(await ask(url, '/ratings/of-collections', `Bearer ${scoped}`)).toEqual(
     failure(403, 'api key does not permit `collection:view`'),
   );
 });

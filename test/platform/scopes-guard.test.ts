@@ -8,7 +8,9 @@ test('rejects a handler that declares no access', async () => {
     getClass: () => class {},
   } as unknown as ExecutionContext;
   await expect(
-    new BearerGuard(undefined as never, undefined as never, undefined as never).canActivate(context),
+    new BearerGuard({ defaultStrategy: 'bearer' }, undefined as never, undefined as never).canActivate(
+      context,
+    ),
   ).rejects.toMatchObject({
     status: 404,
     errors: ['invalid api endpoint'],

@@ -2,10 +2,25 @@ import { isUtf8 } from 'node:buffer';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
 import { type ApiError, badRequest } from '../../platform/errors/api-error';
-import type { Credential, RateLimitKeys, UnverifiedCredential } from '../../platform/server/request';
+import type { RateLimitKeys, UnverifiedCredential } from '../../platform/server/request';
 import { invalidKey, invalidToken } from './errors';
 
-export type { Credential, UnverifiedCredential };
+export type { UnverifiedCredential };
+
+export interface Credential {
+  type: 'key' | 'jwt';
+  user_id: number;
+  /** Sorted, without duplicates. */
+  scopes: readonly string[];
+  /** The API key, or the one that issued the JWT; null: a JWT issued by an operator. */
+  api_key_id: number | null;
+  /** Of the app that holds the API key. */
+  client_id?: string;
+  /** The game for which a JWT was issued. */
+  game_id?: number;
+  /** Of a JWT, in seconds since 1970. */
+  expires_at?: number;
+}
 
 export const rateLimitKeysOf = ({ api_key_id, user_id }: Credential) =>
   ({
@@ -16,7 +31,7 @@ export const rateLimitKeysOf = ({ api_key_id, user_id }: Credential) =>
 
 /** The credential of the request, which the guard has verified. */
 export const CurrentCredential = createParamDecorator(
-  (_: unknown, context: ExecutionContext): Credential => context.switchToHttp().getRequest<Request>().user!,
+  (_: unknown, context: ExecutionContext) => context.switchToHttp().getRequest<Request>().user as Credential,
 );
 
 /** A granted scope includes itself and everything below it. */

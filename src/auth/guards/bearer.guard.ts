@@ -1,4 +1,5 @@
-import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import { type ExecutionContext, Injectable } from '@nestjs/common';
+import { AuthGuard, AuthModuleOptions } from '@nestjs/passport';
 import type { Request, Response } from 'express';
 import { ApiError, apiError } from '../../platform/errors/api-error';
 import { isUnlimited } from '../../platform/limits/rate-limits.decorators';
@@ -6,21 +7,22 @@ import { RateLimitsService } from '../../platform/limits/rate-limits.service';
 import { accessOf, requiresCredential } from '../access/access';
 import { authenticationRequired } from '../access/errors';
 import { CredentialCache } from '../keys/credential-cache';
-import { CredentialVerifier } from './credential-verifier';
 
 /**
- * Verifies the credential, and sets `req.user`. A credential that wasn't valid recently first costs its IP
+ * Lets Passport verify the credential, and sets `req.user`. A credential that wasn't valid recently first costs its IP
  * address a request, so that guessing ends before it costs queries.
  */
 @Injectable()
-export class BearerGuard implements CanActivate {
+export class BearerGuard extends AuthGuard() {
   constructor(
-    private readonly verifier: CredentialVerifier,
+    options: AuthModuleOptions,
     private readonly credentials: CredentialCache,
     private readonly limits: RateLimitsService,
-  ) {}
+  ) {
+    super(options);
+  }
 
-  async canActivate(context: ExecutionContext): Promise<boolean> {
+  override async canActivate(context: ExecutionContext): Promise<boolean> {
     const [handler, controller] = [context.getHandler(), context.getClass()];
     const access = accessOf(handler, controller);
     if (!access) throw apiError(404, 'invalid api endpoint');
@@ -31,17 +33,17 @@ export class BearerGuard implements CanActivate {
     const http = context.switchToHttp();
     const req = http.getRequest<Request>();
     if (this.credentials.isKnown(req.unverifiedCredential) || isUnlimited(handler, controller))
-      req.user = await this.verifier.verify(req);
-    else await this.attempt(req, http.getResponse());
+      await super.canActivate(context);
+    else await this.attempt(context, req, http.getResponse());
     return true;
   }
 
-  private async attempt(req: Request, res: Response): Promise<void> {
+  private async attempt(context: ExecutionContext, req: Request, res: Response): Promise<void> {
     const isComplete = req.unverifiedCredential && !(req.unverifiedCredential instanceof ApiError);
     if (isComplete) this.limits.check('address', req, res);
     const charge = await this.limits.chargeAddress(req, res);
     try {
-      req.user = await this.verifier.verify(req);
+      await super.canActivate(context);
     } catch (error) {
       const isRejected = error instanceof ApiError && error.statusCode === 401;
       if (isComplete && isRejected) void this.limits.failed('address', req);

@@ -17,7 +17,7 @@ import {
 } from '../../platform/limits/rate-limits.decorators';
 import { RateLimitsService } from '../../platform/limits/rate-limits.service';
 import type { RateLimitKeys } from '../../platform/server/request';
-import { rateLimitKeysOf } from '../access/credential';
+import { type Credential, rateLimitKeysOf } from '../access/credential';
 
 const ORDER = ['default', 'sign-in', 'address', 'credential', 'user'];
 
@@ -98,7 +98,7 @@ export class RateLimitGuard extends ThrottlerGuard {
 }
 
 function keysOf(req: Request, isSignIn: boolean): RateLimitKeys {
-  if (req.user) return rateLimitKeysOf(req.user);
+  if (req.user) return rateLimitKeysOf(req.user as Credential);
   const { network } = req.exchange.client;
   return isSignIn ? { 'sign-in': network, default: network } : { address: network, default: network };
 }

@@ -2,7 +2,7 @@ import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/com
 import type { Request } from 'express';
 import { apiError } from '../../platform/errors/api-error';
 import { accessOf, requiresCredential } from '../access/access';
-import { covers } from '../access/credential';
+import { covers, type Credential } from '../access/credential';
 import { apiKeyRequired, insufficientScope } from '../access/errors';
 
 /** Checks the scope that the handler declares. Closed by default. */
@@ -13,7 +13,7 @@ export class ScopesGuard implements CanActivate {
     if (!access) throw apiError(404, 'invalid api endpoint');
     // PageGuard checks sessions, and OperatorGuard checks operator tokens.
     if (!requiresCredential(access) || access === 'any credential') return true;
-    const credential = context.switchToHttp().getRequest<Request>().user!;
+    const credential = context.switchToHttp().getRequest<Request>().user as Credential;
     if (access === 'any api key') {
       if (credential.type !== 'key') throw apiKeyRequired();
       return true;

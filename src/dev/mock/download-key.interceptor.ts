@@ -1,5 +1,6 @@
 import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
 import type { Request } from 'express';
+import type { Credential } from '../../auth/access/credential';
 import { forbidden } from '../../auth/access/errors';
 import { canEdit } from '../../games/visibility';
 import { EntityManager } from 'typeorm';
@@ -30,7 +31,7 @@ export class DownloadKeyInterceptor implements NestInterceptor {
 
   private async requireKey(req: Request): Promise<void> {
     const [table, parameter] = DOWNLOADS[this.paths.find(req.path) ?? ''] ?? [];
-    const credential = req.user;
+    const credential = req.user as Credential | undefined;
     if (table === undefined || !credential || hasDownloadKey(req)) return;
     if (await this.isPaid(table, String(req.params[parameter!]), credential.user_id))
       throw forbidden('you must buy this game to download');

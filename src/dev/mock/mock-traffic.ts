@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
+import type { Credential } from '../../auth/access/credential';
 import { Clock } from '../../platform/config/clock';
 import type { ApiError } from '../../platform/errors/api-error';
 import { sendApiError, sendJson } from '../../platform/output/response';
@@ -142,7 +143,7 @@ function credentialUsed(req: Request): {
   credential: 'none' | 'key' | 'jwt' | 'session';
   user_id: number | null;
 } {
-  const verified = req.user;
+  const verified = req.user as Credential | undefined;
   if (verified) return { credential: verified.type, user_id: verified.user_id };
   const visitor = req.visitor as { user?: { id: number } } | undefined;
   if (visitor?.user) return { credential: 'session', user_id: visitor.user.id };

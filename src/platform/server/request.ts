@@ -8,22 +8,6 @@ export interface UnverifiedCredential {
   text: string;
 }
 
-/** A verified credential. */
-export interface Credential {
-  type: 'key' | 'jwt';
-  user_id: number;
-  /** Sorted, without duplicates. */
-  scopes: readonly string[];
-  /** The API key, or the one that issued the JWT; null: a JWT issued by an operator. */
-  api_key_id: number | null;
-  /** Of the app that holds the API key. */
-  client_id?: string;
-  /** The game for which a JWT was issued. */
-  game_id?: number;
-  /** Of a JWT, in seconds since 1970. */
-  expires_at?: number;
-}
-
 /**
  * By the name of a rate limit: the subject whose requests it counts. A limit without an entry doesn't apply. Verified
  * credentials have a `user`, and a `credential`: their API key, including for JWTs issued with it.
@@ -36,13 +20,6 @@ export interface Operator {
   id: number | null;
   name: string;
   rights: readonly string[];
-}
-
-declare module 'express-serve-static-core' {
-  interface Request {
-    /** Absent if the handler requires no credential. */
-    user?: Credential;
-  }
 }
 
 declare module 'node:http' {

@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
+import { AuthModuleOptions, PassportStrategy } from '@nestjs/passport';
 import type { Request } from 'express';
+import passport, { Strategy } from 'passport';
 import { Clock } from '../../platform/config/clock';
 import { ApiError } from '../../platform/errors/api-error';
 import type { Credential } from '../access/credential';
@@ -11,19 +13,36 @@ import { ApiKeyLookup } from '../keys/api-key-lookup';
 import { type ApiKeyUse, ApiKeyUses } from '../keys/api-key-uses';
 import { CredentialCache, type FoundCredential } from '../keys/credential-cache';
 
-/** Verifies API keys and JWTs. */
+/** Passport's part of it. Unlike passport-http-bearer, it reads no token in the query, which would end up in logs. */
+class RequestStrategy extends Strategy {
+  constructor(
+    private readonly verify: (req: Request, done: (error: unknown, user: Credential) => void) => void,
+  ) {
+    super();
+  }
+
+  override authenticate(req: Request): void {
+    this.verify(req, (error, user) => (error ? this.error(error) : this.success(user)));
+  }
+}
+
 @Injectable()
-export class CredentialVerifier {
+export class BearerStrategy extends PassportStrategy(RequestStrategy, 'bearer') {
   constructor(
     private readonly cache: CredentialCache,
     private readonly keys: ApiKeyLookup,
     private readonly tokens: TokensService,
     private readonly uses: ApiKeyUses,
     private readonly clock: Clock,
-  ) {}
+    { defaultStrategy }: AuthModuleOptions,
+  ) {
+    super();
+    // Passport keeps strategies by name for the whole process, which may contain several apps, as in tests.
+    passport.use(defaultStrategy as string, this as passport.Strategy);
+  }
 
-  /** The credential of the request; rejects with a 401 if it is missing or invalid. */
-  async verify(req: Request): Promise<Credential> {
+  /** Called by Passport. */
+  async validate(req: Request): Promise<Credential> {
     const unverified = req.unverifiedCredential;
     if (!unverified) throw authenticationRequired();
     if (unverified instanceof ApiError) throw unverified;
