@@ -60,7 +60,7 @@ export class Games20261124800200 implements MigrationInterface {
         CONSTRAINT game_earnings_amount_max CHECK (amount <= 9007199254740991)
       );
 
-      -- games.owner_name is a copy of users.username: docs/contributing/decisions/owner-name-copy.md.
+      -- games.owner_name is a copy of users.username: docs/contributing/decisions/performance.md.
       -- FOR SHARE makes a concurrent change of the username wait, because its trigger would not see the new game.
       CREATE FUNCTION games_take_owner_name() RETURNS trigger LANGUAGE plpgsql AS $$
       BEGIN

@@ -29,7 +29,7 @@ export class Purchases20261124800300 implements MigrationInterface {
       CREATE INDEX purchases_user_id_idx ON purchases (user_id) WHERE user_id IS NOT NULL;
 
       -- user_id, email (in lower case) and sold_at are copies from the purchase, so that one index finds what a buyer bought
-      -- of a game, and another the newest sales of a game: docs/contributing/decisions/single-probe-lookups.md.
+      -- of a game, and another the newest sales of a game: docs/contributing/decisions/performance.md.
       CREATE TABLE purchase_games (
         purchase_id bigint NOT NULL
           CONSTRAINT purchase_games_purchase_id_fkey REFERENCES purchases ON DELETE CASCADE,

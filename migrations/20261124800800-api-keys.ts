@@ -33,7 +33,7 @@ export class ApiKeys20261124800800 implements MigrationInterface {
       CREATE INDEX api_keys_grant_id_idx ON api_keys (grant_id) WHERE grant_id IS NOT NULL;
       CREATE INDEX api_keys_expires_at_idx ON api_keys (expires_at) WHERE expires_at IS NOT NULL;
 
-      -- Which keys each transaction changed (0: all of them): docs/contributing/decisions/credential-cache.md.
+      -- Which keys each transaction changed (0: all of them): docs/contributing/decisions/performance.md.
       CREATE TABLE api_key_changes (
         xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
         api_key_id bigint NOT NULL,

@@ -6,7 +6,7 @@ import { apiError } from '../platform/errors/api-error';
 
 /**
  * Conditions for a WHERE clause: `collection` is the alias of a collection, `user` an expression such as `$1`. Admins
- * have all permissions of the owner. OFFSET 0: docs/contributing/decisions/single-probe-lookups.md.
+ * have all permissions of the owner. OFFSET 0: docs/contributing/decisions/performance.md.
  */
 export const canEditCollection = (collection: string, user: string) => `(${collection}.user_id = ${user}
   OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = ${collection}.id AND ca.user_id = ${user} OFFSET 0))`;

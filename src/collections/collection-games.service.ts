@@ -36,7 +36,7 @@ const SHORT_BLURB = `CASE WHEN octet_length(e.blurb) > ${SHORT_LIST.text_bytes} 
 /**
  * A page of the entries that the caller can view, with positions that count all entries. The subqueries and sums keep
  * the planner on the index of sort keys; otherwise it would sort all entries of a large collection:
- * docs/contributing/decisions/collection-order.md.
+ * docs/contributing/decisions/performance.md.
  */
 const pageOf = (from: { before: string; condition: string }) => `
   SELECT page.* FROM collections c

@@ -47,7 +47,7 @@ const boughtFrom = (address: string) =>
 
 /**
  * A user's purchases of the game `g`. OFFSET 0: otherwise all purchases of the game may be read,
- * docs/contributing/decisions/single-probe-lookups.md.
+ * docs/contributing/decisions/performance.md.
  */
 export const boughtBy = (user: string, butFrom = '') => `
   SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = ${user}

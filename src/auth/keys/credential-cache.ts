@@ -23,7 +23,7 @@ export type FoundCredential = CachedCredential & { lives_ms: number };
 /** `stale`: an older result for the same text. */
 type Lookup = (stale: CachedCredential | undefined) => Promise<FoundCredential>;
 
-/** Verified credentials: docs/contributing/decisions/credential-cache.md. */
+/** Verified credentials: docs/contributing/decisions/performance.md. */
 @Injectable()
 export class CredentialCache {
   // Rejected credentials aren't cached: an attacker could evict valid ones.

@@ -73,7 +73,7 @@ const GAMES = `(
 
 /**
  * Totals from $3 to $4, by day or month depending on the unit. OFFSET 0: otherwise the totals of all games may be read,
- * docs/contributing/decisions/single-probe-lookups.md.
+ * docs/contributing/decisions/performance.md.
  */
 const periodsOf = (game: string, unit: string, columns: string, condition = 'true') =>
   `(SELECT ${columns} FROM sales_periods

@@ -66,7 +66,7 @@ const SEPARATOR = '|';
 
 /**
  * A row of many columns that PostgreSQL sends as one text, because receiving each column costs more than splitting a
- * text: docs/contributing/decisions/packed-rows.md.
+ * text: docs/contributing/decisions/performance.md.
  */
 export class PackedRow<Of extends Columns> {
   /** The select list. */

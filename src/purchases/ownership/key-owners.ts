@@ -29,7 +29,7 @@ export const keysFoundBy = (address: string, keys: (condition: string) => string
   SELECT of_verifier.* FROM (SELECT user_id FROM user_emails WHERE email = lower_ascii(${address}) AND verified OFFSET 0) verifier
   CROSS JOIN LATERAL (${keysOf('verifier.user_id', keys)} OFFSET 0) of_verifier`;
 
-/** LIMIT: reads one index entry only, docs/contributing/decisions/single-probe-lookups.md. */
+/** LIMIT: reads one index entry only, docs/contributing/decisions/performance.md. */
 export const newestOfGame = (game: string) => (condition: string) => `
   (SELECT dk.id, dk.created_at FROM download_keys dk
    WHERE ${condition} AND dk.game_id = ${game}.id AND dk.revoked_at IS NULL
