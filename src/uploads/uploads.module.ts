@@ -13,6 +13,8 @@ import { DownloadsService } from './downloads.service';
 import { FileResponses } from './file-responses';
 import { FilesController } from './files.controller';
 import { FilesService } from './files.service';
+import { UploadSessionsController } from './sessions/upload-sessions.controller';
+import { UploadSessions } from './sessions/upload-sessions.service';
 import { FileStorage } from './storage/file-storage';
 import { FolderStorage } from './storage/folder-storage';
 import { NoStorage, NOT_CONFIGURED } from './storage/no-storage';
@@ -27,7 +29,7 @@ const storage = (settings: Settings, clock: Clock, service: ServiceUrl): FileSto
 
 @Module({
   imports: [ServerModule, IdempotencyModule],
-  controllers: [UploadsController, ChannelsController, FilesController],
+  controllers: [UploadsController, ChannelsController, FilesController, UploadSessionsController],
   providers: [
     UploadsService,
     DownloadsService,
@@ -35,9 +37,10 @@ const storage = (settings: Settings, clock: Clock, service: ServiceUrl): FileSto
     ChannelsService,
     FilesService,
     FileResponses,
+    UploadSessions,
     { provide: FileStorage, useFactory: storage, inject: [Settings, Clock, ServiceUrl] },
   ],
-  exports: [UploadsService, DownloadsService, FilesService, FileStorage],
+  exports: [UploadsService, DownloadsService, FilesService, FileStorage, UploadSessions],
 })
 export class UploadsModule implements OnApplicationBootstrap {
   constructor(

@@ -150,6 +150,8 @@ const TABLE: Record<string, Row> = {
     success: 302,
   },
   'GET /files/:token/:filename': open('/files/0.x.y/moon.zip', 403),
+  'POST /upload-sessions/:token': open('/upload-sessions/x.y', 404),
+  'PUT /upload-sessions/:token': open('/upload-sessions/x.y', 404),
   'POST /games': {
     call: () => on('/games', { title: `New title ${++titles}` }),
     success: 200,

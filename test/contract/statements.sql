@@ -1653,6 +1653,57 @@ INSERT INTO counted_downloads (uuid) SELECT DISTINCT unnest($1::uuid[]) ON CONFL
 -- short_lock_timeout: src/uploads/download-counts.service.ts
 SELECT set_config('lock_timeout', '50ms', true) AS lock_timeout;
 
+-- begin_upload_part: src/uploads/sessions/upload-sessions.service.ts
+INSERT INTO upload_parts (session_id, file_key, start) SELECT id, $2, $3 FROM upload_sessions
+   WHERE id = $1 AND received = $3 RETURNING file_key;
+
+-- create_upload_session: src/uploads/sessions/upload-sessions.service.ts
+INSERT INTO upload_sessions (id, game_id, max_bytes, size, created_at, expires_at)
+   SELECT $1, g.id, $3, $4::bigint, $5, $6 FROM games g
+   WHERE g.id = $2 AND (
+     SELECT count(*) < 100 AND coalesce(sum(o.received), 0) < 4::numeric * $7::bigint
+     FROM games og JOIN upload_sessions o ON o.game_id = og.id WHERE og.user_id = g.user_id AND o.expires_at > $5)
+   RETURNING id;
+
+-- delete_upload_parts: src/uploads/sessions/upload-sessions.service.ts
+DELETE FROM upload_parts WHERE session_id = $1 AND file_key = ANY ($2::text[]);
+
+-- delete_upload_session: src/uploads/sessions/upload-sessions.service.ts
+DELETE FROM upload_sessions s WHERE id = $1 AND NOT EXISTS (SELECT FROM upload_parts WHERE session_id = s.id);
+
+-- drop_upload_part: src/uploads/sessions/upload-sessions.service.ts
+DELETE FROM upload_parts WHERE session_id = $1 AND file_key = $2;
+
+-- end_upload_part: src/uploads/sessions/upload-sessions.service.ts
+WITH changed AS (
+     UPDATE upload_sessions SET received = $3::bigint + $4, size = coalesce(size, $5::bigint)
+     WHERE id = $1 AND received = $3 AND coalesce(size, $5) IS NOT DISTINCT FROM coalesce($5, size) RETURNING received),
+   kept AS (UPDATE upload_parts SET size = $4 WHERE session_id = $1 AND file_key = $2 AND EXISTS (SELECT FROM changed))
+   SELECT received FROM changed;
+
+-- expire_upload_session: src/uploads/sessions/upload-sessions.service.ts
+UPDATE upload_sessions SET expires_at = '-infinity' WHERE id = $1;
+
+-- expired_upload_sessions: src/uploads/sessions/upload-sessions.service.ts
+SELECT id FROM upload_sessions WHERE (expires_at <= $1 OR game_id IS NULL) AND id > $2
+   ORDER BY id LIMIT 100;
+
+-- upload_part_keys: src/uploads/sessions/upload-sessions.service.ts
+SELECT file_key FROM upload_parts WHERE session_id = $1;
+
+-- upload_parts: src/uploads/sessions/upload-sessions.service.ts
+SELECT file_key, start, size FROM upload_parts WHERE session_id = $1 AND size IS NOT NULL ORDER BY start;
+
+-- upload_session: src/uploads/sessions/upload-sessions.service.ts
+SELECT s.id, s.game_id, s.max_bytes, s.size, s.received FROM upload_sessions s
+   WHERE s.id = $1 AND s.expires_at > $2 AND s.game_id IS NOT NULL;
+
+-- upload_session_to_write: src/uploads/sessions/upload-sessions.service.ts
+SELECT s.*, (SELECT count(*) FROM upload_parts p WHERE p.session_id = s.id) AS parts,
+     (SELECT coalesce(sum(o.received), 0) < 4::numeric * $3::bigint FROM games og JOIN upload_sessions o ON o.game_id = og.id WHERE og.user_id = g.user_id AND o.expires_at > $2) AS has_quota
+   FROM (SELECT s.id, s.game_id, s.max_bytes, s.size, s.received FROM upload_sessions s
+   WHERE s.id = $1 AND s.expires_at > $2 AND s.game_id IS NOT NULL) s JOIN games g ON g.id = s.game_id;
+
 -- build: src/uploads/uploads.service.ts, small
 SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
     WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.hidden, b.file_key, b.file_url, b.size, f.filename,

@@ -46,7 +46,8 @@ export class S3Double {
   private readonly signer: SignatureV4;
 
   static async open(clock: Pick<Clock, 'now'> = Date, region = 'eu-west-1'): Promise<S3Double> {
-    const server = createServer((req, res) => void double.response(req, res));
+    // A request that its client cuts fails.
+    const server = createServer((req, res) => void double.response(req, res).catch(() => res.destroy()));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const double = new S3Double(server, region, clock);

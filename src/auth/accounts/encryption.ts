@@ -10,7 +10,11 @@ export const randomToken = (): string => randomBytes(32).toString('base64url');
 
 /** What a secret encrypts or signs. Each purpose has its own key. */
 type Purpose =
-  'gamewharf signing keys' | 'gamewharf sealed' | 'gamewharf file URLs' | 'gamewharf download sessions';
+  | 'gamewharf signing keys'
+  | 'gamewharf sealed'
+  | 'gamewharf file URLs'
+  | 'gamewharf download sessions'
+  | 'gamewharf upload sessions';
 
 export const deriveKey = (secret: string, purpose: Purpose): Buffer =>
   Buffer.from(hkdfSync('sha256', secret, '', purpose, 32));

@@ -192,6 +192,9 @@ export class Settings {
   // A local folder instead of a bucket. Default: files in DATA_DIR, with the embedded database.
   FILES_DIR?: string = undefined;
 
+  // Bytes of a file that an upload tool or a seller uploads, and of all files of a pushed build.
+  @WholeNumber(1, 2 ** 49) FILES_MAX_BYTES: number = 5 * 2 ** 30;
+
   // Seconds for which the URL of a file is valid.
   @WholeNumber(1, 604_800) FILES_URL_SECONDS: number = 300;
 

@@ -8,6 +8,19 @@ export abstract class FileStorage {
   /** Stores a file of `size` bytes, completely or not at all. */
   abstract put(key: string, size: number, content: Readable, signal: AbortSignal): Promise<void>;
 
-  /** Deletes a file. Does nothing if it doesn't exist. */
+  /** The bytes of a file from `start` to before `end`. Fails if the file has fewer. */
+  abstract read(key: string, start: number, end: number): AsyncGenerator<Buffer>;
+
+  /** Deletes a file, also one of which a process that was killed stored only a part. Does nothing if it doesn't exist. */
   abstract delete(key: string): Promise<void>;
+}
+
+/** Passes on what must be `bytes` long. */
+export async function* requireLength(chunks: AsyncIterable<Buffer>, bytes: number): AsyncGenerator<Buffer> {
+  let read = 0;
+  for await (const chunk of chunks) {
+    read += chunk.length;
+    yield chunk;
+  }
+  if (read !== bytes) throw new Error(`The storage sent ${read} of ${bytes} bytes.`);
 }

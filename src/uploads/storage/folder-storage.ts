@@ -1,5 +1,5 @@
-import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -7,7 +7,9 @@ import { pipeline } from 'node:stream/promises';
 import { deriveKey } from '../../auth/accounts/encryption';
 import type { Clock } from '../../platform/config/clock';
 import type { Settings } from '../../platform/config/settings';
-import { FileStorage } from './file-storage';
+import { FileStorage, requireLength } from './file-storage';
+
+const CHUNK_BYTES = 64 * 1024;
 
 const TOKEN = /^([0-9a-z]{1,9})\.([\w-]{1,5000})\.([\w-]{43})$/;
 
@@ -68,10 +70,10 @@ export class FolderStorage extends FileStorage {
 
   override async put(key: string, _size: number, content: Readable, signal: AbortSignal): Promise<void> {
     const path = this.pathOf(key);
-    const temporary = `${path}.${randomUUID()}.part`;
+    const temporary = temporaryFor(path);
     await mkdir(dirname(path), { recursive: true });
     try {
-      await pipeline(content, createWriteStream(temporary, { flags: 'wx' }), { signal });
+      await pipeline(content, createWriteStream(temporary), { signal });
       const file = await open(temporary, 'r+');
       await file.sync().finally(() => file.close());
       await rename(temporary, path);
@@ -81,8 +83,18 @@ export class FolderStorage extends FileStorage {
     }
   }
 
+  override async *read(key: string, start: number, end: number): AsyncGenerator<Buffer> {
+    if (start === end) return;
+    const file = await this.find(key);
+    if (!file) throw new Error(`The folder has no file ${key}.`);
+    const options = { start, end: end - 1, highWaterMark: CHUNK_BYTES };
+    yield* requireLength(createReadStream(join(file.root, file.path), options), end - start);
+  }
+
   override async delete(key: string): Promise<void> {
-    await rm(this.pathOf(key), { force: true });
+    const path = this.pathOf(key);
+    await rm(path, { force: true });
+    await rm(temporaryFor(path), { force: true });
   }
 
   private pathOf(key: string): string {
@@ -95,3 +107,6 @@ export class FolderStorage extends FileStorage {
     return createHmac('sha256', this.secret).update(`${head}\n${filename}`).digest();
   }
 }
+
+/** Each key is stored once, so no two processes write the same file. */
+const temporaryFor = (path: string) => `${path}.part`;

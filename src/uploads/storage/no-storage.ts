@@ -16,6 +16,10 @@ export class NoStorage extends FileStorage {
     throw new OperatorError(NOT_CONFIGURED);
   }
 
+  override read(): AsyncGenerator<Buffer> {
+    throw new OperatorError(NOT_CONFIGURED);
+  }
+
   override delete(): Promise<void> {
     throw new OperatorError(NOT_CONFIGURED);
   }

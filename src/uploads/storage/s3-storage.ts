@@ -1,4 +1,4 @@
-import { request as httpRequest } from 'node:http';
+import { type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -7,7 +7,7 @@ import type { Clock } from '../../platform/config/clock';
 import { OperatorError } from '../../platform/errors/operator-error';
 import type { Settings } from '../../platform/config/settings';
 import { attachment } from './attachment';
-import { FileStorage } from './file-storage';
+import { FileStorage, requireLength } from './file-storage';
 
 /** The maximum of S3 in one request. */
 const MAX_PUT = 5 * 2 ** 30;
@@ -97,6 +97,21 @@ export class S3Storage extends FileStorage {
     await this.send('PUT', key, content, signal, { 'Content-Length': String(size) });
   }
 
+  override async *read(key: string, start: number, end: number): AsyncGenerator<Buffer> {
+    if (start === end) return;
+    const outgoing = this.open('GET', key, { Range: `bytes=${start}-${end - 1}` });
+    outgoing.end();
+    try {
+      const incoming = await responseTo(outgoing);
+      if (incoming.statusCode !== 206) throw statusError(incoming, await textOf(incoming));
+      yield* requireLength(incoming as AsyncIterable<Buffer>, end - start);
+    } catch (error) {
+      throw this.problem(error);
+    } finally {
+      outgoing.destroy();
+    }
+  }
+
   override async delete(key: string): Promise<void> {
     await this.send('DELETE', key, Readable.from([]), undefined, {});
   }
@@ -116,13 +131,12 @@ export class S3Storage extends FileStorage {
     return new Date(this.clock.now()).toISOString().replace(/[-:]|\.\d{3}/g, '');
   }
 
-  private async send(
-    method: 'PUT' | 'DELETE',
+  private open(
+    method: 'GET' | 'PUT' | 'DELETE',
     key: string,
-    content: Readable,
-    signal: AbortSignal | undefined,
     more: Record<string, string>,
-  ): Promise<void> {
+    signal?: AbortSignal,
+  ): ClientRequest {
     const to = this.to(key);
     // The content is not hashed before it is sent, because it is read only once.
     const headers = {
@@ -141,31 +155,57 @@ export class S3Storage extends FileStorage {
       signal,
     });
     outgoing.on('timeout', () => outgoing.destroy(new Error('it sent nothing for a minute')));
-    const response = new Promise<{ status: number; body: string }>((resolve, reject) => {
-      outgoing.on('error', reject);
-      outgoing.on('response', (incoming) => {
-        let body = '';
-        incoming
-          .setEncoding('utf8')
-          .on('data', (piece: string) => (body += piece).length > 10_000 && incoming.destroy());
-        incoming.on('close', () => resolve({ status: incoming.statusCode!, body }));
-      });
-    });
+    return outgoing;
+  }
+
+  private async send(
+    method: 'PUT' | 'DELETE',
+    key: string,
+    content: Readable,
+    signal: AbortSignal | undefined,
+    more: Record<string, string>,
+  ): Promise<void> {
+    const outgoing = this.open(method, key, more, signal);
+    const response = responseTo(outgoing);
     try {
       // A server may respond before it has read the whole body, and close the connection.
       const sent = pipeline(content, outgoing);
       sent.catch(() => undefined);
-      const { status, body } = await response;
-      if (status >= 300) {
-        const [, code = 'no code'] = /<Code>([\w.]+)<\/Code>/.exec(body) ?? [];
-        throw new OperatorError(`The storage responded with status ${status} (${code}).`);
-      }
+      const incoming = await response;
+      const body = await textOf(incoming);
+      if (incoming.statusCode! >= 300) throw statusError(incoming, body);
       await sent;
     } catch (error) {
-      if (error instanceof OperatorError || signal?.aborted) throw error;
-      throw new OperatorError(`The storage at ${this.endpoint.origin} failed: ${(error as Error).message}.`);
+      throw signal?.aborted ? error : this.problem(error);
     }
   }
+
+  private problem(error: unknown): unknown {
+    if (error instanceof OperatorError) return error;
+    return new OperatorError(`The storage at ${this.endpoint.origin} failed: ${(error as Error).message}.`);
+  }
+}
+
+const responseTo = (outgoing: ClientRequest) =>
+  new Promise<IncomingMessage>((resolve, reject) => {
+    outgoing.on('error', reject);
+    outgoing.on('response', resolve);
+  });
+
+/** The start of a body, which may be cut. */
+const textOf = (incoming: IncomingMessage) =>
+  new Promise<string>((resolve) => {
+    let body = '';
+    incoming
+      .setEncoding('utf8')
+      .on('data', (piece: string) => (body += piece).length > 10_000 && incoming.destroy());
+    incoming.on('error', () => undefined);
+    incoming.on('close', () => resolve(body));
+  });
+
+function statusError({ statusCode }: IncomingMessage, body: string): OperatorError {
+  const [, code = 'no code'] = /<Code>([\w.]+)<\/Code>/.exec(body) ?? [];
+  return new OperatorError(`The storage responded with status ${statusCode} (${code}).`);
 }
 
 /** According to RFC 3986: encodeURIComponent doesn't encode !'()*. */

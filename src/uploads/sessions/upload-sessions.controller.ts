@@ -1,0 +1,101 @@
+import { Controller, Post, Put, Req } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+import { Public } from '../../auth/access/access';
+import { Params } from '../../platform/input/params.decorator';
+import { StreamedBody } from '../../platform/input/body.guard';
+import { NonEmptyText } from '../../platform/input/parameters';
+import { ConcurrencyLimit } from '../../platform/limits/concurrency-limit';
+import { RequestCost } from '../../platform/limits/rate-limits.decorators';
+import { WebResponse } from '../../platform/output/response';
+import { readContentRange } from './content-range';
+import { PartBody } from './part-body';
+import { isComplete, type Session, UploadSessions } from './upload-sessions.service';
+
+/** Parts that a process receives at the same time, and those of one IP address. */
+const RECEIVED = { accepted: 100, running: 32, each: 8 };
+// Less than the deadline of the request.
+const MAX_WAIT_MS = 1500;
+const RETRY_AFTER_SECONDS = 5;
+
+class SessionRequest {
+  @NonEmptyText('Signed text that identifies the session')
+  token: string;
+}
+
+/** Receives parts of files, from anyone with a signed URL. */
+@ApiExcludeController()
+@Controller('upload-sessions')
+export class UploadSessionsController {
+  private readonly limit = new ConcurrencyLimit(RECEIVED);
+
+  constructor(private readonly sessions: UploadSessions) {}
+
+  /** Upload tools start a session at one URL and send parts to another one, which is the same here. */
+  @Post(':token')
+  @Public()
+  async start(@Params() { token }: SessionRequest): Promise<WebResponse> {
+    const { id } = await this.sessions.require(this.sessions.idIn(token));
+    return new SessionResponse(201, { Location: this.sessions.urlOf(id) });
+  }
+
+  @Put(':token')
+  @Public()
+  @RequestCost(0.1)
+  @StreamedBody()
+  async receive(@Params() { token }: SessionRequest, @Req() req: Request): Promise<WebResponse> {
+    const { exchange } = req;
+    try {
+      const id = this.sessions.idIn(token);
+      const { part, size } = readContentRange(req.headers['content-range']);
+      if (!part) return stateOf(await this.sessions.require(id));
+      // The client decides how long it takes; the minimum transfer rate applies.
+      exchange.takesLong();
+      exchange.leave();
+      const signal = AbortSignal.timeout(MAX_WAIT_MS);
+      const session = await this.limit.run(
+        exchange.client,
+        signal,
+        () => this.receivePart(id, { part, size }, req),
+        RETRY_AFTER_SECONDS,
+      );
+      return isComplete(session) ? new SessionResponse(200) : stateOf(session);
+    } finally {
+      // Without waiting for the rest of the body.
+      if (!req.complete) exchange.connection.closeAfter(req.res!);
+    }
+  }
+
+  private async receivePart(
+    id: string,
+    range: Parameters<UploadSessions['receive']>[1],
+    req: Request,
+  ): Promise<Session> {
+    const body = new PartBody(req);
+    const stop = body.enforceRate();
+    try {
+      return await this.sessions.receive(id, range, body);
+    } finally {
+      stop();
+    }
+  }
+}
+
+const stateOf = ({ received }: Session) =>
+  new SessionResponse(308, received > 0 ? { Range: `bytes=0-${received - 1}` } : {});
+
+class SessionResponse extends WebResponse {
+  constructor(
+    private readonly status: number,
+    private readonly headers: Record<string, string> = {},
+  ) {
+    super();
+  }
+
+  override sendTo(res: Response): void {
+    res.statusCode = this.status;
+    for (const [name, value] of Object.entries(this.headers)) res.setHeader(name, value);
+    res.setHeader('Content-Length', 0);
+    res.endSoon('');
+  }
+}

@@ -1,0 +1,294 @@
+import { createHash, createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { deriveKey } from '../../auth/accounts/encryption';
+import { Clock } from '../../platform/config/clock';
+import { Settings } from '../../platform/config/settings';
+import { Database } from '../../platform/database/database';
+import { bind, statement } from '../../platform/database/statement';
+import { apiError, badRequest } from '../../platform/errors/api-error';
+import { ServiceUrl } from '../../platform/server/service-url';
+import { FileStorage } from '../storage/file-storage';
+import type { PartRange } from './content-range';
+import { NothingToKeep, type PartBody } from './part-body';
+import type { UploadPart } from './upload-part.entity';
+import type { UploadSession } from './upload-session.entity';
+
+/** An object in the storage has at most this many bytes. */
+const MAX_PART_BYTES = 16 * 1024 * 1024;
+// More than 5 GiB in blocks of 256 KiB, the smallest parts that the upload tool sends.
+const MAX_PARTS = 25_000;
+const LIFETIME_MS = 24 * 3600 * 1000;
+/** Unfinished sessions of the games of one owner, and their bytes as a multiple of FILES_MAX_BYTES. */
+export const MAX_SESSIONS = 100;
+const MAX_STORED_FILES = 4;
+const SWEEP_INTERVAL_MS = 50_000;
+const SWEPT_TOGETHER = 100;
+
+export type Part = Pick<UploadPart, 'file_key' | 'start'> & { size: number };
+export type Session = Pick<UploadSession, 'id' | 'game_id' | 'max_bytes' | 'size' | 'received'>;
+
+export const isComplete = ({ size, received }: Pick<Session, 'size' | 'received'>) => size === received;
+
+/** The unexpired sessions `o` of games with the owner of the game `g`. */
+const ofOwner = (now: string) =>
+  `FROM games og JOIN upload_sessions o ON o.game_id = og.id WHERE og.user_id = g.user_id AND o.expires_at > ${now}`;
+
+const CREATE = statement<{ id: string }>(
+  'create_upload_session',
+  `INSERT INTO upload_sessions (id, game_id, max_bytes, size, created_at, expires_at)
+   SELECT $1, g.id, $3, $4::bigint, $5, $6 FROM games g
+   WHERE g.id = $2 AND (
+     SELECT count(*) < ${MAX_SESSIONS} AND coalesce(sum(o.received), 0) < ${MAX_STORED_FILES}::numeric * $7::bigint
+     ${ofOwner('$5')})
+   RETURNING id`,
+);
+
+const SESSION = `SELECT s.id, s.game_id, s.max_bytes, s.size, s.received FROM upload_sessions s
+   WHERE s.id = $1 AND s.expires_at > $2 AND s.game_id IS NOT NULL`;
+const FIND = statement<Session>('upload_session', SESSION);
+
+const FIND_TO_WRITE = statement<Session & { parts: number; has_quota: boolean }>(
+  'upload_session_to_write',
+  `SELECT s.*, (SELECT count(*) FROM upload_parts p WHERE p.session_id = s.id) AS parts,
+     (SELECT coalesce(sum(o.received), 0) < ${MAX_STORED_FILES}::numeric * $3::bigint ${ofOwner('$2')}) AS has_quota
+   FROM (${SESSION}) s JOIN games g ON g.id = s.game_id`,
+);
+
+// Recorded first, so that the object is found and deleted even if this process is killed while it writes.
+const BEGIN_PART = statement<{ file_key: string }>(
+  'begin_upload_part',
+  `INSERT INTO upload_parts (session_id, file_key, start) SELECT id, $2, $3 FROM upload_sessions
+   WHERE id = $1 AND received = $3 RETURNING file_key`,
+);
+
+// Of two requests with the same part, only the first finds the session as both read it.
+const END_PART = statement<{ received: number }>(
+  'end_upload_part',
+  `WITH changed AS (
+     UPDATE upload_sessions SET received = $3::bigint + $4, size = coalesce(size, $5::bigint)
+     WHERE id = $1 AND received = $3 AND coalesce(size, $5) IS NOT DISTINCT FROM coalesce($5, size) RETURNING received),
+   kept AS (UPDATE upload_parts SET size = $4 WHERE session_id = $1 AND file_key = $2 AND EXISTS (SELECT FROM changed))
+   SELECT received FROM changed`,
+);
+
+const DROP_PART = statement(
+  'drop_upload_part',
+  'DELETE FROM upload_parts WHERE session_id = $1 AND file_key = $2',
+);
+
+const PARTS = statement<Part>(
+  'upload_parts',
+  'SELECT file_key, start, size FROM upload_parts WHERE session_id = $1 AND size IS NOT NULL ORDER BY start',
+);
+
+const EXPIRE = statement(
+  'expire_upload_session',
+  `UPDATE upload_sessions SET expires_at = '-infinity' WHERE id = $1`,
+);
+
+const EXPIRED = statement<{ id: string }>(
+  'expired_upload_sessions',
+  `SELECT id FROM upload_sessions WHERE (expires_at <= $1 OR game_id IS NULL) AND id > $2
+   ORDER BY id LIMIT ${SWEPT_TOGETHER}`,
+);
+const KEYS = statement<{ file_key: string }>(
+  'upload_part_keys',
+  'SELECT file_key FROM upload_parts WHERE session_id = $1',
+);
+const DELETE_PARTS = statement(
+  'delete_upload_parts',
+  'DELETE FROM upload_parts WHERE session_id = $1 AND file_key = ANY ($2::text[])',
+);
+const DELETE_SESSION = statement(
+  'delete_upload_session',
+  `DELETE FROM upload_sessions s WHERE id = $1 AND NOT EXISTS (SELECT FROM upload_parts WHERE session_id = s.id)`,
+);
+
+/**
+ * Files that clients upload in parts, over one or many connections and to any replica. Parts are objects of the storage
+ * until another service stores the complete file.
+ */
+@Injectable()
+export class UploadSessions implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly log = new Logger('UploadSessions');
+  private readonly secret: Buffer;
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly settings: Settings,
+    private readonly database: Database,
+    private readonly storage: FileStorage,
+    private readonly clock: Clock,
+    private readonly service: ServiceUrl,
+    private readonly host: HttpAdapterHost,
+  ) {
+    this.secret = deriveKey(settings.API_KEY_PEPPER ?? '', 'gamewharf upload sessions');
+  }
+
+  onApplicationBootstrap(): void {
+    // Without an adapter this is an operator's command.
+    if (!this.host.httpAdapter) return;
+    // Random, so that replicas don't sweep at the same second.
+    this.timer = setInterval(() => void this.sweep(), SWEEP_INTERVAL_MS * (0.8 + Math.random() / 5)).unref();
+  }
+
+  onApplicationShutdown(): void {
+    clearInterval(this.timer);
+  }
+
+  /**
+   * Starts a session for a file of the game, for a caller who may edit it. `size`: if it is known. Throws 429 if the
+   * owner of the game has too many unfinished sessions.
+   */
+  async create(game_id: number, size?: number): Promise<{ id: string; upload_url: string }> {
+    const { FILES_MAX_BYTES: max } = this.settings;
+    if (size !== undefined && size > max) throw tooLarge();
+    const id = randomUUID();
+    const now = this.clock.now();
+    const times = [new Date(now), new Date(now + LIFETIME_MS)];
+    if (!(await this.database.row(CREATE, [id, game_id, max, size ?? null, ...times, max])))
+      throw apiError(429, 'too many unfinished uploads');
+    return { id, upload_url: this.urlOf(id) };
+  }
+
+  /** The URL to which parts are sent. It needs no credential. */
+  urlOf(id: string): string {
+    return `${this.service.url}/upload-sessions/${id}.${this.sign(id)}`;
+  }
+
+  /** The ID in a token that this service signed. */
+  idIn(token: string): string {
+    const [, id, signature] = /^([0-9a-f-]{36})\.([\w-]{43})$/.exec(token) ?? [];
+    const isSigned =
+      id !== undefined &&
+      timingSafeEqual(Buffer.from(signature!, 'base64url'), Buffer.from(this.sign(id), 'base64url'));
+    if (!isSigned) throw invalidSession();
+    return id;
+  }
+
+  /** Undefined if it doesn't exist, has expired, or its game was deleted. */
+  find(id: string): Promise<Session | undefined> {
+    return this.database.row(FIND, [id, new Date(this.clock.now())]);
+  }
+
+  async require(id: string): Promise<Session> {
+    const session = await this.find(id);
+    if (!session) throw invalidSession();
+    return session;
+  }
+
+  /** Stores a part, as far as it continues what is stored. Returns the bytes stored so far. */
+  async receive(
+    id: string,
+    { part, size }: Required<Pick<PartRange, 'part'>> & PartRange,
+    body: PartBody,
+  ): Promise<Session> {
+    const { start, end } = part;
+    const session = await this.database.row(FIND_TO_WRITE, [
+      id,
+      new Date(this.clock.now()),
+      this.settings.FILES_MAX_BYTES,
+    ]);
+    if (!session) throw invalidSession();
+    if (isComplete(session)) throw apiError(409, 'the file is already complete');
+    if (Math.max(end, size ?? 0) > session.max_bytes) throw tooLarge();
+    if (session.size !== null && (end > session.size || (size !== undefined && size !== session.size)))
+      throw badRequest(`Content-Range must be within the ${session.size} bytes of the file`);
+    if (start > session.received || end <= session.received) return session;
+    if (!session.has_quota || session.parts >= MAX_PARTS) throw apiError(429, 'too many unfinished uploads');
+    await body.skip(session.received - start);
+    for (let at = session.received; at < end && !body.isCut; at += MAX_PART_BYTES)
+      if (!(await this.storePart(id, at, Math.min(MAX_PART_BYTES, end - at), size ?? null, body))) break;
+    return this.require(id);
+  }
+
+  private async storePart(
+    id: string,
+    start: number,
+    bytes: number,
+    size: number | null,
+    body: PartBody,
+  ): Promise<boolean> {
+    const key = `parts/${id}.${randomUUID()}`;
+    if (!(await this.database.row(BEGIN_PART, [id, key, start]))) return false;
+    try {
+      let kept = 0;
+      const content = Readable.from(body.takeObject(start, bytes, (stored) => (kept = stored)));
+      await this.storage.put(key, bytes, content, new AbortController().signal);
+      if (await this.database.row(END_PART, [id, key, start, kept, size])) return true;
+      await this.dropPart(id, key);
+    } catch (error) {
+      await this.dropPart(id, key);
+      if (!(error instanceof NothingToKeep)) throw error;
+    }
+    return false;
+  }
+
+  private async dropPart(id: string, key: string): Promise<void> {
+    await this.storage.delete(key);
+    await this.database.rows(DROP_PART, [id, key]);
+  }
+
+  /** The stored parts, in the order of the file. */
+  parts(id: string): Promise<Part[]> {
+    return this.database.rows(PARTS, [id]);
+  }
+
+  /** Copies the bytes of a session to a file of its own, whose key must be new. */
+  async store(id: string, key: string, signal: AbortSignal): Promise<{ size: number; md5_hash: string }> {
+    const parts = await this.parts(id);
+    const size = parts.reduce((sum, part) => sum + part.size, 0);
+    const md5 = createHash('md5');
+    const { storage } = this;
+    const measured = async function* () {
+      for await (const chunk of readParts(storage, parts)) {
+        md5.update(chunk);
+        yield chunk;
+      }
+    };
+    await storage.put(key, size, Readable.from(measured()), signal);
+    return { size, md5_hash: md5.digest('hex') };
+  }
+
+  /** Ends a session and deletes its parts. What fails is repeated by the next sweep. */
+  async discard(id: string): Promise<void> {
+    await this.database.rows(EXPIRE, [id]);
+    await this.deleteSession(id).catch((error: Error) => this.warn(error));
+  }
+
+  /** Deletes expired sessions and those of deleted games. */
+  async sweep(): Promise<void> {
+    const now = new Date(this.clock.now());
+    let last = '00000000-0000-0000-0000-000000000000';
+    try {
+      for (let found; (found = await this.database.rows(EXPIRED, [now, last])).length > 0;)
+        for (const { id } of found) await this.deleteSession((last = id));
+    } catch (error) {
+      this.warn(error as Error);
+    }
+  }
+
+  private async deleteSession(id: string): Promise<void> {
+    const keys = (await this.database.rows(KEYS, [id])).map(({ file_key }) => file_key);
+    for (const key of keys) await this.storage.delete(key);
+    await this.database.execute([bind(DELETE_PARTS, [id, keys]), bind(DELETE_SESSION, [id])]);
+  }
+
+  private warn(error: Error): void {
+    this.log.warn(`Parts of uploads could not be deleted: ${error.message}`);
+  }
+
+  private sign(id: string): string {
+    return createHmac('sha256', this.secret).update(id).digest('base64url');
+  }
+}
+
+/** The bytes of a session. */
+export async function* readParts(storage: FileStorage, parts: readonly Part[]): AsyncGenerator<Buffer> {
+  for (const { file_key, size } of parts) yield* storage.read(file_key, 0, size);
+}
+
+export const invalidSession = () => apiError(404, 'invalid upload session');
+const tooLarge = () => apiError(413, 'the file is too large');
