@@ -1,0 +1,163 @@
+import { posix } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { Entry as ZipEntry, openPromise, type ZipFile } from 'yauzl';
+import { BuildFileError } from '../pwr/build-file-error';
+import { MAX_CONTAINER_BYTES } from '../pwr/container';
+import type { Container } from '../pwr/entries';
+import { checkPaths, MAX_ENTRIES } from '../pwr/paths';
+
+/** Systems that store the permissions of Unix in their zip archives. */
+const UNIX_SYSTEMS = [3, 19];
+/** Systems with the attributes of DOS: FAT, NTFS and VFAT. */
+const DOS_SYSTEMS = [0, 11, 14];
+const [DOS_READ_ONLY, DOS_FOLDER] = [0x01, 0x10];
+const [TYPE, LINK, FOLDER, FILE] = [0o170000, 0o120000, 0o040000, 0o100000];
+/** Launchers make every entry readable, and files writable. */
+const ALWAYS = 0o644;
+/** Of a folder that only paths name. */
+const IMPLIED_FOLDER = 0o755;
+const MAX_TARGET_BYTES = 1024;
+
+/** The entries and files of a zip archive of any origin, as launchers read them. Close it at the end. */
+export interface ZipArchive {
+  container: Container;
+  /** The content of a file, by its number in the container. Rejects if it differs from its checksum. */
+  read(file: number): AsyncGenerator<Buffer>;
+  close(): void;
+}
+
+/** Opens a zip archive and checks all its entries. `maxBytes`: of all files. Errors are about the archive or its disk. */
+export async function openZip(path: string, maxBytes: number): Promise<ZipArchive> {
+  const zip = await openPromise(path, { autoClose: false, decodeStrings: false }).catch(damaged);
+  try {
+    const { container, stored } = await readEntries(zip, maxBytes);
+    checkPaths(container);
+    return {
+      container,
+      read: (file) => contentOf(zip, stored[file]!, container.files[file]!.path),
+      close: () => zip.close(),
+    };
+  } catch (error) {
+    zip.close();
+    throw error;
+  }
+}
+
+async function readEntries(zip: ZipFile, maxBytes: number) {
+  if (zip.entryCount > MAX_ENTRIES)
+    throw new BuildFileError(`The zip archive has more than ${MAX_ENTRIES} entries.`);
+  const container: Container = { files: [], folders: [], links: [] };
+  const stored: ZipEntry[] = [];
+  const folders = new Map<string, number>();
+  let [bytes, pathBytes] = [0, 0];
+  for await (const entry of entriesOf(zip)) {
+    const path = pathOf(entry);
+    const { type, mode } = modeOf(entry);
+    // The root itself.
+    if (path === '.' && type === FOLDER) continue;
+    if ((pathBytes += path.length) > MAX_CONTAINER_BYTES)
+      throw new BuildFileError('The paths of the zip archive are too long.');
+    const parent = posix.dirname(path);
+    if (parent !== '.' && !folders.has(parent)) folders.set(parent, IMPLIED_FOLDER);
+    if (type === FOLDER) folders.set(path, mode);
+    else if (type === LINK) container.links.push({ path, mode, target: await targetOf(zip, entry, path) });
+    else if (type === FILE) {
+      requireReadable(entry, path);
+      const size = entry.uncompressedSize;
+      if ((bytes += size) > maxBytes)
+        throw new BuildFileError(`The files of the zip archive have more than ${maxBytes} bytes.`);
+      container.files.push({ path, mode, size });
+      stored.push(slim(entry));
+    } else throw new BuildFileError(`${path} is neither a file nor a folder nor a link.`);
+  }
+  container.folders = [...folders].map(([path, mode]) => ({ path, mode }));
+  return { container, stored };
+}
+
+async function* entriesOf(zip: ZipFile): AsyncGenerator<ZipEntry> {
+  const entries = zip.eachEntry();
+  const next = () => entries.next().catch(damaged);
+  for (let entry = await next(); !entry.done; entry = await next()) yield entry.value;
+}
+
+/** Launchers ignore the old encodings of names, too. */
+function pathOf({ fileNameRaw }: ZipEntry): string {
+  let name: string;
+  try {
+    name = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(fileNameRaw);
+  } catch {
+    throw new BuildFileError('A name in the zip archive isn’t valid UTF-8.');
+  }
+  return posix.normalize(name).replace(/(?<=.)\/$/, '');
+}
+
+function modeOf({ versionMadeBy, externalFileAttributes, fileNameRaw }: ZipEntry) {
+  const system = versionMadeBy >> 8;
+  const isFolder = fileNameRaw.at(-1) === 0x2f;
+  if (UNIX_SYSTEMS.includes(system)) {
+    const mode = externalFileAttributes >>> 16;
+    const type = isFolder ? FOLDER : mode & TYPE || FILE;
+    return { type, mode: (mode & 0o777) | ALWAYS };
+  }
+  if (!DOS_SYSTEMS.includes(system)) return { type: isFolder ? FOLDER : FILE, mode: ALWAYS };
+  const type = isFolder || externalFileAttributes & DOS_FOLDER ? FOLDER : FILE;
+  const written = type === FOLDER ? 0o777 : 0o666;
+  const mode = externalFileAttributes & DOS_READ_ONLY ? written & ~0o222 : written;
+  return { type, mode: mode | ALWAYS };
+}
+
+function requireReadable(entry: ZipEntry, path: string): void {
+  if (entry.isEncrypted()) throw new BuildFileError(`${path} is encrypted.`);
+  if (!entry.canDecodeFileData())
+    throw new BuildFileError(
+      `${path} is compressed with method ${entry.compressionMethod}. Supported are deflate and no compression.`,
+    );
+}
+
+async function targetOf(zip: ZipFile, entry: ZipEntry, path: string): Promise<string> {
+  requireReadable(entry, path);
+  if (entry.uncompressedSize > MAX_TARGET_BYTES)
+    throw new BuildFileError(`The target of the link ${path} is too long.`);
+  const chunks: Buffer[] = [];
+  for await (const chunk of contentOf(zip, entry, path)) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
+
+async function* contentOf(zip: ZipFile, entry: ZipEntry, path: string): AsyncGenerator<Buffer> {
+  let sum = 0;
+  try {
+    for await (const chunk of await zip.openReadStreamPromise(entry)) {
+      sum = crc32(chunk as Buffer, sum);
+      yield chunk as Buffer;
+    }
+  } catch (error) {
+    if (isOfDisk(error)) throw error;
+    throw new BuildFileError(`${path} is damaged in the zip archive.`, { cause: error });
+  }
+  if (sum !== entry.crc32) throw new BuildFileError(`${path} differs from its checksum in the zip archive.`);
+}
+
+/** What reading a file needs. An entry itself holds buffers with its names, comments and extra fields. */
+const slim = ({
+  generalPurposeBitFlag,
+  compressionMethod,
+  compressedSize,
+  uncompressedSize,
+  crc32,
+  relativeOffsetOfLocalHeader,
+}: ZipEntry): ZipEntry =>
+  Object.assign(new ZipEntry(), {
+    generalPurposeBitFlag,
+    compressionMethod,
+    compressedSize,
+    uncompressedSize,
+    crc32,
+    relativeOffsetOfLocalHeader,
+  });
+
+const isOfDisk = (error: unknown) => error instanceof Error && 'syscall' in error;
+
+function damaged(cause: unknown): never {
+  if (isOfDisk(cause)) throw cause;
+  throw new BuildFileError(`The zip archive can’t be read: ${(cause as Error).message}`, { cause });
+}
