@@ -7,6 +7,7 @@ import { AuthModule } from './auth/auth.module';
 import { BearerGuard } from './auth/guards/bearer.guard';
 import { RateLimitGuard } from './auth/guards/rate-limit.guard';
 import { ScopesGuard } from './auth/guards/scopes.guard';
+import { BundlesModule } from './bundles/bundles.module';
 import { CollectionsModule } from './collections/collections.module';
 import { SettingsModule, LOGGER } from './platform/config/settings.module';
 import { settingsOfThisProcess } from './process-settings';
@@ -46,6 +47,7 @@ import { WharfModule } from './wharf/wharf.module';
     WharfModule,
     UploadsModule,
     GameEditingModule,
+    BundlesModule,
     DashboardModule,
     PeopleModule,
     TokensModule,

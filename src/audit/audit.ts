@@ -36,7 +36,7 @@ export const EVENTS = {
   'download_key.created':
     'A seller or a command created download keys without a purchase. Includes their number.',
   'download_key.revoked': 'A seller revoked a download key that came without a purchase.',
-  'download_key.claimed': 'A player redeemed an unclaimed download key.',
+  'download_key.claimed': 'A player redeemed an unclaimed download key, or claimed a game of a bundle.',
   'import.completed': 'An import completed. Includes the number of records of each type.',
   'records.deleted': 'An import or a command deleted records. Includes the number of each type.',
   'webhook.created': 'A user or a command added a webhook. The row, but not the log line, includes its host.',

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { ApiKeysService } from '../auth/keys/api-keys.service';
 import { covers, type Credential } from '../auth/access/credential';
 import { insufficientScope, mayNotStartGames } from '../auth/access/errors';
-import { SCOPES } from '../auth/access/scopes';
+import { CLAIM_SCOPE, SCOPES } from '../auth/access/scopes';
 import { TokensService } from '../auth/jwt/tokens.service';
 import { Settings } from '../platform/config/settings';
 import { GamesService } from '../games/games.service';
@@ -23,7 +23,10 @@ export class CredentialsService {
     { MANIFEST_SCOPES }: Settings,
   ) {
     this.grantable = Object.keys(SCOPES).filter(
-      (scope) => covers(MANIFEST_SCOPES, scope) && !NOT_FOR_GAMES.some((one) => covers([scope], one)),
+      (scope) =>
+        covers(MANIFEST_SCOPES, scope) &&
+        scope !== CLAIM_SCOPE &&
+        !NOT_FOR_GAMES.some((one) => covers([scope], one)),
     );
   }
 

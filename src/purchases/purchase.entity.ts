@@ -1,5 +1,6 @@
 import { Check, Column, Entity, Index, ManyToOne, PrimaryGeneratedColumn, type Relation } from 'typeorm';
 import { User } from '../auth/accounts/user.entity';
+import { Bundle } from '../bundles/records/bundle.entity';
 import { TimestampColumn } from '../platform/database/timestamp.column';
 import { StoredColumns } from '../platform/database/personal-data';
 
@@ -25,6 +26,7 @@ export const PURCHASE_STATUSES = ['complete', 'pending', 'failed', 'refunded'] a
       'quantity',
       'status',
       'donation',
+      'bundle_id',
       'imported_id',
     ],
     why: 'accounting',
@@ -41,6 +43,11 @@ export const PURCHASE_STATUSES = ['complete', 'pending', 'failed', 'refunded'] a
 @Check('purchases_quantity_check', 'quantity >= 1')
 @Check('purchases_status_check', `status IN ('complete', 'pending', 'failed', 'refunded')`)
 @Index('purchases_user_id_idx', ['user_id'], { where: 'user_id IS NOT NULL' })
+@Index('purchases_bundle_id_idx', ['bundle_id'], { where: 'bundle_id IS NOT NULL' })
+@Index('purchases_bundles_of_user_idx', ['user_id', 'bundle_id', 'created_at', 'id'], {
+  where: 'bundle_id IS NOT NULL AND user_id IS NOT NULL',
+})
+@Index('purchases_bundles_of_email_idx', { synchronize: false })
 export class Purchase {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })
   id: number;
@@ -78,10 +85,17 @@ export class Purchase {
   @Column('boolean', { default: false })
   donation: boolean;
 
+  /** The bundle that was sold; its games at that time are in `purchase_games`. */
+  @Column('bigint', { nullable: true })
+  bundle_id: number | null;
+
   /** The ID came with an import; otherwise the service assigned it. */
   @Column('boolean', { default: false })
   imported_id: boolean;
 
   @ManyToOne(() => User)
   user?: Relation<User>;
+
+  @ManyToOne(() => Bundle)
+  bundle?: Relation<Bundle>;
 }

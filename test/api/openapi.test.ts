@@ -540,7 +540,7 @@ describe.each([
       .flatMap((item) => Object.values(item))
       .map(({ summary }) => summary);
     const verbs =
-      'Add Check Count Create Delete Download Erase Exchange Export Find Get Import List Refund Remove Reorder Revoke Start Update';
+      'Add Check Claim Count Create Delete Download Erase Exchange Export Find Get Import List Refund Remove Reorder Revoke Start Update';
     // Add a verb if none of them fits.
     expect({
       verbs,

@@ -58,6 +58,7 @@ const ELSEWHERE = {
   erased: {
     purchase_games: 'triggers copy the buyer of the purchase',
     games: 'stay on sale, and a trigger updates the name of their owner',
+    bundles: 'stay on sale, with the ID of their owner',
   },
 };
 

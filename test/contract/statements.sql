@@ -42,6 +42,54 @@ UPDATE api_keys k SET last_used_at = now(), last_used_from = used.network
 UPDATE sessions s SET notice = NULL FROM (SELECT token_hash, notice FROM sessions WHERE token_hash = $1 FOR UPDATE) old
    WHERE s.token_hash = old.token_hash AND old.notice IS NOT NULL RETURNING old.notice;
 
+-- bundle_games: src/bundles/bundles.service.ts, long, turns: user $2
+SELECT page.* FROM bundles b LEFT JOIN LATERAL (
+     SELECT concat_ws('|', g.id, g.owner_name, g.slug, g.type, g.classification, g.traits, g.min_price, coalesce(g.published_at::text, ''), g.created_at, u.id, u.username, e.position, e.created_at, e.updated_at, b.min_price) AS packed, g.title AS title, g.short_text AS short_text, g.cover_url AS cover_url, u.display_name AS display_name, u.cover_url AS owner_cover_url, e.position AS place
+     FROM bundle_games e JOIN games g ON g.id = e.game_id JOIN users u ON u.id = g.user_id
+     WHERE e.bundle_id = b.id AND e.position > $4::bigint AND e.position <= $4::bigint + $3::bigint
+     ORDER BY e.position) page ON true
+   WHERE b.id = $1 AND EXISTS (
+  
+    SELECT p.id, p.bundle_id, p.created_at FROM purchases p
+    WHERE p.user_id = $2 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = b.id
+  UNION
+  SELECT of_address.* FROM user_emails ue
+  CROSS JOIN LATERAL (
+    SELECT p.id, p.bundle_id, p.created_at FROM purchases p
+    WHERE lower_ascii(p.email) = ue.email AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = b.id OFFSET 0) of_address
+  WHERE ue.user_id = $2 AND ue.verified)
+   ORDER BY page.place;
+
+-- claimable: src/bundles/bundles.service.ts, small
+SELECT EXISTS (
+  
+    SELECT p.id, p.bundle_id, p.created_at FROM purchases p
+    WHERE p.user_id = $1 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = $2::bigint
+  UNION
+  SELECT of_address.* FROM user_emails ue
+  CROSS JOIN LATERAL (
+    SELECT p.id, p.bundle_id, p.created_at FROM purchases p
+    WHERE lower_ascii(p.email) = ue.email AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = $2::bigint OFFSET 0) of_address
+  WHERE ue.user_id = $1 AND ue.verified) AS owned, EXISTS (SELECT FROM bundle_games WHERE bundle_id = $2 AND game_id = $3) AS listed;
+
+-- owned_bundles: src/bundles/bundles.service.ts, long, turns: user $1
+SELECT concat_ws('|', p.id, p.created_at, b.id, b.slug, b.games_count, b.version, b.created_at, b.updated_at) AS packed, b.title AS title, b.cover_url AS cover_url
+   FROM (SELECT * FROM (
+           SELECT DISTINCT ON (bundle_id) id, bundle_id, created_at FROM (
+  
+    SELECT p.id, p.bundle_id, p.created_at FROM purchases p
+    WHERE p.user_id = $1 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND true
+  UNION
+  SELECT of_address.* FROM user_emails ue
+  CROSS JOIN LATERAL (
+    SELECT p.id, p.bundle_id, p.created_at FROM purchases p
+    WHERE lower_ascii(p.email) = ue.email AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND true OFFSET 0) of_address
+  WHERE ue.user_id = $1 AND ue.verified) owned
+           ORDER BY bundle_id, created_at DESC, id DESC) newest
+         ORDER BY created_at DESC, id DESC LIMIT 100) p
+   JOIN bundles b ON b.id = p.bundle_id
+   ORDER BY p.created_at DESC, p.id DESC;
+
 -- collection_lock: src/collections/collection-access.ts, turns: collection $1
 SELECT c.id FROM collections c WHERE c.id = $1 AND (c.user_id = $2
   OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $2 OFFSET 0)) FOR NO KEY UPDATE;
@@ -634,7 +682,7 @@ DELETE FROM builds b USING (SELECT g.id FROM games g WHERE g.id = $1 AND g.user_
 DELETE FROM games WHERE id = $1 AND user_id = $2;
 
 -- game_delete_dependents: src/games/editing/game-edits.service.ts
-SELECT (SELECT count(*) FROM purchase_games p WHERE p.game_id = t.id) AS "purchase", (SELECT count(*) FROM download_keys k WHERE k.game_id = t.id) AS "download key"
+SELECT (SELECT count(*) FROM purchase_games p WHERE p.game_id = t.id) AS "purchase", (SELECT count(*) FROM download_keys k WHERE k.game_id = t.id) AS "download key", (SELECT count(*) FROM bundle_games b WHERE b.game_id = t.id) AS "bundle"
    FROM (SELECT g.id FROM games g WHERE g.id = $1 AND g.user_id = $2) t;
 
 -- game_delete_lock: src/games/editing/game-edits.service.ts, turns: game $1
@@ -1180,6 +1228,77 @@ SELECT dk.id AS key_id, dk.created_at, dk.downloads, dk.key, u.id, u.username, u
      LEFT JOIN users u ON u.id = coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified))
      WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0));
 
+-- claim: src/purchases/library/claim-key.ts
+WITH bought AS MATERIALIZED (
+       SELECT p.id, lower_ascii(p.email) AS email
+       FROM (SELECT $2::bigint AS id) g
+       JOIN purchase_games pg ON pg.game_id = g.id
+       JOIN purchases p ON p.id = pg.purchase_id AND p.status = 'complete'
+       WHERE p.id IN (
+  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $1
+  UNION ALL SELECT purchase_id
+  FROM user_emails ue CROSS JOIN LATERAL (SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ue.email OFFSET 0) from_address
+  WHERE ue.user_id = $1 AND ue.verified ) AND NOT EXISTS (
+  
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id = $1 AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+  UNION ALL
+  SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
+    
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id IS NULL AND lower_ascii(dk.email) = ue.email AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+    UNION ALL
+    
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+  ) of_address
+  WHERE ue.user_id = $1 AND ue.verified)
+         AND EXISTS (SELECT FROM users u WHERE u.id = $1 AND NOT u.username ~ ('^' || 'erased-' || u.id || '(-[0-9a-f]{8})?$')) AND EXISTS (
+  
+    SELECT p.id, p.bundle_id, p.created_at FROM purchases p
+    WHERE p.user_id = $1 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = $4::bigint
+  UNION
+  SELECT of_address.* FROM user_emails ue
+  CROSS JOIN LATERAL (
+    SELECT p.id, p.bundle_id, p.created_at FROM purchases p
+    WHERE lower_ascii(p.email) = ue.email AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = $4::bigint OFFSET 0) of_address
+  WHERE ue.user_id = $1 AND ue.verified) AND EXISTS (SELECT FROM bundle_games WHERE bundle_id = $4 AND game_id = $2)
+       ORDER BY p.created_at DESC, p.id DESC LIMIT 1 FOR NO KEY UPDATE OF p FOR KEY SHARE OF pg)
+     INSERT INTO download_keys (key, game_id, purchase_id, user_id, account_id, purchase_email)
+     SELECT $3, $2, b.id, $1, $1, b.email FROM bought b RETURNING id;
+
+-- claim_lock_user: src/purchases/library/claim-key.ts, turns: user $1
+SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE;
+
+-- claimed_key: src/purchases/library/claim-key.ts, small
+SELECT concat_ws('|', g.id, g.owner_name, g.slug, g.type, g.classification, g.traits, g.min_price, coalesce(g.published_at::text, ''), g.created_at, u.id, u.username, k.id, coalesce(k.purchase_id::text, ''), k.created_at, coalesce(k.updated_at::text, ''), k.downloads) AS packed, g.title AS title, g.short_text AS short_text, g.cover_url AS cover_url, u.display_name AS display_name, u.cover_url AS owner_cover_url
+   FROM (SELECT $2::bigint AS id) wanted
+   CROSS JOIN LATERAL (SELECT id FROM (
+  
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id = $1 AND dk.game_id = wanted.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+  UNION ALL
+  SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
+    
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id IS NULL AND lower_ascii(dk.email) = ue.email AND dk.game_id = wanted.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+    UNION ALL
+    
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = wanted.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+  ) of_address
+  WHERE ue.user_id = $1 AND ue.verified) found
+                       ORDER BY created_at DESC, id DESC LIMIT 1) newest
+   JOIN download_keys k ON k.id = newest.id
+   JOIN games g ON g.id = k.game_id
+   JOIN users u ON u.id = g.user_id;
+
 -- library: src/purchases/library/library.service.ts, long, turns: user $1
 SELECT g.id AS game_id, g.title, g.slug, g.owner_name, coalesce(u.display_name, u.username) AS developer, g.traits, g.cover_url,
      owned.created_at, owned.key,
@@ -1462,11 +1581,13 @@ UPDATE download_keys SET revoked_at = now() WHERE purchase_id = $1 AND revoked_a
 -- sale: src/purchases/sales/sale-statements.ts, small
 SELECT p.id, p.donation, p.email, p.created_at, p.source, p.currency, p.amount, p.sale_rate, p.quantity, p.purchase_type, p.status,
   CASE p.purchase_type WHEN 'bundle' THEN
-    ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) END AS game_ids, p.user_id,
+    ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) END AS game_ids, p.user_id, p.bundle_id,
      (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
      ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS all_game_ids,
      (SELECT coalesce(json_agg(k ORDER BY k.game_id, k.id), '[]') FROM (
-        SELECT id, game_id, key FROM download_keys WHERE purchase_id = p.id ORDER BY game_id, id LIMIT 10000) k) AS keys
+        SELECT id, game_id, key FROM download_keys
+        WHERE purchase_id = p.id AND (p.bundle_id IS NULL OR created_at = p.created_at)
+        ORDER BY game_id, id LIMIT 10000) k) AS keys
    FROM purchases p WHERE p.id = $1;
 
 -- sale_count: src/purchases/sales/sale-statements.ts
@@ -1495,22 +1616,27 @@ WITH sold AS MATERIALIZED (SELECT * FROM (SELECT game_id, currency, day, 1 AS pu
 -- sale_lock_games: src/purchases/sales/sale-statements.ts, turns: game $1
 SELECT id FROM games WHERE id = ANY (ARRAY(SELECT unnest($1::bigint[]))) ORDER BY id FOR NO KEY UPDATE;
 
--- sell: src/purchases/sales/sale-statements.ts, turns: game $13
+-- sell: src/purchases/sales/sale-statements.ts, turns: game $14
 WITH buyer AS MATERIALIZED (SELECT FROM users u WHERE id = $4 AND NOT u.username ~ ('^' || 'erased-' || u.id || '(-[0-9a-f]{8})?$') FOR KEY SHARE
+   ), bundle AS MATERIALIZED (SELECT FROM bundles WHERE id = $11 AND version = $16 FOR SHARE
    ), sold AS (
-     INSERT INTO purchases (id, purchase_type, email, user_id, source, currency, amount, sale_rate, quantity, donation, created_at)
-     SELECT $1, $2, $3, $4::bigint, $5, $6, $7, $8, $9, $10, coalesce($11::timestamptz, now())
-     WHERE $4 IS NULL OR EXISTS (SELECT FROM buyer)
+     INSERT INTO purchases (id, purchase_type, email, user_id, source, currency, amount, sale_rate, quantity, donation, bundle_id, created_at)
+     SELECT $1, $2, $3, $4::bigint, $5, $6, $7, $8, $9, $10, $11::bigint, coalesce($12::timestamptz, now())
+     WHERE ($4 IS NULL OR EXISTS (SELECT FROM buyer)) AND ($11 IS NULL OR EXISTS (SELECT FROM bundle))
      RETURNING id, user_id, lower_ascii(email) AS email, created_at
    ), referred AS (
-     INSERT INTO purchase_references (reference, purchase_id) SELECT $12, id FROM sold WHERE $12::text IS NOT NULL
+     INSERT INTO purchase_references (reference, purchase_id) SELECT $13, id FROM sold WHERE $13::text IS NOT NULL
    ), games AS (
      INSERT INTO purchase_games (purchase_id, game_id, user_id, email, sold_at)
-     SELECT s.id, g.id, s.user_id, s.email, s.created_at FROM sold s, unnest($13::bigint[]) AS g (id)
+     SELECT s.id, g.id, s.user_id, s.email, s.created_at FROM sold s, unnest($14::bigint[]) AS g (id)
    )
    INSERT INTO download_keys (key, game_id, purchase_id, account_id, purchase_email, created_at)
    SELECT k.key, k.game_id, s.id, s.user_id, s.email, s.created_at
-   FROM sold s, unnest($13::bigint[], $14::text[]) AS k (game_id, key) WHERE k.key IS NOT NULL;
+   FROM sold s, unnest($14::bigint[], $15::text[]) AS k (game_id, key) WHERE k.key IS NOT NULL;
+
+-- sold_bundle: src/purchases/sales/sale-statements.ts, small
+SELECT version, ARRAY(SELECT game_id FROM bundle_games WHERE bundle_id = b.id ORDER BY game_id) AS game_ids
+   FROM bundles b WHERE b.id = $1;
 
 -- sold_games: src/purchases/sales/sale-statements.ts, small
 SELECT ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS game_ids,

@@ -135,6 +135,7 @@ test('creates the requested number of every record type', () => {
   expect(counts).toEqual({
     user: 50,
     game: 60,
+    bundle: 1,
     purchase: 70,
     download_key: 80,
     collection: 9,
@@ -165,6 +166,8 @@ test('the small store has a record of every type', async () => {
     'games WHERE published_at IS NULL',
     'games GROUP BY user_id HAVING count(*) > 3',
     'game_admins',
+    'bundle_games GROUP BY bundle_id HAVING count(*) = 8',
+    'purchases WHERE bundle_id IS NOT NULL',
     'game_earnings GROUP BY game_id HAVING count(*) > 1',
     `purchases WHERE purchase_type = 'bundle'`,
     'purchases WHERE user_id IS NULL',
@@ -219,6 +222,8 @@ test('the API description shows what the demo store returns', async () => {
     profileProfile: () => buyer.get('/profile'),
     profileProfileGames: () => seller.get('/profile/games'),
     ownershipOwnedKeys: () => buyer.get('/profile/owned-keys'),
+    bundlesOwned: () => buyer.get('/profile/owned-bundles'),
+    bundlesGames: () => buyer.get('/bundles/1/bundle-games'),
     gamesGame: () => buyer.get('/games/1'),
     ownershipOwns: () => buyer.get('/games/1/ownership'),
     gameSalesPage: () => seller.get('/games/1/sales'),
@@ -240,6 +245,8 @@ test('the API description shows what the demo store returns', async () => {
     legacyGame: () => buyer.get('/api/1/key/game/1'),
     legacyDownloadKey: () => seller.get('/api/1/key/game/1/download_keys', { email }),
     legacyPurchasesOf: () => seller.get('/api/1/key/game/1/purchases', { email }),
+    // Last, because it adds a key.
+    bundlesClaim: () => buyer.post('/bundles/1/claim-game', { game_id: 2 }),
   };
   const responses: Record<string, unknown> = {};
   for (const [operation, ask] of Object.entries(asked)) responses[operation] = shown((await ask()).body);

@@ -295,6 +295,23 @@ export const make = {
     return purchase;
   },
 
+  async bundle({ owner, games, ...fields }: Fields & { owner: Owner; games: Owner[] }) {
+    const n = ++serial;
+    const bundle = await insert<{ id: number; slug: string; title: string }>('bundles', {
+      user_id: owner.id,
+      slug: `bundle-${n}`,
+      title: `Bundle ${n}`,
+      games_count: games.length,
+      ...fields,
+    });
+    await sql(
+      `INSERT INTO bundle_games (bundle_id, game_id, position)
+       SELECT $1, * FROM unnest($2::bigint[]) WITH ORDINALITY`,
+      [bundle.id, games.map(({ id }) => id)],
+    );
+    return bundle;
+  },
+
   async downloadKey({ game, ...fields }: Fields & { game: Owner }) {
     return insert<{ id: number; key: string }>('download_keys', {
       key: createHash('sha256').update(`key ${++serial}`).digest('base64url').slice(0, 24),

@@ -13,6 +13,10 @@ const TEXTS = {
     of_others: 'See the games that a person uploaded or can edit, with their earnings',
   },
   'profile:owned': { yours: 'See the games you own', of_others: 'See the games that a person owns' },
+  'profile:owned:claim': {
+    yours: 'Claim games of bundles you own',
+    of_others: 'Claim games of bundles that a person owns',
+  },
   'profile:collections': {
     yours: 'See the list of your collections',
     of_others: 'See the list of a person’s collections',
@@ -55,17 +59,26 @@ const TEXTS = {
 
 export type Scope = keyof typeof TEXTS;
 
+/** Creates download keys, so no game's JWT has it. */
+export const CLAIM_SCOPE = 'profile:owned:claim' satisfies Scope;
+
 const NAMES = Object.keys(TEXTS) as Scope[];
 const coveredBy = (scope: Scope) => NAMES.filter((one) => one !== scope && covers([scope], one));
+
+/** Scopes whose text only introduces those of the scopes that they cover. */
+const SUMMARIES: readonly Scope[] = ['profile', 'game', 'game:view', 'collection'];
 
 /** Users must see every permission that they grant, so the texts of covered scopes are part of it. */
 const withCovered = (reader: 'yours' | 'of_others'): Record<Scope, string> =>
   Object.fromEntries(
     NAMES.map((scope) => {
-      const covered = coveredBy(scope).filter((one) => coveredBy(one).length === 0);
+      const covered = coveredBy(scope).filter((one) => !SUMMARIES.includes(one));
       const named = covered.map((one) => TEXTS[one][reader][0]!.toLowerCase() + TEXTS[one][reader].slice(1));
       const text = TEXTS[scope][reader];
-      return [scope, named.length === 0 ? text : `${text}: ${named.join('; ')}`];
+      return [
+        scope,
+        SUMMARIES.includes(scope) ? `${text}: ${named.join('; ')}` : [text, ...named].join('; '),
+      ];
     }),
   ) as Record<Scope, string>;
 

@@ -18,6 +18,9 @@ import type { JsonObject } from '../../operator/import/record-types/fields';
 
 /** One in this many users is a developer, starting with the first. */
 const USERS_PER_DEVELOPER = 10;
+/** Of the only bundle, which starts with the first game. Its purchase has the ID. */
+const GAMES_OF_BUNDLE = 8;
+const PURCHASE_OF_BUNDLE = 4;
 const CHANNELS = ['windows', 'linux', 'osx', 'android'];
 
 /** Generates the records of a store: the same ones for the same options, if these include `now` or no recent sales. */
@@ -26,6 +29,7 @@ export function* demoRecords(options: Partial<DemoOptions> = {}): Generator<Json
   const { users, games, purchases, download_keys, recent_sales, collections, builds } = store.options;
   for (let id = 1; id <= users; id++) yield store.user(id);
   for (let id = 1; id <= games; id++) yield store.game(id);
+  if (games >= GAMES_OF_BUNDLE) yield store.bundle();
   for (let id = 1; id <= purchases; id++) yield store.purchase(id);
   for (let id = 1; id <= download_keys; id++) yield store.downloadKey(id);
   for (let n = 1; n <= recent_sales; n++) yield* recentSale(store.options, n);
@@ -107,7 +111,23 @@ class DemoStore {
     };
   }
 
+  bundle(): JsonObject {
+    return {
+      type: 'bundle',
+      id: 1,
+      user_id: 1,
+      slug: 'games-for-a-rainy-week',
+      title: 'Games for a rainy week',
+      game_ids: Array.from({ length: GAMES_OF_BUNDLE }, (_, n) => n + 1),
+      cover_url: this.coverOf(1),
+      min_price: 1000,
+      created_at: timeAt(0),
+      updated_at: timeAt(0),
+    };
+  }
+
   purchase(id: number): JsonObject {
+    if (id === PURCHASE_OF_BUNDLE && this.options.games >= GAMES_OF_BUNDLE) return this.bundlePurchase();
     const random = this.random('purchase', id);
     const { games } = this.options;
     const bundle = games >= 5 && (id === 4 || random.chance(0.04));
@@ -136,6 +156,21 @@ class DemoStore {
     };
   }
 
+  /** By the second user, without keys. */
+  private bundlePurchase(): JsonObject {
+    return {
+      type: 'purchase',
+      id: PURCHASE_OF_BUNDLE,
+      bundle_id: 1,
+      email: emailOf(2),
+      user_id: 2,
+      created_at: this.random('purchase', PURCHASE_OF_BUNDLE).time(),
+      source: 'card',
+      currency: 'USD',
+      amount: 1000,
+    };
+  }
+
   downloadKey(id: number): JsonObject {
     const random = this.random('download_key', id);
     const { purchases, games, users } = this.options;
@@ -143,7 +178,7 @@ class DemoStore {
     // Most come with a purchase; the others were given away.
     if (purchases && (id <= 2 || random.chance(0.7))) {
       const purchase = this.purchase(id <= 2 ? id : 1 + random.below(purchases));
-      const game_id = purchase.game_id as number | number[];
+      const game_id = (purchase.game_id ?? 1) as number | number[];
       return {
         type: 'download_key',
         id,

@@ -6,6 +6,7 @@ import { deleteBuildsOf } from '../../wharf/builds-of-games';
 export const DEPENDENTS = {
   purchase: 'purchase_games p WHERE p.game_id = t.id',
   'download key': 'download_keys k WHERE k.game_id = t.id',
+  bundle: 'bundle_games b WHERE b.game_id = t.id',
 };
 
 export const lockBeforeDeletion = lockCollectionsOf;

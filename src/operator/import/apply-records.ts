@@ -1,3 +1,4 @@
+import { completeBundleSales, extendPurchases } from './bundle-sales';
 import { checkTogether, find } from './checks';
 import { deleteRecords } from './deletions';
 import { changeSales, findSales, SALES } from './earnings';
@@ -31,16 +32,21 @@ export async function applyRecords(
   problems: Problems,
   onWrite: (type: RecordType) => void,
 ): Promise<void> {
-  const given = types.filter(({ records }) => tables.rowCount(records));
-  const hasPurchases = given.includes(PURCHASE);
-  const mayLackIds = hasPurchases && partial.has(PURCHASE);
+  const mayLackIds = partial.has(PURCHASE) && tables.rowCount(PURCHASE.records) > 0;
   if (mayLackIds)
     await tables.update(
       PURCHASE.records,
       { id: 't.purchase_id' },
       { table: 'purchase_references', on: 't.reference = s.reference AND s.id IS NULL' },
     );
-  for (const type of given) if (partial.has(type)) await completePartial(tables, type, problems);
+  for (const type of types)
+    if (partial.has(type) && tables.rowCount(type.records)) {
+      if (type === PURCHASE) await completeBundleSales(tables);
+      await completePartial(tables, type, problems);
+    }
+  await extendPurchases(tables);
+  const given = types.filter(({ records }) => tables.rowCount(records));
+  const hasPurchases = given.includes(PURCHASE);
   await checkTogether(tables, types, await findExternalReferences(tables, types), problems);
   problems.throwIfAny();
   for (const type of await findAhead(tables, given)) await reserveIds(tables, type);

@@ -145,14 +145,15 @@ async function transfer(
   if (queue === 'large') await waitForLargeImports(client, progress);
 
   const types = recordTypes(pepper);
-  const tables = new TemporaryTables(client);
-  const staging = new Staging(tables);
+  const staged = new TemporaryTables(client);
+  const staging = new Staging(staged);
   const problems = new Problems();
   const reader = new RecordReader(types, staging, problems, mayImportCredentials);
   await stage(client, source, reader, staging, progress, signal);
 
   const apply = async () => {
     const { records } = reader;
+    const tables = staged.copy();
     progress({ phase: 'checking', records });
     let written = 0;
     await applyRecords(tables, types, reader.partial, problems.copy(), (type) => {

@@ -16,7 +16,7 @@ export async function completePartial(tables: TemporaryTables, type: RecordType,
   const fields = type.fields
     .slice(1)
     .filter(({ required }) => required)
-    .map(({ name, columns }) => ({ name, column: columns[0]!.name }));
+    .map(({ name, columns, instead }) => ({ name, column: columns[0]!.name, instead }));
   if (type === GAME) await lockChangedKeys(tables);
   const partial = fields.map(({ column }) => `s.${column} IS NULL`).join(' OR ');
   const { rows } = await tables.query<{ found: number }>(`
@@ -35,7 +35,11 @@ export async function completePartial(tables: TemporaryTables, type: RecordType,
   }
   // A value that isn't valid was already reported.
   const missing = fields.map(
-    ({ name, column }) => `('${name}', s.${column} IS NULL AND NOT (${given(type.fields, name)}))`,
+    ({ name, column, instead }) =>
+      `('${name}', s.${column} IS NULL AND NOT (${[name, instead ?? []]
+        .flat()
+        .map((one) => given(type.fields, one))
+        .join(' OR ')}))`,
   );
   const check = `
     SELECT s.line, ${type.subject} || ': ' || f.name || ' is required' AS text

@@ -132,7 +132,7 @@ export class RecordReader {
       if (value === undefined || value === null) {
         if (value === null && !field.now) present += presenceBit(place);
         if (field.required) {
-          if (value === undefined && mayBePartial) isPartial = true;
+          if (value === undefined && (mayBePartial || isReplaced(field, record))) isPartial = true;
           else this.reject('is required');
         }
       } else {
@@ -202,6 +202,9 @@ export class RecordReader {
     return entries;
   }
 }
+
+const isReplaced = ({ instead }: Field, record: JsonObject) =>
+  instead !== undefined && record[instead] != null;
 
 /** The known name that was probably meant: at most two characters, and at most half of them, differ. */
 function meant(name: string, known: readonly string[]): string {

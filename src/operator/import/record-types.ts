@@ -1,5 +1,6 @@
 import { apiKeyType } from './record-types/api-key';
 import { BUILD } from './record-types/build';
+import { BUNDLE } from './record-types/bundle';
 import { COLLECTION } from './record-types/collection';
 import { DOWNLOAD_KEY } from './record-types/download-key';
 import { GAME } from './record-types/game';
@@ -13,6 +14,7 @@ import { USER } from './record-types/user';
 export const recordTypes = (pepper: Buffer): RecordType[] => [
   USER,
   GAME,
+  BUNDLE,
   PURCHASE,
   DOWNLOAD_KEY,
   COLLECTION,

@@ -12,9 +12,15 @@ interface Join {
 
 /** The temporary tables of an import's transaction. */
 export class TemporaryTables {
-  private readonly rows = new Map<string, number>();
+  constructor(
+    readonly client: ClientBase,
+    private readonly rows = new Map<string, number>(),
+  ) {}
 
-  constructor(readonly client: ClientBase) {}
+  /** For changes that may be rolled back. */
+  copy(): TemporaryTables {
+    return new TemporaryTables(this.client, new Map(this.rows));
+  }
 
   query<Row extends object>(sql: string) {
     return this.client.query<Row>(sql);

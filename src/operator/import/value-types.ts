@@ -250,6 +250,18 @@ export const idsOf = (type: string): ValueType => ({
   },
 });
 
+/** Between 1 and `max` IDs, staged in their order. */
+export const orderedIdsOf = (type: string, max: number): ValueType => ({
+  ...idsOf(type),
+  allows: `list of 1 to ${max.toLocaleString('en-US')} IDs of ${type}s`,
+  encode(value, reject) {
+    idsOf(type).encode(value, reject);
+    if (!Array.isArray(value)) return '';
+    if (value.length === 0) return reject('must not be empty');
+    return value.length > max ? reject(`must have at most ${max} ids`) : `{${value.join(',')}}`;
+  },
+});
+
 /** One or several IDs, staged as a list. */
 export const idOrIdsOf = (type: string, max: number): ValueType => {
   const several = idsOf(type);

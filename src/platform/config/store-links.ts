@@ -21,6 +21,10 @@ export class StoreLinks {
     return `https://${username}.${this.host}/${slug}`;
   }
 
+  bundle(id: number, slug: string): string {
+    return `https://${this.host}/b/${id}/${slug}`;
+  }
+
   collection(id: number, title: string): string {
     return `https://${this.host}/c/${id}/${encodeURIComponent(slugOf(title))}`;
   }

@@ -7,6 +7,7 @@ export const TAGS: Record<string, string> = {
   Games: 'Details of a game, and changes by its developer.',
   Purchases: 'Sales and download keys of a game, for its developer.',
   Builds: 'Versions that developers push to the channels of their games.',
+  Bundles: 'Games that are sold together, and claimed one by one.',
   Collections: 'Lists of games that users curate.',
   Users: 'Public profiles.',
   Credentials: 'Scopes and expiry of a credential, and JWTs for launched games.',

@@ -6,7 +6,7 @@ import { isErased } from '../../users/erased-users';
 import { HAS_WEBHOOKS } from '../../events/announcement';
 import { announceRefund, announceSale } from '../messages/sale-messages';
 
-export interface SaleRow extends PurchaseRow, Pick<Purchase, 'user_id'> {
+export interface SaleRow extends PurchaseRow, Pick<Purchase, 'user_id' | 'bundle_id'> {
   reference: string | null;
   /** All games of the purchase; `game_ids` is null unless it is a bundle. */
   all_game_ids: number[];
@@ -16,13 +16,16 @@ export interface SaleRow extends PurchaseRow, Pick<Purchase, 'user_id'> {
 // As many keys as a purchase may have games.
 const MAX_KEYS_OF_SALE = 10_000;
 
+// Of a bundle, not the keys that its buyer claimed later.
 export const SALE = read<SaleRow>(
   'sale',
-  `SELECT ${PURCHASE}, p.user_id,
+  `SELECT ${PURCHASE}, p.user_id, p.bundle_id,
      (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
      ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS all_game_ids,
      (SELECT coalesce(json_agg(k ORDER BY k.game_id, k.id), '[]') FROM (
-        SELECT id, game_id, key FROM download_keys WHERE purchase_id = p.id ORDER BY game_id, id LIMIT ${MAX_KEYS_OF_SALE}) k) AS keys
+        SELECT id, game_id, key FROM download_keys
+        WHERE purchase_id = p.id AND (p.bundle_id IS NULL OR created_at = p.created_at)
+        ORDER BY game_id, id LIMIT ${MAX_KEYS_OF_SALE}) k) AS keys
    FROM purchases p WHERE p.id = $1`,
 );
 
@@ -59,6 +62,19 @@ export const SALE_INPUTS = read<SaleInputs>(
    FROM (SELECT) one LEFT JOIN purchase_references r ON r.reference = $4`,
 );
 
+export interface SoldBundle {
+  version: number;
+  /** Ascending. */
+  game_ids: number[];
+}
+
+/** The games of the bundle $1. */
+export const SOLD_BUNDLE = read<SoldBundle>(
+  'sold_bundle',
+  `SELECT version, ARRAY(SELECT game_id FROM bundle_games WHERE bundle_id = b.id ORDER BY game_id) AS game_ids
+   FROM bundles b WHERE b.id = $1`,
+);
+
 /** The games of a purchase. */
 export const PURCHASE_GAMES = read<{ game_ids: number[]; has_webhooks: boolean }>(
   'sold_games',
@@ -86,28 +102,31 @@ const COLUMNS = [
   'sale_rate',
   'quantity',
   'donation',
+  'bundle_id',
 ] as const satisfies (keyof Purchase)[];
 
 // The copies of the purchase are written here: a trigger would look for a purchase that this statement writes. An erasure
-// locks the account too: it finds every earlier purchase, and a later one is rejected.
+// locks the account too: it finds every earlier purchase, and a later one is rejected. An import that changes a bundle
+// locks it too: it finds every earlier purchase, and a later one has the new games.
 const SELL = statement(
   'sell',
   `WITH buyer AS MATERIALIZED (SELECT FROM users u WHERE id = $4 AND NOT ${isErased('u')} FOR KEY SHARE
+   ), bundle AS MATERIALIZED (SELECT FROM bundles WHERE id = $11 AND version = $16 FOR SHARE
    ), sold AS (
      INSERT INTO purchases (${COLUMNS.join(', ')}, created_at)
-     SELECT $1, $2, $3, $4::bigint, $5, $6, $7, $8, $9, $10, coalesce($11::timestamptz, now())
-     WHERE $4 IS NULL OR EXISTS (SELECT FROM buyer)
+     SELECT $1, $2, $3, $4::bigint, $5, $6, $7, $8, $9, $10, $11::bigint, coalesce($12::timestamptz, now())
+     WHERE ($4 IS NULL OR EXISTS (SELECT FROM buyer)) AND ($11 IS NULL OR EXISTS (SELECT FROM bundle))
      RETURNING id, user_id, lower_ascii(email) AS email, created_at
    ), referred AS (
-     INSERT INTO purchase_references (reference, purchase_id) SELECT $12, id FROM sold WHERE $12::text IS NOT NULL
+     INSERT INTO purchase_references (reference, purchase_id) SELECT $13, id FROM sold WHERE $13::text IS NOT NULL
    ), games AS (
      INSERT INTO purchase_games (purchase_id, game_id, user_id, email, sold_at)
-     SELECT s.id, g.id, s.user_id, s.email, s.created_at FROM sold s, unnest($13::bigint[]) AS g (id)
+     SELECT s.id, g.id, s.user_id, s.email, s.created_at FROM sold s, unnest($14::bigint[]) AS g (id)
    )
    INSERT INTO download_keys (key, game_id, purchase_id, account_id, purchase_email, created_at)
    SELECT k.key, k.game_id, s.id, s.user_id, s.email, s.created_at
-   FROM sold s, unnest($13::bigint[], $14::text[]) AS k (game_id, key) WHERE k.key IS NOT NULL`,
-  'game $13',
+   FROM sold s, unnest($14::bigint[], $15::text[]) AS k (game_id, key) WHERE k.key IS NOT NULL`,
+  'game $14',
 );
 
 /**
@@ -138,6 +157,8 @@ const REVOKE = statement(
 export interface Sale extends Pick<Purchase, (typeof COLUMNS)[number]> {
   created_at: string | null;
   reference: string | null;
+  /** Of the bundle, when its games were read. */
+  bundle_version: number | null;
   /** Ascending. */
   game_ids: number[];
   /** One per game, or none. */
@@ -152,6 +173,7 @@ export const sell = (sale: Sale): BoundStatement[] => [
     sale.reference,
     sale.game_ids,
     sale.keys,
+    sale.bundle_version,
   ]),
   bind(COUNT, [sale.id]),
   ...(sale.has_webhooks ? [announceSale(sale.id)] : []),

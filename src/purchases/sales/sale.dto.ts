@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { IntegerField, NullableText } from '../../platform/openapi/fields';
-import { ValidateBy } from 'class-validator';
+import { ValidateBy, ValidateIf } from 'class-validator';
 import { CURRENCIES } from '../../platform/formats/money';
 import {
   Amount,
@@ -22,19 +22,39 @@ import { purchaseResponse, PurchaseObject } from '../purchase.dto';
 import { type Purchase, PURCHASE_STATUSES, PURCHASE_TYPES } from '../purchase.entity';
 import type { SaleRow } from './sale-statements';
 
+const InPlaceOfGame = () =>
+  ValidateBy({
+    name: 'inPlaceOfGame',
+    validator: {
+      validate: (_, args) => (args!.object as SaleRequest).game_id === undefined,
+      defaultMessage: () => 'exactly one of game_id, bundle_id is required',
+    },
+  });
+
+const isOfGame = ({ game_id, bundle_id }: SaleRequest) => bundle_id === undefined && !Array.isArray(game_id);
+
 const SuitsGames = () =>
   ValidateBy({
     name: 'suitsGames',
     validator: {
-      validate: (type, args) => type === 'bundle' || !Array.isArray((args!.object as SaleRequest).game_id),
-      defaultMessage: () => 'purchase_type must be bundle when game_id is a list',
+      validate: (type, args) => type === 'bundle' || isOfGame(args!.object as SaleRequest),
+      defaultMessage: (args) =>
+        `purchase_type must be bundle when ${(args!.object as SaleRequest).bundle_id === undefined ? 'game_id is a list' : 'bundle_id is sent'}`,
     },
   });
 
 @AtLeastOneOf('user_id', 'email')
 export class SaleRequest {
-  @IdOrIds('ID of the sold game, or a JSON array of IDs for a bundle')
-  game_id: number | number[];
+  @ApiProperty({ required: false })
+  @ValidateIf(({ game_id, bundle_id }: SaleRequest) => game_id !== undefined || bundle_id === undefined)
+  @IdOrIds('ID of the sold game, or a JSON array of IDs for several games. Required without `bundle_id`')
+  game_id?: number | number[];
+
+  @Id('ID of the sold bundle, in place of `game_id`. Its games at this time become those of the purchase', {
+    required: false,
+  })
+  @InPlaceOfGame()
+  bundle_id?: number;
 
   @Id('ID of the buyer. Without `email`, the verified email address of the account is used', {
     required: false,
@@ -76,7 +96,9 @@ export class SaleRequest {
   @Flag('Purchase without a download key, unless `with_key` is true', { default: false })
   donation: boolean = false;
 
-  @NonEmptyText('Defaults to `bundle` for a list of games, otherwise to `game`', { required: false })
+  @NonEmptyText('Defaults to `bundle` for a bundle or a list of games, otherwise to `game`', {
+    required: false,
+  })
   @OneOf(PURCHASE_TYPES)
   @SuitsGames()
   purchase_type?: Purchase['purchase_type'];
@@ -84,9 +106,10 @@ export class SaleRequest {
   @Timestamp('Time of the purchase; defaults to now', { required: false })
   created_at?: string;
 
-  @Flag('Whether to create a download key for each game; defaults to true, except for donations', {
-    required: false,
-  })
+  @Flag(
+    'Whether to create a download key for each game; defaults to true, except for donations and for `bundle_id`, whose games are claimed one by one',
+    { required: false },
+  )
   with_key?: boolean;
 }
 

@@ -23,7 +23,7 @@ export class SalesController {
   @OperatorMay('purchases')
   @OncePerKey()
   @ApiOkResponse({ type: SaleResponse })
-  @Fails(404, 'invalid game', 'invalid user')
+  @Fails(404, 'invalid game', 'invalid bundle', 'invalid user')
   @Fails(409, 'reference `order-10045` is another sale')
   sell(
     @Params() request: SaleRequest,

@@ -6,6 +6,7 @@ import { OperatorEvents } from '../../operator/tokens/operator-events';
 import { IdempotencyService, type RetryKey } from '../../idempotency/idempotency.service';
 import { Database } from '../../platform/database/database';
 import { bind } from '../../platform/database/statement';
+import { invalidBundle } from '../../bundles/records/errors';
 import { invalidGame } from '../../games/errors';
 import { badRequest, apiError, serviceUnavailable } from '../../platform/errors/api-error';
 import { ERASED_ADDRESS } from '../../users/erased-users';
@@ -31,6 +32,7 @@ import {
   refund,
   SALE,
   type Sale,
+  SOLD_BUNDLE,
   type SaleRow,
   sell,
 } from './sale-statements';
@@ -38,8 +40,9 @@ import {
 const ATTEMPTS = 5;
 /** Fields of a response that are not stored for retries. */
 const BUYER_FIELDS = ['email', 'reference'];
+const BUNDLE_CHANGED = 'bundle changed';
 // A concurrent write used this reference or this ID, or deleted a game; or a deadlock.
-const CONCURRENT_CHANGE = /^(23503|23505|40P01)$/;
+const CONCURRENT_CHANGE = new RegExp(`^(23503|23505|40P01|${BUNDLE_CHANGED})$`);
 
 interface PurchaseSearch {
   game_id?: number;
@@ -89,7 +92,9 @@ export class SalesService {
     const { user_id = null, reference = null } = request;
     if (lowerAscii(request.email ?? '') === ERASED_ADDRESS)
       throw badRequest('email is reserved for erased buyers');
-    const game_ids = gamesOf(request);
+    const { bundle_id = null } = request;
+    const bundle = bundle_id === null ? undefined : await this.database.row(SOLD_BUNDLE, [bundle_id]);
+    const game_ids = bundle?.game_ids ?? gamesOf(request);
     const [order] = await this.database.rows(SALE_INPUTS, [
       game_ids,
       user_id,
@@ -98,6 +103,7 @@ export class SalesService {
     ]);
     const { sold, purchase_id, games_exist, user_exists, verified, of_another, has_webhooks } = order!;
     if (sold !== null) return this.repeatedSale(sold, request, retry);
+    if (bundle_id !== null && !bundle) throw invalidBundle();
     if (!games_exist) throw invalidGame();
     if (!user_exists) throw invalidUser();
     if (of_another) throw badRequest('email is verified by another user');
@@ -112,6 +118,8 @@ export class SalesService {
       email,
       user_id,
       reference,
+      bundle_id,
+      bundle_version: bundle?.version ?? null,
       game_ids,
       keys,
       has_webhooks,
@@ -121,8 +129,8 @@ export class SalesService {
     const store = async (manager?: EntityManager) => {
       const rowsOf = await this.database.execute([...sell(sale), bind(SALE, [id])], manager);
       const [row] = rowsOf(SALE);
-      // Erased meanwhile.
-      if (!row) throw invalidUser();
+      // Its user was erased meanwhile, or the bundle changed, which the next attempt takes into account.
+      if (!row) throw bundle ? Object.assign(serviceUnavailable(), { code: BUNDLE_CHANGED }) : invalidUser();
       return saleResponse(row, this.pages);
     };
     const { response, isRepeated } = await this.idempotency.run(retry, request, store, BUYER_FIELDS);
@@ -201,12 +209,13 @@ async function retryOnConflict<Result>(attempt: () => Promise<Result>): Promise<
     }
 }
 
-const gamesOf = ({ game_id }: SaleRequest) => [game_id].flat().toSorted((a, b) => a - b);
+const gamesOf = ({ game_id = [] }: SaleRequest) => [game_id].flat().toSorted((a, b) => a - b);
 
-const purchaseTypeOf = ({ purchase_type, game_id }: SaleRequest) =>
-  purchase_type ?? (Array.isArray(game_id) ? 'bundle' : 'game');
+const purchaseTypeOf = ({ purchase_type, game_id, bundle_id }: SaleRequest) =>
+  purchase_type ?? (bundle_id !== undefined || Array.isArray(game_id) ? 'bundle' : 'game');
 
-const withKey = ({ with_key, donation }: SaleRequest) => with_key ?? !donation;
+const withKey = ({ with_key, donation, bundle_id }: SaleRequest) =>
+  with_key ?? (!donation && bundle_id === undefined);
 
 /**
  * The parameters in which a request differs from a recorded sale. Parameters without a fixed default differ only if
@@ -217,7 +226,9 @@ function differences(stored: SaleRow, request: SaleRequest): string[] {
   // Their buyers can't be compared any more.
   const isErased = stored.email === ERASED_ADDRESS;
   const same: Partial<Record<keyof SaleRequest, boolean>> = {
-    game_id: String(stored.all_game_ids) === String(gamesOf(request)),
+    // The bundle may have had other games.
+    game_id: request.game_id === undefined || String(stored.all_game_ids) === String(gamesOf(request)),
+    bundle_id: stored.bundle_id === (request.bundle_id ?? null),
     user_id: isErased || stored.user_id === (request.user_id ?? null),
     email: isErased || lowerAscii(stored.email) === lowerAscii(email),
     currency: stored.currency === request.currency,

@@ -15,11 +15,13 @@ export interface Field {
   inOtherTable: boolean;
   /** Description of the field beyond its name and value, for docs/reference/import-records.md. */
   meaning: string;
+  /** Another field that a record may have in place of this required one. */
+  instead?: string;
   /** The default, derived from other fields of the record. */
   implied?: (record: JsonObject) => unknown;
 }
 
-type Options = Partial<Pick<Field, 'columns' | 'inOtherTable' | 'implied' | 'meaning' | 'now'>>;
+type Options = Partial<Pick<Field, 'columns' | 'inOtherTable' | 'instead' | 'implied' | 'meaning' | 'now'>>;
 
 export const required = (name: string, valueType: ValueType, options: Options = {}): Field => ({
   name,

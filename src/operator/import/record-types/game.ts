@@ -7,7 +7,7 @@ import { adminsOf } from './admins';
 import { optional, required, time, timeOrNow } from './fields';
 import { each, recordType } from './record-type';
 
-const slug = text({
+export const slug = text({
   max: MAX_SLUG,
   pattern: /^[A-Za-z0-9_.-]+$/,
   form: 'consist of letters, digits, _, . and -',

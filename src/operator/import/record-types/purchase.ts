@@ -24,11 +24,15 @@ const fields = [
   required('game_id', idOrIdsOf('game', MAX_BUNDLE), {
     columns: [{ name: 'game_ids', sql: 'bigint[]' }],
     inOtherTable: true,
+    instead: 'bundle_id',
     meaning: 'a list makes the purchase a bundle',
   }),
+  optional('bundle_id', idOf('bundle'), NULL, {
+    meaning: 'in place of `game_id`: the sold bundle, whose games become those of the purchase',
+  }),
   optional('purchase_type', oneOf(PURCHASE_TYPES), 'game', {
-    implied: (record) => (Array.isArray(record.game_id) ? 'bundle' : undefined),
-    meaning: '`bundle` for a list',
+    implied: ({ game_id, bundle_id }) => (Array.isArray(game_id) || bundle_id != null ? 'bundle' : undefined),
+    meaning: '`bundle` for `bundle_id` or a list',
   }),
   required('email', text(email), { meaning: 'email address of the buyer' }),
   optional('user_id', idOf('user'), NULL, { meaning: 'account of the buyer' }),
@@ -89,6 +93,10 @@ export const PURCHASE = recordType({
     if (Array.isArray(record.game_id) && (record.purchase_type ?? 'bundle') !== 'bundle') {
       reject('purchase_type must be bundle when game_id is a list');
     }
+    if (record.bundle_id == null) return;
+    if (record.game_id != null) reject('exactly one of game_id, bundle_id is required');
+    if ((record.purchase_type ?? 'bundle') !== 'bundle')
+      reject('purchase_type must be bundle when bundle_id is sent');
   },
   unique: [
     {
@@ -100,7 +108,9 @@ export const PURCHASE = recordType({
     },
   ],
   createdByService: {
-    differs: `s.game_ids <> ${storedGames} OR lower_ascii(s.email) <> lower_ascii(t.email)
+    differs: `${given(fields, 'game_id')} AND s.game_ids <> ${storedGames}
+      OR ${given(fields, 'bundle_id')} AND s.bundle_id IS DISTINCT FROM t.bundle_id
+      OR lower_ascii(s.email) <> lower_ascii(t.email)
       OR ${given(fields, 'user_id')} AND s.user_id IS DISTINCT FROM t.user_id`,
     as: 'for another buyer or game',
   },
@@ -113,8 +123,10 @@ export const PURCHASE = recordType({
       OR s.with_key AND CASE WHEN ${given(fields, 'status')} THEN s.status ELSE t.status END = 'complete'
         AND EXISTS (SELECT FROM unnest(s.game_ids) AS g (game_id) WHERE ${lacksKey})`,
     change: [
-      `DELETE FROM purchase_games g USING import_purchases s
-       WHERE g.purchase_id = s.id AND ${changed} AND NOT g.game_id = ANY (s.game_ids)`,
+      // Hashed, because a bundle may have thousands of games.
+      `DELETE FROM purchase_games g
+       WHERE g.purchase_id IN (SELECT id FROM changed_purchases)
+         AND (g.purchase_id, g.game_id) NOT IN (SELECT s.id, g.game_id FROM ${eachGame} WHERE ${changed})`,
       `${insertGames('p', soldAt('p'))} JOIN purchases p ON p.id = s.id WHERE ${changed} ON CONFLICT DO NOTHING`,
       `DELETE FROM purchase_references r USING import_purchases s
        WHERE r.purchase_id = s.id AND ${changed} AND ${hasReference} AND r.reference IS DISTINCT FROM s.reference`,

@@ -117,6 +117,7 @@ export const USER = recordType({
       purchase: 'purchases p WHERE p.user_id = t.id',
       'download key': 'download_keys k WHERE k.user_id = t.id',
       collection: 'collections c WHERE c.user_id = t.id',
+      bundle: 'bundles b WHERE b.user_id = t.id',
     },
     advice: 'erase the person instead, with gamewharf users erase',
     before: [

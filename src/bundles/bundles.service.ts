@@ -1,0 +1,119 @@
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { Database } from '../platform/database/database';
+import type { Packed } from '../platform/database/packed-row';
+import { bind, longRead, read } from '../platform/database/statement';
+import { invalidBundle } from './records/errors';
+import { invalidGame } from '../games/errors';
+import { newDownloadKey } from '../purchases/keys/new-download-key';
+import { claimKey, KEY_OF_GAME, LOCK_CLAIMER } from '../purchases/library/claim-key';
+import { OWNED_KEY_ROW, type OwnedKeyRow } from '../purchases/library/owned-key.row';
+import { bundlePurchasesOf, ownsBundle } from '../purchases/ownership/bundle-purchases';
+import type { BundleGamesRequest, ClaimGameRequest } from './bundle.dto';
+import { BUNDLE_GAME_ROW, BUNDLE_KEY_ROW, type BundleGameRow, type BundleKeyRow } from './bundle.row';
+
+const MAX_BUNDLES = 100;
+
+export const OWNED_BUNDLES = longRead<Packed>(
+  'owned_bundles',
+  `SELECT ${BUNDLE_KEY_ROW.sql}
+   FROM (SELECT * FROM (
+           SELECT DISTINCT ON (bundle_id) id, bundle_id, created_at FROM (${bundlePurchasesOf('$1')}) owned
+           ORDER BY bundle_id, created_at DESC, id DESC) newest
+         ORDER BY created_at DESC, id DESC LIMIT ${MAX_BUNDLES}) p
+   JOIN bundles b ON b.id = p.bundle_id
+   ORDER BY p.created_at DESC, p.id DESC`,
+  'user $1',
+);
+
+/** No row: the user $2 doesn't own the bundle $1. A row of nulls: the page is empty. */
+export const BUNDLE_GAMES = longRead<Packed>(
+  'bundle_games',
+  `SELECT page.* FROM bundles b LEFT JOIN LATERAL (
+     SELECT ${BUNDLE_GAME_ROW.sql}, e.position AS place
+     FROM bundle_games e JOIN games g ON g.id = e.game_id JOIN users u ON u.id = g.user_id
+     WHERE e.bundle_id = b.id AND e.position > $4::bigint AND e.position <= $4::bigint + $3::bigint
+     ORDER BY e.position) page ON true
+   WHERE b.id = $1 AND ${ownsBundle('b.id', '$2')}
+   ORDER BY page.place`,
+  'user $2',
+);
+
+const isListed = (bundle: string, game: string) =>
+  `EXISTS (SELECT FROM bundle_games WHERE bundle_id = ${bundle} AND game_id = ${game})`;
+
+interface Claimable {
+  /** Whether the user $1 owns the bundle $2. */
+  owned: boolean;
+  /** Whether the game $3 is in the bundle. */
+  listed: boolean;
+}
+
+const CLAIMABLE = read<Claimable>(
+  'claimable',
+  `SELECT ${ownsBundle('$2::bigint', '$1')} AS owned, ${isListed('$2', '$3')} AS listed`,
+);
+
+/** From the bundle $4. */
+const CLAIM = claimKey('claim', `${ownsBundle('$4::bigint', '$1')} AND ${isListed('$4', '$2')}`);
+
+@Injectable()
+export class BundlesService {
+  constructor(private readonly database: Database) {}
+
+  /** The bundles that the user owns, newest purchase first. */
+  async owned(user_id: number): Promise<BundleKeyRow[]> {
+    return (await this.database.rows(OWNED_BUNDLES, [user_id])).map(BUNDLE_KEY_ROW.read);
+  }
+
+  /** Its games in its order, for users who own it. */
+  async games(user_id: number, { bundle_id, page, per_page }: BundleGamesRequest): Promise<BundleGameRow[]> {
+    const rows = await this.database.rows(BUNDLE_GAMES, [
+      bundle_id,
+      user_id,
+      per_page,
+      (page - 1) * per_page,
+    ]);
+    if (rows.length === 0) throw invalidBundle();
+    return rows[0]!.packed === null ? [] : rows.map(BUNDLE_GAME_ROW.read);
+  }
+
+  /** The user's key for a game of a bundle that they own; creates one if they have none. */
+  async claim(
+    user_id: number,
+    { bundle_id, game_id }: ClaimGameRequest,
+    manager?: EntityManager,
+  ): Promise<{ key: OwnedKeyRow; isNew: boolean }> {
+    await this.requireClaimable(user_id, bundle_id, game_id, manager);
+    const key_of_game = bind(KEY_OF_GAME, [user_id, game_id]);
+    const found = (await this.database.execute([key_of_game], manager))(KEY_OF_GAME)[0];
+    if (found) return { key: OWNED_KEY_ROW.read(found), isNew: false };
+    const rowsOf = await this.database.execute(
+      [
+        bind(LOCK_CLAIMER, [user_id]),
+        bind(CLAIM, [user_id, game_id, newDownloadKey(), bundle_id]),
+        key_of_game,
+      ],
+      manager,
+    );
+    const claimed = rowsOf(KEY_OF_GAME)[0];
+    if (claimed) return { key: OWNED_KEY_ROW.read(claimed), isNew: rowsOf(CLAIM).length > 0 };
+    await this.requireClaimable(user_id, bundle_id, game_id, manager);
+    // It was added to the bundle after the purchases.
+    throw invalidGame();
+  }
+
+  private async requireClaimable(
+    user_id: number,
+    bundle_id: number,
+    game_id: number,
+    manager?: EntityManager,
+  ): Promise<void> {
+    const values = [user_id, bundle_id, game_id];
+    const { owned, listed } = (await this.database.execute([bind(CLAIMABLE, values)], manager))(
+      CLAIMABLE,
+    )[0]!;
+    if (!owned) throw invalidBundle();
+    if (!listed) throw invalidGame();
+  }
+}

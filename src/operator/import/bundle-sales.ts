@@ -1,0 +1,101 @@
+import { BUNDLE } from './record-types/bundle';
+import { given } from './record-types/fields';
+import { PURCHASE } from './record-types/purchase';
+import type { TemporaryTable, TemporaryTables } from './temporary-tables';
+
+/** The games of bundles, in ascending order like those of purchases. */
+const bundleLists = (name: string): TemporaryTable => ({
+  name,
+  columns: [
+    { name: 'id', sql: 'bigint' },
+    { name: 'game_ids', sql: 'bigint[]' },
+  ],
+});
+const SOLD_BUNDLES = bundleLists('sold_bundles');
+const EXTENDED_BUNDLES = bundleLists('extended_bundles');
+
+const STAGED_GAMES = `
+  SELECT b.id, ARRAY(SELECT game_id FROM unnest(b.game_ids) AS game_id ORDER BY 1) AS game_ids
+  FROM ${BUNDLE.records.name} b`;
+
+/**
+ * Completes the purchases that name a bundle in place of games: a new one has the games of the bundle, and one that is
+ * stored as a purchase of this bundle keeps its own.
+ */
+export async function completeBundleSales(tables: TemporaryTables): Promise<void> {
+  const named = `SELECT bundle_id FROM ${PURCHASE.records.name} WHERE bundle_id IS NOT NULL AND game_ids IS NULL`;
+  const { rowCount } = await tables.query(`SELECT FROM bundles WHERE id IN (${named}) ORDER BY id FOR SHARE`);
+  const isStaged = tables.rowCount(BUNDLE.records) > 0;
+  if (!rowCount && !isStaged) return;
+  const stored = `
+    SELECT b.id, ARRAY(SELECT game_id FROM bundle_games WHERE bundle_id = b.id ORDER BY 1) AS game_ids
+    FROM bundles b WHERE b.id IN (${named}) ${isStaged ? `AND b.id NOT IN (SELECT id FROM ${BUNDLE.records.name})` : ''}`;
+  await tables.materialize(
+    SOLD_BUNDLES,
+    isStaged ? `${STAGED_GAMES} WHERE b.id IN (${named}) UNION ALL ${stored}` : stored,
+  );
+  await tables.update(
+    PURCHASE.records,
+    { game_ids: 't.game_ids' },
+    {
+      table: SOLD_BUNDLES.name,
+      on: `t.id = s.bundle_id AND s.game_ids IS NULL
+        AND NOT EXISTS (SELECT FROM purchases p WHERE p.id = s.id AND p.bundle_id = s.bundle_id)`,
+    },
+  );
+}
+
+/** Whether a purchase `p` can be of use to a buyer. */
+const isOpen = `p.status IN ('complete', 'pending')`;
+
+/**
+ * Gives the games of bundles with `extend` to their earlier buyers: purchases of the stream get them, and other stored
+ * ones are added to the stream. No sale of such a bundle is missed, because sales lock the bundle, too.
+ */
+export async function extendPurchases(tables: TemporaryTables): Promise<void> {
+  if (!tables.rowCount(BUNDLE.records)) return;
+  const extended = `SELECT id FROM ${BUNDLE.records.name} WHERE extend`;
+  const { rowCount } = await tables.query(
+    `SELECT FROM bundles WHERE id IN (${extended}) ORDER BY id FOR NO KEY UPDATE`,
+  );
+  if (!rowCount) return;
+  await tables.materialize(EXTENDED_BUNDLES, `${STAGED_GAMES} WHERE b.extend`);
+  const { name } = PURCHASE.records;
+  if (!tables.rowCount(PURCHASE.records)) await tables.createEmpty(PURCHASE.records);
+  await tables.query(`
+    SELECT FROM purchases p WHERE p.bundle_id IN (SELECT id FROM ${EXTENDED_BUNDLES.name}) AND ${isOpen}
+    ORDER BY p.id FOR NO KEY UPDATE`);
+  const union = (games: string) =>
+    `ARRAY(SELECT game_id FROM unnest(${games}) AS game_id UNION SELECT game_id FROM unnest(t.game_ids) AS game_id ORDER BY 1)`;
+  await tables.update(
+    PURCHASE.records,
+    { game_ids: union('s.game_ids') },
+    {
+      table: EXTENDED_BUNDLES.name,
+      on: `NOT (${given(PURCHASE.fields, 'game_id')})
+        AND EXISTS (SELECT FROM purchases p WHERE p.id = s.id AND p.bundle_id = t.id AND ${isOpen})`,
+    },
+  );
+  // Absent optional fields keep their stored values, so only the required ones are needed.
+  const required = PURCHASE.fields.filter((field) => field.required && field.name !== 'game_id');
+  const columns = required.flatMap((field) => field.columns.map((column) => column.name));
+  const deleted = tables.rowCount(PURCHASE.deleted)
+    ? `UNION ALL SELECT id FROM ${PURCHASE.deleted.name}`
+    : '';
+  await tables.query(`
+    INSERT INTO ${name} (line, present, with_key, game_ids, ${columns.join(', ')})
+    SELECT b.line, 0, false, extended.game_ids, ${columns.map((column) => `p.${column}`).join(', ')}
+    FROM ${EXTENDED_BUNDLES.name} t
+    JOIN ${BUNDLE.records.name} b ON b.id = t.id
+    JOIN purchases p ON p.bundle_id = t.id AND ${isOpen}
+    CROSS JOIN LATERAL (
+      SELECT ${union('ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id)')} AS game_ids) extended
+    WHERE p.id NOT IN (SELECT id FROM ${name} WHERE id IS NOT NULL ${deleted})
+      AND EXISTS (
+        SELECT FROM unnest(t.game_ids) AS g (game_id)
+        WHERE NOT EXISTS (SELECT FROM purchase_games h WHERE h.purchase_id = p.id AND h.game_id = g.game_id))`);
+  const { rows: counts } = await tables.query<{ count: number }>(
+    `SELECT count(*)::int AS count FROM ${name}`,
+  );
+  await tables.setRowCount(PURCHASE.records, counts[0]!.count, ['line', 'id', 'user_id', 'bundle_id']);
+}

@@ -1,0 +1,20 @@
+/**
+ * The complete purchases of bundles that belong to a user (an expression such as `$1`): those of the account, and those
+ * with an email address that it has verified. `condition` is one on a purchase `p`. OFFSET 0: each address is looked up
+ * in the index.
+ */
+export const bundlePurchasesOf = (user: string, condition = 'true') => {
+  const purchases = (buyer: string) => `
+    SELECT p.id, p.bundle_id, p.created_at FROM purchases p
+    WHERE ${buyer} AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND ${condition}`;
+  return `
+  ${purchases(`p.user_id = ${user}`)}
+  UNION
+  SELECT of_address.* FROM user_emails ue
+  CROSS JOIN LATERAL (${purchases('lower_ascii(p.email) = ue.email')} OFFSET 0) of_address
+  WHERE ue.user_id = ${user} AND ue.verified`;
+};
+
+/** Whether the user has a complete purchase of the bundle (an expression such as `$1`). */
+export const ownsBundle = (bundle: string, user: string) =>
+  `EXISTS (${bundlePurchasesOf(user, `p.bundle_id = ${bundle}`)})`;

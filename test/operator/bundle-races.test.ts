@@ -1,0 +1,232 @@
+import {
+  expectedSales,
+  game,
+  importLines,
+  OPERATOR_TOKEN,
+  purchase,
+  sendLarge,
+  sendSmall,
+  storedSales,
+  user,
+  wrongAccounts,
+  wrongBuyers,
+} from '../support/importing';
+import { holdLocks, untilBlocked } from '../support/locks';
+import { Actor, failure, type HttpResponse, make, sql, useStore } from '../support/store';
+
+useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
+
+const bundle = { type: 'bundle', id: 1, user_id: 1, slug: 'b', title: 'B', game_ids: [1, 2, 3] };
+const operator = new Actor(0, 'operator', OPERATOR_TOKEN);
+let player: Actor;
+let purchase_id: number;
+
+const sell = (fields: object = {}) =>
+  operator.postJson('/operator/purchases', {
+    bundle_id: 1,
+    user_id: 2,
+    email: 'buyer@example.com',
+    currency: 'USD',
+    amount: 1000,
+    ...fields,
+  });
+const claim = (game_id = 1) => player.post('/bundles/1/claim-game', { game_id });
+const refund = (id = purchase_id) => operator.postJson(`/operator/purchases/${id}/refund`, {});
+const erase = () => operator.postJson('/operator/users/2/erase', {});
+const idOf = ({ status, body }: HttpResponse) => {
+  expect(status).toBe(200);
+  return (body as { purchase: { id: number } }).purchase.id;
+};
+const keys = () =>
+  sql<{ game_id: number; live: boolean }>(
+    'SELECT game_id::int, revoked_at IS NULL AS live FROM download_keys ORDER BY id',
+  );
+
+beforeEach(async () => {
+  await sql('TRUNCATE users, games, purchases, download_keys, collections, bundles CASCADE');
+  await importLines(user(1), user(2), ...[1, 2, 3, 4].map((id) => game(id)), bundle);
+  player = new Actor(2, 'user2', await make.key({ owner: { id: 2 } }));
+  purchase_id = idOf(await sell());
+});
+
+afterEach(async () => {
+  expect(await storedSales()).toEqual(await expectedSales());
+  expect(await wrongBuyers()).toEqual([]);
+  expect(await wrongAccounts()).toEqual([]);
+  // No key for a game that its purchase doesn't have.
+  expect(
+    await sql(
+      `SELECT k.id FROM download_keys k WHERE purchase_id IS NOT NULL AND NOT EXISTS (
+         SELECT FROM purchase_games pg WHERE pg.purchase_id = k.purchase_id AND pg.game_id = k.game_id)`,
+    ),
+  ).toEqual([]);
+});
+
+const holdPurchase = () => holdLocks(`SELECT FROM purchases WHERE id = ${purchase_id} FOR UPDATE`);
+
+describe('a claim that races a refund leaves no live key', () => {
+  test('if the refund is first', async () => {
+    const { query, commit } = await holdPurchase();
+    const response = claim();
+    await untilBlocked();
+    await query(`UPDATE purchases SET status = 'refunded' WHERE id = ${purchase_id}`);
+    await commit();
+    expect(await response).toEqual(failure(404, 'invalid bundle'));
+    expect(await keys()).toEqual([]);
+    // The accounting of this refund by hand.
+    await sql(`UPDATE purchases SET status = 'complete' WHERE id = $1`, [purchase_id]);
+  });
+
+  test('if the claim is first', async () => {
+    const { release } = await holdPurchase();
+    const response = claim();
+    await untilBlocked();
+    const refunded = refund();
+    await untilBlocked(2);
+    await release();
+    const { status } = await response;
+    idOf(await refunded);
+    expect([200, 404]).toContain(status);
+    expect((await keys()).filter(({ live }) => live)).toEqual([]);
+  });
+
+  test('at any time', async () => {
+    for (let round = 0; round < 5; round++) {
+      purchase_id = idOf(await sell());
+      await Promise.all([claim(1), claim(2), refund(), claim(1), claim(3), claim(2)]);
+      await refund(purchase_id);
+      const live = await sql('SELECT FROM download_keys WHERE purchase_id = $1 AND revoked_at IS NULL', [
+        purchase_id,
+      ]);
+      expect(live).toEqual([]);
+    }
+  });
+});
+
+test('claims of several games and purchases at once create one key for each game', async () => {
+  await sell();
+  const games = [1, 2, 3];
+  const responses = await Promise.all(Array.from({ length: 42 }, (_, i) => claim(games[i % 3])));
+  expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
+  expect((await keys()).map(({ game_id }) => game_id).toSorted()).toEqual(games);
+});
+
+test('a claim during an erasure leaves no key of the person', async () => {
+  const { release } = await holdLocks('SELECT FROM users WHERE id = 2 FOR UPDATE');
+  const response = claim();
+  await untilBlocked();
+  const erased = erase();
+  await release();
+  expect((await erased).status).toBe(200);
+  expect([200, 401, 404]).toContain((await response).status);
+  expect(await sql('SELECT FROM download_keys WHERE user_id = 2 OR account_id = 2')).toEqual([]);
+  expect(await sql('SELECT FROM purchases WHERE user_id = 2')).toEqual([]);
+});
+
+describe('an import that changes the bundle', () => {
+  test('either prevents a claim of a game that leaves the purchase, or finds the key', async () => {
+    const { query, commit } = await holdPurchase();
+    const response = claim(1);
+    await untilBlocked();
+    await query(`DELETE FROM purchase_games WHERE purchase_id = ${purchase_id} AND game_id = 1`);
+    await query(`INSERT INTO purchase_games (purchase_id, game_id) VALUES (${purchase_id}, 4)`);
+    await commit();
+    expect(await response).toEqual(failure(404, 'invalid game'));
+    expect(await keys()).toEqual([]);
+    await sql(`INSERT INTO purchase_games (purchase_id, game_id) VALUES ($1, 1)`, [purchase_id]);
+    await sql(`DELETE FROM purchase_games WHERE purchase_id = $1 AND game_id = 4`, [purchase_id]);
+  });
+
+  test.each([
+    ['small', sendSmall],
+    ['large', sendLarge],
+  ])('gives a new game to every buyer, also to those of sales during a %s import', async (_, send) => {
+    const more = { ...bundle, game_ids: [1, 2, 3, 4], extend: true };
+    const [imported, ...sold] = await Promise.all([
+      send([more]),
+      ...Array.from({ length: 12 }, () => sell()),
+      ...Array.from({ length: 4 }, () => claim(2)),
+    ]);
+    expect((imported as HttpResponse).status).toBe(200);
+    expect(sold.map(({ status }) => status)).toEqual(sold.map(() => 200));
+    expect(
+      await sql(
+        `SELECT id FROM purchases p WHERE 4 <> (SELECT count(*) FROM purchase_games WHERE purchase_id = p.id)`,
+      ),
+    ).toEqual([]);
+    expect((await claim(4)).status).toBe(200);
+    expect((await keys()).map(({ game_id }) => game_id)).toEqual([2, 4]);
+  });
+
+  test('waits for a sale of the bundle, and a sale waits for it', async () => {
+    const { query, commit } = await holdLocks('SELECT FROM bundles WHERE id = 1 FOR NO KEY UPDATE');
+    const response = sell();
+    await untilBlocked();
+    await query('UPDATE bundles SET version = version + 1, games_count = 4 WHERE id = 1');
+    await query('INSERT INTO bundle_games (bundle_id, game_id, position) VALUES (1, 4, 4)');
+    await commit();
+    const id = idOf(await response);
+    expect(await sql('SELECT FROM purchase_games WHERE purchase_id = $1', [id])).toHaveLength(4);
+  });
+
+  test('and another one that extends it at once give each game once', async () => {
+    const record = (game_ids: number[]) => ({ ...bundle, game_ids, extend: true });
+    const responses = await Promise.all([
+      sendSmall([record([1, 2, 3, 4])]),
+      sendSmall([record([4, 3, 2, 1])]),
+      sendSmall([record([1, 2, 3, 4])]),
+    ]);
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(await sql('SELECT FROM purchase_games WHERE purchase_id = $1', [purchase_id])).toHaveLength(4);
+    const [row] = await sql<{ games_count: number; listed: number }>(
+      `SELECT games_count, (SELECT count(*)::int FROM bundle_games) AS listed FROM bundles`,
+    );
+    expect(row).toEqual({ games_count: 4, listed: 4 });
+  });
+
+  test('does not change a purchase that is refunded meanwhile', async () => {
+    const { release } = await holdPurchase();
+    const imported = sendLarge([{ ...bundle, game_ids: [1, 2, 3, 4], extend: true }]);
+    await untilBlocked();
+    const refunded = refund();
+    await release();
+    expect((await imported).status).toBe(200);
+    expect((await refunded).status).toBe(200);
+    expect(await sql('SELECT FROM game_earnings')).toEqual([]);
+  });
+});
+
+test('a killed session leaves no claim behind, and the next one succeeds', async () => {
+  const { release } = await holdPurchase();
+  const response = claim();
+  await untilBlocked();
+  await sql(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+     WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+  );
+  expect((await response).status).toBe(503);
+  await release();
+  expect(await keys()).toEqual([]);
+  expect((await claim()).status).toBe(200);
+  expect(await keys()).toEqual([{ game_id: 1, live: true }]);
+});
+
+test('a purchase that loses the game while another one is the newest gives the key of the other', async () => {
+  const newest = idOf(await sell());
+  const { query, commit } = await holdLocks(`SELECT FROM purchases WHERE id = ${newest} FOR UPDATE`);
+  const response = claim(1);
+  await untilBlocked();
+  await query(`UPDATE purchases SET status = 'failed' WHERE id = ${newest}`);
+  await commit();
+  expect((await response).body).toMatchObject({ download_key: { purchase_id } });
+  await sql(`UPDATE purchases SET status = 'complete' WHERE id = $1`, [newest]);
+});
+
+test('purchases of one game are sold beside those of bundles', async () => {
+  const responses = await Promise.all([
+    ...Array.from({ length: 5 }, () => sell()),
+    ...Array.from({ length: 5 }, () => sell({ bundle_id: undefined, game_id: 2 })),
+    sendSmall([purchase(900, { game_id: [1, 3] })]),
+  ]);
+  expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
+});
