@@ -2,6 +2,7 @@ import { type DynamicModule, Module, type OnApplicationBootstrap } from '@nestjs
 import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
 import type { Logger } from 'pino';
 import { DashboardModule } from './dashboard/dashboard.module';
+import { KeyPagesModule } from './dashboard/download/key-pages.module';
 import { NoSuchPageFilter } from './dashboard/layout/no-such-page.filter';
 import { AuthModule } from './auth/auth.module';
 import { BearerGuard } from './auth/guards/bearer.guard';
@@ -97,7 +98,11 @@ export class AppModule implements OnApplicationBootstrap {
   static with(settings: Settings, logger: Logger): DynamicModule {
     return {
       module: ServiceModule,
-      imports: [SettingsModule.with(settings, logger), LegacyModule.with(settings)],
+      imports: [
+        SettingsModule.with(settings, logger),
+        LegacyModule.with(settings),
+        KeyPagesModule.with(settings),
+      ],
     };
   }
 }

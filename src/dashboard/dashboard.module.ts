@@ -101,6 +101,6 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
     SignInService,
     Visitors,
   ],
-  exports: [NoSuchPageFilter],
+  exports: [Covers, Layout, NoSuchPageFilter, Visitors],
 })
 export class DashboardModule {}

@@ -1,4 +1,4 @@
-import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
 import { deriveKey } from '../auth/accounts/encryption';
@@ -46,6 +46,18 @@ export class DownloadsService {
     return url;
   }
 
+  /**
+   * The URL of a file for whoever has the text of a download key. `visit`: all downloads of one visit with the key count
+   * as one.
+   */
+  async withKey({ id, key }: { id: number; key: string }, upload_id: number, visit: string): Promise<string> {
+    const upload = await this.uploads.fileOfKey(key, upload_id);
+    const url = upload.external_url ?? this.urlOf(upload, upload.filename);
+    const { game_id } = upload;
+    this.counts.add({ game_id, download_key_id: id, uuid: this.signed(uuidOf(`${visit} ${id}`), game_id) });
+    return url;
+  }
+
   /** The URL of a build's archive, for a user who may download it. */
   async build(request: DownloadBuildRequest, credential: Downloader, req: Request): Promise<string> {
     const build = await this.uploads.build(request, credential);
@@ -87,6 +99,18 @@ export class DownloadsService {
     const signature = createHmac('sha256', this.secret).update(`${start}${game_id}`).digest('hex');
     return start + signature.slice(0, SIGNATURE_LENGTH);
   }
+}
+
+/** The same UUID for the same text. */
+function uuidOf(text: string): string {
+  const hex = createHash('sha256').update(text).digest('hex');
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    `4${hex.slice(13, 16)}`,
+    `8${hex.slice(17, 20)}`,
+    hex.slice(20, 32),
+  ].join('-');
 }
 
 /** Tools request further parts of a file with ranges. */

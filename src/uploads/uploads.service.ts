@@ -78,6 +78,21 @@ export const UPLOAD_FILE = read<AccessRow & UploadFileRow>(
    FROM uploads f ${NEWEST_BUILD} JOIN games g ON g.id = f.game_id ${ACCESS} WHERE f.id = $1 AND ${MAY_SEE}`,
 );
 
+/** For whoever has the text of a live key of the game: the key $1. */
+const UPLOADS_OF_KEY = longRead<FlatUploadRow>(
+  'uploads_of_key',
+  `SELECT f.* FROM download_keys dk JOIN games g ON g.id = dk.game_id JOIN LATERAL (${listed(MAX_UPLOADS)}) f ON true
+   WHERE dk.key = $1 AND dk.revoked_at IS NULL ORDER BY f.position, f.id`,
+);
+
+export const FILE_OF_KEY = read<UploadFileRow>(
+  'file_of_key',
+  `SELECT f.game_id, f.traits, f.filename, f.external_url, coalesce(f.file_key, b.file_key) AS file_key,
+          coalesce(f.file_url, b.file_url) AS file_url, f.channel_name IS NULL OR b.id IS NOT NULL AS is_listed
+   FROM download_keys dk JOIN uploads f ON f.game_id = dk.game_id AND f.id = $2 ${NEWEST_BUILD}
+   WHERE dk.key = $1 AND dk.revoked_at IS NULL`,
+);
+
 const CHANNEL_BUILDS = longRead<BuildRow>(
   'channel_builds',
   `SELECT ${BUILD_ROW} FROM builds b
@@ -137,6 +152,17 @@ export class UploadsService {
   async ofGames(game_ids: number[], user: Downloader): Promise<UploadRow[]> {
     const rows = await this.database.rows(UPLOADS_OF_GAMES, parameters(game_ids, user, undefined));
     return rows.filter((row) => mayDownload(row, row.traits, undefined)).map(uploadRow);
+  }
+
+  /** All uploads of the game of a live download key, by position. */
+  async ofKey(key: string): Promise<UploadRow[]> {
+    return (await this.database.rows(UPLOADS_OF_KEY, [key])).map(uploadRow);
+  }
+
+  async fileOfKey(key: string, upload_id: number): Promise<UploadFileRow> {
+    const row = await this.database.row(FILE_OF_KEY, [key, upload_id]);
+    if (!row?.is_listed) throw invalidUpload();
+    return row;
   }
 
   async one(request: UploadRequest, credential: Downloader): Promise<UploadRow> {

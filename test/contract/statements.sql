@@ -1299,6 +1299,16 @@ SELECT concat_ws('|', g.id, g.owner_name, g.slug, g.type, g.classification, g.tr
    JOIN games g ON g.id = k.game_id
    JOIN users u ON u.id = g.user_id;
 
+-- games_sold_with_key: src/purchases/library/library.service.ts, long
+SELECT g.title FROM download_keys dk JOIN purchase_games pg ON pg.purchase_id = dk.purchase_id AND pg.game_id <> dk.game_id
+   JOIN games g ON g.id = pg.game_id
+   WHERE dk.key = $1 AND dk.revoked_at IS NULL ORDER BY g.id LIMIT 101;
+
+-- key_page: src/purchases/library/library.service.ts, small
+SELECT concat_ws('|', g.id, g.owner_name, g.slug, g.type, g.classification, g.traits, g.min_price, coalesce(g.published_at::text, ''), g.created_at, u.id, u.username, dk.id, dk.created_at, coalesce(coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified))::text, '')) AS packed, g.title AS title, g.short_text AS short_text, g.cover_url AS cover_url, u.display_name AS display_name, u.cover_url AS owner_cover_url
+   FROM download_keys dk JOIN games g ON g.id = dk.game_id JOIN users u ON u.id = g.user_id
+   WHERE dk.key = $1 AND dk.revoked_at IS NULL;
+
 -- library: src/purchases/library/library.service.ts, long, turns: user $1
 SELECT g.id AS game_id, g.title, g.slug, g.owner_name, coalesce(u.display_name, u.username) AS developer, g.traits, g.cover_url,
      owned.created_at, owned.key,
@@ -1325,6 +1335,32 @@ SELECT g.id AS game_id, g.title, g.slug, g.owner_name, coalesce(u.display_name, 
    JOIN users u ON u.id = g.user_id
    LEFT JOIN purchases p ON p.id = owned.purchase_id
    ORDER BY owned.created_at DESC, owned.game_id DESC;
+
+-- owns_game: src/purchases/library/library.service.ts, small
+SELECT EXISTS (
+  
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id = $2 AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+  UNION ALL
+  SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
+    
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id IS NULL AND lower_ascii(dk.email) = ue.email AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+    UNION ALL
+    
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+  ) of_address
+  WHERE ue.user_id = $2 AND ue.verified) OR EXISTS (
+    SELECT FROM (
+  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $2
+  UNION ALL SELECT purchase_id
+  FROM user_emails ue CROSS JOIN LATERAL (SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ue.email OFFSET 0) from_address
+  WHERE ue.user_id = $2 AND ue.verified ) bought
+    JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') AS owns FROM games g WHERE g.id = $1;
 
 -- owned_keys: src/purchases/library/ownership.service.ts, long, turns: user $1
 SELECT concat_ws('|', g.id, g.owner_name, g.slug, g.type, g.classification, g.traits, g.min_price, coalesce(g.published_at::text, ''), g.created_at, u.id, u.username, k.id, coalesce(k.purchase_id::text, ''), k.created_at, coalesce(k.updated_at::text, ''), k.downloads) AS packed, g.title AS title, g.short_text AS short_text, g.cover_url AS cover_url, u.display_name AS display_name, u.cover_url AS owner_cover_url
@@ -1879,6 +1915,16 @@ SELECT b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id 
     WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at FROM builds b
    WHERE b.game_id = $1 AND b.channel_name = $2 AND ($3 OR b.state = 'completed' AND NOT b.hidden) ORDER BY b.id DESC LIMIT 200;
 
+-- file_of_key: src/uploads/uploads.service.ts, small
+SELECT f.game_id, f.traits, f.filename, f.external_url, coalesce(f.file_key, b.file_key) AS file_key,
+          coalesce(f.file_url, b.file_url) AS file_url, f.channel_name IS NULL OR b.id IS NOT NULL AS is_listed
+   FROM download_keys dk JOIN uploads f ON f.game_id = dk.game_id AND f.id = $2 
+  LEFT JOIN LATERAL (
+    SELECT * FROM builds o
+    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND NOT o.hidden AND o.size IS NOT NULL
+    ORDER BY o.id DESC LIMIT 1) b ON true
+   WHERE dk.key = $1 AND dk.revoked_at IS NULL;
+
 -- game_to_download: src/uploads/uploads.service.ts, small
 SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key FROM games g 
   CROSS JOIN LATERAL (
@@ -2150,6 +2196,21 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
   WHERE f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL)
    ORDER BY f.position, f.id LIMIT 31) f ON true
    WHERE g.id = ANY ($1::bigint[]) AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL)) ORDER BY f.position, f.id;
+
+-- uploads_of_key: src/uploads/uploads.service.ts, long
+SELECT f.* FROM download_keys dk JOIN games g ON g.id = dk.game_id JOIN LATERAL (
+  SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.created_at, f.updated_at,
+         coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
+         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
+  FROM uploads f 
+  LEFT JOIN LATERAL (
+    SELECT * FROM builds o
+    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND NOT o.hidden AND o.size IS NOT NULL
+    ORDER BY o.id DESC LIMIT 1) b ON true
+  WHERE f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL)
+   ORDER BY f.position, f.id LIMIT 1000) f ON true
+   WHERE dk.key = $1 AND dk.revoked_at IS NULL ORDER BY f.position, f.id;
 
 -- newest_accounts: src/users/accounts.service.ts, long
 SELECT id, username, developer, created_at, ARRAY(

@@ -47,7 +47,7 @@ export class HtmlResponse extends WebResponse {
     res.removeHeader('Access-Control-Expose-Headers');
     res.setHeader('Cross-Origin-Resource-Policy', 'same-origin');
     // Own forms still send a Referer.
-    res.setHeader('Referrer-Policy', 'same-origin');
+    if (!res.hasHeader('Referrer-Policy')) res.setHeader('Referrer-Policy', 'same-origin');
     for (const name in this.headers) res.setHeader(name, this.headers[name]!);
     res.statusCode = this.status;
     res.setHeader('Content-Type', 'text/html; charset=utf-8');

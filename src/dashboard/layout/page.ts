@@ -14,22 +14,27 @@ import { MAX_FORM } from '../../platform/input/body';
 import { MaxBody } from '../../platform/input/body.guard';
 import { formOf, queryOf } from '../../platform/input/form';
 import { PageErrorFilter } from './page-error.filter';
-import { FOR_BROWSERS, PageGuard } from './page.guard';
+import { FOR_BROWSERS, PageGuard, SECRET_PATH } from './page.guard';
 import { PageInterceptor } from './page.interceptor';
 import { idOf } from './parts';
 
 /** On a handler that doesn't exist for API clients, which expect another endpoint at its path. */
 export const ForBrowsers = () => SetMetadata(FOR_BROWSERS, true);
 
+/** On a controller of pages whose path contains a secret: no referrer, and no search engine. */
+export const SecretPath = () => SetMetadata(SECRET_PATH, true);
+
 /** On a controller of pages: sessions instead of credentials, form tokens, handlers that return a Page, and errors as pages. */
-export const Pages = () =>
+export const Pages = () => applyDecorators(PagesInDescription(), ApiExcludeController());
+
+/** The same, for a controller whose routes also respond with JSON. */
+export const PagesInDescription = () =>
   applyDecorators(
     SetMetadata(PAGES, true),
     MaxBody(MAX_FORM),
     UseGuards(PageGuard),
     UseInterceptors(PageInterceptor),
     UseFilters(PageErrorFilter),
-    ApiExcludeController(),
   );
 
 const requestOf = (context: ExecutionContext) => context.switchToHttp().getRequest<Request>();

@@ -23,7 +23,7 @@ const PLATFORMS: Record<string, string> = {
   p_android: 'Android',
 };
 
-const platformsOf = (traits: readonly string[]) => traits.flatMap((trait) => PLATFORMS[trait] ?? []);
+export const platformsOf = (traits: readonly string[]) => traits.flatMap((trait) => PLATFORMS[trait] ?? []);
 
 @Injectable()
 export class LibraryPage {
@@ -121,14 +121,16 @@ const filesOf = (title: string, files: UploadRow[]): Html =>
     </ul>
     ${files.length > MAX_SHOWN && html`<p class="muted">Only the first ${MAX_SHOWN} files are listed.</p>`}`;
 
+export const detailsOf = ({ traits, external_url, size, build }: UploadRow): string[] => [
+  ...platformsOf(traits),
+  ...(traits.includes('demo') ? ['demo'] : []),
+  ...(build?.user_version ? [`version ${build.user_version}`] : []),
+  external_url === null ? sizeOf(size!) : `opens ${new URL(external_url).host}`,
+];
+
 function fileOf(file: UploadRow): Html {
-  const { id, filename, display_name, traits, external_url, size, build } = file;
-  const details = [
-    ...platformsOf(traits),
-    ...(traits.includes('demo') ? ['demo'] : []),
-    ...(build?.user_version ? [`version ${build.user_version}`] : []),
-    external_url === null ? sizeOf(size!) : `opens ${new URL(external_url).host}`,
-  ];
+  const { id, filename, display_name } = file;
+  const details = detailsOf(file);
   return html`<li>
     <a href="${LIBRARY_PATH}/downloads/${id}">${display_name ?? filename}</a>
     <small class="muted">${details.join(' · ')}</small>

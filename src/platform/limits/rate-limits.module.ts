@@ -12,7 +12,7 @@ import { RateLimitsService } from './rate-limits.service';
 import { RedisStorage } from './redis-storage';
 
 const MINUTE = 60_000;
-const OTHERS = ['misses', 'address-networks', 'sign-in-networks', 'stored-responses'];
+const OTHERS = ['misses', 'address-networks', 'misses-networks', 'sign-in-networks', 'stored-responses'];
 
 const throttler = (name: string, limit: number, ttl: number): ThrottlerOptions => ({
   name,

@@ -9,8 +9,8 @@ import { type LimitRecord, MemoryStorage, type Charge, chargeOf } from './memory
 // A network's limit is that of this many IP addresses: docs/reference/rate-limits.md.
 const ADDRESSES_PER_NETWORK = { site: 4, provider: 20 };
 
-/** `address`: failed credential checks and public lookups; `sign-in`: failed passwords. */
-type Attempts = 'address' | 'sign-in';
+/** `address`: failed credential checks; `misses`: failed lookups without a credential; `sign-in`: failed passwords. */
+type Attempts = 'address' | 'misses' | 'sign-in';
 
 /** Counts requests and failed attempts, and rejects those beyond a limit. */
 @Injectable()
@@ -39,6 +39,29 @@ export class RateLimitsService {
     const charge = chargeOf('address', req.exchange.client.network, this.rates.address);
     await this.charge(res, charge);
     return charge;
+  }
+
+  /**
+   * Runs a lookup of a client without a credential. It counts for the IP address and its networks when it starts, and is
+   * refunded unless it finds nothing: the limit is the same whatever is looked up.
+   */
+  async lookUp<Found>(
+    req: IncomingMessage,
+    res: ServerResponse,
+    find: () => Promise<Found | undefined>,
+  ): Promise<Found | undefined> {
+    if (!this.rates) return find();
+    this.check('misses', req, res);
+    const charge = chargeOf('misses', `address ${req.exchange.client.network}`, this.rates.misses);
+    await this.charge(res, charge, false);
+    let isMissing = false;
+    try {
+      const found = await find();
+      isMissing = found === undefined;
+      return found;
+    } finally {
+      void (isMissing ? this.failed('misses', req) : this.refund(charge));
+    }
   }
 
   async refund(charge: Charge): Promise<void> {

@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { HttpAdapterHost } from '@nestjs/core';
 import { Settings } from '../config/settings';
 import { ServiceUrl } from './service-url';
 
@@ -9,14 +8,13 @@ export class KeyPages {
   constructor(
     private readonly settings: Settings,
     private readonly service: ServiceUrl,
-    private readonly host: HttpAdapterHost,
   ) {}
 
-  /** The URL of a key's page; null if KEY_PAGES is off. Imported keys can contain any characters. */
+  /** The URL of a key's page; null if KEY_PAGES is off. */
   url(key: string): string | null {
-    if (this.settings.KEY_PAGES === 'off') return null;
-    // A command doesn't listen: it uses what the service announced.
-    const base = this.host.httpAdapter ? this.service.url : this.service.announced;
-    return `${base}/download/${encodeURIComponent(key)}`;
+    return this.settings.KEY_PAGES === 'off' ? null : this.service.forLinks + keyPath(key);
   }
 }
+
+/** Imported keys can contain any characters. */
+export const keyPath = (key: string): string => `/download/${encodeURIComponent(key)}`;

@@ -40,6 +40,11 @@ export class ServiceUrl {
     }
   }
 
+  /** For links that a person opens: of this service, or of the one that a command belongs to. */
+  get forLinks(): string {
+    return this.host.httpAdapter ? this.url : this.announced;
+  }
+
   private get file(): string {
     return join(this.settings.DATA_DIR, 'address');
   }

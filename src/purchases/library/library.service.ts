@@ -1,9 +1,20 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Database } from '../../platform/database/database';
-import { longRead } from '../../platform/database/statement';
+import {
+  nullableNumber,
+  number,
+  type Packed,
+  PackedRow,
+  type RowOf,
+  text,
+} from '../../platform/database/packed-row';
+import { longRead, read } from '../../platform/database/statement';
+import { isStorable } from '../../platform/input/readers';
+import { GAME_WITH_USER } from '../../games/game.row';
 import { DownloadKey } from '../keys/download-key.entity';
-import { keysOf, ownerOf } from '../ownership/key-owners';
+import { holdsKey, keysOf, ownerOf } from '../ownership/key-owners';
+import { hasBought } from './ownership.service';
 
 /** A game that a player owns: through a download key, or through a purchase without one. */
 export interface LibraryRow {
@@ -30,6 +41,9 @@ export interface LibraryRow {
 
 export const GAMES_ON_A_PAGE = 24;
 
+/** Other games of a bundle that the page of a key lists. */
+export const MAX_SOLD_TOGETHER = 100;
+
 const liveKeys = (condition: string) =>
   `SELECT dk.id FROM download_keys dk WHERE ${condition} AND dk.revoked_at IS NULL`;
 
@@ -55,6 +69,37 @@ export const LIBRARY = longRead<LibraryRow>(
   'user $1',
 );
 
+/** No row: the key doesn't exist or is revoked. */
+export const KEY_PAGE_ROW = new PackedRow({
+  ...GAME_WITH_USER,
+  key_id: number('dk.id'),
+  key_created_at: text('dk.created_at'),
+  key_owner_id: nullableNumber(ownerOf('dk')),
+});
+
+export type KeyPageRow = RowOf<typeof KEY_PAGE_ROW>;
+
+export const KEY_PAGE = read<Packed>(
+  'key_page',
+  `SELECT ${KEY_PAGE_ROW.sql}
+   FROM download_keys dk JOIN games g ON g.id = dk.game_id JOIN users u ON u.id = g.user_id
+   WHERE dk.key = $1 AND dk.revoked_at IS NULL`,
+);
+
+/** Titles of games that were sold together with the key $1. */
+const SOLD_WITH_KEY = longRead<{ title: string }>(
+  'games_sold_with_key',
+  `SELECT g.title FROM download_keys dk JOIN purchase_games pg ON pg.purchase_id = dk.purchase_id AND pg.game_id <> dk.game_id
+   JOIN games g ON g.id = pg.game_id
+   WHERE dk.key = $1 AND dk.revoked_at IS NULL ORDER BY g.id LIMIT ${MAX_SOLD_TOGETHER + 1}`,
+);
+
+/** Whether the user $2 owns the game $1. */
+const OWNS_GAME = read<{ owns: boolean }>(
+  'owns_game',
+  `SELECT ${holdsKey('g', '$2')} OR ${hasBought('$2')} AS owns FROM games g WHERE g.id = $1`,
+);
+
 export type Redemption = 'claimed' | 'already yours';
 
 /** Lists what a player owns, and claims keys without an owner. */
@@ -65,6 +110,22 @@ export class LibraryService {
   /** Newest first; one row more than fits on the page if there is a next page. */
   page(user_id: number, page: number): Promise<LibraryRow[]> {
     return this.database.rows(LIBRARY, [user_id, (page - 1) * GAMES_ON_A_PAGE]);
+  }
+
+  /** What the page of a live key shows. */
+  async keyPage(key: string): Promise<KeyPageRow | undefined> {
+    // A text that can't be stored belongs to no key.
+    const row = isStorable(key) ? await this.database.row(KEY_PAGE, [key]) : undefined;
+    return row && KEY_PAGE_ROW.read(row);
+  }
+
+  /** At most one more than MAX_SOLD_TOGETHER. */
+  async soldWithKey(key: string): Promise<string[]> {
+    return (await this.database.rows(SOLD_WITH_KEY, [key])).map(({ title }) => title);
+  }
+
+  async owns(user_id: number, game_id: number): Promise<boolean> {
+    return (await this.database.row(OWNS_GAME, [game_id, user_id]))?.owns ?? false;
   }
 
   /** Gives the user a live key without an owner. Undefined if the key doesn't exist, or another account has it. */
