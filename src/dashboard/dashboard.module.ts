@@ -30,7 +30,8 @@ import { LibraryPage } from './library/library.page';
 import { HomeController } from './layout/home.controller';
 import { BuyersController } from './sales/buyers.controller';
 import { SaleController } from './sales/sale.controller';
-import { SalesPageController } from './sales/sales-page.controller';
+import { SalesPageController } from './sales/sales.controller';
+import { FiguresController } from './sales/figures.controller';
 import { SalesReportService } from './sales/sales-report.service';
 import { OperatorReferenceController } from './reference/operator-reference.controller';
 import { ReferencePageController } from './reference/reference-page.controller';
@@ -73,6 +74,7 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
     GameController,
     GameKeysController,
     SalesPageController,
+    FiguresController,
     SaleController,
     BuyersController,
     WebhooksController,

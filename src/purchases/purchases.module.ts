@@ -14,6 +14,8 @@ import { LibraryService } from './library/library.service';
 import { OwnershipController } from './library/ownership.controller';
 import { OwnershipService } from './library/ownership.service';
 import { PurchasesController } from './purchases.controller';
+import { BuyersService } from './sales/buyers.service';
+import { SalesListService } from './sales/sales-list.service';
 import { SellerSalesService } from './sales/seller-sales.service';
 import { PurchasesService } from './purchases.service';
 import { SalesController } from './sales/sales.controller';
@@ -30,22 +32,26 @@ import { SalesService } from './sales/sales.service';
     SalesController,
   ],
   providers: [
+    BuyersService,
     CreatedKeysService,
     DownloadKeysService,
     GameSalesService,
     LibraryService,
     OwnershipService,
     PurchasesService,
+    SalesListService,
     SalesService,
     SellerSalesService,
   ],
   exports: [
+    BuyersService,
     CreatedKeysService,
     DownloadKeysService,
     GameSalesService,
     LibraryService,
     OwnershipService,
     PurchasesService,
+    SalesListService,
     SalesService,
     SellerSalesService,
   ],

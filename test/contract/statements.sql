@@ -576,7 +576,7 @@ SELECT s.current, p.currency, s.game_id, p.source, count(*) AS sales,
    GROUP BY 1, 2, 3, 4;
 
 -- sales_columns: src/dashboard/sales/sales-report.service.ts, long, turns: user $1
-SELECT date_trunc($7, first_day::timestamp)::date::text AS first, sum(purchases) AS purchases, sum(amount) AS amount
+SELECT date_trunc($7, (first_day + $8::int)::timestamp)::date::text AS first, sum(purchases) AS purchases, sum(amount) AS amount
    FROM (SELECT s.first_day, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
          FROM (
   SELECT g.id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g
@@ -900,6 +900,9 @@ UPDATE users SET password_hash = NULL WHERE id = $1 AND password_hash IS NOT NUL
 DELETE FROM purchase_references r
    WHERE r.purchase_id = ANY ($1::bigint[]) AND r.reference ~* ANY ($2::text[]);
 
+-- erase_refunders: src/operator/people/erasure-statements.ts
+UPDATE refunds SET user_id = NULL WHERE purchase_id IN (SELECT purchase_id FROM refunds WHERE user_id = $1 LIMIT 1000) RETURNING 1;
+
 -- erase_responses: src/operator/people/erasure-statements.ts
 DELETE FROM idempotency_keys WHERE (credential, key_hash) IN (SELECT * FROM unnest($1::text[], $2::bytea[]))
    RETURNING 1;
@@ -1155,7 +1158,7 @@ WITH game AS (SELECT g.id, g.title FROM games g WHERE g.id = $1 AND (g.user_id =
 WITH locked AS MATERIALIZED (
      SELECT dk.id, added.downloads FROM unnest($1::bigint[], $2::bigint[]) AS added (id, downloads)
      JOIN download_keys dk ON dk.id = added.id ORDER BY dk.id FOR NO KEY UPDATE OF dk)
-   UPDATE download_keys dk SET downloads = dk.downloads + l.downloads FROM locked l WHERE dk.id = l.id;
+   UPDATE download_keys dk SET downloads = dk.downloads + l.downloads, last_download_at = now() FROM locked l WHERE dk.id = l.id;
 
 -- download_key_by_email: src/purchases/keys/download-keys.service.ts, small
 SELECT dk.id AS key_id, dk.created_at, dk.downloads, dk.key, u.id, u.username, u.display_name, u.gamer, u.developer, u.press_user, u.cover_url
@@ -1515,6 +1518,37 @@ SELECT p.id, p.donation, p.email, p.created_at, p.source, p.currency, p.amount, 
    FROM unnest($1::bigint[]) WITH ORDINALITY AS listed (id, place)
    JOIN purchases p ON p.id = listed.id AND p.status = 'complete' ORDER BY listed.place;
 
+-- seller_buyers: src/purchases/sales/buyers.service.ts, long, turns: user $1
+WITH sales AS MATERIALIZED (
+     SELECT DISTINCT s.sold_at, s.purchase_id
+     FROM (SELECT own.id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) own WHERE $2::bigint IS NULL OR own.id = $2) g
+     CROSS JOIN LATERAL (
+       SELECT sold_at, purchase_id FROM purchase_games pg WHERE game_id = g.id AND sold_at IS NOT NULL
+       ORDER BY pg.sold_at DESC, pg.purchase_id DESC LIMIT 20000) s
+     ORDER BY s.sold_at DESC, s.purchase_id DESC LIMIT 20000),
+   orders AS MATERIALIZED (
+     SELECT p.id, p.created_at, p.status, p.currency, p.amount, e.email, coalesce(p.user_id, e.verified_by) AS account_id
+     FROM sales s CROSS JOIN LATERAL (SELECT * FROM purchases WHERE id = s.purchase_id OFFSET 0) p
+     CROSS JOIN LATERAL (
+       SELECT p.email, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified) AS verified_by) e
+     WHERE p.email <> 'nobody@erased.invalid'),
+   spent AS (
+     SELECT account_id, CASE WHEN account_id IS NULL THEN lower_ascii(email) END AS address, currency,
+       count(*) AS orders, count(*) FILTER (WHERE status = 'refunded') AS refunds,
+       coalesce(sum(amount) FILTER (WHERE status = 'complete'), 0)::float8 AS amount,
+       min(created_at) AS first_at, max(created_at) AS last_at,
+       (array_agg(id ORDER BY created_at DESC, id DESC))[1] AS last_sale
+     FROM orders GROUP BY 1, 2, 3),
+   people AS (
+     SELECT account_id, sum(orders)::bigint AS orders, sum(refunds)::bigint AS refunds,
+       json_agg(json_build_object('currency', currency, 'amount', amount) ORDER BY amount DESC, currency) AS totals,
+       min(first_at) AS first_at, max(last_at) AS last_at,
+       (array_agg(last_sale ORDER BY last_at DESC, last_sale DESC))[1] AS last_sale, count(*) OVER () AS buyers
+     FROM spent GROUP BY account_id, address ORDER BY max(last_at) DESC, 7 DESC LIMIT $3 OFFSET $4)
+   SELECT b.*, p.email, (SELECT username FROM users WHERE id = b.account_id) AS username,
+     (SELECT count(*) FROM sales) >= 20000 AS is_partial
+   FROM people b JOIN purchases p ON p.id = b.last_sale ORDER BY b.last_at DESC, b.last_sale DESC;
+
 -- game_sales: src/purchases/sales/game-sales.service.ts, long, turns: user $2
 SELECT s.* FROM games g LEFT JOIN LATERAL (
      SELECT p.id, p.donation, p.email, p.created_at, p.source, p.currency, p.amount, p.sale_rate, p.quantity, p.purchase_type, p.status,
@@ -1576,7 +1610,12 @@ SELECT r.purchase_id AS sold,
    FROM (SELECT) one LEFT JOIN purchase_references r ON r.reference = $4;
 
 -- refund: src/purchases/sales/sale-statements.ts
-UPDATE purchases SET status = 'refunded' WHERE id = $1 AND status <> 'refunded' RETURNING id;
+WITH refunded AS (
+     UPDATE purchases SET status = 'refunded' WHERE id = $1 AND status <> 'refunded' RETURNING id),
+   recorded AS (
+     INSERT INTO refunds (purchase_id, user_id) SELECT id, $2 FROM refunded
+     ON CONFLICT (purchase_id) DO UPDATE SET refunded_at = excluded.refunded_at, user_id = excluded.user_id)
+   SELECT id FROM refunded;
 
 -- refund_count: src/purchases/sales/sale-statements.ts
 UPDATE games t SET purchases_count = t.purchases_count + d.purchases
@@ -1679,24 +1718,159 @@ SELECT ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER B
      EXISTS (SELECT FROM webhooks WHERE ended_at IS NULL) AS has_webhooks
    FROM purchases p WHERE p.id = $1;
 
--- seller_keys_of_buyer: src/purchases/sales/seller-sales.service.ts, long, turns: user $1
-SELECT k.id, k.game_id, g.title, k.key, k.downloads, k.revoked_at IS NOT NULL AS revoked,
-  (SELECT username FROM users WHERE id = k.user_id) AS claimed_by FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) own CROSS JOIN LATERAL (
-     SELECT * FROM download_keys
-     WHERE lower_ascii(email) = lower_ascii($2) AND game_id = own.id AND revoked_at IS NULL AND purchase_id IS NULL
-     ORDER BY created_at DESC, id DESC LIMIT 101 OFFSET 0) k
+-- seller_game_titles: src/purchases/sales/sales-list.service.ts, long, turns: user $1
+SELECT g.id, g.title FROM (SELECT id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) own ORDER BY id DESC LIMIT $2) newest
+   JOIN games g ON g.id = newest.id ORDER BY g.title, g.id;
+
+-- seller_sales: src/purchases/sales/sales-list.service.ts, long, turns: user $1
+WITH next_of_games AS MATERIALIZED (
+       SELECT g.id, s.sold_at, s.purchase_id
+       FROM (SELECT own.id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) own WHERE $2::bigint IS NULL OR own.id = $2) g
+       CROSS JOIN LATERAL (
+    SELECT sold_at, purchase_id FROM purchase_games
+    WHERE game_id = g.id AND sold_at >= $3::timestamptz AND sold_at < $4::timestamptz
+      AND (sold_at, purchase_id) < ($5::timestamptz, $6)
+    ORDER BY sold_at DESC, purchase_id DESC LIMIT 1) s
+       ORDER BY s.sold_at DESC, s.purchase_id DESC LIMIT $7::int + 1),
+     limits AS MATERIALIZED (
+       SELECT coalesce($8::int, greatest(4, 20000 / greatest(count(*), 1)))::int AS sales FROM next_of_games),
+     found AS MATERIALIZED (
+       SELECT g.id AS game_id, s.*
+       FROM (SELECT * FROM next_of_games n ORDER BY n.sold_at DESC, n.purchase_id DESC LIMIT $7::int) g
+       CROSS JOIN LATERAL (
+    SELECT sold_at, purchase_id, row_number() OVER () AS rank FROM purchase_games
+    WHERE game_id = g.id AND sold_at >= $3::timestamptz AND sold_at < $4::timestamptz
+      AND (sold_at, purchase_id) < ($5::timestamptz, $6)
+    ORDER BY sold_at DESC, purchase_id DESC LIMIT (SELECT sales FROM limits)) s),
+     complete_to AS MATERIALIZED (
+       SELECT sold_at, purchase_id FROM (
+         (SELECT sold_at, purchase_id FROM next_of_games n ORDER BY n.sold_at DESC, n.purchase_id DESC OFFSET $7::int LIMIT 1)
+         UNION ALL SELECT sold_at, purchase_id FROM found WHERE rank = (SELECT sales FROM limits)) e
+       ORDER BY e.sold_at DESC, e.purchase_id DESC LIMIT 1)
+     SELECT e.sold_at AS ends_at, e.purchase_id AS ends_with, l.*
+     FROM (SELECT) one LEFT JOIN complete_to e ON true
+     LEFT JOIN LATERAL (
+       SELECT p.sold_at, p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate, p.quantity, p.donation, p.purchase_type, p.status,
+         (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
+         (SELECT username FROM users WHERE id = coalesce(p.user_id,
+            (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))) AS username,
+         own.*, k.*
+       FROM (
+         SELECT c.sold_at, p.* FROM (
+           SELECT DISTINCT sold_at, purchase_id FROM (
+             SELECT sold_at, purchase_id FROM found UNION ALL SELECT sold_at, purchase_id FROM complete_to) both_parts
+           WHERE e.purchase_id IS NULL OR (sold_at, purchase_id) >= (e.sold_at, e.purchase_id)
+           ORDER BY sold_at DESC, purchase_id DESC) c
+         CROSS JOIN LATERAL (SELECT * FROM purchases WHERE id = c.purchase_id OFFSET 0) p
+         WHERE p.currency = coalesce($9, p.currency) AND p.status = coalesce($10, p.status)
+           AND ($11::text IS NULL OR replace(lower_ascii(p.source), '_', ' ') = replace(lower_ascii($11), '_', ' '))
+         ORDER BY c.sold_at DESC, c.purchase_id DESC LIMIT $12) p
+       CROSS JOIN LATERAL (
+         SELECT coalesce(json_agg(json_build_object('id', g.id, 'title', g.title) ORDER BY g.id), '[]') AS games
+         FROM (SELECT g.id, g.title FROM purchase_games pg JOIN games g ON g.id = pg.game_id
+               WHERE pg.purchase_id = p.id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0)) ORDER BY g.id LIMIT 100) g) own
+       CROSS JOIN LATERAL (
+         SELECT count(*) AS keys, count(dk.user_id) AS claimed, coalesce(sum(dk.downloads), 0)::float8 AS downloads
+         FROM (SELECT k.user_id, k.downloads, k.game_id FROM download_keys k
+               WHERE k.purchase_id = p.id AND k.revoked_at IS NULL LIMIT 100) dk
+         JOIN games g ON g.id = dk.game_id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))) k) l ON true
+     ORDER BY l.sold_at DESC, l.id DESC;
+
+-- seller_sales_before: src/purchases/sales/sales-list.service.ts, long, turns: user $1
+WITH next_of_games AS MATERIALIZED (
+       SELECT g.id, s.sold_at, s.purchase_id
+       FROM (SELECT own.id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) own WHERE $2::bigint IS NULL OR own.id = $2) g
+       CROSS JOIN LATERAL (
+    SELECT sold_at, purchase_id FROM purchase_games
+    WHERE game_id = g.id AND sold_at >= $3::timestamptz AND sold_at < $4::timestamptz
+      AND (sold_at, purchase_id) > ($5::timestamptz, $6)
+    ORDER BY sold_at ASC, purchase_id ASC LIMIT 1) s
+       ORDER BY s.sold_at ASC, s.purchase_id ASC LIMIT $7::int + 1),
+     limits AS MATERIALIZED (
+       SELECT coalesce($8::int, greatest(4, 20000 / greatest(count(*), 1)))::int AS sales FROM next_of_games),
+     found AS MATERIALIZED (
+       SELECT g.id AS game_id, s.*
+       FROM (SELECT * FROM next_of_games n ORDER BY n.sold_at ASC, n.purchase_id ASC LIMIT $7::int) g
+       CROSS JOIN LATERAL (
+    SELECT sold_at, purchase_id, row_number() OVER () AS rank FROM purchase_games
+    WHERE game_id = g.id AND sold_at >= $3::timestamptz AND sold_at < $4::timestamptz
+      AND (sold_at, purchase_id) > ($5::timestamptz, $6)
+    ORDER BY sold_at ASC, purchase_id ASC LIMIT (SELECT sales FROM limits)) s),
+     complete_to AS MATERIALIZED (
+       SELECT sold_at, purchase_id FROM (
+         (SELECT sold_at, purchase_id FROM next_of_games n ORDER BY n.sold_at ASC, n.purchase_id ASC OFFSET $7::int LIMIT 1)
+         UNION ALL SELECT sold_at, purchase_id FROM found WHERE rank = (SELECT sales FROM limits)) e
+       ORDER BY e.sold_at ASC, e.purchase_id ASC LIMIT 1)
+     SELECT e.sold_at AS ends_at, e.purchase_id AS ends_with, l.*
+     FROM (SELECT) one LEFT JOIN complete_to e ON true
+     LEFT JOIN LATERAL (
+       SELECT p.sold_at, p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate, p.quantity, p.donation, p.purchase_type, p.status,
+         (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
+         (SELECT username FROM users WHERE id = coalesce(p.user_id,
+            (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))) AS username,
+         own.*, k.*
+       FROM (
+         SELECT c.sold_at, p.* FROM (
+           SELECT DISTINCT sold_at, purchase_id FROM (
+             SELECT sold_at, purchase_id FROM found UNION ALL SELECT sold_at, purchase_id FROM complete_to) both_parts
+           WHERE e.purchase_id IS NULL OR (sold_at, purchase_id) <= (e.sold_at, e.purchase_id)
+           ORDER BY sold_at ASC, purchase_id ASC) c
+         CROSS JOIN LATERAL (SELECT * FROM purchases WHERE id = c.purchase_id OFFSET 0) p
+         WHERE p.currency = coalesce($9, p.currency) AND p.status = coalesce($10, p.status)
+           AND ($11::text IS NULL OR replace(lower_ascii(p.source), '_', ' ') = replace(lower_ascii($11), '_', ' '))
+         ORDER BY c.sold_at ASC, c.purchase_id ASC LIMIT $12) p
+       CROSS JOIN LATERAL (
+         SELECT coalesce(json_agg(json_build_object('id', g.id, 'title', g.title) ORDER BY g.id), '[]') AS games
+         FROM (SELECT g.id, g.title FROM purchase_games pg JOIN games g ON g.id = pg.game_id
+               WHERE pg.purchase_id = p.id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0)) ORDER BY g.id LIMIT 100) g) own
+       CROSS JOIN LATERAL (
+         SELECT count(*) AS keys, count(dk.user_id) AS claimed, coalesce(sum(dk.downloads), 0)::float8 AS downloads
+         FROM (SELECT k.user_id, k.downloads, k.game_id FROM download_keys k
+               WHERE k.purchase_id = p.id AND k.revoked_at IS NULL LIMIT 100) dk
+         JOIN games g ON g.id = dk.game_id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))) k) l ON true
+     ORDER BY l.sold_at ASC, l.id ASC;
+
+-- seller_key: src/purchases/sales/seller-sales.service.ts, small
+SELECT k.id, k.game_id, k.purchase_id FROM download_keys k JOIN games g ON g.id = k.game_id
+   WHERE k.key = $2 AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0));
+
+-- seller_keys_of_person: src/purchases/sales/seller-sales.service.ts, long, turns: user $1
+SELECT k.id, k.game_id, g.title, k.key, k.downloads, k.last_download_at::text, k.revoked_at IS NOT NULL AS revoked,
+  (SELECT username FROM users WHERE id = k.user_id) AS claimed_by, k.claimed_at::text FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) own CROSS JOIN LATERAL (
+     SELECT * FROM (
+       SELECT * FROM download_keys WHERE account_id = $2 AND game_id = own.id AND revoked_at IS NULL
+       UNION SELECT * FROM download_keys
+       WHERE lower_ascii(email) = lower_ascii($3) AND game_id = own.id AND revoked_at IS NULL) theirs
+     WHERE purchase_id IS NULL ORDER BY created_at DESC, id DESC LIMIT 101 OFFSET 0) k
    JOIN games g ON g.id = k.game_id
    ORDER BY k.created_at DESC, k.id DESC LIMIT 101;
+
+-- seller_person_spent: src/purchases/sales/seller-sales.service.ts, long, turns: user $1
+SELECT p.currency, count(*) AS orders, count(*) FILTER (WHERE p.status = 'refunded') AS refunds,
+     coalesce(sum(p.amount) FILTER (WHERE p.status = 'complete'), 0)::float8 AS amount,
+     min(p.created_at) AS first_at, max(p.created_at) AS last_at
+   FROM (SELECT DISTINCT purchase_id FROM (
+  SELECT purchase_id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g CROSS JOIN LATERAL (
+    
+  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $2::bigint
+  UNION ALL SELECT purchase_id
+  FROM user_emails ue CROSS JOIN LATERAL (SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ue.email OFFSET 0) from_address
+  WHERE ue.user_id = $2::bigint AND ue.verified 
+    UNION ALL SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = lower_ascii($3) OFFSET 0) bought LIMIT 10000) found) found
+   JOIN purchases p ON p.id = found.purchase_id AND p.status IN ('complete', 'refunded')
+   WHERE coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified)) IS NOT DISTINCT FROM $2 GROUP BY 1 ORDER BY 2 DESC, 1;
 
 -- seller_sale: src/purchases/sales/seller-sales.service.ts, long, turns: user $1
 SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate, p.quantity, p.status, own.*,
        (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
-       (SELECT username FROM users WHERE id = coalesce(p.user_id,
-          (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))) AS username,
+       (SELECT json_build_object('refunded_at', r.refunded_at::text,
+                 'refunded_by', (SELECT username FROM users WHERE id = r.user_id))
+        FROM refunds r WHERE r.purchase_id = p.id AND p.status = 'refunded') AS refund,
+       coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified)) AS account_id, (SELECT username FROM users WHERE id = coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))) AS username,
        (SELECT count(*) FROM purchase_games WHERE purchase_id = p.id) AS all_games,
        (SELECT coalesce(json_agg(k), '[]') FROM (
-          SELECT k.id, k.game_id, g.title, k.key, k.downloads, k.revoked_at IS NOT NULL AS revoked,
-  (SELECT username FROM users WHERE id = k.user_id) AS claimed_by FROM download_keys k JOIN games g ON g.id = k.game_id
+          SELECT k.id, k.game_id, g.title, k.key, k.downloads, k.last_download_at::text, k.revoked_at IS NOT NULL AS revoked,
+  (SELECT username FROM users WHERE id = k.user_id) AS claimed_by, k.claimed_at::text FROM download_keys k JOIN games g ON g.id = k.game_id
           WHERE k.purchase_id = p.id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))
           ORDER BY k.game_id, k.created_at DESC, k.id DESC LIMIT 101) k) AS keys
      FROM (SELECT DISTINCT purchase_id FROM (SELECT $2::bigint AS purchase_id) found) found
@@ -1707,24 +1881,30 @@ SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate,
        FROM (SELECT g.id, g.title, row_number() OVER (ORDER BY g.id) AS place
              FROM purchase_games pg JOIN games g ON g.id = pg.game_id
              WHERE pg.purchase_id = p.id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))) g) own
-     WHERE own.own_games > 0
+     WHERE own.own_games > 0 AND true
      ORDER BY p.created_at DESC, p.id DESC LIMIT 51;
 
--- seller_sales_of_buyer: src/purchases/sales/seller-sales.service.ts, long, turns: user $1
+-- seller_sales_of_person: src/purchases/sales/seller-sales.service.ts, long, turns: user $1
 SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate, p.quantity, p.status, own.*,
        (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
-       (SELECT username FROM users WHERE id = coalesce(p.user_id,
-          (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))) AS username,
+       (SELECT json_build_object('refunded_at', r.refunded_at::text,
+                 'refunded_by', (SELECT username FROM users WHERE id = r.user_id))
+        FROM refunds r WHERE r.purchase_id = p.id AND p.status = 'refunded') AS refund,
+       coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified)) AS account_id, (SELECT username FROM users WHERE id = coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))) AS username,
        (SELECT count(*) FROM purchase_games WHERE purchase_id = p.id) AS all_games,
        (SELECT coalesce(json_agg(k), '[]') FROM (
-          SELECT k.id, k.game_id, g.title, k.key, k.downloads, k.revoked_at IS NOT NULL AS revoked,
-  (SELECT username FROM users WHERE id = k.user_id) AS claimed_by FROM download_keys k JOIN games g ON g.id = k.game_id
+          SELECT k.id, k.game_id, g.title, k.key, k.downloads, k.last_download_at::text, k.revoked_at IS NOT NULL AS revoked,
+  (SELECT username FROM users WHERE id = k.user_id) AS claimed_by, k.claimed_at::text FROM download_keys k JOIN games g ON g.id = k.game_id
           WHERE k.purchase_id = p.id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))
           ORDER BY k.game_id, k.created_at DESC, k.id DESC LIMIT 101) k) AS keys
-     FROM (SELECT DISTINCT purchase_id FROM (SELECT purchase_id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g CROSS JOIN LATERAL (
-     SELECT purchase_id, sold_at FROM purchase_games
-     WHERE game_id = g.id AND email = lower_ascii($2) AND sold_at IS NOT NULL OFFSET 0) pg
-   ORDER BY sold_at DESC, purchase_id DESC LIMIT 200) found) found
+     FROM (SELECT DISTINCT purchase_id FROM (
+  SELECT purchase_id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g CROSS JOIN LATERAL (
+    
+  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $2::bigint
+  UNION ALL SELECT purchase_id
+  FROM user_emails ue CROSS JOIN LATERAL (SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ue.email OFFSET 0) from_address
+  WHERE ue.user_id = $2::bigint AND ue.verified 
+    UNION ALL SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = lower_ascii($3) OFFSET 0) bought LIMIT 10000) found) found
      JOIN purchases p ON p.id = found.purchase_id AND p.status IN ('complete', 'refunded')
      CROSS JOIN LATERAL (
        SELECT count(*) AS own_games,
@@ -1732,24 +1912,43 @@ SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate,
        FROM (SELECT g.id, g.title, row_number() OVER (ORDER BY g.id) AS place
              FROM purchase_games pg JOIN games g ON g.id = pg.game_id
              WHERE pg.purchase_id = p.id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))) g) own
-     WHERE own.own_games > 0
+     WHERE own.own_games > 0 AND coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified)) IS NOT DISTINCT FROM $2
      ORDER BY p.created_at DESC, p.id DESC LIMIT 51;
 
 -- seller_search: src/purchases/sales/seller-sales.service.ts, long, turns: user $1
 SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate, p.quantity, p.status, own.*,
        (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
-       (SELECT username FROM users WHERE id = coalesce(p.user_id,
-          (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))) AS username,
+       (SELECT json_build_object('refunded_at', r.refunded_at::text,
+                 'refunded_by', (SELECT username FROM users WHERE id = r.user_id))
+        FROM refunds r WHERE r.purchase_id = p.id AND p.status = 'refunded') AS refund,
+       coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified)) AS account_id, (SELECT username FROM users WHERE id = coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))) AS username,
        (SELECT count(*) FROM purchase_games WHERE purchase_id = p.id) AS all_games,
        (SELECT coalesce(json_agg(k), '[]') FROM (
-          SELECT k.id, k.game_id, g.title, k.key, k.downloads, k.revoked_at IS NOT NULL AS revoked,
-  (SELECT username FROM users WHERE id = k.user_id) AS claimed_by FROM download_keys k JOIN games g ON g.id = k.game_id
+          SELECT k.id, k.game_id, g.title, k.key, k.downloads, k.last_download_at::text, k.revoked_at IS NOT NULL AS revoked,
+  (SELECT username FROM users WHERE id = k.user_id) AS claimed_by, k.claimed_at::text FROM download_keys k JOIN games g ON g.id = k.game_id
           WHERE k.purchase_id = p.id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))
           ORDER BY k.game_id, k.created_at DESC, k.id DESC LIMIT 101) k) AS keys
      FROM (SELECT DISTINCT purchase_id FROM ((SELECT purchase_id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g CROSS JOIN LATERAL (
       SELECT purchase_id, email FROM purchase_games
       WHERE game_id = g.id AND email >= lower_ascii($2) ORDER BY email LIMIT 51) pg
     WHERE starts_with(email, lower_ascii($2)) ORDER BY email LIMIT 200)
+   UNION ALL
+   (SELECT purchase_id FROM (
+      SELECT pg.purchase_id, pg.email FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g CROSS JOIN LATERAL (
+        SELECT purchase_id, email FROM purchase_games WHERE game_id = g.id OFFSET 0) pg LIMIT 200000) read
+    WHERE length($2) >= 3 AND position(lower_ascii($2) IN email) > 0
+    ORDER BY purchase_id DESC LIMIT 200)
+   UNION ALL
+   (SELECT read.purchase_id FROM (
+      SELECT pg.* FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g CROSS JOIN LATERAL (
+        SELECT purchase_id, email, user_id FROM purchase_games WHERE game_id = g.id AND sold_at IS NOT NULL
+        ORDER BY sold_at DESC, purchase_id DESC LIMIT 20000) pg LIMIT 20000) read
+    CROSS JOIN LATERAL (
+      SELECT username, display_name FROM users
+      WHERE id = coalesce(read.user_id, (SELECT user_id FROM user_emails WHERE email = read.email AND verified)) OFFSET 0) u
+    WHERE length($2) >= 3 AND position('@' IN $2) = 0
+      AND (position(lower($2) IN lower(u.username)) > 0 OR position(lower($2) IN lower(u.display_name)) > 0)
+    ORDER BY purchase_id DESC LIMIT 200)
    UNION ALL
    (SELECT bought.purchase_id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g
     CROSS JOIN (SELECT id FROM users WHERE lower_ascii(username) = lower_ascii($2) OFFSET 0) named
@@ -1769,7 +1968,7 @@ SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate,
        FROM (SELECT g.id, g.title, row_number() OVER (ORDER BY g.id) AS place
              FROM purchase_games pg JOIN games g ON g.id = pg.game_id
              WHERE pg.purchase_id = p.id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))) g) own
-     WHERE own.own_games > 0
+     WHERE own.own_games > 0 AND true
      ORDER BY p.created_at DESC, p.id DESC LIMIT 51;
 
 -- channel_heads: src/uploads/channels.service.ts, long, turns: game $1

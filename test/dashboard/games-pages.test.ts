@@ -56,7 +56,7 @@ describe('the Games page', () => {
     expect(page.words).not.toContain('Of another seller');
     for (const link of [
       `/user/settings/sales?game=${game.id}`,
-      `${GAMES}/${game.id}/buyers`,
+      `/user/settings/buyers?game=${game.id}`,
       `${GAMES}/${game.id}/keys`,
     ]) {
       expect(page.page.text).toContain(`href="${link}"`);

@@ -264,14 +264,18 @@ test('is not blocked by a response that grows with the data', async () => {
     'authorized-apps',
     'collections',
     'data',
-    'sales?range=12m&by=day',
-    'sales?range=5y&by=week',
-    'sales?range=all&page=2',
-    `games/${game.id}/buyers`,
+    'sales',
+    'sales?status=refunded&source=card',
+    `sales?game=${game.id}`,
+    'sales/figures?range=12m&by=day',
+    'sales/figures?range=5y&by=week',
+    'sales/figures?range=all&page=2',
+    'buyers',
     'sales/figures.csv?range=12m&by=day&of=game',
     `sales/${sale}`,
     `sales/${sale}/buyer`,
-    `games/${game.id}/buyers.csv`,
+    'sales.csv',
+    'buyers.csv',
   ];
   expect(
     await slow(

@@ -148,6 +148,8 @@ async function createPerson(name: string, other: Actor): Promise<Person> {
       purchase.id,
     ]);
   }
+  const refunded = await make.purchase({ games: [game], status: 'refunded' });
+  await sql('INSERT INTO refunds (purchase_id, user_id) VALUES ($1, $2)', [refunded.id, user.id]);
   await make.downloadKey({ game: others, user_id: user.id, label: `For ${address}` });
   await make.downloadKey({ game: others, email: address, revoked_at: '2024-01-01T00:00:00Z' });
   const own = await make.collection({
@@ -326,6 +328,7 @@ describe('a person with rows in every table', () => {
       user_email: 3,
       api_key: 2,
       session: 1,
+      refund: 1,
       oauth_application: 1,
       oauth_grant: 1,
       oauth_code: 1,
@@ -420,6 +423,7 @@ describe('a person with rows in every table', () => {
             idempotency_keys: 3,
             purchases: 5,
             download_keys: 7,
+            refunds: 1,
           },
         }),
       );

@@ -5,10 +5,10 @@ const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 const TABS_OUT_OF_VIEW = `[...document.querySelectorAll('.tabs [aria-current]')]
   .filter((tab) => tab.getBoundingClientRect().right > tab.closest('ul').getBoundingClientRect().right + 1)
   .map((tab) => tab.textContent)`;
-/** Texts that are cut off (except scrolling tabs), and borders of controls with a contrast below 3:1. */
+/** Texts that are cut off (except scrolling tabs, and texts with a button that copies them), and borders of controls with a contrast below 3:1. */
 const UNSEEN = `(() => {
   const shown = [...document.querySelectorAll('main *, header *')].filter((one) => one.checkVisibility());
-  const cut = shown.filter((one) => !/^(INPUT|SELECT)$/.test(one.tagName) && !one.closest('.hidden') &&
+  const cut = shown.filter((one) => !/^(INPUT|SELECT)$/.test(one.tagName) && !one.closest('.hidden, .clip') &&
     one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0 && getComputedStyle(one).overflowX !== 'visible' && one.tabIndex < 0 && !one.matches('.tabs ul'));
   const numbers = (color) => color.match(/[\\d.]+/g).map(Number);
   const luminance = (color) => numbers(color).slice(0, 3).map((part) => part / 255)

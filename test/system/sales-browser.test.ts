@@ -9,7 +9,7 @@ import { baseUrl, make, sql, useStore } from '../support/store';
 useStore({ RATE_LIMIT: 'off', OPERATOR_TOKEN, SELLERS_MAY_REFUND: 'true' });
 
 const SALES = '/user/settings/sales';
-const GAMES = '/user/settings/games';
+const FIGURES = `${SALES}/figures`;
 const DAY = 86_400_000;
 const dayAgo = (days: number) => new Date(Date.now() - days * DAY).toISOString();
 
@@ -42,7 +42,7 @@ inChromium.describe('in Chromium', () => {
     await page.getByLabel('Password').fill(PASSWORD);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('link', { name: 'Sales', exact: true }).click();
-    await page.getByText('No sales from').waitFor();
+    await page.getByText('There are no sales yet.').waitFor();
 
     const sale = await fetch(`${baseUrl()}/operator/purchases`, {
       method: 'POST',
@@ -56,29 +56,41 @@ inChromium.describe('in Chromium', () => {
     });
     expect(sale.status).toBe(200);
     await page.reload();
+    await page.getByRole('row', { name: /passenger@example\.com.*Night Ferry.*€12\.34.*Complete/ }).waitFor();
+    await page.getByRole('link', { name: 'Figures' }).click();
     const today = page.locator('.column').last();
+    const tip = page.locator('.tip');
     expect(await today.getAttribute('aria-label')).toMatch(/: €12\.34, 1 sale$/);
     // One of thirty columns is in the Tab order; the arrow keys reach the others.
-    await today.focus();
-    expect(await today.locator('.tip').isVisible()).toBe(true);
+    await window.tabTo(/: €12\.34, 1 sale$/);
+    expect(await page.evaluate(`document.activeElement.getAttribute('class')`)).toBe('column');
+    expect(await tip.textContent()).toMatch(/: €12\.34, 1 sale$/);
     await page.keyboard.press('ArrowLeft');
-    expect(await today.locator('.tip').isVisible()).toBe(false);
     expect(await page.evaluate(`document.activeElement.getAttribute('aria-label')`)).toMatch(
       /: €0\.00, 0 sales$/,
     );
+    expect(await tip.textContent()).toMatch(/: €0\.00, 0 sales$/);
     expect(await page.locator('.column[tabindex="0"]').count()).toBe(1);
+    // The values of a column are near the pointer.
+    const { x, y, width, height } = (await page.locator('.column .hit').nth(10).boundingBox())!;
+    const pointer = { x: x + width / 2, y: y + height / 2 };
+    await page.mouse.move(pointer.x, pointer.y);
+    const shown = (await tip.boundingBox())!;
+    expect(Math.abs(shown.x + shown.width / 2 - pointer.x)).toBeLessThan(shown.width);
+    expect(Math.abs(shown.y + shown.height - pointer.y)).toBeLessThan(30);
     await page.getByText('Show as table').click();
     await page.getByRole('cell', { name: '€12.34' }).first().waitFor();
 
-    await page.getByRole('link', { name: 'Buyers of Night Ferry' }).click();
-    await page.getByRole('rowheader', { name: 'passenger@example.com passenger' }).waitFor();
+    await page.getByRole('link', { name: 'Sales of Night Ferry' }).click();
     const downloading = page.waitForEvent('download');
-    await page.getByRole('link', { name: 'Download as CSV' }).click();
+    await page.getByRole('link', { name: 'Download sales as CSV' }).click();
     const download = await downloading;
-    expect(download.suggestedFilename()).toBe('buyers-night-ferry.csv');
+    expect(download.suggestedFilename()).toMatch(/^sales-night-ferry-.*\.csv$/);
     expect(readFileSync(await download.path(), 'utf8').split('\r\n')[1]).toMatch(
-      /,passenger@example\.com,passenger,EUR,12\.34,.*,complete,\d+,false,,0,$/,
+      /,Night Ferry,passenger@example\.com,passenger,EUR,12\.34,.*,complete,1,0,0,$/,
     );
+    await page.getByRole('link', { name: 'Buyers', exact: true }).click();
+    await page.getByRole('rowheader', { name: 'passenger@example.com' }).waitFor();
 
     await page.getByRole('searchbox').fill('passen');
     await page.getByRole('button', { name: 'Search' }).click();
@@ -88,6 +100,7 @@ inChromium.describe('in Chromium', () => {
       .getByRole('status')
       .getByText(/was refunded/)
       .waitFor();
+    await page.getByText(`Refunded by ${seller.username}`).waitFor();
     await page.getByRole('link', { name: 'passenger@example.com' }).click();
     await page.getByRole('row', { name: /Night Ferry.*Refunded/ }).waitFor();
     expect(page.url()).not.toContain('passenger');
@@ -111,27 +124,33 @@ inChromium.describe('in Chromium', () => {
     await window.close();
   });
 
-  test('keyboard only: selects a period, reads the chart, finds a sale and downloads the CSV', async () => {
+  test('keyboard only: filters on change, reads the chart, downloads the CSV, and goes back to a search', async () => {
     const seller = await withPassword(await make.user());
     const mine = await make.game({ owner: seller, title: 'Tidal Clock' });
     await sold(mine.id, dayAgo(1), 'EUR', 3, 1497);
-    await make.purchase({ games: [mine], email: 'keys@example.com' });
-    await make.purchase({ games: [mine], email: 'other@example.com' });
+    const sale = await make.purchase({ games: [mine], email: 'keys@example.com', currency: 'EUR' });
+    await make.purchase({ games: [mine], email: 'other@example.com', status: 'refunded' });
     const window = await Window.open(chromium, baseUrl());
     const { page } = window;
     const { keyboard } = page;
     await window.signIn(seller.username, PASSWORD);
     await page.goto(SALES);
+    // The focus stays on the filter, and there is no button to press.
+    await window.tabTo(/^Status/);
+    expect(await page.getByRole('button', { name: 'Show' }).isVisible()).toBe(false);
+    await keyboard.type('Ref');
+    await page.waitForURL(/status=refunded/);
+    await page.getByRole('row', { name: /other@example\.com/ }).waitFor();
+    expect(await page.getByRole('row', { name: /keys@example\.com/ }).count()).toBe(0);
+    expect(await window.focused()).toMatch(/^Status/);
+    await window.tabTo(/^Figures$/, 'Shift+Tab');
+    await keyboard.press('Enter');
+    await page.waitForURL(/figures$/);
     await window.tabTo(/^Period/);
     await keyboard.type('Last 90');
-    await window.tabTo(/^Show$/);
-    await keyboard.press('Enter');
     await page.waitForURL(/range=90d/);
     await window.tabTo(/^Group by/);
     await keyboard.type('Week');
-    await keyboard.press('Enter');
-    await window.tabTo(/^Show$/);
-    await keyboard.press('Enter');
     await page.waitForURL(/by=week/);
     await window.tabTo(/: €/);
     await keyboard.press('End');
@@ -139,19 +158,23 @@ inChromium.describe('in Chromium', () => {
     await window.tabTo(/^Show as table$/);
     await keyboard.press('Enter');
     await page.getByRole('cell', { name: '€14.97' }).first().waitFor();
-    await window.tabTo(/^Buyers of Tidal Clock$/);
-    await keyboard.press('Enter');
-    await page.waitForURL(/\/buyers$/);
-    await window.tabTo(/^Download as CSV$/);
+    await window.tabTo(/^Download CSV by week$/);
     const downloading = page.waitForEvent('download');
     await keyboard.press('Enter');
-    const lines = readFileSync(await (await downloading).path(), 'utf8').split('\r\n');
-    expect(lines).toHaveLength(4);
+    expect(readFileSync(await (await downloading).path(), 'utf8')).toContain(',3,EUR,14.97');
     await page.reload();
     await window.tabTo(/^Find a sale/);
-    await keyboard.type('keys@');
+    await keyboard.type('example.com');
     await keyboard.press('Enter');
-    await page.getByRole('heading', { name: /^Sale \d+$/ }).waitFor();
+    await page.getByRole('heading', { name: 'Search' }).waitFor();
+    await window.tabTo(new RegExp(`^Sale ${sale.id}$`));
+    await keyboard.press('Enter');
+    await page.getByRole('heading', { name: `Sale ${sale.id}` }).waitFor();
+    await page.goBack();
+    await page.getByRole('row', { name: /other@example\.com/ }).waitFor();
+    await page.reload();
+    await page.getByRole('row', { name: /keys@example\.com/ }).waitFor();
+    expect(page.url()).not.toContain('example.com');
     expect(window.complaints).toEqual([]);
     await window.close();
   });
@@ -172,14 +195,14 @@ inChromium.describe('in Chromium', () => {
     const { page } = window;
     await window.signIn(seller.username, PASSWORD);
     await page.emulateMedia({ media: 'print' });
-    for (const path of [`${SALES}?range=12m`, `${SALES}?range=5y&by=week`, `${GAMES}/${mine.id}/buyers`]) {
+    for (const path of [`${FIGURES}?range=12m`, `${FIGURES}?range=5y&by=week`, SALES]) {
       await page.goto(path);
       const found = await page.evaluate(`(() => {
         const visible = (one) => one.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: true });
         const shown = [...document.querySelectorAll('body *')].filter(visible);
         const clickable = shown.filter((one) => one.matches('button, .button, input, select, summary, nav')).map((one) => one.outerHTML);
         const cut = shown.filter((one) => one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.outerHTML.slice(0, 200));
-        const figures = [...document.querySelectorAll('figure td, table.buyers td')].filter(visible).length;
+        const figures = [...document.querySelectorAll('figure td, table.list td')].filter(visible).length;
         const dark = getComputedStyle(document.body).backgroundColor;
         return { clickable, cut, figures: figures > 0, dark };
       })()`);

@@ -55,8 +55,11 @@ export function unseal(
 export const encryptWithToken = (token: string, value: unknown): Buffer =>
   seal(Buffer.from(JSON.stringify(value)), '', token, 'gamewharf sealed');
 
-export const decryptWithToken = <Value>(token: string, sealed: Buffer): Value =>
-  JSON.parse(open(sealed, '', token, 'gamewharf sealed')!.toString()) as Value;
+/** Undefined if it was encrypted with another token. */
+export function decryptWithToken<Value>(token: string, sealed: Buffer): Value | undefined {
+  const text = open(sealed, '', token, 'gamewharf sealed');
+  return text && (JSON.parse(text.toString()) as Value);
+}
 
 function open(sealed: Buffer, name: string, secret: string, purpose: Purpose): Buffer | undefined {
   const nonce = sealed.subarray(0, NONCE_BYTES);

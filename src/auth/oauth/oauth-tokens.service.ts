@@ -193,7 +193,7 @@ export class OauthTokensService {
       const row = grant && (await this.refreshToken(db, token));
       if (!grant || row?.expired) throw invalidGrant();
       if (row?.used_at === null) return this.rotate(db, grant, row, token, scope);
-      if (row?.repeatable && row.answer) return decryptWithToken<TokensResponse>(token, row.answer);
+      if (row?.repeatable && row.answer) return decryptWithToken<TokensResponse>(token, row.answer)!;
       return { revoked: await this.revokeFamily(db, family) };
     });
   }

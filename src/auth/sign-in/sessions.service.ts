@@ -102,6 +102,6 @@ export class SessionsService {
   /** The last statement of a page: if another one failed afterwards, the notice would be lost. */
   async takeNotice(token: string): Promise<Notice> {
     const row = await this.database.row(TAKE_NOTICE, [hashOf(token)]);
-    return row ? decryptWithToken<Notice>(token, row.notice) : {};
+    return row ? decryptWithToken<Notice>(token, row.notice)! : {};
   }
 }

@@ -1,6 +1,5 @@
-import { withQuery } from '../../platform/input/form';
 import { html, type Html } from '../layout/html';
-import { SALES_PATH } from '../layout/layout';
+import { buyersPath, salesPath } from '../sales/sales-paths';
 import { gamePath } from './games.page';
 
 const TABS = {
@@ -8,8 +7,8 @@ const TABS = {
   details: ['Details', (id: number) => gamePath(id, 'details')],
   files: ['Files', (id: number) => gamePath(id, 'files')],
   keys: ['Download keys', (id: number) => gamePath(id, 'keys')],
-  sales: ['Sales', (id: number) => withQuery(SALES_PATH, { game: String(id) })],
-  buyers: ['Buyers', (id: number) => gamePath(id, 'buyers')],
+  sales: ['Sales', salesPath],
+  buyers: ['Buyers', buyersPath],
 } as const;
 
 export type GameTab = keyof typeof TABS;

@@ -32,7 +32,7 @@ import {
   unlabeled,
 } from '../layout/parts';
 import type { SignedInVisitor } from '../layout/visitor';
-import { statusOf } from '../sales/buyers.page';
+import { statusOf } from '../sales/sales.page';
 import type { GameDraft, GameField } from './game-draft';
 import { gameTabs, type GameTab } from './game-tabs';
 import { GAMES_PATH, gamePath, stateOf } from './games.page';

@@ -1,12 +1,10 @@
-import { SALES_PATH } from '../layout/layout';
 import { Injectable } from '@nestjs/common';
 import { formatMoney } from '../../platform/formats/money';
-import { withQuery } from '../../platform/input/form';
 import { Covers } from '../layout/covers';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
 import { countOf, day, done, linkButton, noMore, numberedPages } from '../layout/parts';
-import { buyersPath } from '../sales/sales.page';
+import { buyersPath, salesPath } from '../sales/sales-paths';
 import { type GameReport, GAMES_ON_A_PAGE, MAX_CHANNELS, MAX_UPLOADS } from './games-report.service';
 
 export const GAMES_PATH = '/user/settings/games';
@@ -62,7 +60,7 @@ export class GamesPage {
         ${buildsOf(game)}
         <div class="buttons">
           ${linkButton(gamePath(id, 'files'), 'Files', `of ${title}`)}
-          ${linkButton(withQuery(SALES_PATH, { game: String(id) }), 'Sales', `of ${title}`)}
+          ${linkButton(salesPath(id), 'Sales', `of ${title}`)}
           ${linkButton(buyersPath(id), 'Buyers', `of ${title}`)}
           ${linkButton(`${GAMES_PATH}/${id}/keys`, 'Download keys', `of ${title}`)}
         </div>

@@ -18,7 +18,8 @@ import { FormFields, PageQuery, Pages, PathId } from '../layout/page';
 import { countOf } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { type Cell, CsvResponse } from '../sales/csv';
-import { KEYS_ON_A_PAGE, type KeysDraft, keysPage, keysPath, NO_KEYS, revokePage } from './keys.page';
+import { keysPath } from '../sales/sales-paths';
+import { KEYS_ON_A_PAGE, type KeysDraft, keysPage, NO_KEYS, revokePage } from './keys.page';
 
 /** The download keys of a game without a purchase, for users who can edit the game. */
 @Pages()

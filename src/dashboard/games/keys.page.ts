@@ -22,16 +22,13 @@ import {
   tableOr,
   unlabeled,
 } from '../layout/parts';
-import { buyersPath } from '../sales/sales.page';
+import { keysPath, salesPath } from '../sales/sales-paths';
 import type { SignedInVisitor } from '../layout/visitor';
 import { GAMES_ON_A_PAGE, type KeysReport, MAX_COUNTED_KEYS } from './games-report.service';
-import { GAMES_PATH } from './games.page';
 
 export const KEYS_ON_A_PAGE = 50;
 
 const KEYS_PATH = '/user/settings/download-keys';
-
-export const keysPath = (game_id: number) => `${GAMES_PATH}/${game_id}/keys`;
 
 export interface KeysDraft {
   count: string;
@@ -61,8 +58,8 @@ export function gamesWithKeysPage(rows: KeysReport[], page: number): Page {
     title: 'Download keys',
     main: html`<h1>Download keys</h1>
       <p class="lead">
-        Keys that you create for reviewers, friends or other stores. Keys that come with a purchase are on
-        each game’s Buyers page.
+        Keys that you create for reviewers, friends or other stores. Keys that come with a purchase are on the
+        pages of its sales.
       </p>
       ${tableOr(noMore('games', page), 'Games with their download keys', GAME_COLUMNS, games)}
       ${numberedPages(KEYS_PATH, page, rows.length > GAMES_ON_A_PAGE)}`,
@@ -94,8 +91,8 @@ export function keysPage(visitor: SignedInVisitor, listed: Listed, draft = NO_KE
         </div>
         <p class="lead">
           Give keys to reviewers and friends, or sell them elsewhere. The first player who redeems a key gets
-          the game. Keys that came with a purchase are on the
-          <a href="${buyersPath(game_id)}">Buyers</a> page.
+          the game. Keys that came with a purchase are on the pages of the
+          <a href="${salesPath(game_id)}">sales</a>.
         </p>
         ${done(notice.done)} ${notice.first_key !== undefined && notice.first_key === from && batchOf(keys)}
         ${form(visitor, path, draft)}

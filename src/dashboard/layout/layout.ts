@@ -20,6 +20,8 @@ export interface Page {
   /** A narrow page; it has navigation and search only if it belongs to a section. */
   single?: boolean;
   headers?: Record<string, string>;
+  /** Whether the page has the full width, for tables. */
+  tables?: boolean;
   /** In addition to those of every page. */
   styles?: Asset[];
   scripts?: Asset[];
@@ -102,7 +104,7 @@ export class Layout {
 
   private document(
     visitor: Visitor | undefined,
-    { title, main, single, section = '', search, styles = [], scripts = [] }: Page,
+    { title, main, single, tables, section = '', search, styles = [], scripts = [] }: Page,
     notice: Notice,
   ): Html {
     const { style, script, icon, storeStyle, storeLogo } = this.assets;
@@ -132,7 +134,7 @@ export class Layout {
             </div>
             ${user && this.sections(user, section)}
           </header>
-          <main id="main" class="${single ? 'single' : 'wide'}" tabindex="-1">
+          <main id="main" class="${single ? 'single' : 'wide'}${tables && ' tables'}" tabindex="-1">
             ${typeof main === 'function' ? main(notice) : main}
           </main>
           <footer><a href="/docs">API reference</a></footer>
@@ -186,7 +188,7 @@ const searchForm = (visitor: Visitor, term = ''): Html =>
       name="term"
       value="${term}"
       required
-      maxlength="320"
+      maxlength="700"
       aria-label="Find a sale or buyer"
       placeholder="Find a sale or buyer"
       autocapitalize="none"

@@ -30,6 +30,30 @@ export const timeOf = (timestamp: string): Html =>
 export const tag = (text: string, style?: 'warning'): Html =>
   html`<span class="tag${style && ` ${style}`}">${text[0]!.toUpperCase()}${text.slice(1)}</span>`;
 
+/** Names that programs use, with the words that people know them by. */
+const KNOWN_NAMES: Record<string, string> = { osx: 'macOS', paypal: 'PayPal', itchio: 'itch.io' };
+
+/** `bank_transfer` is shown as `Bank transfer`; a text that isn't such a name is unchanged. */
+export function inWords(name: string): string {
+  if (Object.hasOwn(KNOWN_NAMES, name)) return KNOWN_NAMES[name]!;
+  return /^[a-z][a-z\d]*(_[a-z\d]+)*$/.test(name)
+    ? name[0]!.toUpperCase() + name.slice(1).replaceAll('_', ' ')
+    : name;
+}
+
+/** A text in one line, cut off where there is no place for it, with a button that copies it if JavaScript is enabled. */
+export const clipped = (id: string, text: string, href?: string): Html =>
+  html`<span class="clip"
+    >${href === undefined ? html`<span id="${id}" title="${text}">${text}</span>` : html`<a id="${id}" href="${href}" title="${text}">${text}</a>`}<button
+      type="button"
+      class="quiet copy"
+      data-copy="${id}"
+      hidden
+    >
+      <span class="hidden">Copy ${text}</span>
+    </button></span
+  >`;
+
 /** Text in place of a missing value. */
 export const muted = (text: string): Html => html`<span class="muted">${text}</span>`;
 

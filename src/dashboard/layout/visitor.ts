@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
+import { decryptWithToken, encryptWithToken } from '../../auth/accounts/encryption';
 import type { SignedInUser } from '../../auth/sign-in/sessions.service';
 
 export class Visitor {
@@ -28,6 +29,16 @@ export class Visitor {
   /** A form sends it back, which proves that its page showed the text in this session. */
   signatureOf(text: string): string {
     return createHmac('sha256', this.token).update(text).digest('base64url');
+  }
+
+  /** As a part of a URL that only this session can read. */
+  encrypt(value: object): string {
+    return encryptWithToken(this.token, value).toString('base64url');
+  }
+
+  /** Undefined for a text of another session. */
+  decrypt<Value>(text: string): Value | undefined {
+    return decryptWithToken<Value>(this.token, Buffer.from(text, 'base64url'));
   }
 
   hasSigned(text: string, signature: string | undefined): boolean {

@@ -77,4 +77,4 @@ export class LibraryController {
 }
 
 /** The key in the entered text: a download page's URL ends with it. */
-const keyIn = (text: string) => text.trim().replace(/^https?:\/\/\S*\//, '');
+export const keyIn = (text: string) => text.trim().replace(/^https?:\/\/\S*\//, '');

@@ -1,78 +1,64 @@
-import { SALES_PATH } from '../layout/layout';
 import { formatMoney } from '../../platform/formats/money';
 import { withQuery } from '../../platform/input/form';
-import type { GameSaleRow } from '../../purchases/sales/game-sales.service';
+import { type Buyer, MAX_SALES_OF_BUYERS } from '../../purchases/sales/buyers.service';
 import { html, type Html } from '../layout/html';
-import type { Page } from '../layout/layout';
-import {
-  type Columns,
-  countOf,
-  day,
-  muted,
-  number,
-  pageLinks,
-  tableOr,
-  tag,
-  unlabeled,
-} from '../layout/parts';
-import { buyersPath } from './sales.page';
+import { type Page, SALES_PATH } from '../layout/layout';
+import { clipped, type Columns, countOf, day, number, pageLinks, tableOr } from '../layout/parts';
+import { BUYERS_PATH, buyerPath, salesViews } from './sales-paths';
 
-interface Buyers {
-  game_id: number;
-  title: string;
-  sales: GameSaleRow[];
-  isFirstPage: boolean;
-  next: string | undefined;
-}
+export const BUYERS_ON_A_PAGE = 50;
 
-export function buyersPage({ game_id, title, sales, isFirstPage, next }: Buyers): Page {
-  const path = buyersPath(game_id);
+export function buyersPage(buyers: Buyer[], page: number, game?: { id: number; title: string }): Page {
+  const name = game ? `Buyers of ${game.title}` : 'Buyers';
+  const id = game && String(game.id);
+  const count = buyers[0]?.buyers ?? 0;
+  const first = (page - 1) * BUYERS_ON_A_PAGE + 1;
   return {
     section: SALES_PATH,
-    title: `Buyers of ${title}`,
+    title: name,
+    tables: true,
     main: html`<div class="head">
-        <h1>Buyers of ${title}</h1>
+        <h1>${name}</h1>
         <div class="buttons">
-          <a class="button quiet" href="${SALES_PATH}?game=${game_id}">Sales</a>
-          <a class="button quiet" href="${path}.csv">Download as CSV</a>
+          ${game && html`<a class="button quiet" href="${BUYERS_PATH}">All games</a>`}
+          <a class="button quiet" href="${withQuery(`${BUYERS_PATH}.csv`, { game: id })}"
+            >Download buyers as CSV</a
+          >
         </div>
       </div>
-      ${tableOr(isFirstPage ? 'There are no buyers yet.' : 'There are no more buyers.', 'Buyers, newest first', COLUMNS, sales, 'cards buyers')}
+      ${salesViews('Buyers', id)}
+      ${
+        buyers.length > 0 &&
+        html`<p class="muted">
+          ${countOf(first)} to ${countOf(first + buyers.length - 1)} of
+          ${count === 1 ? '1 buyer' : `${countOf(count)} buyers`}, the last to buy
+          first.${buyers[0]!.is_partial && ` Only the newest ${countOf(MAX_SALES_OF_BUYERS)} sales are counted.`}
+        </p>`
+      }
+      ${tableOr(page === 1 ? 'There are no buyers yet.' : 'There are no more buyers.', 'Buyers', COLUMNS, buyers, 'cards list')}
       ${pageLinks({
-        Newest: !isFirstPage && path,
-        Older: next !== undefined && withQuery(path, { after: next }),
+        Previous: page > 1 && pagePath(page - 1, id),
+        Next: first + buyers.length <= count && pagePath(page + 1, id),
       })}`,
   };
 }
 
-const TYPES = { game: 'Game', bundle: 'Bundle', sub_product: 'Sub-product' } as const;
+const pagePath = (page: number, game: string | undefined) =>
+  withQuery(BUYERS_PATH, { game, page: String(page) });
 
-const COLUMNS: Columns<GameSaleRow> = {
-  Buyer: ({ email, buyer }) => html`${email}${buyer && html`<br /><small>${buyer.username}</small>`}`,
-  Bought: unlabeled(
-    ({ id, created_at, source, reference }) =>
-      html`${day(created_at)}
-        <small
-          ><a href="${SALES_PATH}/${id}">Sale ${id}</a>,
-          ${source}${reference !== null && `, ${reference}`}</small
-        >`,
-  ),
-  Price: unlabeled(
-    number(
-      ({ amount, currency, purchase_type: type }) =>
-        html`${formatMoney(amount, currency)} ${type !== 'game' && tag(TYPES[type])}`,
-    ),
-  ),
-  Status: unlabeled(({ status }) => statusOf(status)),
-  Key: unlabeled(({ key }) => keyOf(key)),
-};
-
-export const statusOf = (status: GameSaleRow['status']): Html =>
-  status === 'complete' ? html`Complete` : tag('Refunded');
-
-function keyOf(key: GameSaleRow['key']): Html {
-  if (!key) return muted('No key');
-  const downloads = key.downloads === 1 ? '1 download' : `${countOf(key.downloads)} downloads`;
-  return html`${key.claimed_by ? `Claimed by ${key.claimed_by.username}` : muted('Not claimed')}
-    <small>${downloads}${key.revoked && ', revoked'}</small>`;
+/** Without the currencies in which everything was refunded or free, if there are others. */
+export function totalsOf(totals: Buyer['totals']): Html {
+  const paid = totals.filter(({ amount }) => amount > 0);
+  return html`${(paid.length > 0 ? paid : totals.slice(0, 1)).map(({ currency, amount }) => html`<div>${formatMoney(amount, currency)}</div> `)}`;
 }
+
+const COLUMNS: Columns<Buyer> = {
+  Buyer: ({ last_sale, email, username }) =>
+    html`${clipped(`buyer-${last_sale}`, email, buyerPath(last_sale))}
+    ${username !== null && html`<small>${username}</small>`}`,
+  Orders: number(({ orders }) => countOf(orders)),
+  Refunds: number(({ refunds }) => countOf(refunds)),
+  Total: number(({ totals }) => totalsOf(totals)),
+  'First purchase': ({ first_at }) => day(first_at),
+  'Last purchase': ({ last_at }) => day(last_at),
+};

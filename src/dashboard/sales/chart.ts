@@ -8,6 +8,8 @@ export interface Bar {
   short: string;
   purchases: number;
   amount: number;
+  /** The revenue of the previous period; undefined: there is none. */
+  before?: number;
 }
 
 const REVENUE = { top: 34, height: 170 };
@@ -35,12 +37,13 @@ function scaleOf(values: number[], { top, height }: typeof REVENUE, smallestStep
 }
 
 /**
- * Two rows of bars over the same period: the revenue, and the number of sales. Horizontal positions are percentages, so
- * that text keeps its size on a phone. A hovered or focused column shows its values above the bars.
+ * Two rows of bars over the same period: the revenue, with a line of the previous period, and the number of sales.
+ * Horizontal positions are percentages, so that text keeps its size on a phone. The title of a column is its tooltip; a
+ * script replaces it by one that follows the pointer and the focus.
  */
-export function chart(columns: Bar[], currency: string, label: string): Html {
+export function chart(columns: Bar[], currency: string, label: string, previous?: string): Html {
   const revenue = scaleOf(
-    columns.map(({ amount }) => amount),
+    columns.flatMap(({ amount, before = 0 }) => [amount, before]),
     REVENUE,
     minorUnitsOf(currency),
   );
@@ -59,20 +62,45 @@ export function chart(columns: Bar[], currency: string, label: string): Html {
     <svg width="${width}" height="${HEIGHT}" aria-hidden="true">
       ${ticks.map(([y, text]) => html`<text x="${width - 8}" y="${y + 4}" text-anchor="end">${text}</text>`)}
     </svg>
-    <svg class="plot" width="100%" height="${HEIGHT}" role="group" aria-label="${label}">
-      ${ticks.map(([y]) => html`<line x1="0" x2="100%" y1="${y}" y2="${y}" />`)}
-      <text x="0" y="14" class="head">Revenue</text>
-      <text x="0" y="${SALES.top - 10}" class="head">Sales</text>
-      ${columns.map((column, i) => bars(column, i, columns.length, currency, revenue, sales))}
-      ${labels(columns)}
-    </svg>
+    <div class="plot">
+      <svg width="100%" height="${HEIGHT}" role="group" aria-label="${label}">
+        ${ticks.map(([y]) => html`<line x1="0" x2="100%" y1="${y}" y2="${y}" />`)}
+        <text x="0" y="14" class="head">Revenue</text>
+        ${previous !== undefined && legend(previous)}
+        <text x="0" y="${SALES.top - 10}" class="head">Sales</text>
+        ${columns.map((column, i) => bars(column, i, columns.length, currency, revenue, sales))}
+        ${previous !== undefined && lineOf(columns, revenue)} ${labels(columns)}
+      </svg>
+      <p class="tip" aria-hidden="true" hidden></p>
+    </div>
   </div>`;
 }
+
+const legend = (previous: string): Html =>
+  html`<text class="before" x="100%" y="14" text-anchor="end">- - - ${previous}</text>`;
+
+/** From the middle of each column to that of the next. */
+const lineOf = (columns: Bar[], { yOf }: Scale): Html[] => {
+  const xOf = (i: number) => percent((i + 0.5) / columns.length);
+  const y = ({ before = 0 }: Bar) => yOf(before).toFixed(1);
+  return columns
+    .slice(1)
+    .map(
+      (column, i) =>
+        html`<line
+          class="before"
+          x1="${xOf(i)}"
+          x2="${xOf(i + 1)}"
+          y1="${y(columns[i]!)}"
+          y2="${y(column)}"
+        />`,
+    );
+};
 
 const percent = (share: number) => `${Number((share * 100).toFixed(3))}%`;
 
 function bars(
-  { name, amount, purchases }: Bar,
+  { name, amount, purchases, before }: Bar,
   i: number,
   count: number,
   currency: string,
@@ -81,7 +109,9 @@ function bars(
 ): Html {
   const gap = count > 100 ? 0 : 0.15;
   const [x, width] = [percent((i + gap) / count), percent((1 - 2 * gap) / count)];
-  const words = `${name}: ${formatMoney(amount, currency)}, ${salesOf(purchases)}`;
+  const words =
+    `${name}: ${formatMoney(amount, currency)}, ${salesOf(purchases)}` +
+    (!before ? '' : `; before: ${formatMoney(before, currency)}`);
   const bar = (kind: string, value: number, { yOf }: Scale) => {
     // The minimum height keeps a bar visible.
     const height = Math.max(yOf(0) - yOf(value), 1.5);
@@ -97,6 +127,7 @@ function bars(
     );
   };
   return html`<g class="column" tabindex="0" role="img" aria-label="${words}">
+    <title>${words}</title>
     <rect
       class="hit"
       x="${percent(i / count)}"
@@ -105,7 +136,6 @@ function bars(
       height="${HEIGHT - 44}"
     />
     ${bar('revenue', amount, revenue)}${bar('count', purchases, sales)}
-    <text class="tip" x="100%" y="14" text-anchor="end" aria-hidden="true">${words}</text>
   </g>`;
 }
 

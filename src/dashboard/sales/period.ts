@@ -5,6 +5,8 @@ export type Unit = keyof typeof UNITS;
 
 /** A range of months begins on the first of a month and ends with the current one. */
 export const RANGES: Readonly<Record<string, { name: string; days?: number; months?: number }>> = {
+  today: { name: 'Today', days: 1 },
+  '7d': { name: 'Last 7 days', days: 7 },
   '30d': { name: 'Last 30 days', days: 30 },
   '90d': { name: 'Last 90 days', days: 90 },
   '12m': { name: 'Last 12 months', months: 12 },
@@ -41,14 +43,20 @@ export interface Period extends Dates {
 
 export type PeriodQuery = Partial<Record<'range' | 'from' | 'to' | 'by', string>>;
 
-export function periodOf({ range = '30d', from, to, by }: PeriodQuery, now: Date): Period {
+/** Of an unknown range, the default one. */
+export function periodOf(
+  { range, from, to, by }: PeriodQuery,
+  now: Date,
+  defaultRange: '30d' | 'all' = '30d',
+): Period {
   const today = dayOf(now);
-  if (range !== 'custom') return period(Object.hasOwn(RANGES, range) ? range : '30d', by, today);
+  if (range !== 'custom')
+    return period(range !== undefined && Object.hasOwn(RANGES, range) ? range : defaultRange, by, today);
   const dates = { from: from ?? '', to: to && to < today ? to : today };
   const problem = problemOf(dates);
   return problem === undefined
     ? complete('custom', by, today, dates)
-    : { ...period('30d', by, today), range: 'custom', problem };
+    : { ...period(defaultRange, by, today), range: 'custom', problem };
 }
 
 function problemOf({ from, to }: Dates): string | undefined {

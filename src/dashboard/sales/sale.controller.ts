@@ -1,4 +1,4 @@
-import { Controller, Get, Post } from '@nestjs/common';
+import { Controller, Get, Param, Post } from '@nestjs/common';
 import { SignedIn } from '../../auth/access/access';
 import { ERASED_ADDRESS } from '../../users/erased-users';
 import { SalesService } from '../../purchases/sales/sales.service';
@@ -7,14 +7,18 @@ import { Settings } from '../../platform/config/settings';
 import { forbidden } from '../../auth/access/errors';
 import { apiError } from '../../platform/errors/api-error';
 import { KeyPages } from '../../platform/server/key-pages';
-import { Form } from '../../platform/input/form';
+import { Form, withQuery } from '../../platform/input/form';
 import { type SellerSale, SellerSalesService } from '../../purchases/sales/seller-sales.service';
 import { seeOther, SALES_PATH } from '../layout/layout';
 import { FormFields, Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
+import { keyIn } from '../library/library.controller';
+import { keysPath, salePath } from './sales-paths';
 import { buyerPage, type Refunder, refundPage, salePage, searchPage } from './sale.page';
 
-const MAX_TERM = 320;
+const SEARCH_PATH = `${SALES_PATH}/search`;
+// A link of a key, or an email address.
+const MAX_TERM = 700;
 
 /** One sale and its buyer, for sellers who can edit one of its games, and the search for sales. */
 @Pages()
@@ -29,19 +33,27 @@ export class SaleController {
     private readonly pages: KeyPages,
   ) {}
 
-  /** For a reload of the URL of a search. */
   @Get('search')
   emptySearch() {
     return searchPage('', []);
   }
 
-  /** A POST, so that no email address is in a URL. */
+  /** A POST, so that no email address is in a URL. The URL of its results works in this session only. */
   @Post('search')
-  async search(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
+  search(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const term = (form.text('term') ?? '').trim().slice(0, MAX_TERM);
-    const found = term === '' ? [] : await this.sellerSales.search(visitor.user.id, term);
-    if (found.length === 1) return seeOther(`${SALES_PATH}/${found[0]!.id}`);
-    return searchPage(term, found);
+    return seeOther(term === '' ? SEARCH_PATH : `${SEARCH_PATH}/${visitor.encrypt({ term })}`);
+  }
+
+  @Get('search/:encrypted')
+  async results(@Param('encrypted') encrypted: string, @CurrentVisitor() visitor: SignedInVisitor) {
+    const { term } = visitor.decrypt<{ term?: string }>(encrypted) ?? {};
+    if (term === undefined) return seeOther(SEARCH_PATH);
+    const seller_id = visitor.user.id;
+    const key = await this.sellerSales.keyWithText(seller_id, keyIn(term));
+    if (key) return seeOther(key.purchase_id === null ? keyPath(key) : salePath(key.purchase_id));
+    const found = await this.sellerSales.search(seller_id, term);
+    return found.length === 1 ? seeOther(salePath(found[0]!.id)) : searchPage(term, found);
   }
 
   @Get(':purchase_id')
@@ -65,14 +77,18 @@ export class SaleController {
     const sale = await this.sale(id, visitor);
     // Erased buyers share this email address: its sales are not those of one person.
     if (sale.email === ERASED_ADDRESS) throw apiError(404, 'The buyer was erased.');
-    const sales = await this.sellerSales.ofBuyer(visitor.user.id, sale.email);
-    const keys = await this.sellerSales.keysOfBuyer(visitor.user.id, sale.email);
-    return buyerPage(sale, sales, keys, this.pages);
+    const [sales, spent, keys] = await Promise.all([
+      this.sellerSales.ofPerson(visitor.user.id, sale),
+      this.sellerSales.spent(visitor.user.id, sale),
+      this.sellerSales.keysOfPerson(visitor.user.id, sale),
+    ]);
+    return buyerPage({ sale, spent, sales, keys, pages: this.pages });
   }
 
   @Get(':purchase_id/refund')
   async confirm(@PathId('purchase_id') id: number, @CurrentVisitor() visitor: SignedInVisitor) {
-    return refundPage(visitor, await this.refundable(id, visitor));
+    const sale = await this.refundable(id, visitor);
+    return sale.status === 'refunded' ? alreadyRefunded(id) : refundPage(visitor, sale);
   }
 
   @Post(':purchase_id/refund')
@@ -83,8 +99,8 @@ export class SaleController {
   ) {
     await this.refundable(id, visitor);
     const keep_keys = form.isChecked('keep_keys');
-    await this.sales.refund({ purchase_id: id, keep_keys }, visitor.by);
-    return seeOther(`${SALES_PATH}/${id}`, { done: `Sale ${id} was refunded.` });
+    const isNew = await this.sales.refundNow({ purchase_id: id, keep_keys }, visitor.by);
+    return isNew ? seeOther(salePath(id), { done: `Sale ${id} was refunded.` }) : alreadyRefunded(id);
   }
 
   private async sale(id: number, visitor: SignedInVisitor): Promise<SellerSale> {
@@ -104,3 +120,10 @@ export class SaleController {
     return own_games === all_games ? 'seller' : 'store, as games are of others';
   }
 }
+
+const alreadyRefunded = (id: number) =>
+  seeOther(salePath(id), { done: `Sale ${id} had already been refunded. Nothing was changed.` });
+
+/** The page with a key that came without a purchase. */
+const keyPath = ({ id, game_id }: { id: number; game_id: number }) =>
+  withQuery(keysPath(game_id), { from: String(id), to: String(id) });

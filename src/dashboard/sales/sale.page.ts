@@ -5,35 +5,37 @@ import {
   type SellerSale,
   SHOWN_OF_SALE,
   SHOWN_SALES,
+  type Spent,
 } from '../../purchases/sales/seller-sales.service';
 import { ERASED_ADDRESS } from '../../users/erased-users';
-import type { SubjectDelivery } from '../../operator/webhooks/webhook-attempts.service';
+import { isSuccess, type SubjectDelivery } from '../../operator/webhooks/webhook-attempts.service';
 import type { KeyPages } from '../../platform/server/key-pages';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
 import { checkbox } from '../layout/fields';
 import {
+  clipped,
   type Columns,
   confirmation,
   countOf,
   day,
   done,
   facts,
+  inWords,
   muted,
   number,
   table,
   tag,
   timeOf,
   unlabeled,
-  wrapped,
 } from '../layout/parts';
 import type { Visitor } from '../layout/visitor';
 import { nameOf, result, WEBHOOKS_PATH, webhookPath } from '../webhooks/webhooks.page';
-import { statusOf } from './buyers.page';
+import { totalsOf } from './buyers.page';
+import { buyerOf, statusOf } from './sales.page';
+import { buyerPath, salePath, salesPath } from './sales-paths';
 
 export type Refunder = 'seller' | 'store' | 'store, as games are of others';
-
-const pathOf = ({ id }: Pick<SellerSale, 'id'>) => `${SALES_PATH}/${id}`;
 
 interface SaleView {
   sale: SellerSale;
@@ -61,6 +63,7 @@ export function salePage({ sale, pages, deliveries, refunder, store }: SaleView)
   return {
     section: SALES_PATH,
     title: `Sale ${id}`,
+    tables: true,
     main: (notice) =>
       html`<div class="head">
           <h1>Sale ${id}</h1>
@@ -68,7 +71,7 @@ export function salePage({ sale, pages, deliveries, refunder, store }: SaleView)
             status === 'complete' &&
             refunder === 'seller' &&
             html`<div class="buttons">
-              <a class="button quiet danger" href="${pathOf(sale)}/refund">Refund</a>
+              <a class="button quiet danger" href="${salePath(id)}/refund">Refund</a>
             </div>`
           }
         </div>
@@ -77,24 +80,24 @@ export function salePage({ sale, pages, deliveries, refunder, store }: SaleView)
           {
             Status: statusOf(status),
             Time: timeOf(created_at),
-            Buyer: html`${email === ERASED_ADDRESS ? muted('Erased') : html`<a href="${pathOf(sale)}/buyer">${email}</a>`}
+            Buyer: html`${email === ERASED_ADDRESS ? muted('Erased') : clipped('buyer', email, buyerPath(id))}
             ${username !== null && html`<small>${username}</small>`}`,
             Price: html`${formatMoney(amount, currency)}${sale_rate > 0 && html` <small>${sale_rate}% off</small>`}
             ${quantity > 1 && html` <small>for ${quantity} copies</small>`}`,
-            Source: source,
+            Source: inWords(source),
             Reference: reference ?? muted('None'),
           },
           'facts card',
         )}
         <h2>${sale.all_games === 1 ? 'Game' : 'Games'}</h2>
         <ul class="plain">
-          ${sale.games.map((game) => html`<li><a href="${SALES_PATH}?game=${game.id}">${game.title}</a></li>`)}
+          ${sale.games.map((game) => html`<li><a href="${salesPath(game.id)}">${game.title}</a></li>`)}
         </ul>
         ${moreGames(sale)}
         <h2>Keys</h2>
         ${keyList(sale.keys, 'No keys came with this sale.', pages)}
-        <h2>Webhook deliveries</h2>
-        ${deliveryList(deliveries)}
+        <h2>Timeline</h2>
+        ${timeline(sale, deliveries)}
         ${status === 'complete' && refunder !== 'seller' && html`<p class="muted">${REFUNDERS[refunder](store)}</p>`}`,
   };
 }
@@ -134,21 +137,76 @@ const keyList = (keys: KeyState[], none: string, pages: KeyPages): Html =>
     : html`${table('Keys', keyColumns(pages), keys.slice(0, SHOWN_OF_SALE))}
       ${keys.length > SHOWN_OF_SALE && html`<p class="muted">Only the first ${SHOWN_OF_SALE} keys are listed.</p>`}`;
 
-const DELIVERY_COLUMNS: Columns<SubjectDelivery> = {
-  Time: ({ at, outcome }) => html`${outcome === null && 'Next attempt '}${timeOf(at)}`,
-  Webhook: wrapped(
-    ({ webhook_id, url }) => html`<a href="${webhookPath(webhook_id)}">${nameOf({ url })}</a>`,
-  ),
-  Event: ({ event }) => html`<code>${event}</code>`,
-  Result: ({ outcome }) => (outcome === null ? tag('Pending') : result(outcome)),
-};
+interface Event {
+  /** Null: it wasn't recorded. */
+  at: string | null;
+  /** Of a pending delivery. */
+  isPending?: boolean;
+  text: Html;
+}
 
-const deliveryList = (deliveries: SubjectDelivery[]): Html =>
-  deliveries.length === 0
-    ? html`<p class="muted">
+function timeline(sale: SellerSale, deliveries: SubjectDelivery[]): Html {
+  const known = [...eventsOf(sale), ...deliveries.map(deliveryEvent)].filter(
+    (event): event is Event & { at: string } => event.at !== null,
+  );
+  const unknown = eventsOf(sale).filter(({ at }) => at === null);
+  const [pending, past] = [true, false].map((is) =>
+    known
+      .filter(({ isPending = false }) => isPending === is)
+      .toSorted((one, other) => Date.parse(one.at) - Date.parse(other.at)),
+  );
+  return html`<ol class="timeline card">
+      ${past!.map(({ at, text }) => html`<li>${timeOf(at)} <span>${text}</span></li> `)}
+      ${unknown.map(({ text }) => html`<li>${muted('Time not recorded')} <span>${text}</span></li> `)}
+      ${pending!.map(({ at, text }) => html`<li>Next attempt ${timeOf(at)} <span>${text}</span></li> `)}
+    </ol>
+    ${
+      deliveries.length === 0 &&
+      html`<p class="muted">
         None of <a href="${WEBHOOKS_PATH}">your webhooks</a> has been notified of this sale.
       </p>`
-    : table('Webhook deliveries, pending ones first', DELIVERY_COLUMNS, deliveries);
+    }`;
+}
+
+function eventsOf({ created_at, amount, currency, source, status, refund, keys }: SellerSale): Event[] {
+  const ofKeys = keys.slice(0, SHOWN_OF_SALE).flatMap((key): Event[] => [
+    ...(key.claimed_by === null
+      ? []
+      : [{ at: key.claimed_at, text: html`${key.claimed_by} claimed key ${key.id} of ${key.title}` }]),
+    ...(key.downloads === 0
+      ? []
+      : [
+          {
+            at: key.last_download_at,
+            text: html`${downloadsOf(key.downloads)} with key ${key.id} of ${key.title}`,
+          },
+        ]),
+  ]);
+  return [
+    { at: created_at, text: html`Sold for ${formatMoney(amount, currency)} through ${inWords(source)}` },
+    ...ofKeys,
+    ...(status === 'refunded'
+      ? [
+          {
+            at: refund?.refunded_at ?? null,
+            text: html`Refunded${refund && ` by ${refund.refunded_by ?? 'the store'}`}`,
+          },
+        ]
+      : []),
+  ];
+}
+
+const downloadsOf = (count: number): string =>
+  count === 1 ? 'Downloaded' : `The last of ${countOf(count)} downloads`;
+
+const deliveryEvent = ({ at, outcome, event, webhook_id, url }: SubjectDelivery): Event => ({
+  at,
+  isPending: outcome === null,
+  text: html`<code>${event}</code>
+    ${outcome === null ? 'to' : isSuccess({ status: outcome }) ? 'sent to' : 'not delivered to'}
+    <a href="${webhookPath(webhook_id)}">${nameOf({ url })}</a>
+    ${outcome === null ? tag('Pending') : result(outcome)}`,
+});
 
 export const refundPage = (visitor: Visitor, sale: SellerSale): Page =>
   confirmation(visitor, {
@@ -160,23 +218,43 @@ export const refundPage = (visitor: Visitor, sale: SellerSale): Page =>
       subtracts it from your revenue. It can’t be undone. Return the money through your payment provider.
     </p>`,
     fields: checkbox('keep_keys', false, html`Let the buyer keep the download keys`),
-    action: `${pathOf(sale)}/refund`,
+    action: `${salePath(sale.id)}/refund`,
     button: 'Refund',
-    back: pathOf(sale),
+    back: salePath(sale.id),
   });
 
-export const buyerPage = (
-  sale: SellerSale,
-  sales: SellerSale[],
-  keys: KeyState[],
-  pages: KeyPages,
-): Page => ({
+interface BuyerView {
+  sale: SellerSale;
+  spent: Spent[];
+  sales: SellerSale[];
+  /** Without a purchase. */
+  keys: KeyState[];
+  pages: KeyPages;
+}
+
+export const buyerPage = ({ sale, spent, sales, keys, pages }: BuyerView): Page => ({
   section: SALES_PATH,
   title: `Buyer of sale ${sale.id}`,
-  main: html`<h1>${sale.email}</h1>
-    ${sale.username !== null && html`<p class="muted">Username: ${sale.username}</p>`}
+  tables: true,
+  main: html`<h1>${sale.username ?? sale.email}</h1>
+    ${facts(
+      {
+        ...(sale.username !== null && { 'Email address': clipped('buyer', sale.email) }),
+        Orders: countOf(sumOf(spent, 'orders')),
+        Refunds: countOf(sumOf(spent, 'refunds')),
+        Total: totalsOf(spent),
+        'First purchase': day(spent.map(({ first_at }) => first_at).sort()[0] ?? null),
+        'Last purchase': day(
+          spent
+            .map(({ last_at }) => last_at)
+            .sort()
+            .at(-1) ?? null,
+        ),
+      },
+      'facts card',
+    )}
     <h2>Purchases of your games</h2>
-    ${saleList(sales, false)}
+    ${saleList(sales)}
     ${
       keys.length > 0 &&
       html`<h2>Keys without a purchase</h2>
@@ -184,39 +262,42 @@ export const buyerPage = (
     }`,
 });
 
+const sumOf = (spent: Spent[], field: 'orders' | 'refunds') =>
+  spent.reduce((sum, one) => sum + one[field], 0);
+
 export const searchPage = (term: string, sales: SellerSale[]): Page => ({
   section: SALES_PATH,
   title: 'Search',
   search: term,
+  tables: true,
   main: html`<h1>Search</h1>
     ${
       sales.length === 0
         ? html`<p class="empty">
-            ${term !== '' && 'No sale of your games matches. '}Enter the beginning of an email address, or a
-            complete username, reference, sale ID or key ID.
+            ${term !== '' && 'No sale of your games matches. '}Enter a part of an email address or a name (at
+            least three characters), a complete reference, sale ID or key ID, or a download key or its link.
           </p>`
         : saleList(sales)
     }`,
 });
 
-const saleColumns = (withBuyer: boolean): Columns<SellerSale> => ({
-  Sale: (sale) => html`<a href="${pathOf(sale)}">Sale ${sale.id}</a><br />${day(sale.created_at)}`,
-  ...(withBuyer && {
-    Buyer: wrapped(
-      ({ email, username }: SellerSale) =>
-        html`${email}${username !== null && html` <small>${username}</small>`}`,
-    ),
-  }),
-  Games: ({ games, own_games, reference }) =>
-    html`${games[0]!.title}${own_games > 1 && ` and ${own_games - 1} more`}${reference !== null && html` <small>${reference}</small>`}`,
+const COLUMNS: Columns<SellerSale> = {
+  Sale: ({ id, created_at }) =>
+    html`<a href="${salePath(id)}">Sale ${id}</a> <small>${day(created_at)}</small>`,
+  Buyer: unlabeled(buyerOf),
+  Games: unlabeled(
+    ({ games, own_games, reference }) =>
+      html`${games[0]!.title}${own_games > 1 && ` and ${own_games - 1} more`}
+      ${reference !== null && html`<small>${reference}</small>`}`,
+  ),
   Price: unlabeled(number(({ amount, currency }) => formatMoney(amount, currency))),
   Status: unlabeled(({ status }) => statusOf(status)),
   Keys: ({ keys }) =>
     keys.length === 0
       ? muted('None')
       : keys.slice(0, 3).map((key) => html`<div>${key.id}: ${stateOf(key)}</div>`),
-});
+};
 
-const saleList = (sales: SellerSale[], withBuyer = true): Html =>
-  html`${table('Sales, newest first', saleColumns(withBuyer), sales.slice(0, SHOWN_SALES), 'cards buyers')}
+const saleList = (sales: SellerSale[]): Html =>
+  html`${table('Sales, newest first', COLUMNS, sales.slice(0, SHOWN_SALES), 'cards list')}
   ${sales.length > SHOWN_SALES && html`<p class="muted">Only the newest ${SHOWN_SALES} sales are listed.</p>`}`;

@@ -2,14 +2,15 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../../platform/database/database';
 import { longRead, read } from '../../platform/database/statement';
 import { canEdit, editedBy } from '../../games/visibility';
-import type { Period } from './period';
+import { type Dates, daysIn, type Period } from './period';
 
 export interface Sold {
   purchases: number;
   amount: number;
 }
 
-interface CurrencySold extends Sold {
+/** The sales in one currency. */
+export interface Totals extends Sold {
   currency: string;
   previous_purchases: number;
   previous_amount: number;
@@ -43,11 +44,13 @@ export interface Recent {
 }
 
 export interface Report {
-  totals: CurrencySold[];
+  totals: Totals[];
   /** One of the currencies: the requested one if something was sold in it. All other values are in this currency. */
-  chosen: CurrencySold | undefined;
+  chosen: Totals | undefined;
   /** By the first day of a column. */
   columns: Map<string, Sold>;
+  /** The revenue of the previous period, by the columns of the current one. */
+  before: Map<string, number>;
   current: Recent;
   previous: Recent;
   /** Of the newest sales, highest revenue first. */
@@ -81,7 +84,7 @@ const periodsOf = (game: string, unit: string, columns: string, condition = 'tru
 
 // As float8, whose sums are exact up to 2^53 and take half the time of bigint. The previous period, $6 to $7, is read
 // by day.
-export const TOTALS = longRead<CurrencySold>(
+export const TOTALS = longRead<Totals>(
   'sales_totals',
   `SELECT currency, sum(purchases) AS purchases, sum(amount) AS amount,
      sum(previous_purchases) AS previous_purchases, sum(previous_amount) AS previous_amount
@@ -98,9 +101,10 @@ export const TOTALS = longRead<CurrencySold>(
   'user $1',
 );
 
+/** $8: days between this period and the one whose columns these are. */
 export const CHART_COLUMNS = longRead<Sold & { first: string }>(
   'sales_columns',
-  `SELECT date_trunc($7, first_day::timestamp)::date::text AS first, sum(purchases) AS purchases, sum(amount) AS amount
+  `SELECT date_trunc($7, (first_day + $8::int)::timestamp)::date::text AS first, sum(purchases) AS purchases, sum(amount) AS amount
    FROM (SELECT s.first_day, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
          FROM ${GAMES} CROSS JOIN LATERAL ${periodsOf('g', '$6', 'first_day, purchases, amount', 'currency = $5')} s
          GROUP BY s.first_day) sold
@@ -161,27 +165,62 @@ export class SalesReportService {
     return (await this.database.row(TITLE, [game_id, editor_id]))?.title;
   }
 
+  /** The currencies in which something was sold, most sales first. */
+  totals(
+    user_id: number,
+    { from, to, summed, previous }: Pick<Period, 'from' | 'to' | 'summed' | 'previous'>,
+    game_id: number | null,
+  ): Promise<Totals[]> {
+    const before = [previous?.from ?? null, previous?.to ?? null];
+    return this.database.rows(TOTALS, [user_id, game_id, from, to, summed, ...before]);
+  }
+
   async report(user_id: number, period: Period, { game_id, currency }: Filter): Promise<Report> {
     const { from, to, unit, summed, previous } = period;
-    const before = [previous?.from ?? null, previous?.to ?? null];
-    const totals = await this.database.rows(TOTALS, [user_id, game_id, from, to, summed, ...before]);
+    const reading = this.recentSales(user_id, period, game_id);
+    // Its error is thrown below, after those of the others.
+    reading.catch(() => undefined);
+    const totals = await this.totals(user_id, period, game_id);
     const chosen = totals.find((one) => one.currency === currency) ?? totals[0];
-    const read = unit === 'month' ? summed : 'day';
-    const rows = chosen
-      ? await this.database.rows(CHART_COLUMNS, [user_id, game_id, from, to, chosen.currency, read, unit])
-      : [];
-    const recent = await this.database.rows(RECENT_SALES, [user_id, game_id, from, to, ...before]);
+    const columnsOf = async (dates: Dates, read: 'day' | 'month', shift: number) =>
+      chosen
+        ? this.database.rows(CHART_COLUMNS, [
+            user_id,
+            game_id,
+            dates.from,
+            dates.to,
+            chosen.currency,
+            read,
+            unit,
+            shift,
+          ])
+        : [];
+    const [rows, rowsBefore] = await Promise.all([
+      columnsOf({ from, to }, unit === 'month' ? summed : 'day', 0),
+      previous ? columnsOf(previous, 'day', daysIn(period)) : [],
+    ]);
+    const recent = await reading;
     const own = recent.filter((one) => one.currency === chosen?.currency);
     const current = own.filter((one) => one.current);
     return {
       totals,
       chosen,
       columns: new Map(rows.map(({ first, ...sold }) => [first, sold])),
+      before: new Map(rowsBefore.map(({ first, amount }) => [first, amount])),
       current: recentOf(current, recent, true),
       previous: recentOf(own, recent, false),
       sources: summedBy(current, 'source').toSorted((a, b) => b.amount - a.amount),
       keys: new Map(summedBy(current, 'game_id').map((one) => [one.game_id, one])),
     };
+  }
+
+  private recentSales(
+    user_id: number,
+    { from, to, previous }: Period,
+    game_id: number | null,
+  ): Promise<RecentSales[]> {
+    const before = [previous?.from ?? null, previous?.to ?? null];
+    return this.database.rows(RECENT_SALES, [user_id, game_id, from, to, ...before]);
   }
 
   rankedGames(

@@ -1,302 +1,165 @@
-import { SALES_PATH } from '../layout/layout';
 import { formatMoney } from '../../platform/formats/money';
 import { withQuery } from '../../platform/input/form';
+import type { ListedSale } from '../../purchases/sales/sales-list.service';
+import { ERASED_ADDRESS } from '../../users/erased-users';
 import { html, type Html } from '../layout/html';
-import type { Page } from '../layout/layout';
+import { type Page, SALES_PATH } from '../layout/layout';
 import { field, problemAt, selectField } from '../layout/fields';
 import {
-  actions,
+  clipped,
   type Columns,
-  countOf,
   day,
-  linkButton,
+  inWords,
   muted,
-  noMore,
   number,
   pageLinks,
-  table,
+  tableOr,
+  tag,
+  unlabeled,
 } from '../layout/parts';
-import { type Bar, chart, salesOf, shareBar } from './chart';
-import { chartColumnsOf, daysIn, nameOf, type Period, RANGES, shortNameOf, UNITS } from './period';
-import {
-  GAMES_ON_A_PAGE,
-  type GameSold,
-  MAX_RECENT,
-  type Recent,
-  type Report,
-  type Sold,
-} from './sales-report.service';
+import { salesOf } from './chart';
+import { dateFields, filterForm } from './filter';
+import type { Period } from './period';
+import { RANGES } from './period';
+import { buyerPath, salePath, salesViews } from './sales-paths';
+import type { Totals } from './sales-report.service';
 
-export const buyersPath = (game_id: number | string) => `/user/settings/games/${game_id}/buyers`;
-export const FIGURES_PATH = `${SALES_PATH}/figures.csv`;
-const SOURCES_SHOWN = 10;
+export const SALES_ON_A_PAGE = 50;
+export const MAX_LISTED_GAMES = 200;
+const LIST_FILE = `${SALES_PATH}.csv`;
 
-export const FIELDS = ['range', 'from', 'to', 'by', 'currency', 'game', 'page'] as const;
+export const STATUSES = [
+  ['complete', 'Complete'],
+  ['refunded', 'Refunded'],
+] as const;
+
+export const FIELDS = ['game', 'status', 'currency', 'range', 'from', 'to', 'source'] as const;
 export type SalesQuery = Partial<Record<(typeof FIELDS)[number], string>>;
 
-export interface SalesView {
+interface SalesView {
   query: SalesQuery;
-  period: Period;
-  report: Report;
-  /** One more than fits on the page, if there is a next page. */
-  games: GameSold[];
-  page: number;
-  /** The title of the game, if it is only one. */
+  /** The title of the game, if the page shows only one. */
   title: string | undefined;
+  period: Period;
+  /** At most one more than MAX_LISTED_GAMES. */
+  games: { id: number; title: string }[];
+  totals: Totals[];
+  sales: ListedSale[];
+  /** Whether the page has few sales because matches are rare, not because there are no more. */
+  isPartial: boolean;
+  /** Cursors of the adjacent pages. */
+  newer: string | undefined;
+  older: string | undefined;
+  isFirst: boolean;
 }
 
-const urlWith = (query: SalesQuery, changed: SalesQuery): string =>
-  withQuery(SALES_PATH, { ...query, page: undefined, ...changed });
-
 export function salesPage(view: SalesView): Page {
-  const { query, title, report, period } = view;
+  const { query, title, sales, newer, older, isFirst, isPartial } = view;
+  const name = title === undefined ? 'Sales' : `Sales of ${title}`;
   return {
     section: SALES_PATH,
-    title: title === undefined ? 'Sales' : `Sales of ${title}`,
+    title: name,
+    tables: true,
     main: html`<div class="head">
-        <h1>${title === undefined ? 'Sales' : html`Sales of ${title}`}</h1>
-        ${
-          title !== undefined &&
-          html`<div class="buttons">
-            <a class="button quiet" href="${urlWith(query, { game: undefined })}">All games</a>
-            <a class="button quiet" href="${buyersPath(query.game!)}">Buyers</a>
-          </div>`
-        }
+        <h1>${name}</h1>
+        <div class="buttons">
+          <a class="button quiet" href="${withQuery(LIST_FILE, query)}">Download sales as CSV</a>
+        </div>
       </div>
-      ${filterForm(query, period, report)}
-      ${report.chosen ? figures(report, period, report.chosen.currency) : nothingSold(query, period)}
-      ${report.chosen && chartCard(view, report.chosen.currency)} ${gameList(view)}
-      ${report.chosen && sourceList(view, report.chosen.currency)} ${notes(report)}`,
+      ${salesViews('Sales', query.game)} ${filters(view)} ${summary(view)}
+      ${tableOr(emptyText(view), 'Sales, newest first', COLUMNS, sales, 'cards list')}
+      ${isPartial && html`<p class="muted">These are the matches among the sales that were searched so far. There are older ones.</p>`}
+      ${pageLinks({
+        Newest: !isFirst && withQuery(SALES_PATH, { ...query }),
+        Newer: newer !== undefined && withQuery(SALES_PATH, { ...query, before: newer }),
+        Older: older !== undefined && withQuery(SALES_PATH, { ...query, after: older }),
+      })}`,
   };
 }
 
-function filterForm(
-  query: SalesQuery,
-  { range, unit, units, from, to, problem }: Period,
-  report: Report,
-): Html {
-  const dates = range === 'custom' ? { from: query.from ?? '', to: query.to ?? '' } : { from, to };
-  const dateField = (id: 'from' | 'to', label: string) =>
-    field({ id, label, type: 'date', value: dates[id], style: 'date', problem, problemOf: 'dates' });
-  return html`<form action="${SALES_PATH}" class="filter">
-      ${query.game !== undefined && html`<input type="hidden" name="game" value="${query.game}" />`}
+const hasFilter = ({ game: _, ...query }: SalesQuery) =>
+  Object.values(query).some((value) => value !== undefined && value !== 'all');
+
+function emptyText({ query, isFirst, isPartial, games }: SalesView): Html | string {
+  if (games.length === 0) return 'You have no games yet.';
+  if (isPartial) return 'No sale matches among those that were searched so far.';
+  if (!isFirst) return 'There are no more sales.';
+  if (!hasFilter(query)) return 'There are no sales yet.';
+  return html`No sale matches. <a href="${withQuery(SALES_PATH, { game: query.game })}">Show all sales</a>`;
+}
+
+function filters({ query, title, period, games, totals, sales }: SalesView): Html {
+  const { game = '', status = '', currency = '' } = query;
+  const listed = games.slice(0, MAX_LISTED_GAMES);
+  const others =
+    title !== undefined && !listed.some(({ id }) => String(id) === game) ? [[game, title] as const] : [];
+  const currencies = [...new Set([...totals.map((one) => one.currency), ...(currency ? [currency] : [])])];
+  const sources = [...new Set(sales.map(({ source }) => inWords(source)))].sort();
+  return html`${filterForm(
+    SALES_PATH,
+    html`${selectField('game', 'Game', [['', 'All games'], ...others, ...listed.map(({ id, title }) => [String(id), title] as const)], game)}
       ${selectField(
         'range',
         'Period',
         Object.entries(RANGES).map(([value, { name }]) => [value, name]),
-        range,
+        period.range,
       )}
-      ${dateField('from', 'First day')} ${dateField('to', 'Last day')}
-      ${selectField(
-        'by',
-        'Group by',
-        units.map((one) => [one, UNITS[one]]),
-        unit,
-      )}
-      ${
-        report.totals.length > 0 &&
-        selectField(
-          'currency',
-          'Currency',
-          report.totals.map(({ currency, purchases }) => [currency, `${currency} · ${salesOf(purchases)}`]),
-          report.chosen!.currency,
-        )
-      }
-      <button>Show</button>
-    </form>
-    ${problemAt('dates', problem)}`;
+      ${dateFields(query, period)}
+      ${selectField('status', 'Status', [['', 'Any status'], ...STATUSES], status)}
+      ${selectField('currency', 'Currency', [['', 'All currencies'], ...currencies.map((one) => [one, one] as const)], currency)}
+      ${field({ id: 'source', label: 'Source', value: query.source ?? '', placeholder: 'Any source', maxlength: 50, list: 'sources' })}
+      <datalist id="sources">
+        ${sources.map((source) => html`<option value="${source}"></option>`)}
+      </datalist>`,
+  )}
+  ${problemAt('dates', period.problem)}`;
 }
 
-const nothingSold = (query: SalesQuery, { range, from, to }: Period): Html =>
-  html`<p class="empty">
-    ${
-      range === 'all'
-        ? 'There are no sales.'
-        : html`No sales from ${day(from)} to ${day(to)}.
-            <a href="${urlWith(query, { range: 'all', by: undefined })}">Show all time</a>`
-    }
+/** The totals know neither source nor status. */
+function summary({ query, period, totals }: SalesView): Html {
+  const shown = totals.filter(
+    ({ currency, purchases }) => purchases > 0 && currency === (query.currency ?? currency),
+  );
+  if (shown.length === 0 || query.source !== undefined || query.status === 'refunded') return html``;
+  return html`<p class="lead summary">
+    ${period.range === 'all' ? 'All time' : html`${day(period.from)} to ${day(period.to)}`}:
+    ${shown.map(
+      ({ currency, purchases, amount }, i) =>
+        html`${i > 0 && ', '}<strong>${formatMoney(amount, currency)}</strong> from ${salesOf(purchases)}`,
+    )}
   </p>`;
-
-function figures({ chosen, current, previous }: Report, period: Period, currency: string): Html {
-  const { purchases, amount, previous_purchases, previous_amount } = chosen!;
-  const money = (value: number) => formatMoney(Math.round(value), currency);
-  const share = ({ keys, claimed }: Recent) => (keys > 0 ? (claimed / keys) * 100 : undefined);
-  const [sold, soldBefore] = [
-    purchases > 0 && amount / purchases,
-    previous_purchases > 0 && previous_amount / previous_purchases,
-  ];
-  const [claimed, claimedBefore] = [share(current), share(previous)];
-  const points = Math.round(claimed ?? 0) - Math.round(claimedBefore ?? 0);
-  const sample = current.isSample || previous.isSample;
-  const shown: [name: string, value: string, change: string | false][] = [
-    ['Revenue', money(amount), changeOf(amount, previous_amount, money)],
-    ['Sales', countOf(purchases), changeOf(purchases, previous_purchases, countOf)],
-    ['Refunds', countOf(current.refunds), !sample && changeOf(current.refunds, previous.refunds, countOf)],
-    [
-      'Average order',
-      sold === false ? '–' : money(sold),
-      sold !== false && soldBefore !== false && changeOf(sold, soldBefore, money),
-    ],
-    [
-      'Keys claimed',
-      claimed === undefined ? '–' : `${Math.round(claimed)}%`,
-      claimed !== undefined &&
-        claimedBefore !== undefined &&
-        `${signed(points)} ${Math.abs(points) === 1 ? 'point' : 'points'}`,
-    ],
-  ];
-  const days = daysIn(period);
-  return html`<h2 class="period">
-      ${day(period.from)} to ${day(period.to)}
-      ${period.previous && html`<small>compared with the ${days === 1 ? 'day' : `${days} days`} before</small>`}
-    </h2>
-    <dl class="figures">
-      ${shown.map(
-        ([name, value, change]) =>
-          html`<div>
-            <dt>${name}</dt>
-            <dd><strong>${value}</strong>${period.previous && change && html` <small>${change}</small>`}</dd>
-          </div> `,
-      )}
-    </dl>`;
 }
 
-const signed = (value: number) => `${value < 0 ? '−' : '+'}${countOf(Math.abs(value))}`;
+export const statusOf = (status: ListedSale['status']): Html =>
+  status === 'complete' ? html`Complete` : tag('Refunded');
 
-/** `+12% from $900.00`; without a percentage if the earlier value is 0. */
-const changeOf = (now: number, before: number, text: (value: number) => string): string =>
-  now === before
-    ? 'no change'
-    : `${before > 0 ? `${signed(Math.round((now / before - 1) * 100))}% ` : ''}from ${text(before)}`;
+const TYPES = { game: 'Game', bundle: 'Bundle', sub_product: 'Sub-product' } as const;
 
-export function columnsWith({ columns }: Report, period: Period): (Bar & { first: string })[] {
-  return chartColumnsOf(period).map((first) => ({
-    first,
-    name: nameOf(first, period.unit),
-    short: shortNameOf(first, period),
-    ...(columns.get(first) ?? { purchases: 0, amount: 0 }),
-  }));
+const gamesOf = ({ games }: ListedSale): string =>
+  games.length > 1 ? `${games[0]!.title} and ${games.length - 1} more` : (games[0]?.title ?? '');
+
+function keysOf({ keys, claimed }: ListedSale): Html {
+  if (keys === 0) return muted('No key');
+  if (keys > 1) return html`${claimed} of ${keys} claimed`;
+  return claimed > 0 ? html`Claimed` : muted('Not claimed');
 }
 
-const csvLink = (query: SalesQuery, of: string, words: string): Html =>
-  html`<a class="button quiet" href="${withQuery(FIGURES_PATH, { ...query, page: undefined, of })}"
-    ><span class="hidden">${words} </span>Download as CSV</a
-  >`;
+export const buyerOf = ({ id, email, username }: Pick<ListedSale, 'id' | 'email' | 'username'>): Html =>
+  email === ERASED_ADDRESS
+    ? muted('Erased')
+    : html`${clipped(`buyer-${id}`, email, buyerPath(id))}${username !== null && html` <small>${username}</small>`}`;
 
-function chartCard({ query, period, report, title }: SalesView, currency: string): Html {
-  const columns = columnsWith(report, period);
-  const label = `${title ?? 'Sales'}: revenue in ${currency} and number of sales, by ${period.unit}`;
-  return html`<figure class="card stack">
-    ${chart(columns, currency, label)}
-    <details>
-      <summary>Show as table</summary>
-      ${table(label, { 'Time (UTC)': ({ name }) => name, ...soldColumns(currency) }, columns.toReversed(), '')}
-    </details>
-    <div class="buttons">${csvLink(query, 'time', 'By time:')}</div>
-  </figure>`;
-}
-
-/** With bars if `largest` is the highest revenue. */
-const soldColumns = (currency: string, largest?: number): Columns<Sold> => ({
-  Sales: number(({ purchases }) => countOf(purchases)),
-  Revenue: number(
-    ({ amount }) =>
-      html`${formatMoney(amount, currency)}${largest !== undefined && shareBar(amount, largest)}`,
+const COLUMNS: Columns<ListedSale> = {
+  Sale: ({ id, created_at }) =>
+    html`<a href="${salePath(id)}">Sale ${id}</a> <small>${day(created_at)}</small>`,
+  Buyer: unlabeled(buyerOf),
+  Game: unlabeled(
+    (sale) =>
+      html`${gamesOf(sale)} ${sale.purchase_type !== 'game' && tag(TYPES[sale.purchase_type])}
+      ${sale.reference !== null && html`<small>${sale.reference}</small>`}`,
   ),
-});
-
-function gameList(view: SalesView): Html {
-  const { query, report, games, page } = view;
-  if (games.length === 0) return html`<p class="empty">${noMore('games', page)}</p>`;
-  const currency = report.chosen?.currency;
-  const shown = games.slice(0, GAMES_ON_A_PAGE);
-  const sold = shown.filter(({ purchases }) => purchases > 0);
-  const unsold = shown.filter(({ purchases }) => purchases === 0);
-  return html`<section class="stack" aria-labelledby="games">
-    ${
-      currency !== undefined &&
-      sold.length > 0 &&
-      html`<div class="head">
-          <h2 id="games">${query.game === undefined ? 'By game' : 'This game'}</h2>
-          <div class="buttons">${csvLink(query, 'game', 'By game:')}</div>
-        </div>
-        ${table('Games by revenue', gameColumns(view, currency, sold[0]!.amount), sold)}`
-    }
-    ${
-      unsold.length > 0 &&
-      html`<details ${sold.length === 0 && page > 1 && html` open`}>
-        <summary ${sold.length === 0 && html` id="games"`}>
-          ${unsold.length === 1 ? '1 game' : `${unsold.length} games`} without
-          sales${currency !== undefined && ` in ${currency}`}
-        </summary>
-        <ul class="plain">
-          ${unsold.map(
-            ({ id, title }) =>
-              html`<li>
-                <a href="${urlWith(query, { game: String(id) })}">${title}</a>
-                <a href="${buyersPath(id)}">Buyers<span class="hidden"> of ${title}</span></a>
-              </li>`,
-          )}
-        </ul>
-      </details>`
-    }
-    ${pageLinks({
-      Back: page > 1 && urlWith(query, { page: String(page - 1) }),
-      More: games.length > GAMES_ON_A_PAGE && urlWith(query, { page: String(page + 1) }),
-    })}
-  </section>`;
-}
-
-const gameColumns = (
-  { query, report, period: { range, from, to } }: SalesView,
-  currency: string,
-  largest: number,
-): Columns<GameSold> => ({
-  Game: ({ id, title }) =>
-    query.game === undefined ? html`<a href="${urlWith(query, { game: String(id) })}">${title}</a>` : title,
-  ...soldColumns(currency, largest),
-  'Keys claimed': ({ id }) => claimedOf(report.keys.get(id)),
-  More: actions(({ id, title }) => [
-    linkButton(buyersPath(id), 'Buyers', `of ${title}`),
-    linkButton(
-      withQuery(`${buyersPath(id)}.csv`, range === 'all' ? {} : { from, to }),
-      'CSV',
-      `of the sales of ${title}`,
-    ),
-  ]),
-});
-
-function claimedOf({ keys, claimed }: Pick<Recent, 'keys' | 'claimed'> = { keys: 0, claimed: 0 }): Html {
-  if (keys === 0) return muted('No keys');
-  return html`${Math.round((claimed / keys) * 100)}% <small>${countOf(claimed)} of ${countOf(keys)}</small>`;
-}
-
-function sourceList({ query, report: { sources } }: SalesView, currency: string): Html {
-  if (sources.length === 0) return html``;
-  const rest = sources.slice(SOURCES_SHOWN);
-  const other = { source: `${rest.length} other sources`, purchases: 0, amount: 0 };
-  for (const { purchases, amount } of rest) {
-    other.purchases += purchases;
-    other.amount += amount;
-  }
-  const shown = [...sources.slice(0, SOURCES_SHOWN), ...(rest.length > 0 ? [other] : [])];
-  const largest = Math.max(...shown.map(({ amount }) => amount));
-  return html`<section class="stack" aria-labelledby="sources">
-    <div class="head">
-      <h2 id="sources">By source</h2>
-      <div class="buttons">${csvLink(query, 'source', 'By source:')}</div>
-    </div>
-    ${table('Sources by revenue', { Source: ({ source }) => source, ...soldColumns(currency, largest) }, shown)}
-  </section>`;
-}
-
-const notes = ({ current, previous }: Report): Html =>
-  html`<p class="muted">
-    ${
-      (current.isSample || previous.isSample) &&
-      `Refunds, sources and claimed keys cover only the newest ${countOf(MAX_RECENT)} sales of a period. `
-    }Days
-    are in UTC. Sales and revenue include only completed purchases: a refund is subtracted on the day of the
-    purchase. The price of a bundle is split among its games. A key that came with a purchase counts as
-    claimed once a player has added it to an account.
-  </p>`;
+  Price: unlabeled(number(({ amount, currency }) => formatMoney(amount, currency))),
+  Status: unlabeled(({ status }) => statusOf(status)),
+  Source: unlabeled(({ source }) => inWords(source)),
+  Key: unlabeled(keysOf),
+};

@@ -50,6 +50,12 @@ export const FORGET_EVENT_DETAILS = statement(
    WHERE id IN (SELECT id FROM audit_events WHERE user_id = $1 AND details ?| '{address,host,network}' LIMIT ${BATCH}) RETURNING 1`,
 );
 
+/** The refunds stay with the sales. */
+export const FORGET_REFUNDERS = statement(
+  'erase_refunders',
+  `UPDATE refunds SET user_id = NULL WHERE purchase_id IN (SELECT purchase_id FROM refunds WHERE user_id = $1 LIMIT ${BATCH}) RETURNING 1`,
+);
+
 /** Rows that concern only this account: those of entities with `@PersonalData({ erasure: 'delete' })`. */
 export const deletions = ({ entityMetadatas }: DataSource): [table: string, Statement][] =>
   entityMetadatas.flatMap(({ target, tableName, primaryColumns }): [string, Statement][] => {

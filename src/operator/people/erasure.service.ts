@@ -34,6 +34,7 @@ const TABLES = [
   'idempotency_keys',
   'purchases',
   'download_keys',
+  'refunds',
   ...sql.DELETE_CREDENTIALS.map(([table]) => table),
 ] as const;
 
@@ -72,6 +73,7 @@ export class ErasureService {
     if (user_id !== null) {
       for (const [table, statement] of deletions) erased[table] = await this.repeat(statement, [user_id]);
       erased.audit_events += await this.repeat(sql.FORGET_EVENT_DETAILS, [user_id]);
+      erased.refunds += await this.repeat(sql.FORGET_REFUNDERS, [user_id]);
       await this.eraseCollections(user_id, person, erased);
       // Again, for credentials created while the account could still be used.
       await this.endCredentials(user_id, erased);

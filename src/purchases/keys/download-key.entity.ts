@@ -28,6 +28,8 @@ import { StoredColumns } from '../../platform/database/personal-data';
       'updated_at',
       'downloads',
       'revoked_at',
+      'claimed_at',
+      'last_download_at',
       'imported_id',
     ],
     why: 'let its holder download',
@@ -102,6 +104,13 @@ export class DownloadKey {
 
   @TimestampColumn({ nullable: true })
   revoked_at: string | null;
+
+  /** When `user_id` claimed it; null: unknown. */
+  @TimestampColumn({ nullable: true })
+  claimed_at: string | null;
+
+  @TimestampColumn({ nullable: true })
+  last_download_at: string | null;
 
   /** The ID came with an import; otherwise the service assigned it. */
   @Column('boolean', { default: false })

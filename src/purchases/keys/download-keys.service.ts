@@ -42,7 +42,7 @@ export const ADD_KEY_DOWNLOADS = statement(
   `WITH locked AS MATERIALIZED (
      SELECT dk.id, added.downloads FROM unnest($1::bigint[], $2::bigint[]) AS added (id, downloads)
      JOIN download_keys dk ON dk.id = added.id ORDER BY dk.id FOR NO KEY UPDATE OF dk)
-   UPDATE download_keys dk SET downloads = dk.downloads + l.downloads FROM locked l WHERE dk.id = l.id`,
+   UPDATE download_keys dk SET downloads = dk.downloads + l.downloads, last_download_at = now() FROM locked l WHERE dk.id = l.id`,
 );
 
 @Injectable()

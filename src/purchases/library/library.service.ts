@@ -150,7 +150,7 @@ export class LibraryService {
     const { owner, title } = owned!;
     if (owner !== null && Number(owner) !== user_id) return undefined;
     const result: Redemption = owner === null ? 'claimed' : 'already yours';
-    if (owner === null) await db.update(DownloadKey, { id: found.id }, { user_id });
+    if (owner === null) await db.update(DownloadKey, { id: found.id }, { user_id, claimed_at: () => 'now()' });
     return { result, title, download_key_id: found.id };
   }
 }

@@ -144,10 +144,15 @@ const UNCOUNT = statement('refund_count', countPurchases(sharesTimes(-1)));
 const SUBTRACT = Object.entries(subtractSales(sharesTimes(-1))).map(([of, text]) =>
   statement(`refund_${of}`, text),
 );
-// No row: it was refunded before.
+// No row: it was refunded before. A sale has an earlier refund if an import completed it again.
 export const REFUND = statement<{ id: number }>(
   'refund',
-  `UPDATE purchases SET status = 'refunded' WHERE id = $1 AND status <> 'refunded' RETURNING id`,
+  `WITH refunded AS (
+     UPDATE purchases SET status = 'refunded' WHERE id = $1 AND status <> 'refunded' RETURNING id),
+   recorded AS (
+     INSERT INTO refunds (purchase_id, user_id) SELECT id, $2 FROM refunded
+     ON CONFLICT (purchase_id) DO UPDATE SET refunded_at = excluded.refunded_at, user_id = excluded.user_id)
+   SELECT id FROM refunded`,
 );
 const REVOKE = statement(
   'refund_revoke',
@@ -184,6 +189,7 @@ export const refund = (
   game_ids: number[],
   keep_keys: boolean,
   has_webhooks: boolean,
+  user_id: number | null,
 ): BoundStatement[] => [
   bind(LOCK_PURCHASE, [purchase_id]),
   ...(has_webhooks ? [announceRefund(purchase_id)] : []),
@@ -191,7 +197,7 @@ export const refund = (
   bind(UNCOUNT, [purchase_id]),
   ...SUBTRACT.map((one) => bind(one, [purchase_id])),
   bind(REVOKE, [purchase_id, keep_keys]),
-  bind(REFUND, [purchase_id]),
+  bind(REFUND, [purchase_id, user_id]),
   bind(SALE, [purchase_id]),
 ];
 

@@ -69,7 +69,13 @@ export class SalesService {
   /** Refunds a purchase, once. */
   async refund(request: RefundRequest, by: Actor, retry?: RetryKey): Promise<RefundResponse> {
     const stored = await this.idempotency.storedResult<RefundResponse>(retry, request);
-    return stored ? this.withBuyer(stored) : retryOnConflict(() => this.tryRefunding(request, by, retry));
+    if (stored) return this.withBuyer(stored);
+    return (await retryOnConflict(() => this.tryRefunding(request, by, retry))).response;
+  }
+
+  /** Whether this request refunded it; false: it was refunded before. */
+  async refundNow(request: RefundRequest, by: Actor): Promise<boolean> {
+    return (await retryOnConflict(() => this.tryRefunding(request, by))).isNew;
   }
 
   find(purchase_id: number): Promise<SaleRow | undefined> {
@@ -161,7 +167,11 @@ export class SalesService {
     );
   }
 
-  private async tryRefunding(request: RefundRequest, by: Actor, retry?: RetryKey): Promise<RefundResponse> {
+  private async tryRefunding(
+    request: RefundRequest,
+    by: Actor,
+    retry?: RetryKey,
+  ): Promise<{ response: RefundResponse; isNew: boolean }> {
     const { purchase_id, keep_keys } = request;
     const [found] = await this.database.rows(PURCHASE_GAMES, [purchase_id]);
     if (!found) throw apiError(404, 'invalid purchase');
@@ -169,7 +179,7 @@ export class SalesService {
     let currency: string | undefined;
     const store = async (manager?: EntityManager) => {
       const rowsOf = await this.database.execute(
-        refund(purchase_id, game_ids, keep_keys, has_webhooks),
+        refund(purchase_id, game_ids, keep_keys, has_webhooks, by.user_id ?? null),
         manager,
       );
       const [row] = rowsOf(SALE);
@@ -178,12 +188,12 @@ export class SalesService {
       return refundResponse(row);
     };
     const { response, isRepeated } = await this.idempotency.run(retry, request, store, BUYER_FIELDS);
-    if (isRepeated) return this.withBuyer(response);
+    if (isRepeated) return { response: await this.withBuyer(response), isNew: false };
     if (currency !== undefined) {
       this.operatorEvents.refunded(by, currency, { games: game_ids.length });
       if (has_webhooks) this.events.announced();
     }
-    return response;
+    return { response, isNew: currency !== undefined };
   }
 
   /** Completes a stored response with the fields of the buyer, which an erasure deletes only from the purchase. */

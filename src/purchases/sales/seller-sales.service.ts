@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { canEdit, editedBy } from '../../games/visibility';
 import { Database } from '../../platform/database/database';
-import { longRead } from '../../platform/database/statement';
+import { longRead, read } from '../../platform/database/statement';
 import type { Purchase } from '../purchase.entity';
 import { boughtBy } from '../purchases.service';
 
@@ -16,9 +16,30 @@ export interface KeyState {
   title: string;
   key: string;
   downloads: number;
+  /** Null: unknown. */
+  last_download_at: string | null;
   revoked: boolean;
   /** The username of the account that claimed it. */
   claimed_by: string | null;
+  /** Null: unknown. */
+  claimed_at: string | null;
+}
+
+/** The account, otherwise the email address, that bought a sale. */
+export interface Person {
+  account_id: number | null;
+  email: string;
+}
+
+/** What a person bought in one currency. */
+export interface Spent {
+  currency: string;
+  orders: number;
+  refunds: number;
+  /** Of complete sales. */
+  amount: number;
+  first_at: string;
+  last_at: string;
 }
 
 /** A seller's view of a sale: their own games and the keys of these, not those of other sellers in a bundle. */
@@ -28,6 +49,10 @@ export interface SellerSale extends Pick<
 > {
   status: 'complete' | 'refunded';
   reference: string | null;
+  /** Null: it isn't refunded, or the time is unknown. */
+  refund: { refunded_at: string; refunded_by: string | null } | null;
+  /** The account that bought it, otherwise the one that verified the email address. */
+  account_id: number | null;
   /** The username of the account that bought it, otherwise of the one that verified the email address. */
   username: string | null;
   games: SoldGame[];
@@ -41,21 +66,34 @@ export const SHOWN_OF_SALE = 100;
 export const SHOWN_SALES = 50;
 // Candidates of each type, of which the newest are shown.
 const MAX_FOUND = 200;
+/** The shortest part of an email address or a name that is searched for. */
+export const MIN_PART = 3;
+const MAX_SEARCHED = 200_000;
+const MAX_NAMED = 20_000;
+/** The purchases of a person that are summed. */
+const MAX_SUMMED = 10_000;
 
-const KEY = `k.id, k.game_id, g.title, k.key, k.downloads, k.revoked_at IS NOT NULL AS revoked,
-  (SELECT username FROM users WHERE id = k.user_id) AS claimed_by`;
+const KEY = `k.id, k.game_id, g.title, k.key, k.downloads, k.last_download_at::text, k.revoked_at IS NOT NULL AS revoked,
+  (SELECT username FROM users WHERE id = k.user_id) AS claimed_by, k.claimed_at::text`;
+
+const ACCOUNT = `coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))`;
 
 /** The games that $1 can edit. */
 const OWN = `(${editedBy('$1')})`;
 
-/** `found` selects purchase IDs. Newest first, without those that contain no game which $1 can edit. */
-const list = (name: string, found: string) =>
+/**
+ * `found` selects purchase IDs. Newest first, without those that contain no game which $1 can edit, or for which the
+ * condition is false.
+ */
+const list = (name: string, found: string, condition = 'true') =>
   longRead<SellerSale>(
     name,
     `SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate, p.quantity, p.status, own.*,
        (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
-       (SELECT username FROM users WHERE id = coalesce(p.user_id,
-          (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))) AS username,
+       (SELECT json_build_object('refunded_at', r.refunded_at::text,
+                 'refunded_by', (SELECT username FROM users WHERE id = r.user_id))
+        FROM refunds r WHERE r.purchase_id = p.id AND p.status = 'refunded') AS refund,
+       ${ACCOUNT} AS account_id, (SELECT username FROM users WHERE id = ${ACCOUNT}) AS username,
        (SELECT count(*) FROM purchase_games WHERE purchase_id = p.id) AS all_games,
        (SELECT coalesce(json_agg(k), '[]') FROM (
           SELECT ${KEY} FROM download_keys k JOIN games g ON g.id = k.game_id
@@ -69,41 +107,73 @@ const list = (name: string, found: string) =>
        FROM (SELECT g.id, g.title, row_number() OVER (ORDER BY g.id) AS place
              FROM purchase_games pg JOIN games g ON g.id = pg.game_id
              WHERE pg.purchase_id = p.id AND ${canEdit('g', '$1')}) g) own
-     WHERE own.own_games > 0
+     WHERE own.own_games > 0 AND ${condition}
      ORDER BY p.created_at DESC, p.id DESC LIMIT ${SHOWN_SALES + 1}`,
     'user $1',
   );
 
 const SELLER_SALE = list('seller_sale', 'SELECT $2::bigint AS purchase_id');
 
-const SALES_OF_BUYER = list(
-  'seller_sales_of_buyer',
-  `SELECT purchase_id FROM ${OWN} g CROSS JOIN LATERAL (
-     SELECT purchase_id, sold_at FROM purchase_games
-     WHERE game_id = g.id AND email = lower_ascii($2) AND sold_at IS NOT NULL OFFSET 0) pg
-   ORDER BY sold_at DESC, purchase_id DESC LIMIT ${MAX_FOUND}`,
+/** The sales of the account $2, or with the email address $3, whose buyer is that person. */
+const OF_PERSON = `
+  SELECT purchase_id FROM ${OWN} g CROSS JOIN LATERAL (
+    ${boughtBy('$2::bigint')}
+    UNION ALL SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = lower_ascii($3) OFFSET 0) bought`;
+const IS_PERSON = `${ACCOUNT} IS NOT DISTINCT FROM $2`;
+
+const SALES_OF_PERSON = list('seller_sales_of_person', `${OF_PERSON} LIMIT ${MAX_SUMMED}`, IS_PERSON);
+
+const SPENT = longRead<Spent>(
+  'seller_person_spent',
+  `SELECT p.currency, count(*) AS orders, count(*) FILTER (WHERE p.status = 'refunded') AS refunds,
+     coalesce(sum(p.amount) FILTER (WHERE p.status = 'complete'), 0)::float8 AS amount,
+     min(p.created_at) AS first_at, max(p.created_at) AS last_at
+   FROM (SELECT DISTINCT purchase_id FROM (${OF_PERSON} LIMIT ${MAX_SUMMED}) found) found
+   JOIN purchases p ON p.id = found.purchase_id AND p.status IN ('complete', 'refunded')
+   WHERE ${IS_PERSON} GROUP BY 1 ORDER BY 2 DESC, 1`,
+  'user $1',
 );
 
-/** Keys for an email address without a purchase. */
-const KEYS_OF_BUYER = longRead<KeyState>(
-  'seller_keys_of_buyer',
+/** Keys of the person without a purchase. */
+const KEYS_OF_PERSON = longRead<KeyState>(
+  'seller_keys_of_person',
   `SELECT ${KEY} FROM ${OWN} own CROSS JOIN LATERAL (
-     SELECT * FROM download_keys
-     WHERE lower_ascii(email) = lower_ascii($2) AND game_id = own.id AND revoked_at IS NULL AND purchase_id IS NULL
-     ORDER BY created_at DESC, id DESC LIMIT ${SHOWN_OF_SALE + 1} OFFSET 0) k
+     SELECT * FROM (
+       SELECT * FROM download_keys WHERE account_id = $2 AND game_id = own.id AND revoked_at IS NULL
+       UNION SELECT * FROM download_keys
+       WHERE lower_ascii(email) = lower_ascii($3) AND game_id = own.id AND revoked_at IS NULL) theirs
+     WHERE purchase_id IS NULL ORDER BY created_at DESC, id DESC LIMIT ${SHOWN_OF_SALE + 1} OFFSET 0) k
    JOIN games g ON g.id = k.game_id
    ORDER BY k.created_at DESC, k.id DESC LIMIT ${SHOWN_OF_SALE + 1}`,
   'user $1',
 );
 
-// $2: the start of an email address, a username or a reference; $3: the same text as the ID of a sale or a key. Reads
-// one index entry per email address from the text on; addresses with that start come first.
+// $2: a part of an email address or a name, or a reference; $3: the same text as the ID of a sale or a key. By its start,
+// an email address is found among any number of sales: one index entry is read per address from the text on. By other
+// parts, it is found among MAX_SEARCHED sales, and a name among the newest MAX_NAMED.
 export const SEARCH = list(
   'seller_search',
   `(SELECT purchase_id FROM ${OWN} g CROSS JOIN LATERAL (
       SELECT purchase_id, email FROM purchase_games
       WHERE game_id = g.id AND email >= lower_ascii($2) ORDER BY email LIMIT ${SHOWN_SALES + 1}) pg
     WHERE starts_with(email, lower_ascii($2)) ORDER BY email LIMIT ${MAX_FOUND})
+   UNION ALL
+   (SELECT purchase_id FROM (
+      SELECT pg.purchase_id, pg.email FROM ${OWN} g CROSS JOIN LATERAL (
+        SELECT purchase_id, email FROM purchase_games WHERE game_id = g.id OFFSET 0) pg LIMIT ${MAX_SEARCHED}) read
+    WHERE length($2) >= ${MIN_PART} AND position(lower_ascii($2) IN email) > 0
+    ORDER BY purchase_id DESC LIMIT ${MAX_FOUND})
+   UNION ALL
+   (SELECT read.purchase_id FROM (
+      SELECT pg.* FROM ${OWN} g CROSS JOIN LATERAL (
+        SELECT purchase_id, email, user_id FROM purchase_games WHERE game_id = g.id AND sold_at IS NOT NULL
+        ORDER BY sold_at DESC, purchase_id DESC LIMIT ${MAX_NAMED}) pg LIMIT ${MAX_NAMED}) read
+    CROSS JOIN LATERAL (
+      SELECT username, display_name FROM users
+      WHERE id = coalesce(read.user_id, (SELECT user_id FROM user_emails WHERE email = read.email AND verified)) OFFSET 0) u
+    WHERE length($2) >= ${MIN_PART} AND position('@' IN $2) = 0
+      AND (position(lower($2) IN lower(u.username)) > 0 OR position(lower($2) IN lower(u.display_name)) > 0)
+    ORDER BY purchase_id DESC LIMIT ${MAX_FOUND})
    UNION ALL
    (SELECT bought.purchase_id FROM ${OWN} g
     CROSS JOIN (SELECT id FROM users WHERE lower_ascii(username) = lower_ascii($2) OFFSET 0) named
@@ -112,6 +182,12 @@ export const SEARCH = list(
    UNION ALL SELECT k.purchase_id FROM download_keys k JOIN games g ON g.id = k.game_id
      WHERE k.id = $3 AND ${canEdit('g', '$1')}
    UNION ALL SELECT $3::bigint`,
+);
+
+const KEY_WITH_TEXT = read<{ id: number; game_id: number; purchase_id: number | null }>(
+  'seller_key',
+  `SELECT k.id, k.game_id, k.purchase_id FROM download_keys k JOIN games g ON g.id = k.game_id
+   WHERE k.key = $2 AND ${canEdit('g', '$1')}`,
 );
 
 /** The sales of all games that a user can edit. */
@@ -125,17 +201,25 @@ export class SellerSalesService {
   }
 
   /** At most one more than SHOWN_SALES. */
-  ofBuyer(seller_id: number, email: string): Promise<SellerSale[]> {
-    return this.database.rows(SALES_OF_BUYER, [seller_id, email]);
+  ofPerson(seller_id: number, { account_id, email }: Person): Promise<SellerSale[]> {
+    return this.database.rows(SALES_OF_PERSON, [seller_id, account_id, email]);
   }
 
-  keysOfBuyer(seller_id: number, email: string): Promise<KeyState[]> {
-    return this.database.rows(KEYS_OF_BUYER, [seller_id, email]);
+  spent(seller_id: number, { account_id, email }: Person): Promise<Spent[]> {
+    return this.database.rows(SPENT, [seller_id, account_id, email]);
+  }
+
+  keysOfPerson(seller_id: number, { account_id, email }: Person): Promise<KeyState[]> {
+    return this.database.rows(KEYS_OF_PERSON, [seller_id, account_id, email]);
+  }
+
+  /** The key with this text, of a game that the user can edit. */
+  keyWithText(seller_id: number, key: string) {
+    return this.database.row(KEY_WITH_TEXT, [seller_id, key]);
   }
 
   /**
-   * By the start of an email address, or a complete username, reference, sale ID or key ID. At most one more than
-   * SHOWN_SALES.
+   * By a part of an email address or a name, or by a reference, sale ID or key ID. At most one more than SHOWN_SALES.
    */
   search(seller_id: number, term: string): Promise<SellerSale[]> {
     const id = /^\d{1,15}$/.test(term) ? Number(term) : null;

@@ -6,8 +6,15 @@ for (const button of document.querySelectorAll('button[data-copy]')) {
   button.hidden = false;
   button.addEventListener('click', async () => {
     await navigator.clipboard.writeText(field.value ?? field.textContent);
-    button.textContent = 'Copied';
-    setTimeout(() => (button.textContent = 'Copy'), 2000);
+    const label = button.querySelector('.hidden') ?? button;
+    const before = label.textContent;
+    if (before === 'Copied') return;
+    label.textContent = 'Copied';
+    button.classList.add('copied');
+    setTimeout(() => {
+      label.textContent = before;
+      button.classList.remove('copied');
+    }, 2000);
   });
 }
 
@@ -26,16 +33,73 @@ for (const button of document.querySelectorAll('button[data-show]')) {
 for (const tab of document.querySelectorAll('.tabs [aria-current]'))
   tab.scrollIntoView({ block: 'nearest', inline: 'center' });
 
-// A chart is one Tab stop; the arrow keys move between columns.
+// A filter is sent after each change, without its button. Several changes in a row, as with the arrow keys, are sent
+// once; a date is complete when its field loses the focus. The focus returns to the field on the next page.
+for (const form of document.querySelectorAll('form[data-filter]')) {
+  form.querySelector('button').hidden = true;
+  form.querySelector('[data-filter-note]').hidden = false;
+  let timer;
+  const send = () => {
+    const { activeElement } = document;
+    if (form.contains(activeElement)) sessionStorage.setItem('filter', activeElement.id);
+    form.requestSubmit();
+  };
+  form.addEventListener('change', ({ target }) => {
+    clearTimeout(timer);
+    if (target.type === 'date') return;
+    // The dates of a custom period follow.
+    if (target.value === 'custom') return;
+    timer = setTimeout(send, 400);
+  });
+  for (const date of form.querySelectorAll('[type=date]'))
+    date.addEventListener('blur', () => {
+      if (date.value !== date.defaultValue) send();
+    });
+  const field = document.getElementById(sessionStorage.getItem('filter') ?? '');
+  sessionStorage.removeItem('filter');
+  if (field && form.contains(field)) field.focus({ preventScroll: true });
+}
+
+// A chart is one Tab stop; the arrow keys move between columns. The listeners are on the element around the image,
+// because Chromium makes an image with a listener for the focus a Tab stop of its own.
 for (const plot of document.querySelectorAll('.plot')) {
   const columns = [...plot.querySelectorAll('.column')];
-  const choose = (chosen) => columns.forEach((one) => (one.tabIndex = one === chosen ? 0 : -1));
+  const tip = plot.querySelector('.tip');
+  for (const column of columns) column.querySelector('title').remove();
+  const choose = (chosen) =>
+    columns.forEach((one) => one.setAttribute('tabindex', one === chosen ? '0' : '-1'));
   choose(columns.at(-1));
-  plot.addEventListener('focusin', ({ target }) => choose(target));
+  const show = (column, x, y) => {
+    tip.hidden = false;
+    tip.textContent = column.getAttribute('aria-label');
+    const area = plot.getBoundingClientRect();
+    const left = Math.min(Math.max(x - area.left - tip.offsetWidth / 2, 0), area.width - tip.offsetWidth);
+    const above = y - area.top - tip.offsetHeight - 12;
+    tip.style.left = `${left}px`;
+    tip.style.top = `${above < 0 ? y - area.top + 20 : above}px`;
+  };
+  const showFocused = () => {
+    const focused = columns.find((one) => one === document.activeElement);
+    tip.hidden = true;
+    if (!focused) return;
+    const { left, width, top } = (focused.querySelector('.revenue') ?? focused).getBoundingClientRect();
+    show(focused, left + width / 2, top);
+  };
+  plot.addEventListener('focusin', ({ target }) => {
+    if (!columns.includes(target)) return;
+    choose(target);
+    showFocused();
+  });
+  plot.addEventListener('focusout', () => (tip.hidden = true));
+  plot.addEventListener('pointermove', ({ target, clientX, clientY }) => {
+    const column = target.closest('.column');
+    if (column) show(column, clientX, clientY);
+  });
+  plot.addEventListener('pointerleave', showFocused);
   plot.addEventListener('keydown', (event) => {
     const at = columns.indexOf(document.activeElement);
     const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: columns.length - 1 }[event.key];
-    if (to === undefined) return;
+    if (at < 0 || to === undefined) return;
     event.preventDefault();
     columns[to]?.focus();
   });

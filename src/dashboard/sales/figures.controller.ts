@@ -11,7 +11,7 @@ import { idOf, pageOf } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { type Cell, csvName, CsvResponse } from './csv';
 import { type Period, periodOf } from './period';
-import { columnsWith, FIELDS, type SalesQuery, salesPage } from './sales.page';
+import { columnsWith, FIELDS, type FiguresQuery, figuresPage } from './figures.page';
 import {
   GAMES_ON_A_PAGE,
   type GameSold,
@@ -25,21 +25,22 @@ const MAX_GAMES_IN_FILE = 10_000;
 type FigureRow = Sold & { of: string; id?: number };
 type Found = { period: Period; game_id: number | null; title: string | undefined; report: Report };
 
+/** The figures of a seller's sales: sums of a period, over time, by game and by source. */
 @Pages()
 @SignedIn()
 @Controller('user/settings/sales')
-export class SalesPageController {
+export class FiguresController {
   constructor(
     private readonly sales: SalesReportService,
     private readonly clock: Clock,
     private readonly lists: LongLists,
   ) {}
 
-  @Get()
+  @Get('figures')
   async show(@PageQuery() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const { page, ...found } = await this.read(form, visitor);
     const games = await this.games(visitor, found, GAMES_ON_A_PAGE + 1, (page - 1) * GAMES_ON_A_PAGE);
-    return salesPage({ ...found, page, games });
+    return figuresPage({ ...found, page, games });
   }
 
   @Get('figures.csv')
@@ -75,7 +76,9 @@ export class SalesPageController {
   }
 
   private async read(form: Form, visitor: SignedInVisitor) {
-    const query: SalesQuery = Object.fromEntries(FIELDS.map((name) => [name, form.text(name) || undefined]));
+    const query: FiguresQuery = Object.fromEntries(
+      FIELDS.map((name) => [name, form.text(name) || undefined]),
+    );
     if (query.range !== 'custom') query.from = query.to = undefined;
     const game_id = query.game === undefined ? null : idOf(query.game);
     const title = game_id === null ? undefined : await this.sales.titleOf(game_id, visitor.user.id);

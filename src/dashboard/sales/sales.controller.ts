@@ -1,0 +1,126 @@
+import { Controller, Get } from '@nestjs/common';
+import { SignedIn } from '../../auth/access/access';
+import { invalidGame } from '../../games/errors';
+import { Clock } from '../../platform/config/clock';
+import { plainMoney } from '../../platform/formats/money';
+import { modernTimestamp } from '../../platform/formats/timestamps';
+import { Form } from '../../platform/input/form';
+import { LongLists } from '../../platform/output/long-lists';
+import {
+  type ListedSale,
+  type SalesFilter,
+  SalesListService,
+} from '../../purchases/sales/sales-list.service';
+import { PageQuery, Pages } from '../layout/page';
+import { idOf } from '../layout/parts';
+import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
+import { type Cell, csvName, CsvResponse } from './csv';
+import { dayAfter, type Period, periodOf } from './period';
+import { cursorOf, placeIn } from './place';
+import {
+  FIELDS,
+  MAX_LISTED_GAMES,
+  SALES_ON_A_PAGE,
+  type SalesQuery,
+  salesPage,
+  STATUSES,
+} from './sales.page';
+import { SalesReportService } from './sales-report.service';
+
+/** The sales of all games that a seller can edit, newest first. */
+@Pages()
+@SignedIn()
+@Controller('user/settings')
+export class SalesPageController {
+  constructor(
+    private readonly sales: SalesListService,
+    private readonly reports: SalesReportService,
+    private readonly clock: Clock,
+    private readonly lists: LongLists,
+  ) {}
+
+  @Get('sales')
+  async show(@PageQuery() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
+    const { query, title, period, filter } = await this.read(form, visitor);
+    const { id } = visitor.user;
+    const { direction = 'older', from } = placeIn(form) ?? {};
+    const [slice, games, totals] = await Promise.all([
+      this.sales.slice(id, filter, SALES_ON_A_PAGE, direction, from),
+      this.sales.gameTitles(id, MAX_LISTED_GAMES + 1),
+      this.reports.totals(id, { ...period, previous: undefined }, filter.game_id ?? null),
+    ]);
+    const isNewer = direction === 'newer';
+    const sales = isNewer ? slice.sales.toReversed() : slice.sales;
+    const next = slice.next && cursorOf(slice.next);
+    const placeOf = ({ created_at, id }: ListedSale) => cursorOf({ sold_at: created_at, purchase_id: id });
+    const [first, last] = [sales[0], sales.at(-1)];
+    return salesPage({
+      query,
+      title,
+      period,
+      games,
+      totals,
+      sales,
+      isPartial: slice.next !== undefined && sales.length < SALES_ON_A_PAGE,
+      // A page without sales has no place of its own.
+      newer: isNewer ? next : from && (first ? placeOf(first) : cursorOf(from)),
+      older: isNewer ? last && placeOf(last) : next,
+      isFirst: !from,
+    });
+  }
+
+  @Get('sales.csv')
+  async download(@PageQuery() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
+    const { period, filter, title } = await this.read(form, visitor);
+    const game = title === undefined ? undefined : { id: filter.game_id!, title };
+    const name = csvName('sales', game, filter.since === undefined ? undefined : period);
+    return new CsvResponse(this.lists, name, CELLS, this.sales.all(visitor.user.id, filter));
+  }
+
+  private async read(form: Form, visitor: SignedInVisitor) {
+    const query: SalesQuery = Object.fromEntries(
+      FIELDS.map((name) => [name, form.text(name)?.trim() || undefined]),
+    );
+    if (query.range !== 'custom') query.from = query.to = undefined;
+    const game_id = query.game === undefined ? undefined : idOf(query.game);
+    const title = game_id === undefined ? undefined : await this.reports.titleOf(game_id, visitor.user.id);
+    if (game_id !== undefined && title === undefined) throw invalidGame();
+    const period = periodOf(query, new Date(this.clock.now()), 'all');
+    return { query, title, period, filter: filterOf(query, period, game_id) };
+  }
+}
+
+function filterOf(query: SalesQuery, period: Period, game_id: number | undefined): SalesFilter {
+  const isAll = period.range === 'all' || period.problem !== undefined;
+  return {
+    game_id,
+    since: isAll ? undefined : startOf(period.from),
+    until: isAll ? undefined : startOf(dayAfter(period.to)),
+    currency: query.currency,
+    status: STATUSES.find(([value]) => value === query.status)?.[0],
+    source: query.source,
+  };
+}
+
+const startOf = (day: string) => `${day} 00:00:00+00`;
+
+const CELLS: Record<string, (row: ListedSale) => Cell> = {
+  purchase: ({ id }) => id,
+  bought_at: ({ created_at }) => modernTimestamp(created_at),
+  game_ids: ({ games }) => games.map(({ id }) => id).join(' '),
+  games: ({ games }) => games.map(({ title }) => title).join(' + '),
+  email: ({ email }) => email,
+  user: ({ username }) => username,
+  currency: ({ currency }) => currency,
+  price: ({ amount, currency }) => plainMoney(amount, currency),
+  percent_off: ({ sale_rate }) => sale_rate,
+  quantity: ({ quantity }) => quantity,
+  type: ({ purchase_type }) => purchase_type,
+  donation: ({ donation }) => donation,
+  source: ({ source }) => source,
+  status: ({ status }) => status,
+  keys: ({ keys }) => keys,
+  keys_claimed: ({ claimed }) => claimed,
+  downloads: ({ downloads }) => downloads,
+  reference: ({ reference }) => reference,
+};

@@ -1,0 +1,84 @@
+import { Injectable } from '@nestjs/common';
+import { editedBy } from '../../games/visibility';
+import { Database } from '../../platform/database/database';
+import { longRead } from '../../platform/database/statement';
+import { ERASED_ADDRESS } from '../../users/erased-users';
+
+/** A person who bought games of a seller: an account, otherwise an email address. */
+export interface Buyer {
+  account_id: number | null;
+  /** Of the last sale. */
+  email: string;
+  username: string | null;
+  last_sale: number;
+  orders: number;
+  refunds: number;
+  /** The prices of complete sales. */
+  totals: { currency: string; amount: number }[];
+  first_at: string;
+  last_at: string;
+  /** All buyers, on all pages. */
+  buyers: number;
+  /** Whether there are older sales, which aren't counted. */
+  is_partial: boolean;
+}
+
+/** The newest sales of which the buyers are listed. */
+export const MAX_SALES_OF_BUYERS = 20_000;
+const SLICE = 5000;
+
+const newest = (sales: string) =>
+  `${sales}.sold_at DESC, ${sales}.purchase_id DESC LIMIT ${MAX_SALES_OF_BUYERS}`;
+
+/** The buyers of the games that $1 can edit, or only of the game $2; those who bought last first. */
+export const BUYERS = longRead<Buyer>(
+  'seller_buyers',
+  `WITH sales AS MATERIALIZED (
+     SELECT DISTINCT s.sold_at, s.purchase_id
+     FROM (SELECT own.id FROM (${editedBy('$1')}) own WHERE $2::bigint IS NULL OR own.id = $2) g
+     CROSS JOIN LATERAL (
+       SELECT sold_at, purchase_id FROM purchase_games pg WHERE game_id = g.id AND sold_at IS NOT NULL
+       ORDER BY ${newest('pg')}) s
+     ORDER BY ${newest('s')}),
+   orders AS MATERIALIZED (
+     SELECT p.id, p.created_at, p.status, p.currency, p.amount, e.email, coalesce(p.user_id, e.verified_by) AS account_id
+     FROM sales s CROSS JOIN LATERAL (SELECT * FROM purchases WHERE id = s.purchase_id OFFSET 0) p
+     CROSS JOIN LATERAL (
+       SELECT p.email, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified) AS verified_by) e
+     WHERE p.email <> '${ERASED_ADDRESS}'),
+   spent AS (
+     SELECT account_id, CASE WHEN account_id IS NULL THEN lower_ascii(email) END AS address, currency,
+       count(*) AS orders, count(*) FILTER (WHERE status = 'refunded') AS refunds,
+       coalesce(sum(amount) FILTER (WHERE status = 'complete'), 0)::float8 AS amount,
+       min(created_at) AS first_at, max(created_at) AS last_at,
+       (array_agg(id ORDER BY created_at DESC, id DESC))[1] AS last_sale
+     FROM orders GROUP BY 1, 2, 3),
+   people AS (
+     SELECT account_id, sum(orders)::bigint AS orders, sum(refunds)::bigint AS refunds,
+       json_agg(json_build_object('currency', currency, 'amount', amount) ORDER BY amount DESC, currency) AS totals,
+       min(first_at) AS first_at, max(last_at) AS last_at,
+       (array_agg(last_sale ORDER BY last_at DESC, last_sale DESC))[1] AS last_sale, count(*) OVER () AS buyers
+     FROM spent GROUP BY account_id, address ORDER BY max(last_at) DESC, 7 DESC LIMIT $3 OFFSET $4)
+   SELECT b.*, p.email, (SELECT username FROM users WHERE id = b.account_id) AS username,
+     (SELECT count(*) FROM sales) >= ${MAX_SALES_OF_BUYERS} AS is_partial
+   FROM people b JOIN purchases p ON p.id = b.last_sale ORDER BY b.last_at DESC, b.last_sale DESC`,
+  'user $1',
+);
+
+/** The people who bought a seller's games. */
+@Injectable()
+export class BuyersService {
+  constructor(private readonly database: Database) {}
+
+  page(seller_id: number, game_id: number | undefined, limit: number, offset: number): Promise<Buyer[]> {
+    return this.database.rows(BUYERS, [seller_id, game_id ?? null, limit, offset]);
+  }
+
+  async *all(seller_id: number, game_id: number | undefined): AsyncGenerator<Buyer[]> {
+    for (let offset = 0; ; offset += SLICE) {
+      const rows = await this.page(seller_id, game_id, SLICE, offset);
+      yield rows;
+      if (rows.length < SLICE) return;
+    }
+  }
+}

@@ -1,0 +1,211 @@
+import { Injectable } from '@nestjs/common';
+import { canEdit, editedBy } from '../../games/visibility';
+import { Database } from '../../platform/database/database';
+import { columnsOf, longRead } from '../../platform/database/statement';
+import type { Purchase } from '../purchase.entity';
+
+const COLUMNS = [
+  'id',
+  'created_at',
+  'email',
+  'source',
+  'currency',
+  'amount',
+  'sale_rate',
+  'quantity',
+  'donation',
+  'purchase_type',
+] as const satisfies (keyof Purchase)[];
+
+/** A sale of one or several games of a seller. */
+export interface ListedSale extends Pick<Purchase, (typeof COLUMNS)[number]> {
+  status: 'complete' | 'refunded';
+  reference: string | null;
+  /** The username of the account that bought it, otherwise of the one that verified the email address. */
+  username: string | null;
+  /** The seller's own games in it, at most MAX_GAMES_OF_SALE. */
+  games: { id: number; title: string }[];
+  /** The live keys of these games, those of them that are claimed, and the downloads with them. */
+  keys: number;
+  claimed: number;
+  downloads: number;
+}
+
+/** A position in the list. */
+export interface Place {
+  sold_at: string;
+  purchase_id: number;
+}
+
+export interface SalesFilter {
+  game_id?: number;
+  /** The first instant, and the first one after the period. */
+  since?: string;
+  until?: string;
+  currency?: string;
+  status?: 'complete' | 'refunded';
+  /** Ignoring case; a space also stands for an underscore. */
+  source?: string;
+}
+
+interface Slice {
+  /** In the order in which they were read. */
+  sales: ListedSale[];
+  /** Where a later read continues; undefined: there are no more sales. */
+  next: Place | undefined;
+}
+
+export type Direction = 'older' | 'newer';
+
+export const MAX_GAMES_OF_SALE = 100;
+const MAX_SLICE = 500;
+
+// Games whose sales are read for one slice, and sales of each. Fifty more recent ones than those of other games are
+// enough for a page, unless most of them are bundles of the same games.
+const GAMES_READ = 200;
+// With a filter, all games are read, and together so many of their sales.
+const FILTERED_GAMES_READ = 10_000;
+const FILTERED_SALES_READ = 20_000;
+
+const START: Record<Direction, Place> = {
+  older: { sold_at: 'infinity', purchase_id: Number.MAX_SAFE_INTEGER },
+  newer: { sold_at: '-infinity', purchase_id: 0 },
+};
+
+const ORDERS = {
+  older: { order: 'DESC', beyond: '<', within: '>=' },
+  newer: { order: 'ASC', beyond: '>', within: '<=' },
+} as const;
+
+const sourceText = (text: string) => `replace(lower_ascii(${text}), '_', ' ')`;
+
+interface ReadSale extends ListedSale {
+  sold_at: string;
+}
+type Row = (ReadSale | { id: null }) & { ends_at: string | null; ends_with: number | null };
+
+/**
+ * The sales of all games that $1 can edit, or only of the game $2, from the place $5, $6 on. It reads the next sale of
+ * each game, then more sales ($8) of those games ($7) that have the next ones of all. The list is complete up to the
+ * place where the first of the other games, or of the sales that were not read, would follow: `ends_at`. Null: all were
+ * read.
+ */
+const list = (name: string, { order, beyond, within }: (typeof ORDERS)[Direction]) => {
+  const place = (sales: string) => `${sales}.sold_at ${order}, ${sales}.purchase_id ${order}`;
+  const sales = (columns: string, count: string) => `
+    SELECT sold_at, purchase_id${columns} FROM purchase_games
+    WHERE game_id = g.id AND sold_at >= $3::timestamptz AND sold_at < $4::timestamptz
+      AND (sold_at, purchase_id) ${beyond} ($5::timestamptz, $6)
+    ORDER BY sold_at ${order}, purchase_id ${order} LIMIT ${count}`;
+  return longRead<Row>(
+    name,
+    `WITH next_of_games AS MATERIALIZED (
+       SELECT g.id, s.sold_at, s.purchase_id
+       FROM (SELECT own.id FROM (${editedBy('$1')}) own WHERE $2::bigint IS NULL OR own.id = $2) g
+       CROSS JOIN LATERAL (${sales('', '1')}) s
+       ORDER BY ${place('s')} LIMIT $7::int + 1),
+     limits AS MATERIALIZED (
+       SELECT coalesce($8::int, greatest(4, ${FILTERED_SALES_READ} / greatest(count(*), 1)))::int AS sales FROM next_of_games),
+     found AS MATERIALIZED (
+       SELECT g.id AS game_id, s.*
+       FROM (SELECT * FROM next_of_games n ORDER BY ${place('n')} LIMIT $7::int) g
+       CROSS JOIN LATERAL (${sales(', row_number() OVER () AS rank', '(SELECT sales FROM limits)')}) s),
+     complete_to AS MATERIALIZED (
+       SELECT sold_at, purchase_id FROM (
+         (SELECT sold_at, purchase_id FROM next_of_games n ORDER BY ${place('n')} OFFSET $7::int LIMIT 1)
+         UNION ALL SELECT sold_at, purchase_id FROM found WHERE rank = (SELECT sales FROM limits)) e
+       ORDER BY ${place('e')} LIMIT 1)
+     SELECT e.sold_at AS ends_at, e.purchase_id AS ends_with, l.*
+     FROM (SELECT) one LEFT JOIN complete_to e ON true
+     LEFT JOIN LATERAL (
+       SELECT p.sold_at, ${columnsOf('p', COLUMNS)}, p.status,
+         (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
+         (SELECT username FROM users WHERE id = coalesce(p.user_id,
+            (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))) AS username,
+         own.*, k.*
+       FROM (
+         SELECT c.sold_at, p.* FROM (
+           SELECT DISTINCT sold_at, purchase_id FROM (
+             SELECT sold_at, purchase_id FROM found UNION ALL SELECT sold_at, purchase_id FROM complete_to) both_parts
+           WHERE e.purchase_id IS NULL OR (sold_at, purchase_id) ${within} (e.sold_at, e.purchase_id)
+           ORDER BY sold_at ${order}, purchase_id ${order}) c
+         CROSS JOIN LATERAL (SELECT * FROM purchases WHERE id = c.purchase_id OFFSET 0) p
+         WHERE p.currency = coalesce($9, p.currency) AND p.status = coalesce($10, p.status)
+           AND ($11::text IS NULL OR ${sourceText('p.source')} = ${sourceText('$11')})
+         ORDER BY c.sold_at ${order}, c.purchase_id ${order} LIMIT $12) p
+       CROSS JOIN LATERAL (
+         SELECT coalesce(json_agg(json_build_object('id', g.id, 'title', g.title) ORDER BY g.id), '[]') AS games
+         FROM (SELECT g.id, g.title FROM purchase_games pg JOIN games g ON g.id = pg.game_id
+               WHERE pg.purchase_id = p.id AND ${canEdit('g', '$1')} ORDER BY g.id LIMIT ${MAX_GAMES_OF_SALE}) g) own
+       CROSS JOIN LATERAL (
+         SELECT count(*) AS keys, count(dk.user_id) AS claimed, coalesce(sum(dk.downloads), 0)::float8 AS downloads
+         FROM (SELECT k.user_id, k.downloads, k.game_id FROM download_keys k
+               WHERE k.purchase_id = p.id AND k.revoked_at IS NULL LIMIT ${MAX_GAMES_OF_SALE}) dk
+         JOIN games g ON g.id = dk.game_id AND ${canEdit('g', '$1')}) k) l ON true
+     ORDER BY l.sold_at ${order}, l.id ${order}`,
+    'user $1',
+  );
+};
+
+export const SALES_LISTS = {
+  older: list('seller_sales', ORDERS.older),
+  newer: list('seller_sales_before', ORDERS.newer),
+};
+
+const GAMES = longRead<{ id: number; title: string }>(
+  'seller_game_titles',
+  `SELECT g.id, g.title FROM (SELECT id FROM (${editedBy('$1')}) own ORDER BY id DESC LIMIT $2) newest
+   JOIN games g ON g.id = newest.id ORDER BY g.title, g.id`,
+  'user $1',
+);
+
+/** All sales of the games that a user can edit. */
+@Injectable()
+export class SalesListService {
+  constructor(private readonly database: Database) {}
+
+  /** The next sales in a direction, in its order. With a rare match there are fewer of them, and still a next place. */
+  async slice(
+    seller_id: number,
+    { game_id, since = '-infinity', until = 'infinity', currency, status, source }: SalesFilter,
+    limit: number,
+    direction: Direction = 'older',
+    from: Place = START[direction],
+  ): Promise<Slice> {
+    const isFiltered = (currency ?? status ?? source) !== undefined;
+    const rows = await this.database.rows(SALES_LISTS[direction], [
+      seller_id,
+      game_id ?? null,
+      since,
+      until,
+      from.sold_at,
+      from.purchase_id,
+      isFiltered ? FILTERED_GAMES_READ : GAMES_READ,
+      isFiltered ? null : limit + 1,
+      currency ?? null,
+      status ?? null,
+      source ?? null,
+      limit + 1,
+    ]);
+    const found = rows.filter((row): row is typeof row & ReadSale => row.id !== null);
+    const sales = found.slice(0, limit);
+    const last = sales.at(-1);
+    if (found.length > limit) return { sales, next: { sold_at: last!.sold_at, purchase_id: last!.id } };
+    const { ends_at, ends_with } = rows[0]!;
+    return { sales, next: ends_at === null ? undefined : { sold_at: ends_at, purchase_id: ends_with! } };
+  }
+
+  /** All matching sales, newest first. */
+  async *all(seller_id: number, filter: SalesFilter): AsyncGenerator<ListedSale[]> {
+    for (let from: Place | undefined = START.older; from;) {
+      const slice: Slice = await this.slice(seller_id, filter, MAX_SLICE, 'older', from);
+      yield slice.sales;
+      from = slice.next;
+    }
+  }
+
+  /** The games that a user can edit, by title; of many, the newest ones. */
+  gameTitles(seller_id: number, limit: number): Promise<{ id: number; title: string }[]> {
+    return this.database.rows(GAMES, [seller_id, limit]);
+  }
+}
