@@ -31,6 +31,10 @@ export const EVENTS = {
   'game.created': 'A request, a page or a command created a game.',
   'game.updated': 'A request or a page changed a game. Includes the names of the changed fields.',
   'game.deleted': 'A request or a page deleted a game.',
+  'upload.created': 'A page listed a new file of a game, or a new file of a channel.',
+  'upload.updated': 'A page changed a listed file: its name, platforms, order or visibility.',
+  'upload.replaced': 'A page stored a new file in place of a listed one.',
+  'upload.deleted': 'A page deleted a listed file.',
   'purchase.created': 'A request or a command sold a game or a bundle.',
   'purchase.refunded': 'A request, a command or a seller refunded a purchase.',
   'download_key.created':
@@ -62,6 +66,7 @@ export interface AuditEvent {
   scopes?: string[];
   game_id?: number;
   download_key_id?: number;
+  upload_id?: number;
   /** The names of changed fields. */
   fields?: string[];
   count?: number;

@@ -21,6 +21,8 @@ import { DeviceController } from './consent/device.controller';
 import { GrantsController } from './settings/grants.controller';
 import { GameKeysController } from './games/keys.controller';
 import { GameController } from './games/game.controller';
+import { FilesPage } from './games/files.page';
+import { GameFilesController } from './games/files.controller';
 import { GamePage } from './games/game.page';
 import { GamesPage } from './games/games.page';
 import { GamesReportService } from './games/games-report.service';
@@ -72,6 +74,7 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
     LibraryController,
     SellerGamesController,
     GameController,
+    GameFilesController,
     GameKeysController,
     SalesPageController,
     FiguresController,
@@ -92,6 +95,7 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
     Assets,
     Covers,
     Demo,
+    FilesPage,
     GamePage,
     GamesPage,
     GamesReportService,

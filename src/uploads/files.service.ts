@@ -1,10 +1,11 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Database } from '../platform/database/database';
 import { Game } from '../games/game.entity';
 import { Build } from '../wharf/build.entity';
+import { newFileKey } from './file-keys';
 import { FileStorage } from './storage/file-storage';
 import { Upload } from './upload.entity';
 
@@ -20,9 +21,6 @@ export interface NewFile {
   user_version?: string;
 }
 
-/** The keys of the files that `put` stores. Those of imported records can have any other form. */
-export const KEY_OF_PUT = '^[0-9]+/[0-9a-f-]{36}/';
-
 @Injectable()
 export class FilesService {
   constructor(
@@ -34,7 +32,7 @@ export class FilesService {
    * Copies a file into the storage, and then records it. Every file gets its own key, so that stored ones never change.
    */
   async put(file: NewFile, signal: AbortSignal, progress: (bytes: number) => void): Promise<Upload> {
-    const file_key = `${file.game_id}/${randomUUID()}/${file.filename}`;
+    const file_key = newFileKey(file);
     const md5 = createHash('md5');
     let bytes = 0;
     const measured = async function* () {
@@ -47,7 +45,7 @@ export class FilesService {
     await this.storage.put(file_key, file.size, Readable.from(measured()), signal);
     const stored = { file_key, size: bytes, md5_hash: md5.digest('hex') };
     try {
-      return await this.database.transaction((db) => record(db, file, stored));
+      return await this.database.transaction((db) => recordFile(db, file, stored));
     } catch (error) {
       await this.storage.delete(file_key);
       throw error;
@@ -78,7 +76,12 @@ export class FilesService {
 
 type Stored = Pick<Upload, 'file_key' | 'size' | 'md5_hash'>;
 
-async function record(db: EntityManager, file: NewFile, stored: Stored): Promise<Upload> {
+/** Lists a stored file as an upload, or as a new build of its channel. */
+export async function recordFile(
+  db: EntityManager,
+  file: Omit<NewFile, 'content'>,
+  stored: Stored,
+): Promise<Upload> {
   const { game_id, filename, traits, display_name, channel_name, user_version } = file;
   // Two builds of a new channel must not create two uploads.
   await db.findOneOrFail(Game, { where: { id: game_id }, lock: { mode: 'for_no_key_update' } });

@@ -22,6 +22,11 @@ export const UPLOAD_TYPES = [
 export const PLATFORMS = ['windows', 'linux', 'osx', 'android'] as const;
 export const UPLOAD_TRAITS = ['p_windows', 'p_linux', 'p_osx', 'p_android', 'demo'] as const;
 
+/** A file name that every operating system can store. */
+export const MAX_FILENAME = 255;
+export const FILENAME = /^(?!\.{1,2}$)[^\p{Cc}/\\]+$/u;
+export const MAX_DISPLAY_NAME = 500;
+
 const oneOf = (values: readonly string[]) => values.map((value) => `'${value}'`).join(', ');
 
 /** A file that players download. Exactly one of `size` (with the file's key or URL), `channel_name` and `external_url` is set. */
@@ -40,6 +45,7 @@ const oneOf = (values: readonly string[]) => values.map((value) => `'${value}'`)
     'size',
     'md5_hash',
     'external_url',
+    'hidden',
     'created_at',
     'updated_at',
   ],
@@ -98,6 +104,10 @@ export class Upload {
 
   @Column('text', { nullable: true })
   external_url: string | null;
+
+  /** Only editors of the game see it. */
+  @Column('boolean', { default: false })
+  hidden: boolean;
 
   @TimestampColumn({ default: () => 'now()' })
   created_at: string;

@@ -35,6 +35,7 @@ const UPLOAD_COLUMNS = [
   'position',
   'channel_name',
   'external_url',
+  'hidden',
   'created_at',
   'updated_at',
 ] as const satisfies (keyof Upload)[];

@@ -1,5 +1,6 @@
 import { Logger, Module, type OnApplicationBootstrap } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import { AuthModule } from '../auth/auth.module';
 import { ServerModule } from '../platform/server/server.module';
 import { Clock } from '../platform/config/clock';
 import { Settings } from '../platform/config/settings';
@@ -12,6 +13,7 @@ import { DownloadCounts } from './download-counts.service';
 import { DownloadsService } from './downloads.service';
 import { FileResponses } from './file-responses';
 import { FilesController } from './files.controller';
+import { FileUploadsService } from './file-uploads.service';
 import { FilesService } from './files.service';
 import { UploadSessionsController } from './sessions/upload-sessions.controller';
 import { UploadSessions } from './sessions/upload-sessions.service';
@@ -19,6 +21,7 @@ import { FileStorage } from './storage/file-storage';
 import { FolderStorage } from './storage/folder-storage';
 import { NoStorage, NOT_CONFIGURED } from './storage/no-storage';
 import { S3Storage } from './storage/s3-storage';
+import { UploadEditsService } from './upload-edits.service';
 import { UploadsController } from './uploads.controller';
 import { UploadsService } from './uploads.service';
 
@@ -28,7 +31,7 @@ const storage = (settings: Settings, clock: Clock, service: ServiceUrl): FileSto
 };
 
 @Module({
-  imports: [ServerModule, IdempotencyModule],
+  imports: [AuthModule, ServerModule, IdempotencyModule],
   controllers: [UploadsController, ChannelsController, FilesController, UploadSessionsController],
   providers: [
     UploadsService,
@@ -38,9 +41,19 @@ const storage = (settings: Settings, clock: Clock, service: ServiceUrl): FileSto
     FilesService,
     FileResponses,
     UploadSessions,
+    UploadEditsService,
+    FileUploadsService,
     { provide: FileStorage, useFactory: storage, inject: [Settings, Clock, ServiceUrl] },
   ],
-  exports: [UploadsService, DownloadsService, FilesService, FileStorage, UploadSessions],
+  exports: [
+    UploadsService,
+    DownloadsService,
+    FilesService,
+    FileStorage,
+    UploadSessions,
+    UploadEditsService,
+    FileUploadsService,
+  ],
 })
 export class UploadsModule implements OnApplicationBootstrap {
   constructor(
@@ -49,6 +62,8 @@ export class UploadsModule implements OnApplicationBootstrap {
     private readonly storage: FileStorage,
     private readonly host: HttpAdapterHost,
   ) {
+    // Upload sessions expire after a day.
+    expired.register('file_uploads', 'id', `created_at < now() - interval '25 hours'`);
     expired.register('counted_downloads', 'uuid', `counted_at < now() - interval '7 days'`);
   }
 

@@ -35,7 +35,7 @@ export const MAX_SHOWN = 30;
 const MAX_BUILDS = 200;
 
 const listed = (max: number) =>
-  `${uploadsWith('f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL)')}
+  `${uploadsWith('f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL) AND (access.edits OR NOT f.hidden)')}
    ORDER BY f.position, f.id LIMIT ${max}`;
 
 const uploadsOf = (max: number) =>
@@ -66,14 +66,14 @@ export const UPLOAD = read<AccessRow & FlatUploadRow>(
 /** The data that the redirect to an upload's file needs. */
 interface UploadFileRow extends Pick<
   UploadRow,
-  'game_id' | 'traits' | 'filename' | 'external_url' | 'file_key' | 'file_url'
+  'game_id' | 'traits' | 'filename' | 'external_url' | 'file_key' | 'file_url' | 'hidden'
 > {
   is_listed: boolean;
 }
 
 export const UPLOAD_FILE = read<AccessRow & UploadFileRow>(
   'upload_file',
-  `SELECT ${ACCESS_COLUMNS}, f.game_id, f.traits, f.filename, f.external_url, coalesce(f.file_key, b.file_key) AS file_key,
+  `SELECT ${ACCESS_COLUMNS}, f.game_id, f.traits, f.filename, f.external_url, f.hidden, coalesce(f.file_key, b.file_key) AS file_key,
           coalesce(f.file_url, b.file_url) AS file_url, f.channel_name IS NULL OR b.id IS NOT NULL AS is_listed
    FROM uploads f ${NEWEST_BUILD} JOIN games g ON g.id = f.game_id ${ACCESS} WHERE f.id = $1 AND ${MAY_SEE}`,
 );
@@ -112,12 +112,12 @@ export interface OneBuildRow extends BuildRow, GameUserRow {
 /** A build with the owner `u` of its game. */
 export const BUILD = read<AccessRow & OneBuildRow>(
   'build',
-  `SELECT ${ACCESS_COLUMNS}, ${BUILD_ROW}, b.hidden, b.file_key, b.file_url, b.size, f.filename,
+  `SELECT ${ACCESS_COLUMNS}, ${BUILD_ROW}, b.hidden OR coalesce(f.hidden, false) AS hidden, b.file_key, b.file_url, b.size, f.filename,
           u.id AS owner_id, u.username, u.display_name, u.cover_url AS owner_cover_url,
           coalesce('demo' = ANY (f.traits), false) AS is_demo
    FROM builds b JOIN games g ON g.id = b.game_id JOIN users u ON u.id = g.user_id ${ACCESS}
    LEFT JOIN LATERAL (
-     SELECT o.filename, o.traits FROM uploads o
+     SELECT o.filename, o.traits, o.hidden FROM uploads o
      WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name ORDER BY o.id LIMIT 1) f ON true
    WHERE b.id = $1 AND ${MAY_SEE}`,
 );
@@ -198,7 +198,7 @@ export class UploadsService {
     requireOwnKey(found, download_key_id);
   }
 
-  private async find<Row extends AccessRow & Pick<UploadRow, 'game_id' | 'traits'>>(
+  private async find<Row extends AccessRow & Pick<UploadRow, 'game_id' | 'traits' | 'hidden'>>(
     statement: Statement<Row>,
     { upload_id, download_key_id }: UploadRequest,
     credential: Downloader,
@@ -206,7 +206,8 @@ export class UploadsService {
   ): Promise<Row> {
     const row = await this.database.row(statement, parameters(upload_id, credential, download_key_id));
     // Before the permission: a user should not buy the game for an upload that has nothing to download.
-    if (!row || !isFor(credential, row.game_id) || !isThere(row)) throw invalidUpload();
+    const isSeen = row !== undefined && (row.edits || !row.hidden);
+    if (!isSeen || !isFor(credential, row.game_id) || !isThere(row)) throw invalidUpload();
     requireDownload(row, row.traits, download_key_id);
     return row;
   }

@@ -262,6 +262,22 @@ const TABLE: Record<string, Row> = {
   'GET /user/settings/games/:game_id/details': page('/user/settings/games/1/details'),
   'POST /user/settings/games/:game_id/details': pageForm('/user/settings/games/1/details'),
   'POST /user/settings/games/:game_id/publish': pageForm('/user/settings/games/1/publish'),
+  'GET /user/settings/games/:game_id/files': page('/user/settings/games/1/files'),
+  'POST /user/settings/games/:game_id/files/uploads': pageForm('/user/settings/games/1/files/uploads'),
+  'GET /user/settings/games/:game_id/files/uploads/:id': page('/user/settings/games/1/files/uploads/1'),
+  'POST /user/settings/games/:game_id/files/uploads/:id/complete': pageForm(
+    '/user/settings/games/1/files/uploads/1/complete',
+  ),
+  'POST /user/settings/games/:game_id/files/uploads/:id/discard': pageForm(
+    '/user/settings/games/1/files/uploads/1/discard',
+  ),
+  'GET /user/settings/games/:game_id/files/:upload_id': page('/user/settings/games/1/files/1'),
+  'POST /user/settings/games/:game_id/files/:upload_id': pageForm('/user/settings/games/1/files/1'),
+  'POST /user/settings/games/:game_id/files/:upload_id/move': pageForm('/user/settings/games/1/files/1/move'),
+  'GET /user/settings/games/:game_id/files/:upload_id/delete': page('/user/settings/games/1/files/1/delete'),
+  'POST /user/settings/games/:game_id/files/:upload_id/delete': pageForm(
+    '/user/settings/games/1/files/1/delete',
+  ),
   'GET /user/settings/games/:game_id/delete': page('/user/settings/games/1/delete'),
   'POST /user/settings/games/:game_id/delete': pageForm('/user/settings/games/1/delete'),
   'GET /user/settings/games/:game_id/keys': page('/user/settings/games/1/keys'),

@@ -714,6 +714,17 @@ WITH updated AS (
      RETURNING g.*)
    SELECT concat_ws('|', g.id, g.owner_name, g.slug, g.type, g.classification, g.traits, g.min_price, coalesce(g.published_at::text, ''), g.created_at, g.views_count, g.downloads_count, g.purchases_count, ARRAY(SELECT currency || amount FROM game_earnings ge WHERE ge.game_id = g.id ORDER BY currency)) AS packed, g.title AS title, g.short_text AS short_text, g.cover_url AS cover_url FROM updated g;
 
+-- game_update_traits: src/games/game-traits.ts, turns: game $1
+UPDATE games g SET traits = found.traits
+   FROM (SELECT ARRAY(
+       SELECT trait FROM (
+         SELECT trait FROM games o CROSS JOIN unnest(o.traits) AS trait WHERE o.id = $1 AND trait <> ALL ($2::text[])
+         UNION ALL
+         SELECT trait FROM unnest($2::text[]) AS trait WHERE EXISTS (
+           SELECT FROM uploads f WHERE f.game_id = $1 AND NOT f.hidden
+             AND CASE trait WHEN 'has_demo' THEN 'demo' ELSE trait END = ANY (f.traits))) traits) AS traits) found
+   WHERE g.id = $1 AND g.traits <> found.traits;
+
 -- add_downloads: src/games/games.service.ts
 WITH locked AS MATERIALIZED (
      SELECT g.id, added.downloads FROM unnest($1::bigint[], $2::bigint[]) AS added (id, downloads)
@@ -1988,7 +1999,7 @@ SELECT c.channel_name AS name, f.*
          ORDER BY 1 LIMIT 500) c
    CROSS JOIN LATERAL (
      
-  SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.created_at, f.updated_at,
+  SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.hidden, f.created_at, f.updated_at,
          coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
          b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
     WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
@@ -2013,6 +2024,45 @@ INSERT INTO counted_downloads (uuid) SELECT DISTINCT unnest($1::uuid[]) ON CONFL
 
 -- short_lock_timeout: src/uploads/download-counts.service.ts
 SELECT set_config('lock_timeout', '50ms', true) AS lock_timeout;
+
+-- claim_file_upload: src/uploads/file-uploads.service.ts
+UPDATE file_uploads SET state = 'storing', error = NULL, leased_until = $3::timestamptz + interval '60000 ms'
+   WHERE id = $1 AND game_id = $2
+     AND (state IN ('receiving', 'failed') OR (state = 'storing' AND (leased_until < $3) IS NOT FALSE))
+   RETURNING *;
+
+-- discard_file_upload: src/uploads/file-uploads.service.ts
+DELETE FROM file_uploads p USING games g
+   WHERE p.id = $1 AND p.game_id = $2 AND g.id = p.game_id AND (g.user_id = $3 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $3 OFFSET 0))
+     AND (p.state <> 'storing' OR (p.leased_until < $4::timestamptz) IS NOT FALSE) RETURNING p.id;
+
+-- file_quota_lock: src/uploads/file-uploads.service.ts, turns: game $1
+SELECT g.user_id AS owner_id, pg_advisory_xact_lock(7305811, hashint8(g.user_id))::text AS locked
+   FROM games g WHERE g.id = $1;
+
+-- file_quota_used: src/uploads/file-uploads.service.ts
+SELECT coalesce(sum(f.bytes), 0)::float8 AS bytes FROM games g CROSS JOIN LATERAL (
+     SELECT size AS bytes FROM uploads WHERE game_id = g.id AND file_key IS NOT NULL
+     UNION ALL SELECT size FROM builds WHERE game_id = g.id AND file_key IS NOT NULL
+     UNION ALL SELECT f.size FROM builds b JOIN build_files f ON f.build_id = b.id
+       WHERE b.game_id = g.id AND f.file_key IS NOT NULL
+     UNION ALL SELECT size FROM file_uploads
+       WHERE game_id = g.id AND state IN ('receiving', 'storing') AND created_at > $2::timestamptz - interval '24 hours') f
+   WHERE g.user_id = $1;
+
+-- pending_file_uploads: src/uploads/file-uploads.service.ts, long, turns: user $2
+SELECT p.id, p.filename, p.size, p.state, p.error, p.upload_id, p.replaces,
+  CASE WHEN p.state = 'receiving' THEN coalesce(s.received, 0) ELSE p.size END AS received FROM games g JOIN file_uploads p ON p.game_id = g.id
+   LEFT JOIN upload_sessions s ON s.id = p.id
+   WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) AND ($3::uuid IS NULL OR p.id = $3)
+     AND ($3::uuid IS NOT NULL OR p.state <> 'stored') AND p.created_at > $4::timestamptz - interval '24 hours'
+   ORDER BY p.created_at, p.id LIMIT 100;
+
+-- release_file_upload: src/uploads/file-uploads.service.ts
+UPDATE file_uploads SET state = $2, error = $3, leased_until = NULL WHERE id = $1;
+
+-- renew_file_upload: src/uploads/file-uploads.service.ts
+UPDATE file_uploads SET leased_until = $2::timestamptz + interval '60000 ms' WHERE id = $1 AND state = 'storing';
 
 -- begin_upload_part: src/uploads/sessions/upload-sessions.service.ts
 INSERT INTO upload_parts (session_id, file_key, start) SELECT id, $2, $3 FROM upload_sessions
@@ -2065,9 +2115,43 @@ SELECT s.*, (SELECT count(*) FROM upload_parts p WHERE p.session_id = s.id) AS p
    FROM (SELECT s.id, s.game_id, s.max_bytes, s.size, s.received FROM upload_sessions s
    WHERE s.id = $1 AND s.expires_at > $2 AND s.game_id IS NOT NULL) s JOIN games g ON g.id = s.game_id;
 
+-- file_is_unused: src/uploads/upload-edits.service.ts
+SELECT $2 ~ '^[0-9]+/[0-9a-f-]{36}/' AND starts_with($2, $1 || '/')
+     AND NOT EXISTS (SELECT FROM uploads WHERE game_id = $1::bigint AND file_key = $2)
+     AND NOT EXISTS (SELECT FROM builds WHERE game_id = $1::bigint AND file_key = $2) AS unused;
+
+-- file_keys_of_game: src/uploads/upload-edits.service.ts
+SELECT file_key FROM (
+     SELECT file_key FROM uploads WHERE game_id = $1::bigint
+     UNION SELECT file_key FROM builds WHERE game_id = $1::bigint
+     UNION SELECT f.file_key FROM builds b JOIN build_files f ON f.build_id = b.id WHERE b.game_id = $1::bigint) stored
+   WHERE file_key ~ '^[0-9]+/[0-9a-f-]{36}/' AND starts_with(file_key, $1 || '/');
+
+-- own_uploads: src/uploads/upload-edits.service.ts, long, turns: user $2
+SELECT f.* FROM games g LEFT JOIN LATERAL (
+     
+  SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.hidden, f.created_at, f.updated_at,
+         coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
+         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
+  FROM uploads f 
+  LEFT JOIN LATERAL (
+    SELECT * FROM builds o
+    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND NOT o.hidden AND o.size IS NOT NULL
+    ORDER BY o.id DESC LIMIT 1) b ON true
+  WHERE f.game_id = g.id AND ($3::bigint IS NULL OR f.id = $3) ORDER BY f.position, f.id LIMIT 1000) f ON true
+   WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) ORDER BY f.position, f.id;
+
+-- uploads_lock_game: src/uploads/upload-edits.service.ts, turns: game $1
+SELECT g.id FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) FOR NO KEY UPDATE OF g;
+
+-- uploads_move: src/uploads/upload-edits.service.ts
+UPDATE uploads f SET position = moved.position FROM unnest($2::bigint[]) WITH ORDINALITY AS moved (id, position)
+   WHERE f.id = moved.id AND f.game_id = $1 AND f.position <> moved.position;
+
 -- build: src/uploads/uploads.service.ts, small
 SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.hidden, b.file_key, b.file_url, b.size, f.filename,
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.hidden OR coalesce(f.hidden, false) AS hidden, b.file_key, b.file_url, b.size, f.filename,
           u.id AS owner_id, u.username, u.display_name, u.cover_url AS owner_cover_url,
           coalesce('demo' = ANY (f.traits), false) AS is_demo
    FROM builds b JOIN games g ON g.id = b.game_id JOIN users u ON u.id = g.user_id 
@@ -2105,7 +2189,7 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
       OFFSET 0) part
     OFFSET 0) access
    LEFT JOIN LATERAL (
-     SELECT o.filename, o.traits FROM uploads o
+     SELECT o.filename, o.traits, o.hidden FROM uploads o
      WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name ORDER BY o.id LIMIT 1) f ON true
    WHERE b.id = $1 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL));
 
@@ -2196,7 +2280,7 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
          WHERE dk.id = $3::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $2) AS requested_key
       OFFSET 0) part
     OFFSET 0) access LEFT JOIN LATERAL (
-  SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.created_at, f.updated_at,
+  SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.hidden, f.created_at, f.updated_at,
          coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
          b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
     WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
@@ -2205,14 +2289,14 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
     SELECT * FROM builds o
     WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND NOT o.hidden AND o.size IS NOT NULL
     ORDER BY o.id DESC LIMIT 1) b ON true
-  WHERE f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL)
+  WHERE f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL) AND (access.edits OR NOT f.hidden)
    ORDER BY f.position, f.id LIMIT 1000) f ON true
    WHERE g.id = $1 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL)) ORDER BY f.position, f.id;
 
 -- upload: src/uploads/uploads.service.ts, small
 SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, f.*
    FROM (
-  SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.created_at, f.updated_at,
+  SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.hidden, f.created_at, f.updated_at,
          coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
          b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
     WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
@@ -2257,7 +2341,7 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
     OFFSET 0) access WHERE (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL));
 
 -- upload_file: src/uploads/uploads.service.ts, small
-SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, f.game_id, f.traits, f.filename, f.external_url, coalesce(f.file_key, b.file_key) AS file_key,
+SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, f.game_id, f.traits, f.filename, f.external_url, f.hidden, coalesce(f.file_key, b.file_key) AS file_key,
           coalesce(f.file_url, b.file_url) AS file_url, f.channel_name IS NULL OR b.id IS NOT NULL AS is_listed
    FROM uploads f 
   LEFT JOIN LATERAL (
@@ -2334,7 +2418,7 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
          WHERE dk.id = $3::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $2) AS requested_key
       OFFSET 0) part
     OFFSET 0) access LEFT JOIN LATERAL (
-  SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.created_at, f.updated_at,
+  SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.hidden, f.created_at, f.updated_at,
          coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
          b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
     WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
@@ -2343,7 +2427,7 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
     SELECT * FROM builds o
     WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND NOT o.hidden AND o.size IS NOT NULL
     ORDER BY o.id DESC LIMIT 1) b ON true
-  WHERE f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL)
+  WHERE f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL) AND (access.edits OR NOT f.hidden)
    ORDER BY f.position, f.id LIMIT 51) f ON true
    WHERE g.id = $1 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL)) ORDER BY f.position, f.id;
 
@@ -2383,7 +2467,7 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
          WHERE dk.id = $3::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $2) AS requested_key
       OFFSET 0) part
     OFFSET 0) access JOIN LATERAL (
-  SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.created_at, f.updated_at,
+  SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.hidden, f.created_at, f.updated_at,
          coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
          b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
     WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
@@ -2392,13 +2476,13 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
     SELECT * FROM builds o
     WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND NOT o.hidden AND o.size IS NOT NULL
     ORDER BY o.id DESC LIMIT 1) b ON true
-  WHERE f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL)
+  WHERE f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL) AND (access.edits OR NOT f.hidden)
    ORDER BY f.position, f.id LIMIT 31) f ON true
    WHERE g.id = ANY ($1::bigint[]) AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL)) ORDER BY f.position, f.id;
 
 -- uploads_of_key: src/uploads/uploads.service.ts, long
 SELECT f.* FROM download_keys dk JOIN games g ON g.id = dk.game_id JOIN LATERAL (
-  SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.created_at, f.updated_at,
+  SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.hidden, f.created_at, f.updated_at,
          coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
          b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
     WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
@@ -2407,7 +2491,7 @@ SELECT f.* FROM download_keys dk JOIN games g ON g.id = dk.game_id JOIN LATERAL 
     SELECT * FROM builds o
     WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND NOT o.hidden AND o.size IS NOT NULL
     ORDER BY o.id DESC LIMIT 1) b ON true
-  WHERE f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL)
+  WHERE f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL) AND (access.edits OR NOT f.hidden)
    ORDER BY f.position, f.id LIMIT 1000) f ON true
    WHERE dk.key = $1 AND dk.revoked_at IS NULL ORDER BY f.position, f.id;
 

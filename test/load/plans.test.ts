@@ -107,6 +107,8 @@ const LOOKUPS: [string, unknown[], number][] = [
   ['owns_game', [POPULAR_GAME, RESELLER], 60],
   ['created_keys', [GAME, ownerOf(GAME), 0, Number.MAX_SAFE_INTEGER, 51], 500],
   ['created_keys', [POPULAR_GAME, ADMIN_OF_ALL, 0, Number.MAX_SAFE_INTEGER, 51], 500],
+  ['own_uploads', [POPULAR_GAME, ADMIN_OF_ALL, null], 200],
+  ['pending_file_uploads', [POPULAR_GAME, ADMIN_OF_ALL, null, '2026-01-01'], 40],
   ['own_game', [POPULAR_GAME, ADMIN_OF_ALL], 20],
   ['recent_game_sales', [ADMIN_OF_ALL, POPULAR_GAME, '2024-01-01'], 3000],
   ['games_page', [ownerOf(GAME), 0], 700],

@@ -339,7 +339,7 @@ const SALE_COLUMNS: Columns<GameSaleRow> = {
   Status: unlabeled(({ status }) => statusOf(status)),
 };
 
-const PLATFORM_NAMES: Record<string, string> = {
+export const PLATFORM_NAMES: Record<string, string> = {
   p_windows: 'Windows',
   p_linux: 'Linux',
   p_osx: 'macOS',

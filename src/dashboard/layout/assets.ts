@@ -53,6 +53,7 @@ export class Assets {
   private readonly unrendered: (() => Asset)[] = [];
   readonly style: Asset;
   readonly script: Asset;
+  readonly filesScript: Asset;
   readonly referenceStyle: Asset;
   readonly referenceScript: Asset;
   readonly icon: Asset;
@@ -62,6 +63,7 @@ export class Assets {
   constructor({ STORE_CSS_FILE, STORE_LOGO_FILE }: Settings) {
     this.style = this.addFile(join(ASSET_FOLDER, 'pages.css'));
     this.script = this.addFile(join(ASSET_FOLDER, 'pages.js'));
+    this.filesScript = this.addFile(join(ASSET_FOLDER, 'files.js'));
     this.referenceStyle = this.addFile(join(ASSET_FOLDER, 'reference.css'));
     this.referenceScript = this.addFile(join(ASSET_FOLDER, 'reference.js'));
     this.icon = this.addFile(join(ASSET_FOLDER, 'icon.svg'));

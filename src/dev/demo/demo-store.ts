@@ -10,7 +10,7 @@ import { demoRecords } from './demo';
 import { ndjsonOf } from './demo-file';
 import { writeDemoUploads } from './demo-uploads';
 import type { FileStorage } from '../../uploads/storage/file-storage';
-import { KEY_OF_PUT } from '../../uploads/files.service';
+import { KEY_OF_PUT } from '../../uploads/file-keys';
 import { connectTo, importRecords } from '../../operator/import/import-records';
 
 type Found = Omit<DemoAccess, 'api_key' | 'password'> & { user_id: string; password_hash: string | null };

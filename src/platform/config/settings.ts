@@ -195,6 +195,9 @@ export class Settings {
   // Bytes of a file that an upload tool or a seller uploads, and of all files of a pushed build.
   @WholeNumber(1, 2 ** 49) FILES_MAX_BYTES: number = 5 * 2 ** 30;
 
+  // Bytes of all stored files of the games of one owner; 0: no limit.
+  @WholeNumber(0, 2 ** 53 - 1) FILES_QUOTA_BYTES: number = 0;
+
   // Seconds for which the URL of a file is valid.
   @WholeNumber(1, 604_800) FILES_URL_SECONDS: number = 300;
 

@@ -1,4 +1,4 @@
-import { UPLOAD_TRAITS, UPLOAD_TYPES } from '../../../uploads/upload.entity';
+import { FILENAME, MAX_DISPLAY_NAME, MAX_FILENAME, UPLOAD_TRAITS, UPLOAD_TYPES } from '../../../uploads/upload.entity';
 import {
   file,
   FILE_COLUMNS,
@@ -18,8 +18,8 @@ import { recordType } from './record-type';
 const MAX_POSITION = 2 ** 31 - 1;
 
 const filename = text({
-  max: 255,
-  pattern: /^(?!\.{1,2}$)[^\p{Cc}/\\]+$/u,
+  max: MAX_FILENAME,
+  pattern: FILENAME,
   form: 'be a file name without /, \\ or control characters',
 });
 
@@ -27,7 +27,7 @@ const fields = [
   required('id', ownId),
   required('game_id', idOf('game')),
   required('filename', filename, { meaning: 'file name that players see' }),
-  optional('display_name', text({ max: 500 })),
+  optional('display_name', text({ max: MAX_DISPLAY_NAME })),
   // `type` is the type of record, so the upload's type has another name.
   optional('upload_type', oneOf(UPLOAD_TYPES), 'default', {
     columns: [{ name: 'type', sql: 'text' }],

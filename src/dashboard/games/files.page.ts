@@ -1,0 +1,352 @@
+import { Injectable } from '@nestjs/common';
+import { Settings } from '../../platform/config/settings';
+import { sizeOf } from '../../platform/formats/sizes';
+import { ServiceUrl } from '../../platform/server/service-url';
+import type { PendingUpload } from '../../uploads/file-uploads.service';
+import { FileStorage } from '../../uploads/storage/file-storage';
+import { NoStorage } from '../../uploads/storage/no-storage';
+import { MAX_DISPLAY_NAME } from '../../uploads/upload.entity';
+import type { UploadRow } from '../../uploads/upload.row';
+import { Assets } from '../layout/assets';
+import { changeForm, checkbox, choices, field, hasProblems, type Problems } from '../layout/fields';
+import { html, type Html, type Part } from '../layout/html';
+import { formToken, type Page } from '../layout/layout';
+import {
+  actions,
+  alert,
+  type Columns,
+  confirmation,
+  copyable,
+  day,
+  done,
+  facts,
+  linkButton,
+  muted,
+  number,
+  table,
+  tableOr,
+  tag,
+  unlabeled,
+} from '../layout/parts';
+import type { SignedInVisitor } from '../layout/visitor';
+import { GamePage, PLATFORM_NAMES, platformsOf } from './game.page';
+import { GAMES_PATH, gamePath } from './games.page';
+import type { OwnGame } from './games-report.service';
+
+const filePath = (game_id: number, upload_id: number, action = '') =>
+  `${gamePath(game_id, 'files')}/${upload_id}${action && `/${action}`}`;
+
+const uploadPath = (game_id: number, id = '', action = '') =>
+  [gamePath(game_id, 'files'), 'uploads', id, action].filter(Boolean).join('/');
+
+type FileProblems = Problems<'display_name'>;
+
+/** The pages of a game's files. */
+@Injectable()
+export class FilesPage {
+  constructor(
+    private readonly games: GamePage,
+    private readonly assets: Assets,
+    private readonly service: ServiceUrl,
+    private readonly settings: Settings,
+    private readonly storage: FileStorage,
+  ) {}
+
+  list(visitor: SignedInVisitor, game: OwnGame, uploads: UploadRow[], pending: PendingUpload[]): Page {
+    return this.games.page(
+      game,
+      'files',
+      (notice) =>
+        html`${done(notice.done)}
+          ${this.uploadForm(
+            visitor,
+            game,
+            pending.filter(({ replaces }) => replaces === null),
+          )}
+          ${this.pending(visitor, game, pending)}
+          <section class="stack" aria-labelledby="listed">
+            <h2 id="listed">Files for players</h2>
+            ${tableOr('There are no files yet.', 'Files, in the order in which players see them', columnsOf(visitor, game, uploads), uploads)}
+          </section>
+          ${this.commands(game)}`,
+      this.withScript,
+    );
+  }
+
+  one(
+    visitor: SignedInVisitor,
+    game: OwnGame,
+    upload: UploadRow,
+    pending: PendingUpload[],
+    problems: FileProblems = {},
+  ): Page {
+    const { id, filename, channel_name, build, external_url, size } = upload;
+    return this.games.page(
+      game,
+      'files',
+      (notice) =>
+        html`${done(notice.done)}
+          <h2>${upload.display_name ?? filename}</h2>
+          ${facts({
+            'File name': filename,
+            Size: size === null ? false : sizeOf(size),
+            Channel: channel_name ?? false,
+            'Newest build': channel_name !== null && buildOf(upload),
+            Link: external_url ?? false,
+            Updated: day(build?.created_at ?? upload.updated_at),
+          })}
+          ${changeForm(
+            visitor,
+            { action: filePath(game.id, id), button: 'Save', back: gamePath(game.id, 'files') },
+            html`${nameField(upload.display_name, filename, problems)} ${platformBoxes(upload.traits)}
+            ${flagBoxes(upload)}`,
+          )}
+          ${this.uploadForm(
+            visitor,
+            game,
+            pending.filter(({ replaces }) => replaces === id),
+            upload,
+          )}
+          <p>
+            <a class="button quiet danger" href="${filePath(game.id, id, 'delete')}">Delete this file</a>
+          </p>`,
+      {
+        ...this.withScript,
+        title: `${upload.display_name ?? filename}`,
+        status: hasProblems(problems) ? 400 : 200,
+      },
+    );
+  }
+
+  deletion(visitor: SignedInVisitor, { id, game_id, filename, display_name, channel_name }: UploadRow): Page {
+    return confirmation(visitor, {
+      section: GAMES_PATH,
+      title: 'Delete a file',
+      question: `Delete ${display_name ?? filename}?`,
+      facts: html`<p>
+        ${
+          channel_name === null
+            ? 'Players can no longer download it, also those who bought the game. This can’t be undone.'
+            : `Players can no longer download the channel ${channel_name}. Its builds are kept, and the next push lists it again.`
+        }
+      </p>`,
+      action: filePath(game_id, id, 'delete'),
+      button: 'Delete the file',
+      back: gamePath(game_id, 'files'),
+    });
+  }
+
+  private get withScript(): Partial<Page> {
+    return { scripts: [this.assets.filesScript], sendsRequests: true };
+  }
+
+  /** The script sends the file in parts. `replaced`: the upload that gets the file. */
+  private uploadForm(
+    visitor: SignedInVisitor,
+    game: OwnGame,
+    pending: PendingUpload[],
+    replaced?: UploadRow,
+  ): Html {
+    const heading = replaced
+      ? replaced.channel_name === null
+        ? 'Replace the file'
+        : 'Upload a new build'
+      : 'Upload a file';
+    if (this.storage instanceof NoStorage)
+      return html`<p class="empty">This store has no storage for files yet.</p>`;
+    const known = pending.filter(({ state }) => state !== 'storing');
+    return html`<section class="card stack" aria-labelledby="upload-heading">
+      <h2 id="upload-heading">${heading}</h2>
+      <noscript>
+        ${alert('Uploading in the browser needs JavaScript. Without it, use the commands below.')}
+      </noscript>
+      <form
+        class="stack upload"
+        data-start="${uploadPath(game.id)}"
+        data-files="${gamePath(game.id, 'files')}"
+        data-max-bytes="${this.settings.FILES_MAX_BYTES}"
+        hidden
+      >
+        ${formToken(visitor)}
+        ${replaced && html`<input type="hidden" name="replaces" value="${replaced.id}" />`}
+        <div class="field drop">
+          <label for="file">File</label>
+          <input id="file" type="file" required aria-describedby="file-help" />
+          <small id="file-help"
+            >Drop it here, or choose it: up to ${sizeOf(this.settings.FILES_MAX_BYTES)}. If the connection is
+            lost, the upload continues where it stopped.</small
+          >
+        </div>
+        ${replaced ? replaced.channel_name !== null && versionField : newFileFields}
+        <div class="buttons">
+          <button>Upload</button>
+          <button type="button" class="quiet" data-cancel hidden>Cancel</button>
+        </div>
+        <div class="stack" data-progress hidden>
+          <progress max="1" value="0" aria-label="Progress of the upload"></progress>
+          <p role="status" data-status></p>
+        </div>
+        <p class="alert" role="alert" data-problem hidden></p>
+        ${known.map(
+          ({ id, filename, size }) =>
+            html`<input
+              type="hidden"
+              data-unfinished="${id}"
+              data-filename="${filename}"
+              data-size="${size}"
+            />`,
+        )}
+      </form>
+    </section>`;
+  }
+
+  private pending(visitor: SignedInVisitor, { id: game_id }: OwnGame, pending: PendingUpload[]): Html {
+    if (pending.length === 0) return html``;
+    const columns: Columns<PendingUpload> = {
+      File: ({ filename }) => filename,
+      Received: unlabeled(({ received, size }) => `${sizeOf(received)} of ${sizeOf(size)}`),
+      State: unlabeled((upload) => stateOf(upload)),
+      Actions: actions(
+        ({ id, filename, state, received, size }) =>
+          html`${
+            received === size &&
+            state !== 'storing' &&
+            postButton(visitor, uploadPath(game_id, id, 'complete'), 'Finish', filename)
+          }
+          ${state !== 'storing' && postButton(visitor, uploadPath(game_id, id, 'discard'), 'Discard', filename, 'quiet danger')}`,
+      ),
+    };
+    return html`<section class="stack" aria-labelledby="unfinished">
+      <h2 id="unfinished">Unfinished uploads</h2>
+      ${table('Unfinished uploads', columns, pending)}
+    </section>`;
+  }
+
+  /** For a seller who uploads with a program. */
+  private commands({ owner_name, slug }: OwnGame): Html {
+    const target = `${owner_name}/${slug}`;
+    const push = ['windows', 'linux', 'osx'].map(
+      (channel) => `butler push FOLDER ${target}:${channel} --userversion 1.0.0`,
+    );
+    return html`<section class="card stack" aria-labelledby="commands">
+      <h2 id="commands">Upload with butler</h2>
+      <p>
+        butler sends only what changed since the last build, and players’ launchers download only the changes.
+        Create an <a href="/user/settings/api-keys/new">API key</a>, and replace FOLDER with the folder of
+        your build.
+      </p>
+      ${copyable('butler-login', 'Where and as whom, once per terminal', `export BUTLER_API_KEY=YOUR_KEY\nalias butler='butler --address ${butlerAddress(this.service.url)}'`)}
+      ${copyable('butler-push', 'A build for each platform', push.join('\n'))}
+    </section>`;
+  }
+}
+
+/** butler itself puts `api.` in front of a host name. */
+const butlerAddress = (url: string): string => url.replace('://api.', '://');
+
+const versionField = field({
+  id: 'user_version',
+  label: html`Version <small>optional, such as 1.2.0</small>`,
+  maxlength: 200,
+});
+
+const nameField = (
+  value: string | null,
+  placeholder: string,
+  { display_name: problem }: FileProblems,
+): Html =>
+  field({
+    id: 'display_name',
+    label: html`Name to show <small>optional, in place of the file name</small>`,
+    value: value ?? '',
+    maxlength: MAX_DISPLAY_NAME,
+    placeholder,
+    problem,
+  });
+
+const platformBoxes = (chosen: readonly string[]): Html =>
+  choices(
+    'platforms',
+    'Platforms',
+    undefined,
+    Object.entries(PLATFORM_NAMES).map(([trait, name]) =>
+      checkbox(trait, chosen.includes(trait), html`${name}`),
+    ),
+    'inline',
+  );
+
+const flagBoxes = ({ traits, hidden }: Pick<UploadRow, 'traits' | 'hidden'>): Html =>
+  html`${checkbox('demo', traits.includes('demo'), html`Demo<br /><small>Everyone can download it.</small>`)}
+  ${checkbox('hidden', hidden, html`Hidden<br /><small>Only editors of the game see it.</small>`)}`;
+
+const newFileFields = html`${platformBoxes([])} ${nameField(null, '', {})}
+  ${flagBoxes({ traits: [], hidden: false })}
+  <details>
+    <summary>As a build of a channel</summary>
+    <div class="stack">
+      <p class="muted">
+        Players of a channel always download its newest build. Choose the same channel for the next version.
+      </p>
+      ${field({ id: 'channel_name', label: html`Channel <small>such as windows</small>`, maxlength: 200, autocapitalize: 'none', spellcheck: 'false' })}
+      ${versionField}
+    </div>
+  </details>`;
+
+const buildOf = ({ build }: UploadRow): Part =>
+  build === null
+    ? muted('None yet')
+    : html`${build.user_version ?? `Build ${build.version}`}, ${day(build.created_at)}`;
+
+const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : url);
+
+const stateOf = ({ state, error, received, size }: PendingUpload): Part => {
+  if (state === 'storing') return 'Being stored. Reload this page to see whether it is done.';
+  if (state === 'failed') return error;
+  return received === size ? 'Complete. Finish it, to list it.' : 'To continue, choose the same file again.';
+};
+
+const postButton = (
+  visitor: SignedInVisitor,
+  action: string,
+  words: string,
+  about: string,
+  style = 'quiet',
+): Html =>
+  html`<form method="post" action="${action}">
+    ${formToken(visitor)}<button class="${style}">${words}<span class="hidden"> ${about}</span></button>
+  </form> `;
+
+const columnsOf = (
+  visitor: SignedInVisitor,
+  { id: game_id }: OwnGame,
+  uploads: UploadRow[],
+): Columns<UploadRow> => {
+  const moveButton = ({ id, filename }: UploadRow, direction: 'up' | 'down') =>
+    html`<form method="post" action="${filePath(game_id, id, 'move')}">
+      ${formToken(visitor)}<button class="quiet" name="direction" value="${direction}">
+        <span aria-hidden="true">${direction === 'up' ? '↑' : '↓'}</span
+        ><span class="hidden">Move ${filename} ${direction}</span>
+      </button>
+    </form> `;
+  return {
+    File: ({ id, filename, display_name, traits, hidden }) =>
+      html`<a id="file-${id}" href="${filePath(game_id, id)}">${display_name ?? filename}</a>
+        ${traits.includes('demo') && tag('Demo')} ${hidden && tag('Hidden')}
+        ${display_name !== null && html`<br /><small>${filename}</small>`}`,
+    Platforms: unlabeled(({ traits }) => platformsOf(traits)),
+    Source: unlabeled((upload) =>
+      upload.channel_name === null
+        ? upload.external_url === null
+          ? muted('File')
+          : html`Link to ${hostOf(upload.external_url)}`
+        : html`Channel ${upload.channel_name} <small>${buildOf(upload)}</small>`,
+    ),
+    Size: unlabeled(number(({ size }) => (size === null ? muted('–') : sizeOf(size)))),
+    Actions: actions(
+      (upload) =>
+        html`${upload !== uploads[0] && moveButton(upload, 'up')}
+        ${upload !== uploads.at(-1) && moveButton(upload, 'down')}
+        ${linkButton(filePath(game_id, upload.id), 'Edit', upload.filename)}`,
+    ),
+  };
+};

@@ -1,0 +1,22 @@
+import { statement } from '../platform/database/statement';
+
+/** The trait of a game for one of its uploads. */
+export const gameTraitFor = (trait: string): string => (trait === 'demo' ? 'has_demo' : trait);
+
+/**
+ * Whether the game $1 has the traits $2, according to the uploads that players see. Its other traits are unchanged,
+ * because those of imported games may say more than their uploads.
+ */
+export const UPDATE_TRAITS = statement(
+  'game_update_traits',
+  `UPDATE games g SET traits = found.traits
+   FROM (SELECT ARRAY(
+       SELECT trait FROM (
+         SELECT trait FROM games o CROSS JOIN unnest(o.traits) AS trait WHERE o.id = $1 AND trait <> ALL ($2::text[])
+         UNION ALL
+         SELECT trait FROM unnest($2::text[]) AS trait WHERE EXISTS (
+           SELECT FROM uploads f WHERE f.game_id = $1 AND NOT f.hidden
+             AND CASE trait WHEN 'has_demo' THEN 'demo' ELSE trait END = ANY (f.traits))) traits) AS traits) found
+   WHERE g.id = $1 AND g.traits <> found.traits`,
+  'game $1',
+);

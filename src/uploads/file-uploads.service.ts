@@ -1,0 +1,312 @@
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { Audit } from '../audit/audit';
+import { invalidGame } from '../games/errors';
+import { canEdit } from '../games/visibility';
+import { Clock } from '../platform/config/clock';
+import { Settings } from '../platform/config/settings';
+import { Database } from '../platform/database/database';
+import { bind, longRead, statement } from '../platform/database/statement';
+import { ApiError, apiError, badRequest } from '../platform/errors/api-error';
+import { newFileKey } from './file-keys';
+import { FileUpload } from './file-upload.entity';
+import { recordFile } from './files.service';
+import { isComplete, UploadSessions } from './sessions/upload-sessions.service';
+import { FileStorage } from './storage/file-storage';
+import { Upload } from './upload.entity';
+import { LOCK_GAME, UploadEditsService } from './upload-edits.service';
+
+const LIFETIME = `interval '24 hours'`;
+const LEASE_MS = 60_000;
+/** Files that a process copies at the same time. */
+const MAX_STORING = 2;
+
+export type NewFileUpload = Pick<
+  FileUpload,
+  | 'game_id'
+  | 'filename'
+  | 'size'
+  | 'display_name'
+  | 'traits'
+  | 'hidden'
+  | 'replaces'
+  | 'channel_name'
+  | 'user_version'
+>;
+
+export interface PendingUpload extends Pick<
+  FileUpload,
+  'id' | 'filename' | 'size' | 'state' | 'error' | 'upload_id'
+> {
+  replaces: number | null;
+  received: number;
+}
+
+const PENDING = `p.id, p.filename, p.size, p.state, p.error, p.upload_id, p.replaces,
+  CASE WHEN p.state = 'receiving' THEN coalesce(s.received, 0) ELSE p.size END AS received`;
+
+/** Those of the game $1, or only $3, for the user $2. */
+export const PENDING_UPLOADS = longRead<PendingUpload>(
+  'pending_file_uploads',
+  `SELECT ${PENDING} FROM games g JOIN file_uploads p ON p.game_id = g.id
+   LEFT JOIN upload_sessions s ON s.id = p.id
+   WHERE g.id = $1 AND ${canEdit('g', '$2')} AND ($3::uuid IS NULL OR p.id = $3)
+     AND ($3::uuid IS NOT NULL OR p.state <> 'stored') AND p.created_at > $4::timestamptz - ${LIFETIME}
+   ORDER BY p.created_at, p.id LIMIT 100`,
+  'user $2',
+);
+
+// A separate statement, so that the next one counts what was committed while this one waited.
+const LOCK_OWNER = statement<{ owner_id: number }>(
+  'file_quota_lock',
+  `SELECT g.user_id AS owner_id, pg_advisory_xact_lock(7305811, hashint8(g.user_id))::text AS locked
+   FROM games g WHERE g.id = $1`,
+  'game $1',
+);
+
+/** Bytes of the stored files of the games of the user $1, and of those that are being uploaded. */
+export const USED_BYTES = statement<{ bytes: number }>(
+  'file_quota_used',
+  `SELECT coalesce(sum(f.bytes), 0)::float8 AS bytes FROM games g CROSS JOIN LATERAL (
+     SELECT size AS bytes FROM uploads WHERE game_id = g.id AND file_key IS NOT NULL
+     UNION ALL SELECT size FROM builds WHERE game_id = g.id AND file_key IS NOT NULL
+     UNION ALL SELECT f.size FROM builds b JOIN build_files f ON f.build_id = b.id
+       WHERE b.game_id = g.id AND f.file_key IS NOT NULL
+     UNION ALL SELECT size FROM file_uploads
+       WHERE game_id = g.id AND state IN ('receiving', 'storing') AND created_at > $2::timestamptz - ${LIFETIME}) f
+   WHERE g.user_id = $1`,
+);
+
+/** Of two requests, one gets the file to store. A process that was killed loses it when its lease ends. */
+const CLAIM = statement<FileUpload>(
+  'claim_file_upload',
+  `UPDATE file_uploads SET state = 'storing', error = NULL, leased_until = $3::timestamptz + interval '${LEASE_MS} ms'
+   WHERE id = $1 AND game_id = $2
+     AND (state IN ('receiving', 'failed') OR (state = 'storing' AND (leased_until < $3) IS NOT FALSE))
+   RETURNING *`,
+);
+
+const RENEW = statement(
+  'renew_file_upload',
+  `UPDATE file_uploads SET leased_until = $2::timestamptz + interval '${LEASE_MS} ms' WHERE id = $1 AND state = 'storing'`,
+);
+
+const RELEASE = statement(
+  'release_file_upload',
+  'UPDATE file_uploads SET state = $2, error = $3, leased_until = NULL WHERE id = $1',
+);
+
+const DISCARD = statement<{ id: string }>(
+  'discard_file_upload',
+  `DELETE FROM file_uploads p USING games g
+   WHERE p.id = $1 AND p.game_id = $2 AND g.id = p.game_id AND ${canEdit('g', '$3')}
+     AND (p.state <> 'storing' OR (p.leased_until < $4::timestamptz) IS NOT FALSE) RETURNING p.id`,
+);
+
+interface Editor {
+  request_id: string;
+  user_id: number;
+}
+
+/** The text of an error for the seller; the file can't be listed. */
+class Rejected extends Error {}
+
+/** Files that sellers upload on pages, in parts: from their first byte until they are listed as uploads. */
+@Injectable()
+export class FileUploadsService implements OnApplicationShutdown {
+  private readonly log = new Logger('FileUploads');
+  private readonly stopping = new AbortController();
+  /** Resolved when their files are stored. */
+  private readonly storing = new Set<Promise<void>>();
+  private readonly waiting: (() => void)[] = [];
+  private running = 0;
+
+  constructor(
+    private readonly database: Database,
+    private readonly settings: Settings,
+    private readonly sessions: UploadSessions,
+    private readonly storage: FileStorage,
+    private readonly uploads: UploadEditsService,
+    private readonly audit: Audit,
+    private readonly clock: Clock,
+  ) {}
+
+  async onApplicationShutdown(): Promise<void> {
+    this.stopping.abort();
+    await Promise.allSettled(this.storing);
+  }
+
+  /** Waits until every file that this process stores is stored. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.storing);
+  }
+
+  /** Those that aren't listed yet, oldest first. */
+  pending(game_id: number, user_id: number): Promise<PendingUpload[]> {
+    return this.database.rows(PENDING_UPLOADS, [game_id, user_id, null, this.now]);
+  }
+
+  /** The path to which the browser sends the parts. */
+  pathOf(id: string): string {
+    return new URL(this.sessions.urlOf(id)).pathname;
+  }
+
+  async status(game_id: number, id: string, user_id: number): Promise<PendingUpload> {
+    const [row] = await this.database.rows(PENDING_UPLOADS, [game_id, user_id, id, this.now]);
+    if (!row) throw invalidUploadSession();
+    return row;
+  }
+
+  /** Returns the path to which the browser sends the parts. */
+  async start(file: NewFileUpload, { user_id }: Editor): Promise<{ id: string; path: string }> {
+    const { game_id, replaces } = file;
+    // Also checks that the user can edit the game.
+    if (replaces === null) await this.uploads.list(game_id, user_id);
+    else await this.uploads.one(game_id, replaces, user_id);
+    const { id } = await this.sessions.create(game_id, file.size);
+    try {
+      await this.database.transaction(async (db) => {
+        const locked = await this.database.execute([bind(LOCK_GAME, [game_id, user_id])], db);
+        if (locked(LOCK_GAME).length === 0) throw invalidGame();
+        await this.requireSpace(game_id, file.size, db);
+        const created_at = this.now as unknown as string;
+        await db.insert(FileUpload, { ...file, id, created_at });
+      });
+    } catch (error) {
+      await this.sessions.discard(id);
+      throw error;
+    }
+    return { id, path: this.pathOf(id) };
+  }
+
+  /**
+   * Throws if the files of the owner of the game would exceed FILES_QUOTA_BYTES with these bytes. In the transaction
+   * that stores them, because it locks the owner.
+   */
+  async requireSpace(game_id: number, bytes: number, db: EntityManager): Promise<void> {
+    const { FILES_QUOTA_BYTES: quota } = this.settings;
+    if (quota === 0) return;
+    const [owner] = (await this.database.execute([bind(LOCK_OWNER, [game_id])], db))(LOCK_OWNER);
+    if (!owner) throw invalidGame();
+    const used = (await this.database.execute([bind(USED_BYTES, [owner.owner_id, this.now])], db))(
+      USED_BYTES,
+    );
+    if (used[0]!.bytes + bytes > quota) throw badRequest('the files of the owner exceed the quota');
+  }
+
+  /** Stores the complete file in the background; `status` tells when it is listed. Can be repeated. */
+  async complete(game_id: number, id: string, editor: Editor): Promise<PendingUpload> {
+    const found = await this.status(game_id, id, editor.user_id);
+    if (found.state === 'stored') return found;
+    const session = await this.sessions.find(id);
+    if (found.state !== 'storing' && !(session && isComplete(session)))
+      throw apiError(409, 'the file isn’t complete');
+    const claimed = await this.database.row(CLAIM, [id, game_id, this.now]);
+    if (claimed) this.storeInBackground(claimed, editor);
+    return claimed ? { ...found, state: 'storing', error: null } : this.status(game_id, id, editor.user_id);
+  }
+
+  /** Deletes what was received. A file that is being stored stays. */
+  async discard(game_id: number, id: string, { user_id }: Editor): Promise<void> {
+    const deleted = await this.database.row(DISCARD, [id, game_id, user_id, this.now]);
+    if (!deleted) throw invalidUploadSession();
+    await this.sessions.discard(id);
+  }
+
+  private get now(): Date {
+    return new Date(this.clock.now());
+  }
+
+  private storeInBackground(file: FileUpload, editor: Editor): void {
+    const stored: Promise<void> = this.inTurn(() => this.store(file, editor)).finally(
+      () => void this.storing.delete(stored),
+    );
+    this.storing.add(stored);
+  }
+
+  private async inTurn(work: () => Promise<void>): Promise<void> {
+    if (this.running >= MAX_STORING) await new Promise<void>((resume) => this.waiting.push(resume));
+    this.running++;
+    try {
+      await work();
+    } finally {
+      this.running--;
+      this.waiting.shift()?.();
+    }
+  }
+
+  private async store(file: FileUpload, editor: Editor): Promise<void> {
+    const { id } = file;
+    const renew = () => void this.database.rows(RENEW, [id, this.now]).catch(() => undefined);
+    const timer = setInterval(renew, LEASE_MS / 3).unref();
+    try {
+      await this.storeFile(file, editor);
+    } catch (error) {
+      await this.fail(id, error as Error).catch((failure: Error) => this.log.error(failure));
+    } finally {
+      clearInterval(timer);
+    }
+  }
+
+  private async fail(id: string, error: Error): Promise<void> {
+    if (this.stopping.signal.aborted) {
+      // Another process, or this one when it has restarted, can store it.
+      await this.database.rows(RELEASE, [id, 'receiving', null]);
+      return;
+    }
+    const isExpected = error instanceof Rejected || error instanceof ApiError;
+    if (!isExpected) this.log.error(error);
+    const text = error instanceof Rejected ? error.message : 'The file could not be stored. Try again.';
+    await this.database.rows(RELEASE, [id, 'failed', text]);
+  }
+
+  private async storeFile(file: FileUpload, editor: Editor): Promise<void> {
+    const { id, game_id } = file;
+    const file_key = newFileKey(file);
+    const content = await this.sessions.store(id, file_key, this.stopping.signal);
+    const stored = { file_key, ...content };
+    let result: { upload_id: number; previous_key: string | null };
+    try {
+      result = await this.database.transaction((db) => this.record(db, file, stored, editor));
+    } catch (error) {
+      await this.storage.delete(file_key);
+      throw error;
+    }
+    const { upload_id, previous_key } = result;
+    const event = file.replaces === null ? 'upload.created' : 'upload.replaced';
+    this.audit.record({ event, ...editor, game_id, upload_id });
+    await this.sessions.discard(id);
+    if (previous_key !== null) await this.uploads.deleteUnused(game_id, previous_key);
+  }
+
+  /** Lists the stored file. */
+  private async record(
+    db: EntityManager,
+    file: FileUpload,
+    stored: Pick<Upload, 'file_key' | 'size' | 'md5_hash'>,
+    { user_id }: Editor,
+  ): Promise<{ upload_id: number; previous_key: string | null }> {
+    const { id, game_id, filename, traits, replaces } = file;
+    const locked = await this.database.execute([bind(LOCK_GAME, [game_id, user_id])], db);
+    if (locked(LOCK_GAME).length === 0) throw new Rejected('You can no longer edit the game.');
+    const previous = replaces === null ? null : await db.findOneBy(Upload, { id: replaces, game_id });
+    if (replaces !== null && !previous) throw new Rejected('The file to replace was deleted.');
+    let upload_id: number;
+    if (previous && previous.channel_name === null) {
+      const changed = { ...stored, filename, external_url: null, file_url: null, updated_at: () => 'now()' };
+      await db.update(Upload, { id: previous.id, game_id }, changed);
+      upload_id = previous.id;
+    } else {
+      const channel_name = previous?.channel_name ?? file.channel_name ?? undefined;
+      const user_version = file.user_version ?? undefined;
+      const upload = await recordFile(db, { ...file, channel_name, user_version }, stored);
+      if (file.hidden) await db.update(Upload, { id: upload.id, game_id }, { hidden: true });
+      upload_id = upload.id;
+    }
+    await this.uploads.updateTraits(db, game_id, traits);
+    await db.update(FileUpload, { id, state: 'storing' }, { state: 'stored', upload_id, leased_until: null });
+    return { upload_id, previous_key: previous?.file_key ?? null };
+  }
+}
+
+export const invalidUploadSession = () => apiError(404, 'invalid upload session');
