@@ -34,8 +34,8 @@ const MAX_SHORT = 50;
 export const MAX_SHOWN = 30;
 const MAX_BUILDS = 200;
 
-const listed = (max: number) =>
-  `${uploadsWith('f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL) AND (access.edits OR NOT f.hidden)')}
+const listed = (max: number, isSeen = '(access.edits OR NOT f.hidden)') =>
+  `${uploadsWith(`f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL) AND ${isSeen}`)}
    ORDER BY f.position, f.id LIMIT ${max}`;
 
 const uploadsOf = (max: number) =>
@@ -81,15 +81,15 @@ export const UPLOAD_FILE = read<AccessRow & UploadFileRow>(
 /** For whoever has the text of a live key of the game: the key $1. */
 const UPLOADS_OF_KEY = longRead<FlatUploadRow>(
   'uploads_of_key',
-  `SELECT f.* FROM download_keys dk JOIN games g ON g.id = dk.game_id JOIN LATERAL (${listed(MAX_UPLOADS)}) f ON true
+  `SELECT f.* FROM download_keys dk JOIN games g ON g.id = dk.game_id JOIN LATERAL (${listed(MAX_UPLOADS, 'NOT f.hidden')}) f ON true
    WHERE dk.key = $1 AND dk.revoked_at IS NULL ORDER BY f.position, f.id`,
 );
 
 export const FILE_OF_KEY = read<UploadFileRow>(
   'file_of_key',
-  `SELECT f.game_id, f.traits, f.filename, f.external_url, coalesce(f.file_key, b.file_key) AS file_key,
+  `SELECT f.game_id, f.traits, f.filename, f.external_url, f.hidden, coalesce(f.file_key, b.file_key) AS file_key,
           coalesce(f.file_url, b.file_url) AS file_url, f.channel_name IS NULL OR b.id IS NOT NULL AS is_listed
-   FROM download_keys dk JOIN uploads f ON f.game_id = dk.game_id AND f.id = $2 ${NEWEST_BUILD}
+   FROM download_keys dk JOIN uploads f ON f.game_id = dk.game_id AND f.id = $2 AND NOT f.hidden ${NEWEST_BUILD}
    WHERE dk.key = $1 AND dk.revoked_at IS NULL`,
 );
 

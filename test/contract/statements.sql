@@ -2199,9 +2199,9 @@ SELECT b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id 
    WHERE b.game_id = $1 AND b.channel_name = $2 AND ($3 OR b.state = 'completed' AND NOT b.hidden) ORDER BY b.id DESC LIMIT 200;
 
 -- file_of_key: src/uploads/uploads.service.ts, small
-SELECT f.game_id, f.traits, f.filename, f.external_url, coalesce(f.file_key, b.file_key) AS file_key,
+SELECT f.game_id, f.traits, f.filename, f.external_url, f.hidden, coalesce(f.file_key, b.file_key) AS file_key,
           coalesce(f.file_url, b.file_url) AS file_url, f.channel_name IS NULL OR b.id IS NOT NULL AS is_listed
-   FROM download_keys dk JOIN uploads f ON f.game_id = dk.game_id AND f.id = $2 
+   FROM download_keys dk JOIN uploads f ON f.game_id = dk.game_id AND f.id = $2 AND NOT f.hidden 
   LEFT JOIN LATERAL (
     SELECT * FROM builds o
     WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND NOT o.hidden AND o.size IS NOT NULL
@@ -2491,7 +2491,7 @@ SELECT f.* FROM download_keys dk JOIN games g ON g.id = dk.game_id JOIN LATERAL 
     SELECT * FROM builds o
     WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND NOT o.hidden AND o.size IS NOT NULL
     ORDER BY o.id DESC LIMIT 1) b ON true
-  WHERE f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL) AND (access.edits OR NOT f.hidden)
+  WHERE f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL) AND NOT f.hidden
    ORDER BY f.position, f.id LIMIT 1000) f ON true
    WHERE dk.key = $1 AND dk.revoked_at IS NULL ORDER BY f.position, f.id;
 

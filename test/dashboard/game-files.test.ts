@@ -369,6 +369,13 @@ describe('changes', () => {
     for (const path of [`/builds/${build.id}`, `/builds/${build.id}/download/archive/default`])
       expect([path, (await stranger.get(path)).status]).toEqual([path, 404]);
     expect((await admin.get(`/uploads/${upload_id}`)).status).toBe(200);
+    const { key } = await make.downloadKey({ game });
+    const ofKey = await fetch(`${baseUrl()}/download/${key}`, { headers: JSON_ACCEPTED });
+    expect(((await ofKey.json()) as { uploads: unknown[] }).uploads).toEqual([]);
+    const visitor = await browserOf(stranger);
+    await visitor.get(`/download/${key}`);
+    const form_token = /name="form_token" value="([^"]+)"/.exec(visitor.page.text)![1]!;
+    expect((await visitor.post(`/download/${key}/files/${upload_id}`, { form_token })).status).toBe(404);
     const page = await browserOf(stranger);
     await page.get('/user/games');
     expect(page.words).not.toContain('secret.zip');
