@@ -240,6 +240,7 @@ const TABLE: Record<string, Row> = {
   'GET /login': open('/login'),
   'GET /profile/collections': own(() => on('/profile/collections')),
   'GET /user/games': page('/user/games'),
+  'GET /user/games/bundles/:bundle_id': page('/user/games/bundles/1'),
   'GET /user/games/downloads/:upload_id': page('/user/games/downloads/1'),
   'GET /user/games/redeem': page('/user/games/redeem'),
   'POST /user/games/redeem': pageForm('/user/games/redeem'),

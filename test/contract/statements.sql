@@ -1281,8 +1281,8 @@ WITH bought AS MATERIALIZED (
     WHERE lower_ascii(p.email) = ue.email AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = $4::bigint OFFSET 0) of_address
   WHERE ue.user_id = $1 AND ue.verified) AND EXISTS (SELECT FROM bundle_games WHERE bundle_id = $4 AND game_id = $2)
        ORDER BY p.created_at DESC, p.id DESC LIMIT 1 FOR NO KEY UPDATE OF p FOR KEY SHARE OF pg)
-     INSERT INTO download_keys (key, game_id, purchase_id, user_id, account_id, purchase_email)
-     SELECT $3, $2, b.id, $1, $1, b.email FROM bought b RETURNING id;
+     INSERT INTO download_keys (key, game_id, purchase_id, user_id, account_id, purchase_email, created_at, claimed_at)
+     SELECT $3, $2, b.id, $1, $1, b.email, now(), now() FROM bought b RETURNING id;
 
 -- claim_lock_user: src/purchases/library/claim-key.ts, turns: user $1
 SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE;
@@ -1324,12 +1324,26 @@ SELECT concat_ws('|', g.id, g.owner_name, g.slug, g.type, g.classification, g.tr
    WHERE dk.key = $1 AND dk.revoked_at IS NULL;
 
 -- library: src/purchases/library/library.service.ts, long, turns: user $1
-SELECT g.id AS game_id, g.title, g.slug, g.owner_name, coalesce(u.display_name, u.username) AS developer, g.traits, g.cover_url,
+SELECT g.id AS game_id, coalesce(g.title, b.title) AS title, coalesce(g.slug, b.slug) AS slug, u.username AS owner_name,
+     coalesce(u.display_name, u.username) AS developer, coalesce(g.traits, '{}') AS traits,
+     CASE WHEN g.id IS NULL THEN b.cover_url ELSE g.cover_url END AS cover_url,
      owned.created_at, owned.key,
+     CASE WHEN b.id IS NOT NULL THEN json_build_object('id', b.id, 'games', (
+       SELECT count(DISTINCT pg.game_id) FROM (
+  
+    SELECT p.id, p.bundle_id, p.created_at FROM purchases p
+    WHERE p.user_id = $1 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = b.id
+  UNION
+  SELECT of_address.* FROM user_emails ue
+  CROSS JOIN LATERAL (
+    SELECT p.id, p.bundle_id, p.created_at FROM purchases p
+    WHERE lower_ascii(p.email) = ue.email AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = b.id OFFSET 0) of_address
+  WHERE ue.user_id = $1 AND ue.verified) bought
+       JOIN purchase_games pg ON pg.purchase_id = bought.id)) END AS bundle,
      CASE WHEN p.id IS NOT NULL THEN json_build_object('id', p.id, 'created_at', p.created_at::text,
        'source', p.source, 'currency', p.currency, 'amount', p.amount, 'status', p.status) END AS purchase
    FROM (
-     SELECT k.game_id, k.purchase_id, k.key, k.created_at
+     SELECT k.game_id, NULL::bigint AS bundle_id, k.purchase_id, k.key, k.created_at
      FROM (
   SELECT dk.id FROM download_keys dk WHERE dk.account_id = $1 AND dk.revoked_at IS NULL
   UNION ALL
@@ -1339,16 +1353,70 @@ SELECT g.id AS game_id, g.title, g.slug, g.owner_name, coalesce(u.display_name, 
     SELECT dk.id FROM download_keys dk WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.revoked_at IS NULL
   ) of_address
   WHERE ue.user_id = $1 AND ue.verified) own JOIN download_keys k ON k.id = own.id
+     WHERE k.purchase_id IS NULL OR k.purchase_id NOT IN (SELECT id FROM (
+  
+    SELECT p.id, p.bundle_id, p.created_at FROM purchases p
+    WHERE p.user_id = $1 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND true
+  UNION
+  SELECT of_address.* FROM user_emails ue
+  CROSS JOIN LATERAL (
+    SELECT p.id, p.bundle_id, p.created_at FROM purchases p
+    WHERE lower_ascii(p.email) = ue.email AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND true OFFSET 0) of_address
+  WHERE ue.user_id = $1 AND ue.verified) bundles)
      UNION ALL
-     SELECT pg.game_id, pg.purchase_id, NULL, pg.sold_at
-     FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id AND p.status = 'complete'
-     WHERE pg.user_id = $1 AND NOT EXISTS (
+     SELECT pg.game_id, NULL, pg.purchase_id, NULL, pg.sold_at
+     FROM purchases p JOIN purchase_games pg ON pg.purchase_id = p.id
+     WHERE p.user_id = $1 AND p.status = 'complete' AND p.bundle_id IS NULL AND NOT EXISTS (
        SELECT FROM download_keys k WHERE k.purchase_id = pg.purchase_id AND k.game_id = pg.game_id)
-     ORDER BY created_at DESC, game_id DESC LIMIT 25 OFFSET $2) owned
-   JOIN games g ON g.id = owned.game_id
-   JOIN users u ON u.id = g.user_id
+     UNION ALL
+     (SELECT DISTINCT ON (bundle_id) NULL, bundle_id, id, NULL, created_at FROM (
+  
+    SELECT p.id, p.bundle_id, p.created_at FROM purchases p
+    WHERE p.user_id = $1 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND true
+  UNION
+  SELECT of_address.* FROM user_emails ue
+  CROSS JOIN LATERAL (
+    SELECT p.id, p.bundle_id, p.created_at FROM purchases p
+    WHERE lower_ascii(p.email) = ue.email AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND true OFFSET 0) of_address
+  WHERE ue.user_id = $1 AND ue.verified) bundles
+      ORDER BY bundle_id, created_at DESC, id DESC)
+     ORDER BY created_at DESC, game_id DESC, bundle_id DESC LIMIT 25 OFFSET $2) owned
+   LEFT JOIN games g ON g.id = owned.game_id
+   LEFT JOIN bundles b ON b.id = owned.bundle_id
+   JOIN users u ON u.id = coalesce(g.user_id, b.user_id)
    LEFT JOIN purchases p ON p.id = owned.purchase_id
-   ORDER BY owned.created_at DESC, owned.game_id DESC;
+   ORDER BY owned.created_at DESC, owned.game_id DESC, owned.bundle_id DESC;
+
+-- library_bundle: src/purchases/library/library.service.ts, long, turns: user $1
+SELECT b.title AS bundle, games.* FROM bundles b LEFT JOIN LATERAL (
+     SELECT g.id AS game_id, g.title, g.slug, g.owner_name, coalesce(u.display_name, u.username) AS developer, g.traits, g.cover_url,
+       e.position
+     FROM (SELECT DISTINCT pg.game_id FROM (
+  
+    SELECT p.id, p.bundle_id, p.created_at FROM purchases p
+    WHERE p.user_id = $1 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = b.id
+  UNION
+  SELECT of_address.* FROM user_emails ue
+  CROSS JOIN LATERAL (
+    SELECT p.id, p.bundle_id, p.created_at FROM purchases p
+    WHERE lower_ascii(p.email) = ue.email AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = b.id OFFSET 0) of_address
+  WHERE ue.user_id = $1 AND ue.verified) bought
+           JOIN purchase_games pg ON pg.purchase_id = bought.id) owned
+     JOIN games g ON g.id = owned.game_id AND strpos(lower(g.title), lower($4)) > 0
+     JOIN users u ON u.id = g.user_id
+     LEFT JOIN bundle_games e ON e.bundle_id = b.id AND e.game_id = g.id
+     ORDER BY e.position, g.id LIMIT 25 OFFSET $3) games ON true
+   WHERE b.id = $2 AND EXISTS (
+  
+    SELECT p.id, p.bundle_id, p.created_at FROM purchases p
+    WHERE p.user_id = $1 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = b.id
+  UNION
+  SELECT of_address.* FROM user_emails ue
+  CROSS JOIN LATERAL (
+    SELECT p.id, p.bundle_id, p.created_at FROM purchases p
+    WHERE lower_ascii(p.email) = ue.email AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = b.id OFFSET 0) of_address
+  WHERE ue.user_id = $1 AND ue.verified)
+   ORDER BY games.position, games.game_id;
 
 -- owns_game: src/purchases/library/library.service.ts, small
 SELECT EXISTS (
@@ -1467,7 +1535,7 @@ SELECT CASE WHEN $2::bigint IS NULL THEN p.email END AS email,
      (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
      (SELECT coalesce(json_agg(json_build_object('id', k.id, 'game_id', k.game_id, 'key', k.key) ORDER BY k.game_id, k.id), '[]')
       FROM download_keys k JOIN games g ON g.id = k.game_id
-      WHERE k.purchase_id = p.id AND k.revoked_at IS NULL AND ($2 IS NULL OR (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)))) AS download_keys
+      WHERE k.purchase_id = p.id AND k.revoked_at IS NULL AND k.claimed_at IS DISTINCT FROM k.created_at AND ($2 IS NULL OR (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)))) AS download_keys
    FROM purchases p WHERE p.id = $1;
 
 -- purchases_by_email: src/purchases/purchases.service.ts, small
@@ -1671,8 +1739,8 @@ SELECT p.id, p.donation, p.email, p.created_at, p.source, p.currency, p.amount, 
      (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
      ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS all_game_ids,
      (SELECT coalesce(json_agg(k ORDER BY k.game_id, k.id), '[]') FROM (
-        SELECT id, game_id, key FROM download_keys
-        WHERE purchase_id = p.id AND (p.bundle_id IS NULL OR created_at = p.created_at)
+        SELECT id, game_id, key FROM download_keys dk
+        WHERE purchase_id = p.id AND dk.claimed_at IS DISTINCT FROM dk.created_at
         ORDER BY game_id, id LIMIT 10000) k) AS keys
    FROM purchases p WHERE p.id = $1;
 
@@ -1878,6 +1946,7 @@ SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate,
                  'refunded_by', (SELECT username FROM users WHERE id = r.user_id))
         FROM refunds r WHERE r.purchase_id = p.id AND p.status = 'refunded') AS refund,
        coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified)) AS account_id, (SELECT username FROM users WHERE id = coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))) AS username,
+       (SELECT title FROM bundles WHERE id = p.bundle_id) AS bundle,
        (SELECT count(*) FROM purchase_games WHERE purchase_id = p.id) AS all_games,
        (SELECT coalesce(json_agg(k), '[]') FROM (
           SELECT k.id, k.game_id, g.title, k.key, k.downloads, k.last_download_at::text, k.revoked_at IS NOT NULL AS revoked,
@@ -1902,6 +1971,7 @@ SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate,
                  'refunded_by', (SELECT username FROM users WHERE id = r.user_id))
         FROM refunds r WHERE r.purchase_id = p.id AND p.status = 'refunded') AS refund,
        coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified)) AS account_id, (SELECT username FROM users WHERE id = coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))) AS username,
+       (SELECT title FROM bundles WHERE id = p.bundle_id) AS bundle,
        (SELECT count(*) FROM purchase_games WHERE purchase_id = p.id) AS all_games,
        (SELECT coalesce(json_agg(k), '[]') FROM (
           SELECT k.id, k.game_id, g.title, k.key, k.downloads, k.last_download_at::text, k.revoked_at IS NOT NULL AS revoked,
@@ -1933,6 +2003,7 @@ SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate,
                  'refunded_by', (SELECT username FROM users WHERE id = r.user_id))
         FROM refunds r WHERE r.purchase_id = p.id AND p.status = 'refunded') AS refund,
        coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified)) AS account_id, (SELECT username FROM users WHERE id = coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))) AS username,
+       (SELECT title FROM bundles WHERE id = p.bundle_id) AS bundle,
        (SELECT count(*) FROM purchase_games WHERE purchase_id = p.id) AS all_games,
        (SELECT coalesce(json_agg(k), '[]') FROM (
           SELECT k.id, k.game_id, g.title, k.key, k.downloads, k.last_download_at::text, k.revoked_at IS NOT NULL AS revoked,

@@ -173,3 +173,74 @@ test('limits failed attempts at keys like those at passwords', async () => {
   expect(statuses.at(-1)).toBe(429);
   expect(as.page.headers.get('retry-after')).toMatch(/^\d+$/);
 });
+
+describe('a bundle in the library', () => {
+  let reader: Actor;
+  let mine: Browser;
+  let games: { id: number; title: string }[];
+  let bundle: { id: number; title: string };
+
+  beforeAll(async () => {
+    reader = await make.user({ emails: [{ email: 'reader@example.com', verified: true }] });
+    games = await Promise.all(
+      Array.from({ length: 30 }, (_, i) =>
+        make.game({
+          owner,
+          title: i === 7 ? 'Odd & <one>' : `Bundled ${i}`,
+          visibility: 'private',
+          min_price: 100,
+        }),
+      ),
+    );
+    bundle = await make.bundle({ owner, games, title: 'Thirty games' });
+    const sold = { bundle_id: bundle.id, purchase_type: 'bundle', amount: 1000 };
+    const bought = await make.purchase({ ...sold, games, email: 'reader@example.com' });
+    await make.downloadKey({
+      game: games[3]!,
+      purchase_id: bought.id,
+      user_id: reader.id,
+      key: 'claimed-key',
+    });
+    mine = await browserOf(reader);
+  });
+
+  const path = () => `${GAMES}/bundles/${bundle.id}`;
+
+  test('is one row with its number of games, also after a claim', async () => {
+    await mine.get(GAMES);
+    expect(mine.words).toContain('Thirty games');
+    expect(mine.words).toContain('Bundle of 30 games by');
+    expect(mine.words).not.toContain('Bundled');
+    expect(mine.words).not.toContain('claimed-key');
+    expect(mine.page.text).toContain(`href="${path()}"`);
+  });
+
+  test('has a page of its games with search, whose downloads work at once', async () => {
+    const { id } = await make.upload({ game: games[7]!, external_url: 'https://files.example.com/odd.zip' });
+    await mine.get(path());
+    expect(mine.words).toContain('Bundled 0');
+    expect(mine.page.text.match(/class="card stack"/g)).toHaveLength(24);
+    await mine.get(`${path()}?page=2`);
+    expect(mine.page.text.match(/class="card stack"/g)).toHaveLength(6);
+    await mine.get(`${path()}?search=ODD`);
+    expect(mine.words).toContain('Odd & <one>');
+    expect(mine.words).not.toContain('Bundled');
+    expect(mine.page.text).toContain(`${GAMES}/downloads/${id}`);
+    await mine.get(`${GAMES}/downloads/${id}`);
+    expect(mine.page.location).toBe('https://files.example.com/odd.zip');
+    await mine.get(`${path()}?search=nothing`);
+    expect(mine.words).toContain('No game’s title contains “nothing”.');
+    expect(await sql('SELECT FROM download_keys WHERE user_id = $1', [reader.id])).toHaveLength(1);
+  });
+
+  test('is not shown to others, nor after a refund, whose kept keys are rows again', async () => {
+    await browser.get(path());
+    expect(browser.page.status).toBe(404);
+    await sql(`UPDATE purchases SET status = 'refunded' WHERE bundle_id = $1`, [bundle.id]);
+    await mine.get(path());
+    expect(mine.page.status).toBe(404);
+    await mine.get(GAMES);
+    expect(mine.words).not.toContain('Thirty games');
+    expect(mine.words).toContain('claimed-key');
+  });
+});

@@ -176,6 +176,17 @@ describe('a sale', () => {
     expect((await browser.post(`${path}/refund`, { form_token })).status).toBe(403);
   });
 
+  test('of an imported bundle says which, without keys', async () => {
+    const bundle = await make.bundle({ owner, games: [game, foreign], title: 'Pier & more' });
+    const { path } = await sell({ game_id: undefined, bundle_id: bundle.id, email: 'bundle@example.com' });
+    await browser.get(path);
+    expect(browser.words).toContain('Bundle Pier & more');
+    expect(browser.words).toContain('And 1 of other sellers.');
+    expect(browser.words).toContain('No keys came with this sale.');
+    await browser.get(`${path}/buyer`);
+    expect(browser.words).toContain('in Pier & more');
+  });
+
   test('lists the first hundred keys, and says so if there are more', async () => {
     const note = 'Only the first 100 keys are listed.';
     const { path, id } = await sell({ email: 'crate@example.com' });

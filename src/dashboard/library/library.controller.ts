@@ -3,6 +3,7 @@ import type { Request } from 'express';
 import { SignedIn } from '../../auth/access/access';
 import { Audit } from '../../audit/audit';
 import { AttemptsService, downloadKeySubject } from '../../auth/sign-in/attempts.service';
+import { apiError } from '../../platform/errors/api-error';
 import { Form } from '../../platform/input/form';
 import { LibraryService } from '../../purchases/library/library.service';
 import { DownloadsService } from '../../uploads/downloads.service';
@@ -12,7 +13,7 @@ import { FormFields, PageQuery, Pages, PathId } from '../layout/page';
 import { pageOf } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { tooManyAttempts } from '../sign-in/sign-in.page';
-import { LIBRARY_PATH, LibraryPage, MAX_KEY } from './library.page';
+import { LIBRARY_PATH, LibraryPage, MAX_KEY, MAX_SEARCH } from './library.page';
 
 @Pages()
 @SignedIn()
@@ -33,10 +34,28 @@ export class LibraryController {
     const user_id = visitor.user.id;
     const rows = await this.library.page(user_id, page);
     const files = await this.uploads.ofGames(
-      rows.map(({ game_id }) => game_id),
+      rows.flatMap(({ game_id }) => game_id ?? []),
       { user_id },
     );
     return this.page.list(rows, files, page);
+  }
+
+  @Get('bundles/:bundle_id')
+  async bundle(
+    @PathId('bundle_id') bundle_id: number,
+    @PageQuery() query: Form,
+    @CurrentVisitor() visitor: SignedInVisitor,
+  ) {
+    const page = pageOf(query.text('page'));
+    const search = (query.text('search') ?? '').trim().slice(0, MAX_SEARCH);
+    const user_id = visitor.user.id;
+    const bundle = await this.library.bundle(user_id, bundle_id, { page, search });
+    if (!bundle) throw apiError(404, 'You don’t own this bundle, or it doesn’t exist.');
+    const files = await this.uploads.ofGames(
+      bundle.games.map(({ game_id }) => game_id),
+      { user_id },
+    );
+    return this.page.bundle({ id: bundle_id, ...bundle }, files, { page, search });
   }
 
   @Get('downloads/:upload_id')

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { StoreLinks } from '../../platform/config/store-links';
 import { formatMoney } from '../../platform/formats/money';
-import { GAMES_ON_A_PAGE, type LibraryRow } from '../../purchases/library/library.service';
+import { type BundledGame, GAMES_ON_A_PAGE, type LibraryRow } from '../../purchases/library/library.service';
+import { withQuery } from '../../platform/input/form';
 import { sizeOf } from '../../platform/formats/sizes';
 import type { UploadRow } from '../../uploads/upload.row';
 import { MAX_SHOWN } from '../../uploads/uploads.service';
@@ -9,12 +10,13 @@ import { Covers } from '../layout/covers';
 import { html, type Html } from '../layout/html';
 import type { FormResult, Page } from '../layout/layout';
 import { AS_TYPED, changeForm, field } from '../layout/fields';
-import { alert, copyable, day, done, noMore, numberedPages, tag } from '../layout/parts';
+import { alert, copyable, countOf, day, done, noMore, numberedPages, pageLinks, tag } from '../layout/parts';
 import type { SignedInVisitor } from '../layout/visitor';
 
 export const LIBRARY_PATH = '/user/games';
 const REDEEM_PATH = `${LIBRARY_PATH}/redeem`;
 export const MAX_KEY = 512;
+export const MAX_SEARCH = 100;
 
 const PLATFORMS: Record<string, string> = {
   p_windows: 'Windows',
@@ -49,13 +51,52 @@ export class LibraryPage {
                   ${noMore('games', page, 'You don’t own any games yet. Games that you buy appear here.')}
                 </p>`
               : html`<ul class="library">
-                  ${[...new Set(shown.map(({ game_id }) => game_id))].map((id) => {
-                    const isOfGame = ({ game_id }: { game_id: number }) => game_id === id;
-                    return this.game(shown.filter(isOfGame), files.filter(isOfGame));
+                  ${shown.map((row, index) => {
+                    if (row.bundle) return this.bundleRow(row, row.bundle);
+                    const isOfGame = ({ game_id }: { game_id: number | null }) => game_id === row.game_id;
+                    return shown.findIndex(isOfGame) === index
+                      ? this.game(row, files.filter(isOfGame), shown.filter(isOfGame).map(receiptOf))
+                      : '';
                   })}
                 </ul>`
           }
           ${numberedPages(LIBRARY_PATH, page, rows.length > GAMES_ON_A_PAGE)}`,
+    };
+  }
+
+  bundle(
+    { id, title, games }: { id: number; title: string; games: BundledGame[] },
+    files: UploadRow[],
+    { page, search }: { page: number; search: string },
+  ): Page {
+    const path = bundlePath(id);
+    const pageAt = (number: number) => withQuery(path, { search: search || undefined, page: String(number) });
+    const none = search === '' ? 'This bundle has no games.' : `No game’s title contains “${search}”.`;
+    return {
+      section: LIBRARY_PATH,
+      title,
+      main: html`<h1>${title}</h1>
+        <form method="get" action="${path}" role="search" class="filter">
+          ${field({ id: 'search', label: 'Find a game', type: 'search', value: search, maxlength: MAX_SEARCH })}
+          <button class="quiet">Search</button>
+        </form>
+        ${
+          games.length === 0
+            ? html`<p class="empty">${noMore('games', page, none)}</p>`
+            : html`<ul class="library">
+                ${games.slice(0, GAMES_ON_A_PAGE).map((game) =>
+                  this.game(
+                    game,
+                    files.filter(({ game_id }) => game_id === game.game_id),
+                  ),
+                )}
+              </ul>`
+        }
+        ${pageLinks({
+          Previous: page > 1 && pageAt(page - 1),
+          Next: games.length > GAMES_ON_A_PAGE && pageAt(page + 1),
+        })}
+        <p><a href="${LIBRARY_PATH}">All my games</a></p>`,
     };
   }
 
@@ -86,9 +127,20 @@ export class LibraryPage {
     };
   }
 
+  private bundleRow(row: LibraryRow, { id, games }: NonNullable<LibraryRow['bundle']>): Html {
+    return html`<li class="card stack">
+      ${this.covers.show(row.title, row.cover_url)}
+      <div>
+        <h2><a href="${bundlePath(id)}">${row.title}</a></h2>
+        <p class="muted">Bundle of ${countOf(games)} ${games === 1 ? 'game' : 'games'} by ${row.developer}</p>
+      </div>
+      ${receiptOf(row)}
+    </li> `;
+  }
+
   /** One game, with all keys and receipts of the page. */
-  private game(owned: LibraryRow[], files: UploadRow[]): Html {
-    const { title, slug, owner_name, developer, traits, cover_url } = owned[0]!;
+  private game(game: Omit<BundledGame, 'game_id'>, files: UploadRow[], receipts: Html[] = []): Html {
+    const { title, slug, owner_name, developer, traits, cover_url } = game;
     const platforms = platformsOf(traits);
     return html`<li class="card stack">
       ${this.covers.show(title, cover_url)}
@@ -98,12 +150,14 @@ export class LibraryPage {
         </h2>
         <p class="muted">by ${developer}${platforms.length > 0 && ` · ${platforms.join(', ')}`}</p>
       </div>
-      ${files.length > 0 && filesOf(title, files)} ${owned.map(receiptOf)}
+      ${files.length > 0 && filesOf(title, files)} ${receipts}
     </li> `;
   }
 }
 
-function receiptOf({ key, purchase, created_at, game_id }: LibraryRow, index: number): Html {
+const bundlePath = (id: number) => `${LIBRARY_PATH}/bundles/${id}`;
+
+function receiptOf({ key, purchase, created_at, game_id }: LibraryRow, index = 0): Html {
   return html`${key !== null && copyable(`key-${game_id}-${index + 1}`, 'Download key', key)}
     <p class="muted">
       ${

@@ -84,6 +84,7 @@ export function salePage({ sale, pages, deliveries, refunder, store }: SaleView)
             ${username !== null && html`<small>${username}</small>`}`,
             Price: html`${formatMoney(amount, currency)}${sale_rate > 0 && html` <small>${sale_rate}% off</small>`}
             ${quantity > 1 && html` <small>for ${quantity} copies</small>`}`,
+            Bundle: sale.bundle ?? false,
             Source: inWords(source),
             Reference: reference ?? muted('None'),
           },
@@ -286,8 +287,9 @@ const COLUMNS: Columns<SellerSale> = {
     html`<a href="${salePath(id)}">Sale ${id}</a> <small>${day(created_at)}</small>`,
   Buyer: unlabeled(buyerOf),
   Games: unlabeled(
-    ({ games, own_games, reference }) =>
+    ({ games, own_games, bundle, reference }) =>
       html`${games[0]!.title}${own_games > 1 && ` and ${own_games - 1} more`}
+      ${bundle !== null && html`<small>in ${bundle}</small>`}
       ${reference !== null && html`<small>${reference}</small>`}`,
   ),
   Price: unlabeled(number(({ amount, currency }) => formatMoney(amount, currency))),

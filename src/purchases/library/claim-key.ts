@@ -32,8 +32,8 @@ export const claimKey = (name: string, condition: string) =>
        WHERE p.id IN (${boughtBy('$1')}) AND NOT EXISTS (${keysOf('$1', newestOfGame('g'))})
          AND EXISTS (SELECT FROM users u WHERE u.id = $1 AND NOT ${isErased('u')}) AND ${condition}
        ORDER BY p.created_at DESC, p.id DESC LIMIT 1 FOR NO KEY UPDATE OF p FOR KEY SHARE OF pg)
-     INSERT INTO download_keys (key, game_id, purchase_id, user_id, account_id, purchase_email)
-     SELECT $3, $2, b.id, $1, $1, b.email FROM bought b RETURNING id`,
+     INSERT INTO download_keys (key, game_id, purchase_id, user_id, account_id, purchase_email, created_at, claimed_at)
+     SELECT $3, $2, b.id, $1, $1, b.email, now(), now() FROM bought b RETURNING id`,
   );
 
 /** The user's ($1) newest live key of the game $2. */

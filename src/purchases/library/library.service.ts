@@ -13,12 +13,15 @@ import { longRead, read } from '../../platform/database/statement';
 import { isStorable } from '../../platform/input/readers';
 import { GAME_WITH_USER } from '../../games/game.row';
 import { DownloadKey } from '../keys/download-key.entity';
+import { bundlePurchasesOf, ownsBundle } from '../ownership/bundle-purchases';
 import { holdsKey, keysOf, ownerOf } from '../ownership/key-owners';
 import { hasBought } from './ownership.service';
 
-/** A game that a player owns: through a download key, or through a purchase without one. */
+/** A game that a player owns, through a download key or a purchase without one; or a bundle that they own. */
 export interface LibraryRow {
-  game_id: number;
+  /** Null: a bundle. */
+  game_id: number | null;
+  bundle: { id: number; games: number } | null;
   title: string;
   slug: string;
   owner_name: string;
@@ -49,23 +52,55 @@ const liveKeys = (condition: string) =>
 
 export const LIBRARY = longRead<LibraryRow>(
   'library',
-  `SELECT g.id AS game_id, g.title, g.slug, g.owner_name, coalesce(u.display_name, u.username) AS developer, g.traits, g.cover_url,
+  `SELECT g.id AS game_id, coalesce(g.title, b.title) AS title, coalesce(g.slug, b.slug) AS slug, u.username AS owner_name,
+     coalesce(u.display_name, u.username) AS developer, coalesce(g.traits, '{}') AS traits,
+     CASE WHEN g.id IS NULL THEN b.cover_url ELSE g.cover_url END AS cover_url,
      owned.created_at, owned.key,
+     CASE WHEN b.id IS NOT NULL THEN json_build_object('id', b.id, 'games', (
+       SELECT count(DISTINCT pg.game_id) FROM (${bundlePurchasesOf('$1', 'p.bundle_id = b.id')}) bought
+       JOIN purchase_games pg ON pg.purchase_id = bought.id)) END AS bundle,
      CASE WHEN p.id IS NOT NULL THEN json_build_object('id', p.id, 'created_at', p.created_at::text,
        'source', p.source, 'currency', p.currency, 'amount', p.amount, 'status', p.status) END AS purchase
    FROM (
-     SELECT k.game_id, k.purchase_id, k.key, k.created_at
+     SELECT k.game_id, NULL::bigint AS bundle_id, k.purchase_id, k.key, k.created_at
      FROM (${keysOf('$1', liveKeys)}) own JOIN download_keys k ON k.id = own.id
+     WHERE k.purchase_id IS NULL OR k.purchase_id NOT IN (SELECT id FROM (${bundlePurchasesOf('$1')}) bundles)
      UNION ALL
-     SELECT pg.game_id, pg.purchase_id, NULL, pg.sold_at
-     FROM purchase_games pg JOIN purchases p ON p.id = pg.purchase_id AND p.status = 'complete'
-     WHERE pg.user_id = $1 AND NOT EXISTS (
+     SELECT pg.game_id, NULL, pg.purchase_id, NULL, pg.sold_at
+     FROM purchases p JOIN purchase_games pg ON pg.purchase_id = p.id
+     WHERE p.user_id = $1 AND p.status = 'complete' AND p.bundle_id IS NULL AND NOT EXISTS (
        SELECT FROM download_keys k WHERE k.purchase_id = pg.purchase_id AND k.game_id = pg.game_id)
-     ORDER BY created_at DESC, game_id DESC LIMIT ${GAMES_ON_A_PAGE + 1} OFFSET $2) owned
-   JOIN games g ON g.id = owned.game_id
-   JOIN users u ON u.id = g.user_id
+     UNION ALL
+     (SELECT DISTINCT ON (bundle_id) NULL, bundle_id, id, NULL, created_at FROM (${bundlePurchasesOf('$1')}) bundles
+      ORDER BY bundle_id, created_at DESC, id DESC)
+     ORDER BY created_at DESC, game_id DESC, bundle_id DESC LIMIT ${GAMES_ON_A_PAGE + 1} OFFSET $2) owned
+   LEFT JOIN games g ON g.id = owned.game_id
+   LEFT JOIN bundles b ON b.id = owned.bundle_id
+   JOIN users u ON u.id = coalesce(g.user_id, b.user_id)
    LEFT JOIN purchases p ON p.id = owned.purchase_id
-   ORDER BY owned.created_at DESC, owned.game_id DESC`,
+   ORDER BY owned.created_at DESC, owned.game_id DESC, owned.bundle_id DESC`,
+  'user $1',
+);
+
+export type BundledGame = Pick<
+  LibraryRow,
+  'title' | 'slug' | 'owner_name' | 'developer' | 'traits' | 'cover_url'
+> & { game_id: number };
+
+// $4: a part of the title. The games that left the bundle come last.
+export const LIBRARY_BUNDLE = longRead<{ bundle: string } & (BundledGame | { game_id: null })>(
+  'library_bundle',
+  `SELECT b.title AS bundle, games.* FROM bundles b LEFT JOIN LATERAL (
+     SELECT g.id AS game_id, g.title, g.slug, g.owner_name, coalesce(u.display_name, u.username) AS developer, g.traits, g.cover_url,
+       e.position
+     FROM (SELECT DISTINCT pg.game_id FROM (${bundlePurchasesOf('$1', 'p.bundle_id = b.id')}) bought
+           JOIN purchase_games pg ON pg.purchase_id = bought.id) owned
+     JOIN games g ON g.id = owned.game_id AND strpos(lower(g.title), lower($4)) > 0
+     JOIN users u ON u.id = g.user_id
+     LEFT JOIN bundle_games e ON e.bundle_id = b.id AND e.game_id = g.id
+     ORDER BY e.position, g.id LIMIT ${GAMES_ON_A_PAGE + 1} OFFSET $3) games ON true
+   WHERE b.id = $2 AND ${ownsBundle('b.id', '$1')}
+   ORDER BY games.position, games.game_id`,
   'user $1',
 );
 
@@ -128,6 +163,23 @@ export class LibraryService {
     return (await this.database.row(OWNS_GAME, [game_id, user_id]))?.owns ?? false;
   }
 
+  /** The games of a bundle in its order, as above. Undefined if the user doesn't own the bundle. */
+  async bundle(
+    user_id: number,
+    bundle_id: number,
+    { page, search }: { page: number; search: string },
+  ): Promise<{ title: string; games: BundledGame[] } | undefined> {
+    const rows = await this.database.rows(LIBRARY_BUNDLE, [
+      user_id,
+      bundle_id,
+      (page - 1) * GAMES_ON_A_PAGE,
+      search,
+    ]);
+    if (rows.length === 0) return undefined;
+    const isGame = (row: (typeof rows)[0]): row is { bundle: string } & BundledGame => row.game_id !== null;
+    return { title: rows[0]!.bundle, games: rows.filter(isGame) };
+  }
+
   /** Gives the user a live key without an owner. Undefined if the key doesn't exist, or another account has it. */
   async redeem(db: EntityManager, user_id: number, key: string) {
     // Before the key, like a refund: the trigger that copies the buyer to the key locks the purchase too.
@@ -150,7 +202,8 @@ export class LibraryService {
     const { owner, title } = owned!;
     if (owner !== null && Number(owner) !== user_id) return undefined;
     const result: Redemption = owner === null ? 'claimed' : 'already yours';
-    if (owner === null) await db.update(DownloadKey, { id: found.id }, { user_id, claimed_at: () => 'now()' });
+    if (owner === null)
+      await db.update(DownloadKey, { id: found.id }, { user_id, claimed_at: () => 'now()' });
     return { result, title, download_key_id: found.id };
   }
 }

@@ -2,6 +2,7 @@ import { canEdit } from '../../games/visibility';
 import { announceToEditors } from '../../games/game-events';
 import type { EventType } from '../../events/event-type';
 import { bind, type BoundStatement, read } from '../../platform/database/statement';
+import { cameWithSale } from '../ownership/sold-keys';
 import type { KeyPages } from '../../platform/server/key-pages';
 
 interface FieldsAtSend {
@@ -19,7 +20,7 @@ const FIELDS_AT_SEND = read<FieldsAtSend>(
      (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
      (SELECT coalesce(json_agg(json_build_object('id', k.id, 'game_id', k.game_id, 'key', k.key) ORDER BY k.game_id, k.id), '[]')
       FROM download_keys k JOIN games g ON g.id = k.game_id
-      WHERE k.purchase_id = p.id AND k.revoked_at IS NULL AND ($2 IS NULL OR ${canEdit('g', '$2')})) AS download_keys
+      WHERE k.purchase_id = p.id AND k.revoked_at IS NULL AND ${cameWithSale('k')} AND ($2 IS NULL OR ${canEdit('g', '$2')})) AS download_keys
    FROM purchases p WHERE p.id = $1`,
 );
 

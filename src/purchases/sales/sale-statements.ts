@@ -1,5 +1,6 @@
 import { bind, type BoundStatement, longRead, read, statement } from '../../platform/database/statement';
 import { addSales, countPurchases, subtractSales } from '../earnings/earnings';
+import { cameWithSale } from '../ownership/sold-keys';
 import type { Purchase } from '../purchase.entity';
 import { PURCHASE, type PurchaseRow } from '../purchase.row';
 import { isErased } from '../../users/erased-users';
@@ -16,15 +17,14 @@ export interface SaleRow extends PurchaseRow, Pick<Purchase, 'user_id' | 'bundle
 // As many keys as a purchase may have games.
 const MAX_KEYS_OF_SALE = 10_000;
 
-// Of a bundle, not the keys that its buyer claimed later.
 export const SALE = read<SaleRow>(
   'sale',
   `SELECT ${PURCHASE}, p.user_id, p.bundle_id,
      (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
      ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) AS all_game_ids,
      (SELECT coalesce(json_agg(k ORDER BY k.game_id, k.id), '[]') FROM (
-        SELECT id, game_id, key FROM download_keys
-        WHERE purchase_id = p.id AND (p.bundle_id IS NULL OR created_at = p.created_at)
+        SELECT id, game_id, key FROM download_keys dk
+        WHERE purchase_id = p.id AND ${cameWithSale('dk')}
         ORDER BY game_id, id LIMIT ${MAX_KEYS_OF_SALE}) k) AS keys
    FROM purchases p WHERE p.id = $1`,
 );

@@ -55,6 +55,8 @@ export interface SellerSale extends Pick<
   account_id: number | null;
   /** The username of the account that bought it, otherwise of the one that verified the email address. */
   username: string | null;
+  /** The title of the bundle that was sold. */
+  bundle: string | null;
   games: SoldGame[];
   own_games: number;
   all_games: number;
@@ -94,6 +96,7 @@ const list = (name: string, found: string, condition = 'true') =>
                  'refunded_by', (SELECT username FROM users WHERE id = r.user_id))
         FROM refunds r WHERE r.purchase_id = p.id AND p.status = 'refunded') AS refund,
        ${ACCOUNT} AS account_id, (SELECT username FROM users WHERE id = ${ACCOUNT}) AS username,
+       (SELECT title FROM bundles WHERE id = p.bundle_id) AS bundle,
        (SELECT count(*) FROM purchase_games WHERE purchase_id = p.id) AS all_games,
        (SELECT coalesce(json_agg(k), '[]') FROM (
           SELECT ${KEY} FROM download_keys k JOIN games g ON g.id = k.game_id
