@@ -15,6 +15,10 @@ const WRONG: Record<string, string> = {
   'games_count is not the number of entries': `
     SELECT id FROM collections c
     WHERE games_count <> (SELECT count(*) FROM collection_games e WHERE e.collection_id = c.id)`,
+  'positions of a bundle are not 1 to its number of games': `
+    SELECT id FROM bundles b
+    WHERE NOT EXISTS (
+      SELECT FROM bundle_games e WHERE e.bundle_id = b.id HAVING count(*) = games_count AND max(position) = games_count)`,
   'a title is not normalized': `
     SELECT id FROM collections WHERE title <> btrim(title) OR length(title) NOT BETWEEN 1 AND 60`,
   'a collection was updated before it was created':

@@ -10,6 +10,9 @@ import { importMessage, operatorAuthorization, type Tenant } from '../../test/su
 /** Steps of a checkout and its operator. `sale` is the index among the sales created. */
 type Step =
   | { step: 'sell'; games: number[]; buyer: Buyer; currency: string; amount: number; more: More }
+  | { step: 'sell bundle'; buyer: Buyer; amount: number; with_key?: boolean }
+  | { step: 'change bundle'; games: number[]; extend: boolean }
+  | { step: 'claim'; game: number; at_once: number }
   | { step: 'sell again'; sale: number; amount: number }
   | { step: 'refund'; sale: number; keep_keys: boolean }
   | { step: 'import over'; sale: number; what: 'email' | 'game_id' | 'amount' }
@@ -45,6 +48,31 @@ export const sales: Arbitrary<Sales> = fc.record({
           ),
         }),
       },
+      {
+        weight: 2,
+        arbitrary: fc.record(
+          {
+            step: fc.constant('sell bundle' as const),
+            buyer,
+            amount: fc.constantFrom(0, 1, 2, 500),
+            with_key: fc.boolean(),
+          },
+          { requiredKeys: ['step', 'buyer', 'amount'] },
+        ),
+      },
+      fc.record({
+        step: fc.constant('change bundle' as const),
+        games: fc.uniqueArray(fc.integer({ min: 1, max: 8 }), { minLength: 1, maxLength: 5 }),
+        extend: fc.boolean(),
+      }),
+      {
+        weight: 2,
+        arbitrary: fc.record({
+          step: fc.constant('claim' as const),
+          game: fc.integer({ min: 1, max: 8 }),
+          at_once: fc.constantFrom(1, 2, 5),
+        }),
+      },
       fc.record({ step: fc.constant('sell again' as const), sale, amount: fc.constantFrom(0, 0, 1) }),
       fc.record({ step: fc.constant('refund' as const), sale, keep_keys: fc.boolean() }),
       fc.record({
@@ -61,6 +89,10 @@ export const sales: Arbitrary<Sales> = fc.record({
 
 /** Ensures that a short campaign runs each of them. */
 const LAST: Step[] = [
+  { step: 'sell bundle', buyer: 'account', amount: 500 },
+  { step: 'claim', game: 1, at_once: 5 },
+  { step: 'change bundle', games: [2, 1, 3, 4], extend: true },
+  { step: 'claim', game: 4, at_once: 2 },
   { step: 'import over', sale: 0, what: 'email' },
   { step: 'refund', sale: 0, keep_keys: false },
   { step: 'export' },
@@ -77,6 +109,9 @@ interface Sold {
   fields: Record<string, string>;
   response: unknown;
   refunded: boolean;
+  of_bundle?: true;
+  /** Whether it got more games after its message. */
+  extended?: true;
 }
 
 const EARNED = `
@@ -94,13 +129,18 @@ class Checkout {
     account: `buyer${this.number}@checkout.fuzz.example`,
     address: `guest${this.number}@checkout.fuzz.example`,
   };
+  private readonly key = `checkout-key-${this.number}`;
+  /** Its ID, its games in their order, and its version. */
+  private readonly bundle: { id: number; games: number[]; version: number };
   private readonly sold: Sold[] = [];
   private readonly erased = new Set<Buyer>();
 
   constructor(
     private readonly target: Target,
     private readonly tenant: Tenant,
-  ) {}
+  ) {
+    this.bundle = { id: this.user_id, games: [3, 1, 2].map((n) => tenant.base + n), version: 1 };
+  }
 
   async run(steps: Step[]): Promise<void> {
     const before = await this.figures();
@@ -125,6 +165,7 @@ class Checkout {
     const { webhook } = this.target;
     if (!webhook) return;
     const { id, games, currency, amount, fields, response, refunded } = sold;
+    if (sold.extended) return;
     const messages = await webhook.messagesOf(id, refunded ? 2 : 1);
     const { created_at } = (response as { purchase: JsonObject }).purchase;
     const reference = fields.reference ?? null;
@@ -138,6 +179,12 @@ class Checkout {
     switch (step.step) {
       case 'sell':
         return this.sell(step);
+      case 'sell bundle':
+        return this.sellBundle(step);
+      case 'change bundle':
+        return this.changeBundle(step);
+      case 'claim':
+        return this.claim(step);
       case 'sell again': {
         const sold = this.sold[step.sale];
         // The email address of an erased sale is someone else's now, and the keys of a refunded one are revoked.
@@ -221,6 +268,109 @@ class Checkout {
     this.erased.delete(buyer);
   }
 
+  private async sellBundle({ buyer, amount, with_key }: Extract<Step, { step: 'sell bundle' }>) {
+    const fields: Record<string, string> = {
+      bundle_id: String(this.bundle.id),
+      ...(buyer === 'account' ? { user_id: String(this.user_id) } : { email: this.email.address }),
+      currency: 'USD',
+      amount: String(amount),
+      reference: `checkout-${this.number}-${this.sold.length}`,
+      ...(with_key !== undefined && { with_key: String(with_key) }),
+    };
+    if (buyer === 'account' && this.erased.has('account'))
+      return void (await this.post('/operator/purchases', fields, [400, 404]));
+    const { json: response } = await this.post('/operator/purchases', fields, 200);
+    const { purchase, download_keys } = response as { purchase: JsonObject; download_keys: JsonObject[] };
+    const games = this.bundle.games.toSorted((a, b) => a - b);
+    this.equal(
+      'a sale of a bundle',
+      [purchase.purchase_type, purchase.game_id, download_keys.map(({ game_id }) => game_id)],
+      ['bundle', games, with_key ? games : []],
+    );
+    const id = Number(purchase.id);
+    this.sold.push({
+      id,
+      games,
+      currency: 'USD',
+      amount,
+      buyer,
+      fields,
+      response,
+      refunded: false,
+      of_bundle: true,
+    });
+    this.erased.delete(buyer);
+  }
+
+  private async changeBundle({ games, extend }: Extract<Step, { step: 'change bundle' }>): Promise<void> {
+    const game_ids = games.map((n) => this.tenant.base + n);
+    await this.import({ type: 'bundle', id: this.bundle.id, game_ids, extend });
+    if (!isDeepStrictEqual(game_ids, this.bundle.games)) this.bundle.version++;
+    this.bundle.games = game_ids;
+    if (!extend) return;
+    for (const one of this.sold.filter(({ of_bundle, refunded }) => of_bundle && !refunded)) {
+      const all = [...new Set([...one.games, ...game_ids])].sort((a, b) => a - b);
+      if (all.length > one.games.length) one.extended = true;
+      one.games = all;
+    }
+  }
+
+  /** Claims a game several times at once, after reading what a launcher reads. */
+  private async claim({ game, at_once }: Extract<Step, { step: 'claim' }>): Promise<void> {
+    if (this.erased.has('account')) return;
+    const game_id = this.tenant.base + game;
+    const { id, games, version } = this.bundle;
+    const own = this.sold.filter((one) => one.buyer === 'account' && !one.refunded && !this.gone.has(one));
+    const isOwned = own.some(({ of_bundle }) => of_bundle);
+    const { json: owned } = await this.asPlayer('GET /profile/owned-bundles', '/profile/owned-bundles', 200);
+    const bundles = (owned as { bundle_keys: { bundle: JsonObject }[] }).bundle_keys;
+    this.equal(
+      'the list of bundles',
+      bundles.map(({ bundle }) => [bundle.id, bundle.version, bundle.games_count]),
+      isOwned ? [[id, version, games.length]] : [],
+    );
+    const path = `/bundles/${id}/bundle-games`;
+    const { json: listed } = await this.asPlayer(
+      'GET /bundles/{bundle_id}/bundle-games',
+      path,
+      isOwned ? 200 : 404,
+    );
+    if (isOwned)
+      this.equal(
+        'the games of a bundle',
+        (listed as { bundle_games: JsonObject[] }).bundle_games.map((one) => one.game_id),
+        games,
+      );
+    const isClaimable = games.includes(game_id) && own.some((one) => one.games.includes(game_id));
+    // A key that a refund left to the player is returned, too.
+    const expected = !isOwned ? 404 : isClaimable ? 200 : games.includes(game_id) ? [200, 404] : 404;
+    const claims = await Promise.all(
+      Array.from({ length: at_once }, () =>
+        this.asPlayer('POST /bundles/{bundle_id}/claim-game', `/bundles/${id}/claim-game`, expected, {
+          game_id: String(game_id),
+        }),
+      ),
+    );
+    const ids = claims.map(({ json }) => (json as { download_key?: JsonObject }).download_key?.id);
+    this.equal('the number of keys of concurrent claims', new Set(ids).size, 1);
+  }
+
+  private asPlayer(
+    name: string,
+    path: string,
+    status: number | number[],
+    fields?: Record<string, string>,
+  ): Promise<Received> {
+    return this.ask(name, path, fields, status, `Bearer ${this.key}`);
+  }
+
+  private async import(...records: object[]): Promise<void> {
+    const operation = this.target.operation('POST /operator/import');
+    const text = records.map((record) => JSON.stringify(record)).join('\n');
+    const { response } = await this.target.send(importMessage(text), { operation });
+    if (response.status !== 200) throw new Finding('model', 'a valid import fails', excerpt(response));
+  }
+
   private async export(): Promise<void> {
     const path = `/operator/users/${this.user_id}/export`;
     const { response } = await this.ask('POST /operator/users/{user_id}/export', path, {}, 200);
@@ -259,12 +409,14 @@ class Checkout {
   private readonly gone = new Set<Sold>();
 
   private async openAccount(): Promise<void> {
-    const operation = this.target.operation('POST /operator/import');
     const { user_id: id, number } = this;
     const emails = [{ email: this.email.account, verified: true }];
-    const record = JSON.stringify({ type: 'user', id, username: `checkout${number}`, emails });
-    const { response } = await this.target.send(importMessage(record), { operation });
-    if (response.status !== 200) throw new Finding('model', 'a buyer is not imported', excerpt(response));
+    const { games: game_ids } = this.bundle;
+    await this.import(
+      { type: 'user', id, username: `checkout${number}`, emails },
+      { type: 'api_key', key: this.key, user_id: id },
+      { type: 'bundle', id, user_id: id, slug: `bundle-${number}`, title: 'A bundle', game_ids },
+    );
   }
 
   private async figures() {
@@ -288,8 +440,9 @@ class Checkout {
     path: string,
     fields: Record<string, string> | undefined,
     status: number | number[],
+    authorization = operatorAuthorization,
   ): Promise<Received> {
-    const headers: Message['headers'] = [['Authorization', operatorAuthorization]];
+    const headers: Message['headers'] = [['Authorization', authorization]];
     const message = fields ? formMessage(path, fields, headers) : { method: 'GET', path, headers };
     const received = await this.target.send(message, { operation: this.target.operation(name) });
     if (![status].flat().includes(received.response.status))

@@ -92,7 +92,8 @@ export function problemIn(
   }
   for (const message of received) {
     if (!message.genuine) return 'a message has an invalid signature';
-    const { status, reference, ...rest } = message.data;
+    // The buyer and the keys are read when the message is sent.
+    const { status, reference, email: _email, download_keys: _keys, ...rest } = message.data;
     const { reference: own, ...expected } = data;
     // References are erased together with the person.
     const isTheirs = reference === own || (erased && reference === null);
