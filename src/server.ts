@@ -8,6 +8,7 @@ import type { Settings } from './platform/config/settings';
 import { User } from './auth/accounts/user.entity';
 import { SigningKeysService } from './auth/jwt/signing-keys.service';
 import { Demo } from './dashboard/layout/demo';
+import { SetupService } from './dashboard/sign-in/setup.service';
 import { createApp } from './app';
 import { Database } from './platform/database/database';
 import { migrate } from './platform/database/migrate';
@@ -69,6 +70,9 @@ export class Server {
     const service = this.app.get(ServiceUrl);
     const demo = settings.DEMO_DATA ? await loadDemoStore(settings, service.url) : undefined;
     logger.info({ address: service.listening }, 'ready');
+    const setup = this.app.get(SetupService);
+    const setupCode = (await setup.isOpen()) ? setup.code : undefined;
+    if (setupCode !== undefined) logger.warn({ url: `${service.url}/setup` }, `setup code: ${setupCode}`);
     if (!production) {
       this.app.get(Demo).access = demo;
       if (demo) service.announce();

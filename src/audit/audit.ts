@@ -9,11 +9,15 @@ import { AuditEventRow } from './audit-event.entity';
 
 /** Each event, and when it is recorded; also shown on the page docs/reference/events.md. */
 export const EVENTS = {
-  'user.signed_in': 'A user signed in on the account pages.',
+  'user.signed_in':
+    'A user signed in on the account pages. Includes the ID of the identity if an identity provider signed the user in.',
   'user.signed_out': 'A user signed out.',
   'user.sign_in_failed':
     'The password was wrong, or the account or network must wait before the next attempt. Includes the network of the client: the /24 of an IPv4 address or the /48 of an IPv6 address.',
   'user.password_set': 'A command set the password of an account.',
+  'user.created': 'A person created an account on /setup, or by signing in with the identity provider.',
+  'identity.connected': 'A user connected an account of the identity provider.',
+  'identity.disconnected': 'A user disconnected an account of the identity provider.',
   'user.exported': 'The data stored about a person was exported.',
   'user.erased': 'A person was erased. Includes the number of rows.',
   'api_key.created': 'A page or a command created an API key.',
@@ -77,6 +81,7 @@ export interface AuditEvent {
   reason?: 'wrong' | 'wait';
   /** Of the client. */
   network?: string;
+  identity_id?: number;
 }
 
 const BATCH_SIZE = 100;

@@ -8,10 +8,9 @@ import { registerPeopleCommands } from './people.command';
 import { printRequest } from './print-request';
 import { type Columns, printRows, formatTime } from './print-table';
 import { AccountsService } from '../users/accounts.service';
+import { problemOfNewPassword } from '../users/new-password';
+import { problemOfNewUsername } from '../users/username';
 import { Audit } from '../audit/audit';
-
-const MIN_PASSWORD = 8;
-const MAX_PASSWORD = 1000;
 
 interface CreateOptions {
   displayName?: string;
@@ -56,10 +55,8 @@ function registerUserCommands(users: OperatorCommand): void {
     .handler(async ({ app }, name: string) => {
       const { id } = await app.get(AccountsService).named(name);
       const password = await readPassword();
-      if ([...password].length < MIN_PASSWORD)
-        throw new OperatorError(`The password must have at least ${MIN_PASSWORD} characters.`);
-      if (password.length > MAX_PASSWORD)
-        throw new OperatorError(`The password must have at most ${MAX_PASSWORD} characters.`);
+      const problem = problemOfNewPassword(password);
+      if (problem !== undefined) throw new OperatorError(problem);
       await app.get(AccountsService).setPassword(id, password);
       app.get(Audit).record({ event: 'user.password_set', user_id: id });
       console.log(`The password of ${name} is set.`);
@@ -86,10 +83,8 @@ function registerUserCommands(users: OperatorCommand): void {
 }
 
 function requireValid(name: string, { displayName, email }: CreateOptions): void {
-  if (!/^[A-Za-z0-9_-]{1,63}$/.test(name))
-    throw new OperatorError('A username must have 1 to 63 letters, digits, _ or -.');
-  if (/^erased-\d+(-|$)/i.test(name))
-    throw new OperatorError('Names such as erased-7 are reserved for erased users.');
+  const problem = problemOfNewUsername(name);
+  if (problem !== undefined) throw new OperatorError(problem);
   if (displayName === '' || [...(displayName ?? '')].length > 200)
     throw new OperatorError('A display name must have 1 to 200 characters.');
   if (email !== undefined) requireAddress(email);

@@ -38,6 +38,12 @@ import { SalesReportService } from './sales/sales-report.service';
 import { OperatorReferenceController } from './reference/operator-reference.controller';
 import { ReferencePageController } from './reference/reference-page.controller';
 import { ProfileCollectionsController } from './settings/profile-collections.controller';
+import { IdentitiesModule } from '../auth/identities/identities.module';
+import { IdentitiesController } from './settings/identities.controller';
+import { ProviderController } from './sign-in/provider.controller';
+import { ProviderSignIn } from './sign-in/provider-sign-in';
+import { SetupController } from './sign-in/setup.controller';
+import { SetupService } from './sign-in/setup.service';
 import { SignInController } from './sign-in/sign-in.controller';
 import { SignInService } from './sign-in/sign-in.service';
 import { Assets } from './layout/assets';
@@ -58,6 +64,7 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
     RateLimitsModule,
     CollectionsModule,
     GameEditingModule,
+    IdentitiesModule,
     OauthModule,
     PeopleModule,
     TokensModule,
@@ -71,6 +78,9 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
     HomeController,
     AssetsController,
     SignInController,
+    ProviderController,
+    SetupController,
+    IdentitiesController,
     LibraryController,
     SellerGamesController,
     GameController,
@@ -103,7 +113,9 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
     LibraryPage,
     NoSuchPageFilter,
     ParameterPipe,
+    ProviderSignIn,
     SalesReportService,
+    SetupService,
     SignInService,
     Visitors,
   ],

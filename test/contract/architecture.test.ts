@@ -23,7 +23,7 @@ const INSIDE: Record<string, string[][]> = {
     ['openapi'],
     ['operations'],
   ],
-  auth: [['accounts', 'access'], ['keys'], ['jwt'], ['guards'], ['sign-in', 'oauth']],
+  auth: [['accounts', 'access'], ['keys'], ['jwt'], ['guards'], ['sign-in', 'oauth', 'identities']],
 };
 
 // These create, correct and erase records of all types, and events are stored for webhooks; every other folder writes only to its own tables.

@@ -8,6 +8,19 @@ INSERT INTO audit_events (event, user_id, request_id, details)
    SELECT event, user_id, request_id, details
    FROM jsonb_to_recordset($1) AS e (event text, user_id bigint, request_id text, details jsonb);
 
+-- disconnect_identity: src/auth/identities/identities.service.ts
+DELETE FROM identities WHERE user_id = $1 AND id = $2 AND (NOT $3 AND EXISTS (SELECT FROM users u WHERE u.id = $1 AND u.password_hash IS NOT NULL)
+  OR EXISTS (SELECT FROM identities other WHERE other.user_id = $1 AND other.id <> $2 AND other.issuer = $4)) RETURNING id;
+
+-- has_password: src/auth/identities/identities.service.ts, small
+SELECT 1 FROM users WHERE id = $1 AND password_hash IS NOT NULL;
+
+-- known_identity: src/auth/identities/identities.service.ts, small
+SELECT 1 FROM identities WHERE issuer = $1 AND subject = $2;
+
+-- use_identity: src/auth/identities/identities.service.ts
+UPDATE identities SET used_at = now() WHERE issuer = $1 AND subject = $2 RETURNING id, user_id;
+
 -- live_user_of_token: src/auth/jwt/tokens.service.ts, small
 SELECT u.id FROM users u
    WHERE u.id = $1 AND u.token_generation = $3 AND ($2::bigint IS NULL OR EXISTS (
@@ -37,6 +50,9 @@ UPDATE api_keys k SET last_used_at = now(), last_used_from = used.network
      SELECT id FROM api_keys
      WHERE id = ANY ($1) AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')
      FOR NO KEY UPDATE SKIP LOCKED);
+
+-- end_session: src/auth/sign-in/sessions.service.ts
+DELETE FROM sessions WHERE token_hash = $1 RETURNING id_token;
 
 -- take_notice: src/auth/sign-in/sessions.service.ts
 UPDATE sessions s SET notice = NULL FROM (SELECT token_hash, notice FROM sessions WHERE token_hash = $1 FOR UPDATE) old
@@ -872,6 +888,9 @@ UPDATE collection_games e SET
 -- erase_event_details: src/operator/people/erasure-statements.ts
 UPDATE audit_events SET details = details - '{address,host,network}'::text[]
    WHERE id IN (SELECT id FROM audit_events WHERE user_id = $1 AND details ?| '{address,host,network}' LIMIT 1000) RETURNING 1;
+
+-- erase_identities: src/operator/people/erasure-statements.ts
+DELETE FROM identities WHERE (id) IN (SELECT id FROM identities t WHERE user_id = $1 LIMIT 1000) RETURNING 1;
 
 -- erase_key_owners: src/operator/people/erasure-statements.ts
 WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)

@@ -49,6 +49,8 @@ const hashes = (...keys: string[]) =>
 // The number of pages that each may read if it can return only a few rows.
 const LOOKUPS: [string, unknown[], number][] = [
   ['user', [17], 5],
+  ['known_identity', ['https://id.example.com', 'somebody'], 5],
+  ['has_password', [17], 5],
   ['live_user_of_token', [17, 16, 0], 10],
   ['editable_games', [ownerOf(GAME)], 350],
   ['viewable_game', [GAME, 4999], 40],

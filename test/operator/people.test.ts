@@ -85,6 +85,10 @@ async function createPerson(name: string, other: Actor): Promise<Person> {
   });
   await withPassword(user);
   await sql(`UPDATE api_keys SET label = $2 WHERE user_id = $1`, [user.id, text('build server')]);
+  await sql(
+    `INSERT INTO identities (issuer, subject, user_id, label) VALUES ('https://id.example', $2, $1, $3)`,
+    [user.id, text('subject'), text('name at the provider')],
+  );
   const client_id = `client-of-user-${user.id}`;
   await sql(
     `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes)
@@ -303,6 +307,7 @@ describe('a person with rows in every table', () => {
       'download_keys',
       'games',
       'idempotency_keys',
+      'identities',
       'oauth_applications',
       'oauth_codes',
       'purchase_games',
@@ -345,6 +350,7 @@ describe('a person with rows in every table', () => {
       collection_admin: 2,
       collection_game: 4,
       idempotency_key: 1,
+      identity: 1,
       purchase: 5,
       download_key: 7,
     });
@@ -408,6 +414,7 @@ describe('a person with rows in every table', () => {
           erased: {
             users: 1,
             user_emails: 3,
+            identities: 1,
             sessions: 1,
             api_keys: 1,
             oauth_applications: 1,

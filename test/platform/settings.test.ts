@@ -61,6 +61,42 @@ test('rejects a created operator token as OPERATOR_TOKEN, which has all permissi
   ]);
 });
 
+describe('an identity provider', () => {
+  const provider = {
+    OIDC_ISSUER: 'https://id.example.com/realms/store',
+    OIDC_CLIENT_ID: 'gamewharf',
+    OIDC_CLIENT_SECRET: 'secret',
+  };
+
+  test('needs an ID and a secret, and an https issuer', () => {
+    expect(problemsOf(provider)).toEqual([]);
+    expect(problemsOf({ OIDC_ISSUER: provider.OIDC_ISSUER })).toEqual([
+      'OIDC_CLIENT_ID is required with OIDC_ISSUER',
+      'OIDC_CLIENT_SECRET is required with OIDC_ISSUER',
+    ]);
+    expect(problemsOf({ OIDC_ONLY: 'true', OIDC_CLIENT_ID: 'x' })).toEqual([
+      'OIDC_CLIENT_ID requires OIDC_ISSUER',
+      'OIDC_ONLY requires OIDC_ISSUER',
+    ]);
+    const insecure = 'OIDC_ISSUER must be an https URL, except for a loopback address in development';
+    expect(problemsOf({ ...provider, OIDC_ISSUER: 'http://id.example.com' })).toEqual([insecure]);
+    expect(problemsOf({ ...provider, OIDC_ISSUER: 'http://127.0.0.1:8081' })).toEqual([]);
+    expect(problemsOf({ ...production, ...provider, OIDC_ISSUER: 'http://127.0.0.1:8081' })).toEqual([
+      insecure,
+    ]);
+    expect(problemsOf({ ...provider, OIDC_ISSUER: 'https://id.example.com/?tenant=1' })).toEqual([
+      'OIDC_ISSUER must not contain a query, a fragment or a username',
+    ]);
+    expect(problemsOf({ ...provider, OIDC_SCOPES: 'email' })).toEqual(['OIDC_SCOPES must include openid']);
+  });
+
+  test('and a header that names the user exclude each other', () => {
+    expect(
+      problemsOf({ ...provider, TRUSTED_IDENTITY_HEADER: 'X-User', TRUSTED_PROXIES: '10.0.0.0/8' }),
+    ).toEqual(['TRUSTED_IDENTITY_HEADER and OIDC_ISSUER are both set: keep one']);
+  });
+});
+
 test('requires a database and secrets in production', () => {
   expect(problemsOf({ NODE_ENV: 'production' })).toEqual([
     'DATABASE_URL is required in production',

@@ -14,7 +14,8 @@ type Purpose =
   | 'gamewharf sealed'
   | 'gamewharf file URLs'
   | 'gamewharf download sessions'
-  | 'gamewharf upload sessions';
+  | 'gamewharf upload sessions'
+  | 'gamewharf setup code';
 
 export const deriveKey = (secret: string, purpose: Purpose): Buffer =>
   Buffer.from(hkdfSync('sha256', secret, '', purpose, 32));

@@ -22,6 +22,7 @@ const limited = (name: string, free: number, longest_seconds: number): Subject =
 export const accountSubject = ({ id, name }: { id: number | null; name: string }) =>
   limited(id === null ? `name ${name}` : `user ${id}`, 5, 300);
 export const networkSubject = (network: string) => limited(`address ${network}`, 20, 900);
+export const setupSubject = limited('setup code', 5, 300);
 export const deviceCodeSubject = (user_id: number) => limited(`device code by ${user_id}`, 5, 900);
 export const downloadKeySubject = (user_id: number) => limited(`download key by ${user_id}`, 5, 900);
 

@@ -5,8 +5,8 @@ import { PersonalData, StoredColumns } from '../../platform/database/personal-da
 
 @PersonalData({ type: 'session' })
 @StoredColumns({
-  columns: ['token_hash', 'user_id', 'created_at', 'seen_at', 'expires_at', 'notice'],
-  why: 'keep a browser signed in; show one message',
+  columns: ['token_hash', 'user_id', 'created_at', 'seen_at', 'expires_at', 'notice', 'id_token'],
+  why: 'keep a browser signed in; show one message; sign out at the identity provider',
   for_how_long: '`SESSION_DAYS`, less when idle',
   after_erasure: 'erased',
 })
@@ -34,6 +34,10 @@ export class Session {
   /** Shown once by the next page; encrypted with the session's token, which is not stored. */
   @Column('bytea', { nullable: true })
   notice: Buffer | null;
+
+  /** Of a sign-in with an identity provider; encrypted like the notice. */
+  @Column('bytea', { nullable: true })
+  id_token: Buffer | null;
 
   @ManyToOne(() => User, { onDelete: 'CASCADE' })
   user?: Relation<User>;

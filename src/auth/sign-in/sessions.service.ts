@@ -43,6 +43,11 @@ const TAKE_NOTICE = statement<{ notice: Buffer }>(
    WHERE s.token_hash = old.token_hash AND old.notice IS NOT NULL RETURNING old.notice`,
 );
 
+const END = statement<{ id_token: Buffer | null }>(
+  'end_session',
+  'DELETE FROM sessions WHERE token_hash = $1 RETURNING id_token',
+);
+
 /** Sessions of browsers. The browser holds the token, the database only its hash. */
 @Injectable()
 export class SessionsService {
@@ -76,19 +81,36 @@ export class SessionsService {
     return user;
   }
 
-  async start(user_id: number, res: ServerResponse): Promise<string> {
+  /** `id_token`: of a sign-in with an identity provider. */
+  async start(user_id: number, res: ServerResponse, id_token?: string): Promise<string> {
     const token = randomToken();
     const expires_at = () => `now() + make_interval(days => ${this.settings.SESSION_DAYS})`;
     await this.database.transaction(async (db) => {
-      await db.insert(Session, { token_hash: hashOf(token), user_id, expires_at });
+      await db.insert(Session, {
+        token_hash: hashOf(token),
+        user_id,
+        expires_at,
+        id_token: id_token === undefined ? null : encryptWithToken(token, id_token),
+      });
       // The deadline has sent a response: the client doesn't get the cookie.
       if (res.writableEnded) throw serviceUnavailable();
     });
     return token;
   }
 
-  async end(token: string): Promise<void> {
-    await this.sessions.delete({ token_hash: hashOf(token) });
+  /** Returns the ID token of the session, for the sign-out at the identity provider. */
+  async end(token: string): Promise<string | undefined> {
+    const ended = await this.database.row(END, [hashOf(token)]);
+    return ended?.id_token ? decryptWithToken<string>(token, ended.id_token) : undefined;
+  }
+
+  /** Whether the session began within the last five minutes, which replaces a password for accounts without one. */
+  isFresh(token: string): Promise<boolean> {
+    return this.sessions
+      .createQueryBuilder('s')
+      .where({ token_hash: hashOf(token) })
+      .andWhere(`s.created_at > now() - interval '5 minutes'`)
+      .getExists();
   }
 
   async endAllOf(user_id: number): Promise<void> {

@@ -87,6 +87,8 @@ const ACCOUNT: readonly Section[] = [
   ['/user/settings/data', 'Your data'],
 ];
 
+const PROVIDERS: readonly Section[] = [['/user/settings/identities', 'Connected providers']];
+
 /** The layout of every page: name, navigation and Content-Security-Policy. */
 @Injectable()
 export class Layout {
@@ -97,7 +99,7 @@ export class Layout {
 
   show(visitor: Visitor | undefined, page: Page, notice: Notice = {}): HtmlResponse {
     return new HtmlResponse(page.status ?? 200, this.document(visitor, page, notice).toString(), {
-      'Content-Security-Policy': policy(page, this.settings.COVER_ORIGINS),
+      'Content-Security-Policy': policy(page, this.settings),
       ...page.headers,
     });
   }
@@ -149,7 +151,7 @@ export class Layout {
     return html`<details class="account">
       <summary><span class="who">${name}</span></summary>
       <nav aria-label="Account">
-        ${sectionList(ACCOUNT, section)}
+        ${sectionList([...ACCOUNT, ...(this.settings.OIDC_ISSUER === undefined ? [] : PROVIDERS)], section)}
         ${!this.settings.TRUSTED_IDENTITY_HEADER && html`<form method="post" action="/logout">${formToken(visitor)}<button class="quiet">Sign out</button></form>`}
       </nav>
     </details>`;
@@ -201,14 +203,20 @@ const searchForm = (visitor: Visitor, term = ''): Html =>
 export const formToken = (visitor: Visitor): Html =>
   html`<input type="hidden" name="form_token" value="${visitor.formToken}" />`;
 
-const policy = ({ formTargets = [], sendsRequests }: Page, images: string[]) =>
-  [
+const policy = (
+  { formTargets = [], sendsRequests }: Page,
+  { COVER_ORIGINS, OIDC_ISSUER }: Settings,
+): string => {
+  // The sign-out redirects to the provider.
+  const provider = OIDC_ISSUER === undefined ? [] : [new URL(OIDC_ISSUER).origin];
+  return [
     `default-src 'none'`,
     `style-src 'self'`,
     `script-src 'self'`,
-    `img-src ${["'self'", ...images].join(' ')}`,
+    `img-src ${["'self'", ...COVER_ORIGINS].join(' ')}`,
     ...(sendsRequests ? [`connect-src 'self'`] : []),
-    `form-action ${["'self'", ...formTargets].join(' ')}`,
+    `form-action ${["'self'", ...provider, ...formTargets].join(' ')}`,
     `base-uri 'none'`,
     `frame-ancestors 'none'`,
   ].join('; ');
+};

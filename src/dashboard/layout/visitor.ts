@@ -16,9 +16,14 @@ export class Visitor {
     return { request_id: this.request_id, user_id: this.user?.id };
   }
 
+  /** Sets the cookie of a new browser. */
+  remember(): void {
+    this.setCookie();
+  }
+
   /** The CSRF token of each form. A new browser gets its cookie with its first form. */
   get formToken(): string {
-    this.setCookie();
+    this.remember();
     return this.signatureOf('form');
   }
 

@@ -2,6 +2,7 @@ import { Controller, Get, Post, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Public, SignedIn } from '../../auth/access/access';
 import { Audit } from '../../audit/audit';
+import { IdentityProvider, SIGNED_OUT_PATH } from '../../auth/identities/identity-provider';
 import { AuthorizationRequests } from '../../auth/oauth/authorization-requests.service';
 import { Settings } from '../../platform/config/settings';
 import { Form } from '../../platform/input/form';
@@ -12,12 +13,10 @@ import { type FormResult, seeOther } from '../layout/layout';
 import { ForBrowsers, FormFields, PageQuery, Pages } from '../layout/page';
 import { CurrentVisitor, isSignedIn, type SignedInVisitor, Visitor } from '../layout/visitor';
 import { Visitors } from '../layout/visitors';
-import { signInElsewherePage, signInPage, notSignedIn } from './sign-in.page';
+import { HOME, localPath } from './local-path';
+import { ProviderSignIn } from './provider-sign-in';
+import { signedOutPage, signInElsewherePage, signInPage, notSignedIn } from './sign-in.page';
 import { SignInService } from './sign-in.service';
-
-const HOME = '/user/settings';
-// The limit of a request's head.
-const MAX_ADDRESS = 16 * 1024;
 
 @Pages()
 @Controller()
@@ -29,14 +28,23 @@ export class SignInController {
     private readonly demo: Demo,
     private readonly settings: Settings,
     private readonly audit: Audit,
+    private readonly provider: IdentityProvider,
+    private readonly providerSignIn: ProviderSignIn,
   ) {}
 
   @Get('login')
   @Public()
-  async form(@PageQuery() query: Form, @CurrentVisitor() visitor: Visitor) {
+  async form(
+    @Req() req: Request,
+    @Res({ passthrough: true }) res: Response,
+    @PageQuery() query: Form,
+    @CurrentVisitor() visitor: Visitor,
+  ) {
     const return_to = localPath(query.text('return_to'));
     if (visitor.user) return seeOther(return_to);
     if (this.settings.TRUSTED_IDENTITY_HEADER) return signInElsewherePage(this.settings);
+    if (this.settings.OIDC_ONLY)
+      return seeOther(await this.providerSignIn.begin(req, res, visitor, { return_to }));
     return this.page(visitor, return_to);
   }
 
@@ -51,6 +59,7 @@ export class SignInController {
     @CurrentVisitor() visitor: Visitor,
   ) {
     if (this.settings.TRUSTED_IDENTITY_HEADER) return signInElsewherePage(this.settings);
+    if (this.settings.OIDC_ONLY) return seeOther('/login');
     const return_to = localPath(form.text('return_to'));
     const name = (form.text('username') ?? '').trim();
     const password = form.text('password') ?? '';
@@ -80,27 +89,40 @@ export class SignInController {
 
   @Post('logout')
   @Public()
-  async signOut(@Res({ passthrough: true }) res: Response, @CurrentVisitor() visitor: Visitor) {
+  async signOut(
+    @Req() req: Request,
+    @Res({ passthrough: true }) res: Response,
+    @CurrentVisitor() visitor: Visitor,
+  ) {
     if (isSignedIn(visitor)) this.audit.record({ event: 'user.signed_out', ...visitor.by });
-    await this.visitors.signOut(visitor, res);
-    return seeOther('/');
+    const id_token = await this.visitors.signOut(visitor, res);
+    if (!this.provider.isConfigured) return seeOther('/');
+    if (id_token === undefined) return seeOther(SIGNED_OUT_PATH);
+    req.exchange.takesLong();
+    const url = await this.provider.endSessionUrl(req.exchange.client, id_token);
+    if (!url) return seeOther(SIGNED_OUT_PATH);
+    // Other origins aren't in the Content-Security-Policy of the page whose form was sent, so browsers wouldn't follow.
+    return url.origin === this.provider.origin
+      ? seeOther(url.href)
+      : signedOutPage({ name: this.provider.name, url: url.href });
+  }
+
+  @Get(SIGNED_OUT_PATH)
+  @Public()
+  @ForBrowsers()
+  signedOut() {
+    return signedOutPage();
   }
 
   private async page(visitor: Visitor, return_to: string, result: { name?: string } & FormResult = {}) {
-    const page = signInPage(visitor, return_to, this.settings.STORE_NAME, result, this.demo.access);
+    const page = signInPage(
+      visitor,
+      return_to,
+      this.settings.STORE_NAME,
+      result,
+      this.demo.access,
+      this.provider.isConfigured ? this.provider.name : undefined,
+    );
     return { ...page, formTargets: await this.requests.formTargets(return_to) };
-  }
-}
-
-/** A path of this site; HOME for anything that a browser could interpret as another host. */
-function localPath(given: string | undefined): string {
-  if (!given?.startsWith('/') || given.length > MAX_ADDRESS) return HOME;
-  try {
-    const url = new URL(given, 'http://here.invalid');
-    // URL has resolved the dots of `/.//host`.
-    const path = `${url.pathname}${url.search}`;
-    return url.origin === 'http://here.invalid' && !path.startsWith('//') ? path : HOME;
-  } catch {
-    return HOME;
   }
 }

@@ -1,12 +1,14 @@
 import type { Settings } from '../../platform/config/settings';
 import type { DemoAccess } from '../layout/demo';
 import { AS_TYPED, changeForm, field, passwordField } from '../layout/fields';
-import { html } from '../layout/html';
+import { html, type Part } from '../layout/html';
 import type { FormResult, Page } from '../layout/layout';
-import { alert } from '../layout/parts';
+import { withQuery } from '../../platform/input/form';
+import { alert, linkButton } from '../layout/parts';
 import type { Visitor } from '../layout/visitor';
 
 const PATH = '/login';
+export const PROVIDER_PATH = '/login/provider';
 
 export const signInPage = (
   visitor: Visitor,
@@ -14,6 +16,7 @@ export const signInPage = (
   store: string,
   { name = '', problem, ...response }: { name?: string } & FormResult,
   demo: DemoAccess | undefined,
+  provider?: string,
 ): Page => ({
   title: 'Sign in',
   section: PATH,
@@ -21,6 +24,7 @@ export const signInPage = (
   single: true,
   main: html`<h1>Sign in</h1>
     ${problem && alert(problem)}
+    ${provider !== undefined && html`<p>${linkButton(withQuery(PROVIDER_PATH, { return_to }), `Sign in with ${provider}`)}</p>`}
     ${changeForm(
       visitor,
       { action: PATH, button: 'Sign in' },
@@ -41,6 +45,28 @@ export const signInElsewherePage = ({ STORE_NAME, STORE_URL }: Settings): Page =
   main: html`<h1>Sign in</h1>
     <p>Sign in at ${STORE_NAME}, and then return to this page.</p>
     <p><a class="button" href="${STORE_URL}">Go to ${STORE_NAME}</a></p>`,
+});
+
+/** `provider`: where the person is still signed in. */
+export const signedOutPage = (provider?: { name: string; url: string }): Page => ({
+  title: 'Signed out',
+  single: true,
+  main: html`<h1>Signed out</h1>
+    <p>You are signed out here.</p>
+    <p class="buttons">
+      ${provider && linkButton(provider.url, `Sign out of ${provider.name} too`)}
+      ${linkButton(PATH, 'Sign in', '', '')}
+    </p>`,
+});
+
+/** The sign-in with the provider failed. */
+export const providerProblemPage = (problem: Part, return_to: string): Page => ({
+  title: 'Sign in',
+  status: 403,
+  single: true,
+  main: html`<h1>Sign in</h1>
+    <div class="alert" role="alert">${problem}</div>
+    <p class="buttons">${linkButton(withQuery(PATH, { return_to }), 'Try again', '', '')}</p>`,
 });
 
 export const notSignedIn = ({ seconds }: { seconds?: number }, problem: string): FormResult =>

@@ -30,6 +30,7 @@ export const EMPTY_APPLICATIONS = statement(
  * Grants first: issuing a token locks its grant, so none is issued afterwards. Codes and tokens are deleted with them.
  */
 export const DELETE_CREDENTIALS = [
+  ['identities', removal('identities', 'id', 'user_id = $1')],
   ['sessions', removal('sessions', 'token_hash', 'user_id = $1')],
   [
     'oauth_grants',

@@ -9,6 +9,7 @@ import {
   IsUrl,
   isURL,
   Matches,
+  MaxLength,
   MinLength,
   ValidateBy,
   validateSync,
@@ -131,6 +132,29 @@ export class Settings {
   @IsOptional()
   @Matches(/^[A-Za-z][A-Za-z0-9-]*$/, { message: '$property must be the name of a header' })
   TRUSTED_IDENTITY_HEADER?: string = undefined;
+
+  // The OpenID Connect provider whose accounts sign in users.
+  @IsOptional()
+  @IsWebAddress()
+  OIDC_ISSUER?: string = undefined;
+
+  OIDC_CLIENT_ID?: string = undefined;
+
+  OIDC_CLIENT_SECRET?: string = undefined;
+
+  @SplitAt(/[\s,]+/)
+  OIDC_SCOPES: string[] = ['openid', 'email', 'profile'];
+
+  // The provider's name on buttons. Default: the host of OIDC_ISSUER.
+  @IsOptional()
+  @MaxLength(40)
+  OIDC_NAME?: string = undefined;
+
+  // Whether a person without an account gets one, by an email address that the provider verified.
+  @YesOrNo() OIDC_SIGN_UP: boolean = false;
+
+  // Whether only the provider signs in users, and not a password.
+  @YesOrNo() OIDC_ONLY: boolean = false;
 
   @IsIn(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
   LOG_LEVEL: string = 'info';
@@ -285,6 +309,7 @@ export const SECRET_NAMES = [
   'DATABASE_URL',
   'REDIS_URL',
   'OPERATOR_TOKEN',
+  'OIDC_CLIENT_SECRET',
   'API_KEY_PEPPER',
   'API_KEY_PEPPER_PREVIOUS',
   'FILES_S3_ACCESS_KEY_ID',
@@ -314,7 +339,7 @@ export function loadSettings(
   }
   const settings = plainToInstance(Settings, given, { exposeDefaultValues: true });
   for (const { constraints } of validateSync(settings)) problems.push(...Object.values(constraints ?? {}));
-  problems.push(...problemsOfStorage(settings), ...moreProblems(settings));
+  problems.push(...problemsOfStorage(settings), ...problemsOfProvider(settings), ...moreProblems(settings));
   if (settings.TRUSTED_IDENTITY_HEADER !== undefined && settings.TRUSTED_PROXIES === '')
     problems.push('TRUSTED_IDENTITY_HEADER requires TRUSTED_PROXIES, the proxies that send it');
   const production = settings.NODE_ENV === 'production';
@@ -332,6 +357,31 @@ export function loadSettings(
   settings.DRAIN_SECONDS ??= production ? 5 : 0;
   settings.DEMO_DATA ??= !production;
   return settings;
+}
+
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+
+function problemsOfProvider(settings: Settings): string[] {
+  const { OIDC_ISSUER, NODE_ENV, TRUSTED_IDENTITY_HEADER } = settings;
+  if (OIDC_ISSUER === undefined)
+    return (['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_NAME', 'OIDC_SIGN_UP', 'OIDC_ONLY'] as const)
+      .filter((name) => settings[name])
+      .map((name) => `${name} requires OIDC_ISSUER`);
+  const problems = (['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'] as const)
+    .filter((name) => settings[name] === undefined)
+    .map((name) => `${name} is required with OIDC_ISSUER`);
+  if (isWebAddress(OIDC_ISSUER)) {
+    const { protocol, hostname, search, hash, username } = new URL(OIDC_ISSUER);
+    if (protocol !== 'https:' && (NODE_ENV === 'production' || !LOOPBACK.test(hostname)))
+      problems.push('OIDC_ISSUER must be an https URL, except for a loopback address in development');
+    if (search !== '' || hash !== '' || username !== '')
+      problems.push('OIDC_ISSUER must not contain a query, a fragment or a username');
+  }
+  if (!settings.OIDC_SCOPES.includes('openid')) problems.push('OIDC_SCOPES must include openid');
+  // Two sources that say who a browser is would need a rule for when they differ.
+  if (TRUSTED_IDENTITY_HEADER !== undefined)
+    problems.push('TRUSTED_IDENTITY_HEADER and OIDC_ISSUER are both set: keep one');
+  return problems;
 }
 
 const BUCKET = [

@@ -1,0 +1,152 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { type EntityManager, QueryFailedError, type Repository } from 'typeorm';
+import { Settings } from '../../platform/config/settings';
+import { Database } from '../../platform/database/database';
+import { read, statement } from '../../platform/database/statement';
+import { lowerAscii } from '../../platform/formats/lower-ascii';
+import { lockUser } from '../accounts/lock-user';
+import { User } from '../accounts/user.entity';
+import { UserEmail } from '../accounts/user-email.entity';
+import { Identity } from './identity.entity';
+import type { ProviderAccount } from './identity-provider';
+
+/** Of one user. */
+const MAX_IDENTITIES = 10;
+const MAX_LABEL = 200;
+const MAX_NAME = 40;
+const NAME_ATTEMPTS = 20;
+
+export type ListedIdentity = Pick<Identity, 'id' | 'issuer' | 'label' | 'created_at' | 'used_at'>;
+
+const SIGN_IN = statement<{ id: number; user_id: number }>(
+  'use_identity',
+  'UPDATE identities SET used_at = now() WHERE issuer = $1 AND subject = $2 RETURNING id, user_id',
+);
+
+const HAS_PASSWORD = read('has_password', 'SELECT 1 FROM users WHERE id = $1 AND password_hash IS NOT NULL');
+
+const IS_KNOWN = read('known_identity', 'SELECT 1 FROM identities WHERE issuer = $1 AND subject = $2');
+
+/** Whether the user could still sign in without the identity: with a password, or with another one of the provider. */
+const OTHER_WAY_IN = `(NOT $3 AND EXISTS (SELECT FROM users u WHERE u.id = $1 AND u.password_hash IS NOT NULL)
+  OR EXISTS (SELECT FROM identities other WHERE other.user_id = $1 AND other.id <> $2 AND other.issuer = $4))`;
+
+const DISCONNECT = statement<{ id: number }>(
+  'disconnect_identity',
+  `DELETE FROM identities WHERE user_id = $1 AND id = $2 AND ${OTHER_WAY_IN} RETURNING id`,
+);
+
+export type Connection = { id: number } | { problem: 'taken' | 'too many' };
+export type SignUp = { id: number; user_id: number } | { problem: 'address' | 'connected' };
+
+const constraintOf = (error: unknown) =>
+  error instanceof QueryFailedError ? (error.driverError as { constraint?: string }).constraint : undefined;
+
+/** Which account at the identity provider signs in which user. Only the issuer and the subject identify it. */
+@Injectable()
+export class IdentitiesService {
+  constructor(
+    private readonly database: Database,
+    @InjectRepository(Identity) private readonly identities: Repository<Identity>,
+    private readonly settings: Settings,
+  ) {}
+
+  /** The user of a known identity. */
+  signIn({ issuer, subject }: Pick<ProviderAccount, 'issuer' | 'subject'>) {
+    return this.database.row(SIGN_IN, [issuer, subject]);
+  }
+
+  async isKnown({ issuer, subject }: Pick<ProviderAccount, 'issuer' | 'subject'>): Promise<boolean> {
+    return (await this.database.row(IS_KNOWN, [issuer, subject])) !== undefined;
+  }
+
+  of(user_id: number): Promise<ListedIdentity[]> {
+    const select = { id: true, issuer: true, label: true, created_at: true, used_at: true } as const;
+    return this.identities.find({ where: { user_id }, select, order: { id: 'ASC' }, take: MAX_IDENTITIES });
+  }
+
+  /** Whether the user has a password that signs them in. */
+  async hasPassword(user_id: number): Promise<boolean> {
+    if (this.settings.OIDC_ONLY) return false;
+    return (await this.database.row(HAS_PASSWORD, [user_id])) !== undefined;
+  }
+
+  async connect(user_id: number, account: Omit<ProviderAccount, 'id_token'>): Promise<Connection> {
+    try {
+      return await this.database.transaction(async (db) => {
+        await lockUser(db, user_id);
+        if ((await db.countBy(Identity, { user_id })) >= MAX_IDENTITIES) return { problem: 'too many' };
+        return { id: await insert(db, user_id, account) };
+      });
+    } catch (error) {
+      if (constraintOf(error) === 'identities_issuer_subject_key') return { problem: 'taken' };
+      throw error;
+    }
+  }
+
+  /** Returns false if there is no such identity, or nothing else signs in the user. */
+  disconnect(user_id: number, id: number): Promise<boolean> {
+    const { OIDC_ONLY, OIDC_ISSUER } = this.settings;
+    return this.database.transaction(async (db) => {
+      // Of two requests for the last two identities, the second finds none to spare.
+      await lockUser(db, user_id);
+      const rows: unknown[] = await db.query(DISCONNECT.text, [user_id, id, OIDC_ONLY, OIDC_ISSUER ?? '']);
+      return (rows[0] as unknown[]).length > 0;
+    });
+  }
+
+  /** Creates an account for an address that the provider verified, and that no account has verified. */
+  async signUp(account: Omit<ProviderAccount, 'id_token'> & { verified_email: string }): Promise<SignUp> {
+    const email = lowerAscii(account.verified_email);
+    for (const username of usernamesFor(account.username)) {
+      try {
+        return await this.database.transaction(async (db) => {
+          const { identifiers } = await db.insert(User, { username });
+          const { id: user_id } = identifiers[0] as Pick<User, 'id'>;
+          await db.insert(UserEmail, { user_id, email, verified: true });
+          return { id: await insert(db, user_id, account), user_id };
+        });
+      } catch (error) {
+        const constraint = constraintOf(error);
+        if (constraint === 'user_emails_verified_key') return { problem: 'address' };
+        // A concurrent request of the same person.
+        if (constraint === 'identities_issuer_subject_key') return { problem: 'connected' };
+        if (constraint !== 'users_username_key') throw error;
+      }
+    }
+    throw new Error('no free username was found');
+  }
+}
+
+async function insert(
+  db: EntityManager,
+  user_id: number,
+  account: Omit<ProviderAccount, 'id_token'>,
+): Promise<number> {
+  const { issuer, subject, username, verified_email } = account;
+  const label = [...(username ?? verified_email ?? '')].slice(0, MAX_LABEL).join('') || null;
+  const { identifiers } = await db.insert(Identity, {
+    issuer,
+    subject,
+    user_id,
+    label,
+    used_at: () => 'now()',
+  });
+  return (identifiers[0] as Pick<Identity, 'id'>).id;
+}
+
+/** Valid usernames like this one; an email address would reveal more than a name. */
+export function* usernamesFor(name = ''): Generator<string> {
+  const valid = name
+    .split('@')[0]!
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .replace(/[^A-Za-z0-9_]+/g, '-')
+    .replace(/^-+|-+$/g, '')
+    .slice(0, MAX_NAME);
+  const base = valid === '' || /^erased(-|$)/i.test(valid) ? 'player' : valid;
+  yield base;
+  for (let attempt = 0; attempt < NAME_ATTEMPTS; attempt++)
+    yield `${base}-${Math.floor(Math.random() * 10 ** (3 + Math.floor(attempt / 4)))}`;
+}

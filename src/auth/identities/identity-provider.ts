@@ -1,0 +1,247 @@
+import { Injectable, Logger } from '@nestjs/common';
+import type { Configuration, ServerMetadata } from 'openid-client';
+import { Settings } from '../../platform/config/settings';
+import { serviceUnavailable } from '../../platform/errors/api-error';
+import { ConcurrencyLimit, type LimitedClient } from '../../platform/limits/concurrency-limit';
+import { Clock } from '../../platform/config/clock';
+import { ServiceUrl } from '../../platform/server/service-url';
+
+/** Loaded at the first sign-in with a provider: most stores have none. */
+const library = () => import('openid-client');
+
+export const CALLBACK_PATH = '/login/callback';
+export const SIGNED_OUT_PATH = '/logout';
+
+// HS256 would accept the client secret as a key, and `none` anything.
+const ALGORITHMS = [
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'],
+  ...['EdDSA', 'Ed25519'],
+];
+const TIMEOUT_SECONDS = 5;
+/** Milliseconds for which the provider's metadata is used. */
+const METADATA_LASTS = 3_600_000;
+const MAX_SUBJECT = 255;
+// Without a hint, the provider asks which account to sign out.
+const MAX_HINT = 4096;
+
+/** What the browser must send back in a cookie, so that a response belongs to its own request. */
+export interface ProviderRequest {
+  state: string;
+  nonce: string;
+  code_verifier: string;
+}
+
+export interface ProviderAccount {
+  issuer: string;
+  subject: string;
+  /** Only if the provider says that it verified the address. */
+  verified_email: string | undefined;
+  username: string | undefined;
+  id_token: string;
+}
+
+/** The response isn't valid, or the person canceled. */
+export class ProviderError extends Error {
+  constructor(
+    message: string,
+    readonly isCanceled = false,
+  ) {
+    super(message);
+  }
+}
+
+interface Discovered {
+  config: Configuration;
+  metadata: ServerMetadata;
+  at: number;
+}
+
+/** The OpenID Connect provider of the settings: code flow with PKCE, and ID tokens whose signature is verified. */
+@Injectable()
+export class IdentityProvider {
+  private readonly log = new Logger(IdentityProvider.name);
+  // Requests wait for another server: they must not use up what other routes need.
+  private readonly turns = new ConcurrencyLimit({ accepted: 50, each: 4 });
+  private discovered: Discovered | undefined;
+  private discovering: Promise<Discovered> | undefined;
+
+  constructor(
+    private readonly settings: Settings,
+    private readonly service: ServiceUrl,
+    private readonly clock: Clock,
+  ) {}
+
+  get isConfigured(): boolean {
+    return this.settings.OIDC_ISSUER !== undefined;
+  }
+
+  get name(): string {
+    return this.settings.OIDC_NAME ?? new URL(this.settings.OIDC_ISSUER!).host;
+  }
+
+  /** The origin to which forms may redirect. */
+  get origin(): string | undefined {
+    return this.settings.OIDC_ISSUER && new URL(this.settings.OIDC_ISSUER).origin;
+  }
+
+  /** The URL at which the person signs in. */
+  begin(client: LimitedClient): Promise<{ url: string; request: ProviderRequest }> {
+    return this.calling(client, async () => {
+      const { config } = await this.discover();
+      const openid = await library();
+      const request = {
+        state: openid.randomState(),
+        nonce: openid.randomNonce(),
+        code_verifier: openid.randomPKCECodeVerifier(),
+      };
+      const url = openid.buildAuthorizationUrl(config, {
+        redirect_uri: this.redirectUri,
+        scope: this.settings.OIDC_SCOPES.join(' '),
+        state: request.state,
+        nonce: request.nonce,
+        code_challenge: await openid.calculatePKCECodeChallenge(request.code_verifier),
+        code_challenge_method: 'S256',
+      });
+      return { url: url.href, request };
+    });
+  }
+
+  /** Redeems the code in the query of the callback. `isNew`: whether to ask for more than the subject. */
+  finish(
+    client: LimitedClient,
+    query: string,
+    { state, nonce, code_verifier }: ProviderRequest,
+    isNew: (account: Pick<ProviderAccount, 'issuer' | 'subject'>) => Promise<boolean>,
+  ): Promise<ProviderAccount> {
+    return this.calling(client, async () => {
+      const { config } = await this.discover();
+      const openid = await library();
+      // Never from the request: its Host header may be forged.
+      const callback = new URL(this.redirectUri + query);
+      const tokens = await openid.authorizationCodeGrant(config, callback, {
+        expectedState: state,
+        expectedNonce: nonce,
+        pkceCodeVerifier: code_verifier,
+        idTokenExpected: true,
+      });
+      const claims = tokens.claims()!;
+      const { OIDC_CLIENT_ID } = this.settings;
+      if (claims.azp !== undefined && claims.azp !== OIDC_CLIENT_ID)
+        throw new ProviderError('the ID token was issued to another client');
+      if (claims.sub === '' || claims.sub.length > MAX_SUBJECT)
+        throw new ProviderError('the subject is too long');
+      const account = { issuer: claims.iss, subject: claims.sub };
+      let about: Record<string, unknown> = claims;
+      const isElsewhere =
+        (claims.email === undefined || claims.preferred_username === undefined) &&
+        config.serverMetadata().userinfo_endpoint !== undefined;
+      // The library compares the subject of the response with that of the ID token.
+      if (isElsewhere && (await isNew(account)))
+        about = { ...(await openid.fetchUserInfo(config, tokens.access_token, claims.sub)), ...claims };
+      const { email, email_verified, preferred_username } = about;
+      return {
+        ...account,
+        // Some providers send texts, which could say anything.
+        verified_email: email_verified === true && typeof email === 'string' ? email : undefined,
+        username: typeof preferred_username === 'string' ? preferred_username : undefined,
+        id_token: tokens.id_token!,
+      };
+    });
+  }
+
+  /**
+   * The URL that signs out at the provider; undefined if it has none or can't be reached, because a sign-out never
+   * fails.
+   */
+  async endSessionUrl(client: LimitedClient, id_token: string): Promise<URL | undefined> {
+    try {
+      return await this.calling(client, async () => {
+        const { config, metadata } = await this.discover();
+        if (metadata.end_session_endpoint === undefined) return undefined;
+        return (await library()).buildEndSessionUrl(config, {
+          post_logout_redirect_uri: this.service.url + SIGNED_OUT_PATH,
+          ...(id_token.length <= MAX_HINT ? { id_token_hint: id_token } : {}),
+        });
+      });
+    } catch {
+      return undefined;
+    }
+  }
+
+  private get redirectUri(): string {
+    return this.service.url + CALLBACK_PATH;
+  }
+
+  private async calling<Result>(client: LimitedClient, work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await this.turns.run(client, undefined, work);
+    } catch (error) {
+      throw this.explained(error);
+    }
+  }
+
+  /** Says in the log what is wrong, and to the browser only whether it makes sense to try again later. */
+  private explained(error: unknown): unknown {
+    if (!(error instanceof Error) || error instanceof ProviderError) return error;
+    const { code, error: response } = error as { code?: string; error?: string };
+    if (error.name === 'AuthorizationResponseError')
+      return new ProviderError(`the provider responded ${response}`, response === 'access_denied');
+    if (error.name === 'ResponseBodyError' && response === 'invalid_grant')
+      return new ProviderError('the code has expired or was used');
+    if (error.name === 'ClientError' && !UNAVAILABLE.includes(code!)) {
+      this.log.warn(`A response of the identity provider was rejected: ${error.message} (${code})`);
+      return new ProviderError(error.message);
+    }
+    if (error.name === 'ClientError' || error.name === 'ResponseBodyError' || error instanceof TypeError) {
+      this.log.warn(`The identity provider can't be used: ${error.message} ${response ?? code ?? ''}`);
+      return serviceUnavailable();
+    }
+    return error;
+  }
+
+  private async discover(): Promise<Discovered> {
+    const now = this.clock.monotonic();
+    if (this.discovered && now - this.discovered.at < METADATA_LASTS) return this.discovered;
+    this.discovering ??= this.fetchMetadata().finally(() => (this.discovering = undefined));
+    try {
+      this.discovered = await this.discovering;
+    } catch (error) {
+      // The last metadata is better than none.
+      if (!this.discovered) throw error;
+    }
+    return this.discovered;
+  }
+
+  private async fetchMetadata(): Promise<Discovered> {
+    const openid = await library();
+    const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET } = this.settings;
+    const issuer = new URL(OIDC_ISSUER!);
+    const isPlain = issuer.protocol === 'http:' ? [openid.allowInsecureRequests] : [];
+    const options = { timeout: TIMEOUT_SECONDS, execute: isPlain };
+    const found = await openid.discovery(issuer, OIDC_CLIENT_ID!, undefined, undefined, options);
+    const { supportsPKCE: _, ...metadata } = found.serverMetadata();
+    const offered = metadata.id_token_signing_alg_values_supported ?? ['RS256'];
+    const inBody = metadata.token_endpoint_auth_methods_supported?.includes('client_secret_post') ?? false;
+    const config = new openid.Configuration(
+      {
+        ...metadata,
+        id_token_signing_alg_values_supported: offered.filter((algorithm) => ALGORITHMS.includes(algorithm)),
+      },
+      OIDC_CLIENT_ID!,
+      { client_secret: OIDC_CLIENT_SECRET },
+      inBody ? openid.ClientSecretPost() : openid.ClientSecretBasic(),
+    );
+    config.timeout = TIMEOUT_SECONDS;
+    for (const apply of isPlain) apply(config);
+    // Without this, the library trusts the connection to the token endpoint, and doesn't verify the signature.
+    openid.enableNonRepudiationChecks(config);
+    return { config, metadata, at: this.clock.monotonic() };
+  }
+}
+
+const UNAVAILABLE = [
+  'OAUTH_TIMEOUT',
+  'OAUTH_ABORT',
+  'OAUTH_RESPONSE_IS_NOT_CONFORM',
+  'OAUTH_RESPONSE_IS_NOT_JSON',
+];

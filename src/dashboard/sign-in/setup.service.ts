@@ -1,0 +1,80 @@
+import { timingSafeEqual } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { EntityManager } from 'typeorm';
+import type { Request } from 'express';
+import { deriveKey, hashOf } from '../../auth/accounts/encryption';
+import { User } from '../../auth/accounts/user.entity';
+import { UserEmail } from '../../auth/accounts/user-email.entity';
+import { peppersOf } from '../../auth/keys/api-key';
+import { AttemptsService, networkSubject, setupSubject } from '../../auth/sign-in/attempts.service';
+import { hashPassword, PasswordCost } from '../../auth/sign-in/password-hash';
+import { Settings } from '../../platform/config/settings';
+import { Database } from '../../platform/database/database';
+import { lowerAscii } from '../../platform/formats/lower-ascii';
+import { RateLimitsService } from '../../platform/limits/rate-limits.service';
+
+// Without letters and digits that look similar.
+const ALPHABET = '23456789ABCDEFGHJKLMNPQRSTUVWXYZ';
+const LENGTH = 12;
+
+export interface FirstAccount {
+  username: string;
+  email: string;
+  password: string;
+}
+
+/** The first account of an empty store, for an operator without a shell. */
+@Injectable()
+export class SetupService {
+  constructor(
+    private readonly settings: Settings,
+    private readonly database: Database,
+    private readonly manager: EntityManager,
+    private readonly attempts: AttemptsService,
+    private readonly limits: RateLimitsService,
+    private readonly cost: PasswordCost,
+  ) {}
+
+  /** Whether the store waits for its first account. */
+  async isOpen(): Promise<boolean> {
+    const { DEMO_DATA, OIDC_ONLY, TRUSTED_IDENTITY_HEADER } = this.settings;
+    if (DEMO_DATA || OIDC_ONLY || TRUSTED_IDENTITY_HEADER !== undefined) return false;
+    return !(await this.manager.existsBy(User, {}));
+  }
+
+  /** Derived from the pepper, so that all replicas have the same code, also after a restart. */
+  get code(): string {
+    const bytes = deriveKey(peppersOf(this.settings)[0]!, 'gamewharf setup code');
+    const characters = [...bytes.subarray(0, LENGTH)].map((byte) => ALPHABET[byte % ALPHABET.length]);
+    return characters.join('').replace(/(.{4})(?=.)/g, '$1-');
+  }
+
+  /** Returns the seconds to wait, or whether the code is right; wrong ones are limited like passwords. */
+  async check(code: string, req: Request): Promise<{ isRight: boolean; seconds?: number }> {
+    const subjects = [setupSubject, networkSubject(req.exchange.client.network)] as const;
+    const seconds = await this.attempts.reserve([...subjects]);
+    if (seconds > 0) return { isRight: false, seconds };
+    const [own, given] = [digestOf(this.code), digestOf(code)];
+    const isRight = timingSafeEqual(own, given);
+    if (isRight) await this.attempts.succeeded(...subjects);
+    else void this.limits.failed('sign-in', req);
+    return { isRight };
+  }
+
+  /** Returns the ID of the account, or undefined if another request was first. */
+  async create({ username, email, password }: FirstAccount): Promise<number | undefined> {
+    const password_hash = await hashPassword(password, this.cost);
+    return this.database.transaction(async (db) => {
+      // Of several requests with the code, the first creates the account.
+      await db.query('LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
+      if (await db.exists(User)) return undefined;
+      const { identifiers } = await db.insert(User, { username, developer: true, password_hash });
+      const { id } = identifiers[0] as Pick<User, 'id'>;
+      await db.insert(UserEmail, { user_id: id, email: lowerAscii(email), verified: true });
+      return id;
+    });
+  }
+}
+
+/** Of the code as a person types it: hyphens and spaces don't matter, nor does case. */
+const digestOf = (code: string) => hashOf(code.toUpperCase().replace(/[\s-]/g, ''));

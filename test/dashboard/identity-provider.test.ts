@@ -1,0 +1,548 @@
+import { decodeJwt, SignJWT, UnsecuredJWT, generateKeyPair } from 'jose';
+import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
+import {
+  CLIENT_ID,
+  CLIENT_SECRET,
+  FakeProvider,
+  type Person,
+  RealProvider,
+  signInAt,
+} from '../support/identity-providers';
+import { type Environment, logged, make, openApp, sql, theClock, useStore } from '../support/store';
+
+const real = new RealProvider();
+const fake = new FakeProvider();
+const byProvider = { OIDC_CLIENT_ID: CLIENT_ID, OIDC_CLIENT_SECRET: CLIENT_SECRET, OIDC_NAME: 'Keyring' };
+const environment: Environment = { ...byProvider, OIDC_SIGN_UP: 'true' };
+beforeAll(async () => {
+  await Promise.all([real.start(), fake.start()]);
+  environment.OIDC_ISSUER = real.issuer;
+});
+useStore(environment);
+afterAll(async () => {
+  real.stop();
+  await fake.stop();
+});
+afterEach(async () => {
+  fake.reset();
+  await sql('DELETE FROM attempts');
+});
+
+const IDENTITIES = '/user/settings/identities';
+let people = 0;
+const person = (more: Partial<Person> = {}): Person => {
+  const n = ++people;
+  return {
+    sub: `subject-${n}`,
+    email: `person-${n}@example.com`,
+    email_verified: true,
+    preferred_username: `Person ${n}`,
+    ...more,
+  };
+};
+
+/** Signs in with the provider, in this browser or a new one. */
+async function signInAs(who: Person | null, browser = new Browser(), from = '/login/provider') {
+  await real.signsIn(who);
+  await browser.get(from);
+  await browser.get(await signInAt(browser.page.location!), { 'sec-fetch-site': 'cross-site' });
+  return browser;
+}
+
+const usersOf = (sub: string) =>
+  sql<{ user_id: number; username: string; label: string }>(
+    `SELECT i.user_id, u.username, i.label FROM identities i JOIN users u ON u.id = i.user_id WHERE i.subject = $1`,
+    [sub],
+  );
+const signedInAs = async (browser: Browser) =>
+  /<span class="who">([^<]*)</.exec((await browser.get('/user/settings/collections')).text)?.[1];
+
+const newestEvent = () =>
+  JSON.parse(logged.filter((line) => line.includes('"audit":true')).at(-1)!) as Record<string, unknown>;
+
+describe('sign-in with a provider', () => {
+  test('creates an account for a verified address, and signs in to it from then on', async () => {
+    const who = person({ preferred_username: 'Zoë of the Hills' });
+    const browser = await signInAs(who);
+    expect(browser.page.location).toBe('/user/settings');
+    const [user] = await usersOf(who.sub);
+    expect(user).toMatchObject({ username: 'Zoe-of-the-Hills', label: 'Zoë of the Hills' });
+    expect(await signedInAs(browser)).toBe('Zoe-of-the-Hills');
+    expect(await sql('SELECT email, verified FROM user_emails WHERE user_id = $1', [user!.user_id])).toEqual([
+      { email: who.email, verified: true },
+    ]);
+    // Neither the name nor the address identifies the person.
+    const again = await signInAs({ ...who, email: 'new@example.com', preferred_username: 'renamed' });
+    expect(await signedInAs(again)).toBe('Zoe-of-the-Hills');
+    expect(await usersOf(who.sub)).toHaveLength(1);
+    expect(newestEvent()).toMatchObject({
+      event: 'user.signed_in',
+      user_id: user!.user_id,
+      identity_id: expect.any(Number) as number,
+    });
+  });
+
+  test('gives usernames that are valid and unique', async () => {
+    const names = [];
+    for (const preferred_username of [
+      'bramble',
+      'Bramble',
+      '***',
+      'erased-7',
+      'mail@example.com',
+      undefined,
+    ]) {
+      const who = person({ preferred_username });
+      await signInAs(who);
+      names.push((await usersOf(who.sub))[0]!.username);
+    }
+    expect(names[0]).toBe('bramble');
+    expect(names[1]).toMatch(/^Bramble-\d+$/);
+    expect(names[2]).toBe('player');
+    expect(names[3]).toMatch(/^player-\d+$/);
+    expect(names[4]).toBe('mail');
+    expect(names[5]).toMatch(/^player-\d+$/);
+  });
+
+  test('returns to the page that needed the sign-in, and to no other site', async () => {
+    const who = person();
+    await signInAs(who);
+    const back = '/login/provider?return_to=%2Fuser%2Fsettings%2Fcollections';
+    expect((await signInAs(who, new Browser(), back)).page.location).toBe('/user/settings/collections');
+    for (const target of ['https://evil.example', '//evil.example', '/\\evil.example', '/.//evil.example']) {
+      const from = `/login/provider?return_to=${encodeURIComponent(target)}`;
+      expect((await signInAs(who, new Browser(), from)).page.location).toBe('/user/settings');
+    }
+  });
+
+  test('says that the person canceled', async () => {
+    const browser = await signInAs(null);
+    expect(browser.page.status).toBe(403);
+    expect(browser.words).toContain('You canceled the sign-in with Keyring.');
+    expect(browser.words).toContain('Try again');
+  });
+
+  test('the button is on the sign-in page, which keeps the form', async () => {
+    const { text } = await new Browser().get('/login?return_to=%2Fuser%2Fgames');
+    expect(text).toContain('href="/login/provider?return_to=%2Fuser%2Fgames"');
+    expect(text).toContain('name="password"');
+  });
+
+  test('a sign-in starts a new session, so a planted one is of no use', async () => {
+    const browser = new Browser();
+    await browser.get('/login/provider');
+    const planted = browser.cookies.get('gamewharf_session');
+    await signInAs(person(), browser);
+    expect(browser.cookies.get('gamewharf_session')).not.toBe(planted);
+    const thief = new Browser();
+    thief.cookies.set('gamewharf_session', planted!);
+    expect((await thief.get('/user/settings/collections')).location).toContain('/login');
+  });
+});
+
+describe('takeover', () => {
+  test('by an unverified address: neither creates nor connects an account', async () => {
+    const victim = await make.user({ emails: [{ email: 'victim@example.com', verified: true }] });
+    for (const email_verified of [false, undefined, 'true' as unknown as boolean]) {
+      const who = person({ email: 'victim@example.com', email_verified });
+      const browser = await signInAs(who);
+      expect(browser.page.status).toBe(403);
+      expect(browser.words).toContain('hasn’t verified an email address');
+      expect(await usersOf(who.sub)).toEqual([]);
+    }
+    expect(await sql('SELECT FROM identities WHERE user_id = $1', [victim.id])).toEqual([]);
+  });
+
+  test('by a verified address of an existing account: is told to sign in once and connect', async () => {
+    const victim = await make.user({ emails: [{ email: 'known@example.com', verified: true }] });
+    const who = person({ email: 'Known@Example.com' });
+    const browser = await signInAs(who);
+    expect(browser.page.status).toBe(403);
+    expect(browser.words).toContain('already exists');
+    expect(browser.words).toContain('sign in to it once without Keyring, and connect it');
+    expect(await usersOf(who.sub)).toEqual([]);
+    expect(await sql('SELECT FROM identities WHERE user_id = $1', [victim.id])).toEqual([]);
+  });
+
+  test('by a recycled address: another subject with the same address is another person', async () => {
+    const first = person({ email: 'recycled@example.com' });
+    await signInAs(first);
+    const second = person({ email: 'recycled@example.com' });
+    const browser = await signInAs(second);
+    expect(browser.page.status).toBe(403);
+    expect(await usersOf(second.sub)).toEqual([]);
+    expect(await usersOf(first.sub)).toHaveLength(1);
+  });
+
+  test('by the same subject at another issuer: isn’t known', async () => {
+    const who = person();
+    await signInAs(who);
+    const { user_id } = (await usersOf(who.sub))[0]!;
+    await sql('UPDATE identities SET issuer = $2 WHERE user_id = $1', [user_id, 'https://other.example']);
+    const browser = await signInAs(who);
+    expect(browser.page.status).toBe(403);
+    expect(browser.words).toContain('already exists');
+  });
+
+  test('by connecting: needs the password of the signed-in user', async () => {
+    const user = await make.user();
+    const browser = await browserOf(user);
+    const who = person();
+    await signInAs(who, browser, `${IDENTITIES}/connect`);
+    expect(browser.page.location).toBe(IDENTITIES);
+    expect(await usersOf(who.sub)).toEqual([]);
+    await browser.follow();
+    expect(browser.words).toContain(`You signed in at Keyring as ${who.preferred_username}`);
+    await browser.submit(IDENTITIES, { password: 'not this one' });
+    expect([browser.page.status, browser.words]).toEqual([403, expect.stringContaining('incorrect')]);
+    expect(await usersOf(who.sub)).toEqual([]);
+    await browser.submit(IDENTITIES, { password: PASSWORD });
+    await browser.follow();
+    expect(browser.words).toContain('Your Keyring account is connected.');
+    expect(await usersOf(who.sub)).toMatchObject([{ user_id: user.id }]);
+    expect(newestEvent()).toMatchObject({ event: 'identity.connected', user_id: user.id });
+    expect(await signedInAs(await signInAs(who))).toBe(user.username);
+  });
+
+  test('by the cookies of another browser: they belong to a session', async () => {
+    const who = person();
+    await real.signsIn(who);
+    const attacker = new Browser();
+    await attacker.get('/login/provider');
+    const callback = await signInAt(attacker.page.location!);
+    // A link to the attacker's callback doesn't sign in the victim.
+    const victim = new Browser();
+    await victim.get(callback, { 'sec-fetch-site': 'cross-site' });
+    expect(victim.page.status).toBe(403);
+    expect(victim.words).toContain('began in another browser');
+    await victim.get('/login/provider');
+    victim.cookies.set('gamewharf_provider_request', attacker.cookies.get('gamewharf_provider_request')!);
+    await victim.get(callback);
+    expect(victim.page.status).toBe(403);
+    // An account that waits for its confirmation can't be moved to another session, either.
+    const [mine, theirs] = [await browserOf(await make.user()), await browserOf(await make.user())];
+    await signInAs(who, mine, `${IDENTITIES}/connect`);
+    theirs.cookies.set('gamewharf_provider_account', mine.cookies.get('gamewharf_provider_account')!);
+    expect((await theirs.get(IDENTITIES)).text).not.toContain('Connect this account?');
+    await theirs.post(IDENTITIES, {
+      form_token: /name="form_token" value="([^"]*)"/.exec(theirs.page.text)![1]!,
+      password: PASSWORD,
+    });
+    await theirs.follow();
+    expect(theirs.words).toContain('This has expired.');
+    expect(await usersOf(who.sub)).toEqual([]);
+  });
+
+  test('by a response for someone who signed out or in as another user in between', async () => {
+    const who = person();
+    await real.signsIn(who);
+    const browser = await browserOf(await make.user());
+    await browser.get(`${IDENTITIES}/connect`);
+    const callback = await signInAt(browser.page.location!);
+    const request = browser.cookies.get('gamewharf_provider_request')!;
+    const other = await withPassword(await make.user());
+    browser.cookies.delete('gamewharf_session');
+    await browser.signIn(other.username);
+    browser.cookies.set('gamewharf_provider_request', request);
+    await browser.get(callback);
+    expect(browser.page.status).toBe(403);
+    expect(await usersOf(who.sub)).toEqual([]);
+  });
+});
+
+describe('connected providers', () => {
+  test('an account that is connected already can’t be connected to another user', async () => {
+    const who = person();
+    await signInAs(who);
+    const browser = await browserOf(await make.user());
+    await signInAs(who, browser, `${IDENTITIES}/connect`);
+    await browser.follow();
+    await browser.submit(IDENTITIES, { password: PASSWORD });
+    await browser.follow();
+    expect(browser.words).toContain('This account is already connected.');
+  });
+
+  test('is disconnected, unless it is the last way in', async () => {
+    const who = person();
+    const browser = await signInAs(who);
+    const { user_id } = (await usersOf(who.sub))[0]!;
+    const [{ id } = { id: 0 }] = await sql<{ id: number }>('SELECT id FROM identities WHERE user_id = $1', [
+      user_id,
+    ]);
+    await browser.get(IDENTITIES);
+    expect(browser.words).toContain('Your only way to sign in');
+    const form_token = /name="form_token" value="([^"]*)"/.exec(browser.page.text)![1]!;
+    await browser.post(`${IDENTITIES}/${id}/disconnect`, { form_token });
+    await browser.follow();
+    expect(browser.words).toContain('only way to sign in');
+    expect(await usersOf(who.sub)).toHaveLength(1);
+    // Without a password, a second identity is confirmed by a sign-in a moment ago.
+    const second = person();
+    await signInAs(second, browser, `${IDENTITIES}/connect`);
+    await sql(`UPDATE sessions SET created_at = now() - interval '6 minutes' WHERE user_id = $1`, [user_id]);
+    await browser.follow();
+    expect(browser.words).toContain('within five minutes');
+    await sql(`UPDATE sessions SET created_at = now() WHERE user_id = $1`, [user_id]);
+    await browser.get(IDENTITIES);
+    await browser.submit(IDENTITIES, {}, 'Connect');
+    await browser.follow();
+    expect(browser.words).toContain('is connected.');
+    // Of two requests at once, one fails: it would remove the last way in.
+    const ids = await sql<{ id: number }>('SELECT id FROM identities WHERE user_id = $1', [user_id]);
+    const [a, b] = [new Browser(), new Browser()];
+    for (const one of [a, b]) for (const [name, value] of browser.cookies) one.cookies.set(name, value);
+    await Promise.all([
+      a.post(`${IDENTITIES}/${ids[0]!.id}/disconnect`, { form_token }),
+      b.post(`${IDENTITIES}/${ids[1]!.id}/disconnect`, { form_token }),
+    ]);
+    expect(await sql('SELECT FROM identities WHERE user_id = $1', [user_id])).toHaveLength(1);
+    expect(newestEvent()).toMatchObject({ event: 'identity.disconnected', user_id });
+  });
+
+  test('an identity of another user is not disconnected', async () => {
+    const who = person();
+    await signInAs(who);
+    const [{ id } = { id: 0 }] = await sql<{ id: number }>('SELECT id FROM identities WHERE subject = $1', [
+      who.sub,
+    ]);
+    const browser = await browserOf(await make.user());
+    await browser.get(IDENTITIES);
+    const form_token = /name="form_token" value="([^"]*)"/.exec(browser.page.text)![1]!;
+    await browser.post(`${IDENTITIES}/${id}/disconnect`, { form_token });
+    expect(await usersOf(who.sub)).toHaveLength(1);
+  });
+});
+
+describe('sign-out', () => {
+  test('continues at the provider, with the ID token as the hint', async () => {
+    const who = person();
+    const browser = await signInAs(who);
+    await browser.get('/user/settings/collections');
+    expect(browser.page.headers.get('content-security-policy')).toContain(
+      `form-action 'self' ${real.issuer}`,
+    );
+    await browser.submit('/logout');
+    const url = new URL(browser.page.location!);
+    expect(url.origin).toBe(real.issuer);
+    expect(url.searchParams.get('post_logout_redirect_uri')).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/logout$/);
+    expect(decodeJwt(url.searchParams.get('id_token_hint')!)).toMatchObject({ sub: who.sub });
+    await browser.get('/logout');
+    expect(browser.words).toContain('You are signed out here.');
+    expect((await browser.get('/user/settings/collections')).location).toContain('/login');
+  });
+
+  test('of a password’s session stays here', async () => {
+    const browser = await browserOf(await make.user());
+    await browser.get('/user/settings/collections');
+    expect((await browser.submit('/logout')).location).toBe('/logout');
+  });
+});
+
+describe('OIDC_ONLY', () => {
+  let base: string;
+  beforeAll(async () => {
+    const app = await openApp({ ...environment, OIDC_ISSUER: real.issuer, OIDC_ONLY: 'true' });
+    base = await app.getUrl();
+  });
+
+  test('the sign-in page is the provider, and passwords are not accepted', async () => {
+    const browser = new Browser({}, () => base);
+    expect((await browser.get('/login')).location).toContain(`${real.issuer}/auth?`);
+    const user = await withPassword(await make.user());
+    const form_token = 'x';
+    const { headers } = await browser.post('/login', {
+      form_token,
+      username: user.username,
+      password: PASSWORD,
+    });
+    expect(headers.get('set-cookie')).toBeNull();
+    expect((await signInAs(person(), browser)).page.location).toBe('/user/settings');
+  });
+
+  test('/setup does not exist', async () => {
+    expect((await new Browser({}, () => base).get('/setup')).status).toBe(404);
+  });
+});
+
+describe('a provider that lies', () => {
+  let base: string;
+  const open = async (more: Environment = {}) => {
+    const app = await openApp({ ...environment, OIDC_ISSUER: fake.issuer, ...more });
+    return app.getUrl();
+  };
+  beforeAll(async () => {
+    base = await open();
+  });
+
+  /** The response of the service to this callback. */
+  async function finish(changes: Record<string, string | undefined> = {}, at = base) {
+    const browser = new Browser({}, () => at);
+    await browser.get('/login/provider');
+    await browser.get(fake.callback(browser.page.location!, changes));
+    return browser;
+  }
+  const rejected = async (changes: Record<string, string | undefined> = {}, at = base) => {
+    const browser = await finish(changes, at);
+    expect([browser.page.status, browser.words]).toEqual([403, expect.stringContaining('isn’t valid')]);
+  };
+  const accepted = async (at = base) => {
+    const { page, words } = await finish({}, at);
+    // The signature and all claims are valid; only the account doesn't exist.
+    expect([page.status, words]).toEqual([403, expect.stringContaining('hasn’t verified an email address')]);
+  };
+
+  test('a valid response is accepted', () => accepted());
+
+  test('requests a code with PKCE, a state and a nonce', async () => {
+    const browser = new Browser({}, () => base);
+    const { searchParams } = new URL((await browser.get('/login/provider')).location!);
+    expect(Object.fromEntries(searchParams)).toEqual({
+      client_id: CLIENT_ID,
+      response_type: 'code',
+      redirect_uri: `${base}/login/callback`,
+      scope: 'openid email profile',
+      state: expect.stringMatching(/^[\w-]{43}$/) as string,
+      nonce: expect.stringMatching(/^[\w-]{43}$/) as string,
+      code_challenge: expect.stringMatching(/^[\w-]{43}$/) as string,
+      code_challenge_method: 'S256',
+    });
+  });
+
+  test.each<[string, Record<string, unknown>]>([
+    ['another issuer', { iss: 'https://evil.example' }],
+    ['another audience', { aud: 'another-client' }],
+    ['several audiences without azp', { aud: [CLIENT_ID, 'another-client'] }],
+    ['azp of another client', { aud: [CLIENT_ID, 'another-client'], azp: 'another-client' }],
+    ['azp of another client with one audience', { azp: 'another-client' }],
+    ['another nonce', { nonce: 'another' }],
+    ['no nonce', { nonce: undefined }],
+    ['an expiry in the past', { exp: 1_700_000_000 }],
+    ['no expiry', { exp: undefined }],
+    ['no subject', { sub: undefined }],
+    ['an empty subject', { sub: '' }],
+    ['a subject of 256 characters', { sub: 'x'.repeat(256) }],
+  ])('rejects an ID token with %s', async (_, changes) => {
+    fake.claims = (claims) => ({ ...claims, ...changes });
+    await rejected();
+  });
+
+  test.each<[string, () => NonNullable<FakeProvider['sign']>]>([
+    [
+      'of another key',
+      () => async (claims) => {
+        const { privateKey } = await generateKeyPair('RS256');
+        return new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid: fake.kid }).sign(privateKey);
+      },
+    ],
+    ['that is missing', () => (claims) => Promise.resolve(new UnsecuredJWT(claims).encode())],
+    [
+      'by the client secret',
+      () => (claims) =>
+        new SignJWT(claims)
+          .setProtectedHeader({ alg: 'HS256' })
+          .sign(new TextEncoder().encode(CLIENT_SECRET)),
+    ],
+  ])('rejects an ID token with a signature %s', async (_, sign) => {
+    fake.sign = sign();
+    await rejected();
+  });
+
+  test('rejects a changed state, another issuer in the response, and none', async () => {
+    await rejected({ state: 'another' });
+    await rejected({ state: undefined });
+    // Mix-up: the response of another provider (RFC 9207).
+    await rejected({ iss: 'https://evil.example' });
+    await rejected({ iss: undefined });
+  });
+
+  test('uses a state once, for ten minutes', async () => {
+    const browser = new Browser({}, () => base);
+    await browser.get('/login/provider');
+    const callback = fake.callback(browser.page.location!);
+    const cookie = browser.cookies.get('gamewharf_provider_request')!;
+    await browser.get(callback);
+    expect(browser.words).toContain('hasn’t verified');
+    await browser.get(callback);
+    expect(browser.words).toContain('has expired');
+    browser.cookies.set('gamewharf_provider_request', cookie);
+    theClock().advance(600_001);
+    await browser.get(callback);
+    expect(browser.words).toContain('has expired');
+  });
+
+  test('fetches the keys once, and not again for each unknown key', async () => {
+    await accepted();
+    fake.requests = [];
+    await accepted();
+    fake.sign = async (claims) => {
+      const { privateKey } = await generateKeyPair('RS256');
+      return new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid: 'unknown' }).sign(privateKey);
+    };
+    for (let i = 0; i < 3; i++) await rejected();
+    expect(new Set(fake.requests)).toEqual(new Set(['/token']));
+  });
+
+  test('a provider that is down is a 503 of its button only', async () => {
+    const at = await open();
+    fake.responds = (_path, res) => {
+      res.statusCode = 500;
+      res.end();
+      return true;
+    };
+    const browser = new Browser({}, () => at);
+    const { status, headers } = await browser.get('/login/provider');
+    expect([status, headers.get('retry-after')]).toEqual([503, expect.any(String)]);
+    expect((await browser.get('/login')).status).toBe(200);
+    const user = await withPassword(await make.user());
+    expect((await browser.signIn(user.username)).status).toBe(303);
+    // It recovers without a restart.
+    fake.reset();
+    await accepted(at);
+    // Down between the two steps.
+    const half = new Browser({}, () => at);
+    await half.get('/login/provider');
+    const callback = fake.callback(half.page.location!);
+    fake.responds = (_path, res) => {
+      res.statusCode = 502;
+      res.end();
+      return true;
+    };
+    await half.get(callback);
+    expect(half.page.status).toBe(503);
+  });
+
+  test('with OIDC_ONLY, a provider that is down is a 503 of the sign-in page', async () => {
+    const at = await open({ OIDC_ONLY: 'true' });
+    fake.responds = (_path, res) => {
+      res.statusCode = 500;
+      res.end();
+      return true;
+    };
+    expect((await new Browser({}, () => at).get('/login')).status).toBe(503);
+  });
+
+  test('a metadata document of another issuer is not used', async () => {
+    const at = await open();
+    fake.metadata = { issuer: 'https://evil.example' };
+    const { status } = await new Browser({}, () => at).get('/login/provider');
+    expect(status).not.toBe(303);
+  });
+
+  test('no secret and no token is in the log', () => {
+    const text = logged.join('\n');
+    expect(text).not.toContain(CLIENT_SECRET);
+    expect(text).not.toContain('eyJ');
+    expect(text).not.toContain('a-code');
+  });
+});
+
+test('without a provider, its routes do not exist', async () => {
+  const app = await openApp({ OIDC_CLIENT_ID: '', OIDC_ISSUER: '' });
+  const base = await app.getUrl();
+  const browser = new Browser({}, () => base);
+  for (const path of ['/login/provider', '/login/callback?code=x&state=y'])
+    expect((await browser.get(path)).status).toBe(404);
+  const user = await withPassword(await make.user());
+  await browser.signIn(user.username);
+  expect((await browser.get(IDENTITIES)).status).toBe(404);
+});
