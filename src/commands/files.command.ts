@@ -4,10 +4,19 @@ import { basename } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
 import { StoreGames } from '../games/store-games.service';
 import { OperatorError } from '../platform/errors/operator-error';
+import { BuildPruning, type PrunedBuild } from '../uploads/build-pruning.service';
+import { BuildSignatures } from '../uploads/build-signatures.service';
 import { FilesService } from '../uploads/files.service';
 import { PLATFORMS, type Upload } from '../uploads/upload.entity';
 import { fileError } from './input-output';
-import { type Commands, GAME, parseId, type OperatorCommand, UsageError } from './operator-command';
+import {
+  type Commands,
+  GAME,
+  parseCount,
+  parseId,
+  type OperatorCommand,
+  UsageError,
+} from './operator-command';
 import { type Columns, printable, printRows, formatTime } from './print-table';
 import { ProgressDisplay } from './progress';
 import { confirm } from './terminal';
@@ -78,6 +87,11 @@ function registerFiles(files: OperatorCommand): void {
       console.log(
         `Stored upload ${upload.id} of ${printable(game.title)}: ${printable(upload.filename)}, ${size.toLocaleString('en-US')} bytes.`,
       );
+      if (channel === undefined) return;
+      const problem = await app
+        .get(BuildSignatures)
+        .signNewest({ game_id: game.id, channel_name: channel }, signal);
+      if (problem !== undefined) console.error(withoutSignature('The build', problem));
     });
   files
     .command('list')
@@ -108,7 +122,59 @@ function registerFiles(files: OperatorCommand): void {
       if (!(await app.get(FilesService).remove(id))) throw new OperatorError(`Upload ${id} doesn't exist.`);
       console.log(`Deleted upload ${id}.`);
     });
+  files
+    .command('sign')
+    .description('Compute the missing signatures of zip archives, from which launchers update a game.')
+    .option('--game <USER/SLUG>', 'only builds of this game')
+    .handler(async ({ app, signal }, { game: name }: { game?: string }) => {
+      const signatures = app.get(BuildSignatures);
+      const game = name === undefined ? undefined : await app.get(StoreGames).named(name);
+      let signed = 0;
+      for await (const build of signatures.unsigned(game?.id)) {
+        signal.throwIfAborted();
+        const problem = await signatures.sign(build, signal);
+        if (problem === undefined) signed++;
+        else console.error(withoutSignature(`Build ${build.id}`, problem));
+      }
+      console.log(`Signed ${buildsOf(signed)}.`);
+    });
+  files
+    .command('prune')
+    .description('Delete the files of old builds. Their records are kept.')
+    .example('files prune --keep 5 --dry-run')
+    .needs(
+      {
+        flags: '--keep <NUMBER>',
+        description: 'number of the newest builds of each channel that keep their files',
+        noun: 'number of builds to keep',
+        question: 'Builds to keep in each channel:',
+        example: '5',
+      },
+      parseCount,
+    )
+    .option('--dry-run', 'list the builds without deleting anything')
+    .handler(async ({ app, signal }, { keep, dryRun }: { keep: number; dryRun?: true }) => {
+      const pruning = app.get(BuildPruning);
+      let [builds, bytes] = [0, 0];
+      for await (const build of pruning.prunable(keep)) {
+        signal.throwIfAborted();
+        if (!dryRun && !(await pruning.prune(build))) continue;
+        builds++;
+        bytes += build.bytes;
+        console.log(describePruned(build));
+      }
+      const verb = dryRun ? 'Would delete' : 'Deleted';
+      console.log(`${verb} the files of ${buildsOf(builds)}: ${bytes.toLocaleString('en-US')} bytes.`);
+    });
 }
+
+const withoutSignature = (build: string, problem: string) =>
+  `${build} has no signature, so launchers can install it, but not update to it: ${printable(problem)}`;
+
+const buildsOf = (count: number) => (count === 1 ? '1 build' : `${count.toLocaleString('en-US')} builds`);
+
+const describePruned = ({ id, game, channel_name, version, user_version, bytes }: PrunedBuild) =>
+  `${id}  ${game}:${printable(channel_name)}  version ${version}${user_version === null ? '' : ` (${printable(user_version)})`}  ${bytes.toLocaleString('en-US')} bytes`;
 
 const sourceOf = ({ channel_name, external_url, file_url, file_key }: Upload) =>
   channel_name === null ? (external_url ?? file_url ?? file_key!) : `channel ${channel_name}`;

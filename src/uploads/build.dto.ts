@@ -4,7 +4,10 @@ import { modernTimestamp } from '../platform/formats/timestamps';
 import { EnumField, IntegerField, NullableText, TimeField } from '../platform/openapi/fields';
 import { gameUserResponse, GameUserResponse, type GameUserRow } from '../games/embedded-game.dto';
 import { BUILD_STATES } from '../wharf/build.entity';
-import type { BuildRow } from './upload.row';
+import { PUSHED_FILE_TYPES } from '../wharf/build-file.entity';
+import type { BuildRow, FilesRow } from './upload.row';
+
+const BUILD_FILE_TYPES = ['archive', ...PUSHED_FILE_TYPES] as const;
 
 export class BuildFileResponse {
   @IntegerField('ID of the file', 10)
@@ -13,8 +16,8 @@ export class BuildFileResponse {
   @IntegerField('Size in bytes', 48211093)
   size: number;
 
-  @EnumField(['archive'], 'Type of the file')
-  type: 'archive';
+  @EnumField(BUILD_FILE_TYPES, 'Type of the file', 'archive')
+  type: (typeof BUILD_FILE_TYPES)[number];
 
   @EnumField(['default'], 'Subtype of the file')
   sub_type: 'default';
@@ -55,11 +58,13 @@ export class BuildResponse {
 }
 
 export class BuildWithFilesResponse extends BuildResponse {
-  @ApiProperty({ description: 'Owner of the game' })
-  user: GameUserResponse;
-
   @ApiProperty({ type: [BuildFileResponse], description: 'Files of the build; empty if it has none' })
   files: BuildFileResponse[];
+}
+
+export class BuildWithOwnerResponse extends BuildWithFilesResponse {
+  @ApiProperty({ description: 'Owner of the game' })
+  user: GameUserResponse;
 }
 
 export class BuildsResponse {
@@ -69,7 +74,20 @@ export class BuildsResponse {
 
 export class OneBuildResponse {
   @ApiProperty({ description: 'The build' })
-  build: BuildWithFilesResponse;
+  build: BuildWithOwnerResponse;
+}
+
+export class UpgradePath {
+  @ApiProperty({
+    type: [BuildWithFilesResponse],
+    description: 'From the current build (included) to the target. Each build after the first has a patch',
+  })
+  builds: BuildWithFilesResponse[];
+}
+
+export class UpgradePathResponse {
+  @ApiProperty({ description: 'The builds whose patches update a game' })
+  upgrade_path: UpgradePath;
 }
 
 export const buildResponse = (row: BuildRow): BuildResponse => ({
@@ -84,14 +102,21 @@ export const buildResponse = (row: BuildRow): BuildResponse => ({
   updated_at: modernTimestamp(row.updated_at),
 });
 
-export const buildWithFiles = (
-  row: BuildRow & GameUserRow & { size: number | null },
-  links: StoreLinks,
-): BuildWithFilesResponse => ({
+export const buildWithFiles = (row: BuildRow & FilesRow): BuildWithFilesResponse => ({
   ...buildResponse(row),
-  user: gameUserResponse(row, links),
-  files:
-    row.size === null
-      ? []
-      : [{ id: row.id, size: row.size, type: 'archive', sub_type: 'default', state: 'uploaded' }],
+  files: filesOf(row),
 });
+
+export const buildWithOwner = (
+  row: BuildRow & FilesRow & GameUserRow,
+  links: StoreLinks,
+): BuildWithOwnerResponse => ({ ...buildWithFiles(row), user: gameUserResponse(row, links) });
+
+/** The archive has the ID of the build. */
+function filesOf({ id, size, files }: BuildRow & FilesRow): BuildFileResponse[] {
+  const stored = { sub_type: 'default', state: 'uploaded' } as const;
+  return [
+    ...(size === null ? [] : [{ id, size, type: 'archive' as const, ...stored }]),
+    ...files.map((file) => ({ id: file.id, size: file.size, type: file.type, ...stored })),
+  ];
+}

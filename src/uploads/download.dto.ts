@@ -24,6 +24,11 @@ export class BuildRequest extends DownloadKeyChoice {
   build_id: number;
 }
 
+export class UpgradePathRequest extends BuildRequest {
+  @Id('ID of the build to update to')
+  target_build_id: number;
+}
+
 const SESSION_ID = '8b1f3c3e-5a3f-4c0e-9b0c-8f4f8f3e6a51';
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 

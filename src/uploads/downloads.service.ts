@@ -14,7 +14,7 @@ import type {
   DownloadUploadRequest,
   UploadsRequest,
 } from './download.dto';
-import { type Downloader, UploadsService } from './uploads.service';
+import { type Downloader, type OneBuildRow, UploadsService } from './uploads.service';
 
 interface StoredFile {
   file_key: string | null;
@@ -58,13 +58,12 @@ export class DownloadsService {
     return url;
   }
 
-  /** The URL of a build's archive, for a user who may download it. */
+  /** The URL of a build's file, for a user who may download it. A signature isn't counted: it contains nothing of the game. */
   async build(request: DownloadBuildRequest, credential: Downloader, req: Request): Promise<string> {
     const build = await this.uploads.build(request, credential);
-    if (request.file_type !== 'archive' || request.sub_type !== 'default' || build.size === null)
-      throw apiError(404, 'invalid build file');
-    const url = this.urlOf(build, build.filename ?? nameIn(build));
-    this.count(build, build.game_id, request.uuid, req);
+    if (request.sub_type !== 'default') throw invalidBuildFile();
+    const url = this.urlOf(...fileOf(build, request.file_type));
+    if (request.file_type !== 'signature') this.count(build, build.game_id, request.uuid, req);
     return url;
   }
 
@@ -116,6 +115,18 @@ function uuidOf(text: string): string {
 /** Tools request further parts of a file with ranges. */
 const startsDownload = ({ headers: { range } }: Request) =>
   range === undefined || /^bytes=0+-/.test(range.trim());
+
+const invalidBuildFile = () => apiError(404, 'invalid build file');
+
+/** A file of a build with its name. */
+function fileOf(build: OneBuildRow, type: string): [StoredFile, string] {
+  if (type === 'archive' && build.size !== null) return [build, build.filename ?? nameIn(build)];
+  const file = build.files.find((one) => one.type === type);
+  if (!file) throw invalidBuildFile();
+  return [{ file_key: file.file_key, file_url: null }, `build-${build.id}.${EXTENSIONS[file.type]}`];
+}
+
+const EXTENSIONS = { patch: 'pwr', signature: 'pws' };
 
 const nameIn = ({ file_key, file_url }: StoredFile): string =>
   (file_key ?? new URL(file_url!).pathname).split('/').at(-1) || 'archive';

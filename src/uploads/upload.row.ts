@@ -1,4 +1,5 @@
 import { type Build, isPublished } from '../wharf/build.entity';
+import type { BuildFile } from '../wharf/build-file.entity';
 import type { Upload } from './upload.entity';
 
 export interface BuildRow extends Pick<Build, 'id' | 'game_id' | 'user_version' | 'state' | 'created_at'> {
@@ -62,6 +63,18 @@ const named = (columns: Record<string, string>, prefix = '') =>
 
 /** The select list of a BuildRow for the build `b`. */
 export const BUILD_ROW = named(BUILD);
+
+/** The archive of a build, and its stored patch and signature. */
+export interface FilesRow {
+  size: number | null;
+  files: { id: number; type: BuildFile['type']; size: number; file_key: string }[];
+}
+
+/** The select list of a FilesRow for the build `b`. */
+export const FILES_ROW = `b.size,
+  (SELECT coalesce(json_agg(json_build_object('id', o.id, 'type', o.type, 'size', o.size, 'file_key', o.file_key)
+            ORDER BY o.type), '[]')
+   FROM build_files o WHERE o.build_id = b.id AND o.file_key IS NOT NULL) AS files`;
 
 // CASE, so that nothing is looked up for an upload without a channel.
 const ofBuild = (sql: string) => (sql.startsWith('b.') ? sql : `CASE WHEN b.id IS NOT NULL THEN ${sql} END`);

@@ -9,11 +9,19 @@ import { Params } from '../platform/input/params.decorator';
 import { IdempotencyKey } from '../idempotency/idempotency-key';
 import { OncePerKey, type RetryKey } from '../idempotency/idempotency.service';
 import { DownloadsService } from './downloads.service';
-import { buildResponse, BuildsResponse, buildWithFiles, OneBuildResponse } from './build.dto';
+import {
+  buildResponse,
+  BuildsResponse,
+  buildWithFiles,
+  buildWithOwner,
+  OneBuildResponse,
+  UpgradePathResponse,
+} from './build.dto';
 import { RedirectsToFile } from './redirects-to-file';
 import {
   BuildRequest,
   DownloadBuildRequest,
+  UpgradePathRequest,
   DownloadSessionResponse,
   DownloadUploadRequest,
   UploadRequest,
@@ -106,7 +114,26 @@ export class UploadsController {
     @Params() request: BuildRequest,
     @CurrentCredential() credential: Credential,
   ): Promise<OneBuildResponse> {
-    return { build: buildWithFiles(await this.uploads.build(request, credential), this.links) };
+    return { build: buildWithOwner(await this.uploads.build(request, credential), this.links) };
+  }
+
+  @Get('builds/:build_id/upgrade-paths/:target_build_id')
+  @ApiOperation({
+    summary: 'List the builds that update a game',
+    description:
+      'The patch of each build after the first updates the build before it. At most 50 builds. Without a path, update from the signature and the archive of the target.',
+  })
+  @Scopes('game:view:uploads')
+  @ApiOkResponse({ type: UpgradePathResponse })
+  @Fails(403, MUST_BUY)
+  @Fails(404, 'invalid build', 'invalid upgrade path', 'invalid download_key_id')
+  async upgradePath(
+    @Params() request: UpgradePathRequest,
+    @CurrentCredential() credential: Credential,
+  ): Promise<UpgradePathResponse> {
+    return {
+      upgrade_path: { builds: (await this.uploads.upgradePath(request, credential)).map(buildWithFiles) },
+    };
   }
 
   @Get('uploads/:upload_id/download')
@@ -124,7 +151,11 @@ export class UploadsController {
   }
 
   @Get('builds/:build_id/download/:file_type/:sub_type')
-  @ApiOperation({ summary: 'Download a build', description: 'Redirects to a signed URL that expires.' })
+  @ApiOperation({
+    summary: 'Download a file of a build',
+    description:
+      'Redirects to a signed URL that expires. `archive` is what players install; `patch` updates the parent build, and `signature` has a hash of each block.',
+  })
   @Scopes('game:view:uploads')
   @RedirectsToFile()
   @Fails(403, MUST_BUY)

@@ -7,6 +7,8 @@ import { Settings } from '../platform/config/settings';
 import { ExpiredRows } from '../platform/database/expired-rows';
 import { ServiceUrl } from '../platform/server/service-url';
 import { IdempotencyModule } from '../idempotency/idempotency.module';
+import { BuildPruning } from './build-pruning.service';
+import { BuildSignatures } from './build-signatures.service';
 import { ChannelsController } from './channels.controller';
 import { ChannelsService } from './channels.service';
 import { DownloadCounts } from './download-counts.service';
@@ -39,6 +41,8 @@ const storage = (settings: Settings, clock: Clock, service: ServiceUrl): FileSto
     DownloadCounts,
     ChannelsService,
     FilesService,
+    BuildSignatures,
+    BuildPruning,
     FileResponses,
     UploadSessions,
     UploadEditsService,
@@ -49,6 +53,8 @@ const storage = (settings: Settings, clock: Clock, service: ServiceUrl): FileSto
     UploadsService,
     DownloadsService,
     FilesService,
+    BuildSignatures,
+    BuildPruning,
     FileStorage,
     UploadSessions,
     UploadEditsService,

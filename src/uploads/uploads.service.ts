@@ -15,10 +15,12 @@ import {
   requireDownload,
   requireOwnKey,
 } from './download-access';
-import type { BuildRequest, UploadRequest, UploadsRequest } from './download.dto';
+import type { BuildRequest, UpgradePathRequest, UploadRequest, UploadsRequest } from './download.dto';
 import {
   BUILD_ROW,
   type BuildRow,
+  FILES_ROW,
+  type FilesRow,
   type FlatUploadRow,
   isListed,
   NEWEST_BUILD,
@@ -99,11 +101,10 @@ const CHANNEL_BUILDS = longRead<BuildRow>(
    WHERE b.game_id = $1 AND b.channel_name = $2 AND ($3 OR ${isPublished('b')}) ORDER BY b.id DESC LIMIT ${MAX_BUILDS}`,
 );
 
-export interface OneBuildRow extends BuildRow, GameUserRow {
+export interface OneBuildRow extends BuildRow, FilesRow, GameUserRow {
   hidden: boolean;
   file_key: string | null;
   file_url: string | null;
-  size: number | null;
   is_demo: boolean;
   /** Of its upload. */
   filename: string | null;
@@ -112,7 +113,7 @@ export interface OneBuildRow extends BuildRow, GameUserRow {
 /** A build with the owner `u` of its game. */
 export const BUILD = read<AccessRow & OneBuildRow>(
   'build',
-  `SELECT ${ACCESS_COLUMNS}, ${BUILD_ROW}, b.hidden OR coalesce(f.hidden, false) AS hidden, b.file_key, b.file_url, b.size, f.filename,
+  `SELECT ${ACCESS_COLUMNS}, ${BUILD_ROW}, b.hidden OR coalesce(f.hidden, false) AS hidden, b.file_key, b.file_url, ${FILES_ROW}, f.filename,
           u.id AS owner_id, u.username, u.display_name, u.cover_url AS owner_cover_url,
           coalesce('demo' = ANY (f.traits), false) AS is_demo
    FROM builds b JOIN games g ON g.id = b.game_id JOIN users u ON u.id = g.user_id ${ACCESS}
@@ -120,6 +121,25 @@ export const BUILD = read<AccessRow & OneBuildRow>(
      SELECT o.filename, o.traits, o.hidden FROM uploads o
      WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name ORDER BY o.id LIMIT 1) f ON true
    WHERE b.id = $1 AND ${MAY_SEE}`,
+);
+
+/** Builds of a path, with the one that has no patch for it. */
+const MAX_PATH = 50;
+
+/**
+ * The parents of the build $2 up to the build $1, which all have the patch that leads to the next one. $3: also hidden
+ * ones. A parent is always of the same channel.
+ */
+export const UPGRADE_PATH = read<BuildRow & FilesRow>(
+  'upgrade_path',
+  `WITH RECURSIVE path AS (
+     SELECT id, parent_build_id, 1 AS place FROM builds WHERE id = $2
+     UNION ALL
+     SELECT p.id, p.parent_build_id, path.place + 1
+     FROM path JOIN builds p ON p.id = path.parent_build_id
+     WHERE path.id > $1 AND p.id >= $1 AND path.place < ${MAX_PATH} AND ($3 OR ${isPublished('p')}) AND EXISTS (
+       SELECT FROM build_files o WHERE o.build_id = path.id AND o.type = 'patch' AND o.file_key IS NOT NULL))
+   SELECT ${BUILD_ROW}, ${FILES_ROW} FROM path JOIN builds b USING (id) ORDER BY path.place DESC`,
 );
 
 const VISIBLE_GAME = read<AccessRow>(
@@ -189,6 +209,18 @@ export class UploadsService {
     if ((row.state !== 'completed' || row.hidden) && !row.edits) throw invalidBuild();
     requireDownload(row, row.is_demo ? ['demo'] : [], download_key_id);
     return row;
+  }
+
+  /** The builds whose patches lead from one build to another. */
+  async upgradePath(
+    { build_id, target_build_id, download_key_id }: UpgradePathRequest,
+    credential: Downloader,
+  ): Promise<(BuildRow & FilesRow)[]> {
+    const one = (id: number) => this.build({ build_id: id, download_key_id }, credential);
+    const [, { edits }] = await Promise.all([one(build_id), one(target_build_id)]);
+    const path = await this.database.rows(UPGRADE_PATH, [build_id, target_build_id, edits]);
+    if (path[0]?.id !== build_id) throw apiError(404, 'invalid upgrade path');
+    return path;
   }
 
   /** Throws unless the user can view or owns the game, and has the download key if there is one. */

@@ -178,6 +178,10 @@ const TABLE: Record<string, Row> = {
   'GET /download/:key': open('/download/unknown', 404),
   'POST /download/:key/claim': pageForm('/download/unknown/claim'),
   'POST /download/:key/files/:upload_id': pageForm('/download/unknown/files/1'),
+  'GET /builds/:build_id/upgrade-paths/:target_build_id': editors(
+    ({ build }) => on(`/builds/${build}/upgrade-paths/${build}`),
+    noBuild,
+  ),
   'GET /files/:token/:filename': open('/files/0.x.y/moon.zip', 403),
   'POST /upload-sessions/:token': open('/upload-sessions/x.y', 404),
   'PUT /upload-sessions/:token': open('/upload-sessions/x.y', 404),

@@ -20,6 +20,7 @@ import { LossyNetwork } from '../support/lossy-network';
 import { examplesOf, expectAsPrinted, run, withCurl } from '../support/page-examples';
 import { baseUrl, make, send, sql, theApp, theClock, useStore } from '../support/store';
 import { until } from '../support/time';
+import { zipOf } from '../support/zip-archives';
 
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-sales-'));
 useStore({ DATA_DIR: folder, OPERATOR_TOKEN, FILES_DIR: join(folder, 'files') });
@@ -455,6 +456,29 @@ test('files put escapes characters that change the terminal', async () => {
   expect(await gamewharf(['files', 'put', '--game', String(id), '/nofile.zip'])).toBe(
     "File /nofile.zip doesn't exist.",
   );
+});
+
+test('files sign and files prune', async () => {
+  const { id } = await make.game({ owner: await make.user({ username: 'pruner' }), slug: 'sun' });
+  const [zip, text] = [join(folder, 'moon.zip'), join(folder, 'text.zip')];
+  writeFileSync(zip, zipOf([{ name: 'a', content: Buffer.from('a') }]));
+  writeFileSync(text, 'text');
+  const put = (file: string) =>
+    gamewharf(['files', 'put', file, '--game', String(id), '--channel', 'windows', '--user-version', '1.0']);
+  for (const file of [zip, zip, text]) await put(file);
+  const signatures = () =>
+    sql(`SELECT FROM build_files f JOIN builds b ON b.id = f.build_id WHERE b.game_id = $1`, [id]);
+  expect(await signatures()).toHaveLength(2);
+  await sql('DELETE FROM build_files');
+  expect(await gamewharf(['files', 'sign', '--game', 'pruner/sun'])).toBe('Signed 2 builds.');
+  expect(await signatures()).toHaveLength(2);
+  const [line, total] = (await gamewharf(['files', 'prune', '--keep', '1', '--dry-run'])).split('\n');
+  expect(line).toMatch(/^\d+ {2}pruner\/sun:windows {2}version 1 \(1\.0\) {2}\d+ bytes$/);
+  expect(total).toMatch(/^Would delete the files of 1 build: \d+ bytes\.$/);
+  expect(await signatures()).toHaveLength(2);
+  expect(await gamewharf(['files', 'prune', '--keep', '1'])).toContain('Deleted the files of 1 build: ');
+  expect(await signatures()).toHaveLength(1);
+  expect(await gamewharf(['files', 'prune', '--keep', '1'])).toBe('Deleted the files of 0 builds: 0 bytes.');
 });
 
 test('imported and assigned IDs do not collide after a reset while the service runs', async () => {

@@ -1,0 +1,72 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '../platform/database/database';
+import { longRead } from '../platform/database/statement';
+import { IS_PRUNABLE, PRUNE_BUILD } from '../wharf/build-files';
+import { KEY_OF_PUT } from './file-keys';
+import { FileStorage } from './storage/file-storage';
+
+/** A build whose files are deleted. */
+export interface PrunedBuild {
+  id: number;
+  game: string;
+  channel_name: string;
+  version: number;
+  user_version: string | null;
+  /** Of its archive, patch and signature. */
+  bytes: number;
+}
+
+const SLICE = 100;
+
+/** After the build $2, builds that are older than the newest $1 of their channel and have files. */
+const PRUNABLE = longRead<PrunedBuild>(
+  'prunable_builds',
+  `SELECT b.id, u.username || '/' || g.slug AS game, b.channel_name, b.version, b.user_version,
+          coalesce(b.size, 0) + files.bytes AS bytes
+   FROM builds b JOIN games g ON g.id = b.game_id JOIN users u ON u.id = g.user_id
+   CROSS JOIN LATERAL (
+     SELECT coalesce(sum(f.size), 0)::bigint AS bytes, count(*) AS number FROM build_files f
+     WHERE f.build_id = b.id AND f.file_key IS NOT NULL) files
+   WHERE b.id > $2 AND (b.size IS NOT NULL OR files.number > 0) AND ${IS_PRUNABLE}
+     AND (SELECT count(*) FROM (
+            SELECT FROM builds n WHERE n.game_id = b.game_id AND n.channel_name = b.channel_name
+              AND n.state = 'completed' AND n.id > b.id LIMIT $1) newer) >= $1
+   ORDER BY b.id LIMIT ${SLICE}`,
+);
+
+/** Imported records can share a file. */
+const IS_SHARED = longRead<{ shared: boolean }>(
+  'shared_file',
+  `SELECT $1 !~ '${KEY_OF_PUT}' AND (
+     EXISTS (SELECT FROM builds WHERE file_key = $1) OR EXISTS (SELECT FROM uploads WHERE file_key = $1)) AS shared`,
+);
+
+/** Deletes the files of old builds. Their records stay, and so do the version numbers. */
+@Injectable()
+export class BuildPruning {
+  constructor(
+    private readonly database: Database,
+    private readonly storage: FileStorage,
+  ) {}
+
+  /** Builds older than the newest `keep` completed ones of each channel, except those in use. */
+  async *prunable(keep: number): AsyncGenerator<PrunedBuild> {
+    let after = 0;
+    for (;;) {
+      const slice = await this.database.rows(PRUNABLE, [keep, after]);
+      yield* slice;
+      if (slice.length < SLICE) return;
+      after = slice.at(-1)!.id;
+    }
+  }
+
+  /** Returns false if the build is in use by now. */
+  async prune({ id }: PrunedBuild): Promise<boolean> {
+    const keys = (await this.database.rows(PRUNE_BUILD, [id])).flatMap(({ file_key }) => file_key ?? []);
+    for (const key of keys) {
+      const row = await this.database.row(IS_SHARED, [key]);
+      if (!row!.shared) await this.storage.delete(key);
+    }
+    return keys.length > 0;
+  }
+}

@@ -1,0 +1,121 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { Injectable } from '@nestjs/common';
+import { Settings } from '../platform/config/settings';
+import { Database } from '../platform/database/database';
+import { longRead } from '../platform/database/statement';
+import { RECORD_SIGNATURE } from '../wharf/build-files';
+import { BuildFileError } from '../wharf/pwr/build-file-error';
+import { signZip } from '../wharf/zip/zip-signature';
+import { newFileKey } from './file-keys';
+import { FileStorage } from './storage/file-storage';
+import { FolderStorage } from './storage/folder-storage';
+
+/** A build with a zip archive in the storage, without a signature. */
+export interface UnsignedBuild {
+  id: number;
+  game_id: number;
+  channel_name: string;
+  file_key: string;
+  size: number;
+}
+
+interface Channel {
+  game_id: number;
+  channel_name: string;
+}
+
+const SLICE = 100;
+
+const UNSIGNED = `SELECT b.id, b.game_id, b.channel_name, b.file_key, b.size FROM builds b
+  WHERE b.state = 'completed' AND b.file_key ILIKE '%.zip'
+    AND NOT EXISTS (SELECT FROM build_files o WHERE o.build_id = b.id AND o.type = 'signature')`;
+
+/** After the build $1; $2: of one game. */
+const UNSIGNED_SLICE = longRead<UnsignedBuild>(
+  'unsigned_builds',
+  `${UNSIGNED} AND b.id > $1 AND ($2::bigint IS NULL OR b.game_id = $2) ORDER BY b.id LIMIT ${SLICE}`,
+);
+
+const NEWEST_UNSIGNED = longRead<UnsignedBuild>(
+  'newest_unsigned_build',
+  `${UNSIGNED} AND b.id = (
+     SELECT o.id FROM builds o WHERE o.game_id = $1 AND o.channel_name = $2 AND o.state = 'completed' AND o.size IS NOT NULL
+     ORDER BY o.id DESC LIMIT 1)`,
+);
+
+/** Computes the signatures of zip archives, from which launchers update a game. Pushed builds have theirs. */
+@Injectable()
+export class BuildSignatures {
+  constructor(
+    private readonly database: Database,
+    private readonly storage: FileStorage,
+    private readonly settings: Settings,
+  ) {}
+
+  /** Builds that have no signature yet, oldest first. */
+  async *unsigned(game_id?: number): AsyncGenerator<UnsignedBuild> {
+    let after = 0;
+    for (;;) {
+      const slice = await this.database.rows(UNSIGNED_SLICE, [after, game_id ?? null]);
+      yield* slice;
+      if (slice.length < SLICE) return;
+      after = slice.at(-1)!.id;
+    }
+  }
+
+  /** Signs the newest build of a channel, if it is a zip archive. Returns why the archive can't have a signature. */
+  async signNewest({ game_id, channel_name }: Channel, signal: AbortSignal): Promise<string | undefined> {
+    const [build] = await this.database.rows(NEWEST_UNSIGNED, [game_id, channel_name]);
+    return build && this.sign(build, signal);
+  }
+
+  /** Returns why the archive can't have a signature; undefined if it has one now. */
+  async sign(build: UnsignedBuild, signal: AbortSignal): Promise<string | undefined> {
+    const folder = await mkdtemp(join(tmpdir(), 'gamewharf-signature-'));
+    try {
+      const archive = await this.pathOf(build, folder, signal);
+      const signature = join(folder, 'signature');
+      await signZip({ archive, signature, maxBytes: this.settings.FILES_MAX_BYTES }, signal);
+      await this.store(build, signature, signal);
+      return undefined;
+    } catch (error) {
+      if (error instanceof BuildFileError) return error.message;
+      throw error;
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  }
+
+  private async store(build: UnsignedBuild, path: string, signal: AbortSignal): Promise<void> {
+    const key = newFileKey({ game_id: build.game_id, filename: `build-${build.id}.pws` });
+    const { size } = await stat(path);
+    await this.storage.put(key, size, createReadStream(path), signal);
+    let isRecorded = false;
+    try {
+      const recorded = await this.database.rows(RECORD_SIGNATURE, [build.id, build.file_key, size, key]);
+      isRecorded = recorded.length > 0;
+    } finally {
+      if (!isRecorded) await this.storage.delete(key);
+    }
+  }
+
+  private async pathOf(
+    { file_key, size }: UnsignedBuild,
+    folder: string,
+    signal: AbortSignal,
+  ): Promise<string> {
+    if (this.storage instanceof FolderStorage) {
+      const file = await this.storage.find(file_key);
+      if (!file) throw new BuildFileError('The archive is missing in the storage.');
+      return join(file.root, file.path);
+    }
+    const path = join(folder, 'archive');
+    await pipeline(Readable.from(this.storage.read(file_key, 0, size)), createWriteStream(path), { signal });
+    return path;
+  }
+}

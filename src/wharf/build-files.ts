@@ -1,0 +1,40 @@
+import { statement } from '../platform/database/statement';
+import { isPublished } from './build.entity';
+
+/** The signature of the build $1, if $2 is still its archive. */
+export const RECORD_SIGNATURE = statement<{ id: number }>(
+  'record_signature',
+  `INSERT INTO build_files (id, build_id, type, state, size, file_key)
+   SELECT nextval('builds_id_seq'), b.id, 'signature', 'uploaded', $3, $4
+   FROM builds b WHERE b.id = $1 AND b.file_key = $2
+   ON CONFLICT (build_id, type, sub_type) DO NOTHING RETURNING id`,
+);
+
+const newest = (condition: string) =>
+  `(SELECT o.id FROM builds o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND ${condition}
+    ORDER BY o.id DESC LIMIT 1)`;
+
+const HAS_SIGNATURE = `EXISTS (
+  SELECT FROM build_files f WHERE f.build_id = o.id AND f.type = 'signature' AND f.file_key IS NOT NULL)`;
+
+/** The channel's head, the build that players download, and the parent of the next push. */
+const IN_USE = [
+  isPublished('o'),
+  `${isPublished('o')} AND o.size IS NOT NULL`,
+  `o.state = 'completed' AND ${HAS_SIGNATURE}`,
+];
+
+/** SQL condition: the files of the build `b` can be deleted. */
+export const IS_PRUNABLE = `b.state = 'completed' AND NOT b.hidden AND b.file_url IS NULL
+  AND NOT EXISTS (SELECT FROM builds c WHERE c.parent_build_id = b.id AND c.state IN ('started', 'processing'))
+  AND ${IN_USE.map((condition) => `b.id IS DISTINCT FROM ${newest(condition)}`).join(' AND ')}`;
+
+/** Forgets the files of the build $1, unless it is in use by now. A push waits whose parent it is. */
+export const PRUNE_BUILD = statement<{ file_key: string }>(
+  'prune_build',
+  `WITH pruned AS (SELECT b.id, b.file_key FROM builds b WHERE b.id = $1 AND ${IS_PRUNABLE} FOR UPDATE),
+   files AS (DELETE FROM build_files f USING pruned WHERE f.build_id = pruned.id RETURNING f.file_key),
+   changed AS (
+     UPDATE builds b SET file_key = NULL, size = NULL, md5_hash = NULL, updated_at = now() FROM pruned WHERE b.id = pruned.id)
+   SELECT file_key FROM pruned UNION ALL SELECT file_key FROM files`,
+);
