@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../platform/database/database';
-import { longRead } from '../platform/database/statement';
-import { IS_PRUNABLE, PRUNE_BUILD } from '../wharf/build-files';
+import { bind, longRead } from '../platform/database/statement';
+import { IS_PRUNABLE, LOCK_BUILD, PRUNE_BUILD } from '../wharf/build-files';
 import { KEY_OF_PUT } from './file-keys';
 import { FileStorage } from './storage/file-storage';
 
@@ -62,7 +62,8 @@ export class BuildPruning {
 
   /** Returns false if the build is in use by now. */
   async prune({ id }: PrunedBuild): Promise<boolean> {
-    const keys = (await this.database.rows(PRUNE_BUILD, [id])).flatMap(({ file_key }) => file_key ?? []);
+    const rows = await this.database.execute([bind(LOCK_BUILD, [id]), bind(PRUNE_BUILD, [id])]);
+    const keys = rows(PRUNE_BUILD).flatMap(({ file_key }) => file_key ?? []);
     for (const key of keys) {
       const row = await this.database.row(IS_SHARED, [key]);
       if (!row!.shared) await this.storage.delete(key);

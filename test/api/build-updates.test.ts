@@ -20,6 +20,7 @@ import { BLOCK_BYTES, EMPTY } from '../../src/wharf/pwr/container';
 import { applyPatch } from '../../src/wharf/pwr/patch';
 import { readSignature, writeSignature } from '../../src/wharf/pwr/signature';
 import { openZip } from '../../src/wharf/zip/zip-archive';
+import { holdLocks, untilBlocked } from '../support/locks';
 import { chunked, encodePatch, joined, parentFrom, type Tree } from '../support/pushed-builds';
 import { type Actor, actors, failure, make, send, sql, theApp, useStore } from '../support/store';
 import { zipOf } from '../support/zip-archives';
@@ -409,6 +410,21 @@ describe('files of old builds are deleted', () => {
       await make.build({ game, state: 'started', parent_build_id: first.id });
       expect(await pruning.prune(build)).toBe(false);
     }
+    expect(existsSync(pathOf(first.file_key))).toBe(true);
+  });
+
+  test('unless a push with them is just beginning', async () => {
+    const first = await put(contentsOf({ a: kept }));
+    await put(contentsOf({ a: kept }));
+    await sign();
+    const push = await holdLocks(
+      `INSERT INTO builds (game_id, channel_name, state, parent_build_id)
+       VALUES (${game.id}, 'windows', 'started', ${first.id})`,
+    );
+    const pruned = prune(first);
+    await untilBlocked();
+    await push.commit();
+    expect(await pruned).toBe(false);
     expect(existsSync(pathOf(first.file_key))).toBe(true);
   });
 

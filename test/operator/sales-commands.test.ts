@@ -460,7 +460,7 @@ test('files put escapes characters that change the terminal', async () => {
 
 test('files sign and files prune', async () => {
   const { id } = await make.game({ owner: await make.user({ username: 'pruner' }), slug: 'sun' });
-  const [zip, text] = [join(folder, 'moon.zip'), join(folder, 'text.zip')];
+  const [zip, text] = [join(folder, 'moon.zip'), join(folder, 'text.txt')];
   writeFileSync(zip, zipOf([{ name: 'a', content: Buffer.from('a') }]));
   writeFileSync(text, 'text');
   const put = (file: string) =>
