@@ -2072,6 +2072,41 @@ SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate,
      WHERE own.own_games > 0 AND true
      ORDER BY p.created_at DESC, p.id DESC LIMIT 51;
 
+-- prunable_builds: src/uploads/build-pruning.service.ts, long
+SELECT b.id, u.username || '/' || g.slug AS game, b.channel_name, b.version, b.user_version,
+          coalesce(b.size, 0) + files.bytes AS bytes
+   FROM builds b JOIN games g ON g.id = b.game_id JOIN users u ON u.id = g.user_id
+   CROSS JOIN LATERAL (
+     SELECT coalesce(sum(f.size), 0)::bigint AS bytes, count(*) AS number FROM build_files f
+     WHERE f.build_id = b.id AND f.file_key IS NOT NULL) files
+   WHERE b.id > $2 AND (b.size IS NOT NULL OR files.number > 0) AND b.state = 'completed' AND NOT b.hidden AND b.file_url IS NULL
+  AND NOT EXISTS (SELECT FROM builds c WHERE c.parent_build_id = b.id AND c.state IN ('started', 'processing'))
+  AND b.id IS DISTINCT FROM (SELECT o.id FROM builds o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.state = 'completed' AND NOT o.hidden
+    ORDER BY o.id DESC LIMIT 1) AND b.id IS DISTINCT FROM (SELECT o.id FROM builds o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.state = 'completed' AND NOT o.hidden AND o.size IS NOT NULL
+    ORDER BY o.id DESC LIMIT 1) AND b.id IS DISTINCT FROM (SELECT o.id FROM builds o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.state = 'completed' AND EXISTS (
+  SELECT FROM build_files f WHERE f.build_id = o.id AND f.type = 'signature' AND f.file_key IS NOT NULL)
+    ORDER BY o.id DESC LIMIT 1)
+     AND (SELECT count(*) FROM (
+            SELECT FROM builds n WHERE n.game_id = b.game_id AND n.channel_name = b.channel_name
+              AND n.state = 'completed' AND n.id > b.id LIMIT $1) newer) >= $1
+   ORDER BY b.id LIMIT 100;
+
+-- shared_file: src/uploads/build-pruning.service.ts, long
+SELECT $1 !~ '^[0-9]+/[0-9a-f-]{36}/' AND (
+     EXISTS (SELECT FROM builds WHERE file_key = $1) OR EXISTS (SELECT FROM uploads WHERE file_key = $1)) AS shared;
+
+-- newest_unsigned_build: src/uploads/build-signatures.service.ts, long
+SELECT b.id, b.game_id, b.channel_name, b.file_key, b.size FROM builds b
+  WHERE b.state = 'completed' AND b.file_key ILIKE '%.zip'
+    AND NOT EXISTS (SELECT FROM build_files o WHERE o.build_id = b.id AND o.type = 'signature') AND b.id = (
+     SELECT o.id FROM builds o WHERE o.game_id = $1 AND o.channel_name = $2 AND o.state = 'completed' AND o.size IS NOT NULL
+     ORDER BY o.id DESC LIMIT 1);
+
+-- unsigned_builds: src/uploads/build-signatures.service.ts, long
+SELECT b.id, b.game_id, b.channel_name, b.file_key, b.size FROM builds b
+  WHERE b.state = 'completed' AND b.file_key ILIKE '%.zip'
+    AND NOT EXISTS (SELECT FROM build_files o WHERE o.build_id = b.id AND o.type = 'signature') AND b.id > $1 AND ($2::bigint IS NULL OR b.game_id = $2) ORDER BY b.id LIMIT 100;
+
 -- channel_heads: src/uploads/channels.service.ts, long, turns: game $1
 SELECT b.channel_name, b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
     WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at
@@ -2241,7 +2276,10 @@ UPDATE uploads f SET position = moved.position FROM unnest($2::bigint[]) WITH OR
 
 -- build: src/uploads/uploads.service.ts, small
 SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.hidden OR coalesce(f.hidden, false) AS hidden, b.file_key, b.file_url, b.size, f.filename,
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.hidden OR coalesce(f.hidden, false) AS hidden, b.file_key, b.file_url, b.size,
+  (SELECT coalesce(json_agg(json_build_object('id', o.id, 'type', o.type, 'size', o.size, 'file_key', o.file_key)
+            ORDER BY o.type), '[]')
+   FROM build_files o WHERE o.build_id = b.id AND o.file_key IS NOT NULL) AS files, f.filename,
           u.id AS owner_id, u.username, u.display_name, u.cover_url AS owner_cover_url,
           coalesce('demo' = ANY (f.traits), false) AS is_demo
    FROM builds b JOIN games g ON g.id = b.game_id JOIN users u ON u.id = g.user_id 
@@ -2382,6 +2420,20 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
   WHERE f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL) AND (access.edits OR NOT f.hidden)
    ORDER BY f.position, f.id LIMIT 1000) f ON true
    WHERE g.id = $1 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL)) ORDER BY f.position, f.id;
+
+-- upgrade_path: src/uploads/uploads.service.ts, small
+WITH RECURSIVE path AS (
+     SELECT id, parent_build_id, 1 AS place FROM builds WHERE id = $2
+     UNION ALL
+     SELECT p.id, p.parent_build_id, path.place + 1
+     FROM path JOIN builds p ON p.id = path.parent_build_id
+     WHERE path.id > $1 AND p.id >= $1 AND path.place < 50 AND ($3 OR p.state = 'completed' AND NOT p.hidden) AND EXISTS (
+       SELECT FROM build_files o WHERE o.build_id = path.id AND o.type = 'patch' AND o.file_key IS NOT NULL))
+   SELECT b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.size,
+  (SELECT coalesce(json_agg(json_build_object('id', o.id, 'type', o.type, 'size', o.size, 'file_key', o.file_key)
+            ORDER BY o.type), '[]')
+   FROM build_files o WHERE o.build_id = b.id AND o.file_key IS NOT NULL) AS files FROM path JOIN builds b USING (id) ORDER BY path.place DESC;
 
 -- upload: src/uploads/uploads.service.ts, small
 SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, f.*
@@ -2592,6 +2644,28 @@ SELECT id, username, developer, created_at, ARRAY(
 
 -- user: src/users/users.service.ts, small
 SELECT u.id, u.username, u.display_name, u.gamer, u.developer, u.press_user, u.cover_url FROM users u WHERE u.id = $1;
+
+-- lock_build: src/wharf/build-files.ts
+SELECT FROM builds WHERE id = $1 FOR UPDATE;
+
+-- prune_build: src/wharf/build-files.ts
+WITH pruned AS (SELECT b.id, b.file_key FROM builds b WHERE b.id = $1 AND b.state = 'completed' AND NOT b.hidden AND b.file_url IS NULL
+  AND NOT EXISTS (SELECT FROM builds c WHERE c.parent_build_id = b.id AND c.state IN ('started', 'processing'))
+  AND b.id IS DISTINCT FROM (SELECT o.id FROM builds o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.state = 'completed' AND NOT o.hidden
+    ORDER BY o.id DESC LIMIT 1) AND b.id IS DISTINCT FROM (SELECT o.id FROM builds o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.state = 'completed' AND NOT o.hidden AND o.size IS NOT NULL
+    ORDER BY o.id DESC LIMIT 1) AND b.id IS DISTINCT FROM (SELECT o.id FROM builds o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.state = 'completed' AND EXISTS (
+  SELECT FROM build_files f WHERE f.build_id = o.id AND f.type = 'signature' AND f.file_key IS NOT NULL)
+    ORDER BY o.id DESC LIMIT 1)),
+   files AS (DELETE FROM build_files f USING pruned WHERE f.build_id = pruned.id RETURNING f.file_key),
+   changed AS (
+     UPDATE builds b SET file_key = NULL, size = NULL, md5_hash = NULL, updated_at = now() FROM pruned WHERE b.id = pruned.id)
+   SELECT file_key FROM pruned UNION ALL SELECT file_key FROM files;
+
+-- record_signature: src/wharf/build-files.ts
+INSERT INTO build_files (id, build_id, type, state, size, file_key)
+   SELECT nextval('builds_id_seq'), b.id, 'signature', 'uploaded', $3, $4
+   FROM builds b WHERE b.id = $1 AND b.file_key = $2
+   ON CONFLICT (build_id, type, sub_type) DO NOTHING RETURNING id;
 
 -- newest_build_by_game: src/wharf/builds.service.ts, small
 SELECT b.id IS NOT NULL AS found, b.user_version
