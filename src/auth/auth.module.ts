@@ -40,7 +40,6 @@ import { TokensService } from './jwt/tokens.service';
     SigningKeysService,
     StartupChecks,
     TokensService,
-    BearerStrategy,
   ],
   exports: [
     ServerModule,
@@ -48,6 +47,7 @@ import { TokensService } from './jwt/tokens.service';
     RateLimitsModule,
     ApiKeysService,
     Audit,
+    BearerStrategy,
     CredentialCache,
     ProofsService,
     SigningKeysService,

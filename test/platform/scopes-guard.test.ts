@@ -8,9 +8,12 @@ test('rejects a handler that declares no access', async () => {
     getClass: () => class {},
   } as unknown as ExecutionContext;
   await expect(
-    new BearerGuard({ defaultStrategy: 'bearer' }, undefined as never, undefined as never).canActivate(
-      context,
-    ),
+    new BearerGuard(
+      { defaultStrategy: 'bearer' },
+      undefined as never,
+      undefined as never,
+      undefined as never,
+    ).canActivate(context),
   ).rejects.toMatchObject({
     status: 404,
     errors: ['invalid api endpoint'],

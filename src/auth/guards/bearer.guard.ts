@@ -7,15 +7,18 @@ import { RateLimitsService } from '../../platform/limits/rate-limits.service';
 import { accessOf, requiresCredential } from '../access/access';
 import { authenticationRequired } from '../access/errors';
 import { CredentialCache } from '../keys/credential-cache';
+import { BearerStrategy } from './bearer.strategy';
 
 /**
- * Lets Passport verify the credential, and sets `req.user`. A credential that wasn't valid recently first costs its IP
- * address a request, so that guessing ends before it costs queries.
+ * Lets Passport verify the credential, and sets `req.user`. While the result is cached, Passport isn't asked again. A
+ * credential that wasn't valid recently first costs its IP address a request, so that guessing ends before it costs
+ * queries.
  */
 @Injectable()
 export class BearerGuard extends AuthGuard() {
   constructor(
     options: AuthModuleOptions,
+    private readonly strategy: BearerStrategy,
     private readonly credentials: CredentialCache,
     private readonly limits: RateLimitsService,
   ) {
@@ -32,7 +35,9 @@ export class BearerGuard extends AuthGuard() {
     if (!requiresCredential(access)) return true;
     const http = context.switchToHttp();
     const req = http.getRequest<Request>();
-    if (this.credentials.isKnown(req.unverifiedCredential) || isUnlimited(handler, controller))
+    const cached = this.strategy.cached(req);
+    if (cached) req.user = cached;
+    else if (this.credentials.isKnown(req.unverifiedCredential) || isUnlimited(handler, controller))
       await super.canActivate(context);
     else await this.attempt(context, req, http.getResponse());
     return true;

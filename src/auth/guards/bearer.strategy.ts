@@ -41,6 +41,14 @@ export class BearerStrategy extends PassportStrategy(RequestStrategy, 'bearer') 
     passport.use(defaultStrategy as string, this as passport.Strategy);
   }
 
+  /** The credential, if it was verified in the last moment. */
+  cached(req: Request): Credential | undefined {
+    const unverified = req.unverifiedCredential;
+    const found = unverified instanceof ApiError ? undefined : unverified && this.cache.get(unverified);
+    if (found?.use) this.uses.add(found.use, req);
+    return found?.credential;
+  }
+
   /** Called by Passport. */
   async validate(req: Request): Promise<Credential> {
     const unverified = req.unverifiedCredential;

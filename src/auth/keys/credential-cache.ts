@@ -49,12 +49,23 @@ export class CredentialCache {
     );
   }
 
+  /** The cached credential, unless this process revoked its API key. */
+  get({ type, text }: UnverifiedCredential): CachedCredential | undefined {
+    const found = this.caches[type].get(text);
+    if (!found || this.isRevoked(found)) return undefined;
+    this.lookups.cached++;
+    return found;
+  }
+
   /** The cached credential, or the result of the lookup; undefined if this process revoked its API key. */
-  async find({ type, text }: UnverifiedCredential, look: Lookup): Promise<CachedCredential | undefined> {
-    const cached = this.caches[type].get(text);
-    if (cached) this.lookups.cached++;
-    const found = cached ?? (await this.caches[type].fetch(text, { context: look }))!;
-    return this.revoked.has(found.credential.api_key_id ?? NaN) ? undefined : found;
+  async find(unverified: UnverifiedCredential, look: Lookup): Promise<CachedCredential | undefined> {
+    const { type, text } = unverified;
+    const found = this.get(unverified) ?? (await this.caches[type].fetch(text, { context: look }))!;
+    return this.isRevoked(found) ? undefined : found;
+  }
+
+  private isRevoked({ credential }: CachedCredential): boolean {
+    return this.revoked.has(credential.api_key_id ?? NaN);
   }
 
   /** Whether the credential was valid recently; does not authenticate it. */
