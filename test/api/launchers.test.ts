@@ -36,6 +36,9 @@ interface OwnedKey {
   game_id: number;
   updated_at: string;
 }
+interface OwnedBundles {
+  bundle_keys: { bundle_id: number; bundle: { id: number; version: number; games_count: number } }[];
+}
 interface Sent {
   path: string;
   method: string;
@@ -369,6 +372,64 @@ describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
       headers: GO_LIBRARY(new URL(location).hash.slice(1)),
     });
     expect([status, body]).toEqual([200, { success: true }]);
+  });
+
+  test('a launcher reads the games of a bundle again only if they changed, and claims the one to install', async () => {
+    const launcher = await signedIn('launcher', 'itch');
+    const ids = await sql<{ id: number }>(
+      `INSERT INTO games (user_id, slug, title, visibility)
+       SELECT $1, 'bundled-' || $2 || '-' || n, 'Bundled', 'private' FROM generate_series(1, 250) n RETURNING id`,
+      [owner.id, storage],
+    );
+    const games = [...ids, game];
+    const { id: bundle_id } = await make.bundle({ owner, games });
+    const bought = { purchase_type: 'bundle', bundle_id, user_id: player.id };
+    await make.purchase({ ...bought, games, created_at: '2026-01-01T00:00:00Z' });
+    const newest = await make.purchase({ ...bought, games, created_at: '2026-02-01T00:00:00Z' });
+    const stored = new Map<number, { version: number; games_count: number; games: number[] }>();
+    /** The bundles whose games were read. A list that is much shorter than announced counts as broken. */
+    const sync = async () => {
+      const read: number[] = [];
+      const { bundle_keys } = await launcher.json<OwnedBundles>('/profile/owned-bundles');
+      expect(new Set(bundle_keys.map((one) => one.bundle_id)).size).toBe(bundle_keys.length);
+      for (const { bundle } of bundle_keys) {
+        const known = stored.get(bundle.id);
+        if (known?.version === bundle.version && known.games_count === bundle.games_count) continue;
+        const listed: number[] = [];
+        for (let page = 1; ; page++) {
+          const { bundle_games } = await launcher.json<{ bundle_games: { game_id: number }[] }>(
+            `/bundles/${bundle.id}/bundle-games?page=${page}`,
+          );
+          if (bundle_games.length === 0) break;
+          listed.push(...bundle_games.map(({ game_id }) => game_id));
+        }
+        expect(listed).toHaveLength(bundle.games_count);
+        stored.set(bundle.id, { ...bundle, games: listed });
+        read.push(bundle.id);
+      }
+      return read;
+    };
+    expect(await sync()).toEqual([bundle_id]);
+    expect(stored.get(bundle_id)!.games).toEqual(games.map(({ id }) => id));
+    expect(await sync()).toEqual([]);
+    await sql('UPDATE bundles SET version = version + 1 WHERE id = $1', [bundle_id]);
+    expect(await sync()).toEqual([bundle_id]);
+
+    const claim = () =>
+      launcher.json<{ download_key: OwnedKey & { purchase_id: number } }>(
+        `/bundles/${bundle_id}/claim-game`,
+        {
+          method: 'POST',
+          body: `game_id=${ids[7]!.id}`,
+        },
+      );
+    const { download_key } = await claim();
+    expect(download_key).toMatchObject({ game_id: ids[7]!.id, purchase_id: newest.id });
+    expect(await claim()).toEqual({ download_key });
+    expect(await launcher.ownedKeys()).toContainEqual(download_key);
+    expect(await launcher.uploads(`/games/${ids[7]!.id}/uploads?download_key_id=${download_key.id}`)).toEqual(
+      [],
+    );
   });
 
   test('the compatibility matrix in the guide matches these clients', async () => {
