@@ -10,6 +10,7 @@ import { migrate } from '../../src/platform/database/migrate';
 import { ndjsonOf } from '../../src/dev/demo/demo-file';
 import { connectTo, importRecords } from '../../src/operator/import/import-records';
 import { type LargeDemoOptions, largeDemoRecords } from '../../test/support/large-demo';
+import { addBundles } from './bundles';
 import { addPlayers } from './players';
 import { addUploads } from './uploads';
 
@@ -149,6 +150,7 @@ export async function fill(
   const made = await importDemo(url, folder, size, pepper, say);
   await addPlayers(url, { ...size, seed: SEED }, pepper, say);
   await addUploads(url, size.download_keys, say);
+  await addBundles(url, size, pepper, say);
   return made;
 }
 

@@ -1,5 +1,6 @@
 import type { Client } from 'pg';
 import { demoApiKey } from '../../test/support/large-demo';
+import { BUNDLES, FIRST_BUNDLE, GAMES_OF_BUNDLE } from './bundles';
 import { GAMES_OF_PLAYER, keyOfPlayer, PLAYERS } from './players';
 import { SEED, type Store } from './store';
 
@@ -115,6 +116,28 @@ export const READS: Endpoint[] = [
       Promise.resolve(
         drawn(count, (below) => ({
           path: `/profile/owned-keys?page=${1 + below(10)}`,
+          key: keyOfPlayer(size, 1 + below(PLAYERS)),
+        })),
+      ),
+  },
+  {
+    name: 'profile/owned-bundles',
+    withoutStock: true,
+    asks: (_, { size }, count) =>
+      Promise.resolve(
+        drawn(count, (below) => ({
+          path: '/profile/owned-bundles',
+          key: keyOfPlayer(size, 1 + below(PLAYERS)),
+        })),
+      ),
+  },
+  {
+    name: 'bundles/ID/bundle-games',
+    withoutStock: true,
+    asks: (_, { size }, count) =>
+      Promise.resolve(
+        drawn(count, (below) => ({
+          path: `/bundles/${FIRST_BUNDLE + below(BUNDLES)}/bundle-games?page=${1 + below(Math.ceil(GAMES_OF_BUNDLE / 100))}`,
           key: keyOfPlayer(size, 1 + below(PLAYERS)),
         })),
       ),

@@ -146,6 +146,27 @@ const OWNED_KEYS = `
   JOIN users u ON u.id = g.user_id
   ORDER BY k.created_at DESC, k.id DESC`;
 
+const bundlesBought = (condition: string) => `
+  SELECT p.id, p.bundle_id, p.created_at FROM purchases p
+  WHERE p.user_id = $1 AND p.status = 'complete' AND ${condition}
+  UNION
+  SELECT p.id, p.bundle_id, p.created_at FROM user_emails ue JOIN purchases p ON lower_ascii(p.email) = ue.email
+  WHERE ue.user_id = $1 AND ue.verified AND p.status = 'complete' AND ${condition}`;
+const OWNED_BUNDLES = `
+  SELECT p.id AS purchase_id, p.created_at AS bought_at, b.id, b.title, b.slug, b.cover_url, b.games_count, b.version,
+    b.created_at, b.updated_at
+  FROM (SELECT DISTINCT ON (bundle_id) * FROM (${bundlesBought('p.bundle_id IS NOT NULL')}) bought
+        ORDER BY bundle_id, created_at DESC, id DESC) p
+  JOIN bundles b ON b.id = p.bundle_id
+  ORDER BY p.created_at DESC, p.id DESC LIMIT 100`;
+const BUNDLE_GAMES = `
+  SELECT page.* FROM bundles b LEFT JOIN LATERAL (
+    SELECT e.position, e.created_at AS added_at, e.updated_at AS moved_at, b.min_price AS bundle_min_price, ${GAME_WITH_USER}
+    FROM bundle_games e JOIN games g ON g.id = e.game_id JOIN users u ON u.id = g.user_id
+    WHERE e.bundle_id = b.id ORDER BY e.position LIMIT $3 OFFSET $4) page ON true
+  WHERE b.id = $2 AND EXISTS (${bundlesBought('p.bundle_id = $2')})
+  ORDER BY page.position`;
+
 // The position also counts entries that the caller can't view; it is known from the scan that finds the page.
 const ENTRIES = `
   SELECT page.* FROM collections c
@@ -307,6 +328,33 @@ const ownedKeyOf = (row: Row) => ({
   game: gameWithUserOf(row),
 });
 
+const bundleKeyOf = (row: Row) => ({
+  id: row.purchase_id,
+  bundle_id: row.id,
+  purchase_id: row.purchase_id,
+  created_at: modern(row.bought_at),
+  bundle: {
+    id: row.id,
+    title: row.title,
+    url: `https://${HOST}/b/${row.id}/${row.slug}`,
+    cover_url: row.cover_url,
+    games_count: row.games_count,
+    version: row.version,
+    created_at: modern(row.created_at),
+    updated_at: modern(row.updated_at),
+  },
+});
+
+const bundleGameOf = (row: Row, bundle_id: number) => ({
+  bundle_id,
+  game_id: row.id,
+  position: row.position,
+  min_price: row.bundle_min_price,
+  created_at: modern(row.added_at),
+  updated_at: modern(row.moved_at),
+  game: gameWithUserOf(row),
+});
+
 const entryOf = (row: Row) => ({
   collection_id: row.collection_id,
   game_id: row.game_id,
@@ -363,6 +411,17 @@ export const responses = {
     const per_page = Number(query.per_page ?? 50);
     const rows = await many('owned_keys', OWNED_KEYS, [user, per_page, (page - 1) * per_page]);
     return { page, per_page, owned_keys: rows.map(ownedKeyOf) };
+  },
+  async ownedBundles(user: number) {
+    return { bundle_keys: (await many('owned_bundles', OWNED_BUNDLES, [user])).map(bundleKeyOf) };
+  },
+  async bundleGames(user: number, id: number, query: Query) {
+    const page = Number(query.page ?? 1);
+    const per_page = Number(query.per_page ?? 100);
+    const rows = await many('bundle_games', BUNDLE_GAMES, [user, id, per_page, (page - 1) * per_page]);
+    if (rows.length === 0) return undefined;
+    const bundle_games = rows[0]!.id === null ? [] : rows.map((row) => bundleGameOf(row, id));
+    return { page, per_page, bundle_games };
   },
   async game(user: number, id: number) {
     const row = await one('game', GAME, [id, user]);
@@ -436,9 +495,11 @@ export async function response(
   if (path === '/profile/games') return responses.profileGames(user);
   if (path === '/api/1/key/my-games') return responses.legacyGames(user);
   if (path === '/profile/owned-keys') return responses.ownedKeys(user, query);
+  if (path === '/profile/owned-bundles') return responses.ownedBundles(user);
   if (path === '/profile/collections') return responses.collections(user, query);
   if (path === '/credentials/info') return responses.credentialsInfo(credential.scopes);
   const [, what, id, part] = path.split('/');
+  if (what === 'bundles') return responses.bundleGames(user, Number(id), query);
   if (what === 'games' && part === undefined) return responses.game(user, Number(id));
   if (what === 'games' && part === 'ownership') return responses.ownership(user, Number(id));
   if (what === 'games' && part === 'uploads') return uploads.list(user, Number(id));

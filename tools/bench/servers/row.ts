@@ -8,6 +8,9 @@ export interface Row {
   traits: string[];
   earnings: string[];
   created_at: string;
+  bought_at: string;
+  added_at: string;
+  moved_at: string;
   made_at: string;
   updated_at: string;
   published_at: string | null;
