@@ -302,6 +302,8 @@ const TABLE: Record<string, Row> = {
   'GET /user/settings/games/:game_id/keys/:download_key_id/revoke': page(
     '/user/settings/games/1/keys/1/revoke',
   ),
+  'GET /user/settings/games/:game_id/keys/revoke': page('/user/settings/games/1/keys/revoke'),
+  'POST /user/settings/games/:game_id/keys/revoke': pageForm('/user/settings/games/1/keys/revoke'),
   'POST /user/settings/games/:game_id/keys': pageForm('/user/settings/games/1/keys'),
   'POST /user/settings/games/:game_id/keys/:download_key_id/revoke': pageForm(
     '/user/settings/games/1/keys/1/revoke',

@@ -1143,15 +1143,34 @@ SELECT w.id, w.url, w.events, w.game_id, w.user_id, w.created_at, w.last_at, w.l
 -- create_free_key: src/purchases/keys/created-keys.service.ts
 INSERT INTO download_keys (key, game_id, email, user_id) VALUES ($1, $2, $3, $4);
 
+-- created_key_labels: src/purchases/keys/created-keys.service.ts, long, turns: user $2
+SELECT DISTINCT k.label FROM games g CROSS JOIN LATERAL (
+     SELECT label FROM download_keys WHERE game_id = g.id AND purchase_id IS NULL
+     ORDER BY id DESC LIMIT 1000) k
+   WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) AND k.label IS NOT NULL ORDER BY 1 LIMIT 100;
+
 -- created_keys: src/purchases/keys/created-keys.service.ts, long, turns: user $2
-SELECT game.title, k.* FROM (SELECT g.id, g.title FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))) game LEFT JOIN LATERAL (
+SELECT game.title, k.*, ended.searched_to
+   FROM (SELECT g.id, g.title FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))) game CROSS JOIN LATERAL (
+     SELECT CASE WHEN count(*) = 20000 THEN min(id) END AS searched_to FROM (
+       SELECT id FROM download_keys WHERE game_id = game.id AND purchase_id IS NULL AND id BETWEEN $3 AND $4
+         AND ($6::text IS NOT NULL OR $7::text IS NOT NULL)
+       ORDER BY id DESC LIMIT 20000) searched) ended
+   LEFT JOIN LATERAL (
      SELECT dk.id, dk.game_id, dk.key, dk.label, dk.created_at, dk.downloads, dk.email,
        dk.revoked_at IS NOT NULL AS revoked, u.username AS owner
-     FROM (SELECT * FROM download_keys
-           WHERE game_id = game.id AND purchase_id IS NULL AND id BETWEEN $3 AND $4
+     FROM (SELECT * FROM download_keys dk
+           WHERE game_id = game.id AND dk.purchase_id IS NULL AND dk.id BETWEEN greatest($3, ended.searched_to) AND $4 AND ($6::text IS NULL OR dk.label = $6) AND CASE WHEN dk.revoked_at IS NOT NULL THEN 'revoked' WHEN dk.email IS NULL AND dk.user_id IS NULL THEN 'unclaimed' ELSE 'claimed' END = coalesce($7, CASE WHEN dk.revoked_at IS NOT NULL THEN 'revoked' WHEN dk.email IS NULL AND dk.user_id IS NULL THEN 'unclaimed' ELSE 'claimed' END)
            ORDER BY id DESC LIMIT $5) dk
      LEFT JOIN users u ON u.id = coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified))) k ON true
    ORDER BY k.id DESC;
+
+-- created_keys_count: src/purchases/keys/created-keys.service.ts, long, turns: user $2
+SELECT game.title, k.* FROM (SELECT g.id, g.title FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))) game CROSS JOIN LATERAL (
+     SELECT count(*) FILTER (WHERE dk.email IS NULL AND dk.user_id IS NULL) AS unclaimed, count(*) FILTER (WHERE NOT (dk.email IS NULL AND dk.user_id IS NULL)) AS claimed,
+       max(id) AS to
+     FROM (SELECT * FROM download_keys dk WHERE game_id = game.id AND dk.purchase_id IS NULL AND dk.id BETWEEN $3 AND $4 AND ($5::text IS NULL OR dk.label = $5) AND revoked_at IS NULL
+           ORDER BY id LIMIT 10000) dk) k;
 
 -- created_keys_create: src/purchases/keys/created-keys.service.ts
 WITH game AS (SELECT g.id, g.title FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))),
@@ -1183,6 +1202,15 @@ WITH game AS (SELECT g.id, g.title FROM games g WHERE g.id = $1 AND (g.user_id =
      WHERE dk.id = found.id AND found.purchase_id IS NULL RETURNING dk.id)
    SELECT found.id, revoked.id IS NOT NULL AS revoked
    FROM game LEFT JOIN found ON true LEFT JOIN revoked ON true;
+
+-- created_keys_revoke_all: src/purchases/keys/created-keys.service.ts
+WITH game AS (SELECT g.id, g.title FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))),
+   found AS MATERIALIZED (
+     SELECT dk.id FROM download_keys dk JOIN game ON game.id = dk.game_id
+     WHERE dk.purchase_id IS NULL AND dk.id BETWEEN $3 AND $4 AND ($5::text IS NULL OR dk.label = $5) AND dk.revoked_at IS NULL AND CASE WHEN dk.revoked_at IS NOT NULL THEN 'revoked' WHEN dk.email IS NULL AND dk.user_id IS NULL THEN 'unclaimed' ELSE 'claimed' END = ANY ($6::text[])
+     ORDER BY dk.id LIMIT 10000 FOR UPDATE OF dk),
+   revoked AS (UPDATE download_keys dk SET revoked_at = now() FROM found WHERE dk.id = found.id RETURNING dk.id)
+   SELECT (SELECT count(*) FROM revoked) AS revoked FROM game;
 
 -- add_key_downloads: src/purchases/keys/download-keys.service.ts
 WITH locked AS MATERIALIZED (

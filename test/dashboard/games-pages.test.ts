@@ -1,6 +1,6 @@
 import { Audit } from '../../src/audit/audit';
 import { type Browser, browserOf } from '../support/browser';
-import { type Actor, actors, baseUrl, make, sql, theApp, useStore } from '../support/store';
+import { type Actor, actors, baseUrl, logged, make, sql, theApp, useStore } from '../support/store';
 import { statementsOf } from '../support/statements';
 
 useStore({ COVER_ORIGINS: 'https://images.example.com' });
@@ -285,6 +285,89 @@ describe('keys of a game', () => {
     expect((await stored())[0]!.revoked).toBe(true);
     expect((await browser.get(revoke)).status).toBe(404);
     expect(browser.words).toContain('This key doesn’t exist, or it was already revoked.');
+  });
+
+  describe('of several batches', () => {
+    let own: { id: number };
+    let at: string;
+    let ids: Record<'press' | 'friends', number[]>;
+
+    beforeAll(async () => {
+      own = await make.game({ owner, title: 'Batches' });
+      at = `${GAMES}/${own.id}/keys`;
+      const player = await make.user({ username: 'first-player' });
+      const add = async (label: string | null, fields: object = {}) =>
+        (await make.downloadKey({ game: own, label, ...fields })).id;
+      ids = { press: [], friends: [] };
+      for (let i = 0; i < 3; i++) ids.press.push(await add('Press'));
+      ids.press.push(await add('Press', { user_id: player.id }));
+      ids.press.push(await add('Press', { revoked_at: '2024-01-01T00:00:00Z' }));
+      for (let i = 0; i < 2; i++) ids.friends.push(await add('Friends'));
+      await add(null, { email: 'someone@example.com' });
+    });
+
+    const shown = () =>
+      [...browser.page.text.matchAll(/href="[^"]*keys\/(\d+)\/revoke"/g)].map(([, id]) => Number(id)).sort();
+
+    test('lists those with a label or in a state', async () => {
+      await browser.get(`${at}?label=Press`);
+      expect(shown()).toEqual(ids.press.slice(0, 4));
+      expect(browser.words).toContain('Label Any label Friends Press');
+      await browser.get(`${at}?label=Press&state=unclaimed`);
+      expect(shown()).toEqual(ids.press.slice(0, 3));
+      expect(browser.fieldsOf(at).label).toBeDefined();
+      await browser.get(`${at}?state=claimed`);
+      expect(browser.words).toMatch(/For someone@example\.com .* Claimed by first-player/);
+      expect(shown()).toHaveLength(2);
+      await browser.get(`${at}?state=revoked`);
+      expect(shown()).toEqual([]);
+      expect(browser.words).toContain('Revoked');
+      await browser.get(`${at}?label=None`);
+      expect(browser.words).toContain('No key matches.');
+      const { text } = await browser.get(`${at}.csv?label=Friends&state=unclaimed`);
+      expect(text.trimEnd().split('\r\n')).toHaveLength(3);
+    });
+
+    test('shows links instead of keys', async () => {
+      await browser.get(`${at}?label=Friends&show=links`);
+      const copied = /<textarea id="shown-keys"[^>]*>([^<]*)</.exec(browser.page.text)![1]!;
+      expect(copied.split('\n')).toEqual([
+        expect.stringMatching(/^http.*\/download\//),
+        expect.stringMatching(/^http.*\/download\//),
+      ]);
+      await browser.get(`${at}?label=Friends`);
+      expect(/<textarea id="shown-keys"[^>]*>([^<]*)</.exec(browser.page.text)![1]).not.toContain('/');
+    });
+
+    test('revokes a batch after a question, without claimed keys unless the seller says so', async () => {
+      await browser.get(`${at}?label=Press`);
+      await browser.get(
+        /href="([^"]*keys\/revoke[^"]*)"/.exec(browser.page.text)![1]!.replaceAll('&amp;', '&'),
+      );
+      expect(browser.words).toMatch(/^Revoke 3 keys\? Game Batches Label Press Unclaimed 3 Claimed 1 /);
+      const later = await make.downloadKey({ game: own, label: 'Press' });
+      const stranger = await browserOf((await actors()).stranger);
+      await stranger.get('/user/games');
+      const { form_token } = stranger.fieldsOf('/logout');
+      const fields = { ...browser.fieldsOf(`${at}/revoke`), form_token: form_token! };
+      expect((await stranger.post(`${at}/revoke`, fields)).status).toBe(404);
+      const earlier = logged.length;
+      await browser.submit(`${at}/revoke`);
+      await browser.follow();
+      expect(browser.words).toContain('3 keys were revoked.');
+      expect(logged.slice(earlier).find((line) => line.includes('"download_key.revoked"'))).toContain(
+        '"count":3',
+      );
+      await browser.get(`${at}?label=Press`);
+      expect(shown()).toEqual([ids.press[3], later.id]);
+      await browser.get(`${at}/revoke?label=Press`);
+      await browser.submit(`${at}/revoke`, { claimed: 'yes' });
+      await browser.get(`${at}?label=Press`);
+      expect(shown()).toEqual([]);
+      await browser.get(`${at}?label=Friends`);
+      expect(shown()).toEqual(ids.friends);
+      expect((await browser.get(`${at}/revoke?label=Press`)).location).toBe(at);
+    });
   });
 
   test('are available only to editors of the game', async () => {

@@ -136,6 +136,20 @@ test('an unclaimed key is redeemed once, by its text or its download URL', async
   ]);
 });
 
+test('a key of a game that the player owns asks first, and stays unclaimed until the player says so', async () => {
+  const mine = await make.game({ owner, title: 'Owned <already>' });
+  await make.purchase({ games: [mine], user_id: player.id });
+  const { id, key } = await make.downloadKey({ game: mine });
+  const owners = () => sql('SELECT user_id FROM download_keys WHERE id = $1', [id]);
+  expect((await redeem(key)).status).toBe(200);
+  expect(browser.words).toMatch(/^You already own Owned <already>\. Redeem this key, too\?/);
+  expect(await owners()).toEqual([{ user_id: null }]);
+  await browser.submit(REDEEM);
+  await browser.follow();
+  expect(browser.words).toContain('Owned <already> is now in your games.');
+  expect(await owners()).toEqual([{ user_id: player.id }]);
+});
+
 test.each([
   ['unknown', () => Promise.resolve({ key: 'no-such-key' })],
   ['revoked', () => make.downloadKey({ game, revoked_at: '2026-01-01T00:00:00Z' })],

@@ -97,18 +97,45 @@ const LOOKUPS: [string, unknown[], number][] = [
   ['game_sales', [POPULAR_GAME, ADMIN_OF_ALL, '2024-01-05T00:00:00Z', ...NEWEST, 20, 100], 500],
   ['seller_sale', [ownerOf(POPULAR_GAME), 11], 60],
   // The seller has twenty games, one of them with 100,000 sales.
-  ['seller_sales_of_buyer', [ownerOf(POPULAR_GAME), ADDRESS_OF_COLLECTOR], 500],
-  ['seller_keys_of_buyer', [ownerOf(POPULAR_GAME), RESELLER_ADDRESS], 500],
+  ...(['older', 'newer'] as const).flatMap((direction): typeof LOOKUPS => {
+    const name = direction === 'older' ? 'seller_sales' : 'seller_sales_before';
+    const start = direction === 'older' ? NEWEST : ['-infinity', 0];
+    const seller = ownerOf(POPULAR_GAME);
+    const all = [seller, null, '-infinity', 'infinity'];
+    return [
+      [name, [...all, ...start, 200, 51, null, null, null, 51], 3000],
+      [name, [...all, '2024-01-05 00:00:00+00', 345600, 200, 51, null, null, null, 51], 3000],
+      [name, [seller, POPULAR_GAME, '-infinity', 'infinity', ...start, 200, 51, null, null, null, 51], 3000],
+      // Rare ones: a part of the sales is searched.
+      [name, [...all, ...start, 10_000, null, null, 'refunded', null, 51], 110_000],
+      [name, [...all, ...start, 10_000, null, 'EUR', null, 'bank transfer', 51], 110_000],
+    ];
+  }),
+  ['seller_game_titles', [ownerOf(POPULAR_GAME), 201], 400],
+  ['seller_buyers', [ownerOf(POPULAR_GAME), null, 50, 0], 250_000],
+  ['seller_buyers', [ownerOf(POPULAR_GAME), POPULAR_GAME, 50, 50], 250_000],
+  ['seller_sales_of_person', [ownerOf(POPULAR_GAME), COLLECTOR, ADDRESS_OF_COLLECTOR], 1000],
+  ['seller_sales_of_person', [ownerOf(POPULAR_GAME), null, 'mail4@example.com'], 500],
+  ['seller_person_spent', [ownerOf(POPULAR_GAME), COLLECTOR, ADDRESS_OF_COLLECTOR], 1000],
+  ['seller_keys_of_person', [ownerOf(POPULAR_GAME), RESELLER, RESELLER_ADDRESS], 200_000],
+  ['seller_key', [ownerOf(POPULAR_GAME), 'key-1001'], 20],
   ['recent_sales', [ownerOf(POPULAR_GAME), null, '2024-01-01', '2024-01-31', null, null], 60_000],
-  ['seller_search', [ownerOf(POPULAR_GAME), 'mail1', null], 6000],
-  ['seller_search', [ownerOf(POPULAR_GAME), `user${COLLECTOR}`, null], 6000],
+  // All of 100,000 email addresses, and the names of 20,000 buyers.
+  ['seller_search', [ownerOf(POPULAR_GAME), 'mail1', null], 250_000],
+  ['seller_search', [ownerOf(POPULAR_GAME), '1@example', null], 20_000],
+  ['seller_search', [ownerOf(POPULAR_GAME), `user${COLLECTOR}`, null], 250_000],
   ['seller_search', [ownerOf(POPULAR_GAME), '11', 11], 6000],
   ['key_page', ['key-1000'], 30],
   ['uploads_of_key', ['key-1000'], 30],
   ['games_sold_with_key', ['key-1000'], 30],
   ['owns_game', [POPULAR_GAME, RESELLER], 60],
-  ['created_keys', [GAME, ownerOf(GAME), 0, Number.MAX_SAFE_INTEGER, 51], 500],
-  ['created_keys', [POPULAR_GAME, ADMIN_OF_ALL, 0, Number.MAX_SAFE_INTEGER, 51], 500],
+  ['created_keys', [GAME, ownerOf(GAME), 0, Number.MAX_SAFE_INTEGER, 51, null, null], 500],
+  ['created_keys', [POPULAR_GAME, ADMIN_OF_ALL, 0, Number.MAX_SAFE_INTEGER, 51, null, null], 500],
+  // None of 120,000 keys has the label: a part of them is searched.
+  ['created_keys', [POPULAR_GAME, ADMIN_OF_ALL, 0, Number.MAX_SAFE_INTEGER, 51, 'Press kit', null], 25_000],
+  ['created_keys', [POPULAR_GAME, ADMIN_OF_ALL, 0, Number.MAX_SAFE_INTEGER, 51, null, 'revoked'], 25_000],
+  ['created_key_labels', [POPULAR_GAME, ADMIN_OF_ALL], 1500],
+  ['created_keys_count', [POPULAR_GAME, ADMIN_OF_ALL, 0, Number.MAX_SAFE_INTEGER, null], 12_000],
   ['own_uploads', [POPULAR_GAME, ADMIN_OF_ALL, null], 200],
   ['pending_file_uploads', [POPULAR_GAME, ADMIN_OF_ALL, null, '2026-01-01'], 40],
   ['own_game', [POPULAR_GAME, ADMIN_OF_ALL], 20],

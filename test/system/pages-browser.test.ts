@@ -167,8 +167,10 @@ async function pagesOf(seller: Actor): Promise<Record<string, string[]>> {
     [`${GAMES}/:game_id/keys`]: [
       `${GAMES}/${game.id}/keys`,
       `${GAMES}/${game.id}/keys?from=${created}&to=${created}`,
+      `${GAMES}/${game.id}/keys?state=unclaimed&show=links`,
       `${GAMES}/4000000/keys`,
     ],
+    [`${GAMES}/:game_id/keys/revoke`]: [`${GAMES}/${game.id}/keys/revoke`],
     [`${GAMES}/:game_id/keys/:download_key_id/revoke`]: [`${GAMES}/${game.id}/keys/${created}/revoke`],
     [`${SETTINGS}/oauth-apps`]: [`${SETTINGS}/oauth-apps`],
     [`${SETTINGS}/oauth-apps/new`]: [`${SETTINGS}/oauth-apps/new`],

@@ -119,7 +119,7 @@ export class KeyPageController {
     const again = async (result: FormResult) =>
       this.page(key, row, visitor, req, await this.uploads.ofKey(key), result);
     const { found, seconds } = await this.attempts.check(downloadKeySubject(user_id), (db) =>
-      this.library.redeem(db, user_id, key),
+      this.library.redeem(db, user_id, key, true),
     );
     if (seconds !== undefined) return again(tooManyAttempts(seconds));
     if (!found) return again({ status: 409, problem: 'Another account already has this key.' });

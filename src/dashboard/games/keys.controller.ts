@@ -8,8 +8,11 @@ import { LongLists } from '../../platform/output/long-lists';
 import { readInteger } from '../../platform/input/readers';
 import {
   CreatedKeysService,
-  type IdRange,
+  KEY_STATES,
+  type KeyFilter,
+  type KeyState,
   type ListedKey,
+  MAX_REVOKED,
   MAX_UNCLAIMED,
 } from '../../purchases/keys/created-keys.service';
 import { MAX_NEW_KEYS, MAX_LABEL } from '../../purchases/keys/download-key.dto';
@@ -19,7 +22,7 @@ import { countOf } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { type Cell, CsvResponse } from '../sales/csv';
 import { keysPath } from '../sales/sales-paths';
-import { KEYS_ON_A_PAGE, type KeysDraft, keysPage, NO_KEYS, revokePage } from './keys.page';
+import { KEYS_ON_A_PAGE, type KeysDraft, keysPage, NO_KEYS, revokeAllPage, revokePage } from './keys.page';
 
 /** The download keys of a game without a purchase, for users who can edit the game. */
 @Pages()
@@ -47,7 +50,7 @@ export class GameKeysController {
     @PageQuery() query: Form,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
-    const rows = this.keys.slices(game_id, visitor.user.id, rangeOf(query));
+    const rows = this.keys.slices(game_id, visitor.user.id, filterOf(query));
     return new CsvResponse(this.lists, `keys-of-game-${game_id}.csv`, this.cells, rows);
   }
 
@@ -74,6 +77,34 @@ export class GameKeysController {
       if (!(error instanceof ApiError) || error.statusCode !== 400) throw error;
       return again({ count: `A game can have at most ${countOf(MAX_UNCLAIMED)} unclaimed keys.` });
     }
+  }
+
+  @Get('keys/revoke')
+  async confirmAll(
+    @PathId('game_id') game_id: number,
+    @PageQuery() query: Form,
+    @CurrentVisitor() visitor: SignedInVisitor,
+  ) {
+    const filter = filterOf(query);
+    const found = await this.keys.countLive(game_id, visitor.user.id, filter);
+    if (found.to === null) return seeOther(keysPath(game_id), { done: 'There are no keys to revoke.' });
+    return revokeAllPage(visitor, game_id, found, filter);
+  }
+
+  @Post('keys/revoke')
+  async revokeAll(
+    @PathId('game_id') game_id: number,
+    @FormFields() form: Form,
+    @CurrentVisitor() visitor: SignedInVisitor,
+  ) {
+    const filter = filterOf(form);
+    const states: KeyState[] = filter.state
+      ? [filter.state]
+      : ['unclaimed', ...(form.isChecked('claimed') ? (['claimed'] as const) : [])];
+    const count = await this.keys.revokeAll(game_id, filter, states, visitor.by);
+    const more = count === MAX_REVOKED ? ' There may be more: repeat this to revoke them.' : '';
+    const words = count === 1 ? '1 key was revoked.' : `${countOf(count)} keys were revoked.`;
+    return seeOther(keysPath(game_id), { done: words + more });
   }
 
   @Get('keys/:download_key_id/revoke')
@@ -103,16 +134,22 @@ export class GameKeysController {
   };
 
   private async show(visitor: SignedInVisitor, game_id: number, query?: Form, draft: KeysDraft = NO_KEYS) {
-    const range = query ? rangeOf(query) : {};
-    const limit = range.from === undefined ? KEYS_ON_A_PAGE + 1 : MAX_NEW_KEYS;
-    const found = await this.keys.page(game_id, visitor.user.id, range, limit);
-    const keys = found.keys.map((key) => ({ ...key, url: this.pages.url(key.key) }));
+    const filter = query ? filterOf(query) : {};
+    const limit = filter.from === undefined ? KEYS_ON_A_PAGE + 1 : MAX_NEW_KEYS;
+    const [{ title, keys, searched_to }, labels] = await Promise.all([
+      this.keys.page(game_id, visitor.user.id, filter, limit),
+      this.keys.labels(game_id, visitor.user.id),
+    ]);
+    const hasLinks = this.pages.url('key') !== null;
     const shown = {
       game_id,
-      title: found.title,
-      keys,
-      from: range.from?.toString(),
-      to: range.to?.toString(),
+      title,
+      labels,
+      searched_to,
+      keys: keys.map((key) => ({ ...key, url: this.pages.url(key.key) })),
+      hasLinks,
+      showsLinks: hasLinks && query?.text('show') === 'links',
+      filter,
     };
     return keysPage(visitor, shown, draft);
   }
@@ -125,12 +162,17 @@ const draftOf = (form: Form): KeysDraft => ({
   problems: {},
 });
 
-function rangeOf(query: Form): IdRange {
+function filterOf(query: Form): KeyFilter {
   const id = (name: string) => {
     const value = readInteger(query.text(name) ?? '');
     return typeof value === 'number' ? value : undefined;
   };
-  return { from: id('from'), to: id('to') };
+  return {
+    from: id('from'),
+    to: id('to'),
+    label: query.text('label') || undefined,
+    state: KEY_STATES.find((state) => state === query.text('state')),
+  };
 }
 
 const CELLS: Record<string, (key: ListedKey) => Cell> = {

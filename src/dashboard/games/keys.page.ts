@@ -1,11 +1,12 @@
-import type { ListedKey } from '../../purchases/keys/created-keys.service';
+import type { KeyFilter, ListedKey } from '../../purchases/keys/created-keys.service';
 import { MAX_NEW_KEYS, MAX_LABEL } from '../../purchases/keys/download-key.dto';
 import { withQuery } from '../../platform/input/form';
 import { html, type Html } from '../layout/html';
 import { formToken, type Page } from '../layout/layout';
-import { field, hasProblems, type Problems } from '../layout/fields';
+import { checkbox, field, hasProblems, type Problems, selectField } from '../layout/fields';
 import {
   actions,
+  clipped,
   type Columns,
   confirmation,
   copyable,
@@ -22,6 +23,7 @@ import {
   tableOr,
   unlabeled,
 } from '../layout/parts';
+import { filterForm } from '../sales/filter';
 import { keysPath, salesPath } from '../sales/sales-paths';
 import type { SignedInVisitor } from '../layout/visitor';
 import { GAMES_ON_A_PAGE, type KeysReport, MAX_COUNTED_KEYS } from './games-report.service';
@@ -46,10 +48,22 @@ interface Listed {
   game_id: number;
   title: string;
   keys: KeyWithPage[];
-  /** The query of the page: the IDs of its keys. */
-  from?: string;
-  to?: string;
+  /** Labels of the game's keys. */
+  labels: string[];
+  filter: KeyFilter;
+  /** Set if few keys match: where to search on. */
+  searched_to: number | null;
+  /** Whether keys have pages, and whether the links of these are shown instead of the keys. */
+  hasLinks: boolean;
+  showsLinks: boolean;
 }
+
+const queryOf = ({ from, to, label, state }: KeyFilter) => ({
+  from: from?.toString(),
+  to: to?.toString(),
+  label,
+  state,
+});
 
 export function gamesWithKeysPage(rows: KeysReport[], page: number): Page {
   const games = rows.slice(0, GAMES_ON_A_PAGE);
@@ -74,19 +88,28 @@ const GAME_COLUMNS: Columns<KeysReport> = {
 };
 
 export function keysPage(visitor: SignedInVisitor, listed: Listed, draft = NO_KEYS): Page {
-  const { game_id, title, keys, from, to } = listed;
+  const { game_id, title, keys, filter, searched_to, showsLinks } = listed;
   const path = keysPath(game_id);
   const shown = keys.slice(0, KEYS_ON_A_PAGE);
+  const query = { ...queryOf(filter), show: showsLinks ? 'links' : undefined };
+  // Of all keys, a last ID only says which page this is.
+  const batch = queryOf({ ...filter, to: filter.from === undefined ? undefined : filter.to });
+  const isFiltered = Object.values(batch).some((value) => value !== undefined);
+  const next = keys.length > KEYS_ON_A_PAGE ? shown.at(-1)!.id - 1 : searched_to && searched_to - 1;
+  const live = shown.filter(({ revoked }) => !revoked);
   return {
     section: KEYS_PATH,
     title: `Download keys of ${title}`,
+    tables: true,
     status: hasProblems(draft.problems) ? 400 : 200,
     main: (notice) =>
       html`<div class="head">
           <h1>Download keys of ${title}</h1>
           <div class="buttons">
             <a class="button quiet" href="${KEYS_PATH}">All games</a>
-            <a class="button quiet" href="${withQuery(`${path}.csv`, { from, to })}">Download as CSV</a>
+            <a class="button quiet" href="${withQuery(`${path}.csv`, batch)}"
+              >Download ${isFiltered ? 'these' : 'all'} keys as CSV</a
+            >
           </div>
         </div>
         <p class="lead">
@@ -94,19 +117,120 @@ export function keysPage(visitor: SignedInVisitor, listed: Listed, draft = NO_KE
           the game. Keys that came with a purchase are on the pages of the
           <a href="${salesPath(game_id)}">sales</a>.
         </p>
-        ${done(notice.done)} ${notice.first_key !== undefined && notice.first_key === from && batchOf(keys)}
-        ${form(visitor, path, draft)}
+        ${done(notice.done)}
+        ${notice.first_key !== undefined && notice.first_key === query.from && batchOf(keys, listed)}
+        ${form(visitor, path, draft)} ${filters(path, listed)}
         ${tableOr(
-          to === undefined ? 'There are no keys yet.' : 'There are no more keys.',
+          isFiltered
+            ? 'No key matches.'
+            : filter.to === undefined
+              ? 'There are no keys yet.'
+              : 'There are no more keys.',
           'Download keys, newest first',
-          columnsOf(path),
+          columnsOf(path, showsLinks),
           shown,
+          'cards list',
         )}
+        ${
+          live.length > 1 &&
+          html`<details>
+            <summary>Copy these ${live.length} ${showsLinks ? 'links' : 'keys'}</summary>
+            ${copyable('shown-keys', showsLinks ? 'Links' : 'Keys', textsOf(live, showsLinks))}
+          </details>`
+        }
+        ${
+          isFiltered &&
+          filter.state !== 'revoked' &&
+          live.length > 0 &&
+          html`<div class="buttons">
+            ${linkButton(withQuery(`${path}/revoke`, batch), 'Revoke all of these keys', '', 'quiet danger')}
+          </div>`
+        }
         ${pageLinks({
-          'All keys': (from ?? to) !== undefined && path,
-          Older: keys.length > KEYS_ON_A_PAGE && withQuery(path, { from, to: String(shown.at(-1)!.id - 1) }),
+          'All keys': (isFiltered || filter.to !== undefined) && path,
+          Older: next !== null && withQuery(path, { ...query, to: String(next) }),
         })}`,
   };
+}
+
+const STATES: readonly (readonly [string, string])[] = [
+  ['', 'Any state'],
+  ['unclaimed', 'Unclaimed'],
+  ['claimed', 'Claimed'],
+  ['revoked', 'Revoked'],
+];
+
+/** The range of IDs stays: it is that of a batch. */
+function filters(path: string, { filter, labels, hasLinks, showsLinks }: Listed): Html {
+  const { from, to } = queryOf(filter);
+  const { label = '', state = '' } = filter;
+  const all = label === '' || labels.includes(label) ? labels : [label, ...labels];
+  return filterForm(
+    path,
+    html`${hiddenFields(from === undefined ? {} : { from, to })}
+    ${selectField('state', 'State', STATES, state)} ${labelField(all, label)}
+    ${
+      hasLinks &&
+      selectField(
+        'show',
+        'Show',
+        [
+          ['', 'Keys'],
+          ['links', 'Links'],
+        ],
+        showsLinks ? 'links' : '',
+      )
+    }`,
+  );
+}
+
+const hiddenFields = (values: Record<string, string | undefined>): Html =>
+  html`${Object.entries(values).map(
+    ([name, value]) => value !== undefined && html`<input type="hidden" name="${name}" value="${value}" />`,
+  )}`;
+
+/** Not by `selectField`: the field for the label of new keys has the same name. */
+const labelField = (labels: string[], chosen: string): Html =>
+  html`<label class="field" for="of-label"
+    >Label
+    <select id="of-label" name="label">
+      <option value="">Any label</option>
+      ${labels.map((one) => html`<option value="${one}" ${one === chosen && html` selected`}>${one}</option>`)}
+    </select></label
+  >`;
+
+interface LiveKeys {
+  title: string;
+  unclaimed: number;
+  claimed: number;
+  to: number | null;
+}
+
+/** Asks before all keys of a filter are revoked; keys that are created later are not among them. */
+export function revokeAllPage(
+  visitor: SignedInVisitor,
+  game_id: number,
+  { title, unclaimed, claimed, to }: LiveKeys,
+  filter: KeyFilter,
+): Page {
+  const isClaimed = filter.state === 'claimed';
+  const count = isClaimed ? claimed : unclaimed;
+  const query = queryOf(filter);
+  return confirmation(visitor, {
+    section: KEYS_PATH,
+    title: 'Revoke download keys',
+    question: `Revoke ${count === 1 ? '1 key' : `${countOf(count)} keys`}?`,
+    facts: html`${facts({ Game: title, Label: filter.label ?? false, Unclaimed: countOf(unclaimed), Claimed: countOf(claimed) })}
+      <p>
+        Revoked keys can no longer be redeemed. Players who claimed one lose the game, unless another key or a
+        purchase gives access to it.
+      </p>`,
+    fields: html`${hiddenFields({ from: query.from, to: String(to), label: query.label, state: query.state })}
+    ${claimed > 0 && filter.state === undefined && checkbox('claimed', false, html`Also revoke ${countOf(claimed)} claimed ${claimed === 1 ? 'key' : 'keys'}`)}`,
+    action: `${keysPath(game_id)}/revoke`,
+    button: 'Revoke keys',
+    back: withQuery(keysPath(game_id), query),
+  });
 }
 
 export const revokePage = (visitor: SignedInVisitor, game_id: number, title: string, key: ListedKey): Page =>
@@ -132,10 +256,18 @@ export const revokePage = (visitor: SignedInVisitor, game_id: number, title: str
     back: keysPath(game_id),
   });
 
-const batchOf = (keys: ListedKey[]): Html => {
+const textsOf = (keys: KeyWithPage[], asLinks: boolean): string =>
+  keys
+    .map(({ key, url }) => (asLinks && url !== null ? url : key))
+    .toReversed()
+    .join('\n');
+
+const batchOf = (keys: KeyWithPage[], { hasLinks }: Listed): Html => {
   const label = keys.length === 1 ? 'New key' : `${keys.length} new keys`;
-  const lines = keys.map(({ key }) => key).toReversed();
-  return html`<div class="card fresh">${copyable('new-keys', label, lines.join('\n'))}</div>`;
+  return html`<div class="card fresh stack">
+    ${copyable('new-keys', label, textsOf(keys, false))}
+    ${hasLinks && copyable('new-links', keys.length === 1 ? 'Its link' : 'Their links', textsOf(keys, true))}
+  </div>`;
 };
 
 const form = (visitor: SignedInVisitor, path: string, { count, label, problems }: KeysDraft): Html =>
@@ -152,16 +284,13 @@ const statusOf = ({ revoked, owner, email }: ListedKey): string => {
   return email === null ? 'Unclaimed' : `For ${email}`;
 };
 
-const keyText = ({ id, key, revoked, url }: KeyWithPage): Html =>
-  html`<div class="copyable">
-    <code id="key-${id}">${key}</code>
-    ${!revoked && html`<button type="button" class="quiet" data-copy="key-${id}" hidden>Copy</button>`}
-    ${!revoked && url !== null && linkButton(url, 'Page', `of key ${key}`)}
-  </div>`;
-
-const columnsOf = (path: string): Columns<KeyWithPage> => ({
-  Key: keyText,
-  Label: ({ label }) => label ?? muted('None'),
+const columnsOf = (path: string, showsLinks: boolean): Columns<KeyWithPage> => ({
+  Key: ({ id, key, revoked, url }) =>
+    revoked
+      ? html`<code>${key}</code>`
+      : clipped(`key-${id}`, showsLinks && url !== null ? url : key, url ?? undefined),
+  Label: ({ label }) =>
+    label === null ? muted('None') : html`<a href="${withQuery(path, { label })}">${label}</a>`,
   Created: ({ created_at }) => day(created_at),
   Status: unlabeled(statusOf),
   Revoke: actions(

@@ -79,11 +79,12 @@ export class LibraryController {
     if (key === '' || key.length > MAX_KEY) return again({ status: 400, problem: 'Enter the download key.' });
     const user_id = visitor.user.id;
     const { found, seconds } = await this.attempts.check(downloadKeySubject(user_id), (db) =>
-      this.library.redeem(db, user_id, key),
+      this.library.redeem(db, user_id, key, form.isChecked('again')),
     );
     if (seconds !== undefined) return again(tooManyAttempts(seconds));
     if (!found)
       return again({ status: 404, problem: 'This key isn’t valid, or another account already has it.' });
+    if (found.result === 'owned') return this.page.redeemAgain(visitor, key, found.title);
     if (found.result === 'claimed')
       this.audit.record({
         event: 'download_key.claimed',
@@ -95,5 +96,16 @@ export class LibraryController {
   }
 }
 
+// A link may have a query that a messenger added.
+const LINK = /^https?:\/\/\S*\/([^/?#\s]+)\/?(?:[?#]\S*)?$/;
+
 /** The key in the entered text: a download page's URL ends with it. */
-export const keyIn = (text: string) => text.trim().replace(/^https?:\/\/\S*\//, '');
+export function keyIn(text: string): string {
+  const [, last] = LINK.exec(text.trim()) ?? [];
+  if (last === undefined) return text.trim();
+  try {
+    return decodeURIComponent(last);
+  } catch {
+    return last;
+  }
+}

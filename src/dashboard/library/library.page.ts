@@ -10,7 +10,18 @@ import { Covers } from '../layout/covers';
 import { html, type Html } from '../layout/html';
 import type { FormResult, Page } from '../layout/layout';
 import { AS_TYPED, changeForm, field } from '../layout/fields';
-import { alert, copyable, countOf, day, done, noMore, numberedPages, pageLinks, tag } from '../layout/parts';
+import {
+  alert,
+  confirmation,
+  copyable,
+  countOf,
+  day,
+  done,
+  noMore,
+  numberedPages,
+  pageLinks,
+  tag,
+} from '../layout/parts';
 import type { SignedInVisitor } from '../layout/visitor';
 
 export const LIBRARY_PATH = '/user/games';
@@ -125,6 +136,21 @@ export class LibraryPage {
           the key.
         </p>`,
     };
+  }
+
+  /** For a player who owns the game already: redeeming the key gives them nothing. */
+  redeemAgain(visitor: SignedInVisitor, key: string, title: string): Page {
+    return confirmation(visitor, {
+      section: LIBRARY_PATH,
+      title: 'You already own this game',
+      question: `You already own ${title}. Redeem this key, too?`,
+      facts: html`<p>The key works only once. Instead, you can give it to a friend.</p>`,
+      fields: html`<input type="hidden" name="key" value="${key}" />
+        <input type="hidden" name="again" value="yes" />`,
+      action: REDEEM_PATH,
+      button: 'Redeem anyway',
+      back: LIBRARY_PATH,
+    });
   }
 
   private bundleRow(row: LibraryRow, { id, games }: NonNullable<LibraryRow['bundle']>): Html {

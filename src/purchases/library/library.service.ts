@@ -135,7 +135,8 @@ const OWNS_GAME = read<{ owns: boolean }>(
   `SELECT ${holdsKey('g', '$2')} OR ${hasBought('$2')} AS owns FROM games g WHERE g.id = $1`,
 );
 
-export type Redemption = 'claimed' | 'already yours';
+/** `owned`: not claimed, because the user owns the game already. */
+export type Redemption = 'claimed' | 'already yours' | 'owned';
 
 /** Lists what a player owns, and claims keys without an owner. */
 @Injectable()
@@ -180,8 +181,11 @@ export class LibraryService {
     return { title: rows[0]!.bundle, games: rows.filter(isGame) };
   }
 
-  /** Gives the user a live key without an owner. Undefined if the key doesn't exist, or another account has it. */
-  async redeem(db: EntityManager, user_id: number, key: string) {
+  /**
+   * Gives the user a live key without an owner; unless `again`, only of a game that the user doesn't own. Undefined if
+   * the key doesn't exist, or another account has it.
+   */
+  async redeem(db: EntityManager, user_id: number, key: string, again: boolean) {
     // Before the key, like a refund: the trigger that copies the buyer to the key locks the purchase too.
     await db.query(
       'SELECT FROM purchases WHERE id = (SELECT purchase_id FROM download_keys WHERE key = $1) FOR SHARE',
@@ -201,8 +205,13 @@ export class LibraryService {
     );
     const { owner, title } = owned!;
     if (owner !== null && Number(owner) !== user_id) return undefined;
-    const result: Redemption = owner === null ? 'claimed' : 'already yours';
-    if (owner === null)
+    const isOwned = async () => {
+      const [row] = await db.query<{ owns: boolean }[]>(OWNS_GAME.text, [found.game_id, user_id]);
+      return row!.owns;
+    };
+    const isNew = owner === null;
+    const result: Redemption = !isNew ? 'already yours' : !again && (await isOwned()) ? 'owned' : 'claimed';
+    if (result === 'claimed')
       await db.update(DownloadKey, { id: found.id }, { user_id, claimed_at: () => 'now()' });
     return { result, title, download_key_id: found.id };
   }
