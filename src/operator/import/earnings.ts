@@ -22,14 +22,15 @@ export const SALES: TemporaryTable = {
 const has = (field: string) => given(PURCHASE.fields, field);
 
 // Shares of new and changed purchases minus stored shares. New ones are split like in the view purchase_shares, which
-// works on stored rows. With OFFSET 0, PostgreSQL computes the view for these purchases only.
+// works on stored rows. With OFFSET 0, PostgreSQL computes the view for these purchases only, and reads a long list of
+// games once for all of them.
 const CHANGES_OF_SALES = `
   WITH shares AS (
     SELECT g.game_id, s.currency, 1 AS purchases,
            (CASE WHEN t.id IS NULL THEN coalesce(s.created_at, now()) WHEN ${has('created_at')} THEN s.created_at
                  ELSE t.created_at END AT TIME ZONE 'UTC')::date AS day,
-           s.amount / cardinality(s.game_ids) + (g.place <= s.amount % cardinality(s.game_ids))::int AS amount
-    FROM import_purchases s
+           s.amount / s.games + (g.place <= s.amount % s.games)::int AS amount
+    FROM (SELECT *, cardinality(game_ids) AS games FROM import_purchases OFFSET 0) s
     LEFT JOIN (changed_purchases c JOIN purchases t ON t.id = c.id) ON c.id = s.id
     CROSS JOIN unnest(s.game_ids) WITH ORDINALITY AS g (game_id, place)
     WHERE (${isNew('purchases')} OR t.id IS NOT NULL)
