@@ -16,6 +16,8 @@ export const COLLECTOR = 7;
 export const COLLECTED = 10_000;
 export const ADDRESS_OF_COLLECTOR = 'Mail6@example.com';
 export const LONG_COLLECTION = COLLECTIONS + 1;
+export const BUNDLES = 50;
+export const GAMES_OF_BUNDLE = 1741;
 export const RESELLER = 9;
 export const RESELLER_ADDRESS = 'Mail8@example.com';
 
@@ -43,6 +45,18 @@ const FILL = [
    SELECT id, CASE WHEN id % 10 = 1 THEN ${POPULAR_GAME} ELSE id % ${GAMES} + 1 END, user_id, lower(email), created_at FROM purchases`,
   `INSERT INTO purchase_games (purchase_id, game_id, user_id, email, sold_at)
    SELECT id, (id + k * 37) % ${GAMES} + 1, user_id, lower(email), created_at FROM purchases, generate_series(1, 4) k WHERE id % 10 = 0`,
+  `INSERT INTO bundles (id, user_id, slug, title, games_count)
+   SELECT n, n, 'bundle-' || n, 'Bundle ' || n, ${GAMES_OF_BUNDLE} FROM generate_series(1, ${BUNDLES}) n`,
+  `INSERT INTO bundle_games (bundle_id, game_id, position)
+   SELECT b, b * 1000 + n, n FROM generate_series(1, ${BUNDLES}) b, generate_series(1, ${GAMES_OF_BUNDLE}) n`,
+  // The collector has one of each; many people bought one that has few of its games.
+  `UPDATE purchases SET purchase_type = 'bundle', bundle_id = id % ${BUNDLES} + 1 WHERE id % 20 = 0`,
+  `UPDATE purchases SET purchase_type = 'bundle', bundle_id = id / ${PURCHASES / BUNDLES} + 1
+   WHERE id % ${PURCHASES / BUNDLES} = 3`,
+  `INSERT INTO purchase_games (purchase_id, game_id, user_id, email, sold_at)
+   SELECT p.id, e.game_id, p.user_id, lower(p.email), p.created_at
+   FROM purchases p JOIN bundle_games e ON e.bundle_id = p.bundle_id WHERE p.id % ${PURCHASES / BUNDLES} = 3
+   ON CONFLICT DO NOTHING`,
   `INSERT INTO purchase_references (reference, purchase_id) SELECT 'order-' || id, id FROM purchases WHERE id % 10 = 1`,
   `INSERT INTO download_keys (key, game_id, email, user_id, account_id)
    SELECT 'key-' || n, CASE WHEN n % 5 = 1 THEN ${POPULAR_GAME} ELSE n % ${GAMES} + 1 END,
