@@ -20,7 +20,6 @@ import { ServiceUrl } from './platform/server/service-url';
 import { loadDemoStore } from './dev/demo/demo-store';
 import { gracefulStop } from './platform/operations/graceful-stop';
 import { OperatorError } from './platform/errors/operator-error';
-import { releaseStartupMemory } from './platform/operations/startup-memory';
 import { RequestGate } from './platform/server/request-gate';
 
 /** Makes this process the service, until a signal ends it. */
@@ -80,7 +79,6 @@ export class Server {
       console.log(greeting(service.url, { demo, hasOwnDatabase: !given.DATABASE_URL, isEmpty }));
     }
     gate.starting = false;
-    void releaseStartupMemory(() => gate.inFlight.count > 0);
   }
 
   get isStopping(): boolean {

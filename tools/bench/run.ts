@@ -30,8 +30,8 @@ const COMPILED = quick ? 1 : 5;
 // The same for the code of one endpoint: a page of a hundred games allows only some hundred requests per second.
 const WARMED_UP = quick ? 0.2 : 4;
 const LEAD_IN = quick ? 0.05 : 0.5;
-// Our server releases its startup memory after a while without requests.
-const SETTLED = 13_000;
+// Modules are still compiled for a moment after the start.
+const SETTLED = 3000;
 // The slowest server takes a second for a response.
 const SAMPLED = quick ? 10 : 60;
 const scale = Number(values.scale ?? (quick ? QUICK_SCALE : 1));
@@ -142,7 +142,6 @@ async function measureAll(store: Store): Promise<Results> {
   const client = await connectTo({ DATABASE_URL: store.url });
   try {
     const starts = await startsOf(store);
-    // Startup memory is released some seconds later, and a short run doesn't wait for that.
     const idle = quick ? {} : await idleMemory(store);
     const workloads: Workload[] = [];
     for (const endpoint of chosen) workloads.push(await workloadOf(endpoint, store));
