@@ -6,6 +6,7 @@ import {
   validateHeaderName,
   validateHeaderValue,
 } from 'node:http';
+import type { Readable } from 'node:stream';
 import { HttpException, StreamableFile } from '@nestjs/common';
 import type { Response } from 'express';
 import { faultOf, isPoolExhausted, NotStarted } from '../database/sqlstates';
@@ -103,13 +104,17 @@ export function sendApiError(
 /** The deadline has sent a response, or the connection is lost. */
 export const isOver = (res: ServerResponse): boolean => res.writableEnded || res.destroyed;
 
-/** A response of a handler that isn't JSON with status 200, and sends itself. */
-export abstract class WebResponse {
+// For the constructor, which would otherwise create a stream for each response.
+const NO_STREAM = { pipe: () => undefined } as unknown as Readable;
+
+/** A response of a handler that isn't JSON with status 200, and sends itself. Nest's interceptors leave it unchanged. */
+export abstract class WebResponse extends StreamableFile {
+  constructor() {
+    super(NO_STREAM);
+  }
+
   abstract sendTo(res: Response): void | Promise<void>;
 }
-
-// Nest's interceptors leave a StreamableFile unchanged. Its constructor would create a stream for each response.
-Object.setPrototypeOf(WebResponse.prototype, StreamableFile.prototype);
 
 /** A response that clients may cache. */
 export interface Cacheable {
