@@ -2,6 +2,7 @@ import { type DynamicModule, Module, type OnApplicationBootstrap } from '@nestjs
 import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
 import type { Logger } from 'pino';
 import { DashboardModule } from './dashboard/dashboard.module';
+import { SignUpModule } from './dashboard/account/sign-up.module';
 import { KeyPagesModule } from './dashboard/download/key-pages.module';
 import { NoSuchPageFilter } from './dashboard/layout/no-such-page.filter';
 import { AuthModule } from './auth/auth.module';
@@ -102,6 +103,7 @@ export class AppModule implements OnApplicationBootstrap {
         SettingsModule.with(settings, logger),
         LegacyModule.with(settings),
         KeyPagesModule.with(settings),
+        SignUpModule.with(settings),
       ],
     };
   }

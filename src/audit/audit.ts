@@ -14,10 +14,19 @@ export const EVENTS = {
   'user.signed_out': 'A user signed out.',
   'user.sign_in_failed':
     'The password was wrong, or the account or network must wait before the next attempt. Includes the network of the client: the /24 of an IPv4 address or the /48 of an IPv6 address.',
-  'user.password_set': 'A command set the password of an account.',
   'user.created': 'A person created an account on /setup, or by signing in with the identity provider.',
   'identity.connected': 'A user connected an account of the identity provider.',
   'identity.disconnected': 'A user disconnected an account of the identity provider.',
+  'user.password_set': 'A user, a link or a command set the password of an account.',
+  'user.signed_up': 'A person signed up: the link to the new account was used.',
+  'user.renamed': 'A user changed their username or display name.',
+  'user.sessions_ended': 'A user signed out everywhere.',
+  'email.added': 'A user added an email address, which is not verified yet.',
+  'email.removed': 'A user removed an email address.',
+  'email.verified': 'A user verified an email address with a link.',
+  'email.made_primary': 'A user chose another primary email address.',
+  'link.created':
+    'A request or a command created a link into an account. Includes its purpose, unless a person had requested it.',
   'user.exported': 'The data stored about a person was exported.',
   'user.erased': 'A person was erased. Includes the number of rows.',
   'api_key.created': 'A page or a command created an API key.',
@@ -68,6 +77,7 @@ export interface AuditEvent {
   kid?: string;
   client_id?: string;
   scopes?: string[];
+  purpose?: string;
   game_id?: number;
   download_key_id?: number;
   upload_id?: number;

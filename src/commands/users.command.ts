@@ -7,9 +7,13 @@ import { requireAddress } from './email-address';
 import { registerPeopleCommands } from './people.command';
 import { printRequest } from './print-request';
 import { type Columns, printRows, formatTime } from './print-table';
+import { problemOfDisplayName } from '../users/display-name';
 import { AccountsService } from '../users/accounts.service';
 import { problemOfNewPassword } from '../users/new-password';
 import { problemOfNewUsername } from '../users/username';
+import { LinksService } from '../users/links/links.service';
+import { ApiError } from '../platform/errors/api-error';
+import { InvalidArgumentError } from 'commander';
 import { Audit } from '../audit/audit';
 
 interface CreateOptions {
@@ -63,6 +67,25 @@ function registerUserCommands(users: OperatorCommand): void {
     });
 
   users
+    .command('link')
+    .argument('<name>', 'username')
+    .description(
+      'Print a link that sets the password of a user, or signs them in. It works once, for 24 hours. Send it only to this user.',
+    )
+    .option('--purpose <PURPOSE>', 'set_password or sign_in', parsePurpose, 'set_password')
+    .example('users link azure-bison', 'users link azure-bison --purpose sign_in')
+    .handler(async ({ app }, name: string, { purpose }: { purpose: 'set_password' | 'sign_in' }) => {
+      const { id } = await app.get(AccountsService).named(name);
+      const { url, expires_at } = await app
+        .get(LinksService)
+        .create({ user_id: id, purpose }, {})
+        .catch((error: unknown) => {
+          throw error instanceof ApiError ? new OperatorError(`User ${name} was erased.`) : error;
+        });
+      console.log(`${url}\nIt expires at ${expires_at}.`);
+    });
+
+  users
     .command('list')
     .description('List the newest accounts with their verified email addresses.')
     .option('--count <number>', 'number of accounts', parseCount, 50)
@@ -82,10 +105,15 @@ function registerUserCommands(users: OperatorCommand): void {
     });
 }
 
+function parsePurpose(text: string): 'set_password' | 'sign_in' {
+  if (text !== 'set_password' && text !== 'sign_in')
+    throw new InvalidArgumentError('Use set_password or sign_in.');
+  return text;
+}
+
 function requireValid(name: string, { displayName, email }: CreateOptions): void {
-  const problem = problemOfNewUsername(name);
+  const problem =
+    problemOfNewUsername(name) ?? (displayName === undefined ? undefined : problemOfDisplayName(displayName));
   if (problem !== undefined) throw new OperatorError(problem);
-  if (displayName === '' || [...(displayName ?? '')].length > 200)
-    throw new OperatorError('A display name must have 1 to 200 characters.');
   if (email !== undefined) requireAddress(email);
 }

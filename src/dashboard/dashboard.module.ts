@@ -5,6 +5,10 @@ import { OperationsModule } from '../platform/operations/operations.module';
 import { ApiKey } from '../auth/keys/api-key.entity';
 import { OauthModule } from '../auth/oauth/oauth.module';
 import { SignInModule } from '../auth/sign-in/sign-in.module';
+import { UsersModule } from '../users/users.module';
+import { AccountController } from './account/account.controller';
+import { ForgottenPasswordController } from './account/forgotten-password.controller';
+import { LinkController } from './account/link.controller';
 import { UploadsModule } from '../uploads/uploads.module';
 import { CollectionsModule } from '../collections/collections.module';
 import { GameEditingModule } from '../games/editing/game-editing.module';
@@ -71,6 +75,7 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
     PurchasesModule,
     SignInModule,
     UploadsModule,
+    UsersModule,
     WebhooksModule,
     TypeOrmModule.forFeature([ApiKey, User]),
   ],
@@ -96,6 +101,9 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
     OperatorReferenceController,
     ApplicationsController,
     DataController,
+    AccountController,
+    LinkController,
+    ForgottenPasswordController,
     GrantsController,
     ProfileCollectionsController,
     DeviceController,

@@ -10,7 +10,9 @@ export interface Source {
   from: string;
   where: string;
   subject_id: string;
-  /** The other fields of the message, as SQL expressions by name. `id` is the subject's. */
+  /** The name of the subject's ID in the message. */
+  id_field?: string;
+  /** The other fields of the message, as SQL expressions by name. Without the subject's ID. */
   fields: Record<string, string>;
 }
 
@@ -20,7 +22,7 @@ export interface Source {
  */
 export const announcement = (
   { name, subject_type }: EventType,
-  { from, where, subject_id, fields }: Source,
+  { from, where, subject_id, id_field = 'id', fields }: Source,
   isSubscribed = 'w.user_id IS NULL',
   columns: Record<string, string> = {},
 ): Statement =>
@@ -32,7 +34,7 @@ export const announcement = (
        SELECT ${Object.entries({ subject_id, ...columns })
          .map(([column, sql]) => `${sql} AS ${column}`)
          .join(', ')},
-         json_build_object(${Object.entries({ id: subject_id, ...fields })
+         json_build_object(${Object.entries({ [id_field]: subject_id, ...fields })
            .map(([field, sql]) => `'${field}', ${sql}`)
            .join(', ')}) AS data
        FROM ${from} WHERE ${where} OFFSET 0) s

@@ -1,10 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { QueryFailedError, type Repository } from 'typeorm';
+import { type EntityManager, Not, QueryFailedError, type Repository } from 'typeorm';
+import { hashOf } from '../auth/accounts/encryption';
+import { Session } from '../auth/sign-in/session.entity';
+import { AccountLink } from './links/account-link.entity';
 import { User } from '../auth/accounts/user.entity';
 import { UserEmail } from '../auth/accounts/user-email.entity';
 import { hashPassword, PasswordCost } from '../auth/sign-in/password-hash';
-import { SessionsService } from '../auth/sign-in/sessions.service';
 import { Database } from '../platform/database/database';
 import { ignoringCase } from '../platform/database/ignoring-case';
 import { longRead } from '../platform/database/statement';
@@ -35,7 +37,6 @@ const NEWEST_ACCOUNTS = longRead<ListedAccount>(
 export class AccountsService {
   constructor(
     private readonly database: Database,
-    private readonly sessions: SessionsService,
     private readonly passwordCost: PasswordCost,
     @InjectRepository(User) private readonly users: Repository<User>,
   ) {}
@@ -44,6 +45,10 @@ export class AccountsService {
     const user = await this.users.findOneBy({ username: ignoringCase(username) });
     if (!user) throw new OperatorError(`User ${username} doesn't exist.`);
     return user;
+  }
+
+  isTaken(username: string): Promise<boolean> {
+    return this.users.existsBy({ username: ignoringCase(username) });
   }
 
   newest(count: number): Promise<ListedAccount[]> {
@@ -57,7 +62,12 @@ export class AccountsService {
         const { identifiers } = await db.insert(User, account);
         const { id } = identifiers[0] as Pick<User, 'id'>;
         if (email !== undefined)
-          await db.insert(UserEmail, { user_id: id, email: lowerAscii(email), verified: true });
+          await db.insert(UserEmail, {
+            user_id: id,
+            email: lowerAscii(email),
+            verified: true,
+            is_primary: true,
+          });
         return id;
       });
     } catch (error) {
@@ -72,10 +82,24 @@ export class AccountsService {
     }
   }
 
-  /** Ends all sessions of the user, too. */
+  /** Ends all sessions and links of the user, too. */
   async setPassword(id: number, password: string): Promise<void> {
     const password_hash = await hashPassword(password, this.passwordCost);
-    await this.users.update({ id }, { password_hash });
-    await this.sessions.endAllOf(id);
+    await this.database.transaction((db) => this.replacePassword(db, id, password_hash));
+  }
+
+  /** `session`: the token of the one that goes on. */
+  async replacePassword(
+    db: EntityManager,
+    id: number,
+    password_hash: string,
+    session?: string,
+  ): Promise<void> {
+    await db.update(User, { id }, { password_hash });
+    await db.delete(Session, {
+      user_id: id,
+      ...(session !== undefined && { token_hash: Not(hashOf(session)) }),
+    });
+    await db.delete(AccountLink, { user_id: id });
   }
 }

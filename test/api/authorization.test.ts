@@ -21,7 +21,7 @@ import { forge } from '../support/tokens';
 
 // Each test sends a request to every route.
 jest.setTimeout(300_000);
-useStore({ RATE_LIMIT: 'off', OPERATOR_TOKEN });
+useStore({ RATE_LIMIT: 'off', SIGN_UP: 'true', OPERATOR_TOKEN });
 
 /** Objects that one user owns and another administers. Other users get a 404 where the object can be hidden. */
 interface Fixtures {
@@ -240,6 +240,11 @@ const TABLE: Record<string, Row> = {
   'GET /operator/metrics': open('/operator/metrics'),
   'POST /operator/import': { call: () => on('/operator/import', {}), success: 415 },
   'POST /operator/people/erase': { call: () => on('/operator/people/erase', {}), success: 400 },
+  'POST /operator/links': { call: () => on('/operator/links', { request_id: 4e6 }), success: 404 },
+  'POST /operator/users/:user_id/link': {
+    call: () => on('/operator/users/4000000/link', { purpose: 'sign_in' }),
+    success: 404,
+  },
   'POST /operator/users/:user_id/erase': {
     call: () => on('/operator/users/4000000/erase', {}),
     success: 404,
@@ -254,6 +259,11 @@ const TABLE: Record<string, Row> = {
     success: 404,
   },
   'GET /login': open('/login'),
+  'GET /forgot-password': open('/forgot-password'),
+  'GET /links/:token': open('/links/unknown', 404),
+  'GET /sign-up': open('/sign-up'),
+  'GET /user/settings/account': page('/user/settings/account'),
+  'GET /user/settings/account/erase': page('/user/settings/account/erase'),
   'GET /profile/collections': own(() => on('/profile/collections')),
   'GET /user/games': page('/user/games'),
   'GET /user/games/bundles/:bundle_id': page('/user/games/bundles/1'),
@@ -353,6 +363,16 @@ const TABLE: Record<string, Row> = {
   // API clients get a 404 there. What browsers get is tested in test/dashboard/accounts.test.ts.
   'POST /docs/key': pageForm('/docs/key'),
   'POST /login': { call: () => on('/login', {}), success: 404 },
+  'POST /forgot-password': { call: () => on('/forgot-password', {}), success: 404 },
+  'POST /links/:token': pageForm('/links/unknown'),
+  'POST /sign-up': { call: () => on('/sign-up', {}), success: 404 },
+  'POST /user/settings/account/names': pageForm('/user/settings/account/names'),
+  'POST /user/settings/account/addresses': pageForm('/user/settings/account/addresses'),
+  'POST /user/settings/account/addresses/primary': pageForm('/user/settings/account/addresses/primary'),
+  'POST /user/settings/account/addresses/remove': pageForm('/user/settings/account/addresses/remove'),
+  'POST /user/settings/account/password': pageForm('/user/settings/account/password'),
+  'POST /user/settings/account/sessions/end': pageForm('/user/settings/account/sessions/end'),
+  'POST /user/settings/account/erase': pageForm('/user/settings/account/erase'),
   'POST /logout': pageForm('/logout'),
   'POST /oauth/device': { call: () => on('/oauth/device', {}), success: 400 },
   'POST /oauth/device/poll': { call: () => on('/oauth/device/poll', {}), success: 400 },

@@ -407,6 +407,7 @@ describe('/operator/openapi.json', () => {
     const { paths, components } = body as { paths: object; components: { schemas: object } };
     expect(Object.keys(paths).sort()).toEqual([
       '/operator/import',
+      '/operator/links',
       '/operator/metrics',
       '/operator/openapi.json',
       '/operator/people/erase',
@@ -414,11 +415,13 @@ describe('/operator/openapi.json', () => {
       '/operator/purchases/{purchase_id}/refund',
       '/operator/users/{user_id}/erase',
       '/operator/users/{user_id}/export',
+      '/operator/users/{user_id}/link',
     ]);
     expect(Object.keys(components.schemas).sort()).toEqual([
       'ErasedResponse',
       'Errors',
       'ImportResponse',
+      'LinkResponse',
       'NewKeyObject',
       'RefundResponse',
       'SaleResponse',

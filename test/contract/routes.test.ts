@@ -3,7 +3,7 @@ import { ModulesContainer } from '@nestjs/core';
 import { type Route, routesOf } from '../../src/auth/access/routes';
 import { theApp, theContract, useStore } from '../support/store';
 
-useStore();
+useStore({ SIGN_UP: 'true' });
 
 const routes = () => routesOf(theApp().get(ModulesContainer));
 const line = ({ method, path, access }: Route) => `${method} ${path} -> ${[access].flat().join(' or ')}`;

@@ -54,6 +54,11 @@ UPDATE api_keys k SET last_used_at = now(), last_used_from = used.network
 -- end_session: src/auth/sign-in/sessions.service.ts
 DELETE FROM sessions WHERE token_hash = $1 RETURNING id_token;
 
+-- sessions_of_user: src/auth/sign-in/sessions.service.ts, long, turns: user $1
+SELECT token_hash, created_at, seen_at, network FROM sessions
+   WHERE user_id = $1 AND expires_at > now() AND seen_at > now() - make_interval(mins => $2)
+   ORDER BY seen_at DESC LIMIT 100;
+
 -- take_notice: src/auth/sign-in/sessions.service.ts
 UPDATE sessions s SET notice = NULL FROM (SELECT token_hash, notice FROM sessions WHERE token_hash = $1 FOR UPDATE) old
    WHERE s.token_hash = old.token_hash AND old.notice IS NOT NULL RETURNING old.notice;
@@ -643,6 +648,15 @@ SELECT typed.name, found.id, found.password_hash
      SELECT u.id, u.password_hash FROM user_emails e JOIN users u ON u.id = e.user_id
      WHERE e.email = typed.name AND e.verified) found ON true;
 
+-- announce_link_requested: src/events/announcement.ts
+INSERT INTO webhook_deliveries (id, webhook_id, event, subject_type, subject_id, data)
+     SELECT gen_random_uuid(), w.id, 'link.requested', 'link_request', s.subject_id, s.data
+     FROM (
+       SELECT r.id AS subject_id,
+         json_build_object('request_id', r.id, 'purpose', r.purpose, 'user_id', r.user_id) AS data
+       FROM link_requests r WHERE r.id = $1 OFFSET 0) s
+     JOIN webhooks w ON w.ended_at IS NULL AND 'link.requested' = ANY (w.events) AND w.user_id IS NULL;
+
 -- announce_purchase_completed: src/events/announcement.ts
 INSERT INTO webhook_deliveries (id, webhook_id, event, subject_type, subject_id, data)
      SELECT gen_random_uuid(), w.id, 'purchase.completed', 'purchase', s.subject_id, s.data
@@ -850,6 +864,9 @@ UPDATE users u SET display_name = NULL, cover_url = NULL, password_hash = NULL, 
    WHERE u.id = $1 AND (NOT u.username ~ ('^' || 'erased-' || u.id || '(-[0-9a-f]{8})?$') OR NOT u.gamer OR u.press_user
      OR num_nonnulls(u.display_name, u.cover_url, u.password_hash) > 0) RETURNING 1;
 
+-- erase_account_links: src/operator/people/erasure-statements.ts
+DELETE FROM account_links WHERE (id) IN (SELECT id FROM account_links t WHERE user_id = $1 LIMIT 1000) RETURNING 1;
+
 -- erase_addresses: src/operator/people/erasure-statements.ts
 DELETE FROM user_emails WHERE user_id = $1 RETURNING 1;
 
@@ -899,6 +916,12 @@ WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
      SELECT FROM user_emails other
      WHERE other.email = lower_ascii(t.email) AND other.verified AND other.user_id <> person.user_id))) THEN NULL ELSE t.email END, label = NULL
    FROM person WHERE t.id = ANY ($3::bigint[]);
+
+-- erase_link_requests_of_addresses: src/operator/people/erasure-statements.ts
+DELETE FROM link_requests WHERE (id) IN (SELECT id FROM link_requests t WHERE email = ANY ($1::text[]) LIMIT 1000) RETURNING 1;
+
+-- erase_links_of_addresses: src/operator/people/erasure-statements.ts
+DELETE FROM account_links WHERE (id) IN (SELECT id FROM account_links t WHERE email = ANY ($1::text[]) LIMIT 1000) RETURNING 1;
 
 -- erase_lock_purchases: src/operator/people/erasure-statements.ts
 SELECT FROM purchases WHERE id = ANY ($1::bigint[]) ORDER BY id FOR UPDATE;
@@ -1730,7 +1753,7 @@ SELECT r.purchase_id AS sold,
      CASE WHEN r.purchase_id IS NULL THEN nextval(pg_get_serial_sequence('purchases', 'id')) END AS purchase_id,
      (SELECT count(*) FROM games WHERE id = ANY (ARRAY(SELECT unnest($1::bigint[])))) = cardinality($1::bigint[]) AS games_exist,
      $2::bigint IS NULL OR EXISTS (SELECT FROM users u WHERE id = $2 AND NOT u.username ~ ('^' || 'erased-' || u.id || '(-[0-9a-f]{8})?$')) AS user_exists,
-     (SELECT min(email) FROM user_emails WHERE user_id = $2 AND verified) AS verified,
+     (SELECT email FROM user_emails WHERE user_id = $2 AND verified ORDER BY NOT is_primary, email LIMIT 1) AS verified,
      EXISTS (SELECT FROM user_emails WHERE email = lower_ascii($3) AND verified AND user_id <> $2) AS of_another,
      EXISTS (SELECT FROM webhooks WHERE ended_at IS NULL) AS has_webhooks
    FROM (SELECT) one LEFT JOIN purchase_references r ON r.reference = $4;
@@ -2669,6 +2692,81 @@ SELECT f.* FROM download_keys dk JOIN games g ON g.id = dk.game_id JOIN LATERAL 
 SELECT id, username, developer, created_at, ARRAY(
      SELECT email FROM user_emails WHERE user_id = u.id AND verified ORDER BY email LIMIT 10) AS addresses
    FROM users u ORDER BY id DESC LIMIT $1;
+
+-- link_request_email: src/users/links/link-events.ts, small
+SELECT email FROM link_requests WHERE id = $1 AND $2::bigint IS NULL;
+
+-- links_are_sent: src/users/links/link-events.ts, small
+SELECT EXISTS (SELECT FROM webhooks
+     WHERE user_id IS NULL AND ended_at IS NULL AND 'link.requested' = ANY (events)) AS sent;
+
+-- request_password_link: src/users/links/link-requests.service.ts
+INSERT INTO link_requests AS old (purpose, user_id, email)
+   SELECT 'set_password', account.id, address.email
+   FROM (
+     SELECT id FROM users WHERE lower_ascii(username) = lower_ascii($1)
+     UNION ALL SELECT user_id FROM user_emails WHERE email = lower_ascii($1) AND verified) account
+   CROSS JOIN LATERAL (
+     SELECT email FROM user_emails WHERE user_id = account.id AND verified
+     ORDER BY email <> lower_ascii($1), NOT is_primary, email LIMIT 1) address 
+  ON CONFLICT (email, purpose) DO UPDATE SET id = excluded.id, user_id = excluded.user_id, username = excluded.username,
+    password_hash = excluded.password_hash, browser_hash = excluded.browser_hash, created_at = now(), used_at = NULL
+  WHERE old.created_at <= now() - interval '5 minutes'
+  RETURNING id;
+
+-- request_sign_up_link: src/users/links/link-requests.service.ts
+INSERT INTO link_requests AS old (purpose, user_id, email, username, password_hash, browser_hash)
+   SELECT CASE WHEN e.user_id IS NULL THEN 'sign_up' ELSE 'set_password' END, e.user_id, lower_ascii($1),
+     CASE WHEN e.user_id IS NULL THEN $2::text END, CASE WHEN e.user_id IS NULL THEN $3::text END,
+     CASE WHEN e.user_id IS NULL THEN $4::bytea END
+   FROM (SELECT) one LEFT JOIN user_emails e ON e.email = lower_ascii($1) AND e.verified 
+  ON CONFLICT (email, purpose) DO UPDATE SET id = excluded.id, user_id = excluded.user_id, username = excluded.username,
+    password_hash = excluded.password_hash, browser_hash = excluded.browser_hash, created_at = now(), used_at = NULL
+  WHERE old.created_at <= now() - interval '5 minutes'
+  RETURNING id;
+
+-- request_verification_link: src/users/links/link-requests.service.ts
+INSERT INTO link_requests AS old (purpose, user_id, email)
+   SELECT 'verify_email', own.user_id, own.email FROM user_emails own
+   WHERE own.user_id = $1 AND own.email = lower_ascii($2)
+     AND NOT EXISTS (SELECT FROM user_emails e WHERE e.email = own.email AND e.verified) 
+  ON CONFLICT (email, purpose) DO UPDATE SET id = excluded.id, user_id = excluded.user_id, username = excluded.username,
+    password_hash = excluded.password_hash, browser_hash = excluded.browser_hash, created_at = now(), used_at = NULL
+  WHERE old.created_at <= now() - interval '5 minutes'
+  RETURNING id;
+
+-- account_link: src/users/links/links.service.ts, small
+SELECT l.id, l.purpose, l.user_id, l.email, l.username, l.browser_hash, u.username AS account
+   FROM account_links l LEFT JOIN users u ON u.id = l.user_id WHERE l.token_hash = $1 AND NOT l.created_at <= now() - interval '24 hours';
+
+-- create_account_link: src/users/links/links.service.ts
+INSERT INTO account_links (token_hash, purpose, user_id)
+   SELECT $1, $2, u.id FROM users u WHERE u.id = $3 AND NOT u.username ~ ('^' || 'erased-' || u.id || '(-[0-9a-f]{8})?$') FOR KEY SHARE 
+  ON CONFLICT (coalesce(user_id::text, email), purpose) DO UPDATE SET id = excluded.id, token_hash = excluded.token_hash,
+    email = excluded.email, username = excluded.username, password_hash = excluded.password_hash,
+    browser_hash = excluded.browser_hash, created_at = now()
+  RETURNING created_at + interval '24 hours' AS expires_at;
+
+-- fulfill_link_request: src/users/links/links.service.ts
+WITH request AS (
+     UPDATE link_requests SET used_at = now() WHERE id = $2 AND used_at IS NULL AND NOT created_at <= now() - interval '24 hours' RETURNING *
+   ), link AS (
+     INSERT INTO account_links (token_hash, purpose, user_id, email, username, password_hash, browser_hash)
+     SELECT $1, purpose, user_id, email, username, password_hash, browser_hash FROM request 
+  ON CONFLICT (coalesce(user_id::text, email), purpose) DO UPDATE SET id = excluded.id, token_hash = excluded.token_hash,
+    email = excluded.email, username = excluded.username, password_hash = excluded.password_hash,
+    browser_hash = excluded.browser_hash, created_at = now()
+  RETURNING created_at + interval '24 hours' AS expires_at
+   )
+   SELECT EXISTS (SELECT FROM link_requests WHERE id = $2 AND NOT created_at <= now() - interval '24 hours') AS exists,
+     (SELECT expires_at FROM link) AS expires_at, (SELECT user_id FROM request) AS user_id;
+
+-- own_account: src/users/own-account.service.ts, long, turns: user $1
+SELECT u.username, u.display_name, u.password_hash IS NOT NULL AS has_password,
+     (SELECT coalesce(json_agg(e), '[]') FROM (
+        SELECT email, verified, is_primary FROM user_emails WHERE user_id = u.id
+        ORDER BY NOT is_primary, NOT verified, email LIMIT 100) e) AS addresses
+   FROM users u WHERE u.id = $1;
 
 -- user: src/users/users.service.ts, small
 SELECT u.id, u.username, u.display_name, u.gamer, u.developer, u.press_user, u.cover_url FROM users u WHERE u.id = $1;

@@ -873,10 +873,10 @@ describe('every page', () => {
     );
   });
 
-  test('the sign-in page explains where passwords come from', async () => {
+  test('the sign-in page leads to a new password', async () => {
     const browser = new Browser();
     await browser.get('/login');
-    expect(browser.words).toContain('If you don’t have a password or forgot it, contact Gamewharf support');
+    expect(browser.page.text).toContain('<a href="/forgot-password">Forgot your password?</a>');
     expect(browser.words).not.toContain('npm start');
   });
 

@@ -82,8 +82,14 @@ describe('gamewharf operator-tokens', () => {
       ['create', 'checkout', '--permissions', 'purchases,refunds'],
       'The permissions are import, purchases, users, metrics.',
     ],
-    [['create', 'OPERATOR_TOKEN', '--permissions', 'import'], 'Use up to 50 lowercase letters, digits, -, . and _'],
-    [['create', 'x'.repeat(51), '--permissions', 'import'], 'Use up to 50 lowercase letters, digits, -, . and _'],
+    [
+      ['create', 'OPERATOR_TOKEN', '--permissions', 'import'],
+      'Use up to 50 lowercase letters, digits, -, . and _',
+    ],
+    [
+      ['create', 'x'.repeat(51), '--permissions', 'import'],
+      'Use up to 50 lowercase letters, digits, -, . and _',
+    ],
   ])('rejects %j', async (words, problem) => {
     const error = await gamewharf(...words).catch((thrown: unknown) => String(thrown));
     expect([error, ...hints].join()).toContain(problem);

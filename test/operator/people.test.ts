@@ -89,6 +89,14 @@ async function createPerson(name: string, other: Actor): Promise<Person> {
     `INSERT INTO identities (issuer, subject, user_id, label) VALUES ('https://id.example', $2, $1, $3)`,
     [user.id, text('subject'), text('name at the provider')],
   );
+  await sql(
+    `INSERT INTO link_requests (purpose, user_id, email, username, password_hash) VALUES ('set_password', $1, $2, $3, $3)`,
+    [user.id, text('request'), text('requested')],
+  );
+  await sql(
+    `INSERT INTO account_links (token_hash, purpose, user_id, email) VALUES (sha256(convert_to($2::text, 'UTF8')), 'verify_email', $1, $2::text)`,
+    [user.id, text('link')],
+  );
   const client_id = `client-of-user-${user.id}`;
   await sql(
     `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes)
@@ -300,6 +308,7 @@ describe('a person with rows in every table', () => {
 
   test('is found by the search everywhere', async () => {
     expect(tablesOf(await searched(person.texts))).toEqual([
+      'account_links',
       'api_keys',
       'attempts',
       'collection_games',
@@ -308,6 +317,7 @@ describe('a person with rows in every table', () => {
       'games',
       'idempotency_keys',
       'identities',
+      'link_requests',
       'oauth_applications',
       'oauth_codes',
       'purchase_games',
@@ -331,6 +341,8 @@ describe('a person with rows in every table', () => {
     expect(count).toEqual({
       user: 1,
       user_email: 3,
+      account_link: 1,
+      link_request: 1,
       api_key: 2,
       session: 1,
       refund: 1,
@@ -415,6 +427,8 @@ describe('a person with rows in every table', () => {
             users: 1,
             user_emails: 3,
             identities: 1,
+            account_links: 1,
+            link_requests: 1,
             sessions: 1,
             api_keys: 1,
             oauth_applications: 1,

@@ -101,3 +101,38 @@ test.each([
 test('reports a missing user', async () => {
   expect(await setPassword('nobody', 'a new password\n')).toBe("User nobody doesn't exist.");
 });
+
+describe('users link', () => {
+  async function link(...words: string[]): Promise<string> {
+    const program = new Command().exitOverride();
+    program.configureOutput({ writeErr: () => undefined });
+    addCommands(program, (work) => work(theApp(), new AbortController().signal), ['users']);
+    const said: string[] = [];
+    const log = jest.spyOn(console, 'log').mockImplementation((line: string) => void said.push(line));
+    try {
+      await program.parseAsync(['users', 'link', ...words], { from: 'user' });
+      return said.join('\n');
+    } catch (error) {
+      return (error as Error).message;
+    } finally {
+      log.mockRestore();
+    }
+  }
+
+  test('prints a link that sets the password, or signs in', async () => {
+    await make.user({ username: 'Purser' });
+    const printed = /^http:\/\/\S+?(\/links\/[\w-]{43})\nIt expires at \S+Z\.$/;
+    const browser = new Browser();
+    await browser.get(printed.exec(await link('purser'))![1]!);
+    expect(browser.words).toContain('Set a new password For the account Purser');
+    const path = printed.exec(await link('purser', '--purpose', 'sign_in'))![1]!;
+    await browser.get(path);
+    await browser.submit(path);
+    expect(browser.page.location).toBe('/user/settings');
+  });
+
+  test('rejects an unknown user or purpose', async () => {
+    expect(await link('nobody')).toBe("User nobody doesn't exist.");
+    expect(await link('purser', '--purpose', 'sign_up')).toContain('Use set_password or sign_in.');
+  });
+});

@@ -1,5 +1,6 @@
 import { ModulesContainer } from '@nestjs/core';
 import type { Browser, Page } from 'playwright-core';
+import { LinksService } from '../../src/users/links/links.service';
 import { addToPeriods } from '../../src/purchases/earnings/earnings';
 import { routesOf } from '../../src/auth/access/routes';
 import { checkAccessibility } from '../support/accessibility';
@@ -7,7 +8,7 @@ import { PASSWORD, withPassword } from '../support/browser';
 import { inChromium, openChromium, Window } from '../support/chromium';
 import { type Actor, baseUrl, make, sql, theApp, useStore } from '../support/store';
 
-useStore({ RATE_LIMIT: 'off', SELLERS_MAY_REFUND: 'true' });
+useStore({ RATE_LIMIT: 'off', SIGN_UP: 'true', SELLERS_MAY_REFUND: 'true' });
 
 const SETTINGS = '/user/settings';
 const SALES = `${SETTINGS}/sales`;
@@ -134,12 +135,35 @@ async function pagesOf(seller: Actor): Promise<Record<string, string[]>> {
     [failing, sale],
   );
 
+  // With a mailer, the pages have forms.
+  await sql(
+    `INSERT INTO webhooks (url, events, secret) VALUES ('https://mailer.example/', '{link.requested}', '')`,
+  );
+  await sql(
+    `INSERT INTO user_emails (user_id, email, verified) VALUES ($1, $2 || '@example.com', true), ($1, 'new' || $2 || '@example.com', false)`,
+    [seller.id, `${LONG}${seller.id}`],
+  );
+  const reader = await make.user();
+  const links = await Promise.all(
+    (['set_password', 'sign_in'] as const).map(async (purpose) => {
+      const { url } = await theApp().get(LinksService).create({ user_id: reader.id, purpose }, {});
+      return new URL(url).pathname;
+    }),
+  );
+  const unclaimed = await make.downloadKey({ game: bought });
+
   const request = { response_type: 'token', client_id: app, scope: 'profile collection' };
   const authorize = new URLSearchParams({ ...request, redirect_uri: 'https://log.example/' }).toString();
   return {
     '/': ['/', '/user/nothing', '/files/x.y/game.zip'],
     '/docs': ['/docs'],
     '/docs/operator': ['/docs/operator'],
+    '/download/:key': [`/download/${unclaimed.key}`, '/download/unknown'],
+    '/forgot-password': ['/forgot-password'],
+    '/links/:token': [...links, '/links/unknown'],
+    '/sign-up': ['/sign-up'],
+    [`${SETTINGS}/account`]: [`${SETTINGS}/account`],
+    [`${SETTINGS}/account/erase`]: [`${SETTINGS}/account/erase`],
     '/user/games': ['/user/games', '/user/games?page=9'],
     '/user/games/downloads/:upload_id': ['/user/games/downloads/4000000'],
     '/user/games/redeem': ['/user/games/redeem'],

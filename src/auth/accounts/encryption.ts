@@ -11,6 +11,7 @@ export const randomToken = (): string => randomBytes(32).toString('base64url');
 /** What a secret encrypts or signs. Each purpose has its own key. */
 type Purpose =
   | 'gamewharf signing keys'
+  | 'gamewharf account links'
   | 'gamewharf sealed'
   | 'gamewharf file URLs'
   | 'gamewharf download sessions'

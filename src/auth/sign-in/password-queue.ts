@@ -24,6 +24,10 @@ export class PasswordQueue {
     return matches && typeof passwordHash === 'string';
   }
 
+  hash(password: string): Promise<string> {
+    return this.turns.run(this.turns.anyone, undefined, () => hashPassword(password, this.cost));
+  }
+
   /** A hash to store instead of this one, whose algorithm or cost differs, or undefined if it is up to date. */
   async renewed(passwordHash: string, password: string): Promise<string | undefined> {
     if (!isOutdated(passwordHash, this.cost)) return undefined;

@@ -5,8 +5,8 @@ import { PersonalData, StoredColumns } from '../../platform/database/personal-da
 
 @PersonalData({ type: 'session' })
 @StoredColumns({
-  columns: ['token_hash', 'user_id', 'created_at', 'seen_at', 'expires_at', 'notice', 'id_token'],
-  why: 'keep a browser signed in; show one message; sign out at the identity provider',
+  columns: ['token_hash', 'user_id', 'created_at', 'seen_at', 'expires_at', 'notice', 'id_token', 'network'],
+  why: 'keep a browser signed in; show one message; sign out at the identity provider; show the user where',
   for_how_long: '`SESSION_DAYS`, less when idle',
   after_erasure: 'erased',
 })
@@ -38,6 +38,10 @@ export class Session {
   /** Of a sign-in with an identity provider; encrypted like the notice. */
   @Column('bytea', { nullable: true })
   id_token: Buffer | null;
+
+  /** The /24 of the IPv4 address that signed in, or the /48 of the IPv6 address. Null: before 0.2. */
+  @Column('text', { nullable: true })
+  network: string | null;
 
   @ManyToOne(() => User, { onDelete: 'CASCADE' })
   user?: Relation<User>;

@@ -4,7 +4,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
-import { statement } from '../../platform/database/statement';
+import { longRead, statement } from '../../platform/database/statement';
 import { serviceUnavailable } from '../../platform/errors/api-error';
 import type { User } from '../accounts/user.entity';
 import { hashOf, randomToken, encryptWithToken, decryptWithToken } from '../accounts/encryption';
@@ -33,6 +33,20 @@ export interface Notice {
   kind?: 'token' | 'code';
   application?: string;
 }
+
+export interface ListedSession extends Pick<Session, 'created_at' | 'seen_at' | 'network'> {
+  is_current: boolean;
+}
+
+const MAX_LISTED = 100;
+
+const SESSIONS = longRead<Pick<Session, 'token_hash' | 'created_at' | 'seen_at' | 'network'>>(
+  'sessions_of_user',
+  `SELECT token_hash, created_at, seen_at, network FROM sessions
+   WHERE user_id = $1 AND expires_at > now() AND seen_at > now() - make_interval(mins => $2)
+   ORDER BY seen_at DESC LIMIT ${MAX_LISTED}`,
+  'user $1',
+);
 
 const SELLS = `EXISTS (SELECT FROM games g WHERE g.user_id = u.id) OR EXISTS (SELECT FROM game_admins a WHERE a.user_id = u.id)`;
 
@@ -84,12 +98,14 @@ export class SessionsService {
   /** `id_token`: of a sign-in with an identity provider. */
   async start(user_id: number, res: ServerResponse, id_token?: string): Promise<string> {
     const token = randomToken();
+    const network = res.req.exchange.client.within('site') || null;
     const expires_at = () => `now() + make_interval(days => ${this.settings.SESSION_DAYS})`;
     await this.database.transaction(async (db) => {
       await db.insert(Session, {
         token_hash: hashOf(token),
         user_id,
         expires_at,
+        network,
         id_token: id_token === undefined ? null : encryptWithToken(token, id_token),
       });
       // The deadline has sent a response: the client doesn't get the cookie.
@@ -115,6 +131,13 @@ export class SessionsService {
 
   async endAllOf(user_id: number): Promise<void> {
     await this.sessions.delete({ user_id });
+  }
+
+  /** The live ones of the user, last used first. */
+  async list(user_id: number, token: string): Promise<ListedSession[]> {
+    const rows = await this.database.rows(SESSIONS, [user_id, this.settings.SESSION_IDLE_MINUTES]);
+    const own = hashOf(token);
+    return rows.map(({ token_hash, ...row }) => ({ ...row, is_current: token_hash.equals(own) }));
   }
 
   async setNotice(token: string, notice: Notice): Promise<void> {

@@ -82,6 +82,7 @@ const DEVELOPERS: readonly Section[] = [
   ['/docs', 'API reference'],
 ];
 const ACCOUNT: readonly Section[] = [
+  ['/user/settings/account', 'Account'],
   ['/user/settings/authorized-apps', 'Connected apps'],
   ['/user/settings/collections', 'Collections'],
   ['/user/settings/data', 'Your data'],

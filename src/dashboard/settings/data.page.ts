@@ -29,15 +29,24 @@ export function dataPage(visitor: Visitor, settings: Settings, { problem, ...res
       <section class="card stack" aria-labelledby="erasure">
         <h2 id="erasure">Have your data erased</h2>
         <p>
-          Contact ${store}. Your name, email addresses, picture, collections, API keys and apps are deleted,
-          and your games get an anonymous owner. The store’s accounting records keep the amount, date and game
-          of your purchases, but not your name.
+          ${!(settings.SELF_ERASURE && !settings.TRUSTED_IDENTITY_HEADER) && `Contact ${store}. `}Your name,
+          email addresses, picture, collections, API keys and apps are deleted, and your games get an
+          anonymous owner. The store’s accounting records keep the amount, date and game of your purchases,
+          but not your name.
         </p>
         <p>
           This can’t be undone: you can no longer sign in, and your purchases can no longer be found by your
           name or email address.
         </p>
-        <p><a class="button quiet" href="${settings.STORE_URL}">Go to ${store}</a></p>
+        <p>
+          ${
+            settings.SELF_ERASURE && !settings.TRUSTED_IDENTITY_HEADER
+              ? html`<a class="button quiet danger" href="/user/settings/account/erase"
+                  >Erase your account</a
+                >`
+              : html`<a class="button quiet" href="${settings.STORE_URL}">Go to ${store}</a>`
+          }
+        </p>
       </section>`,
   };
 }

@@ -122,6 +122,7 @@ export class SignInController {
       result,
       this.demo.access,
       this.provider.isConfigured ? this.provider.name : undefined,
+      this.settings.SIGN_UP,
     );
     return { ...page, formTargets: await this.requests.formTargets(return_to) };
   }

@@ -16,7 +16,8 @@ export const signInPage = (
   store: string,
   { name = '', problem, ...response }: { name?: string } & FormResult,
   demo: DemoAccess | undefined,
-  provider?: string,
+  provider: string | undefined,
+  mayOpenAccounts: boolean,
 ): Page => ({
   title: 'Sign in',
   section: PATH,
@@ -34,8 +35,8 @@ export const signInPage = (
     )}
     ${demo?.password && html`<p>This is the demo store. Use the username and password that <code>npm start</code> printed.</p>`}
     <p class="muted">
-      Use your ${store} account. If you don’t have a password or forgot it, contact ${store} support to set a
-      new one.
+      Use your ${store} account. <a href="/forgot-password">Forgot your password?</a>
+      ${mayOpenAccounts && html`<a href="/sign-up">Sign up</a>`}
     </p>`,
 });
 

@@ -8,9 +8,9 @@ import { PERSON } from './scan';
 /** The maximum number of rows that one statement changes. It is run until none is left. */
 export const BATCH = 1000;
 
-const removal = (table: string, key: string, condition: string) =>
+const removal = (table: string, key: string, condition: string, name = table) =>
   statement(
-    `erase_${table}`,
+    `erase_${name}`,
     `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} t WHERE ${condition} LIMIT ${BATCH}) RETURNING 1`,
   );
 
@@ -32,6 +32,7 @@ export const EMPTY_APPLICATIONS = statement(
 export const DELETE_CREDENTIALS = [
   ['identities', removal('identities', 'id', 'user_id = $1')],
   ['sessions', removal('sessions', 'token_hash', 'user_id = $1')],
+  ['account_links', removal('account_links', 'id', 'user_id = $1')],
   [
     'oauth_grants',
     removal(
@@ -175,6 +176,12 @@ export const DELETE_RESPONSES = statement(
   `DELETE FROM idempotency_keys WHERE (credential, key_hash) IN (SELECT * FROM unnest($1::text[], $2::bytea[]))
    RETURNING 1`,
 );
+
+/** Sign-ups, which have no account yet, and requests for the addresses $1. */
+export const DELETE_LINKS = [
+  ['account_links', removal('account_links', 'id', 'email = ANY ($1::text[])', 'links_of_addresses')],
+  ['link_requests', removal('link_requests', 'id', 'email = ANY ($1::text[])', 'link_requests_of_addresses')],
+] as const;
 
 export const DELETE_CLAIMS = statement(
   'erase_claims',

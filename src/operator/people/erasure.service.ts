@@ -79,6 +79,8 @@ export class ErasureService {
       await this.endCredentials(user_id, erased);
     }
     await this.eraseAttempts(person, erased);
+    for (const [table, statement] of sql.DELETE_LINKS)
+      erased[table] = (erased[table] ?? 0) + (await this.repeat(statement, [person.addresses]));
     await this.eraseClaims(person, erased);
     if (user_id !== null) await this.eraseAccount(user_id, erased);
     // Sales during the erasure.

@@ -123,6 +123,11 @@ export class Settings {
   @IsIn(['unclaimed', 'all', 'off'])
   KEY_PAGES: 'unclaimed' | 'all' | 'off' = 'unclaimed';
 
+  // Whether people can create accounts, and erase their own.
+  @YesOrNo() SIGN_UP: boolean = false;
+
+  @YesOrNo() SELF_ERASURE: boolean = true;
+
   // A session expires after this time without use, and after SESSION_DAYS in any case.
   @WholeNumber(1, 43_200) SESSION_IDLE_MINUTES: number = 720;
 
@@ -342,6 +347,8 @@ export function loadSettings(
   problems.push(...problemsOfStorage(settings), ...problemsOfProvider(settings), ...moreProblems(settings));
   if (settings.TRUSTED_IDENTITY_HEADER !== undefined && settings.TRUSTED_PROXIES === '')
     problems.push('TRUSTED_IDENTITY_HEADER requires TRUSTED_PROXIES, the proxies that send it');
+  if (settings.TRUSTED_IDENTITY_HEADER !== undefined && settings.SIGN_UP)
+    problems.push('SIGN_UP and TRUSTED_IDENTITY_HEADER are both set: people sign up at the store');
   const production = settings.NODE_ENV === 'production';
   if (production) {
     if (!settings.DATABASE_URL) problems.push('DATABASE_URL is required in production');

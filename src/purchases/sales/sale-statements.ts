@@ -56,7 +56,7 @@ export const SALE_INPUTS = read<SaleInputs>(
      CASE WHEN r.purchase_id IS NULL THEN nextval(pg_get_serial_sequence('purchases', 'id')) END AS purchase_id,
      (SELECT count(*) FROM games WHERE id = ANY (${GIVEN_GAMES})) = cardinality($1::bigint[]) AS games_exist,
      $2::bigint IS NULL OR EXISTS (SELECT FROM users u WHERE id = $2 AND NOT ${isErased('u')}) AS user_exists,
-     (SELECT min(email) FROM user_emails WHERE user_id = $2 AND verified) AS verified,
+     (SELECT email FROM user_emails WHERE user_id = $2 AND verified ORDER BY NOT is_primary, email LIMIT 1) AS verified,
      EXISTS (SELECT FROM user_emails WHERE email = lower_ascii($3) AND verified AND user_id <> $2) AS of_another,
      ${HAS_WEBHOOKS} AS has_webhooks
    FROM (SELECT) one LEFT JOIN purchase_references r ON r.reference = $4`,

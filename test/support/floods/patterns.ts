@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { bytesOf, formMessage, type Message } from '../world/message';
 import { ALICE, ATTACKER, BOB, CAROL } from '../world/world';
@@ -103,6 +104,32 @@ const largeBodies: Pattern = (attack) =>
     body: Buffer.alloc(attack.pick([524_288, 524_289, 2_000_000]), 'x'),
   }));
 
+/** Pages of keys that exist, were revoked or never existed. */
+const keyPages: Pattern = (attack) =>
+  attack.clientsThat(60, () => ({
+    method: 'GET',
+    path: `/download/${attack.pick([ATTACKER.downloadKey(2), ATTACKER.downloadKey(3), `guess-${attack.random(1e9)}`])}`,
+    headers: [['Accept', attack.pick(['text/html', 'application/json'])]],
+  }));
+
+/** Each with the form and the cookie of a browser, for accounts that exist or don't, and guesses of links. */
+const forgottenPasswords: Pattern = (attack) => {
+  const cookie = 'A'.repeat(43);
+  const form_token = createHmac('sha256', cookie).update('form').digest('base64url');
+  return attack.clientsThat(60, () => {
+    if (attack.random(3) === 0) return get(`/links/guess-${attack.random(1e9)}`);
+    const username = attack.pick([
+      ATTACKER.username(BOB),
+      ATTACKER.email(CAROL),
+      `nobody-${attack.random(1e9)}`,
+    ]);
+    return formMessage('/forgot-password', { form_token, username }, [
+      ['Accept', 'text/html'],
+      ['Cookie', `gamewharf_session=${cookie}`],
+    ]);
+  });
+};
+
 /** Clients that half-close their connection: after a request, or in the middle of one. */
 const halfCloses: Pattern = async (attack) => {
   const whole = bytesOf(get('/profile', BOB)).toString();
@@ -193,6 +220,8 @@ export const PATTERNS = {
   sales,
   'owned-keys': ownedKeys,
   downloads,
+  'key-pages': keyPages,
+  'forgotten-passwords': forgottenPasswords,
   'unread-downloads': unreadDownloads,
   'fast-downloads': fastDownloads,
   'slow-downloads': slowDownloads,

@@ -1,0 +1,19 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { buildIndex } from './steps/build-index';
+
+/** An account has one primary email address. */
+export class PrimaryAddresses20261129130001 implements MigrationInterface {
+  name = 'PrimaryAddresses20261129130001';
+  // CONCURRENTLY, because email addresses are read and written at the same time.
+  transaction = false;
+
+  async up(db: QueryRunner) {
+    await buildIndex(db, 'user_emails_primary_key', 'user_emails (user_id) WHERE is_primary', {
+      unique: true,
+    });
+  }
+
+  async down(db: QueryRunner) {
+    await db.query('DROP INDEX user_emails_primary_key');
+  }
+}

@@ -1,0 +1,129 @@
+import { problemOfNewPassword } from '../../users/new-password';
+import { Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { Public } from '../../auth/access/access';
+import { hashOf } from '../../auth/accounts/encryption';
+import { PasswordQueue } from '../../auth/sign-in/password-queue';
+import { Audit, type AuditEvent } from '../../audit/audit';
+import { Settings } from '../../platform/config/settings';
+import { apiError } from '../../platform/errors/api-error';
+import { Form } from '../../platform/input/form';
+import { RateLimitsService } from '../../platform/limits/rate-limits.service';
+import { type FoundLink, LinksService } from '../../users/links/links.service';
+import { type FormResult, seeOther } from '../layout/layout';
+import { FormFields, Pages, SecretPath } from '../layout/page';
+import { SignInRequired } from '../layout/page.guard';
+import { CurrentVisitor, type Visitor } from '../layout/visitor';
+import { Visitors } from '../layout/visitors';
+import { signInElsewherePage } from '../sign-in/sign-in.page';
+import { linkPage, signInToVerifyPage } from './link.page';
+import { ACCOUNT_PATH } from './account.page';
+
+const HOME = '/user/settings';
+
+/** Links that the store sends to people. GET uses nothing up. */
+@Pages()
+@SecretPath()
+@Public()
+@Controller('links/:token')
+export class LinkController {
+  constructor(
+    private readonly links: LinksService,
+    private readonly limits: RateLimitsService,
+    private readonly passwords: PasswordQueue,
+    private readonly visitors: Visitors,
+    private readonly settings: Settings,
+    private readonly audit: Audit,
+  ) {}
+
+  @Get()
+  async show(
+    @Param('token') token: string,
+    @Req() req: Request,
+    @Res({ passthrough: true }) res: Response,
+    @CurrentVisitor() visitor: Visitor,
+  ) {
+    return this.page(await this.find(token, req, res), token, visitor);
+  }
+
+  @Post()
+  async use(
+    @Param('token') token: string,
+    @FormFields() form: Form,
+    @Req() req: Request,
+    @Res({ passthrough: true }) res: Response,
+    @CurrentVisitor() visitor: Visitor,
+  ) {
+    const link = await this.find(token, req, res);
+    const { purpose } = link;
+    if (this.settings.TRUSTED_IDENTITY_HEADER && purpose !== 'verify_email')
+      return signInElsewherePage(this.settings);
+    if (purpose === 'verify_email') return this.verify(link, token, visitor);
+    const needsPassword = purpose === 'set_password' || this.needsPassword(link, visitor);
+    const password = needsPassword ? (form.text('new_password') ?? '') : undefined;
+    const problem = password === undefined ? undefined : problemOfNewPassword(password);
+    if (problem !== undefined) return this.page(link, token, visitor, { status: 400, problem });
+    const password_hash = password === undefined ? undefined : await this.passwords.hash(password);
+    const user_id = await this.enter(link, password_hash);
+    if (typeof user_id !== 'number')
+      return this.page(link, token, visitor, { status: 409, problem: PROBLEMS[user_id] });
+    await this.visitors.signIn(user_id, visitor, res);
+    const record = (event: AuditEvent['event']) => this.audit.record({ event, request_id: req.id, user_id });
+    if (purpose === 'set_password') record('user.password_set');
+    if (purpose === 'sign_up') record('user.signed_up');
+    record('user.signed_in');
+    return seeOther(HOME);
+  }
+
+  private async enter(link: FoundLink, password_hash: string | undefined) {
+    if (link.purpose === 'sign_up') return this.links.signUp(link, password_hash);
+    const isFirst =
+      link.purpose === 'sign_in' ? this.links.signIn(link) : this.links.setPassword(link, password_hash!);
+    return (await isFirst) ? link.user_id! : 'used';
+  }
+
+  private async verify(link: FoundLink, token: string, visitor: Visitor) {
+    if (visitor.user?.id !== link.user_id) throw new SignInRequired(pathOf(token));
+    if (!(await this.links.verify(link))) throw noSuchLink();
+    this.audit.record({ event: 'email.verified', ...visitor.by });
+    return seeOther(ACCOUNT_PATH, { done: 'Your email address is verified.' });
+  }
+
+  private page(link: FoundLink, token: string, visitor: Visitor, result?: FormResult) {
+    const path = pathOf(token);
+    if (link.purpose === 'verify_email' && visitor.user?.id !== link.user_id)
+      return signInToVerifyPage(link, new SignInRequired(path).location);
+    if (this.settings.TRUSTED_IDENTITY_HEADER && link.purpose !== 'verify_email')
+      return signInElsewherePage(this.settings);
+    const needsPassword = this.needsPassword(link, visitor);
+    return linkPage({ link, path, visitor, store: this.settings.STORE_NAME, needsPassword, result });
+  }
+
+  /**
+   * Anyone can sign up with the email address of another person, who then gets the link. The password of the form counts
+   * only in the browser of the form. In another one, who opens the link chooses the password.
+   */
+  private needsPassword({ purpose, browser_hash }: FoundLink, { token }: Visitor): boolean {
+    return purpose === 'sign_up' && !browser_hash?.equals(hashOf(token));
+  }
+
+  private async find(token: string, req: Request, res: Response): Promise<FoundLink> {
+    const link = await this.limits.lookUp(req, res, () => this.links.find(token));
+    if (!link) throw noSuchLink();
+    return link;
+  }
+}
+
+const PROBLEMS = {
+  used: 'This link was used already.',
+  'username taken': 'Another account got this username in the meantime. Sign up again with another one.',
+  'email taken': 'Another account has verified this email address in the meantime.',
+};
+
+const pathOf = (token: string) => `/links/${encodeURIComponent(token)}`;
+
+const noSuchLink = () =>
+  apiError(
+    404,
+    'This link has expired, was used already, or was replaced by a newer one. Request another one.',
+  );

@@ -1,0 +1,120 @@
+import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/common';
+import { Events } from '../../events/events';
+import { BackgroundWriter } from '../../platform/database/background-writer';
+import { Database } from '../../platform/database/database';
+import { bind, type BoundStatement, statement } from '../../platform/database/statement';
+import { ANNOUNCE_REQUEST, LINKS_ARE_SENT } from './link-events';
+
+/** Milliseconds. */
+const INTERVAL = 250;
+const BATCH_SIZE = 100;
+
+interface SignUp {
+  email: string;
+  username: string;
+  password_hash: string;
+  browser_hash: Buffer;
+}
+
+/** One event per address and purpose in five minutes. A newer request replaces the older one, whose ID then expires. */
+const STORE = `
+  ON CONFLICT (email, purpose) DO UPDATE SET id = excluded.id, user_id = excluded.user_id, username = excluded.username,
+    password_hash = excluded.password_hash, browser_hash = excluded.browser_hash, created_at = now(), used_at = NULL
+  WHERE old.created_at <= now() - interval '5 minutes'
+  RETURNING id`;
+
+// $1: a username or a verified email address. The link goes to this address, or to the primary one.
+const FORGOTTEN_PASSWORD = statement<{ id: number }>(
+  'request_password_link',
+  `INSERT INTO link_requests AS old (purpose, user_id, email)
+   SELECT 'set_password', account.id, address.email
+   FROM (
+     SELECT id FROM users WHERE lower_ascii(username) = lower_ascii($1)
+     UNION ALL SELECT user_id FROM user_emails WHERE email = lower_ascii($1) AND verified) account
+   CROSS JOIN LATERAL (
+     SELECT email FROM user_emails WHERE user_id = account.id AND verified
+     ORDER BY email <> lower_ascii($1), NOT is_primary, email LIMIT 1) address ${STORE}`,
+);
+
+/** For an address that an account has verified: a link that sets the password of that account. */
+const SIGN_UP = statement<{ id: number }>(
+  'request_sign_up_link',
+  `INSERT INTO link_requests AS old (purpose, user_id, email, username, password_hash, browser_hash)
+   SELECT CASE WHEN e.user_id IS NULL THEN 'sign_up' ELSE 'set_password' END, e.user_id, lower_ascii($1),
+     CASE WHEN e.user_id IS NULL THEN $2::text END, CASE WHEN e.user_id IS NULL THEN $3::text END,
+     CASE WHEN e.user_id IS NULL THEN $4::bytea END
+   FROM (SELECT) one LEFT JOIN user_emails e ON e.email = lower_ascii($1) AND e.verified ${STORE}`,
+);
+
+/** None for an address that any account has verified. */
+const VERIFICATION = statement<{ id: number }>(
+  'request_verification_link',
+  `INSERT INTO link_requests AS old (purpose, user_id, email)
+   SELECT 'verify_email', own.user_id, own.email FROM user_emails own
+   WHERE own.user_id = $1 AND own.email = lower_ascii($2)
+     AND NOT EXISTS (SELECT FROM user_emails e WHERE e.email = own.email AND e.verified) ${STORE}`,
+);
+
+/**
+ * What people request on pages becomes an event for the store's mailer. Nobody waits for it: the page responds in the same
+ * time whether or not an account exists.
+ */
+@Injectable()
+export class LinkRequests implements BeforeApplicationShutdown {
+  private readonly log = new Logger('Links');
+  private readonly writer = new BackgroundWriter<BoundStatement<{ id: number }>>(
+    INTERVAL,
+    BATCH_SIZE,
+    (batch) => this.store(batch),
+    (error) => this.failed(error),
+  );
+
+  constructor(
+    private readonly database: Database,
+    private readonly events: Events,
+  ) {}
+
+  /** Whether the store has a mailer. Without one, pages say how to reach the store. */
+  async areSent(): Promise<boolean> {
+    return (await this.database.row(LINKS_ARE_SENT, []))!.sent;
+  }
+
+  forgottenPassword(name: string): void {
+    this.writer.add(bind(FORGOTTEN_PASSWORD, [name]));
+  }
+
+  signUp({ email, username, password_hash, browser_hash }: SignUp): void {
+    this.writer.add(bind(SIGN_UP, [email, username, password_hash, browser_hash]));
+  }
+
+  verification(user_id: number, email: string): void {
+    this.writer.add(bind(VERIFICATION, [user_id, email]));
+  }
+
+  /** Stores all requests so far. */
+  flush(): Promise<void> {
+    return this.writer.flush();
+  }
+
+  beforeApplicationShutdown(): Promise<void> {
+    return this.flush();
+  }
+
+  private async store(batch: BoundStatement<{ id: number }>[]): Promise<void> {
+    // Not together, because one that fails must not lose those of other people.
+    for (const request of batch) await this.storeOne(request).catch((error: Error) => this.failed(error));
+    this.events.announced();
+  }
+
+  private storeOne(request: BoundStatement<{ id: number }>): Promise<void> {
+    return this.database.transaction(async (db) => {
+      const rowsOf = await this.database.execute([request], db);
+      const [stored] = rowsOf(request.statement);
+      if (stored) await this.database.execute([bind(ANNOUNCE_REQUEST, [stored.id])], db);
+    });
+  }
+
+  private failed({ message }: Error): void {
+    this.log.warn(`A request for a link could not be stored: ${message}`);
+  }
+}

@@ -1,0 +1,104 @@
+import { Injectable } from '@nestjs/common';
+import { QueryFailedError } from 'typeorm';
+import { lockUser } from '../auth/accounts/lock-user';
+import { User } from '../auth/accounts/user.entity';
+import { UserEmail } from '../auth/accounts/user-email.entity';
+import { PasswordQueue } from '../auth/sign-in/password-queue';
+import { Database } from '../platform/database/database';
+import { longRead } from '../platform/database/statement';
+import { lowerAscii } from '../platform/formats/lower-ascii';
+import { AccountsService } from './accounts.service';
+import { LinkRequests } from './links/link-requests.service';
+
+export const MAX_ADDRESSES = 20;
+
+export type OwnAddress = Pick<UserEmail, 'email' | 'verified' | 'is_primary'>;
+
+export interface OwnAccount extends Pick<User, 'username' | 'display_name'> {
+  has_password: boolean;
+  addresses: OwnAddress[];
+}
+
+const OWN_ACCOUNT = longRead<OwnAccount>(
+  'own_account',
+  `SELECT u.username, u.display_name, u.password_hash IS NOT NULL AS has_password,
+     (SELECT coalesce(json_agg(e), '[]') FROM (
+        SELECT email, verified, is_primary FROM user_emails WHERE user_id = u.id
+        ORDER BY NOT is_primary, NOT verified, email LIMIT 100) e) AS addresses
+   FROM users u WHERE u.id = $1`,
+  'user $1',
+);
+
+/** What users change of their own accounts. */
+@Injectable()
+export class OwnAccountService {
+  constructor(
+    private readonly database: Database,
+    private readonly accounts: AccountsService,
+    private readonly passwords: PasswordQueue,
+    private readonly requests: LinkRequests,
+  ) {}
+
+  async find(user_id: number): Promise<OwnAccount> {
+    return (await this.database.row(OWN_ACCOUNT, [user_id]))!;
+  }
+
+  /** False: another account has the username. */
+  async rename(user_id: number, names: Pick<User, 'username' | 'display_name'>): Promise<boolean> {
+    try {
+      await this.database.transaction((db) => db.update(User, { id: user_id }, names));
+      return true;
+    } catch (error) {
+      const { constraint } = (error instanceof QueryFailedError ? error.driverError : {}) as {
+        constraint?: string;
+      };
+      if (constraint === 'users_username_key') return false;
+      throw error;
+    }
+  }
+
+  /** Ends other sessions and all links. `session`: the token of the current one. */
+  async changePassword(user_id: number, password: string, session: string): Promise<void> {
+    const password_hash = await this.passwords.hash(password);
+    await this.database.transaction((db) =>
+      this.accounts.replacePassword(db, user_id, password_hash, session),
+    );
+  }
+
+  /**
+   * Requests a link that verifies the address. For one that another account has verified, nothing is requested, and the
+   * user doesn't see a difference. False: the account has too many addresses.
+   */
+  async addAddress(user_id: number, given: string): Promise<boolean> {
+    const email = lowerAscii(given);
+    const isAdded = await this.database.transaction(async (db) => {
+      await lockUser(db, user_id);
+      if (await db.existsBy(UserEmail, { user_id, email })) return true;
+      if ((await db.countBy(UserEmail, { user_id })) >= MAX_ADDRESSES) return false;
+      await db.insert(UserEmail, { user_id, email });
+      return true;
+    });
+    if (isAdded) this.requests.verification(user_id, email);
+    return isAdded;
+  }
+
+  /** False: the user doesn't have the address. */
+  async removeAddress(user_id: number, email: string): Promise<boolean> {
+    return this.database.transaction(async (db) => {
+      await lockUser(db, user_id);
+      const { affected } = await db.delete(UserEmail, { user_id, email });
+      return affected === 1;
+    });
+  }
+
+  /** False: the user has not verified the address. */
+  async makePrimary(user_id: number, email: string): Promise<boolean> {
+    return this.database.transaction(async (db) => {
+      await lockUser(db, user_id);
+      if (!(await db.existsBy(UserEmail, { user_id, email, verified: true }))) return false;
+      await db.update(UserEmail, { user_id, is_primary: true }, { is_primary: false });
+      await db.update(UserEmail, { user_id, email }, { is_primary: true });
+      return true;
+    });
+  }
+}
