@@ -32,6 +32,7 @@ import { PeopleModule } from './operator/people/people.module';
 import { OperatorGuard } from './operator/tokens/operator.guard';
 import { TokensModule } from './operator/tokens/tokens.module';
 import { ProfileModule } from './profile/profile.module';
+import { PushModule } from './push/push.module';
 import { PurchasesModule } from './purchases/purchases.module';
 import { UploadsModule } from './uploads/uploads.module';
 import { WharfModule } from './wharf/wharf.module';
@@ -48,6 +49,7 @@ import { WharfModule } from './wharf/wharf.module';
     PurchasesModule,
     WharfModule,
     UploadsModule,
+    PushModule,
     GameEditingModule,
     BundlesModule,
     DashboardModule,

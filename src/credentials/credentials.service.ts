@@ -10,7 +10,7 @@ import { invalidGame } from '../games/errors';
 import { badRequest } from '../platform/errors/api-error';
 
 /** A running game can neither download files nor create download keys. */
-const NOT_FOR_GAMES = ['game:view:uploads', 'game:edit:keys'];
+const NOT_FOR_GAMES = ['game:view:uploads', 'game:edit:keys', 'game:edit:builds'];
 
 @Injectable()
 export class CredentialsService {

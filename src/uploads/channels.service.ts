@@ -77,7 +77,11 @@ export class ChannelsService {
     return channel;
   }
 
-  private async game({ game_id, target = '' }: ChannelsRequest, credential: Downloader): Promise<number> {
+  /** The ID of a game that the caller can edit. */
+  async game(
+    { game_id, target = '' }: Pick<ChannelsRequest, 'game_id' | 'target'>,
+    credential: Downloader,
+  ): Promise<number> {
     const { user_id } = credential;
     const [owner, slug] = target.split('/');
     const found =

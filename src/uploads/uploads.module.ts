@@ -19,18 +19,12 @@ import { FileUploadsService } from './file-uploads.service';
 import { FilesService } from './files.service';
 import { UploadSessionsController } from './sessions/upload-sessions.controller';
 import { UploadSessions } from './sessions/upload-sessions.service';
+import { createStorage } from './storage/create-storage';
 import { FileStorage } from './storage/file-storage';
-import { FolderStorage } from './storage/folder-storage';
 import { NoStorage, NOT_CONFIGURED } from './storage/no-storage';
-import { S3Storage } from './storage/s3-storage';
 import { UploadEditsService } from './upload-edits.service';
 import { UploadsController } from './uploads.controller';
 import { UploadsService } from './uploads.service';
-
-const storage = (settings: Settings, clock: Clock, service: ServiceUrl): FileStorage => {
-  if (settings.FILES_S3_BUCKET !== undefined) return new S3Storage(settings, clock);
-  return settings.FILES_DIR === undefined ? new NoStorage() : new FolderStorage(settings, clock, service);
-};
 
 @Module({
   imports: [AuthModule, ServerModule, IdempotencyModule],
@@ -47,11 +41,12 @@ const storage = (settings: Settings, clock: Clock, service: ServiceUrl): FileSto
     UploadSessions,
     UploadEditsService,
     FileUploadsService,
-    { provide: FileStorage, useFactory: storage, inject: [Settings, Clock, ServiceUrl] },
+    { provide: FileStorage, useFactory: createStorage, inject: [Settings, Clock, ServiceUrl] },
   ],
   exports: [
     UploadsService,
     DownloadsService,
+    ChannelsService,
     FilesService,
     BuildSignatures,
     BuildPruning,

@@ -53,6 +53,7 @@ export const isPublished = (b: string) => `${b}.state = 'completed' AND NOT ${b}
 @Index('builds_head_idx', { synchronize: false })
 @Index('builds_head_file_idx', { synchronize: false })
 @Index('builds_channel_idx', ['game_id', 'channel_name', 'id'])
+@Index('builds_game_id_idx', ['game_id', 'id'])
 @Index('builds_parent_build_id_idx', ['parent_build_id'], { where: 'parent_build_id IS NOT NULL' })
 @Index('builds_expires_at_idx', ['expires_at'], { where: 'expires_at IS NOT NULL' })
 export class Build {

@@ -346,6 +346,36 @@ const TABLE: Record<string, Row> = {
   'GET /profile/owned-bundles': own(() => on('/profile/owned-bundles')),
   'GET /profile/owned-keys': own(() => on('/profile/owned-keys')),
   'GET /profile/games': own(() => on('/profile/games')),
+  'GET /profile/builds': own(() => on('/profile/builds')),
+  'POST /wharf/builds': editors(({ game }) => on('/wharf/builds', { target: game, channel: 'osx' }), noGame),
+  'GET /wharf/builds/:build_id': editors(({ build }) => on(`/wharf/builds/${build}`), noBuild),
+  'POST /wharf/builds/:build_id/events': editors(
+    ({ build }) => on(`/wharf/builds/${build}/events`, { type: 'log', message: 'Started' }),
+    noBuild,
+  ),
+  'GET /wharf/builds/:build_id/events': editors(({ build }) => on(`/wharf/builds/${build}/events`), noBuild),
+  'POST /wharf/builds/:build_id/failures': editors(
+    ({ build }) => on(`/wharf/builds/${build}/failures`, { message: 'No space left' }),
+    noBuild,
+  ),
+  'GET /wharf/builds/:build_id/files': editors(({ build }) => on(`/wharf/builds/${build}/files`), noBuild),
+  'POST /wharf/builds/:build_id/files': {
+    ...editors(({ build }) => on(`/wharf/builds/${build}/files`, { type: 'patch' }), noBuild),
+    // The build is complete.
+    success: 409,
+  },
+  'POST /wharf/builds/:build_id/files/:file_id': {
+    ...editors(({ build }) => on(`/wharf/builds/${build}/files/1`, { size: 1 }), noBuild),
+    success: 404,
+  },
+  'GET /wharf/builds/:build_id/files/:file_id/download': {
+    ...editors(({ build }) => on(`/wharf/builds/${build}/files/${build}/download`), noBuild),
+    success: 302,
+  },
+  'POST /wharf/builds/:build_id/publish': editors(
+    ({ build }) => on(`/wharf/builds/${build}/publish`),
+    noBuild,
+  ),
   'GET /wharf/latest': open('/wharf/latest?game_id=4000000&channel_name=windows', 404),
   'POST /collections': own(() => on('/collections', { title: 'New' })),
   'POST /collections/:collection_id': changes('', () => ({ title: 'Other' })),

@@ -26,8 +26,9 @@ const INSIDE: Record<string, string[][]> = {
   auth: [['accounts', 'access'], ['keys'], ['jwt'], ['guards'], ['sign-in', 'oauth', 'identities']],
 };
 
-// These create, correct and erase records of all types, and events are stored for webhooks; every other folder writes only to its own tables.
-const WRITE_EVERY_TABLE = ['operator/import', 'operator/people', 'events', 'dev/demo'];
+// These create, correct and erase records of all types, events are stored for webhooks, and a push creates a build with its
+// upload; every other folder writes only to its own tables.
+const WRITE_EVERY_TABLE = ['operator/import', 'operator/people', 'events', 'dev/demo', 'push'];
 
 const src = resolve('src');
 const files = (readdirSync(src, { recursive: true }) as string[]).filter(

@@ -648,6 +648,32 @@ SELECT typed.name, found.id, found.password_hash
      SELECT u.id, u.password_hash FROM user_emails e JOIN users u ON u.id = e.user_id
      WHERE e.email = typed.name AND e.verified) found ON true;
 
+-- announce_build_completed: src/events/announcement.ts
+INSERT INTO webhook_deliveries (id, webhook_id, event, subject_type, subject_id, data)
+     SELECT gen_random_uuid(), w.id, 'build.completed', 'build', s.subject_id, s.data
+     FROM (
+       SELECT b.id AS subject_id, about.ids AS game_ids, ARRAY(
+  SELECT g.user_id FROM games g WHERE g.id = ANY (about.ids)
+  UNION SELECT a.user_id FROM game_admins a WHERE a.game_id = ANY (about.ids)) AS editors,
+         json_build_object('id', b.id, 'game_ids', about.ids, 'channel_name', b.channel_name, 'version', b.version, 'user_version', b.user_version, 'hidden', b.hidden, 'error', b.error, 'created_at', to_char(b.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) AS data
+       FROM builds b CROSS JOIN LATERAL (SELECT ARRAY[b.game_id] AS ids) about WHERE b.id = $1 AND b.state = 'completed' OFFSET 0) s
+     JOIN webhooks w ON w.ended_at IS NULL AND 'build.completed' = ANY (w.events) AND (w.user_id IS NULL OR w.user_id = ANY (s.editors))
+       AND EXISTS (SELECT FROM games g WHERE g.id = ANY (s.game_ids) AND ((coalesce(w.game_id, 0) = 0 OR g.id = w.game_id)
+    AND (w.user_id IS NULL OR (g.user_id = w.user_id OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = w.user_id OFFSET 0)))));
+
+-- announce_build_failed: src/events/announcement.ts
+INSERT INTO webhook_deliveries (id, webhook_id, event, subject_type, subject_id, data)
+     SELECT gen_random_uuid(), w.id, 'build.failed', 'build', s.subject_id, s.data
+     FROM (
+       SELECT b.id AS subject_id, about.ids AS game_ids, ARRAY(
+  SELECT g.user_id FROM games g WHERE g.id = ANY (about.ids)
+  UNION SELECT a.user_id FROM game_admins a WHERE a.game_id = ANY (about.ids)) AS editors,
+         json_build_object('id', b.id, 'game_ids', about.ids, 'channel_name', b.channel_name, 'version', b.version, 'user_version', b.user_version, 'hidden', b.hidden, 'error', b.error, 'created_at', to_char(b.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) AS data
+       FROM builds b CROSS JOIN LATERAL (SELECT ARRAY[b.game_id] AS ids) about WHERE b.id = $1 AND b.state = 'failed' OFFSET 0) s
+     JOIN webhooks w ON w.ended_at IS NULL AND 'build.failed' = ANY (w.events) AND (w.user_id IS NULL OR w.user_id = ANY (s.editors))
+       AND EXISTS (SELECT FROM games g WHERE g.id = ANY (s.game_ids) AND ((coalesce(w.game_id, 0) = 0 OR g.id = w.game_id)
+    AND (w.user_id IS NULL OR (g.user_id = w.user_id OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = w.user_id OFFSET 0)))));
+
 -- announce_link_requested: src/events/announcement.ts
 INSERT INTO webhook_deliveries (id, webhook_id, event, subject_type, subject_id, data)
      SELECT gen_random_uuid(), w.id, 'link.requested', 'link_request', s.subject_id, s.data
@@ -2122,6 +2148,154 @@ SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate,
              WHERE pg.purchase_id = p.id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))) g) own
      WHERE own.own_games > 0 AND true
      ORDER BY p.created_at DESC, p.id DESC LIMIT 51;
+
+-- add_build_event: src/push/build-events.service.ts
+INSERT INTO build_events (build_id, type, message, data)
+   SELECT $1, $2, $3, $4 WHERE (SELECT count(*) FROM build_events WHERE build_id = $1) < 1000 RETURNING id;
+
+-- add_own_build_event: src/push/build-events.service.ts
+INSERT INTO build_events (build_id, type, message, data) VALUES ($1, $2, $3, $4);
+
+-- build_events: src/push/build-events.service.ts, long
+SELECT id, type, message, data, created_at FROM build_events WHERE build_id = $1
+   ORDER BY id LIMIT 1100;
+
+-- build_sessions_to_discard: src/push/build-failures.service.ts
+WITH found AS (SELECT id, session_id FROM build_files WHERE build_id = $1 AND session_id IS NOT NULL)
+   UPDATE build_files f SET session_id = NULL FROM found WHERE f.id = found.id RETURNING found.session_id;
+
+-- fail_build: src/push/build-failures.service.ts
+WITH job AS (DELETE FROM build_jobs WHERE build_id = $1 RETURNING attempts),
+   build AS (
+     UPDATE builds SET state = 'failed', error = $2, expires_at = NULL, updated_at = now()
+     WHERE id = $1 AND state IN ('started', 'processing') RETURNING game_id)
+   SELECT build.game_id, coalesce((SELECT attempts FROM job), 0) AS attempts FROM build;
+
+-- build_job: src/push/build-jobs.service.ts
+SELECT b.id, b.game_id, b.created_at, patch.session_id AS patch_session, signature.session_id AS signature_session,
+     p.file_key AS parent_key, p.size AS parent_size, ps.file_key AS parent_signature_key, ps.size AS parent_signature_size
+   FROM builds b
+   JOIN build_files patch ON patch.build_id = b.id AND patch.type = 'patch'
+   JOIN build_files signature ON signature.build_id = b.id AND signature.type = 'signature'
+   LEFT JOIN builds p ON p.id = b.parent_build_id
+   LEFT JOIN build_files ps ON ps.build_id = p.id AND ps.type = 'signature'
+   WHERE b.id = $1;
+
+-- claim_build_job: src/push/build-jobs.service.ts
+UPDATE build_jobs SET attempts = attempts + 1, lease = $2, leased_until = $3 WHERE build_id = (
+     SELECT build_id FROM build_jobs WHERE coalesce(leased_until <= $1, true) AND attempts < 3
+     ORDER BY created_at, build_id LIMIT 1 FOR UPDATE SKIP LOCKED)
+   RETURNING build_id, attempts;
+
+-- complete_build: src/push/build-jobs.service.ts
+WITH job AS (DELETE FROM build_jobs WHERE build_id = $1),
+   files AS (
+     UPDATE build_files SET session_id = NULL, updated_at = now(),
+       file_key = CASE type WHEN 'patch' THEN $5 ELSE $7 END, size = CASE type WHEN 'patch' THEN $6::bigint ELSE $8::bigint END
+     WHERE build_id = $1),
+   build AS (
+     UPDATE builds SET state = 'completed', file_key = $2, size = $3, md5_hash = $4, expires_at = NULL, updated_at = now()
+     WHERE id = $1 RETURNING game_id, channel_name, hidden)
+   UPDATE uploads u SET updated_at = now() FROM build b
+   WHERE u.game_id = b.game_id AND u.channel_name = b.channel_name AND NOT b.hidden RETURNING u.game_id;
+
+-- given_up_builds: src/push/build-jobs.service.ts
+SELECT build_id AS id FROM build_jobs WHERE attempts >= 3 AND leased_until <= $1 LIMIT 100;
+
+-- late_builds: src/push/build-jobs.service.ts
+SELECT id FROM builds WHERE expires_at <= $1 ORDER BY expires_at LIMIT 100;
+
+-- lock_build_job: src/push/build-jobs.service.ts
+SELECT build_id FROM build_jobs WHERE build_id = $1 AND lease = $2 FOR UPDATE;
+
+-- release_build_job: src/push/build-jobs.service.ts
+UPDATE build_jobs SET attempts = attempts - $4, lease = NULL, leased_until = $3 WHERE build_id = $1 AND lease = $2;
+
+-- renew_build_job: src/push/build-jobs.service.ts
+UPDATE build_jobs SET leased_until = $3 WHERE build_id = $1 AND lease = $2 RETURNING build_id;
+
+-- build_file_session: src/push/pushes.service.ts
+SELECT id, session_id, state, size FROM build_files WHERE build_id = $1 AND type = $2;
+
+-- build_file_to_finish: src/push/pushes.service.ts
+SELECT id, session_id, state, size FROM build_files WHERE build_id = $1 AND id = $2;
+
+-- create_build_file: src/push/pushes.service.ts
+INSERT INTO build_files (id, build_id, type, session_id)
+   SELECT nextval('builds_id_seq'), b.id, $2, $3 FROM builds b WHERE b.id = $1 AND b.state = 'started'
+   ON CONFLICT (build_id, type, sub_type) DO UPDATE SET session_id = EXCLUDED.session_id, updated_at = now()
+     WHERE build_files.state = 'created'
+   RETURNING id;
+
+-- create_pushed_build: src/push/pushes.service.ts
+WITH build AS (
+     INSERT INTO builds (game_id, channel_name, state, user_version, hidden, source, metadata, launch_analysis, expires_at,
+       parent_build_id)
+     VALUES ($1, $2, 'started', $3, $4, $5, $6, $7, $8, (SELECT b.id FROM builds b
+   WHERE b.game_id = $1 AND b.channel_name = $2 AND b.state = 'completed' AND b.file_key IS NOT NULL AND b.size <= $10 AND EXISTS (
+     SELECT FROM build_files f WHERE f.build_id = b.id AND f.type = 'signature' AND f.file_key IS NOT NULL)
+   ORDER BY b.id DESC LIMIT 1)) RETURNING id, parent_build_id),
+   old AS (SELECT min(id) AS id FROM uploads WHERE game_id = $1 AND channel_name = $2),
+   upload AS (
+     INSERT INTO uploads (game_id, channel_name, filename, traits, position)
+     SELECT $1, $2, left(g.slug || '-' || $2, 251) || '.zip', $9::text[],
+       (SELECT coalesce(max(position) + 1, 0) FROM uploads WHERE game_id = $1)
+     FROM games g CROSS JOIN old WHERE g.id = $1 AND old.id IS NULL RETURNING id)
+   SELECT build.id, build.parent_build_id, coalesce(old.id, upload.id) AS upload_id
+   FROM build CROSS JOIN old LEFT JOIN upload ON true;
+
+-- edited_build: src/push/pushes.service.ts, small
+SELECT b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.hidden, b.error, b.channel_name, b.file_key, b.file_url, g.slug
+   FROM builds b JOIN games g ON g.id = b.game_id WHERE b.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0));
+
+-- finish_build_file: src/push/pushes.service.ts
+UPDATE build_files SET state = 'uploaded', size = $2, updated_at = now() WHERE id = $1 AND state = 'created';
+
+-- lock_game_of_push: src/push/pushes.service.ts, turns: game $1
+SELECT g.id FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) FOR NO KEY UPDATE OF g;
+
+-- lock_pushed_build: src/push/pushes.service.ts
+SELECT id FROM builds WHERE id = $1 FOR NO KEY UPDATE;
+
+-- profile_builds: src/push/pushes.service.ts, long, turns: user $1
+SELECT b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.hidden, b.error FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g (id) CROSS JOIN LATERAL (
+     SELECT * FROM builds o
+     WHERE o.game_id = g.id
+       AND (o.state <> 'started' OR $4 = 'started' OR o.id = ANY ($5::bigint[]))
+       AND CASE $4 WHEN '' THEN true WHEN 'live' THEN o.state = 'completed' AND NOT o.hidden
+         WHEN 'processing' THEN o.state IN ('started', 'processing') ELSE o.state = $4 END
+     ORDER BY o.id DESC LIMIT $2::bigint + $3::bigint) b
+   ORDER BY b.id DESC OFFSET $2 LIMIT $3;
+
+-- publish_build: src/push/pushes.service.ts
+UPDATE builds SET hidden = false, updated_at = CASE WHEN hidden THEN now() ELSE updated_at END
+   WHERE id = $1 AND state <> 'failed' RETURNING id;
+
+-- push_quota: src/push/pushes.service.ts
+SELECT (SELECT count(*) FROM games og JOIN builds b ON b.game_id = og.id AND b.expires_at IS NOT NULL
+           WHERE og.user_id = g.user_id) AS unfinished,
+     CASE WHEN EXISTS (SELECT FROM uploads WHERE game_id = g.id AND channel_name = $2) THEN 0
+       ELSE (SELECT count(*) FROM uploads WHERE game_id = g.id) END AS channels
+   FROM games g WHERE g.id = $1;
+
+-- pushed_files: src/push/pushes.service.ts, small
+SELECT f.*, NULL AS file_url FROM (
+     SELECT f.id, coalesce(f.size, s.received, 0) AS size, f.type, f.created_at, f.updated_at, f.file_key,
+       CASE WHEN f.state = 'created' AND s.received > 0 THEN 'uploading' ELSE f.state END AS state
+     FROM build_files f LEFT JOIN upload_sessions s ON s.id = f.session_id WHERE f.build_id = $1) f
+   UNION ALL
+   SELECT id, size, 'archive', created_at, coalesce(updated_at, created_at), file_key, 'uploaded', file_url
+   FROM builds WHERE id = $1 AND state = 'completed' AND size IS NOT NULL
+   ORDER BY id;
+
+-- start_processing_build: src/push/pushes.service.ts
+WITH ready AS (
+     UPDATE builds SET state = 'processing', updated_at = now()
+     WHERE id = $1 AND state = 'started' AND 2 = (
+       SELECT count(*) FROM build_files WHERE build_id = $1 AND state = 'uploaded') RETURNING id)
+   INSERT INTO build_jobs (build_id) SELECT id FROM ready RETURNING build_id;
 
 -- prunable_builds: src/uploads/build-pruning.service.ts, long
 SELECT b.id, u.username || '/' || g.slug AS game, b.channel_name, b.version, b.user_version,

@@ -39,6 +39,10 @@ const TEXTS = {
     yours: 'Create, change and delete your games',
     of_others: 'Create, change and delete a person’s games',
   },
+  'game:edit:builds': {
+    yours: 'Upload builds of your games',
+    of_others: 'Upload builds of a person’s games',
+  },
   'game:edit:keys': {
     yours: 'Create and revoke download keys of your games',
     of_others: 'Create and revoke download keys of a person’s games',

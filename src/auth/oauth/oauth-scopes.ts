@@ -9,7 +9,7 @@ const isKnown = (scope: string) => Object.hasOwn(SCOPES, scope);
  */
 const SCOPE_ALIASES: Record<string, Scope[]> = {
   itch: ['profile', 'collection', 'game:view:ownership', 'game:view:uploads'],
-  wharf: ['profile:games', 'game:view:uploads'],
+  wharf: ['profile:games', 'game:view:uploads', 'game:edit:builds'],
 };
 
 const resolveAlias = (scope: string): string[] =>

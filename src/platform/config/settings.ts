@@ -227,6 +227,12 @@ export class Settings {
   // Bytes of all stored files of the games of one owner; 0: no limit.
   @WholeNumber(0, 2 ** 53 - 1) FILES_QUOTA_BYTES: number = 0;
 
+  // Pushed builds that this process processes at the same time; 0: only other processes do.
+  @WholeNumber(0, 64) BUILD_WORKERS: number = 1;
+
+  // A folder for the temporary files of pushed builds. Default: gamewharf-builds in the system's folder for them.
+  BUILD_DIR?: string = undefined;
+
   // Seconds for which the URL of a file is valid.
   @WholeNumber(1, 604_800) FILES_URL_SECONDS: number = 300;
 

@@ -23,6 +23,7 @@ import {
   readIdList,
   readIdOrIds,
   readInteger,
+  readMark,
   readNonEmptyText,
   readNumber,
   readText,
@@ -104,6 +105,10 @@ export const Id = parameter(readInteger, ID);
 export const IdList = parameter(readIdList, IDS as Schema);
 export const IdOrIds = parameter(readIdOrIds, { oneOf: [ID, { ...IDS, minItems: 1 }] } as Schema);
 export const Flag = parameter(readBoolean, { type: 'boolean' });
+/** A Flag that is also true if its value is empty. */
+export const Mark = parameter(readMark, {
+  oneOf: [{ type: 'boolean' }, { type: 'string', maxLength: 0 }],
+} as Schema);
 export const Text = parameter(readText, { type: 'string' });
 export const NonEmptyText = parameter(readNonEmptyText, { type: 'string', minLength: 1 });
 export const TrimmedText = parameter(readTrimmedText, { type: 'string', minLength: 1 });

@@ -79,6 +79,9 @@ export const readBoolean: Reader<boolean> = (given) => {
   return new InvalidValue('must be a boolean');
 };
 
+/** A boolean, of which upload tools send only the name if it is true. */
+export const readMark: Reader<boolean> = (given) => (given === '' ? true : readBoolean(given));
+
 /** Whether the database can store the text unchanged. */
 export const isStorable = (text: string) => !text.includes('\0') && !LONE_SURROGATE.test(text);
 

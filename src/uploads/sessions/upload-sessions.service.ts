@@ -12,7 +12,7 @@ import { ServiceUrl } from '../../platform/server/service-url';
 import { FileStorage } from '../storage/file-storage';
 import type { PartRange } from './content-range';
 import { NothingToKeep, type PartBody } from './part-body';
-import type { UploadPart } from './upload-part.entity';
+import { type Part, readParts } from './read-parts';
 import type { UploadSession } from './upload-session.entity';
 
 /** An object in the storage has at most this many bytes. */
@@ -26,7 +26,6 @@ const MAX_STORED_FILES = 4;
 const SWEEP_INTERVAL_MS = 50_000;
 const SWEPT_TOGETHER = 100;
 
-export type Part = Pick<UploadPart, 'file_key' | 'start'> & { size: number };
 export type Session = Pick<UploadSession, 'id' | 'game_id' | 'max_bytes' | 'size' | 'received'>;
 
 export const isComplete = ({ size, received }: Pick<Session, 'size' | 'received'>) => size === received;
@@ -283,11 +282,6 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
   private sign(id: string): string {
     return createHmac('sha256', this.secret).update(id).digest('base64url');
   }
-}
-
-/** The bytes of a session. */
-export async function* readParts(storage: FileStorage, parts: readonly Part[]): AsyncGenerator<Buffer> {
-  for (const { file_key, size } of parts) yield* storage.read(file_key, 0, size);
 }
 
 export const invalidSession = () => apiError(404, 'invalid upload session');

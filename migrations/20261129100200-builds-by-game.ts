@@ -1,0 +1,17 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { buildIndex } from './steps/build-index';
+
+/** For the newest builds of a game in all channels. */
+export class BuildsByGame20261129100200 implements MigrationInterface {
+  name = 'BuildsByGame20261129100200';
+  // CONCURRENTLY, because builds are read and written at the same time.
+  transaction = false;
+
+  async up(db: QueryRunner) {
+    await buildIndex(db, 'builds_game_id_idx', 'builds (game_id, id)');
+  }
+
+  async down(db: QueryRunner) {
+    await db.query('DROP INDEX builds_game_id_idx');
+  }
+}

@@ -1,0 +1,49 @@
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { Database } from '../platform/database/database';
+import { bind, longRead, statement } from '../platform/database/statement';
+import { apiError } from '../platform/errors/api-error';
+import { modernTimestamp } from '../platform/formats/timestamps';
+import type { BuildEvent } from '../wharf/build-event.entity';
+import type { BuildEventResponse } from './push.dto';
+
+/** Of a build. Those of the service come in addition. */
+export const MAX_EVENTS = 1000;
+
+/** An event of the service itself about the build $1. */
+export const ADD_EVENT = statement(
+  'add_own_build_event',
+  'INSERT INTO build_events (build_id, type, message, data) VALUES ($1, $2, $3, $4)',
+);
+
+const ADD = statement<{ id: number }>(
+  'add_build_event',
+  `INSERT INTO build_events (build_id, type, message, data)
+   SELECT $1, $2, $3, $4 WHERE (SELECT count(*) FROM build_events WHERE build_id = $1) < ${MAX_EVENTS} RETURNING id`,
+);
+
+const EVENTS = longRead<Pick<BuildEvent, 'id' | 'type' | 'message' | 'data' | 'created_at'>>(
+  'build_events',
+  `SELECT id, type, message, data, created_at FROM build_events WHERE build_id = $1
+   ORDER BY id LIMIT ${MAX_EVENTS + 100}`,
+);
+
+/** What happened to a build, as its upload tool and the service report it. */
+@Injectable()
+export class BuildEventsService {
+  constructor(private readonly database: Database) {}
+
+  async add(
+    build_id: number,
+    { type, message, data }: { type: string; message: string; data?: string },
+    manager?: EntityManager,
+  ): Promise<void> {
+    const rows = await this.database.execute([bind(ADD, [build_id, type, message, data ?? null])], manager);
+    if (rows(ADD).length === 0) throw apiError(429, 'too many events of the build');
+  }
+
+  async list(build_id: number): Promise<BuildEventResponse[]> {
+    const events = await this.database.rows(EVENTS, [build_id]);
+    return events.map((event) => ({ ...event, created_at: modernTimestamp(event.created_at) }));
+  }
+}

@@ -1,0 +1,68 @@
+import { Injectable } from '@nestjs/common';
+import { Events } from '../events/events';
+import { Database } from '../platform/database/database';
+import { bind, statement } from '../platform/database/statement';
+import { UploadSessions } from '../uploads/sessions/upload-sessions.service';
+import { FileStorage } from '../uploads/storage/file-storage';
+import { ADD_EVENT } from './build-events.service';
+import { storedKeys } from './build-keys';
+import { ANNOUNCE_FAILED } from './build-messages';
+
+/** Characters of the reason that are stored. */
+const MAX_ERROR = 1000;
+
+// A build that is completed stays so.
+const FAIL = statement<{ game_id: number; attempts: number }>(
+  'fail_build',
+  `WITH job AS (DELETE FROM build_jobs WHERE build_id = $1 RETURNING attempts),
+   build AS (
+     UPDATE builds SET state = 'failed', error = $2, expires_at = NULL, updated_at = now()
+     WHERE id = $1 AND state IN ('started', 'processing') RETURNING game_id)
+   SELECT build.game_id, coalesce((SELECT attempts FROM job), 0) AS attempts FROM build`,
+);
+
+const SESSIONS = statement<{ session_id: string }>(
+  'build_sessions_to_discard',
+  `WITH found AS (SELECT id, session_id FROM build_files WHERE build_id = $1 AND session_id IS NOT NULL)
+   UPDATE build_files f SET session_id = NULL FROM found WHERE f.id = found.id RETURNING found.session_id`,
+);
+
+/** Ends builds that can't be completed. */
+@Injectable()
+export class BuildFailures {
+  constructor(
+    private readonly database: Database,
+    private readonly sessions: UploadSessions,
+    private readonly storage: FileStorage,
+    private readonly events: Events,
+  ) {}
+
+  /** Returns false if the build is completed or has failed already. */
+  async fail(build_id: number, error: string): Promise<boolean> {
+    const text = error.slice(0, MAX_ERROR);
+    const failed = await this.database.transaction(async (db) => {
+      const [build] = (await this.database.execute([bind(FAIL, [build_id, text])], db))(FAIL);
+      if (!build) return undefined;
+      const rows = await this.database.execute(
+        [
+          bind(SESSIONS, [build_id]),
+          bind(ADD_EVENT, [build_id, 'failed', text, null]),
+          bind(ANNOUNCE_FAILED, [build_id]),
+        ],
+        db,
+      );
+      return { ...build, sessions: rows(SESSIONS) };
+    });
+    if (!failed) return false;
+    this.events.announced();
+    for (const { session_id } of failed.sessions) await this.sessions.discard(session_id);
+    await this.deleteStored(failed.game_id, build_id, failed.attempts);
+    return true;
+  }
+
+  /** Deletes what the first attempts to process a build have stored. */
+  async deleteStored(game_id: number, build_id: number, attempts: number): Promise<void> {
+    for (let attempt = 1; attempt <= attempts; attempt++)
+      for (const key of Object.values(storedKeys(game_id, build_id, attempt))) await this.storage.delete(key);
+  }
+}

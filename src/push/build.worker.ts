@@ -1,0 +1,126 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { parentPort, workerData } from 'node:worker_threads';
+import { Clock } from '../platform/config/clock';
+import { createStorage } from '../uploads/storage/create-storage';
+import type { FileStorage } from '../uploads/storage/file-storage';
+import { type Part, readParts } from '../uploads/sessions/read-parts';
+import { BuildFileError } from '../wharf/pwr/build-file-error';
+import { EMPTY } from '../wharf/pwr/container';
+import type { Bytes } from '../wharf/pwr/message-reader';
+import { applyPatch, type Parent } from '../wharf/pwr/patch';
+import { readSignature, type Signature } from '../wharf/pwr/signature';
+import { openZip, type ZipArchive } from '../wharf/zip/zip-archive';
+import { ZipWriter } from '../wharf/zip/zip-writer';
+import type { BuildOutcome, BuildWork, ProcessedBuild } from './build-thread';
+
+const CHUNK_BYTES = 64 * 1024;
+
+async function build(work: BuildWork): Promise<ProcessedBuild> {
+  const { storage: settings, keys, max_bytes } = work;
+  const storage = createStorage({ ...settings, API_KEY_PEPPER: undefined }, new Clock(), { url: '' });
+  const signature = await readSignature(readParts(storage, work.signature), max_bytes);
+  const parent = await ParentFiles.open(work, storage);
+  const path = join(work.folder, 'archive.zip');
+  const archive = await writeArchive(work, storage, parent, signature, path).finally(() => parent?.close());
+  const put = (key: string, size: number, content: Readable) =>
+    storage.put(key, size, content, new AbortController().signal);
+  const copy = async (key: string, parts: Part[]) => {
+    const size = parts.reduce((sum, part) => sum + part.size, 0);
+    await put(key, size, Readable.from(readParts(storage, parts)));
+    return { size };
+  };
+  await put(keys.archive, archive.size, createReadStream(path, { highWaterMark: CHUNK_BYTES }));
+  return {
+    archive,
+    signature: await copy(keys.signature, work.signature),
+    patch: await copy(keys.patch, work.patch),
+  };
+}
+
+async function writeArchive(
+  { patch, created_at }: BuildWork,
+  storage: FileStorage,
+  parent: ParentFiles | undefined,
+  signature: Signature,
+  path: string,
+) {
+  const { folders, links } = signature.container;
+  const zip = new ZipWriter(path, new Date(created_at));
+  try {
+    for (const { path, mode } of folders) zip.addFolder(path, mode);
+    const files = applyPatch(readParts(storage, patch), parent ?? NO_PARENT, signature);
+    for await (const { entry, content } of files)
+      await zip.addFile(entry.path, entry.mode, entry.size, content);
+    for (const { path, mode, target } of links) zip.addLink(path, mode, target);
+    return await zip.finish();
+  } finally {
+    zip.destroy();
+  }
+}
+
+const NO_PARENT: Parent = {
+  container: EMPTY,
+  read: () => {
+    throw new BuildFileError('The patch refers to files of a parent that it doesn’t have.');
+  },
+};
+
+/** The files of the parent's archive. A file that is read from a position within it is extracted first. */
+class ParentFiles implements Parent {
+  private readonly extracted = new Map<number, Promise<string>>();
+
+  private constructor(
+    private readonly folder: string,
+    readonly container: Signature['container'],
+    private readonly zip: ZipArchive,
+    private readonly numbers: Map<string, number>,
+  ) {}
+
+  static async open(work: BuildWork, storage: FileStorage): Promise<ParentFiles | undefined> {
+    if (!work.parent) return undefined;
+    const { archive, signature } = work.parent;
+    const path = join(work.folder, 'parent.zip');
+    await pipeline(storage.read(archive.file_key, 0, archive.size), createWriteStream(path));
+    const { container } = await readSignature(
+      storage.read(signature.file_key, 0, signature.size),
+      work.max_bytes,
+    );
+    const zip = await openZip(path, work.max_bytes);
+    const numbers = new Map(zip.container.files.map(({ path }, number) => [path, number]));
+    return new ParentFiles(work.folder, container, zip, numbers);
+  }
+
+  async *read(file: number, start: number, end: number): AsyncGenerator<Buffer> {
+    const { path, size } = this.container.files[file]!;
+    const number = this.numbers.get(path);
+    if (number === undefined) throw new Error(`The archive of the parent has no file ${path}.`);
+    if (start === 0 && end === size && !this.extracted.has(file)) {
+      yield* this.zip.read(number);
+      return;
+    }
+    const extracted = this.extracted.get(file) ?? this.extract(number);
+    this.extracted.set(file, extracted);
+    yield* createReadStream(await extracted, { start, end: end - 1, highWaterMark: CHUNK_BYTES }) as Bytes;
+  }
+
+  close(): void {
+    this.zip.close();
+  }
+
+  private async extract(number: number): Promise<string> {
+    const path = join(this.folder, `parent-${number}`);
+    await pipeline(this.zip.read(number), createWriteStream(path));
+    return path;
+  }
+}
+
+void build(workerData as BuildWork)
+  .then((built): BuildOutcome => ({ built }))
+  .catch((error: unknown): BuildOutcome => {
+    if (error instanceof BuildFileError) return { problem: error.message };
+    throw error;
+  })
+  .then((outcome) => parentPort!.postMessage(outcome));

@@ -1,0 +1,91 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openZip } from '../../src/wharf/zip/zip-archive';
+import { joined, recordedTrees, recording, RECORDINGS, type TreeEntry } from '../support/pushed-builds';
+import { runIf } from '../support/run-if';
+import { actors, baseUrl, make, useStore } from '../support/store';
+import { UploadTool } from '../support/upload-tool';
+
+const folder = mkdtemp(join(tmpdir(), 'push-'));
+const environment: Record<string, string> = {};
+beforeAll(async () => {
+  environment.FILES_DIR = join(await folder, 'files');
+  environment.BUILD_DIR = join(await folder, 'builds');
+});
+afterAll(async () => rm(await folder, { recursive: true }));
+useStore(environment);
+
+const isRecorded = existsSync(RECORDINGS);
+const withRecordings = runIf(isRecorded, 'recordings of the upload tool are missing');
+
+const byPath = (entries: TreeEntry[]) => entries.toSorted((a, b) => (a.path < b.path ? -1 : 1));
+/** The upload tool makes files readable. */
+const asSent = (entry: TreeEntry) =>
+  'mode' in entry ? { ...entry, mode: (parseInt(entry.mode, 8) | 0o644).toString(8) } : entry;
+
+/** The files and links of a zip archive. */
+async function treeIn(archive: Buffer): Promise<TreeEntry[]> {
+  const path = join(await folder, `${randomBytes(8).toString('hex')}.zip`);
+  await writeFile(path, archive);
+  const zip = await openZip(path, 1e9);
+  const entries: TreeEntry[] = zip.container.links.map(({ path, target }) => ({ path, link: target }));
+  for (const [number, { path, mode, size }] of zip.container.files.entries()) {
+    const sha256 = createHash('sha256')
+      .update(await joined(zip.read(number)))
+      .digest('hex');
+    entries.push({ path, mode: mode.toString(8), size, sha256 });
+  }
+  for (const { path } of zip.container.folders) entries.push({ path, dir: true });
+  zip.close();
+  return byPath(entries);
+}
+
+const newTool = async () => {
+  const { owner } = await actors();
+  const game = await make.game({ owner });
+  return {
+    owner,
+    game,
+    target: `${owner.username}/${game.slug}`,
+    tool: new UploadTool(baseUrl(), owner.key!),
+  };
+};
+
+withRecordings.describe('the recorded pushes', () => {
+  const cases = isRecorded ? Object.entries(recordedTrees()) : [];
+  test.each(cases)('%s', async (name, trees) => {
+    const { tool, target } = await newTool();
+    let parent: number | undefined;
+    for (const [i, tree] of trees.entries()) {
+      const files = {
+        patch: recording(`${name}.${i + 1}.patch`),
+        signature: recording(`${name}.${i + 1}.signature`),
+      };
+      const build = await tool.push(target, name.toLowerCase(), files, { user_version: `1.${i}` });
+      expect(build.parent_build?.id).toBe(parent);
+      expect(await tool.processed(build.id)).toMatchObject({ state: 'completed', error: null });
+      parent = build.id;
+      const stored = await tool.files(build.id);
+      expect(stored.map(({ type, state }) => `${type} ${state}`).toSorted()).toEqual([
+        'archive uploaded',
+        'patch uploaded',
+        'signature uploaded',
+      ]);
+      const download = (type: string) => tool.download(build.id, stored.find((one) => one.type === type)!.id);
+      expect(files.patch.equals(await download('patch'))).toBe(true);
+      expect(files.signature.equals(await download('signature'))).toBe(true);
+      const found = await treeIn(await download('archive'));
+      const isFolder = (entry: TreeEntry) => 'dir' in entry;
+      expect(found.filter((entry) => !isFolder(entry))).toEqual(
+        byPath(tree.filter((entry) => !isFolder(entry)).map(asSent)),
+      );
+      const folders = found.filter(isFolder).map(({ path }) => path);
+      expect(folders).toEqual(expect.arrayContaining(tree.filter(isFolder).map(({ path }) => path)));
+    }
+    expect(await readdir(environment.BUILD_DIR!)).toEqual([]);
+    expect(await readdir(join(environment.FILES_DIR!, 'parts'))).toEqual([]);
+  });
+});

@@ -1,0 +1,3 @@
+import { load } from './typescript.mjs';
+
+load('../../../src/push/build.worker.ts');

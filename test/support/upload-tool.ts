@@ -1,0 +1,180 @@
+import { expect } from '@jest/globals';
+import { until } from './time';
+
+const PART_BYTES = 16 * 1024 * 1024;
+const BLOCK_BYTES = 256 * 1024;
+
+interface Answer {
+  status: number;
+  headers: Headers;
+  bytes: Buffer;
+}
+
+interface CreatedBuild {
+  id: number;
+  upload_id: number;
+  parent_build?: { id: number };
+}
+
+export interface PushedFile {
+  id: number;
+  size: number;
+  type: 'archive' | 'patch' | 'signature';
+  state: string;
+}
+
+/** A file that starts at an offset, as after a part that failed. */
+interface Sending {
+  location: string;
+  content: Buffer;
+}
+
+/** Sends the requests of the marketplace's own upload tool, in its order and with its headers. */
+export class UploadTool {
+  /** Requests so far, as method, path with `N` for IDs, and status. */
+  readonly requests: string[] = [];
+  /** Bytes of a part. */
+  partBytes = PART_BYTES;
+
+  constructor(
+    private readonly url: string,
+    private readonly key: string,
+  ) {}
+
+  /** One push with the files that it would send. Returns the build without waiting for its processing. */
+  async push(
+    target: string,
+    channel: string,
+    files: { patch: Buffer; signature: Buffer },
+    more: Record<string, string> = {},
+  ): Promise<CreatedBuild> {
+    const { build } = await this.post<{ build: CreatedBuild }>('/wharf/builds', { channel, target, ...more });
+    if (build.parent_build) await this.parentSignature(build.parent_build.id);
+    const [signature, patch] = await Promise.all([
+      this.startFile(build.id, 'signature', files.signature),
+      this.startFile(build.id, 'patch', files.patch),
+    ]);
+    await Promise.all([this.send(signature), this.send(patch)]);
+    await Promise.all(
+      [signature, patch].map(({ id, content }) =>
+        this.post(`/wharf/builds/${build.id}/files/${id}`, { size: String(content.length) }),
+      ),
+    );
+    return build;
+  }
+
+  /** Waits until a build is processed. */
+  async processed(build_id: number): Promise<{ state: string; error: string | null }> {
+    let build = { state: '', error: null as string | null };
+    await until(async () => {
+      ({ build } = await this.get<{ build: typeof build }>(`/wharf/builds/${build_id}`));
+      return build.state === 'completed' || build.state === 'failed';
+    });
+    return build;
+  }
+
+  files = async (build_id: number) =>
+    (await this.get<{ files: PushedFile[] }>(`/wharf/builds/${build_id}/files`)).files;
+
+  async parentSignature(build_id: number): Promise<Buffer> {
+    const file = (await this.files(build_id)).find(({ type }) => type === 'signature')!;
+    return this.download(build_id, file.id);
+  }
+
+  /** Without a header: the key is in the query. */
+  async download(build_id: number, file_id: number): Promise<Buffer> {
+    const path = `/wharf/builds/${build_id}/files/${file_id}/download?api_key=${this.key}`;
+    const headers = { range: 'bytes=0-', 'user-agent': 'Go-http-client/1.1' };
+    const redirect = await this.request('GET', path, headers);
+    expect(redirect.status).toBe(302);
+    const { status, bytes } = await this.request('GET', redirect.headers.get('location')!, headers);
+    expect(status).toBe(206);
+    return bytes;
+  }
+
+  async startFile(build_id: number, type: string, content: Buffer): Promise<Sending & { id: number }> {
+    const { file } = await this.post<{ file: { id: number; upload_url: string; upload_headers: object } }>(
+      `/wharf/builds/${build_id}/files`,
+      { sub_type: 'default', type, upload_type: 'deferred_resumable' },
+    );
+    const started = await this.request('POST', file.upload_url, { ...file.upload_headers });
+    expect(started.status).toBe(201);
+    return { id: file.id, location: started.headers.get('location')!, content };
+  }
+
+  /** All parts but the last have no total. After an error, it asks for the state and goes on there. */
+  async send({ location, content }: Sending): Promise<void> {
+    for (let start = 0; start < content.length;) {
+      const end = Math.min(start + this.partBytes, content.length);
+      const total = end === content.length ? end : '*';
+      const { status, headers } = await this.put(
+        location,
+        `bytes ${start}-${end - 1}/${total}`,
+        content.subarray(start, end),
+      );
+      if (status === 200) return;
+      if (status === 308) start = nextByte(headers);
+      else if (status === 408 || status >= 500) {
+        const asked = await this.put(location, 'bytes */*');
+        expect(asked.status).toBe(308);
+        start = nextByte(asked.headers);
+        expect(start % BLOCK_BYTES).toBe(0);
+      } else throw new Error(`The part was answered with ${status}.`);
+    }
+  }
+
+  put(location: string, range: string, body?: Buffer): Promise<Answer> {
+    const headers = { 'content-range': range, 'user-agent': 'Go-http-client/1.1', 'accept-encoding': 'gzip' };
+    return this.request('PUT', location, headers, body);
+  }
+
+  async get<T>(path: string): Promise<T> {
+    return this.json<T>('GET', path);
+  }
+
+  async post<T = object>(path: string, form: Record<string, string>): Promise<T> {
+    return this.json<T>('POST', path, new URLSearchParams(form).toString());
+  }
+
+  private async json<T>(method: string, path: string, body?: string): Promise<T> {
+    const { status, bytes } = await this.request(
+      method,
+      path,
+      {
+        'user-agent': 'butler/head',
+        accept: 'application/vnd.itch.v2',
+        'accept-language': '*',
+        'accept-encoding': 'gzip',
+        authorization: this.key,
+        ...(body !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }),
+      },
+      body,
+    );
+    if (status !== 200) throw new Error(`${method} ${path}: ${status} ${bytes.toString()}`);
+    return JSON.parse(bytes.toString()) as T;
+  }
+
+  private async request(
+    method: string,
+    path: string,
+    headers: Record<string, string>,
+    body?: Buffer | string,
+  ): Promise<Answer> {
+    const url = new URL(path, this.url);
+    const sent = typeof body === 'string' || body === undefined ? body : new Uint8Array(body);
+    const response = await fetch(url, { method, headers, body: sent, redirect: 'manual' });
+    const generic = url.pathname
+      .replace(/\d+/g, 'N')
+      .replace(/^\/upload-sessions\/.*/, '/session')
+      .replace(/^\/files\/.*/, '/files');
+    this.requests.push(`${method} ${generic} ${response.status}`);
+    return {
+      status: response.status,
+      headers: response.headers,
+      bytes: Buffer.from(await response.arrayBuffer()),
+    };
+  }
+}
+
+const nextByte = (headers: Headers) =>
+  Number(/^bytes=0-(\d+)$/.exec(headers.get('range') ?? 'bytes=0--1')?.[1] ?? -1) + 1;
