@@ -559,7 +559,7 @@ test('a secret under the previous pepper is encrypted again, and under an unknow
     const webhook = await app.get(EntityManager).findOneByOrFail(Webhook, { id: receiver.id });
     return (await deliveries(app).test(webhook)).status;
   };
-  expect(await statusOfTest(stranger)).toBe('secret sealed under another pepper');
+  expect(await statusOfTest(stranger)).toBe('secret sealed under a different pepper');
   const successor = await openApp({ API_KEY_PEPPER, API_KEY_PEPPER_PREVIOUS: PEPPER });
   expect(await statusOfTest(successor)).toBe(204);
   await until(async () => !before.equals(await sealed()));

@@ -55,6 +55,12 @@ const reads = { name: 'newest', text: `SELECT max(id)::int AS newest FROM builds
 test('partitions builds with the same columns, constraints, indexes and rows, and continues IDs', async () => {
   const addBuild = `INSERT INTO builds (game_id, channel_name, user_version) VALUES (1, 'win', '1') RETURNING id::int`;
   const before = await shape('builds');
+  const around = async () => [
+    await shape('build_files'),
+    await shape('build_jobs'),
+    await shape('build_events'),
+  ];
+  const neighbours = await around();
   const added = async () => ((await service.query<{ id: number }>(addBuild)).rows[0] as { id: number }).id;
   let last = await added();
   expect((await service.query(reads)).rows).toEqual([{ newest: last }]);
@@ -66,8 +72,10 @@ test('partitions builds with the same columns, constraints, indexes and rows, an
     expect((await service.query(reads)).rows).toEqual([{ newest: last }]);
   }
   expect(await shape('builds')).toEqual(before);
+  expect(await around()).toEqual(neighbours);
   expect(await rowsOf(`SELECT relkind FROM pg_class WHERE relname = 'builds'`)).toEqual([{ relkind: 'p' }]);
-  expect(await rowsOf('SELECT count(*)::int AS rows FROM builds_0')).toEqual([{ rows: 5 }]);
+  expect(await rowsOf('SELECT count(*)::int AS rows FROM builds_0')).toEqual([{ rows: 7 }]);
+  expect(await rowsOf('SELECT max(version) AS version FROM builds')).toEqual([{ version: 7 }]);
 });
 
 test('finds the newest build of a channel in the newest partition first, using only the index', async () => {
@@ -75,7 +83,7 @@ test('finds the newest build of a channel in the newest partition first, using o
   await operator.query('SET enable_seqscan = off');
   const plan = await rowsOf(`
     EXPLAIN (COSTS OFF) SELECT user_version FROM builds
-    WHERE game_id = 1 AND channel_name = 'win' AND state = 'completed' ORDER BY id DESC LIMIT 1`);
+    WHERE game_id = 1 AND channel_name = 'win' AND state = 'completed' AND NOT hidden ORDER BY id DESC LIMIT 1`);
   const scans = plan.map((row) => String(row['QUERY PLAN'])).filter((line) => line.includes('Scan'));
   expect(scans).toEqual([expect.stringContaining('on builds_1'), expect.stringContaining('on builds_0')]);
   for (const scan of scans) expect(scan).toContain('Index Only Scan');
@@ -160,7 +168,7 @@ test('partitions audit events, which still reject changes', async () => {
 });
 
 test('a step that cannot get its lock fails quickly, changes nothing, and succeeds the next time', async () => {
-  const [first, second, third, fourth] = steps('partition-builds.sql') as [string, string, string, string];
+  const [first, second, third, ...others] = steps('partition-builds.sql') as [string, string, string];
   await operator.query(first);
   await operator.query(second);
   await service.query('BEGIN');
@@ -170,8 +178,7 @@ test('a step that cannot get its lock fails quickly, changes nothing, and succee
   await operator.query('ROLLBACK');
   expect(await shape('builds')).toEqual(before);
   await service.query('COMMIT');
-  await operator.query(third);
-  await operator.query(fourth);
+  for (const step of [third, ...others]) await operator.query(step);
 });
 
 describe('an index that a migration builds on a partitioned table', () => {
