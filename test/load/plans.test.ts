@@ -133,6 +133,7 @@ const LOOKUPS: [string, unknown[], number][] = [
   ['library', [1001, 0], 800],
   ['library_bundle', [COLLECTOR, 1, 0, 'game 1'], 20_000],
   ['key_page', ['key-1000'], 30],
+  ['own_account', [COLLECTOR], 30],
   ['uploads_of_key', ['key-1000'], 30],
   ['games_sold_with_key', ['key-1000'], 30],
   ['owns_game', [POPULAR_GAME, RESELLER], 60],
@@ -226,6 +227,9 @@ const COSTLIEST: Record<string, unknown[][]> = {
     [10, ADMIN_OF_ALL],
   ],
   key_page: [['key-1000']],
+  account_link: [[`\\x${'00'.repeat(32)}`]],
+  links_are_sent: [[]],
+  link_request_email: [[1, null]],
   file_of_key: [['key-1000', 1]],
   owns_game: [
     [POPULAR_GAME, RESELLER],
