@@ -45,7 +45,7 @@ export function accountPage(visitor: SignedInVisitor, view: AccountView): Page {
     main: (notice) =>
       html`<h1>Account</h1>
         ${done(notice.done)} ${(problem ?? notice.problem) && alert((problem ?? notice.problem)!)}
-        <section aria-labelledby="names">
+        <section class="stack" aria-labelledby="names">
           <h2 id="names">Name</h2>
           ${
             signsInHere
@@ -58,7 +58,7 @@ export function accountPage(visitor: SignedInVisitor, view: AccountView): Page {
               : html`<p>You sign in at ${store} as <strong>${account.username}</strong>.</p>`
           }
         </section>
-        <section aria-labelledby="addresses">
+        <section class="stack" aria-labelledby="addresses">
           <h2 id="addresses">Email addresses</h2>
           ${
             account.addresses.length > 0 &&
@@ -71,7 +71,7 @@ export function accountPage(visitor: SignedInVisitor, view: AccountView): Page {
         ${signsInHere && html`${passwordSection(visitor, account, problems)} ${sessionsSection(visitor, sessions)}`}
         ${
           identities &&
-          html`<section aria-labelledby="providers">
+          html`<section class="stack" aria-labelledby="providers">
             <h2 id="providers">Connected providers</h2>
             ${identityList(visitor, identities)}
           </section>`
@@ -133,7 +133,7 @@ const passwordSection = (
   { has_password }: OwnAccount,
   problems: AccountProblems,
 ): Html =>
-  html`<section aria-labelledby="password-title">
+  html`<section class="stack" aria-labelledby="password-title">
     <h2 id="password-title">Password</h2>
     ${changeForm(
       visitor,
@@ -145,7 +145,7 @@ const passwordSection = (
   </section>`;
 
 const sessionsSection = (visitor: SignedInVisitor, sessions: ListedSession[]): Html =>
-  html`<section aria-labelledby="sessions">
+  html`<section class="stack" aria-labelledby="sessions">
     <h2 id="sessions">Sessions</h2>
     ${table(
       'Sessions, last used first',
