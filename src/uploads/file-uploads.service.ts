@@ -8,6 +8,7 @@ import { Settings } from '../platform/config/settings';
 import { Database } from '../platform/database/database';
 import { bind, longRead, statement } from '../platform/database/statement';
 import { ApiError, apiError, badRequest } from '../platform/errors/api-error';
+import { BuildSignatures } from './build-signatures.service';
 import { newFileKey } from './file-keys';
 import { FileUpload } from './file-upload.entity';
 import { recordFile } from './files.service';
@@ -108,6 +109,14 @@ interface Editor {
   user_id: number;
 }
 
+interface Recorded {
+  upload_id: number;
+  /** Of the replaced file. */
+  previous_key: string | null;
+  /** The channel of which the file is a build. */
+  channel_name?: string;
+}
+
 /** The text of an error for the seller; the file can't be listed. */
 class Rejected extends Error {}
 
@@ -127,6 +136,7 @@ export class FileUploadsService implements OnApplicationShutdown {
     private readonly sessions: UploadSessions,
     private readonly storage: FileStorage,
     private readonly uploads: UploadEditsService,
+    private readonly signatures: BuildSignatures,
     private readonly audit: Audit,
     private readonly clock: Clock,
   ) {}
@@ -265,18 +275,28 @@ export class FileUploadsService implements OnApplicationShutdown {
     const file_key = newFileKey(file);
     const content = await this.sessions.store(id, file_key, this.stopping.signal);
     const stored = { file_key, ...content };
-    let result: { upload_id: number; previous_key: string | null };
+    let result: Recorded;
     try {
       result = await this.database.transaction((db) => this.record(db, file, stored, editor));
     } catch (error) {
       await this.storage.delete(file_key);
       throw error;
     }
-    const { upload_id, previous_key } = result;
+    const { upload_id, previous_key, channel_name } = result;
     const event = file.replaces === null ? 'upload.created' : 'upload.replaced';
     this.audit.record({ event, ...editor, game_id, upload_id });
     await this.sessions.discard(id);
     if (previous_key !== null) await this.uploads.deleteUnused(game_id, previous_key);
+    if (channel_name !== undefined) await this.signBuild({ game_id, channel_name });
+  }
+
+  /** Launchers can update to the build without a signature, too: they download all of it. */
+  private async signBuild(channel: { game_id: number; channel_name: string }): Promise<void> {
+    try {
+      await this.signatures.signNewest(channel, this.stopping.signal);
+    } catch (error) {
+      this.log.warn(`A build could not be signed: ${(error as Error).message} Run \`gamewharf files sign\`.`);
+    }
   }
 
   /** Lists the stored file. */
@@ -285,19 +305,20 @@ export class FileUploadsService implements OnApplicationShutdown {
     file: FileUpload,
     stored: Pick<Upload, 'file_key' | 'size' | 'md5_hash'>,
     { user_id }: Editor,
-  ): Promise<{ upload_id: number; previous_key: string | null }> {
+  ): Promise<Recorded> {
     const { id, game_id, filename, traits, replaces } = file;
     const locked = await this.database.execute([bind(LOCK_GAME, [game_id, user_id])], db);
     if (locked(LOCK_GAME).length === 0) throw new Rejected('You can no longer edit the game.');
     const previous = replaces === null ? null : await db.findOneBy(Upload, { id: replaces, game_id });
     if (replaces !== null && !previous) throw new Rejected('The file to replace was deleted.');
     let upload_id: number;
+    let channel_name: string | undefined;
     if (previous && previous.channel_name === null) {
       const changed = { ...stored, filename, external_url: null, file_url: null, updated_at: () => 'now()' };
       await db.update(Upload, { id: previous.id, game_id }, changed);
       upload_id = previous.id;
     } else {
-      const channel_name = previous?.channel_name ?? file.channel_name ?? undefined;
+      channel_name = previous?.channel_name ?? file.channel_name ?? undefined;
       const user_version = file.user_version ?? undefined;
       const upload = await recordFile(db, { ...file, channel_name, user_version }, stored);
       if (file.hidden) await db.update(Upload, { id: upload.id, game_id }, { hidden: true });
@@ -305,7 +326,7 @@ export class FileUploadsService implements OnApplicationShutdown {
     }
     await this.uploads.updateTraits(db, game_id, traits);
     await db.update(FileUpload, { id, state: 'storing' }, { state: 'stored', upload_id, leased_until: null });
-    return { upload_id, previous_key: previous?.file_key ?? null };
+    return { upload_id, previous_key: previous?.file_key ?? null, channel_name };
   }
 }
 

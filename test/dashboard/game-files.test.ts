@@ -7,6 +7,7 @@ import { FileUploadsService } from '../../src/uploads/file-uploads.service';
 import { FileStorage } from '../../src/uploads/storage/file-storage';
 import { UploadEditsService } from '../../src/uploads/upload-edits.service';
 import { type Browser, browserOf } from '../support/browser';
+import { zipOf } from '../support/zip-archives';
 import {
   type Actor,
   actors,
@@ -229,6 +230,18 @@ describe('upload', () => {
     ]);
     await browser.get(filesPath());
     expect(browser.words).toMatch(/Channel windows 1\.1/);
+  });
+
+  test('a zip archive of a channel gets its signature at once', async () => {
+    const archive = zipOf([{ name: 'game.txt', content: Buffer.from('play') }]);
+    await upload('linux.zip', archive, { channel_name: 'linux' });
+    await upload('notes.txt', Buffer.from('no archive'), { channel_name: 'notes' });
+    expect(
+      await sql(
+        `SELECT b.channel_name, f.type FROM builds b JOIN build_files f ON f.build_id = b.id WHERE b.game_id = $1`,
+        [game.id],
+      ),
+    ).toEqual([{ channel_name: 'linux', type: 'signature' }]);
   });
 
   test('shows the commands of the upload tool with the values of the game', async () => {

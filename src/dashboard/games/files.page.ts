@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '../../platform/config/settings';
 import { sizeOf } from '../../platform/formats/sizes';
+import { withQuery } from '../../platform/input/form';
 import { ServiceUrl } from '../../platform/server/service-url';
 import type { PendingUpload } from '../../uploads/file-uploads.service';
 import { FileStorage } from '../../uploads/storage/file-storage';
@@ -90,7 +91,7 @@ export class FilesPage {
           ${facts({
             'File name': filename,
             Size: size === null ? false : sizeOf(size),
-            Channel: channel_name ?? false,
+            Channel: channel_name !== null && channelLink(game.id, channel_name),
             'Newest build': channel_name !== null && buildOf(upload),
             Link: external_url ?? false,
             Updated: day(build?.created_at ?? upload.updated_at),
@@ -297,6 +298,10 @@ const buildOf = ({ build }: UploadRow): Part =>
     ? muted('None yet')
     : html`${build.user_version ?? `Build ${build.version}`}, ${day(build.created_at)}`;
 
+/** The builds of a channel, with their states and errors. */
+const channelLink = (game_id: number, channel: string): Html =>
+  html`<a href="${withQuery(gamePath(game_id, 'builds'), { channel })}">${channel}</a>`;
+
 const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : url);
 
 const stateOf = ({ state, error, received, size }: PendingUpload): Part => {
@@ -339,7 +344,7 @@ const columnsOf = (
         ? upload.external_url === null
           ? muted('File')
           : html`Link to ${hostOf(upload.external_url)}`
-        : html`Channel ${upload.channel_name} <small>${buildOf(upload)}</small>`,
+        : html`Channel ${channelLink(game_id, upload.channel_name)} <small>${buildOf(upload)}</small>`,
     ),
     Size: unlabeled(number(({ size }) => (size === null ? muted('–') : sizeOf(size)))),
     Actions: actions(

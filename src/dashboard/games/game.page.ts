@@ -67,8 +67,7 @@ export class GamePage {
     const figures: [name: string, value: Part, about: string][] = [
       ['Sales', countOf(sold.reduce((sum, one) => sum + one.purchases, 0)), `last ${RECENT_DAYS} days`],
       ['Revenue', moneyOf(sold), `last ${RECENT_DAYS} days`],
-      ['Purchases', countOf(game.purchases_count), 'in all'],
-      ['Earnings', moneyOf(earningsOf(game)), 'in all'],
+      ['Earnings', moneyOf(earningsOf(game)), `${countOf(game.purchases_count)} purchases in all`],
       ['Downloads', countOf(game.downloads_count), 'in all'],
       ['Views', countOf(game.views_count), 'in all'],
     ];
@@ -238,7 +237,7 @@ export class GamePage {
         ${described('slug', problem, 'slug-help')}
       />
       ${problemAt('slug', problem)}
-      <small id="slug-help">${this.links.game(owner, '…')}. ${help}</small>
+      <small id="slug-help">The part after ${this.links.game(owner, '')} ${help}</small>
     </div>`;
   }
 

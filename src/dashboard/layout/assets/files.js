@@ -229,7 +229,7 @@ class FileUpload {
       status = await this.patiently(() => (isAbandoned ? this.post(`${path}/complete`) : this.get(path)));
     }
     this.sending = false;
-    window.location.assign(this.form.dataset.files);
+    window.location.assign(`${this.form.dataset.files}#file-${status.upload_id}`);
   }
 
   /** Repeats work that fails because of the network or the load of the service. */
