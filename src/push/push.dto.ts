@@ -53,11 +53,11 @@ export class CreateBuildFileRequest extends PushedBuildRequest {
 
   @Text('Subtype of the file', { default: 'default' })
   @OneOf(['default'])
-  sub_type: 'default';
+  sub_type: 'default' = 'default';
 
   @Text('How the file is uploaded', { default: 'deferred_resumable' })
   @OneOf(['deferred_resumable'])
-  upload_type: 'deferred_resumable';
+  upload_type: 'deferred_resumable' = 'deferred_resumable';
 }
 
 export class PushedFileRequest extends PushedBuildRequest {
@@ -96,10 +96,10 @@ export const LISTED_STATES = ['started', 'processing', 'completed', 'failed', 'l
 
 export class ProfileBuildsRequest {
   @Page()
-  page: number;
+  page: number = 1;
 
   @PerPage('Maximum number of builds per page', 50)
-  per_page: number;
+  per_page: number = 50;
 
   @Text('Only builds in this state. `live`: completed and not hidden', optional)
   @OneOf(LISTED_STATES)

@@ -1,0 +1,198 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Container } from '../../src/wharf/pwr/entries';
+import { BuildJobs } from '../../src/push/build-jobs.service';
+import { EMPTY } from '../../src/wharf/pwr/container';
+import { writeSignature } from '../../src/wharf/pwr/signature';
+import { UploadSessions } from '../../src/uploads/sessions/upload-sessions.service';
+import { chunked, encodePatch, joined, type Operation } from '../support/pushed-builds';
+import { actors, baseUrl, failure, make, ok, sql, theApp, theClock, useStore } from '../support/store';
+import { UploadTool } from '../support/upload-tool';
+
+const folder = mkdtemp(join(tmpdir(), 'push-'));
+const environment: Record<string, string> = { FILES_MAX_BYTES: '10000000' };
+beforeAll(async () => {
+  environment.FILES_DIR = join(await folder, 'files');
+  environment.BUILD_DIR = join(await folder, 'builds');
+});
+afterAll(async () => rm(await folder, { recursive: true }));
+useStore(environment);
+
+const DAY_MS = 24 * 3600 * 1000;
+
+const newTool = async () => {
+  const { owner, stranger } = await actors();
+  const game = await make.game({ owner });
+  const tool = new UploadTool(baseUrl(), owner.key!);
+  return { owner, stranger, game, target: `${owner.username}/${game.slug}`, tool };
+};
+
+const fileOf = (path: string, content: Buffer): [Container, Buffer[]] => [
+  { files: [{ path, mode: 0o644, size: content.length }], folders: [], links: [] },
+  [content],
+];
+
+async function filesOf(
+  container: Container,
+  contents: Buffer[],
+  operations?: Operation[][],
+  parent: Container = EMPTY,
+) {
+  return {
+    patch: await encodePatch(parent, container, operations ?? contents.map((data) => [{ data }])),
+    signature: await joined(writeSignature(container, (file) => chunked(contents[file]!))),
+  };
+}
+
+/** Each text has the same length, so that a parent has the same entries. */
+const small = (text: string, hasParent = false) => {
+  const [container, contents] = fileOf('game.txt', Buffer.from(text));
+  return filesOf(container, contents, undefined, hasParent ? container : EMPTY);
+};
+
+test('channels are created with platforms from their name; builds count up', async () => {
+  const { tool, target, owner, game } = await newTool();
+  for (const version of ['1.0', '1.1']) {
+    const { id, upload_id } = await tool.push(
+      target,
+      'windows-demo',
+      await small(version, version !== '1.0'),
+      {
+        user_version: version,
+      },
+    );
+    expect(await tool.processed(id)).toMatchObject({ state: 'completed', user_version: version, upload_id });
+  }
+  const { body } = await owner.get(`/wharf/channels/windows-demo`, { target });
+  expect(body).toMatchObject({
+    channel: { tags: 'windows', head: { version: 2, user_version: '1.1' }, pending: null },
+  });
+  expect(await owner.get(`/games/${game.id}/uploads`)).toMatchObject({
+    body: { uploads: [{ filename: `${game.slug}-windows-demo.zip`, traits: ['p_windows', 'demo'] }] },
+  });
+});
+
+test('a hidden build is the head once it is published', async () => {
+  const { tool, target, owner, stranger } = await newTool();
+  const first = await tool.push(target, 'linux', await small('1'), { user_version: '1' });
+  await tool.processed(first.id);
+  const second = await tool.push(target, 'linux', await small('2', true), { user_version: '2', hidden: '' });
+  await tool.processed(second.id);
+  const head = async () =>
+    ((await owner.get('/wharf/channels/linux', { target })).body as { channel: { head: { id: number } } })
+      .channel.head.id;
+  expect(await head()).toBe(first.id);
+  expect(await stranger.get(`/builds/${second.id}`)).toEqual(failure(404, 'invalid build'));
+  expect(await owner.post(`/wharf/builds/${second.id}/publish`)).toEqual(ok({ success: true }));
+  expect(await head()).toBe(second.id);
+});
+
+test('two pushes at the same time both finish, and the newest is the head', async () => {
+  const { tool, target, owner } = await newTool();
+  const builds = await Promise.all(
+    ['1', '2'].map(async (text) => tool.push(target, 'linux', await small(text))),
+  );
+  for (const { id } of builds) expect(await tool.processed(id)).toMatchObject({ state: 'completed' });
+  const { body } = await owner.get('/wharf/channels/linux', { target });
+  expect(body).toMatchObject({ channel: { head: { id: Math.max(...builds.map(({ id }) => id)) } } });
+  expect(
+    await sql('SELECT version FROM builds WHERE id = ANY ($1) ORDER BY id', [builds.map(({ id }) => id)]),
+  ).toEqual([{ version: 1 }, { version: 2 }]);
+});
+
+test('a failure that the tool reports, events and the list of builds', async () => {
+  const { tool, target, owner } = await newTool();
+  const { build } = await tool.post<{ build: { id: number } }>('/wharf/builds', { target, channel: 'osx' });
+  await tool.post(`/wharf/builds/${build.id}/events`, {
+    type: 'log',
+    message: 'Hashing',
+    data: '{"bytes":1}',
+  });
+  const list = async (query: object) =>
+    ((await owner.get('/profile/builds', { ...query })).body as { builds: { id: number }[] }).builds.map(
+      ({ id }) => id,
+    );
+  expect(await list({})).toEqual([]);
+  expect(await list({ started_build_ids: `${build.id},4` })).toEqual([build.id]);
+  await tool.post(`/wharf/builds/${build.id}/failures`, { message: 'No space left', fatal: '' });
+  expect(await tool.processed(build.id)).toMatchObject({ state: 'failed', error: 'No space left' });
+  expect(await list({ state: 'failed' })).toEqual([build.id]);
+  const { events } = await tool.get<{ events: { type: string; message: string }[] }>(
+    `/wharf/builds/${build.id}/events`,
+  );
+  expect(events.map(({ type, message }) => `${type}: ${message}`)).toEqual([
+    'log: Hashing',
+    'failed: No space left',
+  ]);
+});
+
+test('invalid requests', async () => {
+  const { tool, target, owner, stranger } = await newTool();
+  expect(await owner.post('/wharf/builds', { target, channel: 'Windows 10' })).toEqual(
+    failure(400, 'channel must have 1 to 200 of the characters a-z 0-9 . _ -'),
+  );
+  expect(await stranger.post('/wharf/builds', { target, channel: 'windows' })).toEqual(
+    failure(404, 'invalid game'),
+  );
+  const { build } = await tool.post<{ build: { id: number } }>('/wharf/builds', { target, channel: 'osx' });
+  const { id, location } = await tool.startFile(build.id, 'patch', Buffer.alloc(10));
+  await tool.put(location, 'bytes 0-9/10', Buffer.alloc(10));
+  expect(await owner.post(`/wharf/builds/${build.id}/files/${id}`, { size: 9 })).toEqual(
+    failure(400, 'size differs from the uploaded file'),
+  );
+  expect(await stranger.get(`/wharf/builds/${build.id}`)).toEqual(failure(404, 'invalid build'));
+});
+
+test('a build that is not complete after a day fails, and its parts are deleted', async () => {
+  const { tool, target } = await newTool();
+  const { build } = await tool.post<{ build: { id: number } }>('/wharf/builds', { target, channel: 'osx' });
+  const { location } = await tool.startFile(build.id, 'patch', Buffer.alloc(10));
+  await tool.put(location, 'bytes 0-9/20', Buffer.alloc(10));
+  theClock().advance(DAY_MS + 1000);
+  await theApp().get(BuildJobs).sweep();
+  await theApp().get(UploadSessions).sweep();
+  expect(await tool.processed(build.id)).toMatchObject({
+    state: 'failed',
+    error: 'The push was not complete within 24 hours.',
+  });
+  expect(await sql('SELECT FROM upload_parts')).toEqual([]);
+});
+
+describe('hostile files fail with a message, and nothing is stored', () => {
+  const entry = (path: string, size = 1) => ({ path, mode: 0o644, size });
+  const link = (path: string, target: string): Container => ({
+    files: [],
+    folders: [],
+    links: [{ path, mode: 0o777, target }],
+  });
+  const one = Buffer.from('x');
+  const container = (...paths: string[]): [Container, Buffer[]] => [
+    { files: paths.map((path) => entry(path)), folders: [], links: [] },
+    paths.map(() => one),
+  ];
+  const [plain] = container('a');
+  test.each<[string, () => Promise<{ patch: Buffer; signature: Buffer }>, string]>([
+    ['a path out of the build', () => filesOf(...container('../a')), 'relative path'],
+    ['an absolute path', () => filesOf(...container('/etc/passwd')), 'relative path'],
+    ['a link out of the build', () => filesOf(link('a', '../../etc'), []), 'points outside'],
+    ['a path twice', () => filesOf(...container('a', 'a')), 'twice'],
+    ['paths that differ by case', () => filesOf(...container('a', 'A')), 'only by case'],
+    [
+      'blocks of a parent that it lacks',
+      () => filesOf(plain, [one], [[{ file: 0, block: 0, count: 1 }]]),
+      'blocks',
+    ],
+    ['other content', () => filesOf(plain, [one], [[{ data: Buffer.from('y') }]]), 'match the signature'],
+    ['no patch', async () => ({ ...(await small('1')), patch: Buffer.alloc(100, 7) }), 'is.{1,2}t a patch'],
+  ])('%s', async (_, files, problem) => {
+    const { tool, target } = await newTool();
+    const { id } = await tool.push(target, 'linux', await files());
+    const { state, error } = await tool.processed(id);
+    expect([state, error]).toEqual(['failed', expect.stringMatching(problem)]);
+    expect(await sql('SELECT FROM build_jobs WHERE build_id = $1', [id])).toEqual([]);
+    expect(
+      await sql('SELECT file_key FROM build_files WHERE build_id = $1 AND file_key IS NOT NULL', [id]),
+    ).toEqual([]);
+  });
+});
