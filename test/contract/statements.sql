@@ -1695,32 +1695,33 @@ SELECT p.id, p.donation, p.email, p.created_at, p.source, p.currency, p.amount, 
 
 -- seller_buyers: src/purchases/sales/buyers.service.ts, long, turns: user $1
 WITH sales AS MATERIALIZED (
-     SELECT DISTINCT s.sold_at, s.purchase_id
+     SELECT DISTINCT s.sold_at, s.purchase_id, s.user_id, s.email COLLATE "C" AS email
      FROM (SELECT own.id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) own WHERE $2::bigint IS NULL OR own.id = $2) g
      CROSS JOIN LATERAL (
-       SELECT sold_at, purchase_id FROM purchase_games pg WHERE game_id = g.id AND sold_at IS NOT NULL
+       SELECT sold_at, purchase_id, user_id, email FROM purchase_games pg WHERE game_id = g.id AND sold_at IS NOT NULL
        ORDER BY pg.sold_at DESC, pg.purchase_id DESC LIMIT 20000) s
      ORDER BY s.sold_at DESC, s.purchase_id DESC LIMIT 20000),
-   orders AS MATERIALIZED (
-     SELECT p.id, p.created_at, p.status, p.currency, p.amount, e.email, coalesce(p.user_id, e.verified_by) AS account_id
-     FROM sales s CROSS JOIN LATERAL (SELECT * FROM purchases WHERE id = s.purchase_id OFFSET 0) p
-     CROSS JOIN LATERAL (
-       SELECT p.email, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified) AS verified_by) e
-     WHERE p.email <> 'nobody@erased.invalid'),
+   of_addresses AS MATERIALIZED (
+     SELECT s.user_id, s.email, p.currency, count(*) AS orders, count(*) FILTER (WHERE p.status = 'refunded') AS refunds,
+       coalesce(sum(p.amount) FILTER (WHERE p.status = 'complete'), 0)::float8 AS amount,
+       min(s.sold_at) AS first_at, max(s.sold_at) AS last_at, max(s.purchase_id) AS last_sale
+     FROM sales s CROSS JOIN LATERAL (SELECT status, currency, amount FROM purchases WHERE id = s.purchase_id OFFSET 0) p
+     WHERE s.email <> 'nobody@erased.invalid' GROUP BY 1, 2, 3),
    spent AS (
-     SELECT account_id, CASE WHEN account_id IS NULL THEN lower_ascii(email) END AS address, currency,
-       count(*) AS orders, count(*) FILTER (WHERE status = 'refunded') AS refunds,
-       coalesce(sum(amount) FILTER (WHERE status = 'complete'), 0)::float8 AS amount,
-       min(created_at) AS first_at, max(created_at) AS last_at,
-       (array_agg(id ORDER BY created_at DESC, id DESC))[1] AS last_sale
-     FROM orders GROUP BY 1, 2, 3),
+     SELECT p.account_id, CASE WHEN p.account_id IS NULL THEN email END AS address, currency,
+       sum(orders)::bigint AS orders, sum(refunds)::bigint AS refunds, sum(amount) AS amount,
+       min(first_at) AS first_at, max(last_at) AS last_at, max(last_sale) AS last_sale
+     FROM of_addresses a CROSS JOIN LATERAL (
+       SELECT coalesce(a.user_id, (SELECT user_id FROM user_emails WHERE email = a.email AND verified)) AS account_id OFFSET 0) p
+     GROUP BY 1, 2, 3),
    people AS (
      SELECT account_id, sum(orders)::bigint AS orders, sum(refunds)::bigint AS refunds,
-       json_agg(json_build_object('currency', currency, 'amount', amount) ORDER BY amount DESC, currency) AS totals,
-       min(first_at) AS first_at, max(last_at) AS last_at,
-       (array_agg(last_sale ORDER BY last_at DESC, last_sale DESC))[1] AS last_sale, count(*) OVER () AS buyers
-     FROM spent GROUP BY account_id, address ORDER BY max(last_at) DESC, 7 DESC LIMIT $3 OFFSET $4)
-   SELECT b.*, p.email, (SELECT username FROM users WHERE id = b.account_id) AS username,
+       array_agg(currency) AS currencies, array_agg(amount) AS amounts,
+       min(first_at) AS first_at, max(last_at) AS last_at, max(last_sale) AS last_sale, count(*) OVER () AS buyers
+     FROM spent GROUP BY account_id, address ORDER BY max(last_at) DESC, max(last_sale) DESC LIMIT $3 OFFSET $4)
+   SELECT b.account_id, b.orders, b.refunds, b.first_at, b.last_at, b.last_sale, b.buyers,
+     (SELECT json_agg(json_build_object('currency', t.currency, 'amount', t.amount) ORDER BY t.amount DESC, t.currency)
+      FROM unnest(b.currencies, b.amounts) AS t (currency, amount)) AS totals, p.email, (SELECT username FROM users WHERE id = b.account_id) AS username,
      (SELECT count(*) FROM sales) >= 20000 AS is_partial
    FROM people b JOIN purchases p ON p.id = b.last_sale ORDER BY b.last_at DESC, b.last_sale DESC;
 
