@@ -157,9 +157,9 @@ function timeline(sale: SellerSale, deliveries: SubjectDelivery[]): Html {
       .toSorted((one, other) => Date.parse(one.at) - Date.parse(other.at)),
   );
   return html`<ol class="timeline card">
-      ${past!.map(({ at, text }) => html`<li>${timeOf(at)} <span>${text}</span></li> `)}
+      ${past!.map(({ at, text }) => html`<li><span>${timeOf(at)}</span> <span>${text}</span></li> `)}
       ${unknown.map(({ text }) => html`<li>${muted('Time not recorded')} <span>${text}</span></li> `)}
-      ${pending!.map(({ at, text }) => html`<li>Next attempt ${timeOf(at)} <span>${text}</span></li> `)}
+      ${pending!.map(({ at, text }) => html`<li><span>Next attempt ${timeOf(at)}</span> <span>${text}</span></li> `)}
     </ol>
     ${
       deliveries.length === 0 &&
