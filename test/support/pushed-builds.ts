@@ -8,7 +8,7 @@ import { delimited, encodeField } from '../../src/wharf/pwr/protobuf';
 import { readSignature } from '../../src/wharf/pwr/signature';
 
 /** Recordings of the real upload tool. They aren't part of the repository. */
-export const RECORDINGS = resolve(__dirname, '../../../shared/data/wharf');
+export const RECORDINGS = process.env.PUSH_RECORDINGS ?? resolve(__dirname, '../../../shared/data/wharf');
 
 export type TreeEntry = { path: string } & (
   { mode: string; size: number; sha256: string } | { link: string } | { dir: true }
