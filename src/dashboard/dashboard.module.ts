@@ -23,6 +23,9 @@ import { ApplicationsController } from './settings/applications.controller';
 import { AuthorizationController } from './consent/authorization.controller';
 import { DeviceController } from './consent/device.controller';
 import { GrantsController } from './settings/grants.controller';
+import { GameBuildsController } from './games/builds.controller';
+import { BuildsPage } from './games/builds.page';
+import { BuildsReportService } from './games/builds-report.service';
 import { GameKeysController } from './games/keys.controller';
 import { GameController } from './games/game.controller';
 import { FilesPage } from './games/files.page';
@@ -91,6 +94,7 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
     GameController,
     GameFilesController,
     GameKeysController,
+    GameBuildsController,
     SalesPageController,
     FiguresController,
     SaleController,
@@ -117,6 +121,8 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
     GamePage,
     GamesPage,
     GamesReportService,
+    BuildsPage,
+    BuildsReportService,
     Layout,
     LibraryPage,
     NoSuchPageFilter,

@@ -307,6 +307,10 @@ const TABLE: Record<string, Row> = {
   ),
   'GET /user/settings/games/:game_id/delete': page('/user/settings/games/1/delete'),
   'POST /user/settings/games/:game_id/delete': pageForm('/user/settings/games/1/delete'),
+  'GET /user/settings/games/:game_id/builds': page('/user/settings/games/1/builds'),
+  'POST /user/settings/games/:game_id/builds/:build_id/publish': pageForm(
+    '/user/settings/games/1/builds/1/publish',
+  ),
   'GET /user/settings/games/:game_id/keys': page('/user/settings/games/1/keys'),
   'GET /user/settings/games/:game_id/keys.csv': page('/user/settings/games/1/keys.csv'),
   'GET /user/settings/games/:game_id/keys/:download_key_id/revoke': page(

@@ -531,6 +531,16 @@ UPDATE collections t SET description = changed.clean
      FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[]) AS changed (of_collection, of_game, html, clean)
      WHERE id = of_collection AND 0::bigint = of_game AND description = html RETURNING 1;
 
+-- builds_page: src/dashboard/games/builds-report.service.ts, long, turns: user $2
+SELECT b.id, b.channel_name, b.version, b.user_version, b.state, b.hidden, b.error, b.size, b.created_at,
+     b.id IS NOT DISTINCT FROM (
+       SELECT o.id FROM builds o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.state = 'completed' AND NOT o.hidden
+         AND o.size IS NOT NULL ORDER BY o.id DESC LIMIT 1) AS is_head,
+     (SELECT f.size FROM build_files f WHERE f.build_id = b.id AND f.type = 'patch' AND f.file_key IS NOT NULL) AS patch_size, (SELECT f.size FROM build_files f WHERE f.build_id = b.id AND f.type = 'signature' AND f.file_key IS NOT NULL) IS NOT NULL AS signed
+   FROM games g JOIN builds b ON b.game_id = g.id
+   WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) AND ($3::text IS NULL OR b.channel_name = $3)
+   ORDER BY b.id DESC LIMIT 51 OFFSET $4;
+
 -- games_page: src/dashboard/games/games-report.service.ts, long, turns: user $1
 SELECT g.id, g.title, g.slug, g.owner_name, g.cover_url, g.visibility, g.published_at, g.min_price, g.views_count, g.downloads_count, g.purchases_count, b.builds,
      (SELECT count(*) FROM (SELECT FROM uploads WHERE game_id = g.id LIMIT 1001) counted) AS uploads
@@ -2961,6 +2971,11 @@ WITH pruned AS (SELECT b.id, b.file_key FROM builds b WHERE b.id = $1 AND b.stat
    changed AS (
      UPDATE builds b SET file_key = NULL, size = NULL, md5_hash = NULL, updated_at = now() FROM pruned WHERE b.id = pruned.id)
    SELECT file_key FROM pruned UNION ALL SELECT file_key FROM files;
+
+-- publish_hidden_build: src/wharf/build-files.ts
+UPDATE builds b SET hidden = false, updated_at = now() FROM games g
+   WHERE b.id = $1 AND b.game_id = $2 AND g.id = b.game_id AND (g.user_id = $3 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $3 OFFSET 0)) AND b.hidden AND b.state <> 'failed'
+   RETURNING b.channel_name, b.version;
 
 -- record_signature: src/wharf/build-files.ts
 INSERT INTO build_files (id, build_id, type, state, size, file_key)

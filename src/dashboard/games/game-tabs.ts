@@ -6,6 +6,7 @@ const TABS = {
   overview: ['Overview', (id: number) => gamePath(id)],
   details: ['Details', (id: number) => gamePath(id, 'details')],
   files: ['Files', (id: number) => gamePath(id, 'files')],
+  builds: ['Builds', (id: number) => gamePath(id, 'builds')],
   keys: ['Download keys', (id: number) => gamePath(id, 'keys')],
   sales: ['Sales', salesPath],
   buyers: ['Buyers', buyersPath],

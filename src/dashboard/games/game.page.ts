@@ -268,7 +268,7 @@ export class GamePage {
   }
 }
 
-const TITLES: Partial<Record<GameTab, string>> = { details: 'Details', files: 'Files' };
+const TITLES: Partial<Record<GameTab, string>> = { details: 'Details', files: 'Files', builds: 'Builds' };
 
 export const SLUG_CHANGE =
   'If you change it, links to the old URL stop working, and so do launchers and upload commands that name the game: nothing redirects.';

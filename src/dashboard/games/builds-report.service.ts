@@ -1,0 +1,54 @@
+import { Injectable } from '@nestjs/common';
+import { canEdit } from '../../games/visibility';
+import { Database } from '../../platform/database/database';
+import { longRead } from '../../platform/database/statement';
+import { apiError } from '../../platform/errors/api-error';
+import { type Build, isPublished } from '../../wharf/build.entity';
+import { PUBLISH_BUILD } from '../../wharf/build-files';
+
+export const BUILDS_ON_A_PAGE = 50;
+
+export interface ListedBuild extends Pick<
+  Build,
+  'id' | 'channel_name' | 'version' | 'user_version' | 'state' | 'hidden' | 'error' | 'size' | 'created_at'
+> {
+  /** Players of the channel download it. */
+  is_head: boolean;
+  patch_size: number | null;
+  signed: boolean;
+}
+
+const fileOf = (type: string) =>
+  `(SELECT f.size FROM build_files f WHERE f.build_id = b.id AND f.type = '${type}' AND f.file_key IS NOT NULL)`;
+
+/** Of the game $1, for the user $2; $3: of one channel. */
+export const BUILDS_PAGE = longRead<ListedBuild>(
+  'builds_page',
+  `SELECT b.id, b.channel_name, b.version, b.user_version, b.state, b.hidden, b.error, b.size, b.created_at,
+     b.id IS NOT DISTINCT FROM (
+       SELECT o.id FROM builds o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND ${isPublished('o')}
+         AND o.size IS NOT NULL ORDER BY o.id DESC LIMIT 1) AS is_head,
+     ${fileOf('patch')} AS patch_size, ${fileOf('signature')} IS NOT NULL AS signed
+   FROM games g JOIN builds b ON b.game_id = g.id
+   WHERE g.id = $1 AND ${canEdit('g', '$2')} AND ($3::text IS NULL OR b.channel_name = $3)
+   ORDER BY b.id DESC LIMIT ${BUILDS_ON_A_PAGE + 1} OFFSET $4`,
+  'user $2',
+);
+
+/** The builds of a game, for users who can edit it. */
+@Injectable()
+export class BuildsReportService {
+  constructor(private readonly database: Database) {}
+
+  /** Newest first; one more than fits on the page if there is a next page. */
+  page(game_id: number, user_id: number, channel: string | undefined, page: number): Promise<ListedBuild[]> {
+    const offset = (page - 1) * BUILDS_ON_A_PAGE;
+    return this.database.rows(BUILDS_PAGE, [game_id, user_id, channel ?? null, offset]);
+  }
+
+  async publish(game_id: number, build_id: number, user_id: number) {
+    const published = await this.database.row(PUBLISH_BUILD, [build_id, game_id, user_id]);
+    if (!published) throw apiError(404, 'invalid build');
+    return published;
+  }
+}

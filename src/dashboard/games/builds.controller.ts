@@ -1,0 +1,45 @@
+import { Controller, Get, Post } from '@nestjs/common';
+import { SignedIn } from '../../auth/access/access';
+import { Form } from '../../platform/input/form';
+import { seeOther } from '../layout/layout';
+import { PageQuery, Pages, PathId } from '../layout/page';
+import { pageOf } from '../layout/parts';
+import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
+import { BuildsPage, buildsPath } from './builds.page';
+import { BuildsReportService } from './builds-report.service';
+import { GamesReportService } from './games-report.service';
+
+/** The builds of a game's channels, for users who can edit it. */
+@Pages()
+@SignedIn()
+@Controller('user/settings/games/:game_id/builds')
+export class GameBuildsController {
+  constructor(
+    private readonly games: GamesReportService,
+    private readonly builds: BuildsReportService,
+    private readonly page: BuildsPage,
+  ) {}
+
+  @Get()
+  async list(
+    @PathId('game_id') game_id: number,
+    @PageQuery() query: Form,
+    @CurrentVisitor() visitor: SignedInVisitor,
+  ) {
+    const game = await this.games.one(game_id, visitor.user.id);
+    const channel = query.text('channel');
+    const page = pageOf(query.text('page'));
+    const builds = await this.builds.page(game_id, visitor.user.id, channel, page);
+    return this.page.list(visitor, game, builds, { channel, page });
+  }
+
+  @Post(':build_id/publish')
+  async publish(
+    @PathId('game_id') game_id: number,
+    @PathId('build_id') build_id: number,
+    @CurrentVisitor() visitor: SignedInVisitor,
+  ) {
+    const { channel_name, version } = await this.builds.publish(game_id, build_id, visitor.user.id);
+    return seeOther(buildsPath(game_id), { done: `Version ${version} of ${channel_name} was published.` });
+  }
+}

@@ -1,0 +1,98 @@
+import { Injectable } from '@nestjs/common';
+import { sizeOf } from '../../platform/formats/sizes';
+import { withQuery } from '../../platform/input/form';
+import { html, type Html, type Part } from '../layout/html';
+import { formToken, type Page } from '../layout/layout';
+import {
+  actions,
+  type Columns,
+  day,
+  done,
+  muted,
+  number,
+  numberedPages,
+  tableOr,
+  tag,
+  unlabeled,
+} from '../layout/parts';
+import type { SignedInVisitor } from '../layout/visitor';
+import { BUILDS_ON_A_PAGE, type ListedBuild } from './builds-report.service';
+import { GamePage } from './game.page';
+import { gamePath } from './games.page';
+import type { OwnGame } from './games-report.service';
+
+const STATES: Record<ListedBuild['state'], string> = {
+  started: 'Uploading',
+  processing: 'Processing',
+  completed: 'Completed',
+  failed: 'Failed',
+};
+
+interface Shown {
+  /** Only builds of this channel. */
+  channel: string | undefined;
+  page: number;
+}
+
+/** The page with the builds of a game's channels. */
+@Injectable()
+export class BuildsPage {
+  constructor(private readonly games: GamePage) {}
+
+  list(visitor: SignedInVisitor, game: OwnGame, builds: ListedBuild[], { channel, page }: Shown): Page {
+    const path = buildsPath(game.id, channel);
+    const what = channel === undefined ? 'Builds, newest first' : `Builds of ${channel}, newest first`;
+    return this.games.page(
+      game,
+      'builds',
+      (notice) =>
+        html`${done(notice.done)}
+          <p class="lead">
+            Players download the newest published build of each channel. A hidden build is for testers who can
+            edit the game.
+            ${channel !== undefined && html`<a href="${buildsPath(game.id)}">Show all channels</a>`}
+          </p>
+          ${tableOr(page === 1 ? 'There are no builds yet.' : 'There are no more builds.', what, columnsOf(visitor, game.id), builds.slice(0, BUILDS_ON_A_PAGE))}
+          ${numberedPages(path, page, builds.length > BUILDS_ON_A_PAGE)}`,
+    );
+  }
+}
+
+export const buildsPath = (game_id: number, channel?: string) =>
+  withQuery(gamePath(game_id, 'builds'), { channel });
+
+const columnsOf = (visitor: SignedInVisitor, game_id: number): Columns<ListedBuild> => ({
+  Channel: ({ channel_name }) => html`<a href="${buildsPath(game_id, channel_name)}">${channel_name}</a>`,
+  Version: ({ version, user_version }) =>
+    html`${version} ${user_version !== null && html`<small>${user_version}</small>`}`,
+  State: unlabeled((build) => stateOf(build)),
+  Size: number(({ size }) => (size === null ? muted('none') : sizeOf(size))),
+  Updates: unlabeled(({ patch_size, signed }) => updatesOf(patch_size, signed)),
+  Created: ({ created_at }) => day(created_at),
+  Actions: actions(
+    (build) => build.hidden && build.state !== 'failed' && publishForm(visitor, game_id, build),
+  ),
+});
+
+function stateOf({ state, hidden, is_head, error }: ListedBuild): Part {
+  if (state === 'failed')
+    return html`${tag(STATES.failed, 'warning')} ${error !== null && html`<small>${error}</small>`}`;
+  return html`${tag(is_head ? 'Newest' : STATES[state])} ${hidden && tag('Hidden')}`;
+}
+
+/** How launchers update to a build. */
+function updatesOf(patch_size: number | null, signed: boolean): Part {
+  if (patch_size !== null) return html`Patch <small>${sizeOf(patch_size)}</small>`;
+  return signed ? 'Changed files' : muted('whole download');
+}
+
+const publishForm = (
+  visitor: SignedInVisitor,
+  game_id: number,
+  { id, channel_name, version }: ListedBuild,
+): Html =>
+  html`<form method="post" action="${gamePath(game_id, 'builds')}/${id}/publish">
+    ${formToken(visitor)}<button class="quiet">
+      Publish<span class="hidden"> version ${version} of ${channel_name}</span>
+    </button>
+  </form>`;
