@@ -9,6 +9,7 @@ import { UsersModule } from '../users/users.module';
 import { AccountController } from './account/account.controller';
 import { ForgottenPasswordController } from './account/forgotten-password.controller';
 import { LinkController } from './account/link.controller';
+import { PushModule } from '../push/push.module';
 import { UploadsModule } from '../uploads/uploads.module';
 import { CollectionsModule } from '../collections/collections.module';
 import { GameEditingModule } from '../games/editing/game-editing.module';
@@ -77,6 +78,7 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
     TokensModule,
     PurchasesModule,
     SignInModule,
+    PushModule,
     UploadsModule,
     UsersModule,
     WebhooksModule,

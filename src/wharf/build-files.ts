@@ -1,4 +1,3 @@
-import { canEdit } from '../games/visibility';
 import { statement } from '../platform/database/statement';
 import { isPublished } from './build.entity';
 
@@ -41,12 +40,4 @@ export const PRUNE_BUILD = statement<{ file_key: string }>(
    changed AS (
      UPDATE builds b SET file_key = NULL, size = NULL, md5_hash = NULL, updated_at = now() FROM pruned WHERE b.id = pruned.id)
    SELECT file_key FROM pruned UNION ALL SELECT file_key FROM files`,
-);
-
-/** Makes the hidden build $1 of the game $2 visible, for the user $3. */
-export const PUBLISH_BUILD = statement<{ channel_name: string; version: number }>(
-  'publish_hidden_build',
-  `UPDATE builds b SET hidden = false, updated_at = now() FROM games g
-   WHERE b.id = $1 AND b.game_id = $2 AND g.id = b.game_id AND ${canEdit('g', '$3')} AND b.hidden AND b.state <> 'failed'
-   RETURNING b.channel_name, b.version`,
 );

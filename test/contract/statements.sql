@@ -2972,11 +2972,6 @@ WITH pruned AS (SELECT b.id, b.file_key FROM builds b WHERE b.id = $1 AND b.stat
      UPDATE builds b SET file_key = NULL, size = NULL, md5_hash = NULL, updated_at = now() FROM pruned WHERE b.id = pruned.id)
    SELECT file_key FROM pruned UNION ALL SELECT file_key FROM files;
 
--- publish_hidden_build: src/wharf/build-files.ts
-UPDATE builds b SET hidden = false, updated_at = now() FROM games g
-   WHERE b.id = $1 AND b.game_id = $2 AND g.id = b.game_id AND (g.user_id = $3 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $3 OFFSET 0)) AND b.hidden AND b.state <> 'failed'
-   RETURNING b.channel_name, b.version;
-
 -- record_signature: src/wharf/build-files.ts
 INSERT INTO build_files (id, build_id, type, state, size, file_key)
    SELECT nextval('builds_id_seq'), b.id, 'signature', 'uploaded', $3, $4

@@ -2,9 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { canEdit } from '../../games/visibility';
 import { Database } from '../../platform/database/database';
 import { longRead } from '../../platform/database/statement';
-import { apiError } from '../../platform/errors/api-error';
 import { type Build, isPublished } from '../../wharf/build.entity';
-import { PUBLISH_BUILD } from '../../wharf/build-files';
 
 export const BUILDS_ON_A_PAGE = 50;
 
@@ -44,11 +42,5 @@ export class BuildsReportService {
   page(game_id: number, user_id: number, channel: string | undefined, page: number): Promise<ListedBuild[]> {
     const offset = (page - 1) * BUILDS_ON_A_PAGE;
     return this.database.rows(BUILDS_PAGE, [game_id, user_id, channel ?? null, offset]);
-  }
-
-  async publish(game_id: number, build_id: number, user_id: number) {
-    const published = await this.database.row(PUBLISH_BUILD, [build_id, game_id, user_id]);
-    if (!published) throw apiError(404, 'invalid build');
-    return published;
   }
 }

@@ -1,6 +1,8 @@
 import { Controller, Get, Post } from '@nestjs/common';
 import { SignedIn } from '../../auth/access/access';
 import { Form } from '../../platform/input/form';
+import { PushesService } from '../../push/pushes.service';
+import { invalidBuild } from '../../uploads/uploads.service';
 import { seeOther } from '../layout/layout';
 import { PageQuery, Pages, PathId } from '../layout/page';
 import { pageOf } from '../layout/parts';
@@ -17,6 +19,7 @@ export class GameBuildsController {
   constructor(
     private readonly games: GamesReportService,
     private readonly builds: BuildsReportService,
+    private readonly pushes: PushesService,
     private readonly page: BuildsPage,
   ) {}
 
@@ -39,7 +42,11 @@ export class GameBuildsController {
     @PathId('build_id') build_id: number,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
-    const { channel_name, version } = await this.builds.publish(game_id, build_id, visitor.user.id);
+    const editor = { user_id: visitor.user.id, game_id: undefined };
+    const build = await this.pushes.require(build_id, editor);
+    if (build.game_id !== game_id) throw invalidBuild();
+    await this.pushes.publish({ build_id }, editor, undefined);
+    const { channel_name, version } = build;
     return seeOther(buildsPath(game_id), { done: `Version ${version} of ${channel_name} was published.` });
   }
 }
