@@ -53,11 +53,11 @@ export class CreateBuildFileRequest extends PushedBuildRequest {
 
   @Text('Subtype of the file', { default: 'default' })
   @OneOf(['default'])
-  sub_type: 'default' = 'default';
+  sub_type = 'default' as const;
 
   @Text('How the file is uploaded', { default: 'deferred_resumable' })
   @OneOf(['deferred_resumable'])
-  upload_type: 'deferred_resumable' = 'deferred_resumable';
+  upload_type = 'deferred_resumable' as const;
 }
 
 export class PushedFileRequest extends PushedBuildRequest {
