@@ -55,6 +55,8 @@ interface Row {
   missing?: HttpResponse;
   /** No JWT is accepted, with any scope. */
   isForKeys?: true;
+  /** A game's JWT is accepted for that game only, and each write gets a new game. */
+  isOfOneGame?: true;
   /** The responses for users whom other rules reject. */
   others?: Partial<Record<'admin' | 'developer' | 'stranger', HttpResponse>>;
 }
@@ -90,6 +92,12 @@ const editors = (call: CallOn, missing: HttpResponse, rejected = missing): Row =
   success: 200,
   rejected,
   missing,
+});
+
+/** Writes to builds of a game. */
+const pushes = (call: CallOn, missing: HttpResponse): Row => ({
+  ...editors(call, missing),
+  isOfOneGame: true,
 });
 
 /** The path contains the API key, or `jwt` if the JWT is in the header, which is always sent. */
@@ -351,32 +359,32 @@ const TABLE: Record<string, Row> = {
   'GET /profile/owned-keys': own(() => on('/profile/owned-keys')),
   'GET /profile/games': own(() => on('/profile/games')),
   'GET /profile/builds': own(() => on('/profile/builds')),
-  'POST /wharf/builds': editors(({ game }) => on('/wharf/builds', { target: game, channel: 'osx' }), noGame),
+  'POST /wharf/builds': pushes(({ game }) => on('/wharf/builds', { target: game, channel: 'osx' }), noGame),
   'GET /wharf/builds/:build_id': editors(({ build }) => on(`/wharf/builds/${build}`), noBuild),
-  'POST /wharf/builds/:build_id/events': editors(
+  'POST /wharf/builds/:build_id/events': pushes(
     ({ build }) => on(`/wharf/builds/${build}/events`, { type: 'log', message: 'Started' }),
     noBuild,
   ),
   'GET /wharf/builds/:build_id/events': editors(({ build }) => on(`/wharf/builds/${build}/events`), noBuild),
-  'POST /wharf/builds/:build_id/failures': editors(
+  'POST /wharf/builds/:build_id/failures': pushes(
     ({ build }) => on(`/wharf/builds/${build}/failures`, { message: 'No space left' }),
     noBuild,
   ),
   'GET /wharf/builds/:build_id/files': editors(({ build }) => on(`/wharf/builds/${build}/files`), noBuild),
   'POST /wharf/builds/:build_id/files': {
-    ...editors(({ build }) => on(`/wharf/builds/${build}/files`, { type: 'patch' }), noBuild),
+    ...pushes(({ build }) => on(`/wharf/builds/${build}/files`, { type: 'patch' }), noBuild),
     // The build is complete.
     success: 409,
   },
   'POST /wharf/builds/:build_id/files/:file_id': {
-    ...editors(({ build }) => on(`/wharf/builds/${build}/files/1`, { size: 1 }), noBuild),
+    ...pushes(({ build }) => on(`/wharf/builds/${build}/files/1`, { size: 1 }), noBuild),
     success: 404,
   },
   'GET /wharf/builds/:build_id/files/:file_id/download': {
     ...editors(({ build }) => on(`/wharf/builds/${build}/files/${build}/download`), noBuild),
     success: 302,
   },
-  'POST /wharf/builds/:build_id/publish': editors(
+  'POST /wharf/builds/:build_id/publish': pushes(
     ({ build }) => on(`/wharf/builds/${build}/publish`),
     noBuild,
   ),
@@ -623,7 +631,9 @@ test.each(Object.keys(TABLE))('%s: accepts only scopes that include it', async (
       const isAccepted = !(row.isForKeys && isJwt(credential));
       const expected =
         isAccepted && scopes.some((one) => covers([scope], one))
-          ? { status: row.success }
+          ? row.isOfOneGame && isJwt(credential)
+            ? row.missing
+            : { status: row.success }
           : rejection(credential, needed);
       expect([scope, response]).toEqual([scope, expect.objectContaining(expected)]);
     }
