@@ -9,11 +9,14 @@ import {
   type OnApplicationBootstrap,
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import type { EntityManager } from 'typeorm';
 import { Events } from '../events/events';
 import { Clock } from '../platform/config/clock';
 import { Settings } from '../platform/config/settings';
 import { Database } from '../platform/database/database';
 import { bind, statement } from '../platform/database/statement';
+import { ApiError } from '../platform/errors/api-error';
+import { FileUploadsService } from '../uploads/file-uploads.service';
 import { UploadSessions } from '../uploads/sessions/upload-sessions.service';
 import { BuildFileError } from '../wharf/pwr/build-file-error';
 import { ADD_EVENT } from './build-events.service';
@@ -128,6 +131,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
     private readonly settings: Settings,
     private readonly database: Database,
     private readonly sessions: UploadSessions,
+    private readonly fileUploads: FileUploadsService,
     private readonly failures: BuildFailures,
     private readonly events: Events,
     private readonly clock: Clock,
@@ -240,7 +244,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
       },
       signal,
     );
-    if (!(await this.complete(build_id, lease, keys, built))) {
+    if (!(await this.complete({ game_id, build_id, lease }, keys, built))) {
       await this.failures.deleteStored(game_id, build_id, attempt);
       return;
     }
@@ -251,8 +255,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
 
   /** Returns false if the job is another process's by now, or the build has failed. */
   private complete(
-    build_id: number,
-    lease: string,
+    { game_id, build_id, lease }: { game_id: number; build_id: number; lease: string },
     keys: ReturnType<typeof storedKeys>,
     { archive, patch, signature }: ProcessedBuild,
   ): Promise<boolean> {
@@ -260,6 +263,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
       const locked = await this.database.execute([bind(LOCK_JOB, [build_id, lease])], db);
       if (locked(LOCK_JOB).length === 0) return false;
       const files = [keys.patch, patch.size, keys.signature, signature.size];
+      await this.requireSpace(game_id, archive.size + patch.size + signature.size, db);
       await this.database.execute(
         [
           bind(COMPLETE, [build_id, keys.archive, archive.size, archive.md5_hash, ...files]),
@@ -270,6 +274,14 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
       );
       return true;
     });
+  }
+
+  private async requireSpace(game_id: number, bytes: number, db: EntityManager): Promise<void> {
+    try {
+      await this.fileUploads.requireSpace(game_id, bytes, db);
+    } catch (error) {
+      throw error instanceof ApiError ? new BuildFileError(`Not enough space: ${error.message}.`) : error;
+    }
   }
 
   private async afterFailure({ build_id, attempt, lease }: Claim, error: Error): Promise<void> {

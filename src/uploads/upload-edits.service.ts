@@ -51,7 +51,7 @@ const KEYS_OF_GAME = statement<{ file_key: string }>(
      SELECT file_key FROM uploads WHERE game_id = $1::bigint
      UNION SELECT file_key FROM builds WHERE game_id = $1::bigint
      UNION SELECT f.file_key FROM builds b JOIN build_files f ON f.build_id = b.id WHERE b.game_id = $1::bigint) stored
-   WHERE file_key ~ '${KEY_OF_PUT}' AND starts_with(file_key, $1 || '/')`,
+   WHERE (file_key ~ '${KEY_OF_PUT}' OR starts_with(file_key, $1 || '/builds/')) AND starts_with(file_key, $1 || '/')`,
 );
 
 export type UploadChange = Pick<Upload, 'display_name' | 'traits' | 'hidden'>;

@@ -7,12 +7,15 @@ import { openZip } from '../../src/wharf/zip/zip-archive';
 import { joined, recordedTrees, recording, RECORDINGS, type TreeEntry } from '../support/pushed-builds';
 import { runIf } from '../support/run-if';
 import { actors, baseUrl, make, useStore } from '../support/store';
+import { until } from '../support/time';
 import { UploadTool } from '../support/upload-tool';
 
 const folder = mkdtemp(join(tmpdir(), 'push-'));
 const environment: Record<string, string> = {};
+const QUOTA = 1_000_000_000;
 beforeAll(async () => {
   environment.FILES_DIR = join(await folder, 'files');
+  environment.FILES_QUOTA_BYTES = String(QUOTA);
   environment.BUILD_DIR = join(await folder, 'builds');
 });
 afterAll(async () => rm(await folder, { recursive: true }));
@@ -55,6 +58,20 @@ const newTool = async () => {
 };
 
 withRecordings.describe('the recorded pushes', () => {
+  test('a build beyond the quota of the owner fails and says so', async () => {
+    const { tool, target, game } = await newTool();
+    await make.build({ game, channel_name: 'other', file_key: 'other.zip', size: QUOTA });
+    const [name] = Object.keys(recordedTrees());
+    const files = { patch: recording(`${name}.1.patch`), signature: recording(`${name}.1.signature`) };
+    const build = await tool.push(target, 'linux', files);
+    expect(await tool.processed(build.id)).toMatchObject({
+      state: 'failed',
+      error: 'Not enough space: the files of the owner exceed the quota.',
+    });
+    // Deleted after the failure is visible.
+    await until(async () => (await readdir(join(environment.FILES_DIR!, 'parts'))).length === 0);
+  });
+
   const cases = isRecorded ? Object.entries(recordedTrees()) : [];
   test.each(cases)('%s', async (name, trees) => {
     const { tool, target } = await newTool();

@@ -2486,7 +2486,7 @@ SELECT file_key FROM (
      SELECT file_key FROM uploads WHERE game_id = $1::bigint
      UNION SELECT file_key FROM builds WHERE game_id = $1::bigint
      UNION SELECT f.file_key FROM builds b JOIN build_files f ON f.build_id = b.id WHERE b.game_id = $1::bigint) stored
-   WHERE file_key ~ '^[0-9]+/[0-9a-f-]{36}/' AND starts_with(file_key, $1 || '/');
+   WHERE (file_key ~ '^[0-9]+/[0-9a-f-]{36}/' OR starts_with(file_key, $1 || '/builds/')) AND starts_with(file_key, $1 || '/');
 
 -- own_uploads: src/uploads/upload-edits.service.ts, long, turns: user $2
 SELECT f.* FROM games g LEFT JOIN LATERAL (
