@@ -2,7 +2,6 @@ import { Readable } from 'node:stream';
 import { ndjsonOf } from '../../src/dev/demo/demo-file';
 import { connectTo, importRecords } from '../../src/operator/import/import-records';
 import { PLAYERS } from './players';
-import type { StoreSize } from './store';
 
 export const BUNDLES = 50;
 export const GAMES_OF_BUNDLE = 1741;
@@ -10,7 +9,7 @@ export const GAMES_OF_BUNDLE = 1741;
 export const FIRST_BUNDLE = 2;
 
 /** Bundles, which every player bought. */
-function* bundleRecords({ users, games }: StoreSize): Generator<object> {
+function* bundleRecords({ users, games }: { users: number; games: number }): Generator<object> {
   const created_at = '2024-01-01T00:00:00Z';
   for (let id = FIRST_BUNDLE; id < FIRST_BUNDLE + BUNDLES; id++)
     yield {
@@ -44,7 +43,7 @@ function* bundleRecords({ users, games }: StoreSize): Generator<object> {
 /** Adds them to a store without bundles. */
 export async function addBundles(
   url: string,
-  size: StoreSize,
+  size: { users: number; games: number },
   pepper: string,
   say: (line: string) => void,
 ): Promise<void> {
