@@ -47,7 +47,7 @@ export class DownloadsService {
   }
 
   /**
-   * The URL of a file for whoever has the text of a download key. `visit`: all downloads of one visit with the key count
+   * The URL of a file for anyone with the text of a download key. `visit`: all downloads of one visit with the key count
    * as one.
    */
   async withKey({ id, key }: { id: number; key: string }, upload_id: number, visit: string): Promise<string> {

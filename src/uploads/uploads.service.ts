@@ -80,7 +80,7 @@ export const UPLOAD_FILE = read<AccessRow & UploadFileRow>(
    FROM uploads f ${NEWEST_BUILD} JOIN games g ON g.id = f.game_id ${ACCESS} WHERE f.id = $1 AND ${MAY_SEE}`,
 );
 
-/** For whoever has the text of a live key of the game: the key $1. */
+/** For anyone with the text of a live key of the game: the key $1. */
 const UPLOADS_OF_KEY = longRead<FlatUploadRow>(
   'uploads_of_key',
   `SELECT f.* FROM download_keys dk JOIN games g ON g.id = dk.game_id JOIN LATERAL (${listed(MAX_UPLOADS, 'NOT f.hidden')}) f ON true

@@ -503,21 +503,8 @@ async function fixtures(of: Actor = owner, admins: Actor[] = [admin]): Promise<F
 let shared: Promise<Fixtures>;
 
 /** Reads share their objects, and so do download sessions, which change nothing. Other writes get new objects. */
-function fixturesFor({ method, path }: Route): Promise<Fixtures> {
-  if (method === 'GET' || path.endsWith('/download-sessions')) return (shared ??= fixtures());
-  return path.startsWith('/wharf/builds') ? fixturesOfPush() : fixtures();
-}
-
-/** A game's JWT pushes builds of its own game only. */
-async function fixturesOfPush(): Promise<Fixtures> {
-  const object = await (shared ??= fixtures());
-  const build = await make.build({
-    game: { id: object.game },
-    file_url: 'https://example.com/moon.zip',
-    size: 1,
-  });
-  return { ...object, build: build.id };
-}
+const fixturesFor = ({ method, path }: Route) =>
+  method === 'GET' || path.endsWith('/download-sessions') ? (shared ??= fixtures()) : fixtures();
 
 /** An account can have at most 1,000 collections. */
 beforeEach(async () => {

@@ -161,7 +161,7 @@ describe('the bundles of a player', () => {
 });
 
 describe('the games of a bundle', () => {
-  test('are listed in its order, with their owner, whoever can see them', async () => {
+  test('are listed in its order, with their owner, also if they are hidden', async () => {
     await buy();
     await sql(`UPDATE games SET visibility = 'private' WHERE id = $1`, [games[0]!.id]);
     await sql('UPDATE games SET published_at = NULL WHERE id = $1', [games[1]!.id]);
@@ -207,7 +207,7 @@ describe('the games of a bundle', () => {
     expect((await listed(player, { page: 1_000_000, per_page: 500 })).status).toBe(200);
   });
 
-  test('of an unknown bundle are a 404', async () => {
+  test('of an unknown bundle fail with 404', async () => {
     expect(await player.get('/bundles/9223372036854775807/bundle-games')).toEqual(invalidBundle);
     expect(await player.get('/bundles/x/bundle-games')).toEqual(failure(400, 'bundle_id must be an integer'));
   });
@@ -261,7 +261,7 @@ describe('a claim', () => {
     expect((await keysOf(player)).map((key) => key.id)).toEqual([id]);
   });
 
-  test('of a game that is not in the bundle is a 404, and so is one of an unknown bundle', async () => {
+  test('of a game that is not in the bundle fails with 404, and so is one of an unknown bundle', async () => {
     await buy();
     const other = await make.game({ owner });
     expect(await claim(other)).toEqual(invalidGame);
@@ -273,7 +273,7 @@ describe('a claim', () => {
     expect(await keysOf(player)).toEqual([]);
   });
 
-  test('of a game that was added after the purchase is a 404, until a purchase has it', async () => {
+  test('of a game that was added after the purchase fails with 404, until a purchase has it', async () => {
     const added = await make.game({ owner });
     await buy();
     await sql('INSERT INTO bundle_games (bundle_id, game_id, position) VALUES ($1, $2, 4)', [

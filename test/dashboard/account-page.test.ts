@@ -89,7 +89,7 @@ test('adds an email address, which a link verifies in a session of the account o
   const [event] = await requested();
   expect(event).toMatchObject({ purpose: 'verify_email', user_id: user.id, email: lower });
   const path = await linkOf(event!.request_id);
-  // Takeover: the owner of an address opens the link that somebody else requested for it.
+  // Takeover: the owner of an address opens the link that a different user requested for it.
   for (const visitor of [new Browser(), await browserOf(await make.user())]) {
     await visitor.get(path);
     expect(visitor.words).toContain(`Sign in as ${user.username}`);

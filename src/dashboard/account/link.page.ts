@@ -79,7 +79,7 @@ export const signInToVerifyPage = ({ account, email }: FoundLink, sign_in: strin
   main: html`<h1>${TITLES.verify_email}</h1>
     <p>
       Sign in as <strong>${account}</strong> in this browser to verify <strong>${email}</strong>. If this
-      isn’t your account, close this page: somebody entered your email address.
+      isn’t your account, close this page: a visitor entered your email address.
     </p>
     <p><a class="button" href="${sign_in}">Sign in</a></p>`,
 });

@@ -30,7 +30,7 @@ import { KeyPageView } from './key-page.page';
 
 const DAY_MS = 86_400_000;
 
-/** The page of a download key, for whoever has its link. GET changes and counts nothing: chats preview links. */
+/** The page of a download key, for anyone with its link. GET changes and counts nothing: chats preview links. */
 @ApiTags('Ownership')
 @PagesInDescription()
 @SecretPath()

@@ -56,7 +56,7 @@ const VERIFICATION = statement<{ id: number }>(
 );
 
 /**
- * What people request on pages becomes an event for the store's mailer. Nobody waits for it: the page responds in the same
+ * What people request on pages becomes an event for the store's mailer. No request waits for it: the page responds in the same
  * time whether or not an account exists.
  */
 @Injectable()

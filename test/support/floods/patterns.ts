@@ -112,7 +112,7 @@ const keyPages: Pattern = (attack) =>
     headers: [['Accept', attack.pick(['text/html', 'application/json'])]],
   }));
 
-/** Each with the form and the cookie of a browser, for accounts that exist or don't, and guesses of links. */
+/** Each with the form and the cookie of a browser, for accounts that exist or don't, and invented links. */
 const forgottenPasswords: Pattern = (attack) => {
   const cookie = 'A'.repeat(43);
   const form_token = createHmac('sha256', cookie).update('form').digest('base64url');
