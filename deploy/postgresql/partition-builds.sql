@@ -24,6 +24,7 @@ ALTER TABLE builds_0 RENAME CONSTRAINT builds_pkey TO builds_0_pkey;
 ALTER INDEX builds_head_idx RENAME TO builds_0_head_idx;
 ALTER INDEX builds_head_file_idx RENAME TO builds_0_head_file_idx;
 ALTER INDEX builds_channel_idx RENAME TO builds_0_channel_idx;
+ALTER INDEX builds_game_id_idx RENAME TO builds_0_game_id_idx;
 ALTER INDEX builds_parent_build_id_idx RENAME TO builds_0_parent_build_id_idx;
 ALTER INDEX builds_expires_at_idx RENAME TO builds_0_expires_at_idx;
 DROP TRIGGER builds_set_versions_of_new ON builds_0;
@@ -42,6 +43,7 @@ CREATE INDEX builds_head_idx ON builds (game_id, channel_name, id DESC) INCLUDE 
 CREATE INDEX builds_head_file_idx ON builds (game_id, channel_name, id DESC)
   WHERE state = 'completed' AND NOT hidden AND size IS NOT NULL;
 CREATE INDEX builds_channel_idx ON builds (game_id, channel_name, id);
+CREATE INDEX builds_game_id_idx ON builds (game_id, id);
 CREATE INDEX builds_parent_build_id_idx ON builds (parent_build_id) WHERE parent_build_id IS NOT NULL;
 CREATE INDEX builds_expires_at_idx ON builds (expires_at) WHERE expires_at IS NOT NULL;
 CREATE TRIGGER builds_set_versions_of_new AFTER INSERT ON builds REFERENCING NEW TABLE AS new_builds

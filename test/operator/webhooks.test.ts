@@ -151,7 +151,7 @@ describe('gamewharf webhooks', () => {
   test.each([
     [
       ['add', 'https://example.com/', '--events', 'sale'],
-      'The events are purchase.completed, purchase.refunded.',
+      'The events are build.completed, build.failed, link.requested, purchase.completed, purchase.refunded.',
     ],
     [['add', 'https://example.com/', '--game', 'no/game'], "Game no/game doesn't exist."],
     [
@@ -182,7 +182,7 @@ describe('gamewharf webhooks', () => {
     const lines = await webhooks('list');
     expect(lines).toHaveLength(21);
     const [, id] =
-      /^(\d+) +https:\/\/example\.com\/1\?\.\.\. +- +purchase\.completed purchase\.refunded +all /.exec(
+      /^(\d+) +https:\/\/example\.com\/1\?\.\.\. +- +build\.completed build\.failed purchase\.completed purchase\.refunded +all /.exec(
         lines[1]!,
       )!;
     expect(await webhooks('remove', id!)).toEqual([`Removed webhook ${id}.`]);
