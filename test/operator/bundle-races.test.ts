@@ -106,7 +106,8 @@ describe('a claim that races a refund leaves no live key', () => {
 test('claims of several games and purchases at once create one key for each game', async () => {
   await sell();
   const games = [1, 2, 3];
-  const responses = await Promise.all(Array.from({ length: 42 }, (_, i) => claim(games[i % 3])));
+  // As many as one client can run at a time: on a busy machine, further ones may wait for too long.
+  const responses = await Promise.all(Array.from({ length: 15 }, (_, i) => claim(games[i % 3])));
   expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
   expect((await keys()).map(({ game_id }) => game_id).toSorted()).toEqual(games);
 });
