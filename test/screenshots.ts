@@ -106,8 +106,8 @@ test.each(Object.entries(LOOKS))('takes screenshots: %s', async (name, look) => 
   const { page } = window;
   const take = (what: string) =>
     page.screenshot({ path: join(FOLDER, `${what}-${name}.png`), fullPage: true });
-  await page.goto('/');
-  await take('home-signed-out');
+  await page.goto('/developers');
+  await take('developers-signed-out');
   await page.goto('/login');
   await take('sign-in');
   await page.getByLabel('Username or email address').fill(user.username);

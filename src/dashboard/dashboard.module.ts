@@ -37,7 +37,7 @@ import { GamesReportService } from './games/games-report.service';
 import { SellerGamesController } from './games/games.controller';
 import { LibraryController } from './library/library.controller';
 import { LibraryPage } from './library/library.page';
-import { HomeController } from './layout/home.controller';
+import { DevelopersController, HomeController } from './layout/home.controller';
 import { BuyersController } from './sales/buyers.controller';
 import { SaleController } from './sales/sale.controller';
 import { SalesPageController } from './sales/sales.controller';
@@ -86,6 +86,7 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
   ],
   controllers: [
     HomeController,
+    DevelopersController,
     AssetsController,
     SignInController,
     ProviderController,

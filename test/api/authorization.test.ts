@@ -167,6 +167,7 @@ const TABLE: Record<string, Row> = {
   'POST /user/settings/identities/:identity_id/disconnect': pageForm(
     '/user/settings/identities/1/disconnect',
   ),
+  'GET /developers': open('/developers', 404),
   'GET /docs': open('/docs'),
   'GET /docs/operator': open('/docs/operator'),
   'GET /games/:game_id': editors(({ game }) => on(`/games/${game}`), noGame),

@@ -792,7 +792,7 @@ describe('every page', () => {
     );
     const browser = await browserOf(user);
     for (const path of [
-      '/',
+      '/developers',
       '/user/settings/api-keys',
       '/user/settings/oauth-apps',
       '/user/settings/oauth-apps/new',
@@ -830,10 +830,11 @@ describe('every page', () => {
     expect((await send('GET', '/assets/..%2f..%2fcli.ts')).status).toBe(404);
   });
 
-  test('the start page explains the service to anonymous visitors with a working example request', async () => {
+  test('the page for developers explains the service to anonymous visitors with a working example request', async () => {
     const browser = new Browser();
-    const { headers } = await browser.get('/');
-    expect(headers.get('vary')).toBe('Accept');
+    const { headers, location } = await browser.get('/');
+    expect([headers.get('vary'), location]).toEqual(['Accept', '/login']);
+    await browser.get('/developers');
     expect(browser.words).toContain('This API tells games, launchers and developer tools who a player is');
     for (const path of ['/docs', '/openapi.json', '/user/settings/api-keys/new', '/login'])
       expect(browser.page.text).toContain(`href="${path}"`);
@@ -841,7 +842,7 @@ describe('every page', () => {
     expect(await anonymous.get('/')).toEqual(ok({ name: 'gamewharf', openapi: '/openapi.json' }));
   });
 
-  test("the start page uses the demo store's key while it exists", async () => {
+  test("the page for developers uses the demo store's key while it exists", async () => {
     const user = await make.user();
     const demo = theApp().get(Demo);
     demo.access = {
@@ -850,13 +851,13 @@ describe('every page', () => {
     };
     try {
       const browser = new Browser();
-      await browser.get('/');
+      await browser.get('/developers');
       expect(await pasted(browser)).toMatchObject({ user: { username: user.username } });
       await browser.get('/login');
       expect(browser.words).toContain('the username and password that npm start printed');
       expect(browser.page.text).not.toContain('printed"');
       await sql('UPDATE api_keys SET revoked_at = now() WHERE user_id = $1', [user.id]);
-      await browser.get('/');
+      await browser.get('/developers');
       expect(browser.page.text).not.toContain(user.key);
       expect(await pasted(browser)).toMatchObject({ name: 'gamewharf' });
     } finally {
@@ -864,13 +865,25 @@ describe('every page', () => {
     }
   });
 
-  test("the start page explains how to start with one's own key", async () => {
+  test("the page for developers explains how to start with one's own key", async () => {
     const browser = await browserOf(await make.user());
-    await browser.get('/');
+    await browser.get('/developers');
     expect(browser.words).toContain('Your first request, in three steps');
     expect(browser.page.text).toMatch(
       /curl -H &quot;Authorization: Bearer KEY&quot; http:\/\/127\.0\.0\.1:\d+\/profile/,
     );
+  });
+
+  test('the start page leads to the sales, the library or the sign-in page', async () => {
+    const seller = await make.user();
+    await make.game({ owner: seller });
+    const open = async (browser: Browser) => [
+      (await browser.get('/')).location,
+      (await browser.get('/user/settings')).location,
+    ];
+    expect(await open(await browserOf(seller))).toEqual(['/user/settings/sales', '/user/settings/sales']);
+    expect(await open(await browserOf(await make.user()))).toEqual(['/user/games', '/user/games']);
+    expect((await open(new Browser()))[0]).toBe('/login');
   });
 
   test('the sign-in page leads to a new password', async () => {

@@ -29,7 +29,7 @@ test('after sign-in a player sees their games and a seller the games that they s
   expect(browser.page.location).toBe(GAMES);
   const seller = await browserOf(owner);
   await seller.get('/user/settings');
-  expect(seller.page.location).toBe('/user/settings/games');
+  expect(seller.page.location).toBe('/user/settings/sales');
 });
 
 test('the library lists keys with their receipts, purchases without keys, and nothing of other players', async () => {

@@ -425,7 +425,7 @@ inChromium.describe('in Chromium', () => {
     within(
       async (page, window) => {
         const tabTo = (name: RegExp) => window.tabTo(name);
-        await page.goto('/');
+        await page.goto('/developers');
         await page.keyboard.press('Tab');
         expect(await window.focused()).toBe('Skip to content');
         await page.keyboard.press('Enter');
@@ -453,7 +453,7 @@ inChromium.describe('in Chromium', () => {
         await page.keyboard.press('Enter');
         await tabTo(/^Sign out$/);
         await page.keyboard.press('Enter');
-        await page.getByRole('link', { name: 'Sign in' }).waitFor();
+        await page.getByRole('heading', { name: 'Sign in' }).waitFor();
       },
       { signedIn: false },
     ));

@@ -88,7 +88,7 @@ inChromium.describe('in Chromium', () => {
     const playing = await Window.open(chromium, baseUrl());
     const { page } = playing;
     await playing.signIn(player.username, PASSWORD);
-    await page.getByRole('link', { name: 'My games' }).click();
+    await page.getByRole('link', { name: 'Library' }).click();
     await page.getByText('You don’t own any games yet.').waitFor();
     await page.getByRole('link', { name: 'Redeem a key' }).click();
     await page.getByLabel('Download key').fill(key);

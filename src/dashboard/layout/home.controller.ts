@@ -7,7 +7,9 @@ import { Settings } from '../../platform/config/settings';
 import { ServiceUrl } from '../../platform/server/service-url';
 import { Demo } from './demo';
 import { homePage } from './home.page';
-import { Layout, type HtmlResponse } from './layout';
+import { DEVELOPERS_PATH, homeOf, type HtmlResponse, seeOther } from './layout';
+import { ForBrowsers, Pages } from './page';
+import { CurrentVisitor, Visitor } from './visitor';
 import { Visitors } from './visitors';
 
 class WelcomeResponse {
@@ -21,16 +23,9 @@ class WelcomeResponse {
 @ApiTags('Operations')
 @Controller()
 export class HomeController {
-  constructor(
-    private readonly layout: Layout,
-    private readonly visitors: Visitors,
-    private readonly settings: Settings,
-    private readonly service: ServiceUrl,
-    private readonly demo: Demo,
-    private readonly keys: ApiKeysService,
-  ) {}
+  constructor(private readonly visitors: Visitors) {}
 
-  /** A browser gets a page that shows how to make the first request. */
+  /** A browser gets the page that its user opens the service for. */
   @Get()
   @ApiOperation({ summary: 'Get the name of the service' })
   @Public()
@@ -41,15 +36,28 @@ export class HomeController {
   ): Promise<WelcomeResponse | HtmlResponse> {
     res.setHeader('Vary', 'Accept');
     if (req.accepts('json', 'html') !== 'html') return { name: 'gamewharf', openapi: '/openapi.json' };
-    const visitor = await this.visitors.of(req, res);
+    const { user } = await this.visitors.of(req, res);
+    return seeOther(homeOf(user));
+  }
+}
+
+/** How to send the first request. */
+@Pages()
+@Controller(DEVELOPERS_PATH)
+export class DevelopersController {
+  constructor(
+    private readonly settings: Settings,
+    private readonly service: ServiceUrl,
+    private readonly demo: Demo,
+    private readonly keys: ApiKeysService,
+  ) {}
+
+  @Get()
+  @Public()
+  @ForBrowsers()
+  async show(@CurrentVisitor() visitor: Visitor) {
     const demo = this.demo.access;
     const isLive = demo && !visitor.user && (await this.keys.isLive(demo.api_key));
-    const page = homePage(
-      this.settings.STORE_NAME,
-      this.service.url,
-      !visitor.user,
-      isLive ? demo : undefined,
-    );
-    return this.layout.show(visitor, page);
+    return homePage(this.settings.STORE_NAME, this.service.url, !visitor.user, isLive ? demo : undefined);
   }
 }

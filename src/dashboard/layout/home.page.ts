@@ -1,6 +1,6 @@
 import type { DemoAccess } from './demo';
 import { html, type Html } from './html';
-import type { Page } from './layout';
+import { DEVELOPERS_PATH, type Page } from './layout';
 import { copyable } from './parts';
 
 /** Explains the first request. `demo`: a key that it can use. */
@@ -10,7 +10,8 @@ export const homePage = (
   isAnonymous: boolean,
   demo: DemoAccess | undefined,
 ): Page => ({
-  title: 'API',
+  title: 'First request',
+  section: DEVELOPERS_PATH,
   main: html`<h1>${store} API</h1>
     ${isAnonymous ? forAnyone(url, demo) : withOwnKey(url)}`,
 });

@@ -66,6 +66,12 @@ type Section = readonly [path: string, label: string];
 
 export const SALES_PATH = '/user/settings/sales';
 
+export const DEVELOPERS_PATH = '/developers';
+
+/** Where the logo and the start page lead. */
+export const homeOf = (user: SignedInUser | undefined): string =>
+  user === undefined ? '/login' : user.sells ? SALES_PATH : '/user/games';
+
 /** Shown to developers, who can create games. */
 const GAMES: readonly Section[] = [['/user/settings/games', 'Games']];
 /** Shown to users who can edit a game. */
@@ -75,8 +81,9 @@ const SELLER: readonly Section[] = [
   ['/user/settings/download-keys', 'Keys'],
   ['/user/settings/webhooks', 'Webhooks'],
 ];
-const PLAYER: readonly Section[] = [['/user/games', 'My games']];
+const PLAYER: readonly Section[] = [['/user/games', 'Library']];
 const DEVELOPERS: readonly Section[] = [
+  [DEVELOPERS_PATH, 'First request'],
   ['/user/settings/api-keys', 'API keys'],
   ['/user/settings/oauth-apps', 'Your apps'],
   ['/docs', 'API reference'],
@@ -89,6 +96,8 @@ const ACCOUNT: readonly Section[] = [
 ];
 
 const PROVIDERS: readonly Section[] = [['/user/settings/identities', 'Connected providers']];
+
+const PROBLEM = / (role="alert"|aria-invalid="true")/;
 
 /** The layout of every page: name, navigation and Content-Security-Policy. */
 @Injectable()
@@ -107,10 +116,13 @@ export class Layout {
 
   private document(
     visitor: Visitor | undefined,
-    { title, main, single, tables, section = '', search, styles = [], scripts = [] }: Page,
+    { title, main, status = 200, single, tables, section = '', search, styles = [], scripts = [] }: Page,
     notice: Notice,
   ): Html {
     const { style, script, icon, storeStyle, storeLogo } = this.assets;
+    const content = typeof main === 'function' ? main(notice) : main;
+    // Screen readers read the title first, so it says that a form was not accepted.
+    const hasProblem = status >= 400 && PROBLEM.test(content.toString());
     const user = !single || section !== '' ? visitor?.user : undefined;
     return html`<!doctype html>
       <html lang="en">
@@ -118,7 +130,7 @@ export class Layout {
           <meta charset="utf-8" />
           <meta name="viewport" content="width=device-width, initial-scale=1" />
           <meta name="color-scheme" content="light dark" />
-          <title>${title} · ${this.settings.STORE_NAME}</title>
+          <title>${hasProblem && 'Error: '}${title} · ${this.settings.STORE_NAME}</title>
           <link rel="icon" href="${icon.path}" type="image/svg+xml" />
           ${[style, ...styles].map(({ path }) => html`<link rel="stylesheet" href="${path}" />`)}
           ${storeStyle && html`<link rel="stylesheet" href="${storeStyle.path}" />`}
@@ -138,9 +150,9 @@ export class Layout {
             ${user && this.sections(user, section)}
           </header>
           <main id="main" class="${single ? 'single' : 'wide'}${tables && ' tables'}" tabindex="-1">
-            ${typeof main === 'function' ? main(notice) : main}
+            ${content}
           </main>
-          <footer><a href="/docs">API reference</a></footer>
+          <footer><a href="${DEVELOPERS_PATH}">Developers</a> <a href="/docs">API reference</a></footer>
         </body>
       </html> `;
   }
@@ -163,7 +175,7 @@ export class Layout {
     const areas: Section[] = [
       ...(sells ? SELLER : developer ? GAMES : []),
       ...PLAYER,
-      [inDevelopers ? current : DEVELOPERS[0]![0], 'Developers'],
+      [inDevelopers ? current : DEVELOPERS_PATH, 'Developers'],
     ];
     return html`<nav aria-label="Main" class="tabs">${sectionList(areas, current)}</nav>
       ${inDevelopers && html`<nav aria-label="Developers" class="tabs under">${sectionList(DEVELOPERS, current)}</nav>`}`;

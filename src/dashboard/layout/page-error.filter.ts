@@ -61,7 +61,7 @@ const SENTENCES: Record<string, string> = {
   'invalid download key': 'This key doesn’t exist, or it was already revoked.',
   'invalid upload': 'This file doesn’t exist, or you don’t own its game.',
   'invalid or expired download link':
-    'This download link has expired, or it isn’t complete. Download the file again from My games or from the app that opened it.',
+    'This download link has expired, or it isn’t complete. Download the file again from your library or from the app that opened it.',
   'invalid file': 'This file is no longer available.',
   'invalid api endpoint': 'Check the URL for typos, or go to the start page.',
   'internal server error': 'An unexpected error occurred and was logged. Please try again later.',

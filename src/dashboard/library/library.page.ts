@@ -49,10 +49,10 @@ export class LibraryPage {
     const shown = rows.slice(0, GAMES_ON_A_PAGE);
     return {
       section: LIBRARY_PATH,
-      title: 'My games',
+      title: 'Library',
       main: (notice) =>
         html`<div class="head">
-            <h1>My games</h1>
+            <h1>Library</h1>
             <div class="buttons"><a class="button" href="${REDEEM_PATH}">Redeem a key</a></div>
           </div>
           ${done(notice.done)}
@@ -107,7 +107,7 @@ export class LibraryPage {
           Previous: page > 1 && pageAt(page - 1),
           Next: games.length > GAMES_ON_A_PAGE && pageAt(page + 1),
         })}
-        <p><a href="${LIBRARY_PATH}">All my games</a></p>`,
+        <p><a href="${LIBRARY_PATH}">Library</a></p>`,
     };
   }
 

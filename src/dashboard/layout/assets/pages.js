@@ -29,6 +29,29 @@ for (const button of document.querySelectorAll('button[data-show]')) {
   });
 }
 
+// The first field with a problem, so that a keyboard is at the place to correct.
+document.querySelector('main [aria-invalid="true"]')?.focus();
+
+// A form that downloads a file leaves the page as it is, with the problem of the attempt before.
+document.addEventListener('submit', ({ target }) => {
+  for (const problem of document.querySelectorAll('main > .alert'))
+    if (problem.closest('main').contains(target)) problem.remove();
+});
+
+for (const menu of document.querySelectorAll('details.account')) {
+  document.addEventListener('click', ({ target }) => {
+    if (!menu.contains(target)) menu.open = false;
+  });
+  menu.addEventListener('focusout', ({ relatedTarget }) => {
+    if (relatedTarget && !menu.contains(relatedTarget)) menu.open = false;
+  });
+  document.addEventListener('keydown', ({ key }) => {
+    if (key !== 'Escape' || !menu.open) return;
+    menu.open = false;
+    menu.querySelector('summary').focus();
+  });
+}
+
 // On a phone the tabs scroll.
 for (const tab of document.querySelectorAll('.tabs [aria-current]'))
   tab.scrollIntoView({ block: 'nearest', inline: 'center' });
