@@ -94,7 +94,7 @@ const RENEW = statement(
 
 const RELEASE = statement(
   'release_file_upload',
-  'UPDATE file_uploads SET state = $2, error = $3, leased_until = NULL WHERE id = $1',
+  `UPDATE file_uploads SET state = $2, error = $3, leased_until = NULL WHERE id = $1 AND state = 'storing'`,
 );
 
 const DISCARD = statement<{ id: string }>(
@@ -228,9 +228,7 @@ export class FileUploadsService implements OnApplicationShutdown {
   }
 
   private storeInBackground(file: FileUpload, editor: Editor): void {
-    const stored: Promise<void> = this.inTurn(() => this.store(file, editor)).finally(
-      () => void this.storing.delete(stored),
-    );
+    const stored: Promise<void> = this.store(file, editor).finally(() => void this.storing.delete(stored));
     this.storing.add(stored);
   }
 
@@ -250,7 +248,7 @@ export class FileUploadsService implements OnApplicationShutdown {
     const renew = () => void this.database.rows(RENEW, [id, this.now]).catch(() => undefined);
     const timer = setInterval(renew, LEASE_MS / 3).unref();
     try {
-      await this.storeFile(file, editor);
+      await this.inTurn(() => this.storeFile(file, editor));
     } catch (error) {
       await this.fail(id, error as Error).catch((failure: Error) => this.log.error(failure));
     } finally {
@@ -309,6 +307,13 @@ export class FileUploadsService implements OnApplicationShutdown {
     const { id, game_id, filename, traits, replaces } = file;
     const locked = await this.database.execute([bind(LOCK_GAME, [game_id, user_id])], db);
     if (locked(LOCK_GAME).length === 0) throw new Rejected('You can no longer edit the game.');
+    // Nothing was listed if another process did it after this one had lost its lease.
+    const claimed = await db.update(
+      FileUpload,
+      { id, state: 'storing' },
+      { state: 'stored', leased_until: null },
+    );
+    if (claimed.affected !== 1) throw new Rejected('The file was stored by another process.');
     const previous = replaces === null ? null : await db.findOneBy(Upload, { id: replaces, game_id });
     if (replaces !== null && !previous) throw new Rejected('The file to replace was deleted.');
     let upload_id: number;
@@ -325,7 +330,7 @@ export class FileUploadsService implements OnApplicationShutdown {
       upload_id = upload.id;
     }
     await this.uploads.updateTraits(db, game_id, traits);
-    await db.update(FileUpload, { id, state: 'storing' }, { state: 'stored', upload_id, leased_until: null });
+    await db.update(FileUpload, { id }, { upload_id });
     return { upload_id, previous_key: previous?.file_key ?? null, channel_name };
   }
 }

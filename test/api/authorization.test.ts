@@ -199,9 +199,13 @@ const TABLE: Record<string, Row> = {
     success: 200,
     others: { stranger: failure(403, 'developer account required') },
   },
-  'POST /games/:game_id': editors(({ game }) => on(`/games/${game}`, { title: 'Other' }), noGame),
+  'POST /games/:game_id': {
+    ...editors(({ game }) => on(`/games/${game}`, { title: 'Other' }), noGame),
+    isOfOneGame: true,
+  },
   'POST /games/:game_id/delete': {
     ...editors(({ unsold }) => on(`/games/${unsold}/delete`, {}), noGame),
+    isOfOneGame: true,
     others: { admin: failure(403, "you can't delete this game") },
   },
   'GET /games/:game_id/uploads': editors(({ game }) => on(`/games/${game}/uploads`), noGame),

@@ -2420,7 +2420,7 @@ SELECT p.id, p.filename, p.size, p.state, p.error, p.upload_id, p.replaces,
    ORDER BY p.created_at, p.id LIMIT 100;
 
 -- release_file_upload: src/uploads/file-uploads.service.ts
-UPDATE file_uploads SET state = $2, error = $3, leased_until = NULL WHERE id = $1;
+UPDATE file_uploads SET state = $2, error = $3, leased_until = NULL WHERE id = $1 AND state = 'storing';
 
 -- renew_file_upload: src/uploads/file-uploads.service.ts
 UPDATE file_uploads SET leased_until = $2::timestamptz + interval '60000 ms' WHERE id = $1 AND state = 'storing';

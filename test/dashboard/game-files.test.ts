@@ -7,6 +7,7 @@ import { FileUploadsService } from '../../src/uploads/file-uploads.service';
 import { FileStorage } from '../../src/uploads/storage/file-storage';
 import { UploadEditsService } from '../../src/uploads/upload-edits.service';
 import { type Browser, browserOf } from '../support/browser';
+import { until } from '../support/time';
 import { zipOf } from '../support/zip-archives';
 import {
   type Actor,
@@ -180,6 +181,33 @@ describe('upload', () => {
     expect((await complete(body.id)).body).toMatchObject({ state: 'storing' });
     theClock().advance(61_000);
     expect((await complete(body.id)).body).toMatchObject({ state: 'stored' });
+  });
+
+  test('a process that lost its lease while it stored a file lists nothing', async () => {
+    const content = Buffer.from('slow');
+    const { body } = await start('slow.txt', content.length);
+    await put(body.path, 'bytes 0-3/4', content);
+    const storage = theApp().get(FileStorage);
+    const real = storage.put.bind(storage);
+    let resume!: () => void;
+    const held = new Promise<void>((resolve) => (resume = resolve));
+    const slow = jest.spyOn(storage, 'put').mockImplementationOnce(async (...args) => {
+      await held;
+      return real(...args);
+    });
+    await post(filesPath(`/uploads/${body.id}/complete`));
+    theClock().advance(61_000);
+    // Of the second process, which stores it meanwhile.
+    await post(filesPath(`/uploads/${body.id}/complete`));
+    await until(async () => (await uploadsOf()).length === 1);
+    resume();
+    await theApp().get(FileUploadsService).settled();
+    slow.mockRestore();
+    expect(await uploadsOf()).toHaveLength(1);
+    expect(await sql('SELECT state, error FROM file_uploads WHERE id = $1', [body.id])).toEqual([
+      { state: 'stored', error: null },
+    ]);
+    expect(await events()).toEqual(['upload.created']);
   });
 
   test('a storage that fails keeps the parts, and the seller can finish later', async () => {

@@ -8,6 +8,8 @@ import { OncePerKey, type RetryKey } from '../../idempotency/idempotency.service
 import { Params } from '../../platform/input/params.decorator';
 import { SuccessResponse } from '../../platform/output/success-response';
 import { Fails } from '../../platform/server/routes';
+import { isFor } from '../../uploads/uploads.service';
+import { invalidGame } from '../errors';
 import {
   CreateGameRequest,
   EditedGameRequest,
@@ -51,11 +53,12 @@ export class GameEditsController {
   @Fails(404, 'invalid game')
   update(
     @Params() request: UpdateGameRequest,
-    @CurrentCredential() { user_id }: Credential,
+    @CurrentCredential() credential: Credential,
     @Req() { id: request_id }: Request,
     @IdempotencyKey() key: RetryKey | undefined,
   ): Promise<EditedGameResponse> {
-    return this.games.update(request, { request_id, user_id }, key);
+    requireOwnGame(credential, request);
+    return this.games.update(request, { request_id, user_id: credential.user_id }, key);
   }
 
   @Post(':game_id/delete')
@@ -71,10 +74,16 @@ export class GameEditsController {
   @Fails(404, 'invalid game')
   delete(
     @Params() request: EditedGameRequest,
-    @CurrentCredential() { user_id }: Credential,
+    @CurrentCredential() credential: Credential,
     @Req() { id: request_id }: Request,
     @IdempotencyKey() key: RetryKey | undefined,
   ): Promise<SuccessResponse> {
-    return this.games.delete(request, { request_id, user_id }, key);
+    requireOwnGame(credential, request);
+    return this.games.delete(request, { request_id, user_id: credential.user_id }, key);
   }
+}
+
+/** A game's JWT is valid for that game only. */
+function requireOwnGame(credential: Credential, { game_id }: EditedGameRequest): void {
+  if (!isFor(credential, game_id)) throw invalidGame();
 }
