@@ -366,7 +366,9 @@ describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
   });
 
   test('the login of an upload tool sends the whole fragment of its redirect as the key', async () => {
-    const client_id = await application({ scopes: ['profile:games', 'game:view:uploads'] });
+    const client_id = await application({
+      scopes: ['profile:games', 'game:view:uploads', 'game:edit:builds'],
+    });
     const location = await authorize(tokenRequest(client_id, { scope: 'wharf' }), browser);
     const { status, body } = await send('GET', '/wharf/status', {
       headers: GO_LIBRARY(new URL(location).hash.slice(1)),

@@ -6,7 +6,8 @@ import type { Statement } from '../../src/platform/database/statement';
 import { theApp } from './store';
 
 // Sent by timers, for all requests of a period.
-const BESIDE_REQUESTS = /^(write_api_key_uses|count_api_key_requests|store_audit_events|sweep_\w+)$/;
+const BESIDE_REQUESTS =
+  /^(write_api_key_uses|count_api_key_requests|store_audit_events|sweep_\w+|claim_build_job|given_up_builds|late_builds|expired_upload_sessions|poll_webhook_deliveries)$/;
 
 const OF_TRANSACTIONS = /^(START TRANSACTION|COMMIT|ROLLBACK)/;
 const nameOf = (text: string) =>

@@ -1,10 +1,10 @@
-// Takes the screenshots of docs/screenshots from a demo store: `node tools/scripts/screenshots.mjs PASSWORD [URL]`, with the password
-// that `npm start` printed.
+// Takes the screenshots of docs/screenshots from a demo store: `node tools/scripts/screenshots.mjs PASSWORD [URL [KEY_PAGE]]`, with the
+// password that `npm start` printed, which azure-bison has too, and the URL of a key's page that `gamewharf sell` printed.
 import { createHash } from 'node:crypto';
 import process from 'node:process';
 import { chromium } from 'playwright-core';
 
-const [password, url = 'http://127.0.0.1:3000'] = process.argv.slice(2);
+const [password, url = 'http://127.0.0.1:3000', keyPage] = process.argv.slice(2);
 
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
@@ -23,24 +23,33 @@ async function take(name, path, height = 860) {
   await page.screenshot({ path: `docs/screenshots/${name}-light.png` });
 }
 
-try {
+async function signIn(username) {
+  await page.context().clearCookies();
   await page.goto('/login');
-  await page.getByLabel('Username or email address').fill('ash-beetle');
+  await page.getByLabel('Username or email address').fill(username);
   await page.getByLabel('Password').fill(password);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.waitForURL('**/user/settings/games');
+  await page.waitForURL((target) => !target.pathname.startsWith('/login'));
+}
 
-  await take('sales', '/user/settings/sales');
-  await take('buyers', '/user/settings/games/1/buyers', 640);
+try {
+  await signIn('ash-beetle');
+  await take('sales', '/user/settings/sales', 880);
+  await take('games', '/user/settings/games', 800);
+  await take('keys', '/user/settings/games/1/keys', 800);
+  await take('webhooks', '/user/settings/webhooks', 640);
   await take('reference', '/docs', 720);
+  if (keyPage) await take('download', keyPage, 700);
 
+  // As a player, whose password was set with `gamewharf users set-password`.
+  await signIn('azure-bison');
   const code_challenge = createHash('sha256').update('screenshot').digest('base64url');
   const challenge = { response_type: 'code', code_challenge, code_challenge_method: 'S256' };
   const app = { client_id: 'demo-companion', redirect_uri: 'http://127.0.0.1:8080/callback' };
   await take(
     'consent',
     `/user/oauth?${new URLSearchParams({ ...app, ...challenge, scope: 'profile:me collection:view' })}`,
-    640,
+    700,
   );
 } finally {
   await browser.close();
