@@ -23,6 +23,7 @@ import { ADD_EVENT } from './build-events.service';
 import { BuildFailures } from './build-failures.service';
 import { storedKeys } from './build-keys';
 import { ANNOUNCE_COMPLETED } from './build-messages';
+import { BuildMetrics } from './build-metrics';
 import { processBuild, type ProcessedBuild } from './build-thread';
 
 const POLL_INTERVAL_MS = 5000;
@@ -114,6 +115,8 @@ interface Claim {
   build_id: number;
   attempt: number;
   lease: string;
+  /** Milliseconds of `performance.now()`. */
+  started: number;
 }
 
 /** Processes pushed builds, in every replica. A job is leased for a time, so that another process takes it if this one is killed. */
@@ -135,6 +138,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
     private readonly failures: BuildFailures,
     private readonly events: Events,
     private readonly clock: Clock,
+    private readonly metrics: BuildMetrics,
     private readonly host: HttpAdapterHost,
   ) {
     this.folder = settings.BUILD_DIR ?? join(tmpdir(), 'gamewharf-builds');
@@ -166,7 +170,8 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
       const now = [new Date(this.clock.now())];
       for (const { id } of await this.database.rows(LATE, now)) await this.failures.fail(id, LATE_MESSAGE);
       for (const { id } of await this.database.rows(GIVEN_UP, now))
-        await this.failures.fail(id, GIVEN_UP_MESSAGE);
+        if (await this.failures.fail(id, GIVEN_UP_MESSAGE)) this.metrics.ended('failed', 0);
+      await this.metrics.readOldest();
       await this.deleteStale();
     } catch (error) {
       this.log.warn(`Unfinished builds could not be checked: ${(error as Error).message}`);
@@ -197,7 +202,9 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
   private async claim(): Promise<Claim | undefined> {
     const lease = randomUUID();
     const claimed = await this.database.row(CLAIM, [new Date(this.clock.now()), lease, this.leaseEnd()]);
-    return claimed && { build_id: claimed.build_id, attempt: claimed.attempts, lease };
+    return (
+      claimed && { build_id: claimed.build_id, attempt: claimed.attempts, lease, started: performance.now() }
+    );
   }
 
   private leaseEnd(): Date {
@@ -224,7 +231,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
   }
 
   private async process(claim: Claim, folder: string, signal: AbortSignal): Promise<void> {
-    const { build_id, attempt, lease } = claim;
+    const { build_id, attempt, lease, started } = claim;
     const job = await this.database.row(JOB, [build_id]);
     if (!job) return;
     const { game_id, created_at, patch_session, signature_session } = job;
@@ -248,6 +255,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
       await this.failures.deleteStored(game_id, build_id, attempt);
       return;
     }
+    this.metrics.completed(performance.now() - started, bytesOf(built));
     this.events.announced();
     await this.sessions.discard(patch_session);
     await this.sessions.discard(signature_session);
@@ -257,13 +265,14 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
   private complete(
     { game_id, build_id, lease }: { game_id: number; build_id: number; lease: string },
     keys: ReturnType<typeof storedKeys>,
-    { archive, patch, signature }: ProcessedBuild,
+    built: ProcessedBuild,
   ): Promise<boolean> {
     return this.database.transaction(async (db) => {
       const locked = await this.database.execute([bind(LOCK_JOB, [build_id, lease])], db);
       if (locked(LOCK_JOB).length === 0) return false;
+      const { archive, patch, signature } = built;
       const files = [keys.patch, patch.size, keys.signature, signature.size];
-      await this.requireSpace(game_id, archive.size + patch.size + signature.size, db);
+      await this.requireSpace(game_id, bytesOf(built), db);
       await this.database.execute(
         [
           bind(COMPLETE, [build_id, keys.archive, archive.size, archive.md5_hash, ...files]),
@@ -284,17 +293,20 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
     }
   }
 
-  private async afterFailure({ build_id, attempt, lease }: Claim, error: Error): Promise<void> {
+  private async afterFailure({ build_id, attempt, lease, started }: Claim, error: Error): Promise<void> {
     const now = this.clock.now();
     if (this.stopping.signal.aborted) {
       await this.database.rows(RELEASE, [build_id, lease, new Date(now), 1]);
       return;
     }
+    const milliseconds = performance.now() - started;
     if (error instanceof BuildFileError) {
+      this.metrics.ended('rejected', milliseconds);
       await this.failures.fail(build_id, error.message);
       return;
     }
     this.log.warn(`Attempt ${attempt} to process build ${build_id} failed: ${error.message}`);
+    this.metrics.ended(attempt >= MAX_ATTEMPTS ? 'failed' : 'retried', milliseconds);
     if (attempt >= MAX_ATTEMPTS) await this.failures.fail(build_id, GIVEN_UP_MESSAGE);
     else await this.database.rows(RELEASE, [build_id, lease, new Date(now + attempt * RETRY_MS), 0]);
   }
@@ -331,3 +343,5 @@ const parentIn = (job: JobRow) =>
         archive: { file_key: job.parent_key, size: job.parent_size },
         signature: { file_key: job.parent_signature_key, size: job.parent_signature_size },
       };
+
+const bytesOf = ({ archive, patch, signature }: ProcessedBuild) => archive.size + patch.size + signature.size;

@@ -7,13 +7,14 @@ import { BuildEventsService } from './build-events.service';
 import { BuildFailures } from './build-failures.service';
 import { BuildJobs } from './build-jobs.service';
 import { BUILD_EVENTS } from './build-messages';
+import { BuildMetrics } from './build-metrics';
 import { ProfileBuildsController, PushesController } from './pushes.controller';
 import { PushesService } from './pushes.service';
 
 @Module({
   imports: [ServerModule, IdempotencyModule, UploadsModule, EventsModule.forFeature(BUILD_EVENTS)],
   controllers: [PushesController, ProfileBuildsController],
-  providers: [PushesService, BuildEventsService, BuildFailures, BuildJobs],
+  providers: [PushesService, BuildEventsService, BuildFailures, BuildJobs, BuildMetrics],
   exports: [PushesService],
 })
 export class PushModule {}

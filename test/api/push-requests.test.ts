@@ -6,8 +6,10 @@ import { BuildJobs } from '../../src/push/build-jobs.service';
 import { EMPTY } from '../../src/wharf/pwr/container';
 import { writeSignature } from '../../src/wharf/pwr/signature';
 import { UploadSessions } from '../../src/uploads/sessions/upload-sessions.service';
+import { metric } from '../support/metric';
 import { chunked, encodePatch, joined, type Operation } from '../support/pushed-builds';
 import { actors, baseUrl, failure, make, ok, sql, theApp, theClock, useStore } from '../support/store';
+import { until } from '../support/time';
 import { UploadTool } from '../support/upload-tool';
 
 const folder = mkdtemp(join(tmpdir(), 'push-'));
@@ -157,6 +159,45 @@ test('a build that is not complete after a day fails, and its parts are deleted'
     error: 'The push was not complete within 24 hours.',
   });
   expect(await sql('SELECT FROM upload_parts')).toEqual([]);
+});
+
+test('metrics count builds by result, their bytes and the age of the oldest', async () => {
+  const count = async (result: string) => (await metric('gamewharf_builds_total', { result }))[0]!.value;
+  const total = async (name: string) => (await metric(name)).reduce((sum, { value }) => sum + value, 0);
+  const before = {
+    completed: await count('completed'),
+    rejected: await count('rejected'),
+    failed: await count('failed'),
+    bytes: await total('gamewharf_build_bytes_total'),
+    seconds: await total('gamewharf_build_seconds_total'),
+  };
+  const { tool, target } = await newTool();
+  const { id } = await tool.push(target, 'linux', await small('1.0'));
+  expect(await tool.processed(id)).toMatchObject({ state: 'completed' });
+  const invalid = await tool.push(target, 'other', { ...(await small('1.0')), patch: Buffer.alloc(9) });
+  expect(await tool.processed(invalid.id)).toMatchObject({ state: 'failed' });
+  const stored = (await tool.files(id)).reduce((sum, { size }) => sum + size, 0);
+  await until(async () => (await total('gamewharf_build_bytes_total')) === before.bytes + stored);
+  expect(await count('completed')).toBe(before.completed + 1);
+  expect(await count('rejected')).toBe(before.rejected + 1);
+  expect(await total('gamewharf_build_seconds_total')).toBeGreaterThan(before.seconds);
+
+  // As after the third process that was killed.
+  await sql(`UPDATE builds SET state = 'processing' WHERE id = $1`, [id]);
+  const now = theClock().now();
+  await sql('INSERT INTO build_jobs (build_id, attempts, leased_until, created_at) VALUES ($1, 3, $2, $3)', [
+    id,
+    new Date(now + 60_000),
+    new Date(now - 100_000),
+  ]);
+  const jobs = theApp().get(BuildJobs);
+  await jobs.sweep();
+  expect(await total('gamewharf_build_oldest_seconds')).toBeGreaterThanOrEqual(100);
+  expect(await count('failed')).toBe(before.failed);
+  theClock().advance(61_000);
+  await jobs.sweep();
+  expect(await total('gamewharf_build_oldest_seconds')).toBe(0);
+  expect(await count('failed')).toBe(before.failed + 1);
 });
 
 describe('hostile files fail with a message, and nothing is stored', () => {

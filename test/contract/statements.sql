@@ -2225,6 +2225,9 @@ UPDATE build_jobs SET attempts = attempts - $4, lease = NULL, leased_until = $3 
 -- renew_build_job: src/push/build-jobs.service.ts
 UPDATE build_jobs SET leased_until = $3 WHERE build_id = $1 AND lease = $2 RETURNING build_id;
 
+-- oldest_build_job: src/push/build-metrics.ts
+SELECT created_at FROM build_jobs ORDER BY created_at LIMIT 1;
+
 -- build_file_session: src/push/pushes.service.ts
 SELECT id, session_id, state, size FROM build_files WHERE build_id = $1 AND type = $2;
 
