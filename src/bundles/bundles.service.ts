@@ -21,7 +21,7 @@ export const OWNED_BUNDLES = longRead<Packed>(
            SELECT DISTINCT ON (bundle_id) id, bundle_id, created_at FROM (${bundlePurchasesOf('$1')}) owned
            ORDER BY bundle_id, created_at DESC, id DESC) newest
          ORDER BY created_at DESC, id DESC LIMIT ${MAX_BUNDLES}) p
-   JOIN bundles b ON b.id = p.bundle_id
+   CROSS JOIN LATERAL (SELECT * FROM bundles WHERE id = p.bundle_id OFFSET 0) b
    ORDER BY p.created_at DESC, p.id DESC`,
   'user $1',
 );

@@ -108,7 +108,7 @@ SELECT concat_ws('|', p.id, p.created_at, b.id, b.slug, b.games_count, b.version
   WHERE ue.user_id = $1 AND ue.verified) owned
            ORDER BY bundle_id, created_at DESC, id DESC) newest
          ORDER BY created_at DESC, id DESC LIMIT 100) p
-   JOIN bundles b ON b.id = p.bundle_id
+   CROSS JOIN LATERAL (SELECT * FROM bundles WHERE id = p.bundle_id OFFSET 0) b
    ORDER BY p.created_at DESC, p.id DESC;
 
 -- collection_lock: src/collections/collection-access.ts, turns: collection $1
@@ -1458,7 +1458,7 @@ SELECT g.id AS game_id, coalesce(g.title, b.title) AS title, coalesce(g.slug, b.
     UNION ALL
     SELECT dk.id FROM download_keys dk WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.revoked_at IS NULL
   ) of_address
-  WHERE ue.user_id = $1 AND ue.verified) own JOIN download_keys k ON k.id = own.id
+  WHERE ue.user_id = $1 AND ue.verified) own CROSS JOIN LATERAL (SELECT * FROM download_keys WHERE id = own.id OFFSET 0) k
      WHERE k.purchase_id IS NULL OR k.purchase_id NOT IN (SELECT id FROM (
   
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
@@ -1722,7 +1722,7 @@ WITH sales AS MATERIALIZED (
        sum(orders)::bigint AS orders, sum(refunds)::bigint AS refunds, sum(amount) AS amount,
        min(first_at) AS first_at, max(last_at) AS last_at, max(last_sale) AS last_sale
      FROM of_addresses a CROSS JOIN LATERAL (
-       SELECT coalesce(a.user_id, (SELECT user_id FROM user_emails WHERE email = a.email AND verified)) AS account_id OFFSET 0) p
+       SELECT coalesce(a.user_id, (SELECT user_id FROM user_emails WHERE email = a.email COLLATE "default" AND verified)) AS account_id OFFSET 0) p
      GROUP BY 1, 2, 3),
    people AS (
      SELECT account_id, sum(orders)::bigint AS orders, sum(refunds)::bigint AS refunds,

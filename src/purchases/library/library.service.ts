@@ -63,7 +63,7 @@ export const LIBRARY = longRead<LibraryRow>(
        'source', p.source, 'currency', p.currency, 'amount', p.amount, 'status', p.status) END AS purchase
    FROM (
      SELECT k.game_id, NULL::bigint AS bundle_id, k.purchase_id, k.key, k.created_at
-     FROM (${keysOf('$1', liveKeys)}) own JOIN download_keys k ON k.id = own.id
+     FROM (${keysOf('$1', liveKeys)}) own CROSS JOIN LATERAL (SELECT * FROM download_keys WHERE id = own.id OFFSET 0) k
      WHERE k.purchase_id IS NULL OR k.purchase_id NOT IN (SELECT id FROM (${bundlePurchasesOf('$1')}) bundles)
      UNION ALL
      SELECT pg.game_id, NULL, pg.purchase_id, NULL, pg.sold_at

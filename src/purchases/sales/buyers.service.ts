@@ -31,6 +31,7 @@ const SLICE = 5000;
 const newest = (sales: string) =>
   `${sales}.sold_at DESC, ${sales}.purchase_id DESC LIMIT ${MAX_SALES_OF_BUYERS}`;
 
+// The index of user_emails has the default collation: another would scan the table for each address.
 /** The buyers of the games that $1 can edit, or only of the game $2; those who bought last first. */
 export const BUYERS = longRead<Buyer>(
   'seller_buyers',
@@ -52,7 +53,7 @@ export const BUYERS = longRead<Buyer>(
        sum(orders)::bigint AS orders, sum(refunds)::bigint AS refunds, sum(amount) AS amount,
        min(first_at) AS first_at, max(last_at) AS last_at, max(last_sale) AS last_sale
      FROM of_addresses a CROSS JOIN LATERAL (
-       SELECT coalesce(a.user_id, (SELECT user_id FROM user_emails WHERE email = a.email AND verified)) AS account_id OFFSET 0) p
+       SELECT coalesce(a.user_id, (SELECT user_id FROM user_emails WHERE email = a.email COLLATE "default" AND verified)) AS account_id OFFSET 0) p
      GROUP BY 1, 2, 3),
    people AS (
      SELECT account_id, sum(orders)::bigint AS orders, sum(refunds)::bigint AS refunds,
