@@ -13,6 +13,7 @@ import {
   GAMES,
   KEYS,
   LONG_COLLECTION,
+  NIGHTLY_BUILDS,
   POPULAR_GAME,
   RESELLER,
   RESELLER_ADDRESS,
@@ -41,6 +42,7 @@ afterAll(async () => {
 const GAME = 1002;
 const KEY_OF_APPLICATION = 1;
 const KEY_OF_USER = KEYS;
+const NEWEST_BUILD = GAMES + NIGHTLY_BUILDS;
 const ownerOf = (game: number) => (game % (USERS / 10)) + 1;
 const NEWEST = ['infinity', Number.MAX_SAFE_INTEGER];
 const hashes = (...keys: string[]) =>
@@ -68,7 +70,7 @@ const LOOKUPS: [string, unknown[], number][] = [
   ['ownership', [POPULAR_GAME, COLLECTOR, KEY_OF_USER], 40],
   ['ownership', [POPULAR_GAME, RESELLER, KEY_OF_USER], 40],
   ['ownership_in_game', [POPULAR_GAME, 4999], 60],
-  ['ownership_in_game', [POPULAR_GAME, RESELLER], 20],
+  ['ownership_in_game', [POPULAR_GAME, RESELLER], 30],
   ['owned_keys', [1001, 50, 0], 80],
   ['owned_keys', [1001, 50, 50], 20],
   ['owned_keys', [COLLECTOR, 50, 0], 800],
@@ -114,7 +116,8 @@ const LOOKUPS: [string, unknown[], number][] = [
   ['seller_game_titles', [ownerOf(POPULAR_GAME), 201], 400],
   ['seller_buyers', [ownerOf(POPULAR_GAME), null, 50, 0], 250_000],
   ['seller_buyers', [ownerOf(POPULAR_GAME), POPULAR_GAME, 50, 50], 250_000],
-  ['seller_sales_of_person', [ownerOf(POPULAR_GAME), COLLECTOR, ADDRESS_OF_COLLECTOR], 1000],
+  // Five bundles of 1741 games, each of which is checked for being the seller's.
+  ['seller_sales_of_person', [ownerOf(POPULAR_GAME), COLLECTOR, ADDRESS_OF_COLLECTOR], 150_000],
   ['seller_sales_of_person', [ownerOf(POPULAR_GAME), null, 'mail4@example.com'], 500],
   ['seller_person_spent', [ownerOf(POPULAR_GAME), COLLECTOR, ADDRESS_OF_COLLECTOR], 1000],
   ['seller_keys_of_person', [ownerOf(POPULAR_GAME), RESELLER, RESELLER_ADDRESS], 200_000],
@@ -198,7 +201,7 @@ const COSTLIEST: Record<string, unknown[][]> = {
   ],
   upload: [[POPULAR_GAME, 4999, null]],
   upload_file: [[POPULAR_GAME, 4999, null]],
-  build: [[GAMES + 2000, 4999, null]],
+  build: [[NEWEST_BUILD, 4999, null]],
   game_to_download: [[POPULAR_GAME, 4999, null]],
   collection: [[LONG_COLLECTION, COLLECTOR]],
   collections_editable: [[COLLECTOR]],
@@ -238,6 +241,13 @@ const COSTLIEST: Record<string, unknown[][]> = {
   sale: [[10]],
   order: [[[POPULAR_GAME], 17, 'mail1000@example.com', 'order-1']],
   sold_games: [[10]],
+  has_password: [[17]],
+  known_identity: [['https://id.example.com', 'somebody']],
+  seller_key: [[ADMIN_OF_ALL, 'key-1001']],
+  edited_build: [[NEWEST_BUILD, ADMIN_OF_ALL]],
+  pushed_files: [[NEWEST_BUILD]],
+  // The longest path.
+  upgrade_path: [[NEWEST_BUILD - 49, NEWEST_BUILD, true]],
 };
 
 describe('small reads take at most about a millisecond, because they share a connection', () => {

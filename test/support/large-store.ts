@@ -9,6 +9,8 @@ export const APPLICATIONS = 10_000;
 // Skewed data: these have a hundred thousand of what others have ten of. The game is restricted, so that its keys
 // decide who can view it.
 export const POPULAR_GAME = 1000;
+/** The last builds: of the popular game, after one of each game. */
+export const NIGHTLY_BUILDS = 2000;
 /** Sixty uploads, each of a channel. */
 export const GAME_OF_CHANNELS = 3003;
 export const ADMIN_OF_ALL = 8;
@@ -26,8 +28,8 @@ const FILL = [
   `INSERT INTO users (id, username) SELECT n, 'user' || n FROM generate_series(1, ${USERS}) n`,
   `INSERT INTO user_emails (user_id, email, verified)
    SELECT n % ${USERS} + 1, 'mail' || n || '@example.com', n % 5 > 0 FROM generate_series(0, ${3 * USERS - 1}) n`,
-  `INSERT INTO games (id, user_id, slug, title, visibility, published_at)
-   SELECT n, n % ${USERS / 10} + 1, 'game-' || n, 'Game ' || n,
+  `INSERT INTO games (id, user_id, owner_name, slug, title, visibility, published_at)
+   SELECT n, n % ${USERS / 10} + 1, 'user' || n % ${USERS / 10} + 1, 'game-' || n, 'Game ' || n,
           (ARRAY['public', 'restricted', 'private'])[n % 3 + 1], now() FROM generate_series(1, ${GAMES}) n`,
   `INSERT INTO game_admins (game_id, user_id) SELECT n, n % ${USERS} + 1 FROM generate_series(1, ${GAMES}) n`,
   `INSERT INTO game_admins (game_id, user_id)
@@ -80,8 +82,8 @@ const FILL = [
   `INSERT INTO api_keys (id, key_hash, hint, user_id, grant_id)
    SELECT n, sha256(n::text::bytea), 'gw_', n % ${USERS} + 1, CASE WHEN n < ${USERS} THEN n + 1 END
    FROM generate_series(1, ${KEYS}) n`,
-  `INSERT INTO builds (game_id, channel_name, state)
-   SELECT n, 'linux', (ARRAY['completed', 'failed'])[n % 2 + 1] FROM generate_series(1, ${GAMES}) n`,
+  `INSERT INTO builds (game_id, channel_name, version, state)
+   SELECT n, 'linux', 1, (ARRAY['completed', 'failed'])[n % 2 + 1] FROM generate_series(1, ${GAMES}) n`,
   `INSERT INTO profile_collections (collection_id, user_id) SELECT id, user_id FROM collections`,
   `INSERT INTO collections (id, user_id, title, description)
    SELECT ${COLLECTIONS} + n, ${COLLECTOR}, 'Shelf ' || n, repeat('x', 4000) FROM generate_series(1, 2000) n`,
@@ -89,10 +91,29 @@ const FILL = [
    SELECT ${LONG_COLLECTION}, n, -n, ${COLLECTOR} FROM generate_series(1, 20000) n`,
   `INSERT INTO uploads (id, game_id, filename, file_key, size)
    SELECT n, n, 'game.zip', 'game.zip', 1 FROM generate_series(1, ${GAMES}) n`,
-  `INSERT INTO builds (game_id, channel_name, state)
-   SELECT ${POPULAR_GAME}, 'nightly', 'completed' FROM generate_series(1, 2000)`,
-  `INSERT INTO builds (game_id, channel_name, file_key, size)
-   SELECT ${GAME_OF_CHANNELS}, 'channel ' || n % 60, 'game.zip', 1 FROM generate_series(1, 600) n`,
+  // Pushed: each has a patch from the one before.
+  `INSERT INTO builds (id, game_id, channel_name, version, state, parent_build_id)
+   SELECT ${GAMES} + n, ${POPULAR_GAME}, 'nightly', n, 'completed', ${GAMES} + nullif(n - 1, 0)
+   FROM generate_series(1, ${NIGHTLY_BUILDS}) n`,
+  `INSERT INTO build_files (id, build_id, type, state, size, file_key)
+   SELECT 2 * ${GAMES} + 2 * n + place, ${GAMES} + n, type, 'uploaded', 1, type
+   FROM generate_series(1, ${NIGHTLY_BUILDS}) n, unnest(ARRAY['signature', 'patch']) WITH ORDINALITY t (type, place)`,
+  `INSERT INTO builds (id, game_id, channel_name, version, file_key, size)
+   SELECT ${GAMES + NIGHTLY_BUILDS} + n, ${GAME_OF_CHANNELS}, 'channel ' || n % 60, (n + 59) / 60, 'game.zip', 1
+   FROM generate_series(1, 600) n`,
+  `SELECT setval(pg_get_serial_sequence('builds', 'id'), 3 * ${GAMES})`,
+  // Rows of small tables: one page would be scanned.
+  `INSERT INTO refunds (purchase_id, user_id) SELECT n, n FROM generate_series(1, 10000) n`,
+  `INSERT INTO bundles (id, user_id, slug, title, games_count)
+   SELECT n, n, 'bundle-' || n, 'Bundle ' || n, 0 FROM generate_series(${BUNDLES + 1}, 10000) n`,
+  `INSERT INTO identities (issuer, subject, user_id) SELECT 'https://id.example.com', n, n FROM generate_series(1, 10000) n`,
+  `INSERT INTO file_uploads (id, game_id, filename, size)
+   SELECT gen_random_uuid(), n, 'game.zip', 1 FROM generate_series(1, 10000) n`,
+  `INSERT INTO upload_sessions (id, game_id, max_bytes, expires_at)
+   SELECT gen_random_uuid(), n, 1, now() FROM generate_series(1, 10000) n`,
+  `INSERT INTO sales_periods (game_id, unit, first_day, currency, purchases, amount)
+   SELECT ${POPULAR_GAME} + n, 'day', date '2024-01-01' + d, 'USD', 1, 1
+   FROM generate_series(0, 19) n, generate_series(0, 999) d`,
   `INSERT INTO uploads (id, game_id, filename, channel_name)
    SELECT ${GAMES} + 1 + n, ${GAME_OF_CHANNELS}, 'game.zip', 'channel ' || n FROM generate_series(0, 59) n`,
 ];
@@ -101,7 +122,7 @@ const FILL = [
 export async function fillLargeStore(client: Client): Promise<void> {
   await client.query(`SET maintenance_work_mem = '256MB'`);
   await withoutIndexes(client, async () => {
-    // The trigger that numbers builds reads the table for each channel.
+    // The trigger that numbers builds reads the table for each channel, so FILL numbers them.
     await client.query('ALTER TABLE builds DISABLE TRIGGER USER');
     for (const statement of FILL) await client.query(statement);
     await client.query('ALTER TABLE builds ENABLE TRIGGER USER');
