@@ -199,7 +199,7 @@ describe('the key of a token response, for clients that cannot refresh', () => {
 describe('scopes of launchers and upload tools', () => {
   test.each([
     ['itch', 'collection game:view:ownership game:view:uploads profile'],
-    ['wharf', 'game:view:uploads profile:games'],
+    ['wharf', 'game:edit:builds game:view:uploads profile:games'],
   ])('expands %s to %s, shown on the consent page and in the token', async (scope, real) => {
     const client_id = await application({ scopes: ['profile', 'collection', 'game'] });
     const token = fragmentOf(await authorize(tokenRequest(client_id, { scope })));

@@ -33,6 +33,7 @@ test('writes and imports a demo store', async () => {
   expect(await run('import', file)).toEqual([
     'users 12 new, 0 changed, 0 unchanged',
     'games 18 new, 0 changed, 0 unchanged',
+    'bundles 1 new, 0 changed, 0 unchanged',
     'purchases 80 new, 0 changed, 0 unchanged',
     'download_keys 7 new, 0 changed, 0 unchanged',
     'collections 6 new, 0 changed, 0 unchanged',
@@ -116,7 +117,7 @@ describe('delete', () => {
 
   test('reports errors in one sentence before any prompt', async () => {
     await expect(run('delete', 'nothing', '1', '--yes')).rejects.toThrow(
-      'Unknown record type nothing. The types are user, game, purchase,',
+      'Unknown record type nothing. The types are user, game, bundle, purchase,',
     );
     await expect(run('delete', 'game', 'x-moon', '--yes')).rejects.toThrow("x-moon isn't a valid ID.");
   });
