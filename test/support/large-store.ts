@@ -28,6 +28,8 @@ const FILL = [
   `INSERT INTO users (id, username) SELECT n, 'user' || n FROM generate_series(1, ${USERS}) n`,
   `INSERT INTO user_emails (user_id, email, verified)
    SELECT n % ${USERS} + 1, 'mail' || n || '@example.com', n % 5 > 0 FROM generate_series(0, ${3 * USERS - 1}) n`,
+  `INSERT INTO identities (issuer, subject, user_id)
+   SELECT 'https://id.example.com', 'subject ' || n, n FROM generate_series(1, ${USERS}) n`,
   `INSERT INTO games (id, user_id, owner_name, slug, title, visibility, published_at)
    SELECT n, n % ${USERS / 10} + 1, 'user' || n % ${USERS / 10} + 1, 'game-' || n, 'Game ' || n,
           (ARRAY['public', 'restricted', 'private'])[n % 3 + 1], now() FROM generate_series(1, ${GAMES}) n`,
