@@ -330,7 +330,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
     for (const name of await readdir(this.folder).catch(() => [])) {
       const path = join(this.folder, name);
       const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Infinity }));
-      if (/^\d+\.\d+\./.test(name) && Date.now() - mtimeMs > STALE_MS)
+      if (/^\d+\.\d+\./.test(name) && this.clock.now() - mtimeMs > STALE_MS)
         await rm(path, { recursive: true, force: true });
     }
   }

@@ -40,7 +40,7 @@ test.each([
 const WITHOUT_CLOCK = /^(commands|dev)\//;
 
 /** These measure durations, and limit nothing that a test waits for. */
-const MEASURES_DURATIONS = ['operator/import/import.service.ts'];
+const MEASURES_DURATIONS = ['operator/import/import.service.ts', 'push/build-jobs.service.ts'];
 
 test('the service takes the time of limits, deadlines and expiry from the clock', () => {
   const found = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter(

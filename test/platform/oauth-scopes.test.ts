@@ -20,7 +20,7 @@ test.each<[string | undefined, string[]]>([
   ['game', ['game']],
   ['nonsense', ['nonsense']],
   ['itch', ['collection', 'game:view:ownership', 'game:view:uploads', 'profile']],
-  ['wharf', ['game:view:uploads', 'profile:games']],
+  ['wharf', ['game:edit:builds', 'game:view:uploads', 'profile:games']],
   ['', []],
 ])('parses %p leniently as %j', (list, expected) =>
   expect(listOfScopes(list, { lenient: true })).toEqual(expected),
