@@ -1,0 +1,47 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { isInstalled } from '../support/page-examples';
+import { runIf } from '../support/run-if';
+import { actors, baseUrl, make, useStore } from '../support/store';
+import { UploadTool } from '../support/upload-tool';
+
+const folder = mkdtemp(join(tmpdir(), 'butler-'));
+const environment: Record<string, string> = {};
+beforeAll(async () => {
+  environment.FILES_DIR = join(await folder, 'files');
+  environment.BUILD_DIR = join(await folder, 'builds');
+});
+afterAll(async () => rm(await folder, { recursive: true }));
+useStore(environment);
+
+const withButler = runIf(isInstalled(['butler', '--version']), 'butler is not installed');
+
+withButler.test('butler pushes two builds of a folder and lists their channel', async () => {
+  const { owner } = await actors();
+  const game = await make.game({ owner });
+  const target = `${owner.username}/${game.slug}`;
+  const requests = new UploadTool(baseUrl(), owner.key!);
+  const butler = async (...args: string[]) => {
+    const env = { ...process.env, BUTLER_API_KEY: owner.key!, HOME: await folder };
+    const { stdout } = await promisify(execFile)('butler', ['--address', baseUrl(), ...args], { env });
+    return stdout;
+  };
+  const build = join(await folder, 'game');
+  await mkdir(build);
+  const ids: number[] = [];
+  for (const version of ['1.0', '1.1']) {
+    await writeFile(join(build, 'game.txt'), `Version ${version}`);
+    await butler('push', build, `${target}:linux`, '--userversion', version);
+    const { builds } = await requests.get<{ builds: { id: number }[] }>('/profile/builds');
+    const { id } = builds[0]!;
+    expect(ids).not.toContain(id);
+    expect(await requests.processed(id)).toMatchObject({ state: 'completed', error: null });
+    ids.push(id);
+  }
+  const status = await butler('status', target);
+  expect(status).toContain('linux');
+  expect(status).toContain('1.1');
+});
