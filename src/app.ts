@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { AppModule } from './app.module';
 import { readCredential } from './auth/access/credential';
 import { keysOfDownloads } from './auth/access/key-in-query';
-import { addressRangesOf } from './platform/config/address-ranges';
+import { parseAddressRanges } from './platform/config/address-ranges';
 import { Settings } from './platform/config/settings';
 import { GamewharfAdapter } from './platform/server/express.adapter';
 import { OPERATOR_PATH } from './platform/server/routes';
@@ -27,7 +27,7 @@ export async function createApp(settings: Settings, logger: Logger): Promise<Nes
 }
 
 export const adapterFor = ({ TRUSTED_PROXIES }: Settings) =>
-  new GamewharfAdapter(addressRangesOf(TRUSTED_PROXIES));
+  new GamewharfAdapter(parseAddressRanges(TRUSTED_PROXIES));
 
 export const optionsWith = (logger: Logger): NestApplicationOptions => ({
   logger: new NestLogger(logger),

@@ -38,7 +38,7 @@ const SHORT_BLURB = `CASE WHEN octet_length(e.blurb) > ${SHORT_LIST.text_bytes} 
  * the planner on the index of sort keys; otherwise it would sort all entries of a large collection:
  * docs/contributing/decisions/performance.md.
  */
-const pageOf = (from: { before: string; condition: string }) => `
+const selectPage = (from: { before: string; condition: string }) => `
   SELECT page.* FROM collections c
   LEFT JOIN (
     SELECT ${COLLECTION_GAME_ROW.sql}
@@ -58,7 +58,7 @@ const pageOf = (from: { before: string; condition: string }) => `
 // 1.0.
 export const FIRST_PAGE = longRead<Packed>(
   'collection_games_first_page',
-  pageOf({ before: '0', condition: '' }),
+  selectPage({ before: '0', condition: '' }),
   'user $2',
 );
 
@@ -73,7 +73,7 @@ export const LATER_PAGE = longRead<Packed>(
    before AS (
      SELECT count(*) AS entries FROM collection_games e
      WHERE e.collection_id = (SELECT $1::bigint) AND e.sort_key < (SELECT sort_key FROM first))
-   ${pageOf({
+   ${selectPage({
      before: '(SELECT entries FROM before)',
      condition: 'AND e.sort_key >= (SELECT sort_key FROM first)',
    })}`,
@@ -197,10 +197,10 @@ export class CollectionGamesService {
     if (rows.length === 0) throw invalidCollection();
     // An empty page is one row without an entry.
     if (rows[0]!.packed === null) return [];
-    return rows.some(({ blurb }) => blurb === '') ? this.slicesOf(collection_id, rows) : rows;
+    return rows.some(({ blurb }) => blurb === '') ? this.entrySlices(collection_id, rows) : rows;
   }
 
-  private async *slicesOf(collection_id: number, rows: Packed[]): AsyncGenerator<Packed[]> {
+  private async *entrySlices(collection_id: number, rows: Packed[]): AsyncGenerator<Packed[]> {
     for (let start = 0, end = 0; start < rows.length; start = end) {
       const long: number[] = [];
       while (end < rows.length && long.length < LONG_BLURBS_AT_ONCE) {

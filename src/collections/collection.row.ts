@@ -1,4 +1,4 @@
-import { columnsOf } from '../platform/database/statement';
+import { prefixColumns } from '../platform/database/statement';
 import type { Collection } from './collection.entity';
 
 const COLUMNS = [
@@ -18,4 +18,4 @@ export interface CollectionRow extends Pick<Collection, (typeof COLUMNS)[number]
 
 /** The columns of a collection `c` in a statement. */
 export const collectionColumns = (c: string, description = `${c}.description`) =>
-  `${columnsOf(c, COLUMNS)}, ${description}`;
+  `${prefixColumns(c, COLUMNS)}, ${description}`;

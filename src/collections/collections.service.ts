@@ -173,11 +173,14 @@ export class CollectionsService {
       game_id === undefined
         ? await this.database.rows(LIST, [user_id])
         : await this.database.rows(LIST_WITH_GAME, [user_id, game_id]);
-    return isShort(rows) ? rows : this.slicesOf(user_id, game_id);
+    return isShort(rows) ? rows : this.collectionSlices(user_id, game_id);
   }
 
   /** The first statement selects and orders the collections; the others read them. */
-  private async *slicesOf(user_id: number, game_id: number | undefined): AsyncGenerator<CollectionRow[]> {
+  private async *collectionSlices(
+    user_id: number,
+    game_id: number | undefined,
+  ): AsyncGenerator<CollectionRow[]> {
     for (const { ids } of await this.database.rows(SLICES, [user_id]))
       yield await this.database.rows(SLICE, [user_id, game_id, ids]);
   }

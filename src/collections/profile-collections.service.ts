@@ -42,7 +42,7 @@ export class ProfileCollectionsService {
   ) {}
 
   /** One more than fits on the page, if there is a next page. */
-  collectionsOf(user_id: number, page: number): Promise<ShownCollection[]> {
+  listCollections(user_id: number, page: number): Promise<ShownCollection[]> {
     return this.database.rows(COLLECTIONS_OF, [user_id, PER_PAGE + 1, (page - 1) * PER_PAGE]);
   }
 

@@ -17,7 +17,7 @@ interface Text {
  * Statements that read a batch of texts and store changed ones. Texts that changed in the meantime were sanitized with
  * the current allow-list.
  */
-const textsOf = (table: string, column: string, collection_id: string, game_id: string) => ({
+const textStatements = (table: string, column: string, collection_id: string, game_id: string) => ({
   read: longRead<Text>(
     `resanitize_${table}`,
     `SELECT ${collection_id} AS collection_id, ${game_id} AS game_id, ${column} AS html FROM ${table}
@@ -33,8 +33,8 @@ const textsOf = (table: string, column: string, collection_id: string, game_id: 
 });
 
 const ALL_TEXTS = [
-  textsOf('collections', 'description', 'id', '0::bigint'),
-  textsOf('collection_games', 'blurb', 'collection_id', 'game_id'),
+  textStatements('collections', 'description', 'id', '0::bigint'),
+  textStatements('collection_games', 'blurb', 'collection_id', 'game_id'),
 ];
 
 export interface Resanitized {

@@ -16,9 +16,9 @@ import { OperatorError } from '../platform/errors/operator-error';
 import { type Columns, printRows, printTable, formatTime } from './print-table';
 import { ApiKeysService } from '../auth/keys/api-keys.service';
 import { Audit, EVENTS } from '../audit/audit';
-import { EXPIRY_RULE, expiryOf } from '../auth/keys/key-expiry';
+import { EXPIRY_RULE, parseKeyExpiry } from '../auth/keys/key-expiry';
 import { SCOPES } from '../auth/access/scopes';
-import { type Key, timeOf } from '../auth/jwt/signing-key';
+import { type Key, formatSeconds } from '../auth/jwt/signing-key';
 import { SigningKeysService } from '../auth/jwt/signing-keys.service';
 import { TokensService } from '../auth/jwt/tokens.service';
 import { AccountsService } from '../users/accounts.service';
@@ -68,7 +68,7 @@ function registerKeys(keys: OperatorCommand): void {
     .needs(userOption('username of the key owner'))
     .json()
     .handler(async ({ app }, { user, json }: { user: string; json?: boolean }) => {
-      const rows = await app.get(ApiKeysService).keysOf((await app.get(AccountsService).named(user)).id);
+      const rows = await app.get(ApiKeysService).listKeys((await app.get(AccountsService).named(user)).id);
       const columns: Columns<(typeof rows)[number]> = {
         ID: (row) => row.id,
         KEY: (row) => `${row.hint}...`,
@@ -115,7 +115,7 @@ function registerTokens(tokens: OperatorCommand): void {
         const { key, expires_at } = await tokens.issue(order);
         app.get(Audit).record({ event: 'jwt.created', user_id, api_key_id: null, game_id });
         // A server started with a different PORT or PUBLIC_URL rejects the token.
-        console.error(`Valid until ${timeOf(expires_at)}, issued by ${tokens.issuer}.`);
+        console.error(`Valid until ${formatSeconds(expires_at)}, issued by ${tokens.issuer}.`);
         console.log(key);
       },
     );
@@ -125,7 +125,7 @@ function registerTokens(tokens: OperatorCommand): void {
     .needs(userOption('username of the player'))
     .handler(async ({ app }, { user }: { user: string }) => {
       const { id: user_id } = await app.get(AccountsService).named(user);
-      await app.get(ApiKeysService).revokeTokensOf(user_id);
+      await app.get(ApiKeysService).revokeAllTokens(user_id);
       app.get(Audit).record({ event: 'jwt.revoked', user_id });
       console.log(`All JWTs of ${user} are revoked. Running servers reject them within a second.`);
     });
@@ -139,7 +139,7 @@ function registerSigningKeys(signingKeys: OperatorCommand): void {
     .handler(async ({ app }, { now = false }: { now?: boolean }) => {
       const key = await app.get(SigningKeysService).rotate({ at_once: now });
       app.get(Audit).record({ event: 'signing_key.created', kid: key.kid });
-      console.log(`Key ${key.kid} is published and signs from ${timeOf(key.signs_from)}.`);
+      console.log(`Key ${key.kid} is published and signs from ${formatSeconds(key.signs_from)}.`);
     });
   signingKeys
     .command('list')
@@ -151,9 +151,9 @@ function registerSigningKeys(signingKeys: OperatorCommand): void {
       const current = service.current()?.kid;
       const columns: Columns<Key> = {
         KEY: (key) => key.kid,
-        STATE: (key) => stateOf(key, current, app.get(Clock).now()),
-        'SIGNS FROM': (key) => whenOf(key.signs_from),
-        'VERIFIES UNTIL': (key) => whenOf(key.verifies_until),
+        STATE: (key) => describeState(key, current, app.get(Clock).now()),
+        'SIGNS FROM': (key) => formatWhen(key.signs_from),
+        'VERIFIES UNTIL': (key) => formatWhen(key.verifies_until),
       };
       printRows(keys, columns, { json });
     });
@@ -208,11 +208,11 @@ function registerScopes(scopes: OperatorCommand): void {
   scopes.handler(
     ({ app }) => {
       const { ModulesContainer } = require('@nestjs/core') as typeof import('@nestjs/core');
-      const { routesOf } = require('../auth/access/routes') as typeof import('../auth/access/routes');
+      const { listRoutes } = require('../auth/access/routes') as typeof import('../auth/access/routes');
       printTable(Object.entries(SCOPES));
       console.log();
       printTable(
-        routesOf(app.get(ModulesContainer)).map(({ method, path, access }) => [
+        listRoutes(app.get(ModulesContainer)).map(({ method, path, access }) => [
           method,
           path,
           [access ?? 'closed'].flat().join(' or '),
@@ -224,17 +224,17 @@ function registerScopes(scopes: OperatorCommand): void {
   );
 }
 
-const stateOf = ({ kid, signs_from }: Key, current: string | undefined, now: number) =>
+const describeState = ({ kid, signs_from }: Key, current: string | undefined, now: number) =>
   kid === current ? 'active' : signs_from > now / 1000 ? 'upcoming' : 'verify-only';
 
-const whenOf = (seconds: number) => (Number.isFinite(seconds) ? timeOf(seconds) : null);
+const formatWhen = (seconds: number) => (Number.isFinite(seconds) ? formatSeconds(seconds) : null);
 
 const parseEventCount = integerParser(1, 100_000, 'Use a number from 1 to 100000.');
 const parseLifetime = integerParser(1, 86_400, 'Use a number of seconds from 1 to 86400.');
 
 // An object: commander takes null for a missing value.
 function parseExpiry(text: string): { at: string | null } {
-  const at = expiryOf(text, Date.now());
+  const at = parseKeyExpiry(text, Date.now());
   if (at === undefined) throw new InvalidArgumentError(EXPIRY_RULE);
   return { at };
 }

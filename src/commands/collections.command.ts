@@ -38,14 +38,14 @@ function registerCollections(collections: OperatorCommand): void {
     .description('Sanitize stored descriptions and blurbs again with the HTML rules of this version.')
     .handler(async ({ app, signal }) => {
       const progress = new ProgressDisplay(process.stderr, (done: Resanitized) => ({
-        text: summaryOf(done),
+        text: formatSummary(done),
         share: undefined,
       }));
       const done = await app
         .get(ResanitizeService)
         .run((state) => progress.report(state), signal)
         .finally(() => progress.stop());
-      console.log(summaryOf(done));
+      console.log(formatSummary(done));
       if (done.too_long.length > 0)
         throw new OperatorError(
           [
@@ -60,5 +60,5 @@ function registerCollections(collections: OperatorCommand): void {
     });
 }
 
-const summaryOf = ({ checked, changed }: Resanitized): string =>
+const formatSummary = ({ checked, changed }: Resanitized): string =>
   `${checked.toLocaleString('en-US')} texts checked, ${changed.toLocaleString('en-US')} changed.`;

@@ -18,7 +18,7 @@ export const commands: Commands = {
     completion
       .addArgument(new Argument('<shell>', 'name of your shell').choices(Object.keys(SHELLS)))
       .addHelpText('after', HELP)
-      .action((shell: keyof typeof SHELLS) => console.log(SHELLS[shell](placesOf(gamewharf())))),
+      .action((shell: keyof typeof SHELLS) => console.log(SHELLS[shell](listPlaces(gamewharf())))),
 };
 
 const HELP = `
@@ -27,7 +27,7 @@ Save the script where your shell looks for completions:
   zsh    gamewharf completion zsh > ~/.zfunc/_gamewharf    with fpath+=~/.zfunc before compinit in ~/.zshrc
   fish   gamewharf completion fish > ~/.config/fish/completions/gamewharf.fish`;
 
-function placesOf(command: Command, above = ''): Place[] {
+function listPlaces(command: Command, above = ''): Place[] {
   const help = command.createHelp();
   const commands = help.visibleCommands(command);
   const choices = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []);
@@ -45,7 +45,7 @@ function placesOf(command: Command, above = ''): Place[] {
     })),
   };
   // `help` is not one of `command.commands`: it takes no options.
-  return [place, ...command.commands.flatMap((one) => placesOf(one, `${above} ${one.name()}`.trim()))];
+  return [place, ...command.commands.flatMap((one) => listPlaces(one, `${above} ${one.name()}`.trim()))];
 }
 
 const knownValues = (command: Command, { long }: Option) =>
@@ -62,7 +62,7 @@ const deepestFirst = (places: Place[]) =>
 const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** A pattern for the words so far, each followed by a space. */
-const patternOf = ({ words }: Place) => (words === '' ? "''" : `${quoted(`${words} `)}*`);
+const toPattern = ({ words }: Place) => (words === '' ? "''" : `${quoted(`${words} `)}*`);
 
 function forBash(places: Place[]): string {
   const cases = deepestFirst(places).map((place) => {
@@ -71,7 +71,7 @@ function forBash(places: Place[]): string {
     const words = [...place.commands.map(({ word }) => word), ...options];
     const values = listing(place).map(({ long, values }) => `${long}) values='${values.join(' ')}' ;;`);
     const known = values.length > 0 ? `; case $previous in ${values.join(' ')} esac` : '';
-    return `    ${patternOf(place)}) all='${words.join(' ')}' valued=' ${valued.join(' ')} '${known} ;;`;
+    return `    ${toPattern(place)}) all='${words.join(' ')}' valued=' ${valued.join(' ')} '${known} ;;`;
   });
   return `# bash completion of gamewharf
 _gamewharf() {
@@ -99,7 +99,7 @@ const zshValues = (place: Place) => {
 
 function forZsh(places: Place[]): string {
   const cases = deepestFirst(places).map(
-    (place) => `    ${patternOf(place)})
+    (place) => `    ${toPattern(place)})
       commands=(
 ${place.commands.map(({ word, text }) => described(word, text)).join('\n')}
       )

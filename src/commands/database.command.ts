@@ -83,7 +83,7 @@ function registerRestore(command: Command): void {
         // The service may have no connection at the moment, which restore would reject.
         if (joined)
           throw new OperatorError('Another process, such as the service, uses the store. Stop it first.');
-        const source = file === '-' ? process.stdin : Readable.from(contentsOf(file));
+        const source = file === '-' ? process.stdin : Readable.from(readContents(file));
         addAbortSignal(signal, source);
         const API_KEY_PEPPER = settingsOfThisProcess().API_KEY_PEPPER;
         try {
@@ -157,7 +157,7 @@ async function intoFile<T>(file: string, write: (target: Writable) => Promise<T>
   }
 }
 
-async function* contentsOf(file: string): AsyncGenerator<Buffer> {
+async function* readContents(file: string): AsyncGenerator<Buffer> {
   try {
     yield* (await open(file)).createReadStream() as AsyncIterable<Buffer>;
   } catch (error) {

@@ -62,7 +62,7 @@ function registerFiles(files: OperatorCommand): void {
       if (userVersion !== undefined && channel === undefined)
         throw new UsageError('--user-version needs --channel.');
       const game = await app.get(StoreGames).named(options.game);
-      const size = await sizeOf(path);
+      const size = await readSize(path);
       const progress = new ProgressDisplay(process.stderr, (bytes: number) => {
         const share = size === 0 ? 1 : bytes / size;
         return { share, text: `${Math.floor(share * 100)}% of ${size.toLocaleString('en-US')} bytes` };
@@ -104,7 +104,7 @@ function registerFiles(files: OperatorCommand): void {
         ID: (upload) => upload.id,
         FILE: (upload) => upload.filename,
         TRAITS: (upload) => upload.traits,
-        SOURCE: sourceOf,
+        SOURCE: describeSource,
         BYTES: (upload) => upload.size,
         UPDATED: (upload) => formatTime(upload.updated_at),
       };
@@ -176,10 +176,10 @@ const buildsOf = (count: number) => (count === 1 ? '1 build' : `${count.toLocale
 const describePruned = ({ id, game, channel_name, version, user_version, bytes }: PrunedBuild) =>
   `${id}  ${game}:${printable(channel_name)}  version ${version}${user_version === null ? '' : ` (${printable(user_version)})`}  ${bytes.toLocaleString('en-US')} bytes`;
 
-const sourceOf = ({ channel_name, external_url, file_url, file_key }: Upload) =>
+const describeSource = ({ channel_name, external_url, file_url, file_key }: Upload) =>
   channel_name === null ? (external_url ?? file_url ?? file_key!) : `channel ${channel_name}`;
 
-async function sizeOf(path: string): Promise<number> {
+async function readSize(path: string): Promise<number> {
   const found = await stat(path).catch(fileError(path, true));
   if (!found.isFile()) throw new OperatorError(`${path} isn't a file.`);
   return found.size;

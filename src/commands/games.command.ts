@@ -1,9 +1,9 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { SLUG, slugOf } from '../games/slug';
+import { SLUG, slugify } from '../games/slug';
 import { StoreGames } from '../games/store-games.service';
 import { commandName } from '../platform/config/environment';
 import { OperatorError } from '../platform/errors/operator-error';
-import { formatMoney, minorUnitsOf, parseMoney } from '../platform/formats/money';
+import { formatMoney, minorUnits, parseMoney } from '../platform/formats/money';
 import { nextCommands } from '../dev/next-commands';
 import { type Commands, parseCount, GAME_HELP, type OperatorCommand, userOption } from './operator-command';
 import { type Columns, printable, printRows, formatTime } from './print-table';
@@ -47,7 +47,7 @@ function registerGames(games: OperatorCommand): void {
     .argument('<PRICE>', 'minimum price in USD, such as 4.99, or 0 for a free game')
     .handler(async ({ app }, name: string, price: string) => {
       const game = await app.get(StoreGames).named(name);
-      const min_price = amountOf(price, 'USD');
+      const min_price = parseAmount(price, 'USD');
       await app.get(StoreGames).setPrice(game, min_price);
       console.log(`The minimum price of ${printable(game.title)} is ${formatMoney(min_price, 'USD')}.`);
     });
@@ -77,23 +77,23 @@ function registerGames(games: OperatorCommand): void {
 
 async function create(
   app: INestApplicationContext,
-  { user, title, slug = slugOf(title), price }: CreateOptions,
+  { user, title, slug = slugify(title), price }: CreateOptions,
 ) {
   const owner = await app.get(AccountsService).named(user);
   if (title.trim() === '' || [...title].length > 500)
     throw new OperatorError('A title must have 1 to 500 characters.');
   if (!SLUG.test(slug)) throw new OperatorError('Use --slug with up to 100 letters, digits, _, . and -.');
-  const min_price = amountOf(price, 'USD');
+  const min_price = parseAmount(price, 'USD');
   const name = `${owner.username}/${slug}`;
   const game = { user_id: owner.id, owner_name: owner.username, slug, title: title.trim(), min_price };
   return { id: await app.get(StoreGames).create(game), name };
 }
 
 /** Minor units: 499 for 4.99 dollars. */
-export function amountOf(price: string, currency: string): number {
+export function parseAmount(price: string, currency: string): number {
   const amount = parseMoney(price, currency);
   if (amount !== undefined) return amount;
-  const digits = String(minorUnitsOf(currency)).length - 1;
+  const digits = String(minorUnits(currency)).length - 1;
   throw new OperatorError(
     `Invalid price "${price}". Use a number of ${currency} such as ${digits ? `4.${'9'.repeat(digits)}` : '500'}.`,
   );

@@ -11,7 +11,7 @@ import { confirm } from './terminal';
 import { importProgress, ProgressDisplay } from './progress';
 import { ServiceUrl } from '../platform/server/service-url';
 import { demoRecords } from '../dev/demo/demo';
-import { ndjsonOf } from '../dev/demo/demo-file';
+import { toNdjson } from '../dev/demo/demo-file';
 import { DEMO_NUMBERS, type DemoOptions } from '../dev/demo/demo-options';
 import { isDemoStore, resetDemoStore } from '../dev/demo/demo-store';
 import type { ImportService } from '../operator/import/import.service';
@@ -153,7 +153,7 @@ function opened(file: string): Input {
 }
 
 async function writeDemo(file: string, options: Partial<DemoOptions>): Promise<void> {
-  const records = Readable.from(ndjsonOf(demoRecords(options)));
+  const records = Readable.from(toNdjson(demoRecords(options)));
   try {
     // Standard output stays open.
     if (file === '-') await pipeline(records, process.stdout, { end: false });

@@ -12,15 +12,15 @@ export async function printRequest(
   { id, username }: Pick<User, 'id' | 'username'>,
   path: string,
 ): Promise<void> {
-  const key = await demoKeyOf(app, id);
+  const key = await findDemoKey(app, id);
   if (!key) console.log(`GAMEWHARF_KEY=$(${commandName()} keys create --user ${username})`);
   const url = app.get(ServiceUrl).announced + path;
   console.log(`curl -H "Authorization: Bearer ${key ?? '$GAMEWHARF_KEY'}" "${url}"`);
 }
 
-async function demoKeyOf(app: INestApplicationContext, user_id: number): Promise<string | undefined> {
+async function findDemoKey(app: INestApplicationContext, user_id: number): Promise<string | undefined> {
   const settings = app.get(Settings);
   const key = readSecret(settings.DATA_DIR, 'demo-api-key');
   if (key === undefined) return undefined;
-  return (await app.get(ApiKeysService).isOf(user_id, key)) ? key : undefined;
+  return (await app.get(ApiKeysService).belongsTo(user_id, key)) ? key : undefined;
 }

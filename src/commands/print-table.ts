@@ -39,7 +39,10 @@ export function printRows<Row>(
   const named = Object.entries(columns);
   if (!json)
     return printTable(
-      [named.map(([heading]) => heading), ...rows.map((row) => named.map(([, cell]) => textOf(cell(row))))],
+      [
+        named.map(([heading]) => heading),
+        ...rows.map((row) => named.map(([, cell]) => formatCell(cell(row)))),
+      ],
       { heading: true },
     );
   for (const row of rows)
@@ -52,7 +55,7 @@ export function printRows<Row>(
     );
 }
 
-function textOf(cell: Cell): string {
+function formatCell(cell: Cell): string {
   if (typeof cell === 'boolean') return cell ? 'yes' : 'no';
   if (Array.isArray(cell)) return cell.join(' ') || '-';
   if (cell !== null && typeof cell === 'object' && 'amount' in cell)

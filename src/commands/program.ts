@@ -94,7 +94,7 @@ export function addCommands(program: Command, run: CommandRunner, words?: readon
 }
 
 /** Commander's errors, in the form of ours. */
-export function sentenceOf(error: string): string {
+export function toSentence(error: string): string {
   const [, first = '', suggestion] = /^error: ([^\n]*)(?:\n\((.*)\))?\n?$/.exec(error) ?? [];
   if (first === '') return error.trimEnd();
   const sentence = `${first[0]!.toUpperCase()}${first.slice(1)}`;
@@ -108,7 +108,7 @@ export const gamewharf = (words?: readonly string[]): Command =>
       .description('Run and manage a Gamewharf store.')
       .version(versionOfThis(), '-v, --version', 'print the version')
       .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
-      .configureOutput({ outputError: (text, write) => write(`${red(sentenceOf(text))}\n`) })
+      .configureOutput({ outputError: (text, write) => write(`${red(toSentence(text))}\n`) })
       .configureHelp({ styleTitle: bold })
       .addHelpText('after', () => examplesText(EXAMPLES)),
     (...work) => (require('./command-runner') as typeof import('./command-runner')).runCommand(...work),

@@ -53,7 +53,7 @@ const bar = (share: number) => {
   return `[${'#'.repeat(full)}${'-'.repeat(BAR_WIDTH - full)}]`;
 };
 
-function shareOf(state: Progress, totalBytes?: number): number | undefined {
+function computeShare(state: Progress, totalBytes?: number): number | undefined {
   switch (state.phase) {
     case 'waiting':
       return 0;
@@ -68,7 +68,7 @@ function shareOf(state: Progress, totalBytes?: number): number | undefined {
 
 /** The progress of an import, whose stream has `totalBytes` if that is known. */
 export function importProgress(state: Progress, seconds: number, totalBytes?: number): Shown {
-  const share = shareOf(state, totalBytes);
+  const share = computeShare(state, totalBytes);
   if (state.phase === 'waiting') return { text: 'waiting for another import to finish', share };
   const parts = [`${state.records.toLocaleString('en-US')} records`];
   if (share !== undefined) parts.unshift(`${Math.floor(share * 100)}%`);

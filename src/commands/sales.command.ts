@@ -4,7 +4,7 @@ import { InvalidArgumentError } from 'commander';
 import type { Game } from '../games/game.entity';
 import { StoreGames } from '../games/store-games.service';
 import { isPseudonym } from '../users/erased-users';
-import { amountOf } from './games.command';
+import { parseAmount } from './games.command';
 import { AccountsService } from '../users/accounts.service';
 import { requireAddress } from './email-address';
 import { type Commands, parseCount, GAME, type OperatorCommand, UsageError } from './operator-command';
@@ -80,7 +80,7 @@ function registerSell(sell: OperatorCommand): void {
       const buyer = await buyerNamed(app, options.to);
       if (reference !== undefined && !/^[^]{1,200}$/u.test(reference))
         throw new OperatorError('A reference must have 1 to 200 characters.');
-      const amount = price === undefined ? game.min_price : amountOf(price, currency);
+      const amount = price === undefined ? game.min_price : parseAmount(price, currency);
       const order = { game_id: game.id, ...buyer, currency, amount, reference };
       const { purchase, download_keys } = await app
         .get(service().SalesService)

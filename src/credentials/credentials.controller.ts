@@ -6,7 +6,7 @@ import { Audit } from '../audit/audit';
 import { type Credential, CurrentCredential } from '../auth/access/credential';
 import { Fails } from '../platform/server/routes';
 import { Params } from '../platform/input/params.decorator';
-import { modernTimestamp, timestampOf } from '../platform/formats/timestamps';
+import { modernTimestamp, formatTimestamp } from '../platform/formats/timestamps';
 import { CredentialsInfoResponse, SubkeyResponse, SubkeyRequest } from './credentials.dto';
 import { CredentialsService } from './credentials.service';
 
@@ -27,7 +27,7 @@ export class CredentialsController {
       type,
       scopes: [...scopes],
       ...(client_id === undefined ? {} : { oauth_application_id: client_id }),
-      ...(expires_at === undefined ? {} : { expires_at: modernTimestamp(timestampOf(expires_at)) }),
+      ...(expires_at === undefined ? {} : { expires_at: modernTimestamp(formatTimestamp(expires_at)) }),
     };
   }
 
@@ -54,6 +54,6 @@ export class CredentialsController {
     const { key, expires_at } = await this.credentials.subkey(parent, game_id, scope);
     const { user_id, api_key_id } = parent;
     this.audit.note({ event: 'jwt.created', request_id: req.id, user_id, api_key_id, game_id });
-    return { key, expires_at: modernTimestamp(timestampOf(expires_at)) };
+    return { key, expires_at: modernTimestamp(formatTimestamp(expires_at)) };
   }
 }

@@ -81,7 +81,7 @@ export class GamesService {
   async editableBy(user_id: number): Promise<Rows<GameRow>> {
     let games = await this.database.rows(FEW_EDITABLE_GAMES, [user_id]);
     if (games.length > FEW) games = await this.database.rows(EDITABLE_GAMES, [user_id]);
-    return games.length <= SHORT_LIST.rows ? games.map(GAME_ROW.read) : this.slicesOf(user_id);
+    return games.length <= SHORT_LIST.rows ? games.map(GAME_ROW.read) : this.gameSlices(user_id);
   }
 
   async editableWithOwners(user_id: number): Promise<Rows<GameRow & GameUserRow>> {
@@ -106,7 +106,7 @@ export class GamesService {
   }
 
   /** The first statement selects and orders the games; the others read them. */
-  private async *slicesOf(user_id: number): AsyncGenerator<GameRow[]> {
+  private async *gameSlices(user_id: number): AsyncGenerator<GameRow[]> {
     for (const { ids } of await this.database.rows(SLICES, [user_id]))
       yield (await this.database.rows(SLICE, [user_id, ids])).map(GAME_ROW.read);
   }

@@ -4,7 +4,7 @@ export const MAX_SLUG = 100;
 export const SLUG = /^[A-Za-z0-9_.-]{1,100}$/;
 
 /** `Röde Orm 2` becomes `rode-orm-2`; empty for a title without Latin letters and digits. */
-export const slugOf = (title: string): string =>
+export const slugify = (title: string): string =>
   title
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')

@@ -2,7 +2,7 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
 import { badRequest } from '../platform/errors/api-error';
 import { HEADER, type RetryKey } from './idempotency.service';
-import { type Credential, rateLimitKeysOf } from '../auth/access/credential';
+import { type Credential, rateLimitKeys } from '../auth/access/credential';
 
 const PRINTABLE = /^[\x20-\x7e]{1,255}$/;
 
@@ -15,15 +15,15 @@ export const IdempotencyKey = createParamDecorator(
     if (sent.length > 1 || !PRINTABLE.test(sent[0]!))
       throw badRequest(`${HEADER} must be given once, as 1 to 255 printable ASCII characters`);
     return {
-      ...credentialOf(req),
+      ...readCredential(req),
       key: sent[0]!,
       route: String((req.route as { path: unknown }).path),
     };
   },
 );
 
-function credentialOf({ operator, user }: Request): Pick<RetryKey, 'credential' | 'user_id'> {
+function readCredential({ operator, user }: Request): Pick<RetryKey, 'credential' | 'user_id'> {
   if (operator) return { credential: `operator ${operator.id ?? operator.name}`, user_id: null };
   const credential = user as Credential;
-  return { credential: rateLimitKeysOf(credential).credential, user_id: credential.user_id };
+  return { credential: rateLimitKeys(credential).credential, user_id: credential.user_id };
 }

@@ -5,12 +5,12 @@ import type { EntityManager } from 'typeorm';
 import { Database } from '../platform/database/database';
 import { bind } from '../platform/database/statement';
 import { ApiError } from '../platform/errors/api-error';
-import { MemoryStorage, type Charge, chargeOf } from '../platform/limits/memory-storage';
+import { MemoryStorage, type Charge, createCharge } from '../platform/limits/memory-storage';
 import {
-  fingerprintOf,
-  hashOf,
+  computeFingerprint,
+  hashKey,
   HEADER,
-  responseOf,
+  readResponse,
   type RetryKey,
   runOnce,
   STORED_RESPONSE,
@@ -52,8 +52,8 @@ export class IdempotencyService {
   ): Promise<Result | undefined> {
     if (!key) return undefined;
     const { credential, user_id } = key;
-    const kept = await this.database.row(STORED_RESPONSE, [credential, hashOf(key), user_id]);
-    return kept?.fingerprint.equals(fingerprintOf(key, JSON.stringify(request)))
+    const kept = await this.database.row(STORED_RESPONSE, [credential, hashKey(key), user_id]);
+    return kept?.fingerprint.equals(computeFingerprint(key, JSON.stringify(request)))
       ? (JSON.parse(kept.answer) as Result)
       : undefined;
   }
@@ -80,9 +80,9 @@ export class IdempotencyService {
     work: () => Promise<Result>,
   ): Promise<Result> {
     if (!key) return work();
-    const values = [key.credential, hashOf(key), key.user_id];
+    const values = [key.credential, hashKey(key), key.user_id];
     const stored = await this.database.row(STORED_RESPONSE, values);
-    if (stored) return responseOf(stored, fingerprintOf(key, JSON.stringify(request)));
+    if (stored) return readResponse(stored, computeFingerprint(key, JSON.stringify(request)));
     const response = await work();
     return this.once(key, request, () => Promise.resolve(response));
   }
@@ -100,7 +100,7 @@ export class IdempotencyService {
       const text = JSON.stringify(response, (name, value: unknown) =>
         unstored.includes(name) ? undefined : value,
       );
-      quota = quotaOf(key.user_id, Buffer.byteLength(text));
+      quota = createQuotaCharge(key.user_id, Buffer.byteLength(text));
       if (quota) this.requireSpace(quota);
       return text;
     };
@@ -109,7 +109,7 @@ export class IdempotencyService {
         async (statement, values) =>
           (await this.database.execute([bind(statement, values)], manager))(statement),
         key,
-        fingerprintOf(key, JSON.stringify(request)),
+        computeFingerprint(key, JSON.stringify(request)),
         () => work(manager),
         store,
       ),
@@ -128,10 +128,10 @@ export class IdempotencyService {
 }
 
 /** A rate limit in which each response counts by the bytes of its row. Used space becomes available again evenly. */
-const quotaOf = (user_id: number | null, bytes: number): Charge | undefined =>
+const createQuotaCharge = (user_id: number | null, bytes: number): Charge | undefined =>
   user_id === null
     ? undefined
-    : chargeOf('stored-responses', `user ${user_id}`, {
+    : createCharge('stored-responses', `user ${user_id}`, {
         count: MAX_STORED / (bytes + ROW_BYTES),
         period_ms: DAY,
       });

@@ -59,11 +59,11 @@ export async function runOnce<Result>(
   work: () => Promise<Result>,
   store: (response: Result) => string = JSON.stringify,
 ): Promise<{ response: Result; isRepeated: boolean }> {
-  const id = [key.credential, hashOf(key)];
+  const id = [key.credential, hashKey(key)];
   const claimed = await send(CLAIM, [...id, fingerprint, key.user_id]);
   if (claimed.length === 0) {
     const [stored] = await send(STORED_RESPONSE, [...id, key.user_id]);
-    return { response: responseOf<Result>(stored, fingerprint), isRepeated: true };
+    return { response: readResponse<Result>(stored, fingerprint), isRepeated: true };
   }
   const response = await work();
   await send(STORE_RESPONSE, [...id, store(response)]);
@@ -88,12 +88,12 @@ export async function oncePerKey<Result>(
 export const startFingerprint = ({ key, route }: RetryKey): Hmac =>
   createHmac('sha256', key).update(`${route}\n`);
 
-export const fingerprintOf = (key: RetryKey, ...parameters: (string | Buffer)[]): Buffer =>
+export const computeFingerprint = (key: RetryKey, ...parameters: (string | Buffer)[]): Buffer =>
   parameters.reduce((hmac, one) => hmac.update(one), startFingerprint(key)).digest();
 
-export function responseOf<Result>(stored: StoredResponse | undefined, fingerprint: Buffer): Result {
+export function readResponse<Result>(stored: StoredResponse | undefined, fingerprint: Buffer): Result {
   if (!stored?.fingerprint.equals(fingerprint)) throw badRequest(`${HEADER} was used with other parameters`);
   return JSON.parse(stored.answer) as Result;
 }
 
-export const hashOf = ({ key }: RetryKey) => hash('sha256', key, 'buffer');
+export const hashKey = ({ key }: RetryKey) => hash('sha256', key, 'buffer');

@@ -80,7 +80,7 @@ export class LegacyController {
   @ReplacedBy('/profile', "Get the user's profile")
   @ApiOkResponse({ type: ProfileResponse })
   async me(@CurrentCredential() credential: Credential): Promise<ProfileResponse> {
-    return { user: userResponse(await this.users.ownerOf(credential), this.links) };
+    return { user: userResponse(await this.users.findOwner(credential), this.links) };
   }
 
   @Get('my-games')

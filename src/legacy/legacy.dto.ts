@@ -6,7 +6,7 @@ import { GameResponse, sharedGameFields } from '../games/game.dto';
 import { gameUserResponse, GameWithUserResponse } from '../games/embedded-game.dto';
 import type { GameRow, GameWithUserRow } from '../games/game.row';
 import { formatMoney } from '../platform/formats/money';
-import { legacyTimestamp, timestampOf } from '../platform/formats/timestamps';
+import { legacyTimestamp, formatTimestamp } from '../platform/formats/timestamps';
 import { NullableObject } from '../platform/openapi/fields';
 import { PageResponse } from '../platform/input/paging';
 import { downloadKeyResponse, DownloadKeyObject } from '../purchases/keys/download-key.dto';
@@ -14,7 +14,7 @@ import type { DownloadKeyRow } from '../purchases/keys/download-key.row';
 import { OwnedKeyObject } from '../purchases/library/owned-key.dto';
 import type { OwnedKeyRow } from '../purchases/library/owned-key.row';
 import { BuildResponse, buildResponse } from '../uploads/build.dto';
-import { sourceOf, UploadResponse } from '../uploads/upload.dto';
+import { uploadSource, UploadResponse } from '../uploads/upload.dto';
 import type { BuildRow, UploadRow } from '../uploads/upload.row';
 import { PurchaseObject } from '../purchases/purchase.dto';
 import type { PurchaseRow } from '../purchases/purchase.row';
@@ -141,10 +141,10 @@ export class LegacyDownloadResponse {
 
 export const legacyCredentialsInfo = ({ scopes, expires_at }: Credential): LegacyCredentialsInfoResponse => ({
   scopes: [...scopes],
-  ...(expires_at === undefined ? {} : { expires_at: legacyTimestamp(timestampOf(expires_at)) }),
+  ...(expires_at === undefined ? {} : { expires_at: legacyTimestamp(formatTimestamp(expires_at)) }),
 });
 
-const platformsOf = ({ traits }: { traits: readonly string[] }) => ({
+const platformFields = ({ traits }: { traits: readonly string[] }) => ({
   p_android: traits.includes('p_android'),
   p_linux: traits.includes('p_linux'),
   p_osx: traits.includes('p_osx'),
@@ -159,7 +159,7 @@ export const legacyGame = (row: GameRow, links: StoreLinks): LegacyGame => ({
   url: links.game(row.owner_name, row.slug),
   cover_url: row.cover_url,
   type: row.type,
-  ...platformsOf(row),
+  ...platformFields(row),
   published: row.published_at !== null,
   published_at: row.published_at && legacyTimestamp(row.published_at),
   created_at: legacyTimestamp(row.created_at),
@@ -173,7 +173,7 @@ export const legacyGameWithUser = (row: GameWithUserRow, links: StoreLinks): Leg
   url: links.game(row.owner_name, row.slug),
   cover_url: row.cover_url,
   type: row.type,
-  ...platformsOf(row),
+  ...platformFields(row),
   min_price: row.min_price,
   published_at: row.published_at && legacyTimestamp(row.published_at),
   created_at: legacyTimestamp(row.created_at),
@@ -219,10 +219,10 @@ export const legacyUpload = (row: UploadRow): LegacyUpload => ({
   game_id: row.game_id,
   position: row.position,
   type: row.type,
-  ...platformsOf(row),
+  ...platformFields(row),
   filename: row.filename,
   display_name: row.display_name,
   created_at: legacyTimestamp(row.created_at),
   updated_at: legacyTimestamp(row.updated_at),
-  ...sourceOf(row, legacyBuild),
+  ...uploadSource(row, legacyBuild),
 });

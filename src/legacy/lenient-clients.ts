@@ -1,5 +1,5 @@
 import type { RequestHandler, Response } from 'express';
-import { bearerOf, takeKeyFromQuery } from '../auth/access/key-in-query';
+import { toBearer, takeKeyFromQuery } from '../auth/access/key-in-query';
 import { hasReadableBody, parseBody, parseFields } from '../platform/input/body';
 
 const LEGACY = '/api/1/';
@@ -20,7 +20,7 @@ export const lenientClients: RequestHandler = (req, res, next) => {
   }
   takeKeyFromQuery(req);
   const { authorization } = req.headers;
-  if (authorization?.startsWith('access_token=')) req.headers.authorization = tokenOf(authorization);
+  if (authorization?.startsWith('access_token=')) req.headers.authorization = parseFragment(authorization);
   if (req.method !== 'GET' || !hasReadableBody(req)) {
     next();
     return;
@@ -28,7 +28,7 @@ export const lenientClients: RequestHandler = (req, res, next) => {
   parseBody(req)
     .then(
       () =>
-        void (req.headers.authorization ||= bearerOf(
+        void (req.headers.authorization ||= toBearer(
           (req.body as Record<string, unknown> | undefined)?.api_key,
         )),
       // Reported where the parameters are read.
@@ -49,7 +49,7 @@ function sendErrorsWith200(res: Response): void {
 }
 
 /** An upload tool sends what follows the `#` of its redirect URI as its key. */
-function tokenOf(fragment: string): string {
+function parseFragment(fragment: string): string {
   const { access_token, token_type } = parseFields(fragment);
-  return (token_type === 'bearer' && bearerOf(access_token)) || fragment;
+  return (token_type === 'bearer' && toBearer(access_token)) || fragment;
 }

@@ -28,7 +28,7 @@ export class ProfileController {
   @Scopes('profile:me')
   @ApiOkResponse({ type: ProfileResponse })
   async profile(@CurrentCredential() credential: Credential): Promise<ProfileResponse> {
-    return { user: userResponse(await this.users.ownerOf(credential), this.links) };
+    return { user: userResponse(await this.users.findOwner(credential), this.links) };
   }
 
   @Get('games')

@@ -1,4 +1,4 @@
-import { columnsOf } from '../platform/database/statement';
+import { prefixColumns } from '../platform/database/statement';
 import type { Purchase } from './purchase.entity';
 
 const COLUMNS = [
@@ -21,6 +21,6 @@ export interface PurchaseRow extends Pick<Purchase, (typeof COLUMNS)[number]> {
 }
 
 /** The columns of a purchase `p`. */
-export const PURCHASE = `${columnsOf('p', COLUMNS)}, p.status,
+export const PURCHASE = `${prefixColumns('p', COLUMNS)}, p.status,
   CASE p.purchase_type WHEN 'bundle' THEN
     ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id ORDER BY game_id) END AS game_ids`;

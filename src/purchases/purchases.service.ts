@@ -24,7 +24,7 @@ const lookup = (name: string, bought: string) =>
      WHERE g.id = $1 AND ${canEdit('g', '$2')} ORDER BY ${NEWEST_FIRST} LIMIT ${MAX_SLICE + 1}`,
   );
 
-const slicesOf = (name: string, bought: string) =>
+const purchaseSlices = (name: string, bought: string) =>
   longRead<{ ids: string }>(
     name,
     `SELECT array_agg(p.id ORDER BY p.place)::text AS ids
@@ -64,8 +64,8 @@ const BY_EMAIL = `${boughtFrom('lower_ascii($3)')}
 
 export const PURCHASES_BY_USER = lookup('purchases_by_user', BY_USER);
 export const PURCHASES_BY_EMAIL = lookup('purchases_by_email', BY_EMAIL);
-const SLICES_BY_USER = slicesOf('purchases_by_user_slices', BY_USER);
-const SLICES_BY_EMAIL = slicesOf('purchases_by_email_slices', BY_EMAIL);
+const SLICES_BY_USER = purchaseSlices('purchases_by_user_slices', BY_USER);
+const SLICES_BY_EMAIL = purchaseSlices('purchases_by_email_slices', BY_EMAIL);
 
 @Injectable()
 export class PurchasesService {

@@ -1,7 +1,7 @@
 import { forbidden } from '../auth/access/errors';
 import { apiError } from '../platform/errors/api-error';
 import { canEdit, isPublic } from '../games/visibility';
-import { keysOf, newestOfGame, ownerOf } from '../purchases/ownership/key-owners';
+import { selectOwnedKeys, newestOfGame, selectKeyOwner } from '../purchases/ownership/key-owners';
 import { hasBought } from '../purchases/library/ownership.service';
 import type { UPLOAD_TRAITS } from './upload.entity';
 
@@ -27,10 +27,10 @@ export const ACCESS = `
     SELECT part.*, part.edits OR part.held_key IS NOT NULL OR ${hasBought('$2')} AS owns
     FROM (
       SELECT ${canEdit('g', '$2')} AS edits,
-        (SELECT held.id FROM (${keysOf('$2', newestOfGame('g'))}) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
+        (SELECT held.id FROM (${selectOwnedKeys('$2', newestOfGame('g'))}) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
           AS held_key,
         (SELECT dk.id FROM download_keys dk
-         WHERE dk.id = $3::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND ${ownerOf('dk')} = $2) AS requested_key
+         WHERE dk.id = $3::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND ${selectKeyOwner('dk')} = $2) AS requested_key
       OFFSET 0) part
     OFFSET 0) access`;
 

@@ -41,7 +41,7 @@ export class DownloadsService {
   /** The URL of an upload's file, for a user who may download it. */
   async upload(request: DownloadUploadRequest, credential: Downloader, req: Request): Promise<string> {
     const upload = await this.uploads.file(request, credential);
-    const url = upload.external_url ?? this.urlOf(upload, upload.filename);
+    const url = upload.external_url ?? this.signUrl(upload, upload.filename);
     this.count(upload, upload.game_id, request.uuid, req);
     return url;
   }
@@ -52,7 +52,7 @@ export class DownloadsService {
    */
   async withKey({ id, key }: { id: number; key: string }, upload_id: number, visit: string): Promise<string> {
     const upload = await this.uploads.fileOfKey(key, upload_id);
-    const url = upload.external_url ?? this.urlOf(upload, upload.filename);
+    const url = upload.external_url ?? this.signUrl(upload, upload.filename);
     const { game_id } = upload;
     this.counts.add({ game_id, download_key_id: id, uuid: this.signed(uuidOf(`${visit} ${id}`), game_id) });
     return url;
@@ -62,7 +62,7 @@ export class DownloadsService {
   async build(request: DownloadBuildRequest, credential: Downloader, req: Request): Promise<string> {
     const build = await this.uploads.build(request, credential);
     if (request.sub_type !== 'default') throw invalidBuildFile();
-    const url = this.urlOf(...fileOf(build, request.file_type));
+    const url = this.signUrl(...fileOf(build, request.file_type));
     if (request.file_type !== 'signature') this.count(build, build.game_id, request.uuid, req);
     return url;
   }
@@ -79,7 +79,7 @@ export class DownloadsService {
     );
   }
 
-  private urlOf({ file_url, file_key }: StoredFile, filename: string): string {
+  private signUrl({ file_url, file_key }: StoredFile, filename: string): string {
     return file_url ?? this.storage.urlOf(file_key!, filename);
   }
 

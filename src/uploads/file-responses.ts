@@ -78,7 +78,7 @@ async function sendFile(
   const options = { root, dotfiles: 'allow', cacheControl: false, highWaterMark: CHUNK_BYTES } as const;
   await new Promise<never>((_, reject) => {
     res.sendFile(path, options, (error?: SendError) => {
-      if (error && !res.headersSent) reject(problemOf(error));
+      if (error && !res.headersSent) reject(toApiError(error));
     });
   });
 }
@@ -87,7 +87,7 @@ async function sendFile(
 const isLongerSuffix = (range: string | undefined, size: number): boolean =>
   Number(/^bytes=-(\d+)$/.exec(range ?? '')?.[1] ?? 0) > size;
 
-function problemOf({ status, code, headers }: SendError): ApiError {
+function toApiError({ status, code, headers }: SendError): ApiError {
   if (status === 416) return new ApiError(416, ['range not satisfiable'], headers);
   if (status === 412) return apiError(412, 'precondition failed');
   return status === 404 || code === 'EISDIR' ? invalidFile() : serviceUnavailable();

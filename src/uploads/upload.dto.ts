@@ -87,7 +87,7 @@ export class OneUploadResponse {
 }
 
 /** The fields that depend on the location of the file. */
-export function sourceOf<Build>(row: UploadRow, build: (row: BuildRow) => Build) {
+export function uploadSource<Build>(row: UploadRow, build: (row: BuildRow) => Build) {
   if (row.external_url !== null)
     return { storage: 'external', host: new URL(row.external_url).host } as const;
   const { size, md5_hash } = row;
@@ -112,5 +112,5 @@ export const uploadResponse = (row: UploadRow): UploadResponse => ({
   display_name: row.display_name,
   created_at: modernTimestamp(row.created_at),
   updated_at: modernTimestamp(row.updated_at),
-  ...sourceOf(row, buildResponse),
+  ...uploadSource(row, buildResponse),
 });

@@ -101,11 +101,11 @@ export const isListed = ({ channel_name, build_id }: FlatUploadRow) =>
   channel_name === null || build_id !== null;
 
 export function uploadRow(row: FlatUploadRow): UploadRow {
-  const build = row.build_id === null ? null : buildOf(row);
+  const build = row.build_id === null ? null : readBuild(row);
   return { ...row, build };
 }
 
-const buildOf = (row: FlatUploadRow): BuildRow => ({
+const readBuild = (row: FlatUploadRow): BuildRow => ({
   id: row.build_id!,
   upload_id: row.build_upload_id,
   game_id: row.build_game_id!,

@@ -40,7 +40,7 @@ const listed = (max: number, isSeen = '(access.edits OR NOT f.hidden)') =>
   `${uploadsWith(`f.game_id = g.id AND (f.channel_name IS NULL OR b.id IS NOT NULL) AND ${isSeen}`)}
    ORDER BY f.position, f.id LIMIT ${max}`;
 
-const uploadsOf = (max: number) =>
+const selectUploads = (max: number) =>
   `SELECT ${ACCESS_COLUMNS}, f.*
    FROM games g ${ACCESS} LEFT JOIN LATERAL (${listed(max)}) f ON true
    WHERE g.id = $1 AND ${MAY_SEE} ORDER BY f.position, f.id`;
@@ -48,8 +48,8 @@ const uploadsOf = (max: number) =>
 /** A row of nulls: the game has no uploads. */
 type ListedRow = AccessRow & (FlatUploadRow | { id: null });
 
-export const UPLOADS = read<ListedRow>('uploads', uploadsOf(MAX_SHORT + 1));
-const MANY_UPLOADS = longRead<ListedRow>('many_uploads', uploadsOf(MAX_UPLOADS), 'user $2');
+export const UPLOADS = read<ListedRow>('uploads', selectUploads(MAX_SHORT + 1));
+const MANY_UPLOADS = longRead<ListedRow>('many_uploads', selectUploads(MAX_UPLOADS), 'user $2');
 
 export const UPLOADS_OF_GAMES = longRead<AccessRow & FlatUploadRow>(
   'uploads_of_games',

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Not, QueryFailedError, type Repository } from 'typeorm';
-import { hashOf } from '../auth/accounts/encryption';
+import { sha256 } from '../auth/accounts/encryption';
 import { Session } from '../auth/sign-in/session.entity';
 import { AccountLink } from './links/account-link.entity';
 import { User } from '../auth/accounts/user.entity';
@@ -98,7 +98,7 @@ export class AccountsService {
     await db.update(User, { id }, { password_hash });
     await db.delete(Session, {
       user_id: id,
-      ...(session !== undefined && { token_hash: Not(hashOf(session)) }),
+      ...(session !== undefined && { token_hash: Not(sha256(session)) }),
     });
     await db.delete(AccountLink, { user_id: id });
   }

@@ -3,7 +3,7 @@ import type { Credential } from '../auth/access/credential';
 import { noLongerValid } from '../auth/access/errors';
 import { Database } from '../platform/database/database';
 import { apiError } from '../platform/errors/api-error';
-import { columnsOf, read } from '../platform/database/statement';
+import { prefixColumns, read } from '../platform/database/statement';
 import type { User } from '../auth/accounts/user.entity';
 
 export const USER_COLUMNS = [
@@ -20,14 +20,14 @@ export type UserRow = Pick<User, (typeof USER_COLUMNS)[number]>;
 
 export const USER = read<UserRow>(
   'user',
-  `SELECT ${columnsOf('u', USER_COLUMNS)} FROM users u WHERE u.id = $1`,
+  `SELECT ${prefixColumns('u', USER_COLUMNS)} FROM users u WHERE u.id = $1`,
 );
 
 @Injectable()
 export class UsersService {
   constructor(private readonly database: Database) {}
 
-  async ownerOf(credential: Credential): Promise<UserRow> {
+  async findOwner(credential: Credential): Promise<UserRow> {
     const user = await this.database.row(USER, [credential.user_id]);
     // Deleted while the verified credential was cached, which is for a second at most.
     if (!user) throw noLongerValid(credential);

@@ -44,7 +44,8 @@ const TTL_MS = 1000;
 // More than one replica serves in that time.
 const MAX_CACHED = 20_000;
 
-const keyOf = ({ game_id, target, channel_name }: LatestRequest) => `${target ?? game_id}\n${channel_name}`;
+const cacheKey = ({ game_id, target, channel_name }: LatestRequest) =>
+  `${target ?? game_id}\n${channel_name}`;
 
 @Injectable()
 export class BuildsService {
@@ -61,12 +62,12 @@ export class BuildsService {
 
   /** Whether the cache has the response, or had it recently. */
   isKnown(request: LatestRequest): boolean {
-    return this.newest.peek(keyOf(request), { allowStale: true }) !== undefined;
+    return this.newest.peek(cacheKey(request), { allowStale: true }) !== undefined;
   }
 
   /** The newest completed build of a channel, of a game that is not private. */
   async latest(request: LatestRequest): Promise<Cacheable> {
-    const key = keyOf(request);
+    const key = cacheKey(request);
     return this.newest.get(key) ?? (await this.newest.fetch(key, { context: request }))!;
   }
 

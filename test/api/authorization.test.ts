@@ -3,7 +3,7 @@ import type { Express } from 'express';
 import { isForOperators } from '../../src/auth/access/access';
 import { ALL_PERMISSIONS } from '../../src/operator/tokens/operator-may';
 import { OperatorTokensService } from '../../src/operator/tokens/operator-tokens.service';
-import { type Route, routesOf } from '../../src/auth/access/routes';
+import { type Route, listRoutes } from '../../src/auth/access/routes';
 import { covers } from '../../src/auth/access/credential';
 import { type Scope, SCOPES } from '../../src/auth/access/scopes';
 import {
@@ -457,7 +457,7 @@ const TABLE: Record<string, Row> = {
 const readsNoCredential = ({ access }: Route) => access === 'public' || access === 'signed in';
 
 const nameOf = ({ method, path }: Route) => `${method} ${path}`;
-const routes = () => routesOf(theApp().get(ModulesContainer));
+const routes = () => listRoutes(theApp().get(ModulesContainer));
 
 function rowOf(route: Route): Row {
   const row = TABLE[nameOf(route)];

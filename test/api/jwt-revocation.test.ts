@@ -43,7 +43,7 @@ const operatorsToken = async () =>
       .issue({ user_id: player.id, game_id: game.id, scopes: ['profile:me'], api_key_id: null })
   ).key;
 const profile = (token: string) => player.with(token).get('/profile');
-const revokeAll = () => theApp().get(ApiKeysService).revokeTokensOf(player.id);
+const revokeAll = () => theApp().get(ApiKeysService).revokeAllTokens(player.id);
 
 test('invalidates all JWTs of the user at the next request, and no other credential', async () => {
   const tokens = [await launch(player), await launch(player), await operatorsToken()];

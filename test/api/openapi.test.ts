@@ -472,8 +472,10 @@ describe('/docs', () => {
       expect(html).not.toMatch(/<script(?![^>]*src=)|\son\w+=|style=|javascript:/);
       const addresses = [...html.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, to]) => to!);
       expect(addresses.filter((to) => !to.startsWith('/'))).toEqual([]);
-      for (const to of [...addresses, sourceOf(html)])
-        expect((await fetch(baseUrl() + to, { headers: AUTHORIZED })).status).toBe(200);
+      for (const to of [...addresses, sourceOf(html)]) {
+        const headers = { ...AUTHORIZED, accept: 'text/html, */*' };
+        expect([to, (await fetch(baseUrl() + to, { headers })).status]).toEqual([to, 200]);
+      }
     },
   );
 

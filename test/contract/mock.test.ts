@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { ModulesContainer } from '@nestjs/core';
-import { routesOf } from '../../src/auth/access/routes';
+import { listRoutes } from '../../src/auth/access/routes';
 import { MockModule } from '../../src/dev/mock/mock.module';
 import { openApp, theApp, useStore } from '../support/store';
 
 useStore();
 
 const mockRoutes = (app: typeof theApp extends () => infer App ? App : never) =>
-  routesOf(app.get(ModulesContainer)).filter(({ path }) => /^\/mock(\/|$)/.test(path));
+  listRoutes(app.get(ModulesContainer)).filter(({ path }) => /^\/mock(\/|$)/.test(path));
 
 test('the service has no routes or modules of the mock', async () => {
   expect(mockRoutes(theApp())).toEqual([]);

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { ModulesContainer } from '@nestjs/core';
-import { type Route, routesOf } from '../../src/auth/access/routes';
+import { type Route, listRoutes } from '../../src/auth/access/routes';
 import { theApp, theContract, useStore } from '../support/store';
 
 useStore({ SIGN_UP: 'true' });
 
-const routes = () => routesOf(theApp().get(ModulesContainer));
+const routes = () => listRoutes(theApp().get(ModulesContainer));
 const line = ({ method, path, access }: Route) => `${method} ${path} -> ${[access].flat().join(' or ')}`;
 
 test('access by route: every change is a line in this snapshot', () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { hashPassword } from '../../src/auth/sign-in/password-hash';
 import { Settings } from '../../src/platform/config/settings';
 import { demoRecords } from '../../src/dev/demo/demo';
-import { ndjsonOf } from '../../src/dev/demo/demo-file';
+import { toNdjson } from '../../src/dev/demo/demo-file';
 import { SMALL_STORE } from '../../src/dev/demo/demo-options';
 import { loadDemoStore } from '../../src/dev/demo/demo-store';
 import { greeting } from '../../src/dev/greeting';
@@ -32,7 +32,7 @@ type JsonObject = Record<string, unknown>;
 
 const all = (options: Parameters<typeof demoRecords>[0] = {}) => [...demoRecords(options)];
 const textOf = (options: Parameters<typeof demoRecords>[0] = {}) =>
-  Buffer.concat([...ndjsonOf(demoRecords(options))]).toString();
+  Buffer.concat([...toNdjson(demoRecords(options))]).toString();
 
 test('npm start prints an account of an empty store as long as its password works', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'gamewharf-demo-'));

@@ -1,10 +1,10 @@
 import {
   hashApiKey,
-  hintOf,
+  keyHint,
   mayBeApiKey,
   newApiKey,
   newOperatorToken,
-  peppersOf,
+  listPeppers,
 } from '../../src/auth/keys/api-key';
 import { hasFormOfJwt } from '../../src/auth/access/credential';
 import type { Settings } from '../../src/platform/config/settings';
@@ -81,7 +81,7 @@ test.each([
   ['my-test-key', 'my-'],
   ['ab', ''],
   ['😀😀😀', '😀'],
-])('shows %s with the hint %s', (key, hint) => expect(hintOf(key)).toBe(hint));
+])('shows %s with the hint %s', (key, hint) => expect(keyHint(key)).toBe(hint));
 
 // Computed by another implementation of HMAC: a stored key must be found after every upgrade.
 test('hashes a key as stored', () => {
@@ -92,7 +92,7 @@ test('hashes a key as stored', () => {
 
 test('orders the current pepper first, and defaults to an empty one', () => {
   const peppers = (current: string | undefined, ...previous: string[]) =>
-    peppersOf({ API_KEY_PEPPER: current, API_KEY_PEPPER_PREVIOUS: previous } as Settings);
+    listPeppers({ API_KEY_PEPPER: current, API_KEY_PEPPER_PREVIOUS: previous } as Settings);
   expect(peppers('new', 'old', 'oldest')).toEqual(['new', 'old', 'oldest']);
   expect(peppers(undefined)).toEqual(['']);
 });

@@ -1,4 +1,7 @@
-import { type AuthorizationRequest, errorOf } from '../../src/auth/oauth/authorization-requests.service';
+import {
+  type AuthorizationRequest,
+  findOAuthError,
+} from '../../src/auth/oauth/authorization-requests.service';
 
 const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
 
@@ -10,7 +13,11 @@ const rejection = (
   implicit_allowed = true,
   scopes = ['profile:me'],
 ) =>
-  errorOf({ fields, scopes, application: { implicit_allowed, scopes: ['profile'] } } as AuthorizationRequest);
+  findOAuthError({
+    fields,
+    scopes,
+    application: { implicit_allowed, scopes: ['profile'] },
+  } as AuthorizationRequest);
 
 test.each<[AuthorizationRequest['fields']]>([
   [codeRequest],

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { CURRENCIES, formatMoney, minorUnitsOf, plainMoney } from '../../src/platform/formats/money';
+import { CURRENCIES, formatMoney, minorUnits, plainMoney } from '../../src/platform/formats/money';
 
 test.each([
   [500, 'USD', '$5.00'],
@@ -35,7 +35,7 @@ test('lists the currencies of ISO 4217, once and in order', () => {
   const codes = CURRENCIES.filter((code) => /^[A-Z]{3}$/.test(code));
   expect(CURRENCIES).toEqual([...new Set(codes)].toSorted());
   expect(CURRENCIES).toHaveLength(160);
-  const withUnit = (unit: number) => CURRENCIES.filter((code) => minorUnitsOf(code) === unit).join(' ');
+  const withUnit = (unit: number) => CURRENCIES.filter((code) => minorUnits(code) === unit).join(' ');
   expect([1, 1000, 10_000].map(withUnit)).toEqual([
     'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF',
     'BHD IQD JOD KWD LYD OMR TND',

@@ -1,5 +1,10 @@
 import { ROOT_SCOPES } from '../../src/auth/access/scopes';
-import { listOfScopes, meaningOf, permittedScopes, problemOfScopes } from '../../src/auth/oauth/oauth-scopes';
+import {
+  listOfScopes,
+  describeScope,
+  permittedScopes,
+  problemOfScopes,
+} from '../../src/auth/oauth/oauth-scopes';
 
 const ALL: string[] = [...ROOT_SCOPES];
 const NONE = 'scope is missing';
@@ -66,6 +71,6 @@ test.each([
 );
 
 test('describes a scope, and prints one of an older release as it is', () => {
-  expect(meaningOf('profile:me')).toBe('See who you are');
-  expect(meaningOf('profile:you')).toBe('profile:you');
+  expect(describeScope('profile:me')).toBe('See who you are');
+  expect(describeScope('profile:you')).toBe('profile:you');
 });

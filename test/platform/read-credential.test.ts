@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express';
-import { authorizationOf, rateLimitKeysOf, readCredential } from '../../src/auth/access/credential';
+import { readAuthorization, rateLimitKeys, readCredential } from '../../src/auth/access/credential';
 
 function requestWith(authorization: string | undefined, KEY?: string, rawHeaders: string[] = []) {
   const url = KEY === undefined ? '/profile' : `/api/1/${KEY}/me`;
@@ -71,12 +71,12 @@ test('leaves the header unchanged, and reads no invalid path', () => {
     expect(requestWith(header).headers.authorization).toBe(header);
   expect(requestWith(undefined, 'of-the-path').headers.authorization).toBeUndefined();
   expect(credentialIn(undefined, '%zz')).toBeUndefined();
-  expect(authorizationOf(requestWith(undefined))).toBe('');
+  expect(readAuthorization(requestWith(undefined))).toBe('');
 });
 
 test('counts a JWT for its key and its user', () => {
   const of = (api_key_id: number | null) =>
-    rateLimitKeysOf({ type: 'jwt', user_id: 3, api_key_id, scopes: [] });
+    rateLimitKeys({ type: 'jwt', user_id: 3, api_key_id, scopes: [] });
   expect(of(7)).toEqual({ credential: 'key 7', user: 'user 3', default: 'user 3' });
   expect(of(null)).toEqual({ credential: 'user 3', user: 'user 3', default: 'user 3' });
 });

@@ -1,12 +1,12 @@
 import {
-  formTargetsOf,
+  listFormTargets,
   isExclusive,
   isLoopbackUri,
   isSafe,
   isSameRedirect,
   OUT_OF_BAND,
   describeTarget,
-  problemOf,
+  findProblem,
   redirectWith,
 } from '../../src/auth/oauth/redirect-uris';
 
@@ -30,7 +30,7 @@ test.each([
   OUT_OF_BAND,
   LONGEST,
 ])('%s can be registered and redirected to', (uri) => {
-  expect(problemOf(uri)).toBeUndefined();
+  expect(findProblem(uri)).toBeUndefined();
   expect(isSafe(uri)).toBe(true);
 });
 
@@ -82,7 +82,7 @@ test.each([
   'intent:x',
   'urn:x',
 ])('%j can neither be registered nor redirected to', (uri) => {
-  expect(problemOf(uri)).toContain(
+  expect(findProblem(uri)).toContain(
     'must begin with https://, with http://127.0.0.1, http://[::1] or http://localhost, or with a scheme',
   );
   expect(isSafe(uri)).toBe(false);
@@ -96,7 +96,7 @@ test.each([
   '-a.example:/callback',
   'com_example.game:/callback',
   'game:com.example.game:/callback',
-])('%s can no longer be registered', (uri) => expect(problemOf(uri)).toContain('must begin with https://'));
+])('%s can no longer be registered', (uri) => expect(findProblem(uri)).toContain('must begin with https://'));
 
 test('an imported app may have a scheme without a dot', () => expect(isSafe('game:/callback')).toBe(true));
 
@@ -154,6 +154,6 @@ test.each([
   ['com.example.game:/callback', ['com.example.game:'], 'the app that opens com.example.game: links'],
   [OUT_OF_BAND, [], 'this page'],
 ])('%s is %s in a policy, and %s for users', (uri, sources, place) => {
-  expect(formTargetsOf(uri)).toEqual(sources);
+  expect(listFormTargets(uri)).toEqual(sources);
   expect(describeTarget(uri)).toBe(place);
 });

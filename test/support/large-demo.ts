@@ -1,6 +1,6 @@
 import { demoRecords } from '../../src/dev/demo/demo';
 import { type DemoOptions, SMALL_STORE } from '../../src/dev/demo/demo-options';
-import { randomOf } from '../../src/dev/demo/demo-random';
+import { seedRandom } from '../../src/dev/demo/demo-random';
 
 // One user in ten is a developer, starting with the first.
 const USERS_PER_DEVELOPER = 10;
@@ -16,7 +16,7 @@ export interface LargeDemoOptions extends Partial<DemoOptions> {
 
 /** The n-th API key of a seed, from 1. Anyone can derive it. */
 export const demoApiKey = (seed: number, n: number) =>
-  `demo-${seed}-${n}-${randomOf(seed, 'api_key', n).text(24)}`;
+  `demo-${seed}-${n}-${seedRandom(seed, 'api_key', n).text(24)}`;
 
 /** A demo store with a large collection and many API keys. */
 export function* largeDemoRecords({ large_collection, api_keys, ...options }: LargeDemoOptions) {
@@ -34,7 +34,7 @@ export function* largeDemoRecords({ large_collection, api_keys, ...options }: La
   };
   const developers = Math.ceil(users / USERS_PER_DEVELOPER);
   for (let n = 1; n <= api_keys; n++) {
-    const isLimited = n > developers && randomOf(seed, 'credential', n).chance(0.3);
+    const isLimited = n > developers && seedRandom(seed, 'credential', n).chance(0.3);
     yield {
       type: 'api_key',
       key: demoApiKey(seed, n),

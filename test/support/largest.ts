@@ -2,7 +2,7 @@ import { type INestApplicationContext, RequestMethod } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { getMetadataStorage } from 'class-validator';
 import { MAX_BODY } from '../../src/platform/input/body';
-import { requestClassOf } from '../../src/platform/input/params.decorator';
+import { readRequestClass } from '../../src/platform/input/params.decorator';
 
 /** The bytes of a request without its credential. */
 export interface Input {
@@ -77,7 +77,7 @@ export function everyParameter(app: INestApplicationContext): Input[] {
       const { prototype } = metatype as unknown as Controller;
       const prefix = Reflect.getMetadata('path', metatype as object) as string;
       for (const name of Object.getOwnPropertyNames(prototype)) {
-        const request = name === 'constructor' ? undefined : requestClassOf(prototype[name]!);
+        const request = name === 'constructor' ? undefined : readRequestClass(prototype[name]!);
         if (!request) continue;
         const route = [prefix, Reflect.getMetadata('path', prototype[name]!) as string].filter(
           (one) => one !== '/',

@@ -26,7 +26,7 @@ import { BackupReader } from '../../src/platform/database/backup/backup-file';
 import { restore } from '../../src/platform/database/backup/restore';
 import { dataSourceOptions } from '../../src/platform/database/data-source';
 import { addCommands } from '../../src/commands/program';
-import { ndjsonOf } from '../../src/dev/demo/demo-file';
+import { toNdjson } from '../../src/dev/demo/demo-file';
 import type { JsonObject } from '../../src/operator/import/record-types/fields';
 import { connectTo, importRecords } from '../../src/operator/import/import-records';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';
@@ -105,7 +105,7 @@ describe('a store of 100,000 records during writes', () => {
   let owner: Actor;
 
   beforeAll(async () => {
-    await importRecords(() => connectTo(here()), Readable.from(ndjsonOf(largeDemoRecords(STORE))), {
+    await importRecords(() => connectTo(here()), Readable.from(toNdjson(largeDemoRecords(STORE))), {
       pepper: Buffer.from(PEPPER),
     });
     ({ owner } = await actors());
@@ -391,7 +391,7 @@ describe('the backup and restore commands', () => {
   test('report that the game files of a local folder are not included', async () => {
     const mine = join(folder, 'with-files.gz');
     const add = (...records: JsonObject[]) =>
-      importRecords(() => connectTo(there()), Readable.from(ndjsonOf(records)), {
+      importRecords(() => connectTo(there()), Readable.from(toNdjson(records)), {
         pepper: Buffer.from(PEPPER),
       });
     const id = 900_001;

@@ -18,7 +18,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { packagedBinaries } from '../../src/dev/embedded/binaries';
-import { isServerOf } from '../../src/dev/embedded/processes';
+import { isServerProcess } from '../../src/dev/embedded/processes';
 import { compileEmbedded, copyPackages, EmbeddedProcess, Failure, Ready } from '../support/embedded-process';
 import { runIf } from '../support/run-if';
 import { temporaryFolder } from '../support/temporary';
@@ -133,7 +133,7 @@ afterEach(async () => {
   for (const cluster of clusters) {
     const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => '');
     const pid = Number(text.split('\n')[0]);
-    if (pid && (await isServerOf(cluster, pid))) process.kill(pid, 'SIGKILL');
+    if (pid && (await isServerProcess(cluster, pid))) process.kill(pid, 'SIGKILL');
   }
   clusters.clear();
 });
@@ -345,7 +345,7 @@ describe('after kill -9', () => {
     const [heir, second] = await open({ dataDir });
     expect(second).toMatchObject({ url: ready.url, joined: false });
     // The orphan may not have been waited for, which then keeps its process ID.
-    expect(await isServerOf(ready.dataDir, pid)).toBe(false);
+    expect(await isServerProcess(ready.dataDir, pid)).toBe(false);
     await heir.stop();
     expect(await isUp(second.url)).toBe(false);
   });

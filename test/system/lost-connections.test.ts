@@ -9,7 +9,7 @@ import { addCommands } from '../../src/commands/program';
 import { OperatorError } from '../../src/platform/errors/operator-error';
 import { Database } from '../../src/platform/database/database';
 import { migrate } from '../../src/platform/database/migrate';
-import { faultOf } from '../../src/platform/database/sqlstates';
+import { classifyFault } from '../../src/platform/database/sqlstates';
 import { apiErrorFor } from '../../src/platform/output/response';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import { connectTo } from '../../src/operator/import/import-records';
@@ -298,7 +298,7 @@ describe('while connections are terminated continuously', () => {
           await make.collection({ owner, description: `<b>${id}</b><script>x</script>` });
           await writeFile(file, ndjson([user(id), game(id, { user_id: id })]));
           const failures = await Promise.all([command('import', file), command('collections', 'resanitize')]);
-          for (const error of failures) if (error) expect(faultOf(error)).toBe('unavailable');
+          for (const error of failures) if (error) expect(classifyFault(error)).toBe('unavailable');
           return failures.some(Boolean) ? 503 : 200;
         },
         400,

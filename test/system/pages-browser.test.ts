@@ -2,7 +2,7 @@ import { ModulesContainer } from '@nestjs/core';
 import type { Browser, Page } from 'playwright-core';
 import { LinksService } from '../../src/users/links/links.service';
 import { addToPeriods } from '../../src/purchases/earnings/earnings';
-import { routesOf } from '../../src/auth/access/routes';
+import { listRoutes } from '../../src/auth/access/routes';
 import { checkAccessibility } from '../support/accessibility';
 import { PASSWORD, withPassword } from '../support/browser';
 import { inChromium, openChromium, Window } from '../support/chromium';
@@ -295,7 +295,7 @@ inChromium.describe('in Chromium', () => {
   test('every page is accessible', async () => {
     const seller = await withPassword(await make.user());
     const pages = await pagesOf(seller);
-    const routes = routesOf(theApp().get(ModulesContainer))
+    const routes = listRoutes(theApp().get(ModulesContainer))
       .filter(
         ({ method, page, path }) => method === 'GET' && page && !WITHOUT_PAGE.some((one) => one.test(path)),
       )

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { ndjsonOf } from '../../src/dev/demo/demo-file';
+import { toNdjson } from '../../src/dev/demo/demo-file';
 import { connectTo, importRecords } from '../../src/operator/import/import-records';
 import { PLAYERS } from './players';
 
@@ -52,7 +52,7 @@ export async function addBundles(
     const { rows } = await client.query('SELECT FROM bundles WHERE id = $1', [FIRST_BUNDLE]);
     if (rows.length > 0) return;
     say(`adding ${BUNDLES} bundles of ${GAMES_OF_BUNDLE} games (once)`);
-    const records = Readable.from(ndjsonOf(bundleRecords(size) as Generator<Record<string, unknown>>));
+    const records = Readable.from(toNdjson(bundleRecords(size) as Generator<Record<string, unknown>>));
     await importRecords(() => connectTo({ DATABASE_URL: url }), records, { pepper: Buffer.from(pepper) });
     await client.query('VACUUM (ANALYZE)');
   } finally {

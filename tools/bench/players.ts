@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { demoApiKey, type LargeDemoOptions } from '../../test/support/large-demo';
-import { ndjsonOf } from '../../src/dev/demo/demo-file';
+import { toNdjson } from '../../src/dev/demo/demo-file';
 import { connectTo, importRecords } from '../../src/operator/import/import-records';
 
 export const PLAYERS = 10;
@@ -82,7 +82,7 @@ export async function addPlayers(
     const { rows } = await client.query('SELECT FROM users WHERE username = $1', [nameOf(1)]);
     if (rows.length > 0) return;
     say(`adding ${PLAYERS} players with ${GAMES_OF_PLAYER} games each (once)`);
-    const records = Readable.from(ndjsonOf(playerRecords(sizes)));
+    const records = Readable.from(toNdjson(playerRecords(sizes)));
     await importRecords(() => connectTo({ DATABASE_URL: url }), records, { pepper: Buffer.from(pepper) });
     await client.query('VACUUM (ANALYZE)');
   } finally {

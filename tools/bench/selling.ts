@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Client } from 'pg';
 import { connectTo } from '../../src/operator/import/import-records';
-import { periodsOf } from '../../src/purchases/earnings/earnings';
+import { groupByPeriod } from '../../src/purchases/earnings/earnings';
 import { pgbenchRate, type Script, transaction } from './pgbench';
 import { machine, median, ratioOf, formatRatio, table } from './report';
 import { LoadGenerator, MeasuredServer } from './servers';
@@ -217,7 +217,7 @@ async function measureWays(store: Pick<Store, 'folder' | 'url' | 'pepper'>): Pro
 async function checkSums(client: Client): Promise<void> {
   const columns = 'game_id, unit, first_day, currency, purchases, amount';
   const { rowCount } = await client.query(
-    `SELECT ${columns} FROM ${periodsOf('(SELECT game_id, currency, day, 1 AS purchases, amount FROM purchase_shares)')} p
+    `SELECT ${columns} FROM ${groupByPeriod('(SELECT game_id, currency, day, 1 AS purchases, amount FROM purchase_shares)')} p
      EXCEPT SELECT ${columns} FROM sales_periods`,
   );
   if (rowCount) throw new Error(`${rowCount} totals of days and months do not match their purchases`);

@@ -7,7 +7,7 @@ import { Client } from 'pg';
 import { createdSecret } from '../../src/platform/config/stored-secrets';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/dev/embedded/embedded-postgres';
 import { migrate } from '../../src/platform/database/migrate';
-import { ndjsonOf } from '../../src/dev/demo/demo-file';
+import { toNdjson } from '../../src/dev/demo/demo-file';
 import { connectTo, importRecords } from '../../src/operator/import/import-records';
 import { type LargeDemoOptions, largeDemoRecords } from '../../test/support/large-demo';
 import { addBundles } from './bundles';
@@ -176,7 +176,7 @@ async function importDemo(
     say('creating the store (once)');
     // Through a file, so that the import's time excludes generating the records.
     const file = join(folder, 'records.ndjson');
-    await pipeline(Readable.from(ndjsonOf(counted())), createWriteStream(file));
+    await pipeline(Readable.from(toNdjson(counted())), createWriteStream(file));
     const start = performance.now();
     await importRecords(() => connectTo({ DATABASE_URL: url }), createReadStream(file, CHUNKS), {
       pepper: Buffer.from(pepper),

@@ -8,7 +8,7 @@ import { serverAccount } from '../../src/dev/embedded/account';
 import { packagedBinaries, usableBinaries } from '../../src/dev/embedded/binaries';
 import { openEmbeddedPostgres } from '../../src/dev/embedded/embedded-postgres';
 import { migrate } from '../../src/platform/database/migrate';
-import { ndjsonOf } from '../../src/dev/demo/demo-file';
+import { toNdjson } from '../../src/dev/demo/demo-file';
 import { connectTo, importRecords } from '../../src/operator/import/import-records';
 import { FaultyProxy } from '../../test/support/proxy';
 import { TestRedis } from '../../test/support/redis';
@@ -167,7 +167,7 @@ export class Lab {
 
   private async fill(url: string): Promise<void> {
     await migrate({ DATABASE_URL: url }, () => undefined);
-    await importRecords(() => connectTo({ DATABASE_URL: url }), Readable.from(ndjsonOf(storeRecords())), {
+    await importRecords(() => connectTo({ DATABASE_URL: url }), Readable.from(toNdjson(storeRecords())), {
       pepper: Buffer.from(this.pepper),
     });
   }

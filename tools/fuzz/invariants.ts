@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { sanitizeHtml } from '../../src/collections/html';
-import { periodsOf } from '../../src/purchases/earnings/earnings';
+import { groupByPeriod } from '../../src/purchases/earnings/earnings';
 import { unsafeMarkup } from './model/safe-html';
 import { Finding } from './oracles';
 import { CANARY } from '../../test/support/world/world';
@@ -8,7 +8,7 @@ import { CANARY } from '../../test/support/world/world';
 /** The expected totals of days and months. */
 export const SALES_BY_PERIOD = `
   SELECT game_id, unit, first_day, currency, purchases, amount
-  FROM ${periodsOf('(SELECT game_id, currency, day, 1 AS purchases, amount FROM purchase_shares)')} p`;
+  FROM ${groupByPeriod('(SELECT game_id, currency, day, 1 AS purchases, amount FROM purchase_shares)')} p`;
 
 /** Statements that find rows which no request may leave behind. */
 const WRONG: Record<string, string> = {

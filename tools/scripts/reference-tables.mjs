@@ -86,7 +86,7 @@ export function limitsPage() {
   const deliveries = of('operator/webhooks/webhook-deliveries.service');
   const webhooks = of('operator/webhooks/webhooks.service');
   const limits = (...rows) => table(['limit', 'value', 'beyond the limit'], ...rows);
-  const rates = Object.entries(of('platform/config/rate-limits').rateLimitsOf(''));
+  const rates = Object.entries(of('platform/config/rate-limits').parseRateLimits(''));
   return `# Limits
 
 ${WRITTEN}

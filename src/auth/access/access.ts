@@ -13,7 +13,7 @@ export type Access =
   'public' | 'any credential' | 'any api key' | 'signed in' | Scope | readonly Scope[] | OperatorAccess;
 
 /** The access that a handler or its controller declares; undefined: none, so the handler can't be called. */
-export const accessOf = (handler: object, controller: object): Access | undefined =>
+export const readAccess = (handler: object, controller: object): Access | undefined =>
   (Reflect.getMetadata(ACCESS, handler) ?? Reflect.getMetadata(ACCESS, controller)) as Access | undefined;
 
 const bearer = (access: Access, ...scopes: Scope[]) =>

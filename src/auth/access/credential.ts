@@ -22,7 +22,7 @@ export interface Credential {
   expires_at?: number;
 }
 
-export const rateLimitKeysOf = ({ api_key_id, user_id }: Credential) =>
+export const rateLimitKeys = ({ api_key_id, user_id }: Credential) =>
   ({
     credential: api_key_id === null ? `user ${user_id}` : `key ${api_key_id}`,
     user: `user ${user_id}`,
@@ -57,7 +57,7 @@ export function readCredential(req: Request, _res: Response, next: NextFunction)
 function credentialIn(req: Request): UnverifiedCredential | undefined {
   const key = keyOfPath(req.url);
   if (key !== undefined && key !== 'key' && key !== 'jwt') return { type: 'key', text: key };
-  const text = authorizationOf(req);
+  const text = readAuthorization(req);
   // A space indicates another scheme.
   if (text === '' || BLANK.test(text)) return undefined;
   const type = hasFormOfJwt(text) ? 'jwt' : 'key';
@@ -81,7 +81,7 @@ const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 export const hasFormOfJwt = (text: string): boolean => JWT.test(text);
 
 /** The Authorization header without `Bearer`; empty if it is missing. */
-export function authorizationOf(req: Request): string {
+export function readAuthorization(req: Request): string {
   if (hasTwoAuthorizations(req)) throw badRequest('Authorization must be given once');
   return withoutScheme(req.headers.authorization ?? '');
 }

@@ -31,7 +31,7 @@ export function takeKeyFromQuery(req: Request): void {
   if (keys.length === 0) return;
   req.url = req.url.slice(0, start) + (rest.length === 0 ? '' : `?${rest.join('&')}`);
   req.originalUrl = req.url;
-  if (keys.length === 1) req.headers.authorization ||= bearerOf(keys[0]);
+  if (keys.length === 1) req.headers.authorization ||= toBearer(keys[0]);
 }
 
 // Most fields need no parsing: the name may be percent-encoded.
@@ -39,7 +39,7 @@ const keyIn = (field: string): unknown =>
   field.startsWith('api_key') || field.includes('%') ? parseFields(field).api_key : undefined;
 
 /** The header for a key from a parameter. */
-export function bearerOf(key: unknown): string | undefined {
+export function toBearer(key: unknown): string | undefined {
   if (typeof key !== 'string' || key === '' || key === NOT_UTF8) return undefined;
   // Node reads the UTF-8 bytes of a header as Latin-1.
   return `Bearer ${Buffer.from(key).toString('latin1')}`;

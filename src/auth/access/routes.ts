@@ -1,8 +1,8 @@
 import { RequestMethod } from '@nestjs/common';
 import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants';
 import type { ModulesContainer } from '@nestjs/core';
-import { handlersOf } from '../../platform/server/routes';
-import { type Access, accessOf, PAGES } from './access';
+import { listHandlers } from '../../platform/server/routes';
+import { type Access, readAccess, PAGES } from './access';
 
 export interface Route {
   method: string;
@@ -15,14 +15,14 @@ export interface Route {
   handler: string;
 }
 
-export const routesOf = (modules: ModulesContainer): Route[] =>
-  handlersOf(modules)
+export const listRoutes = (modules: ModulesContainer): Route[] =>
+  listHandlers(modules)
     .flatMap(({ controller, handler, prefix }) =>
-      pathsOf(handler).flatMap((path) =>
-        pathsOf(controller).map((parent) => ({
+      readPaths(handler).flatMap((path) =>
+        readPaths(controller).map((parent) => ({
           method: RequestMethod[Reflect.getMetadata(METHOD_METADATA, handler) as number]!,
           path: joined(prefix, parent, path),
-          access: accessOf(handler, controller),
+          access: readAccess(handler, controller),
           page: Reflect.hasMetadata(PAGES, controller),
           handler: `${controller.name}.${handler.name}`,
         })),
@@ -30,7 +30,8 @@ export const routesOf = (modules: ModulesContainer): Route[] =>
     )
     .toSorted((a, b) => a.path.localeCompare(b.path) || a.method.localeCompare(b.method));
 
-const pathsOf = (target: object) => [Reflect.getMetadata(PATH_METADATA, target) as string | string[]].flat();
+const readPaths = (target: object) =>
+  [Reflect.getMetadata(PATH_METADATA, target) as string | string[]].flat();
 
 const joined = (...parts: string[]) =>
   `/${parts

@@ -4,7 +4,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /** A plain hash is sufficient, because tokens are random. */
-export const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest();
+export const sha256 = (token: string): Buffer => createHash('sha256').update(token).digest();
 
 export const randomToken = (): string => randomBytes(32).toString('base64url');
 

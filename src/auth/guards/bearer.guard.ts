@@ -4,7 +4,7 @@ import type { Request, Response } from 'express';
 import { ApiError, apiError } from '../../platform/errors/api-error';
 import { isUnlimited } from '../../platform/limits/rate-limits.decorators';
 import { RateLimitsService } from '../../platform/limits/rate-limits.service';
-import { accessOf, requiresCredential } from '../access/access';
+import { readAccess, requiresCredential } from '../access/access';
 import { authenticationRequired } from '../access/errors';
 import { CredentialCache } from '../keys/credential-cache';
 import { BearerStrategy } from './bearer.strategy';
@@ -27,7 +27,7 @@ export class BearerGuard extends AuthGuard() {
 
   override async canActivate(context: ExecutionContext): Promise<boolean> {
     const [handler, controller] = [context.getHandler(), context.getClass()];
-    const access = accessOf(handler, controller);
+    const access = readAccess(handler, controller);
     if (!access) throw apiError(404, 'invalid api endpoint');
     if (access === 'public') return true;
     // A message of a microservice has no credential.

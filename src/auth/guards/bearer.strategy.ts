@@ -83,7 +83,7 @@ export class BearerStrategy extends PassportStrategy(RequestStrategy, 'bearer') 
   }
 
   private async lookUpToken(text: string): Promise<FoundCredential> {
-    const credential = await this.tokens.credentialOf(text);
+    const credential = await this.tokens.verifyToken(text);
     return { credential, lives_ms: (credential.expires_at + LEEWAY) * 1000 - this.clock.now() };
   }
 }

@@ -11,13 +11,13 @@ import {
 import type { Request, Response } from 'express';
 import {
   isUnlimited,
-  limitNamesOf,
-  requestCostOf,
+  readLimitNames,
+  readRequestCost,
   signsIn,
 } from '../../platform/limits/rate-limits.decorators';
 import { RateLimitsService } from '../../platform/limits/rate-limits.service';
 import type { RateLimitKeys } from '../../platform/server/request';
-import { type Credential, rateLimitKeysOf } from '../access/credential';
+import { type Credential, rateLimitKeys } from '../access/credential';
 
 const ORDER = ['default', 'sign-in', 'address', 'credential', 'user'];
 
@@ -49,12 +49,12 @@ export class RateLimitGuard extends ThrottlerGuard {
     if (!this.limits.rates || req.operator || isUnlimited(handler, controller)) return true;
     const isSignIn = signsIn(handler);
     if (isSignIn) this.limits.check('sign-in', req, res);
-    const keys = (req.rateLimitKeys = keysOf(req, isSignIn));
+    const keys = (req.rateLimitKeys = collectKeys(req, isSignIn));
     // The headers show the limits of the credential, and not that of its IP address, in which it is refunded.
     res.requestsLeft = Infinity;
     if (this.isDecorated(handler, controller)) return super.canActivate(context);
     // Throttler would read six decorators of each limit for each request, which takes longer than routing.
-    const cost = requestCostOf(handler);
+    const cost = readRequestCost(handler);
     for (const { name, limit, ttl } of this.throttlers as { name: string; limit: number; ttl: number }[])
       if (keys[name] !== undefined && limit !== Infinity)
         await this.limits.charge(res, { name, key: `${name}:${keys[name]}`, limit: limit / cost, ttl });
@@ -64,7 +64,7 @@ export class RateLimitGuard extends ThrottlerGuard {
   private isDecorated(handler: object, controller: object): boolean {
     let isDecorated = this.decorated.get(handler);
     if (isDecorated === undefined) {
-      isDecorated = [handler, controller].some((target) => limitNamesOf(target).length > 0);
+      isDecorated = [handler, controller].some((target) => readLimitNames(target).length > 0);
       this.decorated.set(handler, isDecorated);
     }
     return isDecorated;
@@ -86,7 +86,7 @@ export class RateLimitGuard extends ThrottlerGuard {
     await this.limits.charge(res, {
       name,
       key: isShared ? shared : `${controller.name}.${handler.name}:${shared}`,
-      limit: limit / requestCostOf(handler),
+      limit: limit / readRequestCost(handler),
       ttl,
     });
     return true;
@@ -97,8 +97,8 @@ export class RateLimitGuard extends ThrottlerGuard {
   }
 }
 
-function keysOf(req: Request, isSignIn: boolean): RateLimitKeys {
-  if (req.user) return rateLimitKeysOf(req.user as Credential);
+function collectKeys(req: Request, isSignIn: boolean): RateLimitKeys {
+  if (req.user) return rateLimitKeys(req.user as Credential);
   const { network } = req.exchange.client;
   return isSignIn ? { 'sign-in': network, default: network } : { address: network, default: network };
 }

@@ -1,7 +1,7 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import type { Request } from 'express';
 import { apiError } from '../../platform/errors/api-error';
-import { accessOf, requiresCredential } from '../access/access';
+import { readAccess, requiresCredential } from '../access/access';
 import { covers, type Credential } from '../access/credential';
 import { apiKeyRequired, insufficientScope } from '../access/errors';
 
@@ -9,7 +9,7 @@ import { apiKeyRequired, insufficientScope } from '../access/errors';
 @Injectable()
 export class ScopesGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
-    const access = accessOf(context.getHandler(), context.getClass());
+    const access = readAccess(context.getHandler(), context.getClass());
     if (!access) throw apiError(404, 'invalid api endpoint');
     // PageGuard checks sessions, and OperatorGuard checks operator tokens.
     if (!requiresCredential(access) || access === 'any credential') return true;

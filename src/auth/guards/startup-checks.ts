@@ -6,12 +6,12 @@ import { getOptionsToken } from '@nestjs/throttler';
 import { plainToInstance } from 'class-transformer';
 import { ValidationTypes } from 'class-validator';
 import { OperatorError } from '../../platform/errors/operator-error';
-import { rulesOf } from '../../platform/input/parameters';
-import { requestClassOf } from '../../platform/input/params.decorator';
-import { handlersOf, type Named, OPERATOR_PATH, parameterTypesOf } from '../../platform/server/routes';
-import { limitNamesOf } from '../../platform/limits/rate-limits.decorators';
+import { readRules } from '../../platform/input/parameters';
+import { readRequestClass } from '../../platform/input/params.decorator';
+import { listHandlers, type Named, OPERATOR_PATH, readParameterTypes } from '../../platform/server/routes';
+import { readLimitNames } from '../../platform/limits/rate-limits.decorators';
 import { isForOperators } from '../access/access';
-import { type Route, routesOf } from '../access/routes';
+import { type Route, listRoutes } from '../access/routes';
 
 const KNOWN_PATH = '/health/live';
 
@@ -30,20 +30,20 @@ export class StartupChecks implements OnModuleInit {
 
   onModuleInit(): void {
     this.requireOwnPaths();
-    const routes = routesOf(this.modules);
+    const routes = listRoutes(this.modules);
     requireNone(
       'Declare its access with @Scopes, @AnyCredential or @Public of src/auth/access/access.ts, or with @OperatorMay',
-      routes.filter(({ access }) => access === undefined).map(nameOf),
+      routes.filter(({ access }) => access === undefined).map(describeRoute),
     );
     requireNone(
       `Use @OperatorMay for all paths under ${OPERATOR_PATH}, and for no other`,
       routes
         .filter(({ access, path }) => isForOperators(access!) !== path.startsWith(OPERATOR_PATH))
-        .map(nameOf),
+        .map(describeRoute),
     );
     requireNone(
       'Use @SignedIn on controllers with @Pages only',
-      routes.filter(({ access, page }) => access === 'signed in' && !page).map(nameOf),
+      routes.filter(({ access, page }) => access === 'signed in' && !page).map(describeRoute),
     );
     requireNone(
       'Write versions into the paths of controllers, because enableVersioning is not supported',
@@ -52,12 +52,14 @@ export class StartupChecks implements OnModuleInit {
     const known = this.limits.throttlers.map(({ name }) => name!);
     requireNone(
       `Name only existing limits in @Throttle and @SkipThrottle (${known.join(', ')})`,
-      this.ofHandlers((...targets) => targets.flatMap(limitNamesOf).filter((name) => !known.includes(name))),
+      this.ofHandlers((...targets) =>
+        targets.flatMap(readLimitNames).filter((name) => !known.includes(name)),
+      ),
     );
     requireNone(
       'Put a validator of class-validator on each property of a request class',
       this.ofHandlers((...targets) =>
-        requestClassesOf(...targets).flatMap((request) =>
+        listRequestClasses(...targets).flatMap((request) =>
           unvalidated(request).map((property) => `${request.name}.${property}`),
         ),
       ),
@@ -77,7 +79,7 @@ export class StartupChecks implements OnModuleInit {
   }
 
   private ofHandlers(problemsOf: (handler: Named, controller: Named) => string[]): string[] {
-    return handlersOf(this.modules).flatMap(({ controller, handler }) =>
+    return listHandlers(this.modules).flatMap(({ controller, handler }) =>
       [...new Set(problemsOf(handler, controller))].map(
         (problem) => `${problem} in ${controller.name}.${handler.name}`,
       ),
@@ -85,7 +87,7 @@ export class StartupChecks implements OnModuleInit {
   }
 }
 
-const nameOf = ({ handler, method, path }: Route) => `${handler} (${method} ${path})`;
+const describeRoute = ({ handler, method, path }: Route) => `${handler} (${method} ${path})`;
 
 function requireNone(rule: string, problems: string[]): void {
   if (problems.length > 0) throw new OperatorError(`${rule}: ${problems.join('; ')}.`);
@@ -100,8 +102,8 @@ const { BODY, QUERY, PARAM } = RouteParamtypes;
 const VALUES_OF_CLIENTS = new RegExp(`^(?:${BODY}|${QUERY}|${PARAM}):(\\d+)$`);
 
 /** The classes of the parameters that a client sends. */
-function requestClassesOf(handler: Named, controller: Named): RequestClass[] {
-  const types = parameterTypesOf(handler, controller);
+function listRequestClasses(handler: Named, controller: Named): RequestClass[] {
+  const types = readParameterTypes(handler, controller);
   const parameters = Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, handler.name) as object | undefined;
   const classes = Object.entries(parameters ?? {}).flatMap(
     ([key, { data }]: [string, { data?: unknown }]) => {
@@ -110,7 +112,7 @@ function requestClassesOf(handler: Named, controller: Named): RequestClass[] {
       return index === undefined || data !== undefined ? [] : [types[Number(index)]];
     },
   );
-  return [requestClassOf(handler), ...classes].filter(
+  return [readRequestClass(handler), ...classes].filter(
     (type): type is RequestClass =>
       typeof type === 'function' && ![Object, String, Number, Boolean, Array].includes(type as never),
   );
@@ -121,12 +123,12 @@ function requestClassesOf(handler: Named, controller: Named): RequestClass[] {
  * because the compiler's target is at least ES2022.
  */
 function unvalidated(request: RequestClass, seen = new Set([request])): string[] {
-  const rules = rulesOf(request);
+  const rules = readRules(request);
   const validated = new Set(rules.map(({ propertyName }) => propertyName));
   const nested = rules
     .filter(({ type }) => type === ValidationTypes.NESTED_VALIDATION)
     .flatMap(({ propertyName }) => {
-      const type = nestedClassOf(request, propertyName);
+      const type = findNestedClass(request, propertyName);
       if (!type || seen.has(type)) return [];
       return unvalidated(type, seen.add(type)).map((property) => `${propertyName}.${property}`);
     });
@@ -134,7 +136,7 @@ function unvalidated(request: RequestClass, seen = new Set([request])): string[]
 }
 
 /** The class that @Type declares, which class-transformer doesn't expose. */
-function nestedClassOf(request: RequestClass, property: string): RequestClass | undefined {
+function findNestedClass(request: RequestClass, property: string): RequestClass | undefined {
   const instance = plainToInstance(request, { [property]: {} }) as Record<string, object | undefined>;
   const type = instance[property]?.constructor as RequestClass | undefined;
   return type === Object ? undefined : type;

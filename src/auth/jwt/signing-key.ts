@@ -16,18 +16,19 @@ export const publicJwk = ({ kid, publicKey }: Key) => {
 };
 
 /** RFC 7638. */
-export const thumbprintOf = (x: string) =>
+export const thumbprint = (x: string) =>
   createHash('sha256')
     .update(JSON.stringify({ crv: 'Ed25519', kty: 'OKP', x }))
     .digest('base64url');
 
-export const timeOf = (seconds: number) => new Date(seconds * 1000).toISOString().replace(/\.\d+Z$/, 'Z');
+export const formatSeconds = (seconds: number) =>
+  new Date(seconds * 1000).toISOString().replace(/\.\d+Z$/, 'Z');
 
 /** A key of the SIGNING_KEYS setting. */
 export function configuredKey(privateKey: KeyObject): Key {
   const publicKey = createPublicKey(privateKey);
   return {
-    kid: thumbprintOf(publicKey.export({ format: 'jwk' }).x!),
+    kid: thumbprint(publicKey.export({ format: 'jwk' }).x!),
     publicKey,
     privateKey: () => privateKey,
     token_lifetime: Infinity,

@@ -4,14 +4,14 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, LessThan, type Repository } from 'typeorm';
 import { Clock } from '../../platform/config/clock';
-import { privateKeysOf } from '../../platform/config/private-keys';
+import { parsePrivateKeys } from '../../platform/config/private-keys';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { OperatorError } from '../../platform/errors/operator-error';
-import { faultOf } from '../../platform/database/sqlstates';
-import { peppersOf } from '../keys/api-key';
+import { classifyFault } from '../../platform/database/sqlstates';
+import { listPeppers } from '../keys/api-key';
 import { seal, unseal } from '../accounts/encryption';
-import { configuredKey, type Key, thumbprintOf, timeOf } from './signing-key';
+import { configuredKey, type Key, thumbprint, formatSeconds } from './signing-key';
 import { SigningKey } from './signing-key.entity';
 
 /** Seconds for which clients may cache the published keys. */
@@ -58,8 +58,8 @@ export class SigningKeysService implements OnModuleDestroy {
     private readonly settings: Settings,
     private readonly clock: Clock,
   ) {
-    this.peppers = peppersOf(settings);
-    this.configured = privateKeysOf(settings.SIGNING_KEYS ?? '')?.map(configuredKey);
+    this.peppers = listPeppers(settings);
+    this.configured = parsePrivateKeys(settings.SIGNING_KEYS ?? '')?.map(configuredKey);
     if (this.configured) this.remember(this.configured);
   }
 
@@ -99,7 +99,7 @@ export class SigningKeysService implements OnModuleDestroy {
   async requirePepper(): Promise<void> {
     if (this.configured) return;
     const rows = await this.stored().catch((error: unknown) => {
-      if (faultOf(error) === 'unavailable') return [];
+      if (classifyFault(error) === 'unavailable') return [];
       throw error;
     });
     const opens = ({ private_key, kid }: Row) => unseal(private_key, kid, this.peppers) !== undefined;
@@ -126,7 +126,7 @@ export class SigningKeysService implements OnModuleDestroy {
     const waiting = [...this.keys.values()].find((key) => key.signs_from > this.now());
     if (waiting && !at_once)
       throw new OperatorError(
-        `Key ${waiting.kid} is already published and signs from ${timeOf(waiting.signs_from)}. To create a key that signs immediately, use --now.`,
+        `Key ${waiting.kid} is already published and signs from ${formatSeconds(waiting.signs_from)}. To create a key that signs immediately, use --now.`,
       );
     const key = this.newKey(at_once ? 0 : PUBLISHED_AHEAD);
     const expired = (await this.rows()).filter(({ expired }) => expired).map(({ kid }) => kid);
@@ -166,7 +166,7 @@ export class SigningKeysService implements OnModuleDestroy {
   private newKey(signs_in: number) {
     const { publicKey, privateKey } = generateKeyPairSync('ed25519');
     const x = publicKey.export({ format: 'jwk' }).x!;
-    const kid = thumbprintOf(x);
+    const kid = thumbprint(x);
     return {
       kid,
       public_key: Buffer.from(x, 'base64url'),

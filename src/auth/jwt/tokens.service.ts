@@ -84,8 +84,8 @@ export class TokensService {
     return { key, expires_at };
   }
 
-  async credentialOf(token: string): Promise<TokenCredential> {
-    const { generation, ...credential } = claimsOf(await this.verify(token));
+  async verifyToken(token: string): Promise<TokenCredential> {
+    const { generation, ...credential } = parseClaims(await this.verify(token));
     const { user_id, api_key_id } = credential;
     if (!(await this.database.row(LIVE_USER, [user_id, api_key_id, generation]))) throw invalidToken();
     return credential;
@@ -93,7 +93,7 @@ export class TokensService {
 
   private async verify(token: string): Promise<JWTPayload> {
     try {
-      const { payload } = await jwtVerify(token, (header) => this.keyOf(header), {
+      const { payload } = await jwtVerify(token, (header) => this.findKey(header), {
         algorithms: [ALGORITHM],
         issuer: this.issuer,
         audience: this.audience,
@@ -109,7 +109,7 @@ export class TokensService {
   }
 
   /** The header may contain nothing else: no key, no URL of a key, no other algorithm. */
-  private async keyOf({ alg, typ, kid, ...others }: JWTHeaderParameters): Promise<KeyObject> {
+  private async findKey({ alg, typ, kid, ...others }: JWTHeaderParameters): Promise<KeyObject> {
     const isOwn = alg === ALGORITHM && typ === TYPE && Object.keys(others).length === 0;
     const key = isOwn && isThumbprint(kid) ? await this.signingKeys.verifier(kid) : undefined;
     if (!key) throw invalidToken();
@@ -119,7 +119,7 @@ export class TokensService {
 
 const isThumbprint = (kid: unknown): kid is string => typeof kid === 'string' && /^[\w-]{43}$/.test(kid);
 
-function claimsOf({
+function parseClaims({
   sub,
   exp,
   iat,

@@ -5,7 +5,7 @@ import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { batched } from '../../platform/database/batched';
 import { read } from '../../platform/database/statement';
-import { hashApiKey, mayBeApiKey, peppersOf } from './api-key';
+import { hashApiKey, mayBeApiKey, listPeppers } from './api-key';
 import { ApiKey } from './api-key.entity';
 
 /** Days without use after which a token of the implicit grant expires. */
@@ -44,7 +44,7 @@ export class ApiKeyLookup {
     @InjectRepository(ApiKey) private readonly keys: Repository<ApiKey>,
     settings: Settings,
   ) {
-    this.peppers = peppersOf(settings);
+    this.peppers = listPeppers(settings);
   }
 
   async find(text: string): Promise<LiveKey | undefined> {

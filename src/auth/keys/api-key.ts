@@ -12,12 +12,12 @@ const MAX_CHARACTERS = 512;
 const base62 = (value: number): string =>
   value < 62 ? ALPHABET[value]! : base62(Math.floor(value / 62)) + ALPHABET[value % 62]!;
 
-const checksumOf = (text: string) => base62(crc32(text)).padStart(CHECKSUM_CHARACTERS, '0');
+const computeChecksum = (text: string) => base62(crc32(text)).padStart(CHECKSUM_CHARACTERS, '0');
 
 /** A prefix for secret scanners, 190 random bits, and a checksum that shows typing errors. */
 function newSecret(prefix: string): string {
   const random = Array.from({ length: RANDOM_CHARACTERS }, () => ALPHABET[randomInt(62)]).join('');
-  return prefix + random + checksumOf(prefix + random);
+  return prefix + random + computeChecksum(prefix + random);
 }
 
 export const newApiKey = (): string => newSecret('gw_');
@@ -27,10 +27,10 @@ export const newOperatorToken = (): string => newSecret('gwo_');
 export const mayBeApiKey = (text: string): boolean =>
   text.length <= 2 * MAX_CHARACTERS &&
   (!GENERATED_KEY.test(text) ||
-    checksumOf(text.slice(0, -CHECKSUM_CHARACTERS)) === text.slice(-CHECKSUM_CHARACTERS));
+    computeChecksum(text.slice(0, -CHECKSUM_CHARACTERS)) === text.slice(-CHECKSUM_CHARACTERS));
 
 /** The first characters of a key, by which its owner recognizes it in a list. */
-export function hintOf(key: string): string {
+export function keyHint(key: string): string {
   const characters = [...key];
   return characters.slice(0, Math.min(8, Math.floor(characters.length / 3))).join('');
 }
@@ -40,7 +40,7 @@ export const hashApiKey = (key: string, pepper: BinaryLike): Buffer =>
   createHmac('sha256', pepper).update(key).digest();
 
 /** The peppers of the store, the current one first. */
-export const peppersOf = ({ API_KEY_PEPPER = '', API_KEY_PEPPER_PREVIOUS }: Settings): string[] => [
+export const listPeppers = ({ API_KEY_PEPPER = '', API_KEY_PEPPER_PREVIOUS }: Settings): string[] => [
   API_KEY_PEPPER,
   ...API_KEY_PEPPER_PREVIOUS,
 ];

@@ -5,7 +5,7 @@ import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { lockUser } from '../accounts/lock-user';
 import { User } from '../accounts/user.entity';
-import { hashApiKey, hintOf, newApiKey, peppersOf } from './api-key';
+import { hashApiKey, keyHint, newApiKey, listPeppers } from './api-key';
 import { ApiKey } from './api-key.entity';
 import { isLive } from './api-key-lookup';
 import { COUNTED_DAYS } from './api-key-requests.entity';
@@ -44,7 +44,7 @@ export class ApiKeysService {
     private readonly verified: CredentialCache,
     settings: Settings,
   ) {
-    this.peppers = peppersOf(settings);
+    this.peppers = listPeppers(settings);
   }
 
   /** Returns the only copy of the key: only its hash is stored. */
@@ -53,7 +53,7 @@ export class ApiKeysService {
   }
 
   /** Whether this is a key of the user that isn't revoked. */
-  isOf(user_id: number, key: string): Promise<boolean> {
+  belongsTo(user_id: number, key: string): Promise<boolean> {
     return this.keys.existsBy({
       key_hash: hashApiKey(key, this.peppers[0]!),
       user_id,
@@ -96,7 +96,7 @@ export class ApiKeysService {
     const key = newApiKey();
     const { generatedMaps } = await db.insert(ApiKey, {
       key_hash: hashApiKey(key, this.peppers[0]!),
-      hint: hintOf(key),
+      hint: keyHint(key),
       user_id,
       scopes: scopes && [...scopes],
       label,
@@ -108,7 +108,7 @@ export class ApiKeysService {
   }
 
   /** Newest first, revoked ones included. */
-  keysOf(user_id: number): Promise<ApiKey[]> {
+  listKeys(user_id: number): Promise<ApiKey[]> {
     return this.keys.find({ where: { user_id }, order: { id: 'DESC' } });
   }
 
@@ -125,7 +125,7 @@ export class ApiKeysService {
   }
 
   /** The number of requests per key on each of the last days, ending with today. */
-  async requestsOf(keys: readonly ApiKey[]): Promise<Map<number, number[]>> {
+  async countRequests(keys: readonly ApiKey[]): Promise<Map<number, number[]>> {
     const days = new Map(keys.map(({ id }) => [id, Array<number>(COUNTED_DAYS).fill(0)]));
     const rows = await this.keys.query<{ api_key_id: number; ago: number; requests: number }[]>(
       `SELECT api_key_id, today - day AS ago, requests
@@ -183,7 +183,7 @@ export class ApiKeysService {
   }
 
   /** Revokes all JWTs of a user: on other replicas within a second. */
-  async revokeTokensOf(user_id: number): Promise<void> {
+  async revokeAllTokens(user_id: number): Promise<void> {
     await this.keys.manager.increment(User, { id: user_id }, 'token_generation', 1);
     this.verified.forgetTokens();
   }

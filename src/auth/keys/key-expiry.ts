@@ -7,7 +7,7 @@ export const MAX_DAYS = 3650;
 export const EXPIRY_RULE = `Use “never”, a number of days up to ${MAX_DAYS}, or a future date as YYYY-MM-DD.`;
 
 /** The expiry of a key, from `never`, a number of days, or its last day in UTC; null: never, undefined: invalid. */
-export function expiryOf(text: string, now: number): string | null | undefined {
+export function parseKeyExpiry(text: string, now: number): string | null | undefined {
   if (text === 'never') return null;
   const ends = /^[1-9]\d{0,4}$/.test(text) ? now + Number(text) * DAY : endOfDay(text);
   return ends > now && ends <= now + MAX_DAYS * DAY ? new Date(ends).toISOString() : undefined;

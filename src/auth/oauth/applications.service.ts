@@ -33,12 +33,12 @@ export class ApplicationsService {
       .getOne();
   }
 
-  applicationsOf(user_id: number): Promise<OauthApplication[]> {
+  listApplications(user_id: number): Promise<OauthApplication[]> {
     const order = { created_at: 'DESC', client_id: 'ASC' } as const;
     return this.applications.find({ where: { user_id }, order, take: MAX_LISTED });
   }
 
-  applicationOf(user_id: number, client_id: string): Promise<OauthApplication | null> {
+  findApplication(user_id: number, client_id: string): Promise<OauthApplication | null> {
     return this.applications.findOneBy({ user_id, client_id });
   }
 

@@ -5,7 +5,7 @@ import { parseFields } from '../../platform/input/body';
 import { ApplicationsService } from './applications.service';
 import type { OauthApplication } from '../accounts/oauth-application.entity';
 import { listOfScopes, problemOfScopes } from './oauth-scopes';
-import { isSafe, isSameRedirect, formTargetsOf } from './redirect-uris';
+import { isSafe, isSameRedirect, listFormTargets } from './redirect-uris';
 import { Form } from '../../platform/input/form';
 
 const FIELDS = [
@@ -53,7 +53,7 @@ export class AuthorizationRequests {
     const application = fields.client_id && (await this.applications.application(fields.client_id));
     if (!application)
       throw apiError(400, 'The app that sent you here is unknown: its client_id is missing or wrong.');
-    const redirect_uri = redirectOf(application, fields.redirect_uri);
+    const redirect_uri = chooseRedirectUri(application, fields.redirect_uri);
     const lenient = this.settings.LENIENT_CLIENTS;
     if (lenient && application.implicit_allowed) fields.response_type ??= 'token';
     return { application, redirect_uri, fields, scopes: listOfScopes(fields.scope, { lenient }) };
@@ -65,7 +65,7 @@ export class AuthorizationRequests {
     if (url.pathname !== '/user/oauth') return [];
     try {
       const { redirect_uri } = await this.read(new Form(parseFields(url.search.slice(1))));
-      return formTargetsOf(redirect_uri);
+      return listFormTargets(redirect_uri);
     } catch (error) {
       if (error instanceof ApiError && error.statusCode < 500) return [];
       throw error;
@@ -73,7 +73,7 @@ export class AuthorizationRequests {
   }
 }
 
-function redirectOf(application: OauthApplication, requested: string | undefined): string {
+function chooseRedirectUri(application: OauthApplication, requested: string | undefined): string {
   const { redirect_uris } = application;
   // With one registered redirect URI the parameter is optional.
   const redirect_uri = requested ?? (redirect_uris.length === 1 ? redirect_uris[0] : undefined);
@@ -87,7 +87,11 @@ function redirectOf(application: OauthApplication, requested: string | undefined
   return redirect_uri;
 }
 
-export function errorOf({ application, fields, scopes }: AuthorizationRequest): OAuthError | undefined {
+export function findOAuthError({
+  application,
+  fields,
+  scopes,
+}: AuthorizationRequest): OAuthError | undefined {
   const rejected = (error: string, error_description: string): OAuthError => ({ error, error_description });
   if (fields.response_type === undefined) return rejected('invalid_request', 'response_type is missing');
   if (fields.state !== undefined && fields.state.length > MAX_STATE)

@@ -11,7 +11,7 @@ export class BasicClientGuard implements CanActivate {
     const req = context.switchToHttp().getRequest<Request>();
     const { authorization = '' } = req.headers;
     if (!/^basic\b/i.test(authorization)) return true;
-    const client_id = clientOf(authorization);
+    const client_id = parseClientId(authorization);
     if (client_id === undefined)
       throw invalidBasicClient('send the client_id as the username of HTTP Basic, with an empty password');
     req.parametersInHeaders = { client_id };
@@ -20,7 +20,7 @@ export class BasicClientGuard implements CanActivate {
 }
 
 /** RFC 6749, section 2.3.1: the user is form-encoded. */
-function clientOf(authorization: string): string | undefined {
+function parseClientId(authorization: string): string | undefined {
   const [, encoded = ''] = BASIC.exec(authorization) ?? [];
   const [, user] = /^([^:]+):$/.exec(Buffer.from(encoded, 'base64').toString('utf8')) ?? [];
   try {

@@ -7,7 +7,7 @@ import { GrantsService } from './grants.service';
 import { OauthTokensService } from './oauth-tokens.service';
 import { OauthDeviceRequest } from './oauth-device-request.entity';
 import { invalidGrant } from './oauth-errors';
-import { hashOf, randomToken } from '../accounts/encryption';
+import { sha256, randomToken } from '../accounts/encryption';
 
 // Without vowels, which could form words, and without letters that look like digits.
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
@@ -54,7 +54,7 @@ export class DeviceRequestsService {
       const rows: unknown[] = await this.requests.query(
         `INSERT INTO oauth_device_requests (device_code_hash, user_code, client_id, scopes, code_challenge, interval_seconds, expires_at)
          VALUES ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7)) ON CONFLICT (user_code) DO NOTHING RETURNING user_code`,
-        [hashOf(device_code), user_code, client_id, scopes, code_challenge ?? null, INTERVAL, LIFETIME],
+        [sha256(device_code), user_code, client_id, scopes, code_challenge ?? null, INTERVAL, LIFETIME],
       );
       if (rows.length > 0) return { device_code, user_code, expires_in: LIFETIME, interval: INTERVAL };
     }
@@ -92,7 +92,7 @@ export class DeviceRequestsService {
   /** Returns the user's decision. A device that polls too fast gets a longer interval. */
   poll(client_id: string, device_code: string): Promise<Poll> {
     return this.database.transaction(async (db) => {
-      const device_code_hash = hashOf(device_code);
+      const device_code_hash = sha256(device_code);
       await db.query(LOCK_GRANT, [device_code_hash]);
       // One second of tolerance for clocks and networks.
       const [row] = await db.query<PollRow[]>(
@@ -132,7 +132,7 @@ function newUserCode(): string {
 }
 
 /** The code as a user typed it, in any case, with or without the dash. */
-export function userCodeOf(typed: string): string {
+export function parseUserCode(typed: string): string {
   const letters = typed.toUpperCase().replace(/[^A-Z]/g, '');
   return `${letters.slice(0, 4)}-${letters.slice(4)}`;
 }

@@ -34,11 +34,11 @@ export class GrantsService {
     return this.grants.findOneBy({ user_id, client_id, revoked_at: IsNull() });
   }
 
-  grantsOf(user_id: number): Promise<ListedGrant[]> {
+  listGrants(user_id: number): Promise<ListedGrant[]> {
     return this.listed(user_id).orderBy('g.id', 'DESC').limit(MAX_LISTED).getRawMany();
   }
 
-  grantOf(user_id: number, id: number): Promise<ListedGrant | undefined> {
+  findGrant(user_id: number, id: number): Promise<ListedGrant | undefined> {
     return this.listed(user_id).andWhere({ id }).getRawOne();
   }
 

@@ -47,4 +47,4 @@ export function permittedScopes(granted: readonly string[], registered: readonly
   return [...permitted, ...narrowed].sort();
 }
 
-export const meaningOf = (scope: string): string => SCOPES[scope as Scope] ?? scope;
+export const describeScope = (scope: string): string => SCOPES[scope as Scope] ?? scope;

@@ -15,7 +15,7 @@ import { OauthRefreshToken } from './oauth-refresh-token.entity';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import { permittedScopes, listOfScopes } from './oauth-scopes';
 import type { TokensResponse } from './oauth.dto';
-import { hashOf, randomToken, encryptWithToken, decryptWithToken } from '../accounts/encryption';
+import { sha256, randomToken, encryptWithToken, decryptWithToken } from '../accounts/encryption';
 
 /** `revoked`: the keys of a family that was revoked because one of its tokens was used twice. */
 type Outcome = TokensResponse | { revoked: number[] };
@@ -30,7 +30,7 @@ interface NewCode {
 const VERIFIER = /^[\w.~-]{43,128}$/;
 
 /** S256 of RFC 7636. */
-const challengeOf = (verifier: string) => createHash('sha256').update(verifier).digest('base64url');
+const createChallenge = (verifier: string) => createHash('sha256').update(verifier).digest('base64url');
 
 /** The tokens from one sign-in. */
 interface Family {
@@ -110,7 +110,7 @@ export class OauthTokensService {
        VALUES ($1, $2, $3, $4, $5, now() + make_interval(secs => $6), gen_random_uuid())
        ON CONFLICT (code_hash) DO UPDATE SET expires_at = excluded.expires_at WHERE old.used_at IS NULL
        RETURNING code_hash`,
-      [hashOf(code), grant_id, scopes, redirect_uri ?? null, code_challenge ?? null, CODE_SECONDS],
+      [sha256(code), grant_id, scopes, redirect_uri ?? null, code_challenge ?? null, CODE_SECONDS],
     );
     return rows.length > 0;
   }
@@ -122,17 +122,17 @@ export class OauthTokensService {
     { redirect_uri, code_verifier }: { redirect_uri?: string; code_verifier?: string },
   ): Promise<TokensResponse> {
     if (code_verifier !== undefined && !VERIFIER.test(code_verifier)) throw invalidGrant();
-    const code_hash = hashOf(code);
+    const code_hash = sha256(code);
     const found = await this.codes.findOneBy({ code_hash, grant_id: grantsTo(client_id) });
     if (!found) throw invalidGrant();
     const { grant_id, family_id, used_at, scopes } = found;
-    return this.tokensOf(async (db) => {
+    return this.issueTokens(async (db) => {
       const grant = await this.grants.lock(db, grant_id);
       if (!grant) throw invalidGrant();
       if (used_at !== null) return { revoked: await this.revokeFamily(db, found) };
       const isOwn =
         (found.redirect_uri ?? redirect_uri) === redirect_uri &&
-        found.code_challenge === (code_verifier === undefined ? null : challengeOf(code_verifier));
+        found.code_challenge === (code_verifier === undefined ? null : createChallenge(code_verifier));
       // Two concurrent exchanges are a race, not a leak: the second one only finds the code used here.
       const unused = { code_hash, used_at: IsNull(), expires_at: Raw((column) => `${column} > now()`) };
       if (!isOwn || !(await db.update(OauthCode, unused, { used_at: () => 'now()' })).affected)
@@ -160,7 +160,7 @@ export class OauthTokensService {
         : access;
     const refresh_token = `${family_id}.${randomToken()}`;
     await db.insert(OauthRefreshToken, {
-      token_hash: hashOf(refresh_token),
+      token_hash: sha256(refresh_token),
       grant_id: grant.id,
       family_id,
       family_ends_at,
@@ -186,9 +186,9 @@ export class OauthTokensService {
    * RETRY_SECONDS: a retry gets the same response.
    */
   async refresh(client_id: string, token: string, scope: string | undefined): Promise<TokensResponse> {
-    const family = await this.familyOf(token, client_id);
+    const family = await this.findFamily(token, client_id);
     if (!family) throw invalidGrant();
-    return this.tokensOf(async (db) => {
+    return this.issueTokens(async (db) => {
       const grant = await this.grants.lock(db, family.grant_id);
       const row = grant && (await this.refreshToken(db, token));
       if (!grant || row?.expired) throw invalidGrant();
@@ -200,7 +200,7 @@ export class OauthTokensService {
 
   /** RFC 7009: revokes an access token, or the family of a refresh token. Other clients' tokens count as unknown. */
   async revoke(client_id: string, token: string): Promise<void> {
-    const family = await this.familyOf(token, client_id);
+    const family = await this.findFamily(token, client_id);
     const revoked = await this.database.transaction(async (db) => {
       if (!family)
         return this.keys.revokeIn(db, { ...this.keys.withText(token), grant_id: grantsTo(client_id) });
@@ -210,7 +210,7 @@ export class OauthTokensService {
   }
 
   /** The tokens that the transaction issues. A revocation is committed, but an error for the client. */
-  private async tokensOf(work: (db: EntityManager) => Promise<Outcome>): Promise<TokensResponse> {
+  private async issueTokens(work: (db: EntityManager) => Promise<Outcome>): Promise<TokensResponse> {
     const outcome = await this.database.transaction(work);
     if (!('revoked' in outcome)) return outcome;
     this.keys.forget(outcome.revoked);
@@ -233,13 +233,13 @@ export class OauthTokensService {
     return [...lasting, ...revoked];
   }
 
-  private async familyOf(token: string, client_id: string) {
+  private async findFamily(token: string, client_id: string) {
     const find = (one: FindOptionsWhere<OauthRefreshToken>) =>
       this.refreshTokens.findOne({
         where: { ...one, grant_id: grantsTo(client_id) },
         select: { token_hash: true, grant_id: true, family_id: true },
       });
-    const found = await find({ token_hash: hashOf(token) });
+    const found = await find({ token_hash: sha256(token) });
     const family_id = token.split('.', 1)[0]!;
     return found ?? (UUID.test(family_id) ? find({ family_id }) : null);
   }
@@ -253,7 +253,7 @@ export class OauthTokensService {
         'least(t.expires_at, t.family_ends_at) <= now() AS expired',
         `s.token_hash IS NOT NULL AND t.used_at > now() - make_interval(secs => ${RETRY_SECONDS}) AS repeatable`,
       ])
-      .where({ token_hash: hashOf(token) })
+      .where({ token_hash: sha256(token) })
       .getRawOne();
   }
 
@@ -271,7 +271,7 @@ export class OauthTokensService {
     const tokens = await this.issue(db, grant, asked.length > 0 ? asked : permitted, family);
     const replaced = {
       used_at: () => 'now()',
-      successor_hash: hashOf(tokens.refresh_token),
+      successor_hash: sha256(tokens.refresh_token),
       answer: encryptWithToken(token, tokens),
     };
     await db.update(OauthRefreshToken, { token_hash }, replaced);

@@ -17,7 +17,7 @@ export const isLoopbackUri = (uri: string) => LOOPBACK.test(uri);
 export const isExclusive = (uri: string) => uri.startsWith('https://') || isLoopbackUri(uri);
 
 /** The reason why an app cannot register this URI, or undefined if it can. */
-export function problemOf(uri: string): string | undefined {
+export function findProblem(uri: string): string | undefined {
   return isSafe(uri) && (isExclusive(uri) || uri === OUT_OF_BAND || REVERSE_DOMAIN_SCHEME.test(uri))
     ? undefined
     : 'must begin with https://, with http://127.0.0.1, http://[::1] or http://localhost, or with a scheme of your own such as com.example.game:/, and have no fragment';
@@ -63,7 +63,7 @@ export function redirectWith(
 }
 
 /** The sources of the URI in a Content-Security-Policy, which cannot contain IPv6 hosts. */
-export function formTargetsOf(uri: string): string[] {
+export function listFormTargets(uri: string): string[] {
   if (uri === OUT_OF_BAND) return [];
   const url = new URL(uri);
   if (url.hostname.startsWith('[')) return ['http:'];

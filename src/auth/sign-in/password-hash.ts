@@ -44,15 +44,15 @@ export const verifyPassword = async (passwordHash: string, password: string): Pr
       (await bcrypt()).compare(password, passwordHash.replace('$2y', '$2b'))
     : (await argon2()).verify(passwordHash, password);
 
-const prefixOf = ({ memoryCost, timeCost, parallelism }: PasswordCost) =>
+const hashPrefix = ({ memoryCost, timeCost, parallelism }: PasswordCost) =>
   `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$`;
 
 /** Whether a new hash of the password would have a different algorithm or cost, for example after an import. */
 export const isOutdated = (passwordHash: string, cost: PasswordCost) =>
-  !passwordHash.startsWith(prefixOf(cost));
+  !passwordHash.startsWith(hashPrefix(cost));
 
 /** Takes as long to verify as any other hash, but matches no password. */
 export function decoyHash(cost: PasswordCost): string {
   const random = (bytes: number) => randomBytes(bytes).toString('base64').replaceAll('=', '');
-  return `${prefixOf(cost)}${random(16)}$${random(32)}`;
+  return `${hashPrefix(cost)}${random(16)}$${random(32)}`;
 }

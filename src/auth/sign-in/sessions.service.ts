@@ -7,7 +7,7 @@ import { Database } from '../../platform/database/database';
 import { longRead, statement } from '../../platform/database/statement';
 import { serviceUnavailable } from '../../platform/errors/api-error';
 import type { User } from '../accounts/user.entity';
-import { hashOf, randomToken, encryptWithToken, decryptWithToken } from '../accounts/encryption';
+import { sha256, randomToken, encryptWithToken, decryptWithToken } from '../accounts/encryption';
 import { Session } from './session.entity';
 
 const USER_COLUMNS = ['id', 'username', 'display_name', 'developer'] as const satisfies (keyof User)[];
@@ -72,8 +72,8 @@ export class SessionsService {
   ) {}
 
   /** The signed-in user; with `username`, only if it is that user. */
-  async userOf(token: string, username?: string): Promise<SignedInUser | undefined> {
-    const token_hash = hashOf(token);
+  async findUser(token: string, username?: string): Promise<SignedInUser | undefined> {
+    const token_hash = sha256(token);
     const session = this.sessions
       .createQueryBuilder('s')
       .innerJoin('s.user', 'u')
@@ -102,7 +102,7 @@ export class SessionsService {
     const expires_at = () => `now() + make_interval(days => ${this.settings.SESSION_DAYS})`;
     await this.database.transaction(async (db) => {
       await db.insert(Session, {
-        token_hash: hashOf(token),
+        token_hash: sha256(token),
         user_id,
         expires_at,
         network,
@@ -116,7 +116,7 @@ export class SessionsService {
 
   /** Returns the ID token of the session, for the sign-out at the identity provider. */
   async end(token: string): Promise<string | undefined> {
-    const ended = await this.database.row(END, [hashOf(token)]);
+    const ended = await this.database.row(END, [sha256(token)]);
     return ended?.id_token ? decryptWithToken<string>(token, ended.id_token) : undefined;
   }
 
@@ -124,29 +124,29 @@ export class SessionsService {
   isFresh(token: string): Promise<boolean> {
     return this.sessions
       .createQueryBuilder('s')
-      .where({ token_hash: hashOf(token) })
+      .where({ token_hash: sha256(token) })
       .andWhere(`s.created_at > now() - interval '5 minutes'`)
       .getExists();
   }
 
-  async endAllOf(user_id: number): Promise<void> {
+  async endAll(user_id: number): Promise<void> {
     await this.sessions.delete({ user_id });
   }
 
   /** The live ones of the user, last used first. */
   async list(user_id: number, token: string): Promise<ListedSession[]> {
     const rows = await this.database.rows(SESSIONS, [user_id, this.settings.SESSION_IDLE_MINUTES]);
-    const own = hashOf(token);
+    const own = sha256(token);
     return rows.map(({ token_hash, ...row }) => ({ ...row, is_current: token_hash.equals(own) }));
   }
 
   async setNotice(token: string, notice: Notice): Promise<void> {
-    await this.sessions.update({ token_hash: hashOf(token) }, { notice: encryptWithToken(token, notice) });
+    await this.sessions.update({ token_hash: sha256(token) }, { notice: encryptWithToken(token, notice) });
   }
 
   /** The last statement of a page: if another one failed afterwards, the notice would be lost. */
   async takeNotice(token: string): Promise<Notice> {
-    const row = await this.database.row(TAKE_NOTICE, [hashOf(token)]);
+    const row = await this.database.row(TAKE_NOTICE, [sha256(token)]);
     return row ? decryptWithToken<Notice>(token, row.notice)! : {};
   }
 }

@@ -144,7 +144,7 @@ export class AccountController {
     @Res({ passthrough: true }) res: Response,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
-    await this.sessions.endAllOf(visitor.user.id);
+    await this.sessions.endAll(visitor.user.id);
     await this.visitors.signOut(visitor, res);
     this.record('user.sessions_ended', visitor);
     return seeOther('/login');
@@ -182,7 +182,7 @@ export class AccountController {
     const failure = await this.confirm(form, visitor, req);
     if (failure) return erasePage(visitor, has_password, failure.problem, failure);
     const next = String(this.clock.now() + STEP_MS);
-    return eraseForGoodPage(visitor, next, visitor.signatureOf(`erase until ${next}`));
+    return eraseForGoodPage(visitor, next, visitor.createSignature(`erase until ${next}`));
   }
 
   /** By the password, or by a recent sign-in if the account has none. */

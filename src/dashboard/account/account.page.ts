@@ -3,7 +3,7 @@ import type { OwnAccount, OwnAddress } from '../../users/own-account.service';
 import { AS_TYPED, changeForm, field, passwordField, type Problems } from '../layout/fields';
 import { html, type Html } from '../layout/html';
 import { formToken, type Page } from '../layout/layout';
-import { alert, confirmation, day, done, muted, table, tag, timeOf } from '../layout/parts';
+import { alert, confirmation, day, done, muted, table, tag, timeElement } from '../layout/parts';
 import type { SignedInVisitor } from '../layout/visitor';
 import { newPasswordField } from './link.page';
 import { type Identities, identityList } from '../settings/identities.page';
@@ -153,7 +153,7 @@ const sessionsSection = (visitor: SignedInVisitor, sessions: ListedSession[]): H
         Network: ({ network, is_current }: ListedSession) =>
           html`${network ?? muted('Unknown')} ${is_current && tag('this one')}`,
         'Signed in': ({ created_at }) => day(created_at),
-        'Last used': ({ seen_at }) => timeOf(seen_at),
+        'Last used': ({ seen_at }) => timeElement(seen_at),
       },
       sessions,
     )}

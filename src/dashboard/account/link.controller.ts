@@ -2,7 +2,7 @@ import { problemOfNewPassword } from '../../users/new-password';
 import { Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Public } from '../../auth/access/access';
-import { hashOf } from '../../auth/accounts/encryption';
+import { sha256 } from '../../auth/accounts/encryption';
 import { PasswordQueue } from '../../auth/sign-in/password-queue';
 import { Audit, type AuditEvent } from '../../audit/audit';
 import { Settings } from '../../platform/config/settings';
@@ -104,7 +104,7 @@ export class LinkController {
    * only in the browser of the form. In another one, who opens the link chooses the password.
    */
   private needsPassword({ purpose, browser_hash }: FoundLink, { token }: Visitor): boolean {
-    return purpose === 'sign_up' && !browser_hash?.equals(hashOf(token));
+    return purpose === 'sign_up' && !browser_hash?.equals(sha256(token));
   }
 
   private async find(token: string, req: Request, res: Response): Promise<FoundLink> {

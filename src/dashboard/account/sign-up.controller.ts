@@ -2,7 +2,7 @@ import { problemOfNewPassword } from '../../users/new-password';
 import { problemOfNewUsername } from '../../users/username';
 import { Controller, Get, Post } from '@nestjs/common';
 import { Public } from '../../auth/access/access';
-import { hashOf } from '../../auth/accounts/encryption';
+import { sha256 } from '../../auth/accounts/encryption';
 import { PasswordQueue } from '../../auth/sign-in/password-queue';
 import { Settings } from '../../platform/config/settings';
 import { Form } from '../../platform/input/form';
@@ -63,7 +63,7 @@ export class SignUpController {
     if (hasProblems(problems)) return formPage(visitor, { email, username, problems });
     if (!(await this.requests.areSent())) return this.contact();
     const password_hash = await this.passwords.hash(password);
-    this.requests.signUp({ email, username, password_hash, browser_hash: hashOf(visitor.token) });
+    this.requests.signUp({ email, username, password_hash, browser_hash: sha256(visitor.token) });
     return sentPage(
       'Check your email',
       'We are sending you a link. Your account exists once you have used it.',

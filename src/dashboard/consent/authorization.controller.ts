@@ -11,7 +11,7 @@ import {
   type AuthorizationRequest,
   AuthorizationRequests,
   type OAuthError,
-  errorOf,
+  findOAuthError,
 } from '../../auth/oauth/authorization-requests.service';
 import { appConsentPage, errorPage, PATH, RESULT_PAGE } from './consent.page';
 import { type Consent, type Grant, GrantsService } from '../../auth/oauth/grants.service';
@@ -44,7 +44,7 @@ export class AuthorizationController {
     const request = await this.requests.read(query);
     // Only a signed-in user is redirected to an app, even with an error.
     if (!isSignedIn(visitor)) throw new SignInRequired(req.originalUrl);
-    const error = errorOf(request);
+    const error = findOAuthError(request);
     const grant = await this.grants.grantTo(visitor.user.id, request.application.client_id);
     if (error) return this.errorPage(request, error, grant);
     if (grant && isAlreadyAllowed(request, grant)) return this.allow(visitor, request, 'grant.reused');
@@ -56,7 +56,7 @@ export class AuthorizationController {
   async decide(@FormFields() form: Form, @CurrentVisitor() visitor: Visitor) {
     const request = await this.requests.read(form);
     if (!isSignedIn(visitor)) throw new SignInRequired(withQuery(PATH, request.fields));
-    const error = errorOf(request);
+    const error = findOAuthError(request);
     if (error) {
       const grant = await this.grants.grantTo(visitor.user.id, request.application.client_id);
       return this.errorPage(request, error, grant);

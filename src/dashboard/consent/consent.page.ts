@@ -3,7 +3,7 @@ import { formToken, type Page } from '../layout/layout';
 import { copyable, permissionList } from '../layout/parts';
 import type { SignedInVisitor } from '../layout/visitor';
 import type { AuthorizationRequest, OAuthError } from '../../auth/oauth/authorization-requests.service';
-import { formTargetsOf, isLoopbackUri, OUT_OF_BAND, describeTarget } from '../../auth/oauth/redirect-uris';
+import { listFormTargets, isLoopbackUri, OUT_OF_BAND, describeTarget } from '../../auth/oauth/redirect-uris';
 import type { Grant } from '../../auth/oauth/grants.service';
 import type { Settings } from '../../platform/config/settings';
 import type { OauthApplication } from '../../auth/accounts/oauth-application.entity';
@@ -67,7 +67,7 @@ export const appConsentPage = (
     action: PATH,
     fields,
   });
-  return { ...page, formTargets: formTargetsOf(redirect_uri) };
+  return { ...page, formTargets: listFormTargets(redirect_uri) };
 };
 
 /** Whether the app gets a key without a fixed expiry. */

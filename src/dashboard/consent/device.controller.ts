@@ -1,7 +1,7 @@
 import { Controller, Get, Post } from '@nestjs/common';
 import { SignedIn } from '../../auth/access/access';
 import { Audit } from '../../audit/audit';
-import { DeviceRequestsService, userCodeOf } from '../../auth/oauth/device-requests.service';
+import { DeviceRequestsService, parseUserCode } from '../../auth/oauth/device-requests.service';
 import { AttemptsService, deviceCodeSubject } from '../../auth/sign-in/attempts.service';
 import { Form } from '../../platform/input/form';
 import { Settings } from '../../platform/config/settings';
@@ -24,11 +24,12 @@ export class DeviceController {
   async form(@PageQuery() query: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const typed = query.text('code');
     if (typed === undefined) return entryPage();
-    const user_code = userCodeOf(typed);
+    const user_code = parseUserCode(typed);
     const { found, seconds } = await this.attempts.check(deviceCodeSubject(visitor.user.id), (db) =>
       this.devices.pending(db, user_code),
     );
-    if (found) return deviceConsentPage(visitor, found, visitor.signatureOf(shown(user_code)), this.settings);
+    if (found)
+      return deviceConsentPage(visitor, found, visitor.createSignature(shown(user_code)), this.settings);
     if (seconds === undefined)
       return entryPage(typed, {
         status: 404,
@@ -43,7 +44,7 @@ export class DeviceController {
 
   @Post()
   async decide(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
-    const user_code = userCodeOf(form.text('code') ?? '');
+    const user_code = parseUserCode(form.text('code') ?? '');
     // Without this proof, codes could be tried without a limit.
     if (!visitor.hasSigned(shown(user_code), form.text('shown')))
       return entryPage('', {

@@ -96,7 +96,7 @@ export class KeyPageController {
     const { key_id: id } = await this.open(key, req, res, visitor);
     const day = Math.floor(this.clock.now() / DAY_MS);
     return seeOther(
-      await this.downloads.withKey({ id, key }, upload_id, visitor.signatureOf(`download ${day}`)),
+      await this.downloads.withKey({ id, key }, upload_id, visitor.createSignature(`download ${day}`)),
     );
   }
 

@@ -5,7 +5,7 @@ import { PushesService } from '../../push/pushes.service';
 import { invalidBuild } from '../../uploads/uploads.service';
 import { seeOther } from '../layout/layout';
 import { PageQuery, Pages, PathId } from '../layout/page';
-import { pageOf } from '../layout/parts';
+import { parsePage } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { BuildsPage, buildsPath } from './builds.page';
 import { BuildsReportService } from './builds-report.service';
@@ -31,7 +31,7 @@ export class GameBuildsController {
   ) {
     const game = await this.games.one(game_id, visitor.user.id);
     const channel = query.text('channel');
-    const page = pageOf(query.text('page'));
+    const page = parsePage(query.text('page'));
     const builds = await this.builds.page(game_id, visitor.user.id, channel, page);
     return this.page.list(visitor, game, builds, { channel, page });
   }

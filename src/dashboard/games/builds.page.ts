@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { sizeOf } from '../../platform/formats/sizes';
+import { formatSize } from '../../platform/formats/sizes';
 import { withQuery } from '../../platform/input/form';
 import { html, type Html, type Part } from '../layout/html';
 import { formToken, type Page } from '../layout/layout';
@@ -66,7 +66,7 @@ const columnsOf = (visitor: SignedInVisitor, game_id: number): Columns<ListedBui
   Version: ({ version, user_version }) =>
     html`${version} ${user_version !== null && html`<small>${user_version}</small>`}`,
   State: unlabeled((build) => stateOf(build)),
-  Size: number(({ size }) => (size === null ? muted('none') : sizeOf(size))),
+  Size: number(({ size }) => (size === null ? muted('none') : formatSize(size))),
   Updates: unlabeled(({ patch_size, signed }) => updatesOf(patch_size, signed)),
   Created: ({ created_at }) => day(created_at),
   Actions: actions(
@@ -82,7 +82,7 @@ function stateOf({ state, hidden, is_head, error }: ListedBuild): Part {
 
 /** How launchers update to a build. */
 function updatesOf(patch_size: number | null, signed: boolean): Part {
-  if (patch_size !== null) return html`Patch <small>${sizeOf(patch_size)}</small>`;
+  if (patch_size !== null) return html`Patch <small>${formatSize(patch_size)}</small>`;
   return signed ? 'Changed files' : muted('whole download');
 }
 

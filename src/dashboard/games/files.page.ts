@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Settings } from '../../platform/config/settings';
-import { sizeOf } from '../../platform/formats/sizes';
+import { formatSize } from '../../platform/formats/sizes';
 import { withQuery } from '../../platform/input/form';
 import { ServiceUrl } from '../../platform/server/service-url';
 import type { PendingUpload } from '../../uploads/file-uploads.service';
@@ -90,7 +90,7 @@ export class FilesPage {
           <h2>${upload.display_name ?? filename}</h2>
           ${facts({
             'File name': filename,
-            Size: size === null ? false : sizeOf(size),
+            Size: size === null ? false : formatSize(size),
             Channel: channel_name !== null && channelLink(game.id, channel_name),
             'Newest build': channel_name !== null && buildOf(upload),
             Link: external_url ?? false,
@@ -174,8 +174,8 @@ export class FilesPage {
           <label for="file">File</label>
           <input id="file" type="file" required aria-describedby="file-help" />
           <small id="file-help"
-            >Drop it here, or choose it: up to ${sizeOf(this.settings.FILES_MAX_BYTES)}. If the connection is
-            lost, the upload continues where it stopped.</small
+            >Drop it here, or choose it: up to ${formatSize(this.settings.FILES_MAX_BYTES)}. If the connection
+            is lost, the upload continues where it stopped.</small
           >
         </div>
         ${replaced ? replaced.channel_name !== null && versionField : newFileFields}
@@ -205,7 +205,7 @@ export class FilesPage {
     if (pending.length === 0) return html``;
     const columns: Columns<PendingUpload> = {
       File: ({ filename }) => filename,
-      Received: unlabeled(({ received, size }) => `${sizeOf(received)} of ${sizeOf(size)}`),
+      Received: unlabeled(({ received, size }) => `${formatSize(received)} of ${formatSize(size)}`),
       State: unlabeled((upload) => stateOf(upload)),
       Actions: actions(
         ({ id, filename, state, received, size }) =>
@@ -346,7 +346,7 @@ const columnsOf = (
           : html`Link to ${hostOf(upload.external_url)}`
         : html`Channel ${channelLink(game_id, upload.channel_name)} <small>${buildOf(upload)}</small>`,
     ),
-    Size: unlabeled(number(({ size }) => (size === null ? muted('–') : sizeOf(size)))),
+    Size: unlabeled(number(({ size }) => (size === null ? muted('–') : formatSize(size)))),
     Actions: actions(
       (upload) =>
         html`${upload !== uploads[0] && moveButton(upload, 'up')}

@@ -14,7 +14,7 @@ import { hasProblems } from '../layout/fields';
 import { seeOther } from '../layout/layout';
 import { FormFields, Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
-import { dayOf } from '../sales/period';
+import { formatDay } from '../sales/period';
 import { draftIn, draftOf, messagesOf, NEW_GAME, parametersOf, sentence } from './game-draft';
 import { GamePage, RECENT_DAYS, SALES_SHOWN } from './game.page';
 import { GAMES_PATH, gamePath } from './games.page';
@@ -60,7 +60,7 @@ export class GameController {
   async overview(@PathId('game_id') game_id: number, @CurrentVisitor() visitor: SignedInVisitor) {
     const user_id = visitor.user.id;
     const game = await this.games.one(game_id, user_id);
-    const since = dayOf(new Date(this.clock.now() - (RECENT_DAYS - 1) * DAY_MS));
+    const since = formatDay(new Date(this.clock.now() - (RECENT_DAYS - 1) * DAY_MS));
     const [sold, sales, uploads] = await Promise.all([
       this.games.salesSince(since, game_id, user_id),
       this.sales.slice(game_id, user_id, { limit: SALES_SHOWN }),

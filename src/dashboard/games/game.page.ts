@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { StoreLinks } from '../../platform/config/store-links';
 import { formatMoney } from '../../platform/formats/money';
-import { sizeOf } from '../../platform/formats/sizes';
+import { formatSize } from '../../platform/formats/sizes';
 import { withQuery } from '../../platform/input/form';
 import type { GameSaleRow } from '../../purchases/sales/game-sales.service';
 import type { UploadRow } from '../../uploads/upload.row';
@@ -22,7 +22,7 @@ import {
   alert,
   type Columns,
   confirmation,
-  countOf,
+  formatCount,
   day,
   done,
   muted,
@@ -65,11 +65,11 @@ export class GamePage {
   overview(visitor: SignedInVisitor, game: OwnGame, { sold, sales, uploads }: Overview): Page {
     const { id, title, cover_url, short_text } = game;
     const figures: [name: string, value: Part, about: string][] = [
-      ['Sales', countOf(sold.reduce((sum, one) => sum + one.purchases, 0)), `last ${RECENT_DAYS} days`],
+      ['Sales', formatCount(sold.reduce((sum, one) => sum + one.purchases, 0)), `last ${RECENT_DAYS} days`],
       ['Revenue', moneyOf(sold), `last ${RECENT_DAYS} days`],
-      ['Earnings', moneyOf(earningsOf(game)), `${countOf(game.purchases_count)} purchases in all`],
-      ['Downloads', countOf(game.downloads_count), 'in all'],
-      ['Views', countOf(game.views_count), 'in all'],
+      ['Earnings', moneyOf(earningsOf(game)), `${formatCount(game.purchases_count)} purchases in all`],
+      ['Downloads', formatCount(game.downloads_count), 'in all'],
+      ['Views', formatCount(game.views_count), 'in all'],
     ];
     return this.page(game, 'overview', (notice) => [
       done(notice.done),
@@ -354,6 +354,6 @@ const FILE_COLUMNS: Columns<UploadRow> = {
   File: ({ filename, display_name, traits }) =>
     html`${display_name ?? filename} ${traits.includes('demo') && tag('Demo')}`,
   Platforms: unlabeled(({ traits }) => platformsOf(traits)),
-  Size: unlabeled(number(({ size }) => (size === null ? muted('External') : sizeOf(size)))),
+  Size: unlabeled(number(({ size }) => (size === null ? muted('External') : formatSize(size)))),
   Updated: unlabeled(({ updated_at }) => day(updated_at)),
 };

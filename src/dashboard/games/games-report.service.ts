@@ -5,7 +5,7 @@ import { GAME_ROW, type GameRow } from '../../games/game.row';
 import { canEdit } from '../../games/visibility';
 import { Database } from '../../platform/database/database';
 import type { Packed } from '../../platform/database/packed-row';
-import { columnsOf, longRead, read } from '../../platform/database/statement';
+import { prefixColumns, longRead, read } from '../../platform/database/statement';
 import { type Build, isPublished } from '../../wharf/build.entity';
 
 export const GAMES_ON_A_PAGE = 20;
@@ -53,7 +53,7 @@ const PAGE = `(
 
 const GAMES_PAGE = longRead<GameReport>(
   'games_page',
-  `SELECT ${columnsOf('g', COLUMNS)}, b.builds,
+  `SELECT ${prefixColumns('g', COLUMNS)}, b.builds,
      (SELECT count(*) FROM (SELECT FROM uploads WHERE game_id = g.id LIMIT ${MAX_UPLOADS + 1}) counted) AS uploads
    FROM ${PAGE}
    CROSS JOIN LATERAL (

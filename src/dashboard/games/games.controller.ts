@@ -2,7 +2,7 @@ import { Controller, Get } from '@nestjs/common';
 import { SignedIn } from '../../auth/access/access';
 import { Form } from '../../platform/input/form';
 import { PageQuery, Pages } from '../layout/page';
-import { pageOf } from '../layout/parts';
+import { parsePage } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { GamesReportService } from './games-report.service';
 import { GamesPage } from './games.page';
@@ -20,13 +20,13 @@ export class SellerGamesController {
 
   @Get('games')
   async list(@PageQuery() query: Form, @CurrentVisitor() visitor: SignedInVisitor) {
-    const page = pageOf(query.text('page'));
+    const page = parsePage(query.text('page'));
     return this.page.list(await this.games.page(visitor.user.id, page), page, visitor.user.developer);
   }
 
   @Get('download-keys')
   async keys(@PageQuery() query: Form, @CurrentVisitor() visitor: SignedInVisitor) {
-    const page = pageOf(query.text('page'));
+    const page = parsePage(query.text('page'));
     return gamesWithKeysPage(await this.games.keysPage(visitor.user.id, page), page);
   }
 }

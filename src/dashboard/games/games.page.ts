@@ -3,7 +3,7 @@ import { formatMoney } from '../../platform/formats/money';
 import { Covers } from '../layout/covers';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
-import { countOf, day, done, linkButton, noMore, numberedPages } from '../layout/parts';
+import { formatCount, day, done, linkButton, noMore, numberedPages } from '../layout/parts';
 import { buyersPath, salesPath } from '../sales/sales-paths';
 import { type GameReport, GAMES_ON_A_PAGE, MAX_CHANNELS, MAX_UPLOADS } from './games-report.service';
 
@@ -78,7 +78,7 @@ export const stateOf = ({ visibility, published_at }: Pick<GameReport, 'visibili
 const count = (name: string, value: number, most?: number): Html =>
   html`<div>
     <dt>${name}</dt>
-    <dd>${countOf(value, most)}</dd>
+    <dd>${formatCount(value, most)}</dd>
   </div>`;
 
 function buildsOf({ builds, title }: GameReport): Html {

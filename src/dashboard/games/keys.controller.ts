@@ -18,7 +18,7 @@ import {
 import { MAX_NEW_KEYS, MAX_LABEL } from '../../purchases/keys/download-key.dto';
 import { seeOther } from '../layout/layout';
 import { FormFields, PageQuery, Pages, PathId } from '../layout/page';
-import { countOf } from '../layout/parts';
+import { formatCount } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { type Cell, CsvResponse } from '../sales/csv';
 import { keysPath } from '../sales/sales-paths';
@@ -75,7 +75,7 @@ export class GameKeysController {
       return seeOther(withQuery(keysPath(game_id), { from, to }), { first_key: from });
     } catch (error) {
       if (!(error instanceof ApiError) || error.statusCode !== 400) throw error;
-      return again({ count: `A game can have at most ${countOf(MAX_UNCLAIMED)} unclaimed keys.` });
+      return again({ count: `A game can have at most ${formatCount(MAX_UNCLAIMED)} unclaimed keys.` });
     }
   }
 
@@ -103,7 +103,7 @@ export class GameKeysController {
       : ['unclaimed', ...(form.isChecked('claimed') ? (['claimed'] as const) : [])];
     const count = await this.keys.revokeAll(game_id, filter, states, visitor.by);
     const more = count === MAX_REVOKED ? ' There may be more: repeat this to revoke them.' : '';
-    const words = count === 1 ? '1 key was revoked.' : `${countOf(count)} keys were revoked.`;
+    const words = count === 1 ? '1 key was revoked.' : `${formatCount(count)} keys were revoked.`;
     return seeOther(keysPath(game_id), { done: words + more });
   }
 

@@ -10,7 +10,7 @@ import {
   type Columns,
   confirmation,
   copyable,
-  countOf,
+  formatCount,
   day,
   done,
   facts,
@@ -82,8 +82,8 @@ export function gamesWithKeysPage(rows: KeysReport[], page: number): Page {
 
 const GAME_COLUMNS: Columns<KeysReport> = {
   Game: ({ id, title }) => html`<a href="${keysPath(id)}">${title}</a>`,
-  Created: number(({ created }) => countOf(created, MAX_COUNTED_KEYS)),
-  Unclaimed: number(({ unclaimed }) => countOf(unclaimed, MAX_COUNTED_KEYS)),
+  Created: number(({ created }) => formatCount(created, MAX_COUNTED_KEYS)),
+  Unclaimed: number(({ unclaimed }) => formatCount(unclaimed, MAX_COUNTED_KEYS)),
   More: actions(({ id, title }) => linkButton(keysPath(id), 'Keys', `of ${title}`)),
 };
 
@@ -219,14 +219,14 @@ export function revokeAllPage(
   return confirmation(visitor, {
     section: KEYS_PATH,
     title: 'Revoke download keys',
-    question: `Revoke ${count === 1 ? '1 key' : `${countOf(count)} keys`}?`,
-    facts: html`${facts({ Game: title, Label: filter.label ?? false, Unclaimed: countOf(unclaimed), Claimed: countOf(claimed) })}
+    question: `Revoke ${count === 1 ? '1 key' : `${formatCount(count)} keys`}?`,
+    facts: html`${facts({ Game: title, Label: filter.label ?? false, Unclaimed: formatCount(unclaimed), Claimed: formatCount(claimed) })}
       <p>
         Revoked keys can no longer be redeemed. Players who claimed one lose the game, unless another key or a
         purchase gives access to it.
       </p>`,
     fields: html`${hiddenFields({ from: query.from, to: String(to), label: query.label, state: query.state })}
-    ${claimed > 0 && filter.state === undefined && checkbox('claimed', false, html`Also revoke ${countOf(claimed)} claimed ${claimed === 1 ? 'key' : 'keys'}`)}`,
+    ${claimed > 0 && filter.state === undefined && checkbox('claimed', false, html`Also revoke ${formatCount(claimed)} claimed ${claimed === 1 ? 'key' : 'keys'}`)}`,
     action: `${keysPath(game_id)}/revoke`,
     button: 'Revoke keys',
     back: withQuery(keysPath(game_id), query),

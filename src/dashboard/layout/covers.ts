@@ -13,7 +13,7 @@ export class Covers {
 
   /** The initials of the title are below the image and show until it has loaded, or if there is none. */
   show(title: string, cover_url: string | null): Html {
-    const source = cover_url === null ? undefined : this.sourceOf(cover_url);
+    const source = cover_url === null ? undefined : this.coverSource(cover_url);
     const initials = title
       .split(/\s+/)
       .map((word) => /[\p{L}\p{N}]/u.exec(word)?.[0] ?? '')
@@ -27,7 +27,7 @@ export class Covers {
   }
 
   /** A path if this service has the image: browsers may use another host name than the stored one. */
-  private sourceOf(cover_url: string): string | undefined {
+  private coverSource(cover_url: string): string | undefined {
     const own = `${this.service.url}/`;
     if (cover_url.startsWith(own)) return cover_url.slice(own.length - 1);
     const isAllowed =

@@ -6,7 +6,7 @@ import { RequestLog } from '../../platform/observability/request-log';
 import { html } from './html';
 import { Layout, type Page, seeOther } from './layout';
 import { SignInRequired, wantsPage } from './page.guard';
-import { visitorOf } from './visitor';
+import { readVisitor } from './visitor';
 
 const TITLES: Record<number, string> = {
   400: 'Invalid request',
@@ -37,7 +37,7 @@ export class PageErrorFilter implements ExceptionFilter {
       return;
     }
     sendError(this.log, res, error, (_res, failure) =>
-      this.layout.show(visitorOf(req), errorPage(req.path, failure)).sendTo(res),
+      this.layout.show(readVisitor(req), errorPage(req.path, failure)).sendTo(res),
     );
   }
 }

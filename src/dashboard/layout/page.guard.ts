@@ -1,10 +1,10 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { accessOf } from '../../auth/access/access';
+import { readAccess } from '../../auth/access/access';
 import { forbidden } from '../../auth/access/errors';
 import { apiError } from '../../platform/errors/api-error';
 import { ServiceUrl } from '../../platform/server/service-url';
-import { formOf } from '../../platform/input/form';
+import { readForm } from '../../platform/input/form';
 import type { Visitor } from './visitor';
 import { Visitors } from './visitors';
 
@@ -47,13 +47,13 @@ export class PageGuard implements CanActivate {
     const visitor = await this.visitors.of(req, res);
     req.visitor = visitor;
     if (req.method === 'POST') await this.requireOwnForm(req, visitor, hasSecretPath);
-    if (accessOf(handler, context.getClass()) === 'signed in' && !visitor.user)
+    if (readAccess(handler, context.getClass()) === 'signed in' && !visitor.user)
       throw new SignInRequired(req.method === 'POST' ? undefined : req.originalUrl);
     return true;
   }
 
   private async requireOwnForm(req: Request, visitor: Visitor, hasSecretPath: boolean): Promise<void> {
-    const form = await formOf(req);
+    const form = await readForm(req);
     if (!this.isSameSite(req, hasSecretPath) || !visitor.isOwnFormToken(form.text('form_token')))
       throw forbidden(
         'This form has expired or was sent from another site. Go back, reload the page, and try again.',

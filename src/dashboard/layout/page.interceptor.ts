@@ -4,7 +4,7 @@ import { mergeMap } from 'rxjs';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { WebResponse } from '../../platform/output/response';
 import { HtmlResponse, Layout, type Page } from './layout';
-import { visitorOf } from './visitor';
+import { readVisitor } from './visitor';
 
 /** Shows the page that a handler returns, and stores the notice of a redirect for the next page. */
 @Injectable()
@@ -16,7 +16,7 @@ export class PageInterceptor implements NestInterceptor<Page | WebResponse, WebR
 
   intercept(context: ExecutionContext, next: CallHandler<Page | WebResponse>) {
     const http = context.switchToHttp();
-    const visitor = visitorOf(http.getRequest<Request>())!;
+    const visitor = readVisitor(http.getRequest<Request>())!;
     const res = http.getResponse<Response>();
     return next.handle().pipe(
       mergeMap(async (result) => {

@@ -12,11 +12,11 @@ import type { Request } from 'express';
 import { PAGES } from '../../auth/access/access';
 import { MAX_FORM } from '../../platform/input/body';
 import { MaxBody } from '../../platform/input/body.guard';
-import { formOf, queryOf } from '../../platform/input/form';
+import { readForm, readQuery } from '../../platform/input/form';
 import { PageErrorFilter } from './page-error.filter';
 import { FOR_BROWSERS, PageGuard, SECRET_PATH } from './page.guard';
 import { PageInterceptor } from './page.interceptor';
-import { idOf } from './parts';
+import { parseId } from './parts';
 
 /** On a handler that doesn't exist for API clients, which expect another endpoint at its path. */
 export const ForBrowsers = () => SetMetadata(FOR_BROWSERS, true);
@@ -37,17 +37,17 @@ export const PagesInDescription = () =>
     UseFilters(PageErrorFilter),
   );
 
-const requestOf = (context: ExecutionContext) => context.switchToHttp().getRequest<Request>();
+const readRequest = (context: ExecutionContext) => context.switchToHttp().getRequest<Request>();
 
 /** An ID in the path of a page; 404 for any other text. */
 export const PathId = createParamDecorator((name: string, context: ExecutionContext) =>
-  idOf(requestOf(context).params[name] as string),
+  parseId(readRequest(context).params[name] as string),
 );
 
 export const PageQuery = createParamDecorator((_: unknown, context: ExecutionContext) =>
-  queryOf(requestOf(context)),
+  readQuery(readRequest(context)),
 );
 
 export const FormFields = createParamDecorator((_: unknown, context: ExecutionContext) =>
-  formOf(requestOf(context)),
+  readForm(readRequest(context)),
 );

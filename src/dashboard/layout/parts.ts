@@ -5,7 +5,7 @@ import { modernTimestamp } from '../../platform/formats/timestamps';
 import { InvalidValue } from '../../platform/input/given-values';
 import { readInteger } from '../../platform/input/readers';
 import type { Consent } from '../../auth/oauth/grants.service';
-import { meaningOf } from '../../auth/oauth/oauth-scopes';
+import { describeScope } from '../../auth/oauth/oauth-scopes';
 import { changeForm } from './fields';
 import { html, type Html, type Part } from './html';
 import type { Page } from './layout';
@@ -23,7 +23,7 @@ export function day(timestamp: string | null): Html {
 }
 
 /** To the second, in UTC. */
-export const timeOf = (timestamp: string): Html =>
+export const timeElement = (timestamp: string): Html =>
   html`${day(timestamp)}, ${modernTimestamp(timestamp).slice(11, 19)} UTC`;
 
 /** A short state or property. A `warning` needs attention. */
@@ -91,12 +91,12 @@ export const unlabeled = <Row>(cell: Cell<Row> | StyledCell<Row>): StyledCell<Ro
 const styled = <Row>(cell: Cell<Row> | StyledCell<Row>): StyledCell<Row> =>
   typeof cell === 'function' ? { cell } : cell;
 
-function headingOf(name: string, style: StyledCell<never>['style']): Html {
+function tableHeading(name: string, style: StyledCell<never>['style']): Html {
   if (style === 'actions') return html`<th scope="col"><span class="hidden">${name}</span></th> `;
   return html`<th scope="col" ${style === 'number' && html` class="number"`}>${name}</th> `;
 }
 
-function cellOf<Row>(name: string, { cell, style, unlabeled }: StyledCell<Row>, row: Row): Html {
+function tableCell<Row>(name: string, { cell, style, unlabeled }: StyledCell<Row>, row: Row): Html {
   const label = html`${style !== 'actions' && html` data-label="${!unlabeled && name}"`}`;
   return html`<td ${style && html` class="${style}"`} ${label}>${cell(row)}</td> `;
 }
@@ -116,7 +116,7 @@ export function table<Row>(
     </caption>
     <thead>
       <tr>
-        ${all.map(([name, { style }]) => headingOf(name, style))}
+        ${all.map(([name, { style }]) => tableHeading(name, style))}
       </tr>
     </thead>
     <tbody>
@@ -124,7 +124,7 @@ export function table<Row>(
         (row) =>
           html`<tr>
             <th scope="row">${first.cell(row)}</th>
-            ${others.map(([name, cell]) => cellOf(name, cell, row))}
+            ${others.map(([name, cell]) => tableCell(name, cell, row))}
           </tr>`,
       )}
     </tbody>
@@ -182,7 +182,7 @@ export const numberedPages = (
   });
 
 /** `1,000+` for more than `most`. */
-export const countOf = (value: number, most = Infinity): string =>
+export const formatCount = (value: number, most = Infinity): string =>
   `${Math.min(value, most).toLocaleString('en-US')}${value > most ? '+' : ''}`;
 
 /** A page that asks for confirmation; `back` is the URL of its other choice. */
@@ -220,7 +220,7 @@ export const copyable = (id: string, label: string, text: string): Html =>
     </div>
   </div>`;
 
-export function idOf(text: string): number {
+export function parseId(text: string): number {
   const id = readInteger(text);
   if (id instanceof InvalidValue) throw apiError(404, 'Check the URL for typos.');
   return id;
@@ -228,7 +228,7 @@ export function idOf(text: string): number {
 
 const LAST_PAGE = 10_000;
 
-export function pageOf(text: string | undefined): number {
+export function parsePage(text: string | undefined): number {
   const page = text === undefined ? 1 : readInteger(text);
   return typeof page === 'number' && page >= 1 ? Math.min(page, LAST_PAGE) : 1;
 }
@@ -241,7 +241,7 @@ export const permissionList = (
   const line = (words: string, granted: boolean | null | undefined) =>
     html`<li>${words}${granted === false && html` ${tag('New')}`}</li>`;
   return html`<ul class="scopes">
-    ${scopes.map((scope) => line(meaningOf(scope), before && covers(before.scopes, scope)))}
+    ${scopes.map((scope) => line(describeScope(scope), before && covers(before.scopes, scope)))}
     ${may_start_games && line('Start games as you', before?.may_start_games)}
   </ul>`;
 };

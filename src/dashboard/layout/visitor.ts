@@ -24,7 +24,7 @@ export class Visitor {
   /** The CSRF token of each form. A new browser gets its cookie with its first form. */
   get formToken(): string {
     this.remember();
-    return this.signatureOf('form');
+    return this.createSignature('form');
   }
 
   isOwnFormToken(formToken: string | undefined): boolean {
@@ -32,7 +32,7 @@ export class Visitor {
   }
 
   /** A form sends it back, which proves that its page showed the text in this session. */
-  signatureOf(text: string): string {
+  createSignature(text: string): string {
     return createHmac('sha256', this.token).update(text).digest('base64url');
   }
 
@@ -47,7 +47,7 @@ export class Visitor {
   }
 
   hasSigned(text: string, signature: string | undefined): boolean {
-    const [own, given] = [Buffer.from(this.signatureOf(text)), Buffer.from(signature ?? '')];
+    const [own, given] = [Buffer.from(this.createSignature(text)), Buffer.from(signature ?? '')];
     return own.length === given.length && timingSafeEqual(own, given);
   }
 }
@@ -61,9 +61,9 @@ export interface SignedInVisitor extends Visitor {
 export const isSignedIn = (visitor: Visitor): visitor is SignedInVisitor => visitor.user !== undefined;
 
 /** Undefined before PageGuard, and outside of pages. */
-export const visitorOf = ({ visitor }: Request): Visitor | undefined =>
+export const readVisitor = ({ visitor }: Request): Visitor | undefined =>
   visitor instanceof Visitor ? visitor : undefined;
 
 export const CurrentVisitor = createParamDecorator((_: unknown, context: ExecutionContext) =>
-  visitorOf(context.switchToHttp().getRequest<Request>()),
+  readVisitor(context.switchToHttp().getRequest<Request>()),
 );

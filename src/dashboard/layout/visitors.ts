@@ -29,18 +29,18 @@ export class Visitors {
   }
 
   async of(req: Request, res: Response): Promise<Visitor> {
-    const token = this.tokenOf(req);
+    const token = this.readToken(req);
     if (this.settings.TRUSTED_IDENTITY_HEADER) {
       const name = req.exchange.connection.isTrusted
         ? req.headers[this.settings.TRUSTED_IDENTITY_HEADER.toLowerCase()]
         : undefined;
       if (typeof name !== 'string' || name === '') return this.anonymous(token, res);
-      const user = token && (await this.sessions.userOf(token, name));
+      const user = token && (await this.sessions.findUser(token, name));
       if (user) return new Visitor(req.id, token, user);
       // A form of no session is rejected, so it needs none.
       return req.method === 'POST' ? this.anonymous(undefined, res) : this.signedInAs(name, res);
     }
-    const user = token && (await this.sessions.userOf(token));
+    const user = token && (await this.sessions.findUser(token));
     return user ? new Visitor(req.id, token, user) : this.anonymous(token, res);
   }
 
@@ -70,10 +70,10 @@ export class Visitors {
     if (!found) throw forbidden('Your account doesn’t exist here yet.');
     const token = await this.sessions.start(found.id, res);
     this.cookies.set(res, SESSION, token);
-    return new Visitor(res.req.id, token, await this.sessions.userOf(token));
+    return new Visitor(res.req.id, token, await this.sessions.findUser(token));
   }
 
-  private tokenOf(req: Request): string | undefined {
+  private readToken(req: Request): string | undefined {
     const token = this.cookies.get(req, SESSION);
     return token !== undefined && TOKEN.test(token) ? token : undefined;
   }

@@ -10,7 +10,7 @@ import { DownloadsService } from '../../uploads/downloads.service';
 import { UploadsService } from '../../uploads/uploads.service';
 import { type FormResult, seeOther } from '../layout/layout';
 import { FormFields, PageQuery, Pages, PathId } from '../layout/page';
-import { pageOf } from '../layout/parts';
+import { parsePage } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { tooManyAttempts } from '../sign-in/sign-in.page';
 import { LIBRARY_PATH, LibraryPage, MAX_KEY, MAX_SEARCH } from './library.page';
@@ -30,7 +30,7 @@ export class LibraryController {
 
   @Get()
   async list(@PageQuery() query: Form, @CurrentVisitor() visitor: SignedInVisitor) {
-    const page = pageOf(query.text('page'));
+    const page = parsePage(query.text('page'));
     const user_id = visitor.user.id;
     const rows = await this.library.page(user_id, page);
     const files = await this.uploads.ofGames(
@@ -46,7 +46,7 @@ export class LibraryController {
     @PageQuery() query: Form,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
-    const page = pageOf(query.text('page'));
+    const page = parsePage(query.text('page'));
     const search = (query.text('search') ?? '').trim().slice(0, MAX_SEARCH);
     const user_id = visitor.user.id;
     const bundle = await this.library.bundle(user_id, bundle_id, { page, search });

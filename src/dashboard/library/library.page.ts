@@ -3,7 +3,7 @@ import { StoreLinks } from '../../platform/config/store-links';
 import { formatMoney } from '../../platform/formats/money';
 import { type BundledGame, GAMES_ON_A_PAGE, type LibraryRow } from '../../purchases/library/library.service';
 import { withQuery } from '../../platform/input/form';
-import { sizeOf } from '../../platform/formats/sizes';
+import { formatSize } from '../../platform/formats/sizes';
 import type { UploadRow } from '../../uploads/upload.row';
 import { MAX_SHOWN } from '../../uploads/uploads.service';
 import { Covers } from '../layout/covers';
@@ -14,7 +14,7 @@ import {
   alert,
   confirmation,
   copyable,
-  countOf,
+  formatCount,
   day,
   done,
   noMore,
@@ -158,7 +158,9 @@ export class LibraryPage {
       ${this.covers.show(row.title, row.cover_url)}
       <div>
         <h2><a href="${bundlePath(id)}">${row.title}</a></h2>
-        <p class="muted">Bundle of ${countOf(games)} ${games === 1 ? 'game' : 'games'} by ${row.developer}</p>
+        <p class="muted">
+          Bundle of ${formatCount(games)} ${games === 1 ? 'game' : 'games'} by ${row.developer}
+        </p>
       </div>
       ${receiptOf(row)}
     </li> `;
@@ -205,7 +207,7 @@ export const detailsOf = ({ traits, external_url, size, build }: UploadRow): str
   ...platformsOf(traits),
   ...(traits.includes('demo') ? ['demo'] : []),
   ...(build?.user_version ? [`version ${build.user_version}`] : []),
-  external_url === null ? sizeOf(size!) : `opens ${new URL(external_url).host}`,
+  external_url === null ? formatSize(size!) : `opens ${new URL(external_url).host}`,
 ];
 
 function fileOf(file: UploadRow): Html {

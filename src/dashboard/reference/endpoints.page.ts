@@ -3,14 +3,14 @@ import { html, type Html } from '../layout/html';
 import { tag } from '../layout/parts';
 import {
   type Content,
-  exampleOf,
-  neededOf,
+  createExample,
+  findAlternatives,
   type Operation,
   type Parameter,
-  parametersOf,
+  listParameters,
   type Route,
   type Schema,
-  schemaOf,
+  parameterSchema,
   type Schemas,
 } from './openapi';
 
@@ -21,8 +21,8 @@ interface Group {
 }
 
 /** The part of the page that is the same for every reader: the menu, which the script moves, and the endpoints. */
-export function endpointsOf(document: OpenAPIObject): Html {
-  const groups = groupsOf(document);
+export function renderEndpoints(document: OpenAPIObject): Html {
+  const groups = groupByTag(document);
   return html`${menu(groups)}
     <details class="introduction">
       <summary>Before your first request: parameters, credentials, errors, limits</summary>
@@ -33,14 +33,14 @@ export function endpointsOf(document: OpenAPIObject): Html {
 
 /** For readers without JavaScript: every endpoint with a link to its description in `source`. */
 export function endpointList(document: OpenAPIObject, source: string): Html {
-  return html`${groupsOf(document).map(
+  return html`${groupByTag(document).map(
     ({ name, routes }) =>
       html`<h2>${name}</h2>
         <ul>
           ${routes.map(
             ({ method, path, operation }) =>
               html`<li>
-                <a href="${source}#${idOf(operation.operationId)}"
+                <a href="${source}#${toElementId(operation.operationId)}"
                   ><code>${method.toUpperCase()} ${path}</code></a
                 >: ${operation.summary}
               </li>`,
@@ -49,7 +49,7 @@ export function endpointList(document: OpenAPIObject, source: string): Html {
   )}`;
 }
 
-function groupsOf(document: OpenAPIObject): Group[] {
+function groupByTag(document: OpenAPIObject): Group[] {
   const routes = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item as Record<string, Operation>).map(([method, operation]) => ({
       method,
@@ -67,7 +67,7 @@ function groupsOf(document: OpenAPIObject): Group[] {
     .filter(({ routes }) => routes.length > 0);
 }
 
-const idOf = (text: string) => text.replace(/[^a-zA-Z0-9]+/g, '-');
+const toElementId = (text: string) => text.replace(/[^a-zA-Z0-9]+/g, '-');
 
 /** `code` in the Markdown of descriptions. */
 const inline = (text: string): Html =>
@@ -84,7 +84,7 @@ const markdown = (text: string): Html =>
 
 const badge = (method: string): Html => html`<span class="method ${method}">${method.toUpperCase()}</span>`;
 
-const pathOf = (path: string): Html =>
+const renderPath = (path: string): Html =>
   html`${path.split('/').map((part, i) => (i === 0 ? part : html`/<wbr />${part}`))}`;
 
 const menu = (groups: Group[]): Html =>
@@ -96,7 +96,9 @@ const menu = (groups: Group[]): Html =>
             ${routes.map(
               ({ method, path, operation }) =>
                 html`<li>
-                  <a href="#${idOf(operation.operationId)}">${badge(method)}<span>${pathOf(path)}</span></a>
+                  <a href="#${toElementId(operation.operationId)}"
+                    >${badge(method)}<span>${renderPath(path)}</span></a
+                  >
                 </li>`,
             )}
           </ul>`,
@@ -106,19 +108,19 @@ const menu = (groups: Group[]): Html =>
 const sections = (groups: Group[], schemas: Schemas): Html =>
   html`${groups.map(
     ({ name, description, routes }) =>
-      html`<section class="group" aria-labelledby="tag-${idOf(name)}">
-        <h2 id="tag-${idOf(name)}">${name}</h2>
+      html`<section class="group" aria-labelledby="tag-${toElementId(name)}">
+        <h2 id="tag-${toElementId(name)}">${name}</h2>
         ${markdown(description)} ${routes.map((route) => endpoint(route, schemas))}
       </section>`,
   )}`;
 
 function endpoint({ method, path, operation }: Route, schemas: Schemas): Html {
-  const id = idOf(operation.operationId);
-  const parameters = parametersOf(operation);
+  const id = toElementId(operation.operationId);
+  const parameters = listParameters(operation);
   const name = `${method.toUpperCase()} ${path}`;
   return html`<details class="endpoint" id="${id}">
     <summary>
-      ${badge(method)} <code>${pathOf(path)}</code>
+      ${badge(method)} <code>${renderPath(path)}</code>
       <span class="summary"
         >${inline(operation.summary)}${operation.deprecated && html` <strong>Deprecated</strong>`}</span
       >
@@ -130,7 +132,7 @@ function endpoint({ method, path, operation }: Route, schemas: Schemas): Html {
           ? html`<p>No parameters.</p>`
           : table(`Parameters: ${name}`, 'Parameter', parameters.map(parameterRow))
       }
-      ${tryForm(id, { method, path, operation }, parameters)} ${responsesOf(name, operation, schemas)}
+      ${tryForm(id, { method, path, operation }, parameters)} ${renderResponses(name, operation, schemas)}
     </div>
   </details>`;
 }
@@ -158,37 +160,37 @@ const parameterRow = (parameter: Parameter): Html =>
       <code>${parameter.name}</code
       >${parameter.required && html` ${tag('Required')}`}${parameter.in === 'header' && html` ${tag('Header')}`}
     </th>
-    <td>${typeOf(schemaOf(parameter))}</td>
-    <td>${inline(parameter.description ?? '')}${rulesOf(schemaOf(parameter))}</td>
+    <td>${renderType(parameterSchema(parameter))}</td>
+    <td>${inline(parameter.description ?? '')}${renderRules(parameterSchema(parameter))}</td>
   </tr>`;
 
-const choicesOf = (schema: Schema) => schema.oneOf ?? schema.anyOf ?? schema.allOf;
+const schemaChoices = (schema: Schema) => schema.oneOf ?? schema.anyOf ?? schema.allOf;
 
 function isNullable(schema: Schema): boolean {
-  return [schema.type].flat().includes('null') || (choicesOf(schema) ?? []).some(isNullable);
+  return [schema.type].flat().includes('null') || (schemaChoices(schema) ?? []).some(isNullable);
 }
 
-const oneOf = (parts: Html[]): Html => html`${parts.map((part, i) => (i ? html` or ${part}` : part))}`;
+const joinWithOr = (parts: Html[]): Html => html`${parts.map((part, i) => (i ? html` or ${part}` : part))}`;
 
-function typeOf(schema: Schema): Html {
+function renderType(schema: Schema): Html {
   if (schema.$ref) return html`object`;
   if (schema.enum)
-    return oneOf(
+    return joinWithOr(
       schema.enum
         .filter((value) => value !== null)
         .map((value) => html`<code>${JSON.stringify(value)}</code>`),
     );
-  const choices = choicesOf(schema)?.filter(({ type }) => type !== 'null');
-  if (choices) return oneOf(choices.map(typeOf));
+  const choices = schemaChoices(schema)?.filter(({ type }) => type !== 'null');
+  if (choices) return joinWithOr(choices.map(renderType));
   const types = [schema.type ?? 'any'].flat().filter((type) => type !== 'null');
-  return oneOf(
+  return joinWithOr(
     types.map((type) =>
-      type === 'array' && schema.items ? html`list of ${typeOf(schema.items)}` : html`${type}`,
+      type === 'array' && schema.items ? html`list of ${renderType(schema.items)}` : html`${type}`,
     ),
   );
 }
 
-function rulesOf(schema: Schema): Html {
+function renderRules(schema: Schema): Html {
   const rules = [
     schema.maxLength !== undefined && `at most ${schema.maxLength} characters`,
     (schema.minimum ?? 0) > 0 && `from ${schema.minimum}`,
@@ -204,7 +206,7 @@ function fieldRows(schema: Schema, schemas: Schemas): Html[] {
   const rows: Html[] = [];
   const visit = (one: Schema, prefix: string, depth: number): void => {
     const schema = one.$ref ? (schemas[one.$ref.split('/').at(-1)!] ?? {}) : one;
-    for (const choice of choicesOf(schema) ?? []) visit(choice, prefix, depth);
+    for (const choice of schemaChoices(schema) ?? []) visit(choice, prefix, depth);
     if (schema.items) return visit(schema.items, `${prefix}[]`, depth);
     for (const [name, property] of Object.entries(schema.properties ?? {})) {
       const path = prefix ? `${prefix}.${name}` : name;
@@ -213,7 +215,7 @@ function fieldRows(schema: Schema, schemas: Schemas): Html[] {
           <th scope="row">
             <code>${path}</code>${!schema.required?.includes(name) && html` ${tag('Optional')}`}
           </th>
-          <td>${typeOf(property)}${isNullable(property) && html` ${tag('May be null')}`}</td>
+          <td>${renderType(property)}${isNullable(property) && html` ${tag('May be null')}`}</td>
           <td>${inline(property.description ?? '')}</td>
         </tr>`,
       );
@@ -224,7 +226,7 @@ function fieldRows(schema: Schema, schemas: Schemas): Html[] {
   return rows;
 }
 
-const examplesOf = (content?: Content): unknown[] => {
+const listExamples = (content?: Content): unknown[] => {
   const { example, examples = {} } = content?.['application/json'] ?? {};
   return [...Object.values(examples).map(({ value }) => value), ...(example === undefined ? [] : [example])];
 };
@@ -232,7 +234,7 @@ const examplesOf = (content?: Content): unknown[] => {
 const code = (label: string, text: string): Html =>
   html`<pre tabindex="0" role="region" aria-label="${label}"><code>${text}</code></pre>`;
 
-function responsesOf(name: string, { responses }: Operation, schemas: Schemas): Html {
+function renderResponses(name: string, { responses }: Operation, schemas: Schemas): Html {
   const [good, bad] = [true, false].map((isGood) =>
     Object.entries(responses).filter(([status]) => status < '400' === isGood),
   );
@@ -240,7 +242,7 @@ function responsesOf(name: string, { responses }: Operation, schemas: Schemas): 
       const rows = fieldRows(content?.['application/json']?.schema ?? {}, schemas);
       return html`<h3>Response ${status}</h3>
         ${description !== 'Success.' && html`<p>${inline(description)}</p>`}
-        ${examplesOf(content).map((example) => code(`Response ${status}: ${name}`, JSON.stringify(example, null, 2)))}
+        ${listExamples(content).map((example) => code(`Response ${status}: ${name}`, JSON.stringify(example, null, 2)))}
         ${rows.length > 0 && table(`Fields of the response: ${name}`, 'Field', rows)}`;
     })}
     <details>
@@ -250,7 +252,7 @@ function responsesOf(name: string, { responses }: Operation, schemas: Schemas): 
           ([status, { description, content }]) =>
             html`<dt>${status}</dt>
               <dd>
-                ${inline(description)}${examplesOf(content).map((example) => html` <code>${JSON.stringify(example)}</code>`)}
+                ${inline(description)}${listExamples(content).map((example) => html` <code>${JSON.stringify(example)}</code>`)}
               </dd>`,
         )}
       </dl>
@@ -258,7 +260,7 @@ function responsesOf(name: string, { responses }: Operation, schemas: Schemas): 
 }
 
 function tryForm(id: string, { method, path, operation }: Route, parameters: Parameter[]): Html {
-  const needed = neededOf(operation, parameters);
+  const needed = findAlternatives(operation, parameters);
   return html`<h3>Request</h3>
     <form
       class="try stack"
@@ -272,15 +274,15 @@ function tryForm(id: string, { method, path, operation }: Route, parameters: Par
           .filter((one) => one.in !== 'header')
           .map((parameter) => {
             const { name, required } = parameter;
-            return html`<label class="field" for="${id}-${idOf(name)}"
+            return html`<label class="field" for="${id}-${toElementId(name)}"
               >${name}
               <input
-                id="${id}-${idOf(name)}"
+                id="${id}-${toElementId(name)}"
                 name="${name}"
                 data-in="${parameter.in === 'path' ? 'path' : 'request'}"
                 ${needed[name] && html` data-needed="${needed[name].join(' ')}"`}
                 ${required && html` required`}
-                placeholder="${exampleOf(parameter)}"
+                placeholder="${createExample(parameter)}"
                 autocomplete="off"
                 spellcheck="false"
             /></label>`;

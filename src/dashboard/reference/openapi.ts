@@ -52,7 +52,7 @@ export interface Route {
   operation: Operation;
 }
 
-export function parametersOf({ parameters = [], requestBody }: Operation): Parameter[] {
+export function listParameters({ parameters = [], requestBody }: Operation): Parameter[] {
   const schema = requestBody?.content['application/x-www-form-urlencoded']?.schema;
   const example = (requestBody?.content['application/json']?.example ?? {}) as Record<string, unknown>;
   const ofBody = Object.entries(schema?.properties ?? {}).map(([name, property]) => ({
@@ -66,10 +66,10 @@ export function parametersOf({ parameters = [], requestBody }: Operation): Param
   return [...parameters, ...ofBody];
 }
 
-export const schemaOf = (parameter: Parameter): Schema =>
+export const parameterSchema = (parameter: Parameter): Schema =>
   parameter.schema ?? Object.values(parameter.content ?? {})[0]?.schema ?? {};
 
-export function exampleOf(parameter: Parameter): string {
+export function createExample(parameter: Parameter): string {
   const example = parameter.example ?? Object.values(parameter.content ?? {})[0]?.example;
   return example === undefined ? '' : typeof example === 'string' ? example : JSON.stringify(example);
 }
@@ -78,7 +78,10 @@ export function exampleOf(parameter: Parameter): string {
  * For each parameter whose example completes a request, the names of which one must be set: its own, or those of a
  * choice, for which the first one stands.
  */
-export function neededOf({ description = '' }: Operation, parameters: Parameter[]): Record<string, string[]> {
+export function findAlternatives(
+  { description = '' }: Operation,
+  parameters: Parameter[],
+): Record<string, string[]> {
   const [, list] = /(?:Exactly|At least) one of ([\w, ]+) is required/.exec(description) ?? [];
   const required = parameters.filter((one) => one.required).map(({ name }) => [name]);
   const groups = list === undefined ? required : [...required, list.split(', ')];

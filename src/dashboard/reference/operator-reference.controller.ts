@@ -3,7 +3,7 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import { OperatorMay } from '../../operator/tokens/operator-may';
 import { ApiDescription } from '../../platform/openapi/api-description';
 import { HtmlResponse } from '../layout/layout';
-import { endpointsOf } from './endpoints.page';
+import { renderEndpoints } from './endpoints.page';
 
 /** The endpoints that the page `/docs/operator` shows once a token is entered. */
 @ApiExcludeController()
@@ -18,7 +18,7 @@ export class OperatorReferenceController {
   endpoints(): HtmlResponse {
     return (this.response ??= new HtmlResponse(
       200,
-      endpointsOf(this.description.document('operator')).toString(),
+      renderEndpoints(this.description.document('operator')).toString(),
     ));
   }
 }

@@ -2,7 +2,7 @@ import { Controller, Get, Post } from '@nestjs/common';
 import { Public, SignedIn } from '../../auth/access/access';
 import { ApiKeysService } from '../../auth/keys/api-keys.service';
 import { Audit } from '../../audit/audit';
-import { expiryOf } from '../../auth/keys/key-expiry';
+import { parseKeyExpiry } from '../../auth/keys/key-expiry';
 import { Clock } from '../../platform/config/clock';
 import { ServiceUrl } from '../../platform/server/service-url';
 import { ApiDescription } from '../../platform/openapi/api-description';
@@ -11,7 +11,7 @@ import type { Html } from '../layout/html';
 import { type Page, seeOther } from '../layout/layout';
 import { Pages } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor, Visitor } from '../layout/visitor';
-import { endpointList, endpointsOf } from './endpoints.page';
+import { endpointList, renderEndpoints } from './endpoints.page';
 import { OPERATOR_REFERENCE, PATH, publicReference, type Reference, referencePage } from './reference.page';
 
 @Pages()
@@ -30,7 +30,7 @@ export class ReferencePageController {
     private readonly clock: Clock,
   ) {
     this.endpoints = assets.rendered('reference.html', () =>
-      endpointsOf(description.document('everybody')).toString(),
+      renderEndpoints(description.document('everybody')).toString(),
     );
   }
 
@@ -55,7 +55,7 @@ export class ReferencePageController {
     const made = await this.keys.createOwn(visitor.user.id, {
       label: 'API reference',
       scopes: ['profile:me'],
-      expires_at: expiryOf('1', this.clock.now()),
+      expires_at: parseKeyExpiry('1', this.clock.now()),
     });
     if (made) this.audit.record({ event: 'api_key.created', ...visitor.by, api_key_id: made.id });
     const problem = 'You have too many keys. Revoke one that you no longer use first.';

@@ -7,7 +7,7 @@ import { Form } from '../../platform/input/form';
 import { LongLists } from '../../platform/output/long-lists';
 import { type Buyer, BuyersService } from '../../purchases/sales/buyers.service';
 import { PageQuery, Pages } from '../layout/page';
-import { idOf, pageOf } from '../layout/parts';
+import { parseId, parsePage } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { BUYERS_ON_A_PAGE, buyersPage } from './buyers.page';
 import { type Cell, csvName, CsvResponse } from './csv';
@@ -27,7 +27,7 @@ export class BuyersController {
   @Get('buyers')
   async list(@PageQuery() query: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const game = await this.gameIn(query, visitor);
-    const page = pageOf(query.text('page'));
+    const page = parsePage(query.text('page'));
     const offset = (page - 1) * BUYERS_ON_A_PAGE;
     const rows = await this.buyers.page(visitor.user.id, game?.id, BUYERS_ON_A_PAGE, offset);
     return buyersPage(rows, page, game);
@@ -43,7 +43,7 @@ export class BuyersController {
   private async gameIn(query: Form, { user }: SignedInVisitor) {
     const text = query.text('game') || undefined;
     if (text === undefined) return undefined;
-    const id = idOf(text);
+    const id = parseId(text);
     const title = await this.reports.titleOf(id, user.id);
     if (title === undefined) throw invalidGame();
     return { id, title };

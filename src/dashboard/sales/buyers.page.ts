@@ -3,7 +3,7 @@ import { withQuery } from '../../platform/input/form';
 import { type Buyer, MAX_SALES_OF_BUYERS } from '../../purchases/sales/buyers.service';
 import { html, type Html } from '../layout/html';
 import { type Page, SALES_PATH } from '../layout/layout';
-import { clipped, type Columns, countOf, day, number, pageLinks, tableOr } from '../layout/parts';
+import { clipped, type Columns, formatCount, day, number, pageLinks, tableOr } from '../layout/parts';
 import { BUYERS_PATH, buyerPath, salesViews } from './sales-paths';
 
 export const BUYERS_ON_A_PAGE = 50;
@@ -30,9 +30,9 @@ export function buyersPage(buyers: Buyer[], page: number, game?: { id: number; t
       ${
         buyers.length > 0 &&
         html`<p class="muted">
-          ${countOf(first)} to ${countOf(first + buyers.length - 1)} of
-          ${count === 1 ? '1 buyer' : `${countOf(count)} buyers`}, the last to buy
-          first.${buyers[0]!.is_partial && ` Only the newest ${countOf(MAX_SALES_OF_BUYERS)} sales are counted.`}
+          ${formatCount(first)} to ${formatCount(first + buyers.length - 1)} of
+          ${count === 1 ? '1 buyer' : `${formatCount(count)} buyers`}, the last to buy
+          first.${buyers[0]!.is_partial && ` Only the newest ${formatCount(MAX_SALES_OF_BUYERS)} sales are counted.`}
         </p>`
       }
       ${tableOr(page === 1 ? 'There are no buyers yet.' : 'There are no more buyers.', 'Buyers', COLUMNS, buyers, 'cards list')}
@@ -56,8 +56,8 @@ const COLUMNS: Columns<Buyer> = {
   Buyer: ({ last_sale, email, username }) =>
     html`${clipped(`buyer-${last_sale}`, email, buyerPath(last_sale))}
     ${username !== null && html`<small>${username}</small>`}`,
-  Orders: number(({ orders }) => countOf(orders)),
-  Refunds: number(({ refunds }) => countOf(refunds)),
+  Orders: number(({ orders }) => formatCount(orders)),
+  Refunds: number(({ refunds }) => formatCount(refunds)),
   Total: number(({ totals }) => totalsOf(totals)),
   'First purchase': ({ first_at }) => day(first_at),
   'Last purchase': ({ last_at }) => day(last_at),

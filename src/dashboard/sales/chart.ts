@@ -1,6 +1,6 @@
-import { formatMoney, minorUnitsOf } from '../../platform/formats/money';
+import { formatMoney, minorUnits } from '../../platform/formats/money';
 import { html, type Html } from '../layout/html';
-import { countOf } from '../layout/parts';
+import { formatCount } from '../layout/parts';
 
 /** The values of one day, week or month. */
 export interface Bar {
@@ -26,7 +26,7 @@ interface Scale {
 }
 
 /** A step is 1, 2 or 5 times a power of ten, so that about three steps reach the largest value. */
-function scaleOf(values: number[], { top, height }: typeof REVENUE, smallestStep: number): Scale {
+function chooseScale(values: number[], { top, height }: typeof REVENUE, smallestStep: number): Scale {
   const largest = Math.max(...values);
   const third = Math.max(largest / 3, smallestStep);
   const power = 10 ** Math.floor(Math.log10(third));
@@ -42,12 +42,12 @@ function scaleOf(values: number[], { top, height }: typeof REVENUE, smallestStep
  * script replaces it by one that follows the pointer and the focus.
  */
 export function chart(columns: Bar[], currency: string, label: string, previous?: string): Html {
-  const revenue = scaleOf(
+  const revenue = chooseScale(
     columns.flatMap(({ amount, before = 0 }) => [amount, before]),
     REVENUE,
-    minorUnitsOf(currency),
+    minorUnits(currency),
   );
-  const sales = scaleOf(
+  const sales = chooseScale(
     columns.map(({ purchases }) => purchases),
     SALES,
     1,
@@ -55,7 +55,7 @@ export function chart(columns: Bar[], currency: string, label: string, previous?
   const money = (amount: number) => formatMoney(amount, currency).replace(/\.0+$/, '');
   const ticks = [
     ...revenue.ticks.map((value) => [revenue.yOf(value), money(value)] as const),
-    ...sales.ticks.map((value) => [sales.yOf(value), countOf(value)] as const),
+    ...sales.ticks.map((value) => [sales.yOf(value), formatCount(value)] as const),
   ];
   const width = Math.ceil(Math.max(...ticks.map(([, text]) => text.length)) * LETTER) + 10;
   return html`<div class="chart">
@@ -110,7 +110,7 @@ function bars(
   const gap = count > 100 ? 0 : 0.15;
   const [x, width] = [percent((i + gap) / count), percent((1 - 2 * gap) / count)];
   const words =
-    `${name}: ${formatMoney(amount, currency)}, ${salesOf(purchases)}` +
+    `${name}: ${formatMoney(amount, currency)}, ${formatSales(purchases)}` +
     (!before ? '' : `; before: ${formatMoney(before, currency)}`);
   const bar = (kind: string, value: number, { yOf }: Scale) => {
     // The minimum height keeps a bar visible.
@@ -160,4 +160,5 @@ export const shareBar = (value: number, largest: number): Html =>
     <rect width="${percent(largest > 0 ? value / largest : 0)}" height="6" rx="3" />
   </svg>`;
 
-export const salesOf = (count: number): string => (count === 1 ? '1 sale' : `${countOf(count)} sales`);
+export const formatSales = (count: number): string =>
+  count === 1 ? '1 sale' : `${formatCount(count)} sales`;

@@ -13,7 +13,7 @@ const NEEDS_QUOTES = /[",;]/;
  * A cell in the format of RFC 4180. An apostrophe prevents a text from being a formula; control characters become
  * spaces.
  */
-function cellOf(value: Cell): string {
+function formatCell(value: Cell): string {
   if (value === null) return '';
   if (typeof value !== 'string') return String(value);
   const text = value.replace(CONTROLS, ' ').replace(FORMULA, "$1'");
@@ -22,7 +22,7 @@ function cellOf(value: Cell): string {
 
 const MAX_TITLE = 60;
 
-const lineOf = (cells: Cell[]) => `${cells.map(cellOf).join(',')}\r\n`;
+const formatLine = (cells: Cell[]) => `${cells.map(formatCell).join(',')}\r\n`;
 
 // Without the byte order mark, spreadsheets don't recognize UTF-8.
 const BYTE_ORDER_MARK = '\ufeff';
@@ -52,18 +52,18 @@ export class CsvResponse<Row> extends LongResponse {
       'Content-Type': 'text/csv; charset=utf-8; header=present',
       'Content-Disposition': `attachment; filename="${filename}"`,
     };
-    super(limit, headers, textsOf(columns, rows));
+    super(limit, headers, generateLines(columns, rows));
   }
 }
 
-async function* textsOf<Row>(
+async function* generateLines<Row>(
   columns: Record<string, (row: Row) => Cell>,
   slices: Rows<Row>,
 ): AsyncGenerator<string> {
-  let text = BYTE_ORDER_MARK + lineOf(Object.keys(columns));
+  let text = BYTE_ORDER_MARK + formatLine(Object.keys(columns));
   const cells = Object.values(columns);
   for await (const rows of Array.isArray(slices) ? [slices] : slices) {
-    yield text + rows.map((row) => lineOf(cells.map((cell) => cell(row)))).join('');
+    yield text + rows.map((row) => formatLine(cells.map((cell) => cell(row)))).join('');
     text = '';
   }
   if (text !== '') yield text;

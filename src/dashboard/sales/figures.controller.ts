@@ -7,10 +7,10 @@ import { badRequest } from '../../platform/errors/api-error';
 import { Form } from '../../platform/input/form';
 import { LongLists } from '../../platform/output/long-lists';
 import { PageQuery, Pages } from '../layout/page';
-import { idOf, pageOf } from '../layout/parts';
+import { parseId, parsePage } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { type Cell, csvName, CsvResponse } from './csv';
-import { type Period, periodOf } from './period';
+import { type Period, parsePeriod } from './period';
 import { columnsWith, FIELDS, type FiguresQuery, figuresPage } from './figures.page';
 import {
   GAMES_ON_A_PAGE,
@@ -80,13 +80,13 @@ export class FiguresController {
       FIELDS.map((name) => [name, form.text(name) || undefined]),
     );
     if (query.range !== 'custom') query.from = query.to = undefined;
-    const game_id = query.game === undefined ? null : idOf(query.game);
+    const game_id = query.game === undefined ? null : parseId(query.game);
     const title = game_id === null ? undefined : await this.sales.titleOf(game_id, visitor.user.id);
     if (game_id !== null && title === undefined) throw invalidGame();
-    const asked = periodOf(query, new Date(this.clock.now()));
+    const asked = parsePeriod(query, new Date(this.clock.now()));
     const report = await this.sales.report(visitor.user.id, asked, { game_id, currency: query.currency });
     const period = asked.range === 'all' ? { ...asked, from: firstOf(report) ?? asked.to } : asked;
-    return { query, page: pageOf(query.page), game_id, title, period, report };
+    return { query, page: parsePage(query.page), game_id, title, period, report };
   }
 
   private games(

@@ -7,7 +7,7 @@ import { problemAt, selectField } from '../layout/fields';
 import {
   actions,
   type Columns,
-  countOf,
+  formatCount,
   day,
   inWords,
   linkButton,
@@ -17,9 +17,17 @@ import {
   pageLinks,
   table,
 } from '../layout/parts';
-import { type Bar, chart, salesOf, shareBar } from './chart';
+import { type Bar, chart, formatSales, shareBar } from './chart';
 import { dateFields, filterForm } from './filter';
-import { chartColumnsOf, daysIn, nameOf, type Period, RANGES, shortNameOf, UNITS } from './period';
+import {
+  listChartColumns,
+  daysIn,
+  formatColumn,
+  type Period,
+  RANGES,
+  formatShortColumn,
+  UNITS,
+} from './period';
 import {
   GAMES_ON_A_PAGE,
   type GameSold,
@@ -96,7 +104,7 @@ function filters(query: FiguresQuery, period: Period, report: Report): Html {
       selectField(
         'currency',
         'Currency',
-        report.totals.map(({ currency, purchases }) => [currency, `${currency} · ${salesOf(purchases)}`]),
+        report.totals.map(({ currency, purchases }) => [currency, `${currency} · ${formatSales(purchases)}`]),
         report.chosen!.currency,
       )
     }`,
@@ -127,8 +135,12 @@ function figures({ chosen, current, previous }: Report, period: Period, currency
   const sample = current.isSample || previous.isSample;
   const shown: [name: string, value: string, change: string | false][] = [
     ['Revenue', money(amount), changeOf(amount, previous_amount, money)],
-    ['Sales', countOf(purchases), changeOf(purchases, previous_purchases, countOf)],
-    ['Refunds', countOf(current.refunds), !sample && changeOf(current.refunds, previous.refunds, countOf)],
+    ['Sales', formatCount(purchases), changeOf(purchases, previous_purchases, formatCount)],
+    [
+      'Refunds',
+      formatCount(current.refunds),
+      !sample && changeOf(current.refunds, previous.refunds, formatCount),
+    ],
     [
       'Average order',
       sold === false ? '–' : money(sold),
@@ -158,7 +170,7 @@ function figures({ chosen, current, previous }: Report, period: Period, currency
     </dl>`;
 }
 
-const signed = (value: number) => `${value < 0 ? '−' : '+'}${countOf(Math.abs(value))}`;
+const signed = (value: number) => `${value < 0 ? '−' : '+'}${formatCount(Math.abs(value))}`;
 
 /** `+12% from $900.00`; without a percentage if the earlier value is 0. */
 const changeOf = (now: number, before: number, text: (value: number) => string): string =>
@@ -167,10 +179,10 @@ const changeOf = (now: number, before: number, text: (value: number) => string):
     : `${before > 0 ? `${signed(Math.round((now / before - 1) * 100))}% ` : ''}from ${text(before)}`;
 
 export function columnsWith({ columns, before }: Report, period: Period): (Bar & { first: string })[] {
-  return chartColumnsOf(period).map((first) => ({
+  return listChartColumns(period).map((first) => ({
     first,
-    name: nameOf(first, period.unit),
-    short: shortNameOf(first, period),
+    name: formatColumn(first, period.unit),
+    short: formatShortColumn(first, period),
     before: period.previous && (before.get(first) ?? 0),
     ...(columns.get(first) ?? { purchases: 0, amount: 0 }),
   }));
@@ -200,12 +212,12 @@ const beforeColumn = (currency: string): Columns<Bar> => ({
 
 const nameOfPrevious = (period: Period): string => {
   const days = daysIn(period);
-  return days === 1 ? 'The day before' : `The ${countOf(days)} days before`;
+  return days === 1 ? 'The day before' : `The ${formatCount(days)} days before`;
 };
 
 /** With bars if `largest` is the highest revenue. */
 const soldColumns = (currency: string, largest?: number): Columns<Sold> => ({
-  Sales: number(({ purchases }) => countOf(purchases)),
+  Sales: number(({ purchases }) => formatCount(purchases)),
   Revenue: number(
     ({ amount }) =>
       html`${formatMoney(amount, currency)}${largest !== undefined && shareBar(amount, largest)}`,
@@ -280,7 +292,8 @@ const gameColumns = (
 
 function claimedOf({ keys, claimed }: Pick<Recent, 'keys' | 'claimed'> = { keys: 0, claimed: 0 }): Html {
   if (keys === 0) return muted('No keys');
-  return html`${Math.round((claimed / keys) * 100)}% <small>${countOf(claimed)} of ${countOf(keys)}</small>`;
+  return html`${Math.round((claimed / keys) * 100)}%
+    <small>${formatCount(claimed)} of ${formatCount(keys)}</small>`;
 }
 
 function sourceList({ query, report: { sources } }: FiguresView, currency: string): Html {
@@ -306,7 +319,7 @@ const notes = ({ current, previous }: Report): Html =>
   html`<p class="muted">
     ${
       (current.isSample || previous.isSample) &&
-      `Refunds, sources and claimed keys cover only the newest ${countOf(MAX_RECENT)} sales of a period. `
+      `Refunds, sources and claimed keys cover only the newest ${formatCount(MAX_RECENT)} sales of a period. `
     }Days
     are in UTC. Sales and revenue include only completed purchases: a refund is subtracted on the day of the
     purchase. The price of a bundle is split among its games. A key that came with a purchase counts as

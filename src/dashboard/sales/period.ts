@@ -44,22 +44,22 @@ export interface Period extends Dates {
 export type PeriodQuery = Partial<Record<'range' | 'from' | 'to' | 'by', string>>;
 
 /** Of an unknown range, the default one. */
-export function periodOf(
+export function parsePeriod(
   { range, from, to, by }: PeriodQuery,
   now: Date,
   defaultRange: '30d' | 'all' = '30d',
 ): Period {
-  const today = dayOf(now);
+  const today = formatDay(now);
   if (range !== 'custom')
     return period(range !== undefined && Object.hasOwn(RANGES, range) ? range : defaultRange, by, today);
   const dates = { from: from ?? '', to: to && to < today ? to : today };
-  const problem = problemOf(dates);
+  const problem = findProblem(dates);
   return problem === undefined
     ? complete('custom', by, today, dates)
     : { ...period(defaultRange, by, today), range: 'custom', problem };
 }
 
-function problemOf({ from, to }: Dates): string | undefined {
+function findProblem({ from, to }: Dates): string | undefined {
   if (!isDay(from) || !isDay(to)) return 'Enter a date such as 2026-01-31.';
   if (from > to) return 'The first day must not be after the last day, or in the future.';
   return daysIn({ from, to }) > MAX_CUSTOM_DAYS ? 'Choose a period of at most five years.' : undefined;
@@ -92,29 +92,31 @@ function complete(range: string, by: string | undefined, today: string, dates: D
 export const daysIn = ({ from, to }: Dates) => (Date.parse(to) - Date.parse(from)) / DAY + 1;
 
 /** The first days of the columns. The first one may begin before the first day. */
-export function chartColumnsOf({ unit, from, to }: Period): string[] {
+export function listChartColumns({ unit, from, to }: Period): string[] {
   const columns: string[] = [];
-  for (let at = startOf(from, unit); at <= to; at = after(at, unit)) columns.push(at);
+  for (let at = findStart(from, unit); at <= to; at = after(at, unit)) columns.push(at);
   return columns;
 }
 
-export const dayOf = (date: Date) => date.toISOString().slice(0, 10);
+export const formatDay = (date: Date) => date.toISOString().slice(0, 10);
 
 /** Whether a text is a day that exists, such as 2024-02-29. */
 export const isDay = (text = ''): text is string =>
-  /^(19|2\d)\d\d-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)) && dayOf(new Date(text)) === text;
+  /^(19|2\d)\d\d-\d\d-\d\d$/.test(text) &&
+  !Number.isNaN(Date.parse(text)) &&
+  formatDay(new Date(text)) === text;
 
-const shifted = (day: string, days: number) => dayOf(new Date(Date.parse(day) + days * DAY));
+const shifted = (day: string, days: number) => formatDay(new Date(Date.parse(day) + days * DAY));
 
 export const dayAfter = (day: string) => shifted(day, 1);
 
 function firstOfMonth(day: string, months: number): string {
   const date = new Date(day);
-  return dayOf(new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months, 1)));
+  return formatDay(new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months, 1)));
 }
 
 /** Weeks begin on Monday, as PostgreSQL's do. */
-function startOf(day: string, unit: Unit): string {
+function findStart(day: string, unit: Unit): string {
   if (unit === 'month') return firstOfMonth(day, 0);
   return unit === 'week' ? shifted(day, -((new Date(day).getUTCDay() + 6) % 7)) : day;
 }
@@ -123,7 +125,7 @@ const after = (day: string, unit: Unit) =>
   unit === 'month' ? firstOfMonth(day, 1) : shifted(day, DAYS_IN[unit]);
 
 /** `12 Mar 2026`; for a week `Week of 9 Mar 2026`, for a month `Mar 2026`. */
-export function nameOf(first: string, unit: Unit): string {
+export function formatColumn(first: string, unit: Unit): string {
   const [year, month, day] = first.split('-');
   const name = `${MONTHS[Number(month) - 1]} ${year}`;
   if (unit === 'month') return name;
@@ -131,7 +133,7 @@ export function nameOf(first: string, unit: Unit): string {
 }
 
 /** For the axis: `12 Mar`, or with several years `12 Mar 2026` and `Mar 2026`. */
-export function shortNameOf(first: string, { unit, from, to }: Period): string {
-  const name = nameOf(first, unit).replace('Week of ', '');
+export function formatShortColumn(first: string, { unit, from, to }: Period): string {
+  const name = formatColumn(first, unit).replace('Week of ', '');
   return unit === 'month' || from.slice(0, 4) !== to.slice(0, 4) ? name : name.slice(0, -5);
 }

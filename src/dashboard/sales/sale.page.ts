@@ -17,7 +17,7 @@ import {
   clipped,
   type Columns,
   confirmation,
-  countOf,
+  formatCount,
   day,
   done,
   facts,
@@ -26,11 +26,11 @@ import {
   number,
   table,
   tag,
-  timeOf,
+  timeElement,
   unlabeled,
 } from '../layout/parts';
 import type { Visitor } from '../layout/visitor';
-import { nameOf, result, WEBHOOKS_PATH, webhookPath } from '../webhooks/webhooks.page';
+import { webhookName, result, WEBHOOKS_PATH, webhookPath } from '../webhooks/webhooks.page';
 import { totalsOf } from './buyers.page';
 import { buyerOf, statusOf } from './sales.page';
 import { buyerPath, salePath, salesPath } from './sales-paths';
@@ -79,7 +79,7 @@ export function salePage({ sale, pages, deliveries, refunder, store }: SaleView)
         ${facts(
           {
             Status: statusOf(status),
-            Time: timeOf(created_at),
+            Time: timeElement(created_at),
             Buyer: html`${email === ERASED_ADDRESS ? muted('Erased') : clipped('buyer', email, buyerPath(id))}
             ${username !== null && html`<small>${username}</small>`}`,
             Price: html`${formatMoney(amount, currency)}${sale_rate > 0 && html` <small>${sale_rate}% off</small>`}
@@ -129,7 +129,7 @@ const keyColumns = (pages: KeyPages): Columns<KeyState> => ({
   },
   Game: ({ title }) => title,
   State: stateOf,
-  Downloads: number(({ downloads }) => countOf(downloads)),
+  Downloads: number(({ downloads }) => formatCount(downloads)),
 });
 
 const keyList = (keys: KeyState[], none: string, pages: KeyPages): Html =>
@@ -157,9 +157,9 @@ function timeline(sale: SellerSale, deliveries: SubjectDelivery[]): Html {
       .toSorted((one, other) => Date.parse(one.at) - Date.parse(other.at)),
   );
   return html`<ol class="timeline card">
-      ${past!.map(({ at, text }) => html`<li><span>${timeOf(at)}</span> <span>${text}</span></li> `)}
+      ${past!.map(({ at, text }) => html`<li><span>${timeElement(at)}</span> <span>${text}</span></li> `)}
       ${unknown.map(({ text }) => html`<li>${muted('Time not recorded')} <span>${text}</span></li> `)}
-      ${pending!.map(({ at, text }) => html`<li><span>Next attempt ${timeOf(at)}</span> <span>${text}</span></li> `)}
+      ${pending!.map(({ at, text }) => html`<li><span>Next attempt ${timeElement(at)}</span> <span>${text}</span></li> `)}
     </ol>
     ${
       deliveries.length === 0 &&
@@ -198,14 +198,14 @@ function eventsOf({ created_at, amount, currency, source, status, refund, keys }
 }
 
 const downloadsOf = (count: number): string =>
-  count === 1 ? 'Downloaded' : `The last of ${countOf(count)} downloads`;
+  count === 1 ? 'Downloaded' : `The last of ${formatCount(count)} downloads`;
 
 const deliveryEvent = ({ at, outcome, event, webhook_id, url }: SubjectDelivery): Event => ({
   at,
   isPending: outcome === null,
   text: html`<code>${event}</code>
     ${outcome === null ? 'to' : isSuccess({ status: outcome }) ? 'sent to' : 'not delivered to'}
-    <a href="${webhookPath(webhook_id)}">${nameOf({ url })}</a>
+    <a href="${webhookPath(webhook_id)}">${webhookName({ url })}</a>
     ${outcome === null ? tag('Pending') : result(outcome)}`,
 });
 
@@ -241,8 +241,8 @@ export const buyerPage = ({ sale, spent, sales, keys, pages }: BuyerView): Page 
     ${facts(
       {
         ...(sale.username !== null && { 'Email address': clipped('buyer', sale.email) }),
-        Orders: countOf(sumOf(spent, 'orders')),
-        Refunds: countOf(sumOf(spent, 'refunds')),
+        Orders: formatCount(sumOf(spent, 'orders')),
+        Refunds: formatCount(sumOf(spent, 'refunds')),
         Total: totalsOf(spent),
         'First purchase': day(spent.map(({ first_at }) => first_at).sort()[0] ?? null),
         'Last purchase': day(

@@ -12,10 +12,10 @@ import {
   SalesListService,
 } from '../../purchases/sales/sales-list.service';
 import { PageQuery, Pages } from '../layout/page';
-import { idOf } from '../layout/parts';
+import { parseId } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { type Cell, csvName, CsvResponse } from './csv';
-import { dayAfter, type Period, periodOf } from './period';
+import { dayAfter, type Period, parsePeriod } from './period';
 import { cursorOf, placeIn } from './place';
 import {
   FIELDS,
@@ -82,10 +82,10 @@ export class SalesPageController {
       FIELDS.map((name) => [name, form.text(name)?.trim() || undefined]),
     );
     if (query.range !== 'custom') query.from = query.to = undefined;
-    const game_id = query.game === undefined ? undefined : idOf(query.game);
+    const game_id = query.game === undefined ? undefined : parseId(query.game);
     const title = game_id === undefined ? undefined : await this.reports.titleOf(game_id, visitor.user.id);
     if (game_id !== undefined && title === undefined) throw invalidGame();
-    const period = periodOf(query, new Date(this.clock.now()), 'all');
+    const period = parsePeriod(query, new Date(this.clock.now()), 'all');
     return { query, title, period, filter: filterOf(query, period, game_id) };
   }
 }

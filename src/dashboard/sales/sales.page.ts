@@ -17,7 +17,7 @@ import {
   tag,
   unlabeled,
 } from '../layout/parts';
-import { salesOf } from './chart';
+import { formatSales } from './chart';
 import { dateFields, filterForm } from './filter';
 import type { Period } from './period';
 import { RANGES } from './period';
@@ -125,7 +125,7 @@ function summary({ query, period, totals }: SalesView): Html {
     ${period.range === 'all' ? 'All time' : html`${day(period.from)} to ${day(period.to)}`}:
     ${shown.map(
       ({ currency, purchases, amount }, i) =>
-        html`${i > 0 && ', '}<strong>${formatMoney(amount, currency)}</strong> from ${salesOf(purchases)}`,
+        html`${i > 0 && ', '}<strong>${formatMoney(amount, currency)}</strong> from ${formatSales(purchases)}`,
     )}
   </p>`;
 }

@@ -12,8 +12,8 @@ import { hasProblems } from '../layout/fields';
 import { seeOther } from '../layout/layout';
 import { FormFields, Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
-import { keyPage, keysPage, nameOf, newKeyPage, PATH, revokeKeyPage } from './api-keys.page';
-import { keyDraftOf, labelOf, NEW_KEY, problemOfLabel } from './key-draft';
+import { keyPage, keysPage, keyName, newKeyPage, PATH, revokeKeyPage } from './api-keys.page';
+import { readKeyDraft, readLabel, NEW_KEY, problemOfLabel } from './key-draft';
 
 @Pages()
 @SignedIn()
@@ -29,7 +29,7 @@ export class ApiKeysController {
   @Get()
   async list(@CurrentVisitor() visitor: SignedInVisitor) {
     const keys = await this.keys.ownKeys(visitor.user.id);
-    const requests = await this.keys.requestsOf(keys);
+    const requests = await this.keys.countRequests(keys);
     return keysPage(keys, requests, this.clock.now(), this.service.url);
   }
 
@@ -40,7 +40,7 @@ export class ApiKeysController {
 
   @Post()
   async create(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
-    const { draft, problems, key } = keyDraftOf(form, this.clock.now());
+    const { draft, problems, key } = readKeyDraft(form, this.clock.now());
     if (hasProblems(problems)) return newKeyPage(visitor, draft, problems);
     const made = await this.keys.createOwn(visitor.user.id, key);
     if (!made) {
@@ -65,7 +65,7 @@ export class ApiKeysController {
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
     const key = await this.ownKey(visitor, key_id);
-    const label = labelOf(form);
+    const label = readLabel(form);
     const problem = problemOfLabel(label);
     if (problem) return keyPage(visitor, key, this.clock.now(), label, problem);
     if (!(await this.keys.rename(visitor.user.id, key.id, label))) throw noSuchKey();
@@ -82,7 +82,7 @@ export class ApiKeysController {
     const key = await this.ownKey(visitor, key_id);
     if (!(await this.keys.revoke(key.id, visitor.user.id))) throw noSuchKey();
     this.audit.record({ event: 'api_key.revoked', ...visitor.by, api_key_id: key.id });
-    return seeOther(PATH, { done: `The key “${nameOf(key)}” was revoked.` });
+    return seeOther(PATH, { done: `The key “${keyName(key)}” was revoked.` });
   }
 
   private async ownKey({ user }: SignedInVisitor, key_id: number): Promise<ApiKey> {

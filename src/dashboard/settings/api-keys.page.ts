@@ -19,7 +19,7 @@ import {
   type Columns,
   confirmation,
   copyable,
-  countOf,
+  formatCount,
   day,
   done,
   facts,
@@ -108,16 +108,16 @@ export const keyPage = (
   problem?: string,
 ): Page => ({
   section: PATH,
-  title: nameOf(key),
+  title: keyName(key),
   status: problem ? 400 : 200,
-  main: html`<h1>${nameOf(key)}</h1>
+  main: html`<h1>${keyName(key)}</h1>
     <section class="card stack" aria-label="About this key">
       ${facts({
         'Starts with': html`<code>${key.hint}…</code>`,
-        Permissions: reachOf(key),
+        Permissions: describeScopes(key),
         Created: day(key.created_at),
         'Last used': lastUse(key),
-        Expires: expiryOf(key, now),
+        Expires: describeExpiry(key, now),
       })}
     </section>
     ${changeForm(visitor, { action: `${PATH}/${key.id}`, button: 'Save', back: PATH }, labelField(label, problem))}`,
@@ -146,9 +146,9 @@ const newKey = (key: string, request: string): Html =>
     ${copyable('new-key', 'Key', key)} ${copyable('try', 'Try it', request)}
   </section>`;
 
-export const nameOf = ({ label, hint }: ApiKey): string => label ?? `${hint}…`;
+export const keyName = ({ label, hint }: ApiKey): string => label ?? `${hint}…`;
 
-const reachOf = ({ scopes }: ApiKey): Html =>
+const describeScopes = ({ scopes }: ApiKey): Html =>
   scopes
     ? html`<ul class="plain">
         ${scopes.map((scope) => html`<li>${SCOPES[scope as Scope] ?? scope}</li>`)}
@@ -159,7 +159,7 @@ const lastUse = ({ last_used_at, last_used_from }: ApiKey): Html =>
   html`${day(last_used_at)}${last_used_from && html`<br /><small>from ${last_used_from}</small>`}`;
 
 /** The last day of the key, and the number of remaining days in its last week. */
-function expiryOf({ expires_at }: ApiKey, now: number): Html {
+function describeExpiry({ expires_at }: ApiKey, now: number): Html {
   if (expires_at === null) return day(null);
   const left = Math.ceil((Date.parse(expires_at) - now) / DAY);
   if (left <= 0) return html`${day(expires_at)} ${tag('Expired', 'warning')}`;
@@ -170,7 +170,7 @@ function expiryOf({ expires_at }: ApiKey, now: number): Html {
 function sparkline(requests: number[]): Html {
   const most = Math.max(...requests);
   if (most === 0) return muted('None');
-  const total = countOf(requests.reduce((sum, count) => sum + count, 0));
+  const total = formatCount(requests.reduce((sum, count) => sum + count, 0));
   const bar = (count: number, i: number) => {
     const height = count === 0 ? 0 : Math.max(1, Math.round((count / most) * SPARK_HEIGHT));
     return html`<rect x="${i * 4}" y="${SPARK_HEIGHT - height}" width="3" height="${height}" />`;
@@ -180,17 +180,17 @@ function sparkline(requests: number[]): Html {
       width="${requests.length * 4 - 1}"
       height="${SPARK_HEIGHT}"
       role="img"
-      aria-label="Requests per day, at most ${countOf(most)}"
+      aria-label="Requests per day, at most ${formatCount(most)}"
     >
       ${requests.map(bar)}</svg
     ><br /><small>${total} in ${requests.length} days</small>`;
 }
 
 const columns = (requests: Map<number, number[]>, now: number): Columns<ApiKey> => ({
-  Key: (key) => html`<a href="${PATH}/${key.id}">${nameOf(key)}</a><br /><code>${key.hint}…</code>`,
-  Permissions: reachOf,
+  Key: (key) => html`<a href="${PATH}/${key.id}">${keyName(key)}</a><br /><code>${key.hint}…</code>`,
+  Permissions: describeScopes,
   Requests: ({ id }) => sparkline(requests.get(id)!),
   'Last used': lastUse,
-  Expires: (key) => expiryOf(key, now),
-  Revoke: actions((key) => linkButton(`${PATH}/${key.id}/revoke`, 'Revoke', nameOf(key), 'quiet danger')),
+  Expires: (key) => describeExpiry(key, now),
+  Revoke: actions((key) => linkButton(`${PATH}/${key.id}/revoke`, 'Revoke', keyName(key), 'quiet danger')),
 });

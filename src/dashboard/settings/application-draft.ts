@@ -1,5 +1,5 @@
 import type { ApplicationFields } from '../../auth/oauth/applications.service';
-import { problemOf } from '../../auth/oauth/redirect-uris';
+import { findProblem } from '../../auth/oauth/redirect-uris';
 import type { Form } from '../../platform/input/form';
 import { ALL_SCOPES, problemOfName } from '../layout/fields';
 
@@ -13,7 +13,7 @@ export const EMPTY: ApplicationFields = {
   may_start_games: false,
 };
 
-export function draftOf(form: Form) {
+export function readApplicationDraft(form: Form) {
   const name = (form.text('name') ?? '').trim();
   const redirect_uris = [...new Set((form.text('redirect_uris') ?? '').split(/\s+/).filter(Boolean))];
   const scopes = ALL_SCOPES.filter((scope) => form.isChecked(`scope ${scope}`));
@@ -34,7 +34,7 @@ export function draftOf(form: Form) {
 function problemOfAddresses(addresses: string[]): string | undefined {
   if (addresses.length === 0) return 'Enter at least one redirect URI.';
   if (addresses.length > MAX_ADDRESSES) return `Enter at most ${MAX_ADDRESSES} redirect URIs.`;
-  const wrong = addresses.filter((uri) => problemOf(uri) !== undefined).map((uri) => uri.slice(0, 200));
+  const wrong = addresses.filter((uri) => findProblem(uri) !== undefined).map((uri) => uri.slice(0, 200));
   if (wrong.length === 0) return undefined;
-  return `${wrong.join(', ')}${wrong.length > 1 ? ': each' : ''} ${problemOf(wrong[0]!)}.`;
+  return `${wrong.join(', ')}${wrong.length > 1 ? ': each' : ''} ${findProblem(wrong[0]!)}.`;
 }

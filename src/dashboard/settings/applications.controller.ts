@@ -9,8 +9,14 @@ import { hasProblems } from '../layout/fields';
 import { seeOther } from '../layout/layout';
 import { FormFields, Pages } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor, Visitor } from '../layout/visitor';
-import { draftOf, EMPTY } from './application-draft';
-import { applicationPage, applicationsPage, deleteApplicationPage, PATH, pathOf } from './applications.page';
+import { readApplicationDraft, EMPTY } from './application-draft';
+import {
+  applicationPage,
+  applicationsPage,
+  deleteApplicationPage,
+  PATH,
+  applicationPath,
+} from './applications.page';
 
 @Pages()
 @SignedIn()
@@ -23,7 +29,7 @@ export class ApplicationsController {
 
   @Get()
   async list(@CurrentVisitor() visitor: SignedInVisitor) {
-    return applicationsPage(await this.applications.applicationsOf(visitor.user.id));
+    return applicationsPage(await this.applications.listApplications(visitor.user.id));
   }
 
   @Get('new')
@@ -33,7 +39,7 @@ export class ApplicationsController {
 
   @Post()
   async create(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
-    const { problems, ...fields } = draftOf(form);
+    const { problems, ...fields } = readApplicationDraft(form);
     if (hasProblems(problems)) return applicationPage(visitor, fields, { problems });
     const client_id = await this.applications.create(visitor.user.id, fields);
     if (client_id === undefined)
@@ -41,7 +47,7 @@ export class ApplicationsController {
         problem: `You have reached the limit of ${MAX_APPLICATIONS} apps. Delete an app that you no longer need, and try again.`,
       });
     this.audit.record({ event: 'app.created', ...visitor.by, client_id });
-    return seeOther(pathOf(client_id), { done: `${fields.name} was registered.` });
+    return seeOther(applicationPath(client_id), { done: `${fields.name} was registered.` });
   }
 
   @Get(':client_id')
@@ -57,11 +63,11 @@ export class ApplicationsController {
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
     const application = await this.ownApplication(visitor, client_id);
-    const { problems, ...fields } = draftOf(form);
+    const { problems, ...fields } = readApplicationDraft(form);
     if (hasProblems(problems)) return applicationPage(visitor, fields, { application, problems });
     if (!(await this.applications.update(visitor.user.id, client_id, fields))) throw noSuchApplication();
     this.audit.record({ event: 'app.updated', ...visitor.by, client_id });
-    return seeOther(pathOf(client_id), { done: 'Your changes were saved.' });
+    return seeOther(applicationPath(client_id), { done: 'Your changes were saved.' });
   }
 
   @Get(':client_id/delete')
@@ -80,7 +86,7 @@ export class ApplicationsController {
   private async ownApplication({ user }: SignedInVisitor, client_id: string): Promise<OauthApplication> {
     const application = client_id.includes('\0')
       ? null
-      : await this.applications.applicationOf(user.id, client_id);
+      : await this.applications.findApplication(user.id, client_id);
     if (!application) throw noSuchApplication();
     return application;
   }

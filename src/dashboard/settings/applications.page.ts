@@ -29,7 +29,7 @@ import type { Visitor } from '../layout/visitor';
 
 export const PATH = '/user/settings/oauth-apps';
 
-export const pathOf = (client_id: string) => `${PATH}/${encodeURIComponent(client_id)}`;
+export const applicationPath = (client_id: string) => `${PATH}/${encodeURIComponent(client_id)}`;
 
 export const applicationsPage = (applications: OauthApplication[]): Page => ({
   section: PATH,
@@ -45,10 +45,10 @@ export const applicationsPage = (applications: OauthApplication[]): Page => ({
 });
 
 const COLUMNS: Columns<OauthApplication> = {
-  Name: ({ client_id, name }) => html`<a href="${pathOf(client_id)}">${name}</a>`,
+  Name: ({ client_id, name }) => html`<a href="${applicationPath(client_id)}">${name}</a>`,
   'Client ID': ({ client_id }) => html`<code>${client_id}</code>`,
   Registered: ({ created_at }) => day(created_at),
-  Edit: actions(({ client_id, name }) => linkButton(pathOf(client_id), 'Edit', name)),
+  Edit: actions(({ client_id, name }) => linkButton(applicationPath(client_id), 'Edit', name)),
 };
 
 /** `application`: the app to change; without it, a new one is registered. */
@@ -62,7 +62,7 @@ export const applicationPage = (
   }: { application?: OauthApplication; problems?: Problems; problem?: string } = {},
 ): Page => {
   const title = application ? application.name : 'Register an app';
-  const path = application && pathOf(application.client_id);
+  const path = application && applicationPath(application.client_id);
   return {
     section: PATH,
     title,
@@ -140,7 +140,7 @@ export const deleteApplicationPage = (visitor: Visitor, { client_id, name }: Oau
       The app loses access to the accounts of all users, and its tokens stop working immediately. This can’t
       be undone.
     </p>`,
-    action: `${pathOf(client_id)}/delete`,
+    action: `${applicationPath(client_id)}/delete`,
     button: 'Delete the app',
-    back: pathOf(client_id),
+    back: applicationPath(client_id),
   });

@@ -21,26 +21,26 @@ export class GrantsController {
 
   @Get()
   async list(@CurrentVisitor() visitor: SignedInVisitor) {
-    return grantsPage(visitor, await this.grants.grantsOf(visitor.user.id));
+    return grantsPage(visitor, await this.grants.listGrants(visitor.user.id));
   }
 
   @Post('game-tokens/revoke')
   async revokeTokens(@CurrentVisitor() visitor: SignedInVisitor) {
-    await this.keys.revokeTokensOf(visitor.user.id);
+    await this.keys.revokeAllTokens(visitor.user.id);
     this.audit.record({ event: 'jwt.revoked', ...visitor.by });
     return seeOther(PATH, { done: 'The tokens of all games that you started were revoked.' });
   }
 
   @Get(':grant_id/revoke')
   async confirm(@PathId('grant_id') grant_id: number, @CurrentVisitor() visitor: SignedInVisitor) {
-    const grant = await this.grants.grantOf(visitor.user.id, grant_id);
+    const grant = await this.grants.findGrant(visitor.user.id, grant_id);
     if (!grant) throw noSuchGrant();
     return revokeGrantPage(visitor, grant);
   }
 
   @Post(':grant_id/revoke')
   async revoke(@PathId('grant_id') grant_id: number, @CurrentVisitor() visitor: SignedInVisitor) {
-    const shown = await this.grants.grantOf(visitor.user.id, grant_id);
+    const shown = await this.grants.findGrant(visitor.user.id, grant_id);
     const grant = await this.grants.revoke(visitor.user.id, grant_id);
     if (!shown || !grant) throw noSuchGrant();
     this.audit.record({ event: 'grant.revoked', ...visitor.by, client_id: grant.client_id });

@@ -1,4 +1,4 @@
-import { expiryOf, MAX_DAYS } from '../../auth/keys/key-expiry';
+import { parseKeyExpiry, MAX_DAYS } from '../../auth/keys/key-expiry';
 import { covers } from '../../auth/access/credential';
 import type { Scope } from '../../auth/access/scopes';
 import type { Form } from '../../platform/input/form';
@@ -26,18 +26,18 @@ export const NEW_KEY: KeyDraft = {
 export const problemOfLabel = (label: string) =>
   problemOfName(label, 'Enter a name by which you will recognize the key later.');
 
-export const labelOf = (form: Form): string => (form.text('label') ?? '').trim();
+export const readLabel = (form: Form): string => (form.text('label') ?? '').trim();
 
-export function keyDraftOf(form: Form, now: number) {
+export function readKeyDraft(form: Form, now: number) {
   const draft: KeyDraft = {
-    label: labelOf(form),
+    label: readLabel(form),
     reach: form.text('reach') === 'everything' ? 'everything' : 'some',
     scopes: ALL_SCOPES.filter((scope) => form.isChecked(`scope ${scope}`)),
     expires: form.text('expires') ?? NEW_KEY.expires,
     expires_on: form.text('expires_on') ?? '',
   };
   const { label, reach, scopes, expires, expires_on } = draft;
-  const expires_at = expiryOf(expires === 'date' ? expires_on : expires, now);
+  const expires_at = parseKeyExpiry(expires === 'date' ? expires_on : expires, now);
   return {
     draft,
     problems: {

@@ -6,7 +6,7 @@ import { apiError } from '../../platform/errors/api-error';
 import { Form, withQuery } from '../../platform/input/form';
 import { seeOther } from '../layout/layout';
 import { FormFields, PageQuery, Pages, PathId } from '../layout/page';
-import { pageOf } from '../layout/parts';
+import { parsePage } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { collectionsPage, PATH } from './collections.page';
 
@@ -21,8 +21,8 @@ export class ProfileCollectionsController {
 
   @Get()
   async list(@PageQuery() query: Form, @CurrentVisitor() visitor: SignedInVisitor) {
-    const page = pageOf(query.text('page'));
-    const found = await this.collections.collectionsOf(visitor.user.id, page);
+    const page = parsePage(query.text('page'));
+    const found = await this.collections.listCollections(visitor.user.id, page);
     return collectionsPage(visitor, this.links, found, page);
   }
 
@@ -35,7 +35,7 @@ export class ProfileCollectionsController {
     const on = form.text('on') === 'yes';
     const title = await this.collections.setOnProfile(visitor.user.id, collection_id, on);
     if (title === undefined) throw apiError(404, 'This collection doesn’t exist.');
-    const page = pageOf(form.text('page'));
+    const page = parsePage(form.text('page'));
     return seeOther(page === 1 ? PATH : withQuery(PATH, { page: String(page) }), {
       done: `“${title}” is ${on ? 'now' : 'no longer'} on your profile.`,
     });

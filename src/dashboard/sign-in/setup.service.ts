@@ -2,10 +2,10 @@ import { timingSafeEqual } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { EntityManager } from 'typeorm';
 import type { Request } from 'express';
-import { deriveKey, hashOf } from '../../auth/accounts/encryption';
+import { deriveKey, sha256 } from '../../auth/accounts/encryption';
 import { User } from '../../auth/accounts/user.entity';
 import { UserEmail } from '../../auth/accounts/user-email.entity';
-import { peppersOf } from '../../auth/keys/api-key';
+import { listPeppers } from '../../auth/keys/api-key';
 import { AttemptsService, networkSubject, setupSubject } from '../../auth/sign-in/attempts.service';
 import { hashPassword, PasswordCost } from '../../auth/sign-in/password-hash';
 import { Settings } from '../../platform/config/settings';
@@ -44,7 +44,7 @@ export class SetupService {
 
   /** Derived from the pepper, so that all replicas have the same code, also after a restart. */
   get code(): string {
-    const bytes = deriveKey(peppersOf(this.settings)[0]!, 'gamewharf setup code');
+    const bytes = deriveKey(listPeppers(this.settings)[0]!, 'gamewharf setup code');
     const characters = [...bytes.subarray(0, LENGTH)].map((byte) => ALPHABET[byte % ALPHABET.length]);
     return characters.join('').replace(/(.{4})(?=.)/g, '$1-');
   }
@@ -77,4 +77,4 @@ export class SetupService {
 }
 
 /** Of the code as a person types it: hyphens and spaces don't matter, nor does case. */
-const digestOf = (code: string) => hashOf(code.toUpperCase().replace(/[\s-]/g, ''));
+const digestOf = (code: string) => sha256(code.toUpperCase().replace(/[\s-]/g, ''));

@@ -12,7 +12,7 @@ import { Form } from '../../platform/input/form';
 import type { Problems } from '../layout/fields';
 import { seeOther } from '../layout/layout';
 import { FormFields, Pages, PathId } from '../layout/page';
-import { idOf } from '../layout/parts';
+import { parseId } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import {
   deletePage,
@@ -54,7 +54,7 @@ export class WebhooksController {
     const { url, game, events } = draft;
     const user_id = visitor.user.id;
     if (events.length === 0) return this.form(visitor, draft, { events: 'Select at least one event.' });
-    const game_id = game === '' ? ALL_OWN_GAMES : idOf(game);
+    const game_id = game === '' ? ALL_OWN_GAMES : parseId(game);
     if (game_id !== ALL_OWN_GAMES && !(await this.own.canEdit(user_id, game_id)))
       return this.form(visitor, draft, { game: 'Select a game that you can edit.' });
     try {

@@ -29,7 +29,7 @@ import {
   number,
   tableOr,
   tag,
-  timeOf,
+  timeElement,
 } from '../layout/parts';
 import type { Visitor } from '../layout/visitor';
 
@@ -57,7 +57,8 @@ export interface WebhookDraft {
 export const webhookPath = (id: number) => `${WEBHOOKS_PATH}/${id}`;
 
 /** Without the query, which may contain a token. */
-export const nameOf = ({ url }: Pick<OwnWebhook, 'url'>): string => url.replace(/^https?:\/\/|\?.*/g, '');
+export const webhookName = ({ url }: Pick<OwnWebhook, 'url'>): string =>
+  url.replace(/^https?:\/\/|\?.*/g, '');
 
 export const outcomeText = (outcome: number | string): string => REASONS[outcome] ?? String(outcome);
 
@@ -76,19 +77,19 @@ export const listPage = (webhooks: OwnWebhook[], sells: boolean): Page => ({
       ${tableOr(sells ? 'You don’t have any webhooks yet.' : 'Webhooks are for sellers. You can’t edit any games yet.', 'Your webhooks', COLUMNS, webhooks)}`,
 });
 
-const gamesOf = ({ game_id, title }: OwnWebhook): string =>
+const describeGames = ({ game_id, title }: OwnWebhook): string =>
   title ?? (game_id === ALL_OWN_GAMES ? 'All your games' : 'A game that you can no longer edit');
 
 export const result = (outcome: string): Html =>
   tag(outcomeText(outcome), isSuccess({ status: outcome }) ? undefined : 'warning');
 
 const lastResult = ({ last_at, last_outcome, ended_at }: OwnWebhook): Html =>
-  html`${last_outcome === null ? muted('None yet') : html`${result(last_outcome)} ${timeOf(last_at!)}`}
+  html`${last_outcome === null ? muted('None yet') : html`${result(last_outcome)} ${timeElement(last_at!)}`}
   ${ended_at && html`<br />${tag('Disabled', 'warning')}`}`;
 
 const COLUMNS: Columns<OwnWebhook> = {
-  URL: (webhook) => html`<a class="wrap" href="${webhookPath(webhook.id)}">${nameOf(webhook)}</a>`,
-  Games: gamesOf,
+  URL: (webhook) => html`<a class="wrap" href="${webhookPath(webhook.id)}">${webhookName(webhook)}</a>`,
+  Games: describeGames,
   'Last result': lastResult,
   Pending: number(({ waiting }) => waiting),
 };
@@ -136,15 +137,15 @@ export const onePage = (
   const path = webhookPath(webhook.id);
   return {
     section: WEBHOOKS_PATH,
-    title: nameOf(webhook),
+    title: webhookName(webhook),
     main: (notice) =>
-      html`<h1 class="wrap">${nameOf(webhook)}</h1>
+      html`<h1 class="wrap">${webhookName(webhook)}</h1>
         ${notice.problem && alert(notice.problem)} ${done(notice.done)}
         ${notice.secret && secretCard(notice.secret)}
         <section class="card stack" aria-label="About this webhook">
           ${facts({
             'Endpoint URL': html`<code>${webhook.url}</code>`,
-            Games: gamesOf(webhook),
+            Games: describeGames(webhook),
             Events: webhook.events.map(eventTitle).join(', '),
             Added: day(webhook.created_at),
             'Last result': lastResult(webhook),
@@ -184,7 +185,7 @@ const attemptColumns = (visitor: Visitor, eventTitle: EventTitle): Columns<Shown
     const name = attemptName(attempt, eventTitle);
     return page === undefined ? name : html`<a href="${page}/${attempt.subject_id}">${name}</a>`;
   },
-  Time: ({ attempted_at }) => timeOf(attempted_at),
+  Time: ({ attempted_at }) => timeElement(attempted_at),
   Result: ({ outcome }) => result(outcome),
   Duration: number(({ duration_ms }) => `${duration_ms} ms`),
   Response: ({ response }) => (response ? html`<small class="wrap">${response}</small>` : muted('Empty')),
@@ -215,7 +216,7 @@ export const rotatePage = (visitor: Visitor, webhook: OwnWebhook): Page =>
     section: WEBHOOKS_PATH,
     title: 'Rotate secret',
     question: 'Replace the signing secret?',
-    facts: html`<p class="wrap"><strong>${nameOf(webhook)}</strong></p>
+    facts: html`<p class="wrap"><strong>${webhookName(webhook)}</strong></p>
       <p>
         From now on, messages are signed with the new secret. Messages that your receiver rejects until you
         configure the new secret are sent again.
@@ -230,7 +231,7 @@ export const deletePage = (visitor: Visitor, webhook: OwnWebhook): Page =>
     section: WEBHOOKS_PATH,
     title: 'Delete a webhook',
     question: 'Delete this webhook?',
-    facts: html`<p class="wrap"><strong>${nameOf(webhook)}</strong></p>
+    facts: html`<p class="wrap"><strong>${webhookName(webhook)}</strong></p>
       <p>It receives no more messages, and its pending messages are deleted. This can’t be undone.</p>`,
     action: `${webhookPath(webhook.id)}/delete`,
     button: 'Delete webhook',

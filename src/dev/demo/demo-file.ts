@@ -1,7 +1,7 @@
 const BATCH_CHARACTERS = 256 * 1024;
 
 /** Records as NDJSON, in batches. */
-export function* ndjsonOf(records: Iterable<object>): Generator<Buffer> {
+export function* toNdjson(records: Iterable<object>): Generator<Buffer> {
   let text = '';
   for (const record of records) {
     text += `${JSON.stringify(record)}\n`;

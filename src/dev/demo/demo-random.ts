@@ -6,7 +6,7 @@ export const timeAt = (day: number, seconds = 0) =>
   new Date(START + day * DAY + seconds * 1000).toISOString().replace('.000', '');
 
 /** Random numbers that depend only on the names. */
-export function randomOf(seed: number, what: string, id: number) {
+export function seedRandom(seed: number, what: string, id: number) {
   let state = 2_166_136_261 ^ seed;
   for (let i = 0; i < what.length; i++) state = Math.imul(state ^ what.charCodeAt(i), 16_777_619);
   // An odd factor gives each ID another start value, so that no two keys are equal; then mulberry32.
@@ -30,4 +30,4 @@ export function randomOf(seed: number, what: string, id: number) {
   };
 }
 
-export type Random = ReturnType<typeof randomOf>;
+export type Random = ReturnType<typeof seedRandom>;

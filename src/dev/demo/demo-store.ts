@@ -7,7 +7,7 @@ import { hashApiKey, newApiKey } from '../../auth/keys/api-key';
 import { createdSecret, readSecret } from '../../platform/config/stored-secrets';
 import type { Settings } from '../../platform/config/settings';
 import { demoRecords } from './demo';
-import { ndjsonOf } from './demo-file';
+import { toNdjson } from './demo-file';
 import { writeDemoUploads } from './demo-uploads';
 import type { FileStorage } from '../../uploads/storage/file-storage';
 import { KEY_OF_PUT } from '../../uploads/file-keys';
@@ -30,7 +30,7 @@ export async function loadDemoStore(settings: Settings, url?: string): Promise<D
     if (rows[0]!.empty) {
       const uploads = settings.FILES_DIR === undefined ? [] : await writeDemoUploads(settings.FILES_DIR);
       const records = [...demoRecords({ api_key, recent_sales: 520, url }), ...uploads];
-      await importRecords(connect, Readable.from(ndjsonOf(records)), { pepper });
+      await importRecords(connect, Readable.from(toNdjson(records)), { pepper });
     } else if (url !== undefined) await moveCovers(client, url);
     const found = await find(client, api_key, pepper);
     if (!found) return undefined;

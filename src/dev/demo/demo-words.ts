@@ -29,7 +29,7 @@ function words(text: string) {
   return text.split(' ');
 }
 
-export function nameOf(id: number) {
+export function createName(id: number) {
   const pairs = COLOURS.length * ANIMALS.length;
   const [colour, animal] = [COLOURS[id % COLOURS.length]!, ANIMALS[id % ANIMALS.length]!];
   const round = Math.floor(id / pairs) || '';
@@ -38,7 +38,7 @@ export function nameOf(id: number) {
 
 export const capital = (word: string) => word[0]!.toUpperCase() + word.slice(1);
 export const withArticle = (word: string) => `${/^[aeiou]/.test(word) ? 'an' : 'a'} ${word}`;
-export const emailOf = (user: number) => `${nameOf(user).username}@${DOMAINS[user % DOMAINS.length]}`;
-export const otherEmailOf = (user: number) =>
-  `games+${nameOf(user).username}@${DOMAINS[(user + 1) % DOMAINS.length]}`;
+export const createEmail = (user: number) => `${createName(user).username}@${DOMAINS[user % DOMAINS.length]}`;
+export const createOtherEmail = (user: number) =>
+  `games+${createName(user).username}@${DOMAINS[(user + 1) % DOMAINS.length]}`;
 export const guestEmail = (id: number) => `guest${id}@example.net`;

@@ -1,14 +1,14 @@
 import { type DemoOptions, SMALL_STORE } from './demo-options';
-import { DAYS, type Random, randomOf, timeAt } from './demo-random';
+import { DAYS, type Random, seedRandom, timeAt } from './demo-random';
 import {
   ADJECTIVES,
   capital,
-  emailOf,
+  createEmail,
   GENRES,
   guestEmail,
-  nameOf,
+  createName,
   NOUNS,
-  otherEmailOf,
+  createOtherEmail,
   SHELVES,
   withArticle,
 } from './demo-words';
@@ -56,10 +56,10 @@ class DemoStore {
   user(id: number): JsonObject {
     const random = this.random('user', id);
     const developer = id % USERS_PER_DEVELOPER === 1;
-    const { username, display_name } = nameOf(id);
+    const { username, display_name } = createName(id);
     const emails: JsonObject[] = [];
-    if (id <= 3 || !random.chance(0.05)) emails.push({ email: emailOf(id), verified: true });
-    if (id === 2 || random.chance(0.15)) emails.push({ email: otherEmailOf(id), verified: true });
+    if (id <= 3 || !random.chance(0.05)) emails.push({ email: createEmail(id), verified: true });
+    if (id === 2 || random.chance(0.15)) emails.push({ email: createOtherEmail(id), verified: true });
     if (id === 3 || random.chance(0.1))
       emails.push({ email: `${username}+new@example.org`, verified: false });
     return {
@@ -91,7 +91,7 @@ class DemoStore {
     return {
       type: 'game',
       id,
-      user_id: this.ownerOf(id),
+      user_id: this.chooseOwner(id),
       slug: title.toLowerCase().replaceAll(' ', '-'),
       title,
       short_text: `${capital(withArticle(adjective.toLowerCase()))} ${random.of(GENRES)} game about ${withArticle(noun.toLowerCase())}`,
@@ -103,11 +103,11 @@ class DemoStore {
       ...(visibility !== 'public' && { visibility }),
       ...(published && { published_at: timeAt(created + random.below(200)) }),
       created_at: timeAt(created),
-      min_price: this.priceOf(random, id),
-      ...((random.chance(0.9) || this.options.url !== undefined) && { cover_url: this.coverOf(id) }),
+      min_price: this.choosePrice(random, id),
+      ...((random.chance(0.9) || this.options.url !== undefined) && { cover_url: this.chooseCover(id) }),
       views_count: random.below(50_000),
       downloads_count: random.below(9000),
-      ...((id === 2 || random.chance(0.1)) && { admins: [this.otherUser(random, this.ownerOf(id))] }),
+      ...((id === 2 || random.chance(0.1)) && { admins: [this.otherUser(random, this.chooseOwner(id))] }),
     };
   }
 
@@ -119,7 +119,7 @@ class DemoStore {
       slug: 'games-for-a-rainy-week',
       title: 'Games for a rainy week',
       game_ids: Array.from({ length: GAMES_OF_BUNDLE }, (_, n) => n + 1),
-      cover_url: this.coverOf(1),
+      cover_url: this.chooseCover(1),
       min_price: 1000,
       created_at: timeAt(0),
       updated_at: timeAt(0),
@@ -143,7 +143,11 @@ class DemoStore {
       game_id: bundle ? this.walk(game, 2 + random.below(4)) : game,
       ...(!bundle && random.chance(0.02) && { purchase_type: 'sub_product' }),
       email:
-        how < 0.9 ? (random.chance(0.1) ? emailOf(buyer).toUpperCase() : emailOf(buyer)) : guestEmail(id),
+        how < 0.9
+          ? random.chance(0.1)
+            ? createEmail(buyer).toUpperCase()
+            : createEmail(buyer)
+          : guestEmail(id),
       ...(how < 0.6 && { user_id: buyer }),
       created_at: random.time(),
       source: random.of(['card', 'card', 'wallet', 'bank_transfer']),
@@ -162,7 +166,7 @@ class DemoStore {
       type: 'purchase',
       id: PURCHASE_OF_BUNDLE,
       bundle_id: 1,
-      email: emailOf(2),
+      email: createEmail(2),
       user_id: 2,
       created_at: this.random('purchase', PURCHASE_OF_BUNDLE).time(),
       source: 'card',
@@ -276,18 +280,18 @@ class DemoStore {
   }
 
   private random(what: string, id: number): Random {
-    return randomOf(this.options.seed, what, id);
+    return seedRandom(this.options.seed, what, id);
   }
 
   private developer(n: number) {
     return 1 + (n - 1) * USERS_PER_DEVELOPER;
   }
 
-  private ownerOf(game: number) {
+  private chooseOwner(game: number) {
     return this.developer(game <= 5 ? 1 : 1 + ((game - 1) % this.developers));
   }
 
-  private coverOf(game: number) {
+  private chooseCover(game: number) {
     const { url } = this.options;
     return url === undefined
       ? `https://images.example.com/games/${game}.png`
@@ -295,7 +299,7 @@ class DemoStore {
   }
 
   /** The guides sell the first game, and need players who don't own it. */
-  private priceOf(random: Random, game: number) {
+  private choosePrice(random: Random, game: number) {
     const price = random.chance(0.3) ? 0 : random.of([199, 299, 499, 999, 1499, 1999]);
     return game === 1 ? 499 : price;
   }

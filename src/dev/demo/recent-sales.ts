@@ -1,6 +1,6 @@
 import type { DemoOptions } from './demo-options';
-import { type Random, randomOf } from './demo-random';
-import { emailOf, guestEmail } from './demo-words';
+import { type Random, seedRandom } from './demo-random';
+import { createEmail, guestEmail } from './demo-words';
 import type { JsonObject } from '../../operator/import/record-types/fields';
 
 const HOUR = 60 * 60 * 1000;
@@ -8,10 +8,10 @@ const DAY = 24 * HOUR;
 const RECENT_DAYS = 548;
 const LAUNCHED_BEFORE = 150;
 
-const isoOf = (ms: number) => new Date(Math.floor(ms / 1000) * 1000).toISOString().replace('.000', '');
+const toIsoString = (ms: number) => new Date(Math.floor(ms / 1000) * 1000).toISOString().replace('.000', '');
 
 /** Most buyers pay in dollars. Some pay more than the price, and some buy at a discount. */
-function priceOf(random: Random, cents: number): [currency: string, amount: number] {
+function convertPrice(random: Random, cents: number): [currency: string, amount: number] {
   const paid = random.chance(0.12) ? cents + 501 : random.chance(0.2) ? Math.round(cents / 2) : cents;
   const share = random.next();
   if (share < 0.78) return ['USD', paid];
@@ -21,7 +21,7 @@ function priceOf(random: Random, cents: number): [currency: string, amount: numb
 
 /** A sale of the first developer: sales grow, weekends are busier, and the second game launched 150 days ago. */
 export function* recentSale(options: DemoOptions, n: number): Generator<JsonObject> {
-  const random = randomOf(options.seed, 'recent sale', n);
+  const random = seedRandom(options.seed, 'recent sale', n);
   const { games, users, purchases, download_keys, now = Date.now() } = options;
   const isLaunch = games > 1 && random.chance(0.18);
   let age = isLaunch
@@ -30,12 +30,12 @@ export function* recentSale(options: DemoOptions, n: number): Generator<JsonObje
   const isSecond = isLaunch || (games > 1 && age < LAUNCHED_BEFORE && random.chance(0.3));
   const weekday = new Date(now - age * DAY).getUTCDay();
   if (weekday >= 1 && weekday <= 4 && random.chance(0.35)) age = Math.max(0, age - (6 - weekday));
-  const created_at = isoOf(Math.min(now - age * DAY, now - HOUR * random.next()));
+  const created_at = toIsoString(Math.min(now - age * DAY, now - HOUR * random.next()));
   // The first three users are in the examples of the documentation, which show all their purchases.
   const buyer = users > 3 && random.chance(0.7) ? 4 + random.below(users - 3) : undefined;
-  const [currency, amount] = priceOf(random, isSecond ? 1499 : 999);
+  const [currency, amount] = convertPrice(random, isSecond ? 1499 : 999);
   const [id, game_id] = [purchases + n, isSecond ? 2 : 1];
-  const email = buyer ? emailOf(buyer) : guestEmail(id);
+  const email = buyer ? createEmail(buyer) : guestEmail(id);
   const isRefunded = random.chance(0.04);
   yield {
     type: 'purchase',

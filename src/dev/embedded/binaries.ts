@@ -35,22 +35,22 @@ export async function usableBinaries(
   home: string,
   log: (message: string) => void,
 ): Promise<string> {
-  const fault = await faultOf(native, account);
+  const fault = await findFault(native, account);
   if (!fault) return native;
   const { version } = JSON.parse(await readFile(join(native, '..', 'package.json'), 'utf8')) as {
     version: string;
   };
   const copy = join(home, `postgres-binaries-${version}`);
-  if (!(await faultOf(copy, account))) return copy;
+  if (!(await findFault(copy, account))) return copy;
   log(`copying the PostgreSQL binaries to ${copy}, because ${fault}`);
   await replaceByCopy(native, copy);
-  const left = await faultOf(copy, account);
+  const left = await findFault(copy, account);
   if (!left) return copy;
   throw new OperatorError(`The embedded PostgreSQL cannot be used, because ${left}: ${USE_A_SERVER}.`);
 }
 
 /** A problem that a copy may solve; throws others. */
-async function faultOf(native: string, account: Account | undefined): Promise<string | undefined> {
+async function findFault(native: string, account: Account | undefined): Promise<string | undefined> {
   await complete(native).catch(() => undefined);
   const postgres = program(native, 'postgres');
   try {

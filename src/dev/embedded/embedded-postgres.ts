@@ -4,9 +4,9 @@ import { OperatorError } from '../../platform/errors/operator-error';
 import { canReach, reachable, serverAccount } from './account';
 import { packagedBinaries, usableBinaries } from './binaries';
 import { DataFolder } from './data-folder';
-import { isServerOf, isSignaled } from './processes';
+import { isServerProcess, isSignaled } from './processes';
 import { freePort, postmasterPid, ServerProcess } from './server';
-import { countConnections, createRole, findOwner, type Owner, urlOf } from './server-queries';
+import { countConnections, createRole, findOwner, type Owner, databaseUrl } from './server-queries';
 
 const POLL_MS = 50;
 const START_POLL_MS = 10;
@@ -159,7 +159,7 @@ async function open(folder: DataFolder, options: OpenOptions, port?: number): Pr
     }
     const isOver = Date.now() - since > START_TIMEOUT_MS;
     const pid = cluster === undefined ? undefined : await postmasterPid(cluster);
-    if (cluster && pid && (await isServerOf(cluster, pid))) {
+    if (cluster && pid && (await isServerProcess(cluster, pid))) {
       // Another process is starting or stopping it.
       if (!isOver) continue;
       throw new OperatorError(
@@ -187,7 +187,7 @@ const inUse = (folder: DataFolder, { pid, servingAt }: Owner, { host }: URL) =>
 
 async function stopAbandoned(cluster: string): Promise<void> {
   const pid = await postmasterPid(cluster);
-  if (pid && (await isServerOf(cluster, pid))) isSignaled(pid, 'SIGINT');
+  if (pid && (await isServerProcess(cluster, pid))) isSignaled(pid, 'SIGINT');
 }
 
 /** The running server, or the reason why it ended. */
@@ -237,7 +237,7 @@ async function start(
       const failure = server.failure();
       if (failure !== undefined) return failure;
       if (!(await createRole(port, password, rolePassword, owner))) continue;
-      const url = urlOf(port, rolePassword);
+      const url = databaseUrl(port, rolePassword);
       await folder.writeUrl(url);
       return { url, cluster, server };
     }

@@ -4,7 +4,7 @@ import { basename } from 'node:path';
 import { promisify } from 'node:util';
 
 /** Whether the process is a server of this cluster, and not another program with the same PID. */
-export async function isServerOf(cluster: string, pid: number): Promise<boolean> {
+export async function isServerProcess(cluster: string, pid: number): Promise<boolean> {
   try {
     if (process.platform === 'linux') {
       const words = (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0');

@@ -77,7 +77,7 @@ export async function createRole(
   }
 }
 
-export const urlOf = (port: number, rolePassword: string) =>
+export const databaseUrl = (port: number, rolePassword: string) =>
   `postgresql://${ROLE}:${rolePassword}@127.0.0.1:${port}/${ROLE}`;
 
 async function connected<T>(config: ClientConfig, work: (client: Client) => Promise<T>): Promise<T> {

@@ -68,7 +68,7 @@ export class MockController {
 
   @Post('refunds')
   async refund(@Params() { purchase_id, reference, keep_keys }: MockRefundRequest): Promise<RefundResponse> {
-    const id = purchase_id ?? (await this.resets.purchaseOf(reference!));
+    const id = purchase_id ?? (await this.resets.findPurchase(reference!));
     if (id === undefined) throw apiError(404, 'invalid purchase');
     return this.sales.refund(Object.assign(new RefundRequest(), { purchase_id: id, keep_keys }), MOCK);
   }

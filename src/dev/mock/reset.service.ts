@@ -51,7 +51,7 @@ export class ResetService {
     });
   }
 
-  async purchaseOf(reference: string): Promise<number | undefined> {
+  async findPurchase(reference: string): Promise<number | undefined> {
     return (await this.db.findOneBy(PurchaseReference, { reference }))?.purchase_id;
   }
 

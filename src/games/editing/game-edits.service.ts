@@ -13,7 +13,7 @@ import { invalidGame } from '../errors';
 import { gameResponse } from '../game.dto';
 import { GAME_ROW } from '../game.row';
 import { UploadEditsService } from '../../uploads/upload-edits.service';
-import { slugOf } from '../slug';
+import { slugify } from '../slug';
 import { canEdit } from '../visibility';
 import { DEPENDENTS, deleteParts, lockBeforeDeletion } from './game-deletion';
 import type { CreateGameRequest, EditedGameResponse, UpdateGameRequest } from './game-edits.dto';
@@ -104,7 +104,7 @@ export class GameEditsService {
   ) {}
 
   async create(request: CreateGameRequest, editor: Editor, key?: RetryKey): Promise<EditedGameResponse> {
-    const { title, slug = slugOf(title), type = 'default', min_price = 0, visibility = 'private' } = request;
+    const { title, slug = slugify(title), type = 'default', min_price = 0, visibility = 'private' } = request;
     const { short_text, cover_url, published = false } = request;
     if (slug === '') throw badRequest('slug is required, as the title has no Latin letters or digits');
     const values = [title, slug, short_text, cover_url, type, min_price, visibility, published];
@@ -162,7 +162,7 @@ export class GameEditsService {
       if (!game) throw invalidGame();
       if (!game.owned) throw forbidden("you can't delete this game");
       const counted = await this.database.execute([bind(COUNT_DEPENDENTS, ids)], manager);
-      const dependents = textOf(counted(COUNT_DEPENDENTS)[0]!);
+      const dependents = describeDependents(counted(COUNT_DEPENDENTS)[0]!);
       if (dependents !== '') throw badRequest(`the game has ${dependents}: make it private instead`);
       files = await this.uploads.storedKeys(game_id, manager);
       await this.database.execute(
@@ -204,7 +204,7 @@ export class GameEditsService {
 }
 
 /** `2 purchases and 1 download key`; empty if there are none. */
-const textOf = (counts: Record<string, number>): string =>
+const describeDependents = (counts: Record<string, number>): string =>
   Object.entries(counts)
     .filter(([, count]) => count > 0)
     .map(([name, count]) => `${count} ${name}${count === 1 ? '' : 's'}`)

@@ -5,7 +5,7 @@ import { DatabaseClient } from '../../platform/database/client';
 import { pgTypes } from '../../platform/database/pg-types';
 import { isLockTimeout } from '../../platform/database/sqlstates';
 import { applyRecords } from './apply-records';
-import { linesOf } from './ndjson';
+import { readLines } from './ndjson';
 import { stageWithPasswords } from './passwords';
 import { Problems, StoreChanged } from './problems';
 import { RecordReader } from './record-reader';
@@ -14,7 +14,7 @@ import type { RecordType } from './record-types/record-type';
 import { Staging } from './staging';
 import { type ImportSummary, summarize } from './summary';
 import { TemporaryTables } from './temporary-tables';
-import { tablesOf } from './write-records';
+import { listTables } from './write-records';
 
 /** Bytes: enough for a collection of a hundred thousand games. */
 export const MAX_LINE = 16 * 1024 * 1024;
@@ -222,7 +222,7 @@ async function stage(
     await staging.idle();
     await stageWithPasswords(client, reader.withPassword, staging, signal);
   };
-  for await (const lines of linesOf(counted(), MAX_LINE)) {
+  for await (const lines of readLines(counted(), MAX_LINE)) {
     for (const line of lines) {
       reader.read(line);
       if (reader.withPassword.length >= PASSWORD_BATCH) await stagePasswords();
@@ -258,5 +258,5 @@ export async function* untilAborted(
 /** Until autovacuum runs, requests would be planned with the statistics of the old tables. */
 async function analyze(client: ClientBase, types: RecordType[]) {
   await client.query('SET LOCAL default_statistics_target TO DEFAULT');
-  for (const table of new Set(types.flatMap(tablesOf))) await client.query(`ANALYZE ${table}`);
+  for (const table of new Set(types.flatMap(listTables))) await client.query(`ANALYZE ${table}`);
 }

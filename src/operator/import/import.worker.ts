@@ -25,7 +25,7 @@ parentPort!.on('message', ({ port, ...request }: ImportRequest & { port: Message
   const say = (message: FromThread) => port.postMessage(message);
   importFrom(port, request).then(
     (summary) => say({ summary }),
-    (error: unknown) => say({ failure: failureOf(error) }),
+    (error: unknown) => say({ failure: serializeFailure(error) }),
   );
 });
 
@@ -69,7 +69,7 @@ async function importFrom(port: MessagePort, { queue, mayImportCredentials, key 
   }
 }
 
-function failureOf(error: unknown) {
+function serializeFailure(error: unknown) {
   if (error instanceof ImportProblems) return { problems: error.lines };
   if (error instanceof ApiError) return { status: error.statusCode, errors: error.errors };
   const { name, message, stack, code } = error as NodeJS.ErrnoException;

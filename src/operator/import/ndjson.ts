@@ -11,7 +11,7 @@ const NEWLINE = 10;
 const BYTE_ORDER_MARK = '\ufeff';
 
 /** The lines of a byte stream, a batch per chunk. Buffers at most one chunk and one line of `maxBytes`. */
-export async function* linesOf(
+export async function* readLines(
   source: AsyncIterable<Buffer> | Iterable<Buffer>,
   maxBytes: number,
 ): AsyncGenerator<Line[]> {

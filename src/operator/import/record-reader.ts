@@ -178,7 +178,7 @@ export class RecordReader {
   /** Reports the problems of the record that was read. */
   private isRejected(type: RecordType, record: JsonObject, line: number): boolean {
     for (const problem of this.problemsOfRecord)
-      this.problems.add(line, `${subjectOf(type, record)}: ${problem}`);
+      this.problems.add(line, `${describeRecord(type, record)}: ${problem}`);
     if (!this.problemsOfRecord.length) return false;
     if (isId(record.id)) this.staging.stage(REJECTED_IDS, [type.name, record.id]);
     return true;
@@ -215,7 +215,7 @@ function meant(name: string, known: readonly string[]): string {
 }
 
 /** As `subject` of the type. */
-function subjectOf({ name, key, fields }: RecordType, record: JsonObject) {
+function describeRecord({ name, key, fields }: RecordType, record: JsonObject) {
   const value = record[key];
   if (key === 'id') return isId(value) ? `${name} ${value}` : name;
   return key === fields[0]!.name && typeof value === 'string' ? `${name} ${shown(value)}` : name;

@@ -229,10 +229,10 @@ export const ownId: ValueType = {
       : idText(value, reject),
 };
 
-export const idOf = (type: string): ValueType => ({ ...id, references: type, allows: `ID of a ${type}` });
+export const idFor = (type: string): ValueType => ({ ...id, references: type, allows: `ID of a ${type}` });
 
 /** A set of IDs, staged in ascending order. */
-export const idsOf = (type: string): ValueType => ({
+export const idsFor = (type: string): ValueType => ({
   sql: 'bigint[]',
   allows: `list of IDs of ${type}s`,
   references: type,
@@ -252,10 +252,10 @@ export const idsOf = (type: string): ValueType => ({
 
 /** Between 1 and `max` IDs, staged in their order. */
 export const orderedIdsOf = (type: string, max: number): ValueType => ({
-  ...idsOf(type),
+  ...idsFor(type),
   allows: `list of 1 to ${max.toLocaleString('en-US')} IDs of ${type}s`,
   encode(value, reject) {
-    idsOf(type).encode(value, reject);
+    idsFor(type).encode(value, reject);
     if (!Array.isArray(value)) return '';
     if (value.length === 0) return reject('must not be empty');
     return value.length > max ? reject(`must have at most ${max} ids`) : `{${value.join(',')}}`;
@@ -263,8 +263,8 @@ export const orderedIdsOf = (type: string, max: number): ValueType => ({
 });
 
 /** One or several IDs, staged as a list. */
-export const idOrIdsOf = (type: string, max: number): ValueType => {
-  const several = idsOf(type);
+export const idOrIdsFor = (type: string, max: number): ValueType => {
+  const several = idsFor(type);
   return {
     ...several,
     allows: `ID of a ${type}, or a list of at most ${max.toLocaleString('en-US')}`,

@@ -12,7 +12,7 @@ interface Column {
   given: string;
 }
 
-const columnsOf = ({ fields }: RecordType): Column[] =>
+const listColumns = ({ fields }: RecordType): Column[] =>
   fields
     .filter(({ inOtherTable }) => !inOtherTable)
     .flatMap((field) => {
@@ -30,7 +30,7 @@ const newValueFor = ({ name, field }: Column) => (field.now ? `coalesce(s.${name
 /** Not a purchase identified by its reference, because the service assigned its ID. */
 const hasOwnId = ({ fields, key }: RecordType) => given(fields, key);
 
-export const tablesOf = ({ table, lists }: RecordType) => [table, ...(lists?.tables ?? [])];
+export const listTables = ({ table, lists }: RecordType) => [table, ...(lists?.tables ?? [])];
 
 const storedQuery = ({ table, key, records }: RecordType) =>
   `SELECT s.line, t.${key} FROM ${records.name} s JOIN ${table} t ON t.${key} = s.${key}`;
@@ -45,7 +45,7 @@ export async function findStored(tables: TemporaryTables, type: RecordType) {
 export async function findChanged(tables: TemporaryTables, type: RecordType) {
   const { key, changed, lists } = type;
   for (const { table, sql } of lists?.prepare ?? []) await tables.materialize(table, sql);
-  const columns = columnsOf(type);
+  const columns = listColumns(type);
   return tables.materialize(
     changed,
     `${storedQuery(type)}
@@ -101,7 +101,7 @@ export async function writeNew(tables: TemporaryTables, type: RecordType, hasSal
   if (tables.rowCount(type.records) === tables.rowCount(type.stored)) return;
   const withCount = hasSales && type === GAME;
   const values = [
-    ...columnsOf(type).map((column) => ({ name: column.name, value: newValueFor(column) })),
+    ...listColumns(type).map((column) => ({ name: column.name, value: newValueFor(column) })),
     ...(type.createdByService ? [{ name: 'imported_id', value: hasOwnId(type) }] : []),
     ...(withCount ? [{ name: 'purchases_count', value: 'coalesce(d.purchases, 0)' }] : []),
   ];
@@ -117,7 +117,7 @@ export async function writeNew(tables: TemporaryTables, type: RecordType, hasSal
 
 export async function writeChanged(tables: TemporaryTables, type: RecordType) {
   const { table, key, records, changed, swap, lists, hasUpdatedAt } = type;
-  const columns = columnsOf(type);
+  const columns = listColumns(type);
   if (swap)
     await tables.query(`
       UPDATE ${table} t SET ${swap.value} = '_' || md5(random()::text || t.id)

@@ -129,14 +129,14 @@ export const DELETE_REFERENCES = statement(
 );
 
 /** Names that are also parts of other words or numbers, such as `1`, are found only as whole words. */
-export function patternOf(name: string): string {
+export function namePattern(name: string): string {
   const isCommon = /^[a-z0-9]{1,2}$/i.test(name) || !/\p{L}/u.test(name);
   return isCommon ? wholeWord(name) : escaped(name);
 }
 
 /** The labels of all sellers are searched, so a name in ASCII is found only as a whole word. */
 export const patternInLabels = (name: string): string =>
-  /^[ -~]+$/.test(name) ? wholeWord(name) : patternOf(name);
+  /^[ -~]+$/.test(name) ? wholeWord(name) : namePattern(name);
 
 const escaped = (name: string) => name.replace(/[!-/:-@[-`{-~]/g, '\\$&');
 const wholeWord = (name: string) => `(?<![a-z0-9])${escaped(name)}(?![a-z0-9])`;

@@ -16,7 +16,7 @@ import { bind, type Statement } from '../../platform/database/statement';
 import { isPseudonym } from '../../users/erased-users';
 import { CLAIMS, type Person } from './person';
 import * as sql from './erasure-statements';
-import { keyColumnsOf, type Scan, slicesOf } from './scan';
+import { transposeKeys, type Scan, sliceRows } from './scan';
 import { RESPONSES, DOWNLOAD_KEYS, ENTRIES, type Entry, LABELS, PURCHASES } from './scans';
 
 // Milliseconds until every replica rejects the revoked credentials.
@@ -93,7 +93,7 @@ export class ErasureService {
   private async endCredentials(user_id: number, erased: Erased): Promise<boolean> {
     let found = (await this.database.rows(sql.CLOSE_ACCOUNT, [user_id])).length;
     if (found > 0) erased.users = 1;
-    await this.keys.revokeTokensOf(user_id);
+    await this.keys.revokeAllTokens(user_id);
     await this.database.rows(sql.EMPTY_APPLICATIONS, [user_id]);
     for (const [table, statement] of sql.DELETE_CREDENTIALS) {
       const count = await this.repeat(statement, [user_id]);
@@ -113,7 +113,7 @@ export class ErasureService {
     const { user_id, username, display_name, addresses } = person;
     const values = [user_id, addresses];
     const names = [...addresses, username, display_name].flatMap((name) =>
-      name ? [sql.patternOf(name)] : [],
+      name ? [sql.namePattern(name)] : [],
     );
     const eraseKeys = async (slice: { id: number }[]) => {
       const ids = slice.map(({ id }) => id);
@@ -162,7 +162,7 @@ export class ErasureService {
     erased.collection_games += await this.repeat(sql.DELETE_ENTRIES_OF_OWN, [user_id]);
     erased.collections += await this.repeat(sql.DELETE_COLLECTIONS, [user_id]);
     await this.eachSlice(ENTRIES, person, async (slice: Entry[]) => {
-      const values = keyColumnsOf(ENTRIES, slice);
+      const values = transposeKeys(ENTRIES, slice);
       const [collection_ids] = values;
       await this.database.execute([
         bind(LOCK_COLLECTIONS, [collection_ids]),
@@ -187,7 +187,7 @@ export class ErasureService {
 
   private async eraseClaims(person: Person, erased: Erased): Promise<void> {
     await this.eachSlice(CLAIMS, person, async (slice) => {
-      erased.user_emails += await this.repeat(sql.DELETE_CLAIMS, keyColumnsOf(CLAIMS, slice));
+      erased.user_emails += await this.repeat(sql.DELETE_CLAIMS, transposeKeys(CLAIMS, slice));
     });
   }
 
@@ -212,7 +212,7 @@ export class ErasureService {
     const addresses = [`"user_id":${user_id},`];
     if (!isPseudonym(username!, user_id)) addresses.push(`"${this.links.user(username!)}/`);
     await this.eachSlice(RESPONSES, { user_id, addresses }, async (slice) => {
-      erased.idempotency_keys += await this.repeat(sql.DELETE_RESPONSES, keyColumnsOf(RESPONSES, slice));
+      erased.idempotency_keys += await this.repeat(sql.DELETE_RESPONSES, transposeKeys(RESPONSES, slice));
     });
   }
 
@@ -223,7 +223,7 @@ export class ErasureService {
     after?: number[],
   ): Promise<void> {
     for await (const rows of scan.rows(this.database, person, after))
-      for (const slice of slicesOf(rows, SLICE_SIZE)) await work(slice);
+      for (const slice of sliceRows(rows, SLICE_SIZE)) await work(slice);
   }
 
   /** Runs a statement that changes a limited number of rows until none is left. */

@@ -4,7 +4,7 @@ import { UserEmail } from '../../auth/accounts/user-email.entity';
 import { CollectionGame } from '../../collections/collection-game.entity';
 import { personalRows, type PersonalRows } from '../../platform/database/personal-data';
 import { DownloadKey } from '../../purchases/keys/download-key.entity';
-import { ownerOf } from '../../purchases/ownership/key-owners';
+import { selectKeyOwner } from '../../purchases/ownership/key-owners';
 import { Purchase } from '../../purchases/purchase.entity';
 import { CLAIMS } from './person';
 import type { Scan } from './scan';
@@ -87,7 +87,7 @@ export const SCANNED: Scanned[] = [
   }),
   scanned('download_key', DownloadKey, DOWNLOAD_KEYS, {
     columns: {
-      key: `CASE WHEN ${ownerOf('t')} IS NOT DISTINCT FROM person.user_id THEN t.key END`,
+      key: `CASE WHEN ${selectKeyOwner('t')} IS NOT DISTINCT FROM person.user_id THEN t.key END`,
       user_id: ifThem('t.user_id'),
       account_id: ifThem('t.account_id'),
       email: `CASE WHEN lower_ascii(t.email) = ANY (person.addresses) THEN t.email END`,

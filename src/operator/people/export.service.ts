@@ -7,7 +7,7 @@ import { ConcurrencyLimit } from '../../platform/limits/concurrency-limit';
 import { LongResponse, PRIVATE_FILE } from '../../platform/output/long-lists';
 import { exportParts, type Owned, type Scanned, START } from './export-parts';
 import type { Person } from './person';
-import { keyColumnsOf, PERSON, slicesOf } from './scan';
+import { transposeKeys, PERSON, sliceRows } from './scan';
 
 interface Line {
   line: string;
@@ -49,7 +49,7 @@ export class ExportService {
 
   /** Lines, a slice at a time; adds their number to `counts`, by type. */
   async *lines(person: Person, counts: Record<string, number>): AsyncGenerator<string> {
-    this.statements ??= exportParts(this.source).map((part, i) => [part, this.statementOf(part, i)]);
+    this.statements ??= exportParts(this.source).map((part, i) => [part, this.createStatement(part, i)]);
     for (const [part, statement] of this.statements)
       for await (const lines of 'scan' in part
         ? this.scanned(part, statement, person)
@@ -77,11 +77,11 @@ export class ExportService {
     { user_id, addresses }: Person,
   ): AsyncGenerator<Line[]> {
     for await (const rows of scan.rows(this.database, { user_id, addresses }))
-      for (const slice of slicesOf(rows, at_once))
-        yield await this.database.rows(statement, [user_id, addresses, ...keyColumnsOf(scan, slice)]);
+      for (const slice of sliceRows(rows, at_once))
+        yield await this.database.rows(statement, [user_id, addresses, ...transposeKeys(scan, slice)]);
   }
 
-  private statementOf(part: Owned | Scanned, i: number): Statement<Line> {
+  private createStatement(part: Owned | Scanned, i: number): Statement<Line> {
     const { tablePath } = this.source.getMetadata(part.entity);
     const name = `export_${part.type}_${i}`;
     const line = `${this.json(part)}::text AS line`;

@@ -4,7 +4,7 @@ import type { Request } from 'express';
 import { OperatorMay } from '../tokens/operator-may';
 import { type Actor, CurrentOperator } from '../tokens/actor';
 import { OperatorEvents } from '../tokens/operator-events';
-import { hashApiKey, peppersOf } from '../../auth/keys/api-key';
+import { hashApiKey, listPeppers } from '../../auth/keys/api-key';
 import { IdempotencyKey } from '../../idempotency/idempotency-key';
 import { Settings } from '../../platform/config/settings';
 import { apiError } from '../../platform/errors/api-error';
@@ -83,7 +83,7 @@ export class PeopleController {
     @IdempotencyKey() retry: RetryKey | undefined,
   ): Promise<ErasedResponse> {
     // Only its keyed hash is stored: the address could be guessed from a plain one.
-    const [pepper] = peppersOf(this.settings) as [string];
+    const [pepper] = listPeppers(this.settings) as [string];
     const request = { email: hashApiKey(email, pepper).toString('base64') };
     return this.idempotency.storedAfter(retry, request, async () =>
       this.erased(req, by, await this.people.withAddress(email)),

@@ -6,7 +6,7 @@ import { ignoringCase } from '../../platform/database/ignoring-case';
 import { read } from '../../platform/database/statement';
 import { User } from '../../auth/accounts/user.entity';
 import { ERASED_ADDRESS } from '../../users/erased-users';
-import { type PersonKeys, scanOf } from './scan';
+import { type PersonKeys, createScan } from './scan';
 
 /** The person whose data is exported or erased. */
 export interface Person extends PersonKeys {
@@ -38,7 +38,7 @@ const BY_ADDRESS = read<{ email: string; user_id: number | null }>(
    LEFT JOIN user_emails e ON e.email = typed.email AND e.verified`,
 );
 
-export const CLAIMS = scanOf<{ user_id: number; email: string }>(
+export const CLAIMS = createScan<{ user_id: number; email: string }>(
   'user_emails',
   { user_id: 'bigint', email: 'text' },
   't.email = ANY (person.addresses)',

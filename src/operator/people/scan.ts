@@ -30,7 +30,7 @@ export interface Scan<Keys> {
  * Scans a whole table by its primary key for rows that no index finds: an index would cost every sale, and people are
  * seldom exported or erased. `theirs` is a condition on rows `t` and the `person`.
  */
-export function scanOf<Keys>(
+export function createScan<Keys>(
   table: string,
   keys: Record<keyof Keys & string, KeyType>,
   theirs: string,
@@ -66,10 +66,10 @@ export function scanOf<Keys>(
   };
 }
 
-export function* slicesOf<T>(rows: readonly T[], size: number): Generator<T[]> {
+export function* sliceRows<T>(rows: readonly T[], size: number): Generator<T[]> {
   for (let i = 0; i < rows.length; i += size) yield rows.slice(i, i + size);
 }
 
 /** The arguments of `unnest` for these rows: an array for each key. */
-export const keyColumnsOf = <Keys>({ keys }: Scan<Keys>, rows: readonly Keys[]): Key[][] =>
+export const transposeKeys = <Keys>({ keys }: Scan<Keys>, rows: readonly Keys[]): Key[][] =>
   Object.keys(keys).map((name) => rows.map((row) => row[name as keyof Keys] as Key));

@@ -1,12 +1,12 @@
-import { scanOf } from './scan';
+import { createScan } from './scan';
 
-export const PURCHASES = scanOf<{ id: number }>(
+export const PURCHASES = createScan<{ id: number }>(
   'purchases',
   { id: 'bigint' },
   't.user_id = person.user_id OR lower_ascii(t.email) = ANY (person.addresses)',
 );
 
-export const DOWNLOAD_KEYS = scanOf<{ id: number }>(
+export const DOWNLOAD_KEYS = createScan<{ id: number }>(
   'download_keys',
   { id: 'bigint' },
   `person.user_id IN (t.user_id, t.account_id)
@@ -14,7 +14,7 @@ export const DOWNLOAD_KEYS = scanOf<{ id: number }>(
 );
 
 /** Keys of other people whose label names the person: `addresses` are patterns. */
-export const LABELS = scanOf<{ id: number }>(
+export const LABELS = createScan<{ id: number }>(
   'download_keys',
   { id: 'bigint' },
   't.label ~* ANY (person.addresses)',
@@ -27,7 +27,7 @@ export interface Entry {
 }
 
 /** Entries of the person's collections, and entries of other collections that they added or whose blurb they wrote. */
-export const ENTRIES = scanOf<Entry>(
+export const ENTRIES = createScan<Entry>(
   'collection_games',
   { collection_id: 'bigint', game_id: 'bigint' },
   `person.user_id IN (t.user_id, t.blurb_user_id)
@@ -38,7 +38,7 @@ export const ENTRIES = scanOf<Entry>(
  * Responses stored for retries: to the person, and to other users with one of the texts in `addresses`. Those to
  * operators contain no buyer.
  */
-export const RESPONSES = scanOf<{ credential: string; key_hash: Buffer }>(
+export const RESPONSES = createScan<{ credential: string; key_hash: Buffer }>(
   'idempotency_keys',
   { credential: 'text', key_hash: 'bytea' },
   `t.user_id = person.user_id OR (t.user_id IS NOT NULL

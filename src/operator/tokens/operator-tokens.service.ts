@@ -9,7 +9,7 @@ import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { read } from '../../platform/database/statement';
 import type { Operator } from '../../platform/server/request';
-import { hashApiKey, hintOf, newOperatorToken, peppersOf } from '../../auth/keys/api-key';
+import { hashApiKey, keyHint, newOperatorToken, listPeppers } from '../../auth/keys/api-key';
 import { OperatorToken } from './operator-token.entity';
 import { ALL_PERMISSIONS, type OperatorPermission } from './operator-may';
 
@@ -57,8 +57,8 @@ export class OperatorTokensService {
     settings: Settings,
   ) {
     const { OPERATOR_TOKEN } = settings;
-    this.setting = OPERATOR_TOKEN === undefined ? undefined : digestOf(OPERATOR_TOKEN);
-    this.peppers = peppersOf(settings);
+    this.setting = OPERATOR_TOKEN === undefined ? undefined : computeDigest(OPERATOR_TOKEN);
+    this.peppers = listPeppers(settings);
     this.live = lookupCache<LiveTokens>(clock, { max: 1, ttl_ms: TTL_MS }, async () => {
       const readAt = clock.monotonic();
       const rows = await database.rows(LIVE_TOKENS, []);
@@ -72,7 +72,7 @@ export class OperatorTokensService {
 
   async find(text: string): Promise<Operator | undefined> {
     if (text === '') return undefined;
-    if (this.setting && timingSafeEqual(digestOf(text), this.setting))
+    if (this.setting && timingSafeEqual(computeDigest(text), this.setting))
       return { id: null, name: 'OPERATOR_TOKEN', rights: ALL_PERMISSIONS };
     const { byHash, readAt } = await this.liveTokens();
     if (byHash.size === 0) return undefined;
@@ -96,7 +96,7 @@ export class OperatorTokensService {
       await db.insert(OperatorToken, {
         name,
         token_hash: hashApiKey(token, this.peppers[0]!),
-        hint: hintOf(token),
+        hint: keyHint(token),
         rights: [...rights],
       });
     });
@@ -136,4 +136,4 @@ export class OperatorTokensService {
 }
 
 // Compared by digest, because timingSafeEqual needs equal lengths.
-const digestOf = (token: string) => createHash('sha256').update(token).digest();
+const computeDigest = (token: string) => createHash('sha256').update(token).digest();

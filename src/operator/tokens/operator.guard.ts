@@ -1,7 +1,7 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { accessOf, isForOperators } from '../../auth/access/access';
-import { authorizationOf } from '../../auth/access/credential';
+import { readAccess, isForOperators } from '../../auth/access/access';
+import { readAuthorization } from '../../auth/access/credential';
 import { authenticationRequired, insufficientPermission, invalidToken } from '../../auth/access/errors';
 import { RateLimitsService } from '../../platform/limits/rate-limits.service';
 import { OperatorTokensService } from './operator-tokens.service';
@@ -14,7 +14,7 @@ export class OperatorGuard implements CanActivate {
   ) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    const access = accessOf(context.getHandler(), context.getClass());
+    const access = readAccess(context.getHandler(), context.getClass());
     if (!access || !isForOperators(access)) return true;
     const http = context.switchToHttp();
     const [, permission] = access.split(':');
@@ -23,7 +23,7 @@ export class OperatorGuard implements CanActivate {
 
   private async admit(req: Request, res: Response, permission: string | undefined): Promise<boolean> {
     try {
-      const token = authorizationOf(req);
+      const token = readAuthorization(req);
       req.operator = await this.tokens.find(token);
       if (!req.operator) await this.reject(req, res, token);
       if (permission !== undefined && !req.operator!.rights.includes(permission))

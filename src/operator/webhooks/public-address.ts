@@ -9,7 +9,7 @@ const V4 = [
 // documentation.
 const V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'];
 
-const listOf = (ranges: string[], family: 'ipv4' | 'ipv6') => {
+const createBlockList = (ranges: string[], family: 'ipv4' | 'ipv6') => {
   const list = new BlockList();
   for (const range of ranges) {
     const [address, bits] = range.split('/') as [string, string];
@@ -18,10 +18,10 @@ const listOf = (ranges: string[], family: 'ipv4' | 'ipv6') => {
   return list;
 };
 
-const SPECIAL_V4 = listOf(V4, 'ipv4');
-const PUBLIC_V6 = listOf(['2000::/3'], 'ipv6');
-const SPECIAL_V6 = listOf(V6, 'ipv6');
-const LOOPBACK = listOf(['127.0.0.0/8'], 'ipv4');
+const SPECIAL_V4 = createBlockList(V4, 'ipv4');
+const PUBLIC_V6 = createBlockList(['2000::/3'], 'ipv6');
+const SPECIAL_V6 = createBlockList(V6, 'ipv6');
+const LOOPBACK = createBlockList(['127.0.0.0/8'], 'ipv4');
 
 /** Whether an IP address is one of the public internet. */
 export const isPublicAddress = (address: string): boolean =>

@@ -37,7 +37,7 @@ export class NotSent extends Error {}
 
 export type AddressRules = Pick<Settings, 'NODE_ENV' | 'WEBHOOKS_ALLOW_PRIVATE'>;
 
-export const hostOf = (url: URL) => url.hostname.replace(/^\[|\]$/g, '');
+export const bareHost = (url: URL) => url.hostname.replace(/^\[|\]$/g, '');
 
 /** Whether a connection to this IP address is allowed. Unencrypted ones stay on this machine. */
 export function isAllowed(
@@ -69,7 +69,7 @@ export async function send(
     'webhook-timestamp': seconds,
     'webhook-signature': `v1,${signature}`,
   };
-  const lookup = lookupOf(await addressesOf(url, rules, signal));
+  const lookup = createLookup(await resolveAddresses(url, rules, signal));
   // Loaded with the first message: most processes send none.
   const { request } = url.protocol === 'http:' ? await import('node:http') : await import('node:https');
   return new Promise((resolve, reject) => {
@@ -94,7 +94,7 @@ export async function send(
     req.on('error', (error: NodeJS.ErrnoException) => (problem = error.code ?? problem));
     // Status 101 closes the request without a response and without an error.
     req.on('close', () => {
-      if (response) resolve({ ...response, start: startOf(Buffer.concat(chunks)) });
+      if (response) resolve({ ...response, start: readStart(Buffer.concat(chunks)) });
       else reject(new NotSent(signal.aborted ? 'timeout' : problem));
     });
     req.end(body);
@@ -102,7 +102,7 @@ export async function send(
 }
 
 /** As text that can be stored and shown: invalid UTF-8 and control characters are replaced. */
-const startOf = (bytes: Buffer) =>
+const readStart = (bytes: Buffer) =>
   [...bytes.toString('utf8').replace(/[\p{Cc}\s]+/gu, ' ')].slice(0, START).join('').trim();
 
 /** Of a Retry-After: seconds, or an HTTP date. */
@@ -117,8 +117,8 @@ function secondsIn(text = '', now: number): number | undefined {
  * The IP addresses of a server, each of them allowed; the connection uses one of these. Queries DNS directly:
  * getaddrinfo would block a thread until DNS responds.
  */
-async function addressesOf(url: URL, rules: AddressRules, signal: AbortSignal): Promise<string[]> {
-  const host = hostOf(url);
+async function resolveAddresses(url: URL, rules: AddressRules, signal: AbortSignal): Promise<string[]> {
+  const host = bareHost(url);
   const addresses = isIP(host)
     ? [host]
     : host === 'localhost'
@@ -140,7 +140,7 @@ const aborted = (signal: AbortSignal) =>
     signal.addEventListener('abort', () => reject(new NotSent('timeout')), { once: true });
   });
 
-const lookupOf =
+const createLookup =
   (addresses: string[]): LookupFunction =>
   (_host, { all }, found) => {
     const allFound = addresses.map((address) => ({ address, family: isIP(address) }));

@@ -5,7 +5,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { IsNull, Not, type Repository } from 'typeorm';
 import { lockUser } from '../../auth/accounts/lock-user';
 import { Audit } from '../../audit/audit';
-import { peppersOf } from '../../auth/keys/api-key';
+import { listPeppers } from '../../auth/keys/api-key';
 import { seal, unseal } from '../../auth/accounts/encryption';
 import { OperatorError } from '../../platform/errors/operator-error';
 import { Clock } from '../../platform/config/clock';
@@ -16,7 +16,7 @@ import { longRead, statement } from '../../platform/database/statement';
 import type { Subject } from '../../events/event-type';
 import { Events } from '../../events/events';
 import { isLoopbackAddress } from './public-address';
-import { type AddressRules, hostOf, isAllowed, type Message, NotSent, send } from './send';
+import { type AddressRules, bareHost, isAllowed, type Message, NotSent, send } from './send';
 import type { Outcome, Outgoing, Receiver } from './webhook-attempts.service';
 import { Webhook } from './webhook.entity';
 
@@ -72,7 +72,7 @@ export class WebhooksService {
     private readonly events: Events,
     private readonly pages: KeyPages,
   ) {
-    this.peppers = peppersOf(settings);
+    this.peppers = listPeppers(settings);
   }
 
   find(id: number): Promise<Webhook | null> {
@@ -81,7 +81,7 @@ export class WebhooksService {
 
   /** Returns the secret, which is stored nowhere else in plain text. */
   async add({ url: text, events, game_id, user_id = null }: NewWebhook, by: AuditFields = {}) {
-    const url = this.urlOf(text, user_id);
+    const url = this.parseUrl(text, user_id);
     const { secret, sealed } = this.newSecret(url.href);
     const max = user_id === null ? MAX_WEBHOOKS : MAX_USER_WEBHOOKS;
     const id = await this.database.transaction(async (db) => {
@@ -182,7 +182,7 @@ export class WebhooksService {
   }
 
   private opened({ id, url, secret }: Pick<Webhook, 'id' | 'url' | 'secret'>): Buffer {
-    const text = unseal(secret, nameOf(url), this.peppers, (sealed) => this.reseal(id, sealed));
+    const text = unseal(secret, describeWebhook(url), this.peppers, (sealed) => this.reseal(id, sealed));
     if (!text) throw new NotSent('secret sealed under a different pepper');
     return text;
   }
@@ -199,7 +199,7 @@ export class WebhooksService {
 
   private newSecret(url: string) {
     const secret = randomBytes(32);
-    const sealed = seal(secret, nameOf(url), this.peppers[0]!);
+    const sealed = seal(secret, describeWebhook(url), this.peppers[0]!);
     return { secret: `whsec_${secret.toString('base64')}`, sealed };
   }
 
@@ -210,13 +210,13 @@ export class WebhooksService {
       : { NODE_ENV: this.settings.NODE_ENV, WEBHOOKS_ALLOW_PRIVATE: false };
   }
 
-  private urlOf(text: string, user_id: number | null): URL {
+  private parseUrl(text: string, user_id: number | null): URL {
     if (text.length > MAX_URL || !URL.canParse(text) || new URL(text).href.length > MAX_URL)
       throw new OperatorError(
         `Use a URL of at most ${MAX_URL} characters, such as https://example.com/hook.`,
       );
     const url = new URL(text);
-    const host = hostOf(url);
+    const host = bareHost(url);
     const local = host === 'localhost' || isLoopbackAddress(host);
     if (url.username || url.password || url.hash)
       throw new OperatorError('Use a URL without a username, a password or a fragment.');
@@ -233,4 +233,4 @@ export class WebhooksService {
   }
 }
 
-const nameOf = (url: string) => `webhook ${url}`;
+const describeWebhook = (url: string) => `webhook ${url}`;

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 const RANGE_NAMES = new Set(['loopback', 'linklocal', 'uniquelocal']);
 
 /** The items of a list such as `loopback, 10.0.0.0/8`. */
-export const addressRangesOf = (list: string): string[] =>
+export const parseAddressRanges = (list: string): string[] =>
   list
     .split(',')
     .map((part) => part.trim())

@@ -20,7 +20,7 @@ export type RateLimits = Readonly<Record<LimitName, RateLimit>>;
 const SETTING = /^([a-z-]+)=(\d{1,7})\/(\d{1,5})s$/;
 
 /** Parses RATE_LIMIT; null: off, undefined: invalid. */
-export function rateLimitsOf(text: string): RateLimits | null | undefined {
+export function parseRateLimits(text: string): RateLimits | null | undefined {
   if (text.toLowerCase() === 'off') return null;
   const given: Partial<Record<LimitName, RateLimit>> = {};
   for (const part of text.split(',').map((each) => each.trim())) {

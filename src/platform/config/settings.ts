@@ -15,9 +15,9 @@ import {
   validateSync,
 } from 'class-validator';
 import { OperatorError } from '../errors/operator-error';
-import { addressRangesOf, isAddressRange } from './address-ranges';
-import { privateKeysOf } from './private-keys';
-import { rateLimitsOf } from './rate-limits';
+import { parseAddressRanges, isAddressRange } from './address-ranges';
+import { parsePrivateKeys } from './private-keys';
+import { parseRateLimits } from './rate-limits';
 
 /** Reads a text from the environment. An unparsable text stays unchanged, so that the validator reports it. */
 const Read = (read: (text: string) => unknown) =>
@@ -178,7 +178,7 @@ export class Settings {
 
   @Satisfies(
     'rateLimits',
-    (value) => rateLimitsOf(String(value)) !== undefined,
+    (value) => parseRateLimits(String(value)) !== undefined,
     'be off, or like credential=600/10s,user=1800/10s,address=600/10s,misses=150/10s,sign-in=10/60s',
   )
   RATE_LIMIT: string = '';
@@ -189,7 +189,7 @@ export class Settings {
 
   @Satisfies(
     'addressRanges',
-    (value) => addressRangesOf(String(value)).every(isAddressRange),
+    (value) => parseAddressRanges(String(value)).every(isAddressRange),
     'list IP addresses or ranges such as 10.0.0.0/8, or loopback, linklocal, uniquelocal',
   )
   TRUSTED_PROXIES: string = '';
@@ -294,7 +294,7 @@ export class Settings {
   @IsOptional()
   @Satisfies(
     'privateKeys',
-    (value) => privateKeysOf(String(value)) !== undefined,
+    (value) => parsePrivateKeys(String(value)) !== undefined,
     'contain Ed25519 private keys in PEM format, from `openssl genpkey -algorithm ed25519`',
   )
   SIGNING_KEYS?: string = undefined;

@@ -26,11 +26,11 @@ export class StoreLinks {
   }
 
   collection(id: number, title: string): string {
-    return `https://${this.host}/c/${id}/${encodeURIComponent(slugOf(title))}`;
+    return `https://${this.host}/c/${id}/${encodeURIComponent(slugify(title))}`;
   }
 }
 
-const slugOf = (title: string) =>
+const slugify = (title: string) =>
   title
     .normalize('NFKD')
     .replace(/[\p{Mark}'’]/gu, '')

@@ -5,12 +5,12 @@ import { OperatorError } from '../errors/operator-error';
 const LAST_OF_0_1 = 'ForeignKeysByIndex20261124700000';
 const AFTER_BASELINE = '20261125000000';
 
-const stampOf = (name: string) => name.slice(-AFTER_BASELINE.length);
-const isOf01 = (name: string) => stampOf(name) <= stampOf(LAST_OF_0_1);
-const isOfBaseline = (name: string) => !isOf01(name) && stampOf(name) < AFTER_BASELINE;
+const migrationStamp = (name: string) => name.slice(-AFTER_BASELINE.length);
+const isOf01 = (name: string) => migrationStamp(name) <= migrationStamp(LAST_OF_0_1);
+const isOfBaseline = (name: string) => !isOf01(name) && migrationStamp(name) < AFTER_BASELINE;
 
-const nameOf = (migration: MigrationInterface) => migration.name ?? migration.constructor.name;
-export const namesOf = (source: DataSource) => source.migrations.map(nameOf);
+const migrationName = (migration: MigrationInterface) => migration.name ?? migration.constructor.name;
+export const migrationNames = (source: DataSource) => source.migrations.map(migrationName);
 
 /** The migrations that count as applied if `names` have run: those of 0.1 stand for the whole baseline. */
 export function asBaseline(names: string[], known: string[]): string[] {
@@ -34,14 +34,14 @@ export async function adoptBaseline(source: DataSource): Promise<void> {
   if (!found!.found) return;
   const rows = await source.query<{ name: string }[]>('SELECT name FROM migrations');
   const executed = rows.map(({ name }) => name);
-  const applied = asBaseline(executed, namesOf(source)).filter((name) => !executed.includes(name));
+  const applied = asBaseline(executed, migrationNames(source)).filter((name) => !executed.includes(name));
   await runOnly(source, applied, { fake: true });
 }
 
 /** Runs those of the pending migrations that have these names. */
 export async function runOnly(source: DataSource, names: string[], options?: { fake: boolean }) {
   const all = source.migrations.splice(0);
-  source.migrations.push(...all.filter((one) => names.includes(nameOf(one))));
+  source.migrations.push(...all.filter((one) => names.includes(migrationName(one))));
   await source.runMigrations(options);
   source.migrations.splice(0, Infinity, ...all);
 }

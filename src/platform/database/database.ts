@@ -15,7 +15,7 @@ import { sendTogether } from './pool/pipeline';
 import { StatementBatcher } from './pool/batching';
 import { requireMigrated } from './migrate';
 import { connectionProblem, requireSupportedServer } from './reachable';
-import { faultOf, isConnectionLost, NotStarted } from './sqlstates';
+import { classifyFault, isConnectionLost, NotStarted } from './sqlstates';
 import { type BoundStatement, type RowsOf, rowsByStatement, type Statement } from './statement';
 
 const CLOSE_TIMEOUT = 2000;
@@ -67,7 +67,7 @@ export class Database implements OnApplicationShutdown {
       } catch (error) {
         const problem = connectionProblem(this.settings.DATABASE_URL, error);
         // A server that rejects the connection will do so again.
-        if (faultOf(error) !== 'unavailable' || this.clock.now() > deadline) throw problem ?? error;
+        if (classifyFault(error) !== 'unavailable' || this.clock.now() > deadline) throw problem ?? error;
         if (attempt % 10 === 0 && timeoutMs === Infinity) this.log.warn(`Waiting: ${problem?.message}`);
         await sleep(500);
       }
@@ -102,7 +102,7 @@ export class Database implements OnApplicationShutdown {
     const runner = manager?.queryRunner;
     const send = async () => {
       const rows = runner
-        ? sendTogether(await connectionOf(runner), statements, this.prepared)
+        ? sendTogether(await openConnection(runner), statements, this.prepared)
         : this.batcher!.transaction(statements);
       if (this.trace)
         for (const { statement } of statements) this.trace(statement.name, () => rows).catch(() => undefined);
@@ -168,7 +168,7 @@ export class Database implements OnApplicationShutdown {
   }
 }
 
-async function connectionOf(runner: QueryRunner): Promise<PoolClient> {
+async function openConnection(runner: QueryRunner): Promise<PoolClient> {
   // The pool may have assigned its connection to another request.
   if (runner.isReleased) throw new QueryRunnerAlreadyReleasedError();
   return (await runner.connect()) as PoolClient;

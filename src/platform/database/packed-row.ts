@@ -1,4 +1,4 @@
-import { listOf } from './pg-types';
+import { parseList } from './pg-types';
 
 /** A column of a row: its SQL, and how to parse its text. Without `read` it is not packed. */
 export interface Column<Value> {
@@ -36,7 +36,7 @@ export const list = <Value extends string>(sql: string): Column<Value[]> => ({
     let known = knownLists.get(text);
     if (!known) {
       if (knownLists.size === MAX_KNOWN_LISTS) knownLists.clear();
-      knownLists.set(text, (known = listOf(text)));
+      knownLists.set(text, (known = parseList(text)));
     }
     return known as Value[];
   },

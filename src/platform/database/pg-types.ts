@@ -1,7 +1,7 @@
 import { types } from 'pg';
 
 /** The elements of an array in PostgreSQL's format, if they need no quotes. */
-export const listOf = (text: string): string[] => (text === '{}' ? [] : text.slice(1, -1).split(','));
+export const parseList = (text: string): string[] => (text === '{}' ? [] : text.slice(1, -1).split(','));
 
 const { INT8, NUMERIC, TIMESTAMPTZ } = types.builtins;
 const INT8_ARRAY = 1016;
@@ -16,8 +16,8 @@ const parsers: Record<number, (text: string) => unknown> = {
   [NUMERIC]: Number,
   [TIMESTAMPTZ]: (text) => text,
   // Arrays without quotes are split, which is faster than pg's parser.
-  [TEXT_ARRAY]: (text) => (/["\\]|NULL/.test(text) ? parseTextArray(text) : listOf(text)),
-  [INT8_ARRAY]: (text) => listOf(text).map(Number),
+  [TEXT_ARRAY]: (text) => (/["\\]|NULL/.test(text) ? parseTextArray(text) : parseList(text)),
+  [INT8_ARRAY]: (text) => parseList(text).map(Number),
 };
 
 export const pgTypes = {

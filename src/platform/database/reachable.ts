@@ -1,6 +1,6 @@
 import type { ClientBase, Pool } from 'pg';
 import { OperatorError } from '../errors/operator-error';
-import { faultOf, isConnectionLost, isLockTimeout } from './sqlstates';
+import { classifyFault, isConnectionLost, isLockTimeout } from './sqlstates';
 
 const MIN_VERSION = 15;
 // Node's error codes for bad certificates and for servers that do not speak TLS.
@@ -29,7 +29,7 @@ export function connectionProblem(url: string | undefined, error: unknown): Oper
     return new OperatorError(
       `Can't connect to the database at ${where} over TLS (${code === 'EPROTO' ? code : cause.message}): check its certificate, and sslmode and sslrootcert in DATABASE_URL.`,
     );
-  if (faultOf(error) === 'unavailable')
+  if (classifyFault(error) === 'unavailable')
     return new OperatorError(
       `The database at ${where} can't be reached (${code ?? 'no response'}): start it, or change DATABASE_URL.`,
     );

@@ -40,25 +40,25 @@ const CLOSING_SQLSTATE = /^(08|57P0)/;
 
 /** The connection is lost or doesn't respond: no further statement can be sent on it. */
 export function isConnectionLost(error: unknown): boolean {
-  const { code, message } = causeOf(error);
+  const { code, message } = findCause(error);
   if (typeof code === 'string' && (UNREACHABLE.has(code) || CLOSING_SQLSTATE.test(code))) return true;
   return LOST_CONNECTION.test(message ?? '');
 }
 
 /** No connection was free in time. */
 export const isPoolExhausted = (error: unknown): boolean =>
-  error instanceof NoneFree || /timeout exceeded when trying to connect/.test(causeOf(error).message ?? '');
+  error instanceof NoneFree || /timeout exceeded when trying to connect/.test(findCause(error).message ?? '');
 
 /** The server rejected one statement; the connection can be used again. */
 export const concernsOneStatement = (error: unknown): boolean =>
   error instanceof DatabaseError && !isConnectionLost(error);
 
 /** The server waited too long for a lock. */
-export const isLockTimeout = (error: unknown): boolean => causeOf(error).code === '55P03';
+export const isLockTimeout = (error: unknown): boolean => findCause(error).code === '55P03';
 
 type Cause = Partial<Pick<DatabaseError, 'message' | 'constraint' | 'detail'>> & { code?: unknown };
 
-const causeOf = (error: unknown): Cause =>
+const findCause = (error: unknown): Cause =>
   ((error instanceof QueryFailedError ? error.driverError : error) as object | undefined) ?? {};
 
 const NOT_UNICODE = /^(22021|22P05)$/;
@@ -74,11 +74,11 @@ const isIdTaken = (code: string, constraint = '', detail = '') =>
   code === '23505' && constraint.endsWith('_pkey') && detail.includes('(id)=(');
 
 /** The type of a database error, or undefined for a bug or another error. */
-export function faultOf(error: unknown): 'unavailable' | 'not unicode' | undefined {
+export function classifyFault(error: unknown): 'unavailable' | 'not unicode' | undefined {
   if (!isError(error)) return undefined;
   if (error instanceof NotConnected) return 'unavailable';
-  if ('errors' in error && Array.isArray(error.errors)) return error.errors.map(faultOf).find(Boolean);
-  const { code, message, constraint, detail } = causeOf(error);
+  if ('errors' in error && Array.isArray(error.errors)) return error.errors.map(classifyFault).find(Boolean);
+  const { code, message, constraint, detail } = findCause(error);
   if (typeof code === 'string') {
     if (UNREACHABLE.has(code) || UNAVAILABLE.test(code) || isIdTaken(code, constraint, detail))
       return 'unavailable';

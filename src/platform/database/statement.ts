@@ -36,7 +36,7 @@ export const longRead = <Row>(name: string, text: string, turns?: string): State
 });
 
 /** The columns of a row of `table` in a statement. */
-export const columnsOf = (table: string, columns: readonly string[]) =>
+export const prefixColumns = (table: string, columns: readonly string[]) =>
   columns.map((column) => `${table}.${column}`).join(', ');
 
 /** A statement with its values. */
@@ -60,5 +60,5 @@ export function rowsByStatement(statements: readonly BoundStatement[], rows: rea
 }
 
 /** `turns` with the value: `user 7`. */
-export const turnOf = ({ statement: { turns }, values }: BoundStatement): string | undefined =>
+export const turnKey = ({ statement: { turns }, values }: BoundStatement): string | undefined =>
   turns?.replace(/\$(\d+)/, (_, n: string) => String(values[Number(n) - 1]));

@@ -19,7 +19,7 @@ export const CURRENCIES: readonly string[] = (
 ).split(' ');
 
 /** Minor units in one major unit: 100 cents. */
-export const minorUnitsOf = (currency: string) => formatOf(currency).unit;
+export const minorUnits = (currency: string) => findFormat(currency).unit;
 
 /** The format of a currency's amounts. */
 interface Format {
@@ -33,7 +33,7 @@ const formats = new Map<string, Format>();
 const MAX_FORMATS = 500;
 
 // Cached: Intl takes longer for one amount than the rest of a game's response.
-function formatOf(currency: string): Format {
+function findFormat(currency: string): Format {
   let known = formats.get(currency);
   if (!known) {
     const digits = DIGITS[currency] ?? 2;
@@ -51,7 +51,7 @@ function formatOf(currency: string): Format {
 
 /** Minor units: 499 for `4.99` dollars. Undefined for other texts, and for fractions that the currency lacks. */
 export function parseMoney(text: string, currency: string): number | undefined {
-  const { digits, unit } = formatOf(currency);
+  const { digits, unit } = findFormat(currency);
   const [, whole, fraction = ''] = /^(\d{1,12})(?:\.(\d+))?$/.exec(text) ?? [];
   if (whole === undefined || fraction.length > digits) return undefined;
   const amount = Number(whole) * unit + Number(fraction.padEnd(digits, '0'));
@@ -60,7 +60,7 @@ export function parseMoney(text: string, currency: string): number | undefined {
 
 /** An amount of minor units in en-US: 500 in USD is $5.00, in JPY ¥500. */
 export function formatMoney(amount: number, currency: string): string {
-  const { prefix, digits, unit } = formatOf(currency);
+  const { prefix, digits, unit } = findFormat(currency);
   const minor = amount % unit;
   const whole = grouped((amount - minor) / unit);
   return digits === 0 ? prefix + whole : `${prefix}${whole}.${String(minor).padStart(digits, '0')}`;
@@ -68,7 +68,7 @@ export function formatMoney(amount: number, currency: string): string {
 
 /** An amount of minor units as a plain number: 500 in USD is 5.00, in JPY 500. */
 export function plainMoney(amount: number, currency: string): string {
-  const { digits, unit } = formatOf(currency);
+  const { digits, unit } = findFormat(currency);
   const minor = amount % unit;
   const whole = (amount - minor) / unit;
   return digits === 0 ? String(whole) : `${whole}.${String(minor).padStart(digits, '0')}`;

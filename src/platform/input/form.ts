@@ -40,10 +40,10 @@ export function withQuery(path: string, fields: Record<string, string | undefine
   return query === '' ? path : `${path}?${query}`;
 }
 
-export const queryOf = (req: Request): Form => new Form(req.query);
+export const readQuery = (req: Request): Form => new Form(req.query);
 
 /** Ignores the query. */
-export async function formOf(req: Request): Promise<Form> {
+export async function readForm(req: Request): Promise<Form> {
   await parseBody(req, MAX_FORM);
   return new Form((req.body ?? {}) as Record<string, unknown>);
 }

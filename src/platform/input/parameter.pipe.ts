@@ -3,7 +3,7 @@ import { ModuleRef } from '@nestjs/core';
 import type { ValidationError, ValidatorOptions } from 'class-validator';
 import { ApiError, badRequest } from '../errors/api-error';
 import { Deferred, InvalidValue, NOT_UTF8, Repeated } from './given-values';
-import { type ReaderFacts, readerOf, rulesOf } from './parameters';
+import { type ReaderFacts, findReader, readRules } from './parameters';
 import { PARAMETERS, type RequestClass } from './params.decorator';
 import { RoundedNumber } from './json';
 import { isStorable, notStorable, readBoolean, readInteger, readNumber } from './readers';
@@ -28,7 +28,7 @@ export class ParameterPipe extends ValidationPipe {
       whitelist: true,
       validateCustomDecorators: true,
       transformOptions: { exposeUnsetFields: false },
-      exceptionFactory: (errors) => new ApiError(400, errors.flatMap(textsOf)),
+      exceptionFactory: (errors) => new ApiError(400, errors.flatMap(collectMessages)),
     });
   }
 
@@ -78,7 +78,7 @@ export class ParameterPipe extends ValidationPipe {
   private given(values: Values, metatype: RequestClass): Values {
     const given: Values = {};
     const bracketed = bracketedIn(values);
-    for (const [name, reader] of this.propertiesOf(metatype)) {
+    for (const [name, reader] of this.readProperties(metatype)) {
       const isBracketed = bracketed?.has(name);
       if (!isBracketed && !Object.hasOwn(values, name)) continue;
       const value = isBracketed ? bracketedValue(reader) : checked(values[name], reader);
@@ -89,13 +89,13 @@ export class ParameterPipe extends ValidationPipe {
     return given;
   }
 
-  private propertiesOf(metatype: RequestClass): Properties {
+  private readProperties(metatype: RequestClass): Properties {
     let properties = this.properties.get(metatype);
     if (!properties) {
-      const names = rulesOf(metatype)
+      const names = readRules(metatype)
         .map(({ propertyName }) => propertyName)
         .filter((name) => name !== '');
-      properties = new Map(names.map((name) => [name, readerOf(metatype, name)]));
+      properties = new Map(names.map((name) => [name, findReader(metatype, name)]));
       this.properties.set(metatype, properties);
     }
     return properties;
@@ -142,7 +142,7 @@ function readAny(value: unknown): unknown {
   return values;
 }
 
-const textsOf = ({ property, constraints = {}, children = [] }: ValidationError): string[] => [
+const collectMessages = ({ property, constraints = {}, children = [] }: ValidationError): string[] => [
   ...(constraints.isDefined ? [constraints.isDefined] : Object.values(constraints)),
-  ...children.flatMap(textsOf).map((text) => `${property}.${text}`),
+  ...children.flatMap(collectMessages).map((text) => `${property}.${text}`),
 ];

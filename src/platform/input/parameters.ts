@@ -50,13 +50,13 @@ export interface ReaderFacts {
 }
 
 /** From the rules of class-validator, which `PartialType()` and the like copy. */
-export const readerOf = (request: RequestClass, name: string): ReaderFacts | undefined =>
-  rulesOf(request)
+export const findReader = (request: RequestClass, name: string): ReaderFacts | undefined =>
+  readRules(request)
     .filter(({ propertyName }) => propertyName === name)
     .map(({ context }) => (context as Record<string, ReaderFacts> | undefined)?.[READER])
     .find((facts) => facts !== undefined);
 
-export const rulesOf = (request: RequestClass) =>
+export const readRules = (request: RequestClass) =>
   getMetadataStorage().getTargetValidationMetadatas(request, '', false, false);
 
 const KEYWORDS = 'gamewharf:keywords';
@@ -174,7 +174,7 @@ export const Title = (...options: Parameters<typeof TitleText>) =>
 const CHOICE = 'gamewharf:choice';
 
 /** The rule of a request class about several parameters, such as `exactly one of email, user_id is required`. */
-export const choiceOf = (request: object): string | undefined =>
+export const findChoiceProblem = (request: object): string | undefined =>
   Reflect.getMetadata(CHOICE, request) as string | undefined;
 
 /** On a request class: how many of these parameters are required. */

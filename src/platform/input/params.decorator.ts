@@ -9,7 +9,7 @@ export type RequestClass = new () => object;
 const REQUEST_CLASS = 'gamewharf:request-class';
 
 /** The request class of a handler, for the API description. */
-export const requestClassOf = (handler: object): RequestClass | undefined =>
+export const readRequestClass = (handler: object): RequestClass | undefined =>
   Reflect.getMetadata(REQUEST_CLASS, handler) as RequestClass | undefined;
 
 /** Tells the values of `@Params()` from those of other custom decorators. */
@@ -17,7 +17,7 @@ export const PARAMETERS = Symbol('parameters');
 
 const parametersDecorator = createParamDecorator(
   (_: typeof PARAMETERS, context: ExecutionContext) =>
-    parametersOf(context.switchToHttp().getRequest<Request>()),
+    collectParameters(context.switchToHttp().getRequest<Request>()),
   [describe],
 );
 
@@ -31,7 +31,7 @@ function describe(target: object, key: string | symbol | undefined, index: numbe
   ApiExtraModels(request)(target, key!, handler);
 }
 
-function parametersOf(req: Request): Record<string, unknown> {
+function collectParameters(req: Request): Record<string, unknown> {
   const given = Object.assign(Object.create(null), req.query) as Record<string, unknown>;
   const body = req.body as Record<string, unknown> | undefined;
   for (const name in body) addValue(given, name, body[name]);

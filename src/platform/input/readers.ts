@@ -12,7 +12,7 @@ const JSON_NUMBER = /^(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 const MAX_DIGITS = 19;
 
 /** The digits of an integer: 1000 for `1e3`. */
-function digitsOf(source: string): string | undefined {
+function parseDigits(source: string): string | undefined {
   const [, whole, fraction = '', exponent = '0'] = JSON_NUMBER.exec(source) ?? [];
   if (whole === undefined) return undefined;
   const digits = (whole + fraction).replace(/^0+(?=\d)/, '');
@@ -33,7 +33,7 @@ function numberText(given: unknown): string | undefined {
 export function asText(given: unknown): string | undefined {
   if (typeof given === 'string') return given;
   const number = numberText(given);
-  return number === undefined ? undefined : digitsOf(number);
+  return number === undefined ? undefined : parseDigits(number);
 }
 
 /** IDs above 2^53 become 0, which no row has: they are not found, and never rounded to another ID. */

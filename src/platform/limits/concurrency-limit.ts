@@ -84,7 +84,7 @@ export class ConcurrencyLimit {
 
   /** Begins the work, now or when the limit allows it; returns false if the queue is full. */
   enter(work: Work): boolean {
-    const queue = this.queueOf(work.client);
+    const queue = this.findQueue(work.client);
     if (this.accepted >= this.limits.accepted) {
       this.rejected++;
       this.rejectingSince ||= this.clock.monotonic();
@@ -112,7 +112,7 @@ export class ConcurrencyLimit {
 
   /** Rejects waiting work. Nothing happens to work that has begun. */
   cancel(work: Work): void {
-    const queue = this.queueOf(work.client);
+    const queue = this.findQueue(work.client);
     if (!this.removeWaiting(queue, work)) return;
     this.accepted--;
     work.reject();
@@ -137,14 +137,14 @@ export class ConcurrencyLimit {
     }
   }
 
-  private queueOf({ queues, networks = [] }: LimitedClient): ClientQueue {
+  private findQueue({ queues, networks = [] }: LimitedClient): ClientQueue {
     let queue = queues.get(this);
     if (!queue) {
       queue = {
         running: 0,
         waiting: new Set(),
         networks: networks.map(({ client, multiple }) => ({
-          queue: this.queueOf(client),
+          queue: this.findQueue(client),
           limit: this.networkLimit(multiple),
         })),
       };

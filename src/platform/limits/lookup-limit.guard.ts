@@ -1,6 +1,6 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { chargeOf } from './memory-storage';
+import { createCharge } from './memory-storage';
 import { limitsFailedLookups } from './rate-limits.decorators';
 import { RateLimitsService } from './rate-limits.service';
 
@@ -16,7 +16,7 @@ export class LookupLimitGuard implements CanActivate {
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
     const user = req.rateLimitKeys?.user;
     if (user === undefined) return true;
-    const charge = chargeOf('misses', user, rates.misses);
+    const charge = createCharge('misses', user, rates.misses);
     // Most lookups are refunded, so the headers don't show it.
     return this.limits.charge(res, charge, false).then(() => {
       res.foundNothing = false;

@@ -28,7 +28,7 @@ export interface Charge {
   ttl: number;
 }
 
-export const chargeOf = (name: string, tracker: string, { count, period_ms }: RateLimit): Charge => ({
+export const createCharge = (name: string, tracker: string, { count, period_ms }: RateLimit): Charge => ({
   name,
   key: `${name}:${tracker}`,
   limit: count,
@@ -102,7 +102,7 @@ export class MemoryStorage implements ThrottlerStorage {
     const isBlocked = waitAfter(counter.refilledAt - now, limit, ttl) > ROUNDING;
     counters.decisions[isBlocked ? 'limited' : 'allowed']++;
     if (!isBlocked) counter.refilledAt = Math.max(now, counter.refilledAt) + ttl / limit;
-    return Promise.resolve(recordOf(counter.refilledAt - now, limit, ttl, isBlocked));
+    return Promise.resolve(createRecord(counter.refilledAt - now, limit, ttl, isBlocked));
   }
 
   /** Counts one more, even beyond the limit, or refunds one. */
@@ -123,7 +123,7 @@ export class MemoryStorage implements ThrottlerStorage {
     const spent = (cache.get(key)?.refilledAt ?? 0) - this.clock.monotonic();
     if (waitAfter(spent, limit, ttl) <= ROUNDING) return undefined;
     decisions.limited++;
-    return recordOf(spent, limit, ttl, true);
+    return createRecord(spent, limit, ttl, true);
   }
 
   /**
@@ -145,7 +145,7 @@ export class MemoryStorage implements ThrottlerStorage {
 /** The milliseconds to wait before the next request. `spent`: those until the whole limit is available again. */
 const waitAfter = (spent: number, limit: number, ttl: number) => spent + ttl / limit - ttl;
 
-function recordOf(spent: number, limit: number, ttl: number, isBlocked: boolean): LimitRecord {
+function createRecord(spent: number, limit: number, ttl: number, isBlocked: boolean): LimitRecord {
   const remaining = Math.max(0, Math.min(limit, Math.floor((1 - spent / ttl) * limit + ROUNDING)));
   return {
     totalHits: limit - remaining,

@@ -8,7 +8,7 @@ const LOOKUP = 'gamewharf:lookup';
 /** On a handler: a request counts as this fraction of one, such as 0.1. The headers count requests of this handler. */
 export const RequestCost = (cost: number) => SetMetadata(COST, cost);
 
-export const requestCostOf = (handler: object): number =>
+export const readRequestCost = (handler: object): number =>
   (Reflect.getMetadata(COST, handler) as number | undefined) ?? 1;
 
 /** On a handler that checks a password: its requests count for `sign-in` instead of `address`. */
@@ -22,15 +22,15 @@ export const LimitFailedLookups = () => SetMetadata(LOOKUP, true);
 export const limitsFailedLookups = (handler: object): boolean => Reflect.hasMetadata(LOOKUP, handler);
 
 /** The metadata that throttler's decorators write, whose names it doesn't export; without the name of the limit. */
-function metadataOf(decorator: ClassDecorator, value: unknown): string {
+function decorateAndRead(decorator: ClassDecorator, value: unknown): string {
   class Decorated {}
   decorator(Decorated);
   const key = Reflect.getMetadataKeys(Decorated).find((key) => Reflect.getMetadata(key, Decorated) === value);
   return String(key).slice(0, -'default'.length);
 }
 
-const SKIP = metadataOf(SkipThrottle(), true);
-const LIMIT = metadataOf(Throttle({ default: { limit: 1, ttl: 2 } }), 1);
+const SKIP = decorateAndRead(SkipThrottle(), true);
+const LIMIT = decorateAndRead(Throttle({ default: { limit: 1, ttl: 2 } }), 1);
 
 /** Whether `@SkipThrottle()` disables all limits. The handler's own decorator overrides the controller's. */
 export const isUnlimited = (handler: object, controller: object): boolean =>
@@ -42,7 +42,7 @@ export const hasOwnLimit = (...targets: object[]): boolean =>
   targets.some((target) => Reflect.hasMetadata(`${LIMIT}default`, target));
 
 /** The names of limits in throttler's decorators. */
-export const limitNamesOf = (target: object): string[] =>
+export const readLimitNames = (target: object): string[] =>
   Reflect.getMetadataKeys(target)
     .map(String)
     .flatMap((key) =>

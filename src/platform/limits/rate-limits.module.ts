@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { ThrottlerModule, type ThrottlerOptions } from '@nestjs/throttler';
 import type { Request } from 'express';
 import { Clock } from '../config/clock';
-import { type RateLimits, rateLimitsOf } from '../config/rate-limits';
+import { type RateLimits, parseRateLimits } from '../config/rate-limits';
 import { Settings } from '../config/settings';
 import { MetricsRegistry } from '../observability/metrics-registry';
 import { ObservabilityModule } from '../observability/observability.module';
@@ -25,7 +25,7 @@ const throttler = (name: string, limit: number, ttl: number): ThrottlerOptions =
 });
 
 /** One for each limit; `default` counts only on handlers with `@Throttle({ default: ... })`. `misses`: see LookupLimitGuard. */
-const throttlersOf = ({ misses: _, ...rates }: RateLimits) => [
+const createThrottlers = ({ misses: _, ...rates }: RateLimits) => [
   ...Object.entries(rates).map(([name, { count, period_ms }]) => throttler(name, count, period_ms)),
   throttler('default', Infinity, MINUTE),
 ];
@@ -36,9 +36,9 @@ const throttlersOf = ({ misses: _, ...rates }: RateLimits) => [
       imports: [ObservabilityModule],
       inject: [Settings, Clock, MetricsRegistry],
       useFactory: async ({ RATE_LIMIT, REDIS_URL }: Settings, clock: Clock, metrics: MetricsRegistry) => {
-        const rates = rateLimitsOf(RATE_LIMIT);
+        const rates = parseRateLimits(RATE_LIMIT);
         // RateLimitGuard uses none if RATE_LIMIT is off. Their names are checked anyway.
-        const throttlers = throttlersOf(rates ?? rateLimitsOf('')!);
+        const throttlers = createThrottlers(rates ?? parseRateLimits('')!);
         const names = rates ? [...throttlers.map(({ name }) => name!), ...OTHERS] : [];
         const storage =
           rates && REDIS_URL

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { InjectThrottlerStorage } from '@nestjs/throttler';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type RateLimits, rateLimitsOf } from '../config/rate-limits';
+import { type RateLimits, parseRateLimits } from '../config/rate-limits';
 import { Settings } from '../config/settings';
 import { ApiError } from '../errors/api-error';
-import { type LimitRecord, MemoryStorage, type Charge, chargeOf } from './memory-storage';
+import { type LimitRecord, MemoryStorage, type Charge, createCharge } from './memory-storage';
 
 // A network's limit is that of this many IP addresses: docs/reference/rate-limits.md.
 const ADDRESSES_PER_NETWORK = { site: 4, provider: 20 };
@@ -22,7 +22,7 @@ export class RateLimitsService {
     { RATE_LIMIT }: Settings,
     @InjectThrottlerStorage() private readonly storage: MemoryStorage,
   ) {
-    this.rates = rateLimitsOf(RATE_LIMIT) ?? null;
+    this.rates = parseRateLimits(RATE_LIMIT) ?? null;
   }
 
   /** Counts a request, reports the remaining ones in the headers, and rejects the request if none remain. */
@@ -36,7 +36,7 @@ export class RateLimitsService {
   /** Counts a request for its IP address. */
   async chargeAddress(req: IncomingMessage, res: ServerResponse): Promise<Charge | undefined> {
     if (!this.rates) return undefined;
-    const charge = chargeOf('address', req.exchange.client.network, this.rates.address);
+    const charge = createCharge('address', req.exchange.client.network, this.rates.address);
     await this.charge(res, charge);
     return charge;
   }
@@ -52,7 +52,7 @@ export class RateLimitsService {
   ): Promise<Found | undefined> {
     if (!this.rates) return find();
     this.check('misses', req, res);
-    const charge = chargeOf('misses', `address ${req.exchange.client.network}`, this.rates.misses);
+    const charge = createCharge('misses', `address ${req.exchange.client.network}`, this.rates.misses);
     await this.charge(res, charge, false);
     let isMissing = false;
     try {
@@ -85,7 +85,7 @@ export class RateLimitsService {
     if (!this.rates) return [];
     const { count, period_ms } = this.rates[attempts];
     return (['site', 'provider'] as const).map((network) =>
-      chargeOf(`${attempts}-networks`, `${network}:${client.within(network)}`, {
+      createCharge(`${attempts}-networks`, `${network}:${client.within(network)}`, {
         count: count * ADDRESSES_PER_NETWORK[network],
         period_ms,
       }),

@@ -1,13 +1,13 @@
 import { type INestApplication, ParseIntPipe } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
-import { rateLimitsOf } from '../config/rate-limits';
+import { parseRateLimits } from '../config/rate-limits';
 import { Settings } from '../config/settings';
 import { describeResponses, ERRORS_SCHEMA, HEADERS } from './openapi-responses';
 import { introduction, operatorIntroduction, TAGS } from './openapi-introduction';
 import { describeParameters, type Json } from './openapi-parameters';
-import { type RequestClass, requestClassOf } from '../input/params.decorator';
-import { handlersOf, type Named, namesWith, OPERATOR_PATH, parameterTypesOf } from '../server/routes';
+import { type RequestClass, readRequestClass } from '../input/params.decorator';
+import { listHandlers, type Named, namesWith, OPERATOR_PATH, readParameterTypes } from '../server/routes';
 import { isUnlimited } from '../limits/rate-limits.decorators';
 
 const BODY_METHODS = ['post', 'put', 'patch'];
@@ -16,7 +16,7 @@ export type Audience = 'everybody' | 'operator';
 
 /** The OpenAPI document, from the decorators of routes, requests and responses. */
 export function describeApi(app: INestApplication, audience: Audience = 'everybody'): OpenAPIObject {
-  const document = SwaggerModule.createDocument(app, configOf(app.get(Settings), audience), {
+  const document = SwaggerModule.createDocument(app, createConfig(app.get(Settings), audience), {
     operationIdFactory: (controller, method) => `${controller}.${method}.`,
   });
   for (const path of Object.keys(document.paths))
@@ -30,8 +30,8 @@ export function describeApi(app: INestApplication, audience: Audience = 'everybo
       schema.additionalProperties = false;
   components.headers = HEADERS as never;
   const handlers = new Map(
-    handlersOf(app.get(ModulesContainer)).map((one) => [
-      ownIdOf(one.handler) ?? `${one.controller.name}.${one.handler.name}`,
+    listHandlers(app.get(ModulesContainer)).map((one) => [
+      declaredOperationId(one.handler) ?? `${one.controller.name}.${one.handler.name}`,
       one,
     ]),
   );
@@ -43,18 +43,18 @@ export function describeApi(app: INestApplication, audience: Audience = 'everybo
       for (const tag of (operation.tags ?? []) as string[]) tags.add(tag);
     }
   document.tags = [...tags]
-    .sort(inOrderOf(Object.keys(TAGS)))
+    .sort(compareByOrder(Object.keys(TAGS)))
     .map((name) => ({ name, description: TAGS[name] ?? name }));
   delete document.info.contact;
   dropUnused(schemas, document.paths);
   return document;
 }
 
-function configOf({ RATE_LIMIT, PUBLIC_URL }: Settings, audience: Audience) {
+function createConfig({ RATE_LIMIT, PUBLIC_URL }: Settings, audience: Audience) {
   const builder = new DocumentBuilder()
     .setTitle(audience === 'operator' ? 'Gamewharf for operators' : 'Gamewharf')
     .setDescription(
-      audience === 'operator' ? operatorIntroduction() : introduction(rateLimitsOf(RATE_LIMIT) ?? null),
+      audience === 'operator' ? operatorIntroduction() : introduction(parseRateLimits(RATE_LIMIT) ?? null),
     )
     .setVersion('1')
     .setOpenAPIVersion('3.1.0')
@@ -74,11 +74,11 @@ function describeOperation(
 ): void {
   nameOperation(operation, handler, controller);
   successIs200(operation);
-  const request = requestClassOf(handler);
+  const request = readRequestClass(handler);
   describeParameters(operation, request, schemas, {
     path,
     inBody: BODY_METHODS.includes(method),
-    types: parameterTypesOf(handler, controller) as (RequestClass | undefined)[],
+    types: readParameterTypes(handler, controller) as (RequestClass | undefined)[],
     integers: namesWith(ParseIntPipe, handler, controller),
   });
   const { scope, credential } = describeSecurity(operation);
@@ -97,11 +97,11 @@ function successIs200(operation: Json): void {
   if (created) operation.responses = { 200: created, ...others };
 }
 
-const inOrderOf = (names: string[]) => (a: string, b: string) =>
+const compareByOrder = (names: string[]) => (a: string, b: string) =>
   (names.indexOf(a) + 1 || 99) - (names.indexOf(b) + 1 || 99) || a.localeCompare(b);
 
 /** The ID of `@ApiOperation({ operationId })`. Swagger doesn't export the name of its metadata. */
-const ownIdOf = (handler: Named) =>
+const declaredOperationId = (handler: Named) =>
   (Reflect.getMetadata('swagger/apiOperation', handler) as { operationId?: string } | undefined)?.operationId;
 
 /** What Swagger adds to an ID: the index of one of several paths, and the method for `@All()`. */
@@ -115,7 +115,8 @@ function nameOperation(operation: Json, handler: Named, controller: Named): void
   const [, index = '0', method = ''] = SUFFIX.exec(String(operation.operationId)) ?? [];
   const suffix = `${index === '0' ? '' : Number(index) + 1}${capitalized(method)}`;
   operation.operationId =
-    ownIdOf(handler) ?? noun[0]!.toLowerCase() + noun.slice(1) + capitalized(handler.name) + suffix;
+    declaredOperationId(handler) ??
+    noun[0]!.toLowerCase() + noun.slice(1) + capitalized(handler.name) + suffix;
   const words = handler.name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
   if (!operation.summary) operation.summary = capitalized(words);
 }

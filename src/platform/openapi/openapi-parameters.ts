@@ -1,4 +1,4 @@
-import { choiceOf, readerOf } from '../input/parameters';
+import { findChoiceProblem, findReader } from '../input/parameters';
 import type { RequestClass } from '../input/params.decorator';
 
 export type Json = Record<string, unknown>;
@@ -36,7 +36,7 @@ export function describeParameters(
     ({ schema: given, example, ...one }): Json & { name: string } => {
       // Swagger knows only the type of the argument, which is Number.
       const schema: Json = { ...given, ...(integers.includes(one.name) && { type: 'integer' }) };
-      const isReadList = types.some((type) => type && readerOf(type, one.name)?.isList);
+      const isReadList = types.some((type) => type && findReader(type, one.name)?.isList);
       return { ...one, ...inQuery({ name: one.name, schema, example }, isReadList && one.in === 'query') };
     },
   );
@@ -57,7 +57,7 @@ export function describeParameters(
       ...inQuery(one, isList(one)),
     })),
   ];
-  const choice = choiceOf(request);
+  const choice = findChoiceProblem(request);
   if (choice)
     operation.description = [operation.description, `${choice[0]!.toUpperCase()}${choice.slice(1)}.`]
       .filter(Boolean)
@@ -65,7 +65,7 @@ export function describeParameters(
   // A handler that accepts them in the body only says so with @ApiBody.
   const { description = 'Parameters may also be sent in the query string.' } = (operation.requestBody ??
     {}) as { description?: string };
-  if (ofBody.length > 0) operation.requestBody = requestBodyOf(ofBody, description);
+  if (ofBody.length > 0) operation.requestBody = describeRequestBody(ofBody, description);
 }
 
 /** A list is one JSON text. Without a media type, it would be described as a repeated name. */
@@ -73,7 +73,7 @@ function inQuery(
   { name, schema, example }: Pick<Parameter, 'name' | 'schema' | 'example'>,
   isJson: boolean,
 ): Json {
-  const described = { example: example ?? exampleOf(schema, {}, name), schema };
+  const described = { example: example ?? createExample(schema, {}, name), schema };
   return isJson ? { content: { 'application/json': described } } : described;
 }
 
@@ -87,9 +87,9 @@ function describeBody(operation: Json, types: Place['types'], schemas: Record<st
   // A form has only texts, which class-validator's decorators don't convert.
   if (
     parameters.length > 0 &&
-    parameters.every(({ name, schema }) => schema.type === 'string' || readerOf(request, name))
+    parameters.every(({ name, schema }) => schema.type === 'string' || findReader(request, name))
   )
-    operation.requestBody = requestBodyOf(parameters, 'Send the parameters in the body.');
+    operation.requestBody = describeRequestBody(parameters, 'Send the parameters in the body.');
 }
 
 const parametersIn = ({ properties = {}, required = [] }: Json): Parameter[] =>
@@ -113,7 +113,7 @@ const orNull = (schema: Json): Json =>
 /** One or several IDs are a list, too: a form contains the JSON text of either. */
 const isList = ({ schema }: Parameter) => schema.type === 'array' || 'oneOf' in schema;
 
-function requestBodyOf(parameters: Parameter[], description: string): Json {
+function describeRequestBody(parameters: Parameter[], description: string): Json {
   const required = parameters.filter((one) => one.required).map(({ name }) => name);
   const lists = parameters.filter(isList).map(({ name }) => name);
   const objectOf = (schemaOf: (parameter: Parameter) => Json) => ({
@@ -135,7 +135,7 @@ function requestBodyOf(parameters: Parameter[], description: string): Json {
       'application/json': {
         schema: objectOf(({ schema, required }) => (required ? schema : orNull(schema))),
         example: Object.fromEntries(
-          parameters.map(({ name, schema }) => [name, exampleOf(schema, {}, name)]),
+          parameters.map(({ name, schema }) => [name, createExample(schema, {}, name)]),
         ),
       },
       'multipart/form-data': {
@@ -170,12 +170,12 @@ const BY_NAME: Record<string, unknown> = {
 };
 
 /** An example of the schema: from the examples of its properties, or a plausible value. */
-export function exampleOf(schema: Json, schemas: Record<string, Json>, name = ''): unknown {
+export function createExample(schema: Json, schemas: Record<string, Json>, name = ''): unknown {
   if (schema.example !== undefined) return schema.example;
   if (typeof schema.$ref === 'string')
-    return exampleOf(schemas[schema.$ref.split('/').at(-1)!]!, schemas, name);
+    return createExample(schemas[schema.$ref.split('/').at(-1)!]!, schemas, name);
   for (const choice of ['allOf', 'oneOf', 'anyOf'])
-    if (Array.isArray(schema[choice])) return exampleOf((schema[choice] as Json[])[0]!, schemas, name);
+    if (Array.isArray(schema[choice])) return createExample((schema[choice] as Json[])[0]!, schemas, name);
   if (schema.default !== undefined) return schema.default;
   if (Array.isArray(schema.enum)) return schema.enum[0];
   const type = Array.isArray(schema.type) ? (schema.type as string[])[0] : schema.type;
@@ -183,10 +183,10 @@ export function exampleOf(schema: Json, schemas: Record<string, Json>, name = ''
     return Object.fromEntries(
       Object.entries((schema.properties ?? {}) as Record<string, Json>).map(([key, property]) => [
         key,
-        exampleOf(property, schemas, key),
+        createExample(property, schemas, key),
       ]),
     );
-  if (type === 'array') return [exampleOf(schema.items as Json, schemas, name)];
+  if (type === 'array') return [createExample(schema.items as Json, schemas, name)];
   if (typeof schema.format === 'string' && schema.format in BY_FORMAT) return BY_FORMAT[schema.format];
   if (name in BY_NAME) return BY_NAME[name];
   if (type === 'integer' || type === 'number') return Math.max(1, Number(schema.minimum ?? 1));

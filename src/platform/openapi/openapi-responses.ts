@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { exampleOf, type Json } from './openapi-parameters';
+import { createExample, type Json } from './openapi-parameters';
 import { ERRORS } from '../server/routes';
 
 /** Responses of the demo store, by operation; test/operator/demo.test.ts writes the file. */
@@ -81,7 +81,7 @@ export const ERRORS_SCHEMA = {
 
 const reference = (name: keyof typeof HEADERS) => ({ $ref: `#/components/headers/${name}` });
 
-function headersOf(status: string, limited: boolean) {
+function describeHeaders(status: string, limited: boolean) {
   const names: (keyof typeof HEADERS)[] = ['X-Request-Id'];
   if (limited) names.push('X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset');
   if (status === '429' || status === '503') names.push('Retry-After');
@@ -133,12 +133,13 @@ export function describeResponses(
   }
   if (scope) alsoForScope(responses['403']!, scope, common[403]!);
   for (const [status, response] of Object.entries(responses)) {
-    response.headers = { ...headersOf(status, limited), ...(response.headers as Json | undefined) };
+    response.headers = { ...describeHeaders(status, limited), ...(response.headers as Json | undefined) };
     if (!status.startsWith('2')) continue;
     response.description ||= 'Success.';
     for (const media of Object.values((response.content ?? {}) as Record<string, Json>))
       if (media.schema && media.example === undefined && media.examples === undefined)
-        media.example = EXAMPLES[String(operation.operationId)] ?? exampleOf(media.schema as Json, schemas);
+        media.example =
+          EXAMPLES[String(operation.operationId)] ?? createExample(media.schema as Json, schemas);
   }
 }
 

@@ -13,7 +13,7 @@ import type { Observer } from '../observability/hooks';
 type Label = 'method' | 'route' | 'status';
 type Route = IncomingMessage['route'];
 
-function labelsOf({ path, methods = {} }: NonNullable<Route> = {}) {
+function createLabels({ path, methods = {} }: NonNullable<Route> = {}) {
   const [method] = Object.keys(methods);
   return method && typeof path === 'string'
     ? { method: method.toUpperCase(), route: path }
@@ -106,7 +106,7 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
     const status = Math.floor(statusCode / 100);
     let series = this.series.get(route);
     if (!series) this.series.set(route, (series = []));
-    series[status] ??= this.durations.labels({ ...labelsOf(route), status: `${status}xx` });
+    series[status] ??= this.durations.labels({ ...createLabels(route), status: `${status}xx` });
     series[status].observe(ms / 1000);
   };
 

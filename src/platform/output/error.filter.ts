@@ -47,14 +47,14 @@ export function notFound(req: Request, error: unknown): unknown {
   if (error instanceof HttpException && !ROUTER_TEXTS.test(error.message)) return error;
   if (error instanceof BadRequestException) return badRequest('malformed request');
   if (apiErrorFor(error).statusCode !== 404) return error;
-  const Allow = methodsOf(req);
+  const Allow = listMethods(req);
   return Allow === undefined
     ? new ApiError(404, ['invalid api endpoint'])
     : new ApiError(405, ['method not allowed'], { Allow });
 }
 
 /** The Allow header, or undefined if the path is unknown. */
-function methodsOf(req: Request): string | undefined {
+function listMethods(req: Request): string | undefined {
   const layers = req.app.router.stack as Layer[];
   const methods = new Set<string>();
   for (const layer of layers) {

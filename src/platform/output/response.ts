@@ -9,7 +9,7 @@ import {
 import type { Readable } from 'node:stream';
 import { HttpException, StreamableFile } from '@nestjs/common';
 import type { Response } from 'express';
-import { faultOf, isPoolExhausted, NotStarted } from '../database/sqlstates';
+import { classifyFault, isPoolExhausted, NotStarted } from '../database/sqlstates';
 import { ApiError, apiError, badRequest, serviceUnavailable } from '../errors/api-error';
 import type { RequestLog } from '../observability/request-log';
 
@@ -28,7 +28,7 @@ const TEXTS: Record<number, string> = {
  */
 export function apiErrorFor(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
-  const fault = faultOf(error);
+  const fault = classifyFault(error);
   if (fault === 'unavailable') return serviceUnavailable();
   if (fault === 'not unicode') return badRequest('text parameters must be valid Unicode');
   if (error instanceof HttpException) return ofException(error);

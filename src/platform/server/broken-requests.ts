@@ -44,7 +44,7 @@ export class BrokenRequests {
     const { connection } = socket;
     if (error.code === 'ECONNRESET') socket.destroy();
     // The parser reports another error for each later chunk.
-    else if (!connection.isClosing) this.reject(socket, errorOf(error));
+    else if (!connection.isClosing) this.reject(socket, toApiError(error));
   }
 
   /** Node detaches the socket of a CONNECT. Without a listener, an error of it would end the process. */
@@ -83,7 +83,7 @@ export class BrokenRequests {
   }
 }
 
-function errorOf({ code = '', rawPacket, bytesParsed }: ParserError): ApiError {
+function toApiError({ code = '', rawPacket, bytesParsed }: ParserError): ApiError {
   // Only of the last chunk, which starts with the method if the head has one chunk.
   const parsed = rawPacket?.subarray(0, bytesParsed).toString('latin1') ?? '';
   // An invalid character in a credential makes the key invalid.

@@ -65,7 +65,7 @@ export class RequestGate {
       if (connection.isClosing) return connection.ignoreRequest();
       const isCrowded = connection.pending >= MAX_PIPELINED;
       if (isCrowded) this.pipelined.rejected++;
-      const error = isCrowded ? serviceUnavailable() : (headerErrorOf(req) ?? toOriginForm(req));
+      const error = isCrowded ? serviceUnavailable() : (findHeaderError(req) ?? toOriginForm(req));
       const exchange = this.inFlight.open(req, res, connection, at);
       const given = req.headers['x-request-id'];
       req.id = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
@@ -91,7 +91,7 @@ export class RequestGate {
   }
 }
 
-function headerErrorOf({ rawHeaders, httpVersion }: IncomingMessage): ApiError | undefined {
+function findHeaderError({ rawHeaders, httpVersion }: IncomingMessage): ApiError | undefined {
   if (rawHeaders.length > MAX_HEADERS * 2) return apiError(431, 'request header fields too large');
   let hosts = 0;
   for (let i = 0; i < rawHeaders.length; i += 2)

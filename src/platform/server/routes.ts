@@ -33,7 +33,7 @@ interface HandlerOfController {
 }
 
 /** All handlers of the application. */
-export const handlersOf = (modules: ModulesContainer): HandlerOfController[] =>
+export const listHandlers = (modules: ModulesContainer): HandlerOfController[] =>
   new DiscoveryService(modules)
     .getControllers()
     .flatMap(({ metatype, host }) => {
@@ -48,7 +48,7 @@ export const handlersOf = (modules: ModulesContainer): HandlerOfController[] =>
     .filter(({ handler }) => Reflect.hasMetadata(METHOD_METADATA, handler));
 
 /** The declared types of a handler's parameters. */
-export const parameterTypesOf = (handler: Named, controller: Named): unknown[] =>
+export const readParameterTypes = (handler: Named, controller: Named): unknown[] =>
   (Reflect.getMetadata(PARAMTYPES_METADATA, (controller as Controller).prototype, handler.name) ??
     []) as unknown[];
 

@@ -19,7 +19,7 @@ export const addEarnings = (sales: string) => `
   ON CONFLICT (game_id, currency) DO UPDATE SET amount = e.amount + excluded.amount`;
 
 /** The days and months whose sales have changed. */
-export const periodsOf = (sales: string) =>
+export const groupByPeriod = (sales: string) =>
   `(SELECT game_id, unit, date_trunc(unit, day::timestamp)::date AS first_day, currency,
            sum(purchases) AS purchases, sum(amount) AS amount
     FROM ${sales} changes, unnest('{day,month}'::text[]) AS unit
@@ -31,7 +31,7 @@ const SAME_PERIOD =
 /** Adds to periods with more purchases or a higher amount. Sorted by key, many rows take a fifth less time. */
 export const addToPeriods = (sales: string) => `
   INSERT INTO sales_periods AS s (game_id, unit, first_day, currency, purchases, amount)
-  SELECT * FROM ${periodsOf(sales)} d WHERE purchases >= 0 AND amount >= 0 ORDER BY 1, 2, 3, 4
+  SELECT * FROM ${groupByPeriod(sales)} d WHERE purchases >= 0 AND amount >= 0 ORDER BY 1, 2, 3, 4
   ON CONFLICT (game_id, unit, first_day, currency)
   DO UPDATE SET purchases = s.purchases + excluded.purchases, amount = s.amount + excluded.amount`;
 
@@ -45,9 +45,9 @@ export const subtractSales = (sales: string) => ({
     WHERE d.game_id = e.game_id AND d.currency = e.currency AND e.amount = 0`,
   periods: `
     UPDATE sales_periods s SET purchases = s.purchases + d.purchases, amount = s.amount + d.amount
-    FROM ${periodsOf(sales)} d WHERE ${SAME_PERIOD} AND (d.purchases < 0 OR d.amount < 0)`,
+    FROM ${groupByPeriod(sales)} d WHERE ${SAME_PERIOD} AND (d.purchases < 0 OR d.amount < 0)`,
   empty_periods: `
-    DELETE FROM sales_periods s USING ${periodsOf(sales)} d WHERE ${SAME_PERIOD} AND s.purchases = 0`,
+    DELETE FROM sales_periods s USING ${groupByPeriod(sales)} d WHERE ${SAME_PERIOD} AND s.purchases = 0`,
 });
 
 /**

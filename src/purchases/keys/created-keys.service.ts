@@ -19,7 +19,7 @@ import {
   type RevokeDownloadKeyRequest,
 } from './download-key.dto';
 import type { CreatedKeyRow } from './download-key.row';
-import { ownerOf } from '../ownership/key-owners';
+import { selectKeyOwner } from '../ownership/key-owners';
 import { newDownloadKey } from './new-download-key';
 
 export const MAX_UNCLAIMED = 10_000;
@@ -115,7 +115,7 @@ export const CREATED_KEYS = longRead<
      FROM (SELECT * FROM download_keys dk
            WHERE game_id = game.id AND ${OF_FILTER('greatest($3, ended.searched_to)', '$4', '$6')} AND ${STATE} = coalesce($7, ${STATE})
            ORDER BY id DESC LIMIT $5) dk
-     LEFT JOIN users u ON u.id = ${ownerOf('dk')}) k ON true
+     LEFT JOIN users u ON u.id = ${selectKeyOwner('dk')}) k ON true
    ORDER BY k.id DESC`,
   'user $2',
 );

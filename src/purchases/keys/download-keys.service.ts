@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../platform/database/database';
-import { columnsOf, read, statement } from '../../platform/database/statement';
+import { prefixColumns, read, statement } from '../../platform/database/statement';
 import { invalidGame } from '../../games/errors';
-import { keysFoundBy, keysOf, newestOfGame, ownerOf } from '../ownership/key-owners';
+import { keysFoundBy, selectOwnedKeys, newestOfGame, selectKeyOwner } from '../ownership/key-owners';
 import { canEdit } from '../../games/visibility';
 import { apiError } from '../../platform/errors/api-error';
 import { USER_COLUMNS, type UserRow } from '../../users/users.service';
@@ -18,14 +18,14 @@ interface Row extends DownloadKeyColumns, Record<keyof UserRow, unknown> {
 const lookup = (name: string, chosen: string) =>
   read<Row>(
     name,
-    `SELECT dk.id AS key_id, ${columnsOf('dk', DOWNLOAD_KEY_COLUMNS)}, ${columnsOf('u', USER_COLUMNS)}
+    `SELECT dk.id AS key_id, ${prefixColumns('dk', DOWNLOAD_KEY_COLUMNS)}, ${prefixColumns('u', USER_COLUMNS)}
      FROM games g
      LEFT JOIN LATERAL (${chosen}) dk ON true
-     LEFT JOIN users u ON u.id = ${ownerOf('dk')}
+     LEFT JOIN users u ON u.id = ${selectKeyOwner('dk')}
      WHERE g.id = $1 AND ${canEdit('g', '$2')}`,
   );
 
-const newestOf = (keys: string) => `
+const selectNewest = (keys: string) => `
   SELECT dk.* FROM (SELECT id FROM (${keys}) found ORDER BY created_at DESC, id DESC LIMIT 1) newest
   JOIN download_keys dk ON dk.id = newest.id`;
 
@@ -33,8 +33,14 @@ export const KEY_BY_KEY = lookup(
   'download_key_by_key',
   'SELECT dk.* FROM download_keys dk WHERE dk.key = $3 AND dk.game_id = g.id AND dk.revoked_at IS NULL',
 );
-export const KEY_BY_USER = lookup('download_key_by_user', newestOf(keysOf('$3', newestOfGame('g'))));
-export const KEY_BY_EMAIL = lookup('download_key_by_email', newestOf(keysFoundBy('$3', newestOfGame('g'))));
+export const KEY_BY_USER = lookup(
+  'download_key_by_user',
+  selectNewest(selectOwnedKeys('$3', newestOfGame('g'))),
+);
+export const KEY_BY_EMAIL = lookup(
+  'download_key_by_email',
+  selectNewest(keysFoundBy('$3', newestOfGame('g'))),
+);
 
 /** Locks in the order of the IDs, because replicas count concurrently. */
 export const ADD_KEY_DOWNLOADS = statement(

@@ -1,7 +1,7 @@
 import type { Packed } from '../../platform/database/packed-row';
 import { read, statement } from '../../platform/database/statement';
 import { isErased } from '../../users/erased-users';
-import { keysOf, newestOfGame } from '../ownership/key-owners';
+import { selectOwnedKeys, newestOfGame } from '../ownership/key-owners';
 import { boughtBy } from '../purchases.service';
 import { OWNED_KEY_ROW } from './owned-key.row';
 
@@ -29,7 +29,7 @@ export const claimKey = (name: string, condition: string) =>
        FROM (SELECT $2::bigint AS id) g
        JOIN purchase_games pg ON pg.game_id = g.id
        JOIN purchases p ON p.id = pg.purchase_id AND p.status = 'complete'
-       WHERE p.id IN (${boughtBy('$1')}) AND NOT EXISTS (${keysOf('$1', newestOfGame('g'))})
+       WHERE p.id IN (${boughtBy('$1')}) AND NOT EXISTS (${selectOwnedKeys('$1', newestOfGame('g'))})
          AND EXISTS (SELECT FROM users u WHERE u.id = $1 AND NOT ${isErased('u')}) AND ${condition}
        ORDER BY p.created_at DESC, p.id DESC LIMIT 1 FOR NO KEY UPDATE OF p FOR KEY SHARE OF pg)
      INSERT INTO download_keys (key, game_id, purchase_id, user_id, account_id, purchase_email, created_at, claimed_at)
@@ -41,7 +41,7 @@ export const KEY_OF_GAME = read<Packed>(
   'claimed_key',
   `SELECT ${OWNED_KEY_ROW.sql}
    FROM (SELECT $2::bigint AS id) wanted
-   CROSS JOIN LATERAL (SELECT id FROM (${keysOf('$1', newestOfGame('wanted'))}) found
+   CROSS JOIN LATERAL (SELECT id FROM (${selectOwnedKeys('$1', newestOfGame('wanted'))}) found
                        ORDER BY created_at DESC, id DESC LIMIT 1) newest
    JOIN download_keys k ON k.id = newest.id
    JOIN games g ON g.id = k.game_id

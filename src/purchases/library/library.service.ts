@@ -14,7 +14,7 @@ import { isStorable } from '../../platform/input/readers';
 import { GAME_WITH_USER } from '../../games/game.row';
 import { DownloadKey } from '../keys/download-key.entity';
 import { bundlePurchasesOf, ownsBundle } from '../ownership/bundle-purchases';
-import { holdsKey, keysOf, ownerOf } from '../ownership/key-owners';
+import { holdsKey, selectOwnedKeys, selectKeyOwner } from '../ownership/key-owners';
 import { hasBought } from './ownership.service';
 
 /** A game that a player owns, through a download key or a purchase without one; or a bundle that they own. */
@@ -63,7 +63,7 @@ export const LIBRARY = longRead<LibraryRow>(
        'source', p.source, 'currency', p.currency, 'amount', p.amount, 'status', p.status) END AS purchase
    FROM (
      SELECT k.game_id, NULL::bigint AS bundle_id, k.purchase_id, k.key, k.created_at
-     FROM (${keysOf('$1', liveKeys)}) own CROSS JOIN LATERAL (SELECT * FROM download_keys WHERE id = own.id OFFSET 0) k
+     FROM (${selectOwnedKeys('$1', liveKeys)}) own CROSS JOIN LATERAL (SELECT * FROM download_keys WHERE id = own.id OFFSET 0) k
      WHERE k.purchase_id IS NULL OR k.purchase_id NOT IN (SELECT id FROM (${bundlePurchasesOf('$1')}) bundles)
      UNION ALL
      SELECT pg.game_id, NULL, pg.purchase_id, NULL, pg.sold_at
@@ -109,7 +109,7 @@ export const KEY_PAGE_ROW = new PackedRow({
   ...GAME_WITH_USER,
   key_id: number('dk.id'),
   key_created_at: text('dk.created_at'),
-  key_owner_id: nullableNumber(ownerOf('dk')),
+  key_owner_id: nullableNumber(selectKeyOwner('dk')),
 });
 
 export type KeyPageRow = RowOf<typeof KEY_PAGE_ROW>;
@@ -200,7 +200,7 @@ export class LibraryService {
       .getOne();
     if (!found) return undefined;
     const [owned] = await db.query<{ owner: number | null; title: string }[]>(
-      `SELECT ${ownerOf('k')} AS owner, g.title FROM download_keys k JOIN games g ON g.id = k.game_id WHERE k.id = $1`,
+      `SELECT ${selectKeyOwner('k')} AS owner, g.title FROM download_keys k JOIN games g ON g.id = k.game_id WHERE k.id = $1`,
       [found.id],
     );
     const { owner, title } = owned!;

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { Credential } from '../../auth/access/credential';
-import { applicationOwnerOf } from '../../auth/oauth/application-owner';
+import { selectApplicationOwner } from '../../auth/oauth/application-owner';
 import { Database } from '../../platform/database/database';
 import type { Packed } from '../../platform/database/packed-row';
 import { longRead, read } from '../../platform/database/statement';
-import { holdsKey, keysOf } from '../ownership/key-owners';
+import { holdsKey, selectOwnedKeys } from '../ownership/key-owners';
 import type { OwnedKeysRequest } from './owned-key.dto';
 import { OWNED_KEY_ROW, type OwnedKeyRow } from './owned-key.row';
 import { invalidGame } from '../../games/errors';
@@ -40,7 +40,7 @@ export const OWNERSHIP = read<Ownership>(
   'ownership',
   `SELECT g.via
    FROM (
-     SELECT g.id, g.user_id, g.visibility, g.published_at, ${via('$2')} AS via, ${applicationOwnerOf('$3')} AS application_owner
+     SELECT g.id, g.user_id, g.visibility, g.published_at, ${via('$2')} AS via, ${selectApplicationOwner('$3')} AS application_owner
      FROM games g WHERE g.id = $1 OFFSET 0) g
    WHERE CASE WHEN g.application_owner IS NULL THEN g.via IS NOT NULL OR ${isPublic('g')}
               ELSE ${canEdit('g', 'g.application_owner')} END`,
@@ -54,7 +54,7 @@ const newestKeys = (condition: string) => `
 export const OWNED_KEYS = longRead<Packed>(
   'owned_keys',
   `SELECT ${OWNED_KEY_ROW.sql}
-   FROM (SELECT id FROM (${keysOf('$1', newestKeys)}) owned
+   FROM (SELECT id FROM (${selectOwnedKeys('$1', newestKeys)}) owned
          ORDER BY created_at DESC, id DESC LIMIT $2 OFFSET $3) page
    JOIN download_keys k ON k.id = page.id
    JOIN games g ON g.id = k.game_id

@@ -3,20 +3,20 @@
  * otherwise the account that verified its email address, otherwise the account that verified its purchase's email
  * address.
  */
-export const ownerOf = (key: string) =>
-  `coalesce(${key}.account_id, ${verifierOf(`lower_ascii(${key}.email)`)}, ${verifierOf(`${key}.purchase_email`)})`;
+export const selectKeyOwner = (key: string) =>
+  `coalesce(${key}.account_id, ${selectVerifier(`lower_ascii(${key}.email)`)}, ${selectVerifier(`${key}.purchase_email`)})`;
 
-const verifierOf = (address: string) =>
+const selectVerifier = (address: string) =>
   `(SELECT user_id FROM user_emails WHERE email = ${address} AND verified)`;
 
 /** All keys of a user (an expression such as `$1`), by the same rule. `keys` selects keys `dk` by a condition. */
-export const keysOf = (user: string, keys: (condition: string) => string) => `
+export const selectOwnedKeys = (user: string, keys: (condition: string) => string) => `
   ${keys(`dk.account_id = ${user}`)}
   UNION ALL
   SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
     ${keys('dk.account_id IS NULL AND lower_ascii(dk.email) = ue.email')}
     UNION ALL
-    ${keys(`dk.account_id IS NULL AND dk.purchase_email = ue.email AND ${verifierOf('lower_ascii(dk.email)')} IS NULL`)}
+    ${keys(`dk.account_id IS NULL AND dk.purchase_email = ue.email AND ${selectVerifier('lower_ascii(dk.email)')} IS NULL`)}
   ) of_address
   WHERE ue.user_id = ${user} AND ue.verified`;
 
@@ -27,7 +27,7 @@ export const keysFoundBy = (address: string, keys: (condition: string) => string
   ${keys(`dk.purchase_email = lower_ascii(${address})`)}
   UNION ALL
   SELECT of_verifier.* FROM (SELECT user_id FROM user_emails WHERE email = lower_ascii(${address}) AND verified OFFSET 0) verifier
-  CROSS JOIN LATERAL (${keysOf('verifier.user_id', keys)} OFFSET 0) of_verifier`;
+  CROSS JOIN LATERAL (${selectOwnedKeys('verifier.user_id', keys)} OFFSET 0) of_verifier`;
 
 /** LIMIT: reads one index entry only, docs/contributing/decisions/performance.md. */
 export const newestOfGame = (game: string) => (condition: string) => `
@@ -35,4 +35,5 @@ export const newestOfGame = (game: string) => (condition: string) => `
    WHERE ${condition} AND dk.game_id = ${game}.id AND dk.revoked_at IS NULL
    ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)`;
 
-export const holdsKey = (game: string, user: string) => `EXISTS (${keysOf(user, newestOfGame(game))})`;
+export const holdsKey = (game: string, user: string) =>
+  `EXISTS (${selectOwnedKeys(user, newestOfGame(game))})`;

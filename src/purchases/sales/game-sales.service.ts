@@ -28,7 +28,7 @@ export type Place = Pick<GameSaleRow, 'created_at' | 'id'>;
 
 const NEWEST: Place = { created_at: 'infinity', id: Number.MAX_SAFE_INTEGER };
 
-const userOf = (id: string) =>
+const selectUser = (id: string) =>
   `(SELECT json_build_object(${USER_COLUMNS.map((column) => `'${column}', u.${column}`).join(', ')})
     FROM users u WHERE u.id = ${id})`;
 
@@ -38,9 +38,9 @@ export const SALES = longRead<GameSaleRow>(
   `SELECT s.* FROM games g LEFT JOIN LATERAL (
      SELECT ${PURCHASE},
        (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
-       ${userOf('coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = found.email AND verified))')} AS buyer,
+       ${selectUser('coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = found.email AND verified))')} AS buyer,
        (SELECT json_build_object('id', k.id, 'created_at', k.created_at::text, 'downloads', k.downloads,
-          'revoked', k.revoked_at IS NOT NULL, 'claimed_by', ${userOf('k.user_id')})
+          'revoked', k.revoked_at IS NOT NULL, 'claimed_by', ${selectUser('k.user_id')})
         FROM download_keys k WHERE k.purchase_id = p.id AND k.game_id = g.id
         ORDER BY k.created_at DESC, k.id DESC LIMIT 1) AS key
      FROM (SELECT pg.purchase_id, pg.email FROM purchase_games pg

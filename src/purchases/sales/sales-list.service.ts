@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { canEdit, editedBy } from '../../games/visibility';
 import { Database } from '../../platform/database/database';
-import { columnsOf, longRead } from '../../platform/database/statement';
+import { prefixColumns, longRead } from '../../platform/database/statement';
 import type { Purchase } from '../purchase.entity';
 
 const COLUMNS = [
@@ -118,7 +118,7 @@ const list = (name: string, { order, beyond, within }: (typeof ORDERS)[Direction
      SELECT e.sold_at AS ends_at, e.purchase_id AS ends_with, l.*
      FROM (SELECT) one LEFT JOIN complete_to e ON true
      LEFT JOIN LATERAL (
-       SELECT p.sold_at, ${columnsOf('p', COLUMNS)}, p.status,
+       SELECT p.sold_at, ${prefixColumns('p', COLUMNS)}, p.status,
          (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
          (SELECT username FROM users WHERE id = coalesce(p.user_id,
             (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))) AS username,

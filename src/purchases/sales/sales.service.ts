@@ -100,7 +100,7 @@ export class SalesService {
       throw badRequest('email is reserved for erased buyers');
     const { bundle_id = null } = request;
     const bundle = bundle_id === null ? undefined : await this.database.row(SOLD_BUNDLE, [bundle_id]);
-    const game_ids = bundle?.game_ids ?? gamesOf(request);
+    const game_ids = bundle?.game_ids ?? sortedGameIds(request);
     const [order] = await this.database.rows(SALE_INPUTS, [
       game_ids,
       user_id,
@@ -129,7 +129,7 @@ export class SalesService {
       game_ids,
       keys,
       has_webhooks,
-      purchase_type: purchaseTypeOf(request),
+      purchase_type: choosePurchaseType(request),
       created_at: request.created_at ?? null,
     };
     const store = async (manager?: EntityManager) => {
@@ -219,9 +219,9 @@ async function retryOnConflict<Result>(attempt: () => Promise<Result>): Promise<
     }
 }
 
-const gamesOf = ({ game_id = [] }: SaleRequest) => [game_id].flat().toSorted((a, b) => a - b);
+const sortedGameIds = ({ game_id = [] }: SaleRequest) => [game_id].flat().toSorted((a, b) => a - b);
 
-const purchaseTypeOf = ({ purchase_type, game_id, bundle_id }: SaleRequest) =>
+const choosePurchaseType = ({ purchase_type, game_id, bundle_id }: SaleRequest) =>
   purchase_type ?? (bundle_id !== undefined || Array.isArray(game_id) ? 'bundle' : 'game');
 
 const withKey = ({ with_key, donation, bundle_id }: SaleRequest) =>
@@ -237,7 +237,7 @@ function differences(stored: SaleRow, request: SaleRequest): string[] {
   const isErased = stored.email === ERASED_ADDRESS;
   const same: Partial<Record<keyof SaleRequest, boolean>> = {
     // The bundle may have had other games.
-    game_id: request.game_id === undefined || String(stored.all_game_ids) === String(gamesOf(request)),
+    game_id: request.game_id === undefined || String(stored.all_game_ids) === String(sortedGameIds(request)),
     bundle_id: stored.bundle_id === (request.bundle_id ?? null),
     user_id: isErased || stored.user_id === (request.user_id ?? null),
     email: isErased || lowerAscii(stored.email) === lowerAscii(email),
@@ -247,7 +247,7 @@ function differences(stored: SaleRow, request: SaleRequest): string[] {
     sale_rate: stored.sale_rate === request.sale_rate,
     quantity: stored.quantity === request.quantity,
     donation: stored.donation === request.donation,
-    purchase_type: stored.purchase_type === purchaseTypeOf(request),
+    purchase_type: stored.purchase_type === choosePurchaseType(request),
     created_at: created_at === undefined || isSameSecond(stored.created_at, created_at),
     with_key: stored.keys.length > 0 === withKey(request),
   };

@@ -69,7 +69,7 @@ export class FolderStorage extends FileStorage {
   }
 
   override async put(key: string, _size: number, content: Readable, signal: AbortSignal): Promise<void> {
-    const path = this.pathOf(key);
+    const path = this.resolvePath(key);
     const temporary = temporaryFor(path);
     await mkdir(dirname(path), { recursive: true });
     try {
@@ -92,12 +92,12 @@ export class FolderStorage extends FileStorage {
   }
 
   override async delete(key: string): Promise<void> {
-    const path = this.pathOf(key);
+    const path = this.resolvePath(key);
     await rm(path, { force: true });
     await rm(temporaryFor(path), { force: true });
   }
 
-  private pathOf(key: string): string {
+  private resolvePath(key: string): string {
     const path = resolve(this.folder, key);
     if (!path.startsWith(this.folder + sep)) throw new Error('the key leads out of the folder');
     return path;

@@ -63,7 +63,7 @@ export class S3Storage extends FileStorage {
   override urlOf(key: string, filename: string): string {
     const second = Math.floor(this.clock.now() / 1000);
     if (this.signed?.second !== second)
-      this.signed = { second, ...this.signerOf(this.date), urls: new Map() };
+      this.signed = { second, ...this.createSigner(this.date), urls: new Map() };
     const { signer, urls } = this.signed;
     const file = `${key}\n${filename}`;
     let url = urls.get(file);
@@ -78,7 +78,7 @@ export class S3Storage extends FileStorage {
   }
 
   /** A signer, and the query that it signs, which is sorted as Signature Version 4 requires. */
-  private signerOf(date: string): { signer: UrlSigner; query: string } {
+  private createSigner(date: string): { signer: UrlSigner; query: string } {
     const signer = new UrlSigner(this.to(''), this.credentials);
     signer.datetime = date;
     const query =

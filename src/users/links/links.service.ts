@@ -2,11 +2,11 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Audit } from '../../audit/audit';
-import { deriveKey, hashOf } from '../../auth/accounts/encryption';
+import { deriveKey, sha256 } from '../../auth/accounts/encryption';
 import { lockUser } from '../../auth/accounts/lock-user';
 import { User } from '../../auth/accounts/user.entity';
 import { UserEmail } from '../../auth/accounts/user-email.entity';
-import { peppersOf } from '../../auth/keys/api-key';
+import { listPeppers } from '../../auth/keys/api-key';
 import { IdempotencyService, type RetryKey } from '../../idempotency/idempotency.service';
 import type { Actor } from '../../operator/tokens/actor';
 import { Settings } from '../../platform/config/settings';
@@ -77,7 +77,7 @@ export class LinksService {
     private readonly audit: Audit,
     settings: Settings,
   ) {
-    this.secret = deriveKey(peppersOf(settings)[0]!, 'gamewharf account links');
+    this.secret = deriveKey(listPeppers(settings)[0]!, 'gamewharf account links');
   }
 
   /** For the operator, who delivers it. */
@@ -115,7 +115,7 @@ export class LinksService {
   }
 
   find(token: string): Promise<FoundLink | undefined> {
-    return this.database.row(FIND, [hashOf(token)]);
+    return this.database.row(FIND, [sha256(token)]);
   }
 
   /** Uses up a link that signs in. False: another request was faster. */
@@ -189,7 +189,7 @@ export class LinksService {
   ): Promise<{ link: LinkResponse; isRepeated: boolean }> {
     const { response, isRepeated } = await this.idempotency.run(retry, request, async (manager) => {
       const seed = randomUUID();
-      return { seed, expires_at: modernTimestamp(await work(hashOf(this.tokenOf(seed)), manager)) };
+      return { seed, expires_at: modernTimestamp(await work(sha256(this.tokenOf(seed)), manager)) };
     });
     const { seed, expires_at } = response;
     return { link: { url: `${this.service.forLinks}/links/${this.tokenOf(seed)}`, expires_at }, isRepeated };

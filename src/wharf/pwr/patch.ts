@@ -3,7 +3,7 @@ import { BLOCK_BYTES, blockCount, isSameContainer, MAX_CONTAINER_BYTES, readCont
 import type { Container, FileEntry } from './entries';
 import { type Bytes, type MessageReader, openMessages, PATCH_MAGIC, trailing } from './message-reader';
 import { Message } from './protobuf';
-import { blocksOf, type Signature } from './signature';
+import { splitBlocks, type Signature } from './signature';
 
 /** The upload tool sends at most 4 MiB and a block of new bytes at once. */
 const MAX_OPERATION_BYTES = 4 * 1024 * 1024 + 2 * BLOCK_BYTES;
@@ -73,7 +73,7 @@ async function* checkedContent(
 ): AsyncGenerator<Buffer> {
   const { path } = signature.container.files[file]!;
   let block = 0;
-  for await (const bytes of blocksOf(newContent(messages, parent, signature.container, file))) {
+  for await (const bytes of splitBlocks(newContent(messages, parent, signature.container, file))) {
     if (!signature.matches(file, block, bytes))
       throw new BuildFileError(`Block ${block} of ${path} doesn’t match the signature.`);
     block++;

@@ -80,7 +80,7 @@ async function* signatureMessages(
   yield delimited(encodeContainer(container));
   for (const [file, { path, size }] of container.files.entries()) {
     let bytes = 0;
-    for await (const block of blocksOf(open(file))) {
+    for await (const block of splitBlocks(open(file))) {
       bytes += block.length;
       const { weak, strong } = hashBlock(block);
       yield delimited(encodeField(1, weak), encodeField(2, strong));
@@ -90,7 +90,7 @@ async function* signatureMessages(
 }
 
 /** The bytes in blocks of 64 KiB; an empty file has one without bytes. */
-export async function* blocksOf(content: Bytes): AsyncGenerator<Buffer> {
+export async function* splitBlocks(content: Bytes): AsyncGenerator<Buffer> {
   let block = Buffer.alloc(BLOCK_BYTES);
   let filled = 0;
   let isEmpty = true;

@@ -2,7 +2,7 @@ import { type Field, given } from './fields';
 import { isChanged, isNew, type Lists } from './record-type';
 
 /** The field `admins`, stored in a separate table. */
-export const adminsOf = (table: string, fields: Field[], stored: { in: string; by: string }) => {
+export const adminTable = (table: string, fields: Field[], stored: { in: string; by: string }) => {
   const has = given(fields, 'admins');
   const insert = `
     INSERT INTO ${stored.in} (${stored.by}, user_id)

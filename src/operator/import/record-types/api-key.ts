@@ -1,6 +1,6 @@
-import { hashApiKey, hintOf, mayBeApiKey } from '../../../auth/keys/api-key';
+import { hashApiKey, keyHint, mayBeApiKey } from '../../../auth/keys/api-key';
 import { hasFormOfJwt } from '../../../auth/access/credential';
-import { fit, idOf, type ValueType, NULL, scopes, text } from '../value-types';
+import { fit, idFor, type ValueType, NULL, scopes, text } from '../value-types';
 import { optional, required, time, timeOrNow } from './fields';
 import { recordType } from './record-type';
 
@@ -14,7 +14,7 @@ const hashedKey = (pepper: Buffer): ValueType => ({
     if (key === undefined) return '';
     if (hasFormOfJwt(key)) return reject('must not have the form of a JWT');
     if (!mayBeApiKey(key)) return reject('looks like a key of this service, but has a wrong checksum');
-    return [`\\\\x${hashApiKey(key, pepper).toString('hex')}`, visible.encode(hintOf(key), () => '')];
+    return [`\\\\x${hashApiKey(key, pepper).toString('hex')}`, visible.encode(keyHint(key), () => '')];
   },
 });
 
@@ -31,7 +31,7 @@ export const apiKeyType = (pepper: Buffer) =>
         ],
         meaning: 'plain text; stored as a hash',
       }),
-      required('user_id', idOf('user')),
+      required('user_id', idFor('user')),
       optional('scopes', scopes, NULL, { meaning: 'scopes of the key; without them it has all' }),
       optional('label', text({ max: 200 })),
       timeOrNow('created_at'),

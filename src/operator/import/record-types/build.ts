@@ -1,5 +1,5 @@
 import { BUILD_STATES } from '../../../wharf/build.entity';
-import { file, FILE_COLUMNS, idOf, NO_FILE, oneOf, ownId, text } from '../value-types';
+import { file, FILE_COLUMNS, idFor, NO_FILE, oneOf, ownId, text } from '../value-types';
 import { optional, required, timeOrNow } from './fields';
 import { recordType } from './record-type';
 
@@ -8,7 +8,7 @@ export const BUILD = recordType({
   table: 'builds',
   fields: [
     required('id', ownId, { meaning: 'the highest ID of a channel is the newest build' }),
-    required('game_id', idOf('game')),
+    required('game_id', idFor('game')),
     required('channel_name', text({ max: 200 })),
     optional('user_version', text({ max: 200 })),
     optional('state', oneOf(BUILD_STATES), 'completed'),

@@ -1,12 +1,12 @@
 import { MAX_BUNDLE } from './purchase';
-import { boolean, idOf, minorUnits, orderedIdsOf, ownId, title, url } from '../value-types';
+import { boolean, idFor, minorUnits, orderedIdsOf, ownId, title, url } from '../value-types';
 import { optional, required, timeOrNow } from './fields';
 import { slug } from './game';
 import { isChanged, isNew, recordType } from './record-type';
 
 const fields = [
   required('id', ownId),
-  required('user_id', idOf('user'), { meaning: 'owner' }),
+  required('user_id', idFor('user'), { meaning: 'owner' }),
   required('slug', slug),
   required('title', title(200)),
   required('game_ids', orderedIdsOf('game', MAX_BUNDLE), {

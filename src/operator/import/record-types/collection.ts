@@ -1,7 +1,7 @@
 import type { TemporaryTable } from '../temporary-tables';
 import { COLLECTION_LAYOUTS } from '../../../collections/collection.entity';
-import { boolean, html, ownId, idOf, idsOf, type ValueType, NULL, oneOf, title } from '../value-types';
-import { adminsOf } from './admins';
+import { boolean, html, ownId, idFor, idsFor, type ValueType, NULL, oneOf, title } from '../value-types';
+import { adminTable } from './admins';
 import { given, optional, PRESENT, required, timeOrNow } from './fields';
 import { isNew, LINE, recordType } from './record-type';
 
@@ -13,12 +13,12 @@ const counted: ValueType = {
 
 const fields = [
   required('id', ownId),
-  required('user_id', idOf('user'), { meaning: 'owner' }),
+  required('user_id', idFor('user'), { meaning: 'owner' }),
   required('title', title(60, { pattern: /^\P{Cc}*$/u, form: 'not contain control characters' })),
   optional('private', boolean, 'f'),
   optional('description', html),
   optional('layout', oneOf(COLLECTION_LAYOUTS), 'grid'),
-  optional('admins', idsOf('user'), '{}', { inOtherTable: true }),
+  optional('admins', idsFor('user'), '{}', { inOtherTable: true }),
   // Entries have their own staging table: a collection may have a hundred thousand.
   optional('games', counted, '0', {
     columns: [{ name: 'games_count', sql: 'integer' }],
@@ -30,9 +30,9 @@ const fields = [
 
 /** The fields of an entry of `games`. */
 export const ENTRY_FIELDS = [
-  required('game_id', idOf('game')),
+  required('game_id', idFor('game')),
   optional('blurb', html),
-  optional('user_id', idOf('user'), NULL, {
+  optional('user_id', idFor('user'), NULL, {
     meaning: 'user who added the game; default: the owner of the collection',
   }),
   timeOrNow('created_at'),
@@ -108,7 +108,7 @@ const dropEntries = `
   WHERE ${given(fields, 'games')} AND NOT EXISTS (
     SELECT FROM import_collection_games e WHERE e.collection_id = g.collection_id AND e.game_id = g.game_id)`;
 
-const admins = adminsOf('collections', fields, { in: 'collection_admins', by: 'collection_id' });
+const admins = adminTable('collections', fields, { in: 'collection_admins', by: 'collection_id' });
 
 export const COLLECTION = recordType({
   name: 'collection',

@@ -1,4 +1,4 @@
-import { amount, email, ownId, idOf, NULL, text } from '../value-types';
+import { amount, email, ownId, idFor, NULL, text } from '../value-types';
 import { optional, required, time, timeOrNow } from './fields';
 import { recordType } from './record-type';
 
@@ -8,12 +8,12 @@ export const DOWNLOAD_KEY = recordType({
   fields: [
     required('id', ownId),
     required('key', text({ max: 512 })),
-    required('game_id', idOf('game'), { meaning: 'game that the key gives access to' }),
-    optional('purchase_id', idOf('purchase'), NULL, {
+    required('game_id', idFor('game'), { meaning: 'game that the key gives access to' }),
+    optional('purchase_id', idFor('purchase'), NULL, {
       meaning: 'purchase that the key belongs to, even if it is of another game',
     }),
     optional('email', text(email)),
-    optional('user_id', idOf('user'), NULL, { meaning: 'account that claimed the key' }),
+    optional('user_id', idFor('user'), NULL, { meaning: 'account that claimed the key' }),
     timeOrNow('created_at'),
     optional('downloads', amount, '0', { meaning: 'number of downloads' }),
     time('revoked_at'),

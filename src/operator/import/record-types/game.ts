@@ -2,8 +2,8 @@ import { GAME_CLASSIFICATIONS, GAME_TRAITS, GAME_TYPES, GAME_VISIBILITIES } from
 import { DEPENDENTS, deleteParts, lockBeforeDeletion } from '../../../games/editing/game-deletion';
 import { MAX_SHORT_TEXT, MAX_TITLE } from '../../../games/editing/game-edits.dto';
 import { MAX_SLUG } from '../../../games/slug';
-import { idOf, idsOf, integer, minorUnits, oneOf, ownId, text, texts, title, url } from '../value-types';
-import { adminsOf } from './admins';
+import { idFor, idsFor, integer, minorUnits, oneOf, ownId, text, texts, title, url } from '../value-types';
+import { adminTable } from './admins';
 import { optional, required, time, timeOrNow } from './fields';
 import { each, recordType } from './record-type';
 
@@ -16,7 +16,7 @@ const count = integer(0, Number.MAX_SAFE_INTEGER);
 
 const fields = [
   required('id', ownId),
-  required('user_id', idOf('user'), { meaning: 'owner' }),
+  required('user_id', idFor('user'), { meaning: 'owner' }),
   required('slug', slug),
   required('title', title(MAX_TITLE)),
   optional('short_text', text({ max: MAX_SHORT_TEXT })),
@@ -34,7 +34,7 @@ const fields = [
   optional('cover_url', url),
   optional('views_count', count, '0'),
   optional('downloads_count', count, '0'),
-  optional('admins', idsOf('user'), '{}', { inOtherTable: true, meaning: 'replaces the stored list' }),
+  optional('admins', idsFor('user'), '{}', { inOtherTable: true, meaning: 'replaces the stored list' }),
 ];
 
 export const GAME = recordType({
@@ -51,7 +51,7 @@ export const GAME = recordType({
   swap: { value: 'slug', clash: 's.slug = t.slug AND s.user_id = t.user_id' },
   lists: {
     tables: ['game_admins', 'game_earnings'],
-    ...adminsOf('games', fields, { in: 'game_admins', by: 'game_id' }),
+    ...adminTable('games', fields, { in: 'game_admins', by: 'game_id' }),
   },
   deletion: {
     holds: DEPENDENTS,

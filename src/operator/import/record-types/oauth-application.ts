@@ -1,4 +1,4 @@
-import { boolean, idOf, type ValueType, scopes, text, texts, title } from '../value-types';
+import { boolean, idFor, type ValueType, scopes, text, texts, title } from '../value-types';
 import { optional, required } from './fields';
 import { recordType } from './record-type';
 
@@ -27,7 +27,7 @@ export const OAUTH_APPLICATION = recordType({
   isDeletedByService: true,
   fields: [
     required('client_id', text({ max: 200, pattern: /^[\x21-\x7e]+$/, form: 'be printable ASCII' })),
-    required('user_id', idOf('user')),
+    required('user_id', idFor('user')),
     required('name', title(100)),
     required('redirect_uris', redirectUris),
     required('scopes', scopes, { meaning: 'scopes that the app can request' }),

@@ -2,8 +2,8 @@ import { PURCHASE_STATUSES, PURCHASE_TYPES } from '../../../purchases/purchase.e
 import {
   boolean,
   email,
-  idOf,
-  idOrIdsOf,
+  idFor,
+  idOrIdsFor,
   integer,
   minorUnits,
   NULL,
@@ -21,13 +21,13 @@ const MAX_INTEGER = 2 ** 31 - 1;
 
 const fields = [
   required('id', ownId),
-  required('game_id', idOrIdsOf('game', MAX_BUNDLE), {
+  required('game_id', idOrIdsFor('game', MAX_BUNDLE), {
     columns: [{ name: 'game_ids', sql: 'bigint[]' }],
     inOtherTable: true,
     instead: 'bundle_id',
     meaning: 'a list makes the purchase a bundle',
   }),
-  optional('bundle_id', idOf('bundle'), NULL, {
+  optional('bundle_id', idFor('bundle'), NULL, {
     meaning: 'in place of `game_id`: the sold bundle, whose games become those of the purchase',
   }),
   optional('purchase_type', oneOf(PURCHASE_TYPES), 'game', {
@@ -35,7 +35,7 @@ const fields = [
     meaning: '`bundle` for `bundle_id` or a list',
   }),
   required('email', text(email), { meaning: 'email address of the buyer' }),
-  optional('user_id', idOf('user'), NULL, { meaning: 'account of the buyer' }),
+  optional('user_id', idFor('user'), NULL, { meaning: 'account of the buyer' }),
   timeOrNow('created_at'),
   required('source', text({ max: 100 }), {
     meaning: 'where or how the buyer paid, such as `card` or `store`; for information only',

@@ -1,9 +1,15 @@
-import { FILENAME, MAX_DISPLAY_NAME, MAX_FILENAME, UPLOAD_TRAITS, UPLOAD_TYPES } from '../../../uploads/upload.entity';
+import {
+  FILENAME,
+  MAX_DISPLAY_NAME,
+  MAX_FILENAME,
+  UPLOAD_TRAITS,
+  UPLOAD_TYPES,
+} from '../../../uploads/upload.entity';
 import {
   file,
   FILE_COLUMNS,
   httpsUrl,
-  idOf,
+  idFor,
   integer,
   NO_FILE,
   NULL,
@@ -25,7 +31,7 @@ const filename = text({
 
 const fields = [
   required('id', ownId),
-  required('game_id', idOf('game')),
+  required('game_id', idFor('game')),
   required('filename', filename, { meaning: 'file name that players see' }),
   optional('display_name', text({ max: MAX_DISPLAY_NAME })),
   // `type` is the type of record, so the upload's type has another name.

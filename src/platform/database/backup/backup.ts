@@ -22,7 +22,7 @@ const SEQUENCES = `
   SELECT quote_ident(sequencename) AS sequence, last_value::text FROM pg_sequences
   WHERE schemaname = 'public' AND last_value IS NOT NULL ORDER BY sequencename`;
 
-export const fingerprintOf = (pepper: string) =>
+export const fingerprint = (pepper: string) =>
   createHash('sha256').update(`gamewharf pepper ${pepper}`).digest('hex').slice(0, 16);
 
 /** Writes all rows as of one moment, during other reads and writes. Returns the number of rows of each table. */
@@ -41,12 +41,12 @@ export async function backUp(
       created_at: new Date().toISOString(),
       migrations: migrations.rows.map(({ name }) => name),
       secrets,
-      pepper: API_KEY_PEPPER && fingerprintOf(API_KEY_PEPPER),
+      pepper: API_KEY_PEPPER && fingerprint(API_KEY_PEPPER),
     };
     const trailer: Trailer = { rows: {}, sequences: {} };
     // Standard output stays open.
     const end = target !== process.stdout;
-    await pipeline(Readable.from(partsOf(client, header, trailer)), createGzip({ level: 1 }), target, {
+    await pipeline(Readable.from(generateParts(client, header, trailer)), createGzip({ level: 1 }), target, {
       signal,
       end,
     });
@@ -57,7 +57,11 @@ export async function backUp(
 
 const line = (value: Header | Table | Trailer) => `${JSON.stringify(value)}\n`;
 
-async function* partsOf(client: Client, header: Header, trailer: Trailer): AsyncGenerator<Buffer | string> {
+async function* generateParts(
+  client: Client,
+  header: Header,
+  trailer: Trailer,
+): AsyncGenerator<Buffer | string> {
   yield line(header);
   const tables = await client.query<Table>(TABLES, [OMITTED_TABLES]);
   for (const { table, columns } of tables.rows) {

@@ -5,10 +5,10 @@ import { type Client, escapeIdentifier } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { OperatorError } from '../../errors/operator-error';
 import type { Settings } from '../../config/settings';
-import { asBaseline, namesOf, runOnly } from '../baseline';
+import { asBaseline, migrationNames, runOnly } from '../baseline';
 import { withClient } from '../with-client';
 import { migrate, newMigrator } from '../migrate';
-import { fingerprintOf } from './backup';
+import { fingerprint } from './backup';
 import type { BackupReader, Header, Trailer } from './backup-file';
 
 type StoreSettings = Pick<Settings, 'DATABASE_URL' | 'API_KEY_PEPPER'>;
@@ -24,11 +24,11 @@ export async function restore(
 ): Promise<Header & { webhooks: number }> {
   const header = await backup.header();
   const { API_KEY_PEPPER } = settings;
-  if (header.pepper && API_KEY_PEPPER && header.pepper !== fingerprintOf(API_KEY_PEPPER))
+  if (header.pepper && API_KEY_PEPPER && header.pepper !== fingerprint(API_KEY_PEPPER))
     throw new OperatorError(
       'The backup was created with another API_KEY_PEPPER. Its API keys work only with that pepper: set API_KEY_PEPPER to it.',
     );
-  const name = databaseOf(settings);
+  const name = parseDatabaseName(settings);
   const beside = `${name.slice(0, 40)}_restore_${randomBytes(4).toString('hex')}`;
   await onDatabase(settings, async (client) => requireReplaceable(client, replace));
   await requirePrivileges(settings);
@@ -97,7 +97,7 @@ async function migrateTo(target: Pick<Settings, 'DATABASE_URL'>, names: string[]
   const source = newMigrator(target);
   await source.initialize();
   try {
-    const known = namesOf(source);
+    const known = migrationNames(source);
     const applied = asBaseline(names, known);
     const unknown = applied.filter((name) => !known.includes(name));
     if (unknown.length > 0)
@@ -163,7 +163,7 @@ async function swap(
     );
 }
 
-const databaseOf = ({ DATABASE_URL }: StoreSettings) =>
+const parseDatabaseName = ({ DATABASE_URL }: StoreSettings) =>
   decodeURIComponent(new URL(DATABASE_URL!).pathname.slice(1));
 
 function withDatabase({ DATABASE_URL }: StoreSettings, name: string): string {

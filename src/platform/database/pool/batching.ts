@@ -3,7 +3,7 @@ import type { Clock } from '../../config/clock';
 import { ConcurrencyLimit, type LimitedClient } from '../../limits/concurrency-limit';
 import { connectionOptions } from '../data-source';
 import { concernsOneStatement, NoneFree } from '../sqlstates';
-import { type BoundStatement, turnOf } from '../statement';
+import { type BoundStatement, turnKey } from '../statement';
 import { sendPipeline, sendTogether } from './pipeline';
 
 interface Request {
@@ -80,12 +80,12 @@ export class StatementBatcher {
     if (group === 'small') return new Promise((resolve, reject) => this.join({ bound, resolve, reject }));
     const send = async (client: PoolClient) =>
       (await sendTogether(client, [bound], this.isPrepared))[0] as Row[];
-    return group === 'long' ? this.inTurn(this.long, turnOf(bound), send) : this.connected(send);
+    return group === 'long' ? this.inTurn(this.long, turnKey(bound), send) : this.connected(send);
   }
 
   /** One transaction; the rows of each statement after the commit. One of the statements may say whose turn it is. */
   transaction(statements: BoundStatement[]): Promise<unknown[][]> {
-    const turn = statements.map(turnOf).find((one) => one !== undefined);
+    const turn = statements.map(turnKey).find((one) => one !== undefined);
     return this.inTurn(this.writes, turn, (client) => sendTogether(client, statements, this.isPrepared));
   }
 
@@ -161,7 +161,7 @@ export class StatementBatcher {
     work: (client: PoolClient) => Promise<Result>,
     waited = 0,
   ): Promise<Result> {
-    const client = await connectionOf(this.pool, waited);
+    const client = await acquireConnection(this.pool, waited);
     let failure: unknown;
     try {
       return await work(client);
@@ -176,7 +176,7 @@ export class StatementBatcher {
 }
 
 /** `waited`: milliseconds before the call, because the pool counts only its own waiting time. */
-function connectionOf(pool: Pool, waited: number): Promise<PoolClient> {
+function acquireConnection(pool: Pool, waited: number): Promise<PoolClient> {
   if (waited === 0) return pool.connect();
   const left = connectionOptions.connectionTimeoutMillis - waited;
   if (left <= 0) return Promise.reject(new NoneFree());
