@@ -119,6 +119,7 @@ export class GamePage {
     const { id, title, owner_name, slug } = game;
     return {
       section: GAMES_PATH,
+      tables: tab !== 'details',
       title: tab === 'overview' ? title : `${TITLES[tab] ?? tab} of ${title}`,
       main: (notice) =>
         html`<div class="head">
