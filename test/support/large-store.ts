@@ -86,6 +86,10 @@ const FILL = [
    FROM generate_series(1, ${KEYS}) n`,
   `INSERT INTO builds (game_id, channel_name, version, state)
    SELECT n, 'linux', 1, (ARRAY['completed', 'failed'])[n % 2 + 1] FROM generate_series(1, ${GAMES}) n`,
+  `INSERT INTO file_uploads (id, game_id, filename, size)
+   SELECT gen_random_uuid(), n, 'game.zip', 1 FROM generate_series(1, ${GAMES}) n`,
+  `INSERT INTO upload_sessions (id, game_id, max_bytes, size, expires_at)
+   SELECT id, game_id, 10, 1, now() + interval '1 day' FROM file_uploads`,
   `INSERT INTO profile_collections (collection_id, user_id) SELECT id, user_id FROM collections`,
   `INSERT INTO collections (id, user_id, title, description)
    SELECT ${COLLECTIONS} + n, ${COLLECTOR}, 'Shelf ' || n, repeat('x', 4000) FROM generate_series(1, 2000) n`,
