@@ -60,7 +60,10 @@ inChromium.describe('in Chromium', () => {
     const selling = await Window.open(chromium, baseUrl());
     await selling.signIn(seller.username, PASSWORD);
     await selling.page.goto('/');
-    await selling.page.getByRole('link', { name: 'Sales', exact: true }).click();
+    await selling.page
+      .getByRole('navigation', { name: 'Main' })
+      .getByRole('link', { name: 'Sales', exact: true })
+      .click();
     await selling.page.getByText('$4.99').first().waitFor();
     const findBuyer = async () => {
       await selling.page.getByRole('searchbox').fill('buyer@');
@@ -82,7 +85,7 @@ inChromium.describe('in Chromium', () => {
     await selling.page.getByRole('link', { name: 'Keys', exact: true }).click();
     await selling.page.getByRole('link', { name: 'Tin Comet', exact: true }).click();
     await selling.page.getByLabel('Number of keys').fill('1');
-    await selling.page.getByLabel('Label').fill('Giveaway');
+    await selling.page.getByRole('textbox', { name: /^Label/ }).fill('Giveaway');
     await selling.page.getByRole('button', { name: 'Create keys' }).click();
     const key = await selling.page.getByLabel('New key').inputValue();
     const playing = await Window.open(chromium, baseUrl());

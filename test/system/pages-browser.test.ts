@@ -20,6 +20,8 @@ const WITHOUT_PAGE = [
   /\.csv$/,
   // It redirects to the first page of the user.
   /^\/user\/settings$/,
+  // JSON for the script of the page.
+  /\/files\/uploads\/:id$/,
   // Only in an empty store, or with an identity provider: setup-browser.test.ts has them.
   /^\/(setup|logout|login\/(provider|callback)|user\/settings\/identities.*)$/,
 ];
@@ -153,6 +155,21 @@ async function pagesOf(seller: Actor): Promise<Record<string, string[]>> {
     }),
   );
   const unclaimed = await make.downloadKey({ game: bought });
+  const upload = await make.upload({ game, filename: `${'long-name-'.repeat(20)}.zip`, traits: ['p_linux'] });
+  await make.build({ game, channel_name: 'linux-universal-nightly', user_version: '1.2.3-rc.4' });
+  await make.build({
+    game,
+    channel_name: 'windows',
+    state: 'failed',
+    error: 'the patch is damaged '.repeat(9),
+  });
+  const bundle = await make.bundle({ owner: seller, games: [game, bought], title: LONG });
+  await make.purchase({
+    games: [game, bought],
+    user_id: seller.id,
+    bundle_id: bundle.id,
+    purchase_type: 'bundle',
+  });
 
   const request = { response_type: 'token', client_id: app, scope: 'profile collection' };
   const authorize = new URLSearchParams({ ...request, redirect_uri: 'https://log.example/' }).toString();
@@ -168,6 +185,7 @@ async function pagesOf(seller: Actor): Promise<Record<string, string[]>> {
     [`${SETTINGS}/account`]: [`${SETTINGS}/account`],
     [`${SETTINGS}/account/erase`]: [`${SETTINGS}/account/erase`],
     '/user/games': ['/user/games', '/user/games?page=9'],
+    '/user/games/bundles/:bundle_id': [`/user/games/bundles/${bundle.id}`, '/user/games/bundles/4000000'],
     '/user/games/downloads/:upload_id': ['/user/games/downloads/4000000'],
     '/user/games/redeem': ['/user/games/redeem'],
     '/user/oauth': [
@@ -191,6 +209,14 @@ async function pagesOf(seller: Actor): Promise<Record<string, string[]>> {
     [`${SETTINGS}/data`]: [`${SETTINGS}/data`],
     [`${SETTINGS}/download-keys`]: [`${SETTINGS}/download-keys`],
     [GAMES]: [GAMES, `${GAMES}?page=9`],
+    [`${GAMES}/new`]: [`${GAMES}/new`],
+    [`${GAMES}/:game_id`]: [`${GAMES}/${game.id}`],
+    [`${GAMES}/:game_id/details`]: [`${GAMES}/${game.id}/details`],
+    [`${GAMES}/:game_id/delete`]: [`${GAMES}/${game.id}/delete`],
+    [`${GAMES}/:game_id/builds`]: [`${GAMES}/${game.id}/builds`],
+    [`${GAMES}/:game_id/files`]: [`${GAMES}/${game.id}/files`],
+    [`${GAMES}/:game_id/files/:upload_id`]: [`${GAMES}/${game.id}/files/${upload.id}`],
+    [`${GAMES}/:game_id/files/:upload_id/delete`]: [`${GAMES}/${game.id}/files/${upload.id}/delete`],
     [`${GAMES}/:game_id/keys`]: [
       `${GAMES}/${game.id}/keys`,
       `${GAMES}/${game.id}/keys?from=${created}&to=${created}`,

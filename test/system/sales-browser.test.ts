@@ -41,7 +41,10 @@ inChromium.describe('in Chromium', () => {
     await page.getByLabel('Username or email address').fill(seller.username);
     await page.getByLabel('Password').fill(PASSWORD);
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('link', { name: 'Sales', exact: true }).click();
+    await page
+      .getByRole('navigation', { name: 'Main' })
+      .getByRole('link', { name: 'Sales', exact: true })
+      .click();
     await page.getByText('There are no sales yet.').waitFor();
 
     const sale = await fetch(`${baseUrl()}/operator/purchases`, {
@@ -106,6 +109,7 @@ inChromium.describe('in Chromium', () => {
     expect(page.url()).not.toContain('passenger');
 
     await page.getByRole('link', { name: 'Developers' }).click();
+    await page.getByRole('link', { name: 'API keys', exact: true }).first().click();
     await page.getByRole('link', { name: 'New key' }).click();
     await page.getByLabel('Name of the key').fill('Accountant');
     await page.getByLabel('game:view:purchases').check();

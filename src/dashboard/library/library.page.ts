@@ -87,7 +87,7 @@ export class LibraryPage {
       section: LIBRARY_PATH,
       title,
       main: html`<h1>${title}</h1>
-        <form method="get" action="${path}" role="search" class="filter">
+        <form method="get" action="${path}" role="search" aria-label="Games of the bundle" class="filter">
           ${field({ id: 'search', label: 'Find a game', type: 'search', value: search, maxlength: MAX_SEARCH })}
           <button class="quiet">Search</button>
         </form>
