@@ -1,3 +1,4 @@
+import type { EntityManager } from 'typeorm';
 import { Injectable } from '@nestjs/common';
 import { Events } from '../events/events';
 import { Database } from '../platform/database/database';
@@ -38,9 +39,14 @@ export class BuildFailures {
   ) {}
 
   /** Returns false if the build is completed or has failed already. */
-  async fail(build_id: number, error: string): Promise<boolean> {
+  async fail(
+    build_id: number,
+    error: string,
+    isAllowed: (db: EntityManager) => Promise<boolean> = () => Promise.resolve(true),
+  ): Promise<boolean> {
     const text = error.slice(0, MAX_ERROR);
     const failed = await this.database.transaction(async (db) => {
+      if (!(await isAllowed(db))) return undefined;
       const [build] = (await this.database.execute([bind(FAIL, [build_id, text])], db))(FAIL);
       if (!build) return undefined;
       const rows = await this.database.execute(

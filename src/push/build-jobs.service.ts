@@ -268,8 +268,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
     built: ProcessedBuild,
   ): Promise<boolean> {
     return this.database.transaction(async (db) => {
-      const locked = await this.database.execute([bind(LOCK_JOB, [build_id, lease])], db);
-      if (locked(LOCK_JOB).length === 0) return false;
+      if (!(await this.hasLease(build_id, lease, db))) return false;
       const { archive, patch, signature } = built;
       const files = [keys.patch, patch.size, keys.signature, signature.size];
       await this.requireSpace(game_id, bytesOf(built), db);
@@ -293,6 +292,12 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
     }
   }
 
+  /** Locks the job, unless another process has taken it over. */
+  private async hasLease(build_id: number, lease: string, db: EntityManager): Promise<boolean> {
+    const rowsOf = await this.database.execute([bind(LOCK_JOB, [build_id, lease])], db);
+    return rowsOf(LOCK_JOB).length > 0;
+  }
+
   private async afterFailure({ build_id, attempt, lease, started }: Claim, error: Error): Promise<void> {
     const now = this.clock.now();
     if (this.stopping.signal.aborted) {
@@ -302,12 +307,13 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
     const milliseconds = performance.now() - started;
     if (error instanceof BuildFileError) {
       this.metrics.ended('rejected', milliseconds);
-      await this.failures.fail(build_id, error.message);
+      await this.failures.fail(build_id, error.message, (db) => this.hasLease(build_id, lease, db));
       return;
     }
     this.log.warn(`Attempt ${attempt} to process build ${build_id} failed: ${error.message}`);
     this.metrics.ended(attempt >= MAX_ATTEMPTS ? 'failed' : 'retried', milliseconds);
-    if (attempt >= MAX_ATTEMPTS) await this.failures.fail(build_id, GIVEN_UP_MESSAGE);
+    if (attempt >= MAX_ATTEMPTS)
+      await this.failures.fail(build_id, GIVEN_UP_MESSAGE, (db) => this.hasLease(build_id, lease, db));
     else await this.database.rows(RELEASE, [build_id, lease, new Date(now + attempt * RETRY_MS), 0]);
   }
 

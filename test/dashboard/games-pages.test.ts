@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 
 describe('the Games page', () => {
-  test('is the first page for a seller and lists games with counts, builds and links', async () => {
+  test('lists games with counts, builds and links, and a seller starts at Sales', async () => {
     const seller = await make.user();
     const game = await make.game({
       owner: seller,
@@ -46,8 +46,8 @@ describe('the Games page', () => {
     await build('windows', '1.2', 'processing');
     await make.upload({ game, external_url: 'https://example.com/' });
     const page = await browserOf(seller);
-    expect((await page.get('/user/settings')).location).toBe(GAMES);
-    await page.follow();
+    expect((await page.get('/user/settings')).location).toBe('/user/settings/sales');
+    await page.get(GAMES);
     expect(page.page.text).toContain(`<a href="${GAMES}"  aria-current="page">Games</a>`);
     expect(page.words).toMatch(/Bright <Harbor> \$4\.99 · Restricted, published 6 May 2024/);
     expect(page.words).toMatch(/Views 12,345 Downloads 678 Purchases 9 Files 1/);

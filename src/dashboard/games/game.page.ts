@@ -32,7 +32,7 @@ import {
   unlabeled,
 } from '../layout/parts';
 import type { SignedInVisitor } from '../layout/visitor';
-import { statusOf } from '../sales/sales.page';
+import { buyerOf, statusOf } from '../sales/sales.page';
 import type { GameDraft, GameField } from './game-draft';
 import { gameTabs, type GameTab } from './game-tabs';
 import { GAMES_PATH, gamePath, stateOf } from './games.page';
@@ -334,7 +334,7 @@ function moneyOf(sums: GameSales[]): string {
 const SALE_COLUMNS: Columns<GameSaleRow> = {
   Sale: ({ id, created_at }) =>
     html`<a href="${SALES_PATH}/${id}">Sale ${id}</a> <small>${day(created_at)}</small>`,
-  Buyer: unlabeled(({ email, buyer }) => buyer?.display_name ?? buyer?.username ?? email),
+  Buyer: unlabeled(({ id, email, buyer }) => buyerOf({ id, email, username: buyer?.username ?? null })),
   Price: unlabeled(number(({ amount, currency }) => formatMoney(amount, currency))),
   Status: unlabeled(({ status }) => statusOf(status)),
 };
