@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 
 // Earlier commits were written before this check existed.
-const FIRST_UNCHECKED = '44c231c6';
+const FIRST_UNCHECKED = 'd36019e6';
 const MAX_LENGTH = 72;
 const TYPES = 'build|chore|ci|docs|feat|fix|perf|refactor|revert|style|test';
 const SUBJECT = new RegExp(`^(?:${TYPES})(?:\\([a-z0-9-]+\\))?!?: (?<first>[a-z]+)\\b(?<rest>.*)$`);
