@@ -202,7 +202,11 @@ inChromium.describe('in Chromium', () => {
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.locator('.account').waitFor();
     await openFiles(page);
-    expect(await page.getByText('Uploading in the browser needs JavaScript.').isVisible()).toBe(true);
+    // getByText ignores the content of noscript.
+    expect(await page.locator('noscript .alert').innerText()).toMatch(
+      /^Uploading in the browser needs JavaScript\./,
+    );
+    expect(await page.locator('noscript .alert').isVisible()).toBe(true);
     expect(await page.getByRole('button', { name: 'Upload' }).isVisible()).toBe(false);
     await context.close();
   });

@@ -230,6 +230,8 @@ class FileUpload {
     }
     this.sending = false;
     window.location.assign(`${this.form.dataset.files}#file-${status.upload_id}`);
+    // A fragment alone doesn't load the page again.
+    if (window.location.pathname === this.form.dataset.files) window.location.reload();
   }
 
   /** Repeats work that fails because of the network or the load of the service. */
