@@ -294,7 +294,7 @@ async function states(page: Page): Promise<void> {
   await press('Add webhook', 'is a private IP address');
   await page.goto(GAMES);
   await page.getByRole('link', { name: /^Download keys of A game/ }).click();
-  await page.getByLabel('Label').fill('Giveaway');
+  await page.getByRole('textbox', { name: /^Label/ }).fill('Giveaway');
   await press('Create keys', '10 new keys');
   await page.goto('/user/games/redeem');
   await page.getByLabel('Download key').fill('unknown');

@@ -74,10 +74,13 @@ for (const form of document.querySelectorAll('form[data-filter]')) {
     if (target.value === 'custom') return;
     timer = setTimeout(send, 400);
   });
-  for (const date of form.querySelectorAll('[type=date]'))
+  for (const date of form.querySelectorAll('[type=date]')) {
+    // Not defaultValue, which may be a day that doesn't exist: the field is then empty.
+    const sent = date.value;
     date.addEventListener('blur', () => {
-      if (date.value !== date.defaultValue) send();
+      if (date.value !== sent) send();
     });
+  }
   const field = document.getElementById(sessionStorage.getItem('filter') ?? '');
   sessionStorage.removeItem('filter');
   if (field && form.contains(field)) field.focus({ preventScroll: true });
