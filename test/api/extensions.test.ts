@@ -923,7 +923,7 @@ test('the service does not start with a session handler on a controller without 
 
 test('allows replacing a provider', async () => {
   class Nobody {
-    ownerOf = () => Promise.resolve({ id: 7, username: 'nobody' });
+    findOwner = () => Promise.resolve({ id: 7, username: 'nobody' });
   }
   const user = await make.user();
   const app = await openApp(
