@@ -80,7 +80,7 @@ export class Postgres {
     this.server = server;
     await until(async () => {
       if (this.discarded && (await this.pid())) throw new Error('interrupted');
-      const failure = await server.failure();
+      const failure = server.failure();
       if (failure) throw new Error(`PostgreSQL did not start: ${failure}`);
       return this.query('SELECT 1').then(
         () => true,
