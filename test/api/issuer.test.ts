@@ -29,7 +29,7 @@ test('the issuer is the same in metadata, OAuth responses, JWTs and pages', asyn
   const location = await authorize(codeRequest(await application(), pkce().code_challenge));
   expect(queryOf(location).iss).toBe(baseUrl());
   expect(decodeJwt((await tokenOf()).key)).toMatchObject({ iss: baseUrl(), aud: baseUrl() });
-  const home = await send('GET', '/', { headers: { accept: 'text/html' } });
+  const home = await send('GET', '/developers', { headers: { accept: 'text/html' } });
   expect(home.text).toContain(`curl ${baseUrl()}/`);
 });
 
@@ -38,7 +38,7 @@ test('the issuer does not depend on the Host header', async () => {
   for (const response of [
     await askEvil('GET', '/.well-known/oauth-authorization-server'),
     await askEvil('POST', '/oauth/device', `client_id=${client_id}&scope=profile:me`),
-    await askEvil('GET', '/'),
+    await askEvil('GET', '/developers'),
   ]) {
     expect(response.status).toBe(200);
     expect(response.body).not.toContain(EVIL);
