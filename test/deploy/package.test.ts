@@ -136,7 +136,8 @@ test('the package is private and needs no development packages', () => {
   const { devDependencies } = readJson<Manifest>(root, 'package.json');
   expect(manifest.private).toBe(true);
   const has = (name: string) => existsSync(join(folder, 'node_modules', name));
-  expect(Object.keys(devDependencies).filter(has)).toEqual([]);
+  // A tool of the tests that is also a part of openid-client.
+  expect(Object.keys(devDependencies).filter(has)).toEqual(['oauth4webapi']);
   expect(Object.keys(manifest.dependencies).filter((name) => !has(name))).toEqual([]);
 });
 
