@@ -488,7 +488,7 @@ describe('/docs', () => {
       'cache-control': 'public, max-age=31536000, immutable',
       vary: 'Accept-Encoding',
     });
-    expect(Number(first.headers.get('content-length'))).toBeLessThan(40_000);
+    expect(Number(first.headers.get('content-length'))).toBeLessThan(48_000);
     const markup = await first.text();
     for (const { path, operation } of operations()) {
       expect(markup).toContain(`data-path="${path}"`);

@@ -157,7 +157,8 @@ async function ask(method: string, path: string, headers: Record<string, string>
 }
 
 // Pages read no credential from a URL. A redirect to the sign-in page contains the original path, without `api_key`.
-const isPage = (path: string) => /^\/((user|login|logout|docs)\b|\?|$)/.test(path);
+const isPage = (path: string) =>
+  /^\/((user|login|logout|docs|developers|forgot-password|sign-up|setup|links|download)\b|\?|$)/.test(path);
 const returnTo = (path: string) => (isPage(path) ? encodeURIComponent(path) : '');
 
 async function askRaw(bytes: string) {

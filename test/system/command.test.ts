@@ -218,7 +218,7 @@ describe('gamewharf', () => {
       ['keys create --us', '--user'],
       ['keys create --user ', ''],
       ['keys create --user leaf --la', '--label'],
-      ['keys create --scope profile:o', 'profile:owned'],
+      ['keys create --scope profile:o', 'profile:owned profile:owned:claim'],
       ['files put game.zip --platform ', 'windows linux osx android'],
       ['completion ', 'bash zsh fish --help'],
       ['nothing ', ''],

@@ -18,7 +18,7 @@ import type { JsonObject } from '../../operator/import/record-types/fields';
 
 /** One in this many users is a developer, starting with the first. */
 const USERS_PER_DEVELOPER = 10;
-/** Of the only bundle, which starts with the first game. Its purchase has the ID. */
+/** Of the only bundle, which starts with the second game: guides use the first one. Its purchase has the ID. */
 const GAMES_OF_BUNDLE = 8;
 const PURCHASE_OF_BUNDLE = 4;
 const CHANNELS = ['windows', 'linux', 'osx', 'android'];
@@ -29,7 +29,7 @@ export function* demoRecords(options: Partial<DemoOptions> = {}): Generator<Json
   const { users, games, purchases, download_keys, recent_sales, collections, builds } = store.options;
   for (let id = 1; id <= users; id++) yield store.user(id);
   for (let id = 1; id <= games; id++) yield store.game(id);
-  if (games >= GAMES_OF_BUNDLE) yield store.bundle();
+  if (games > GAMES_OF_BUNDLE) yield store.bundle();
   for (let id = 1; id <= purchases; id++) yield store.purchase(id);
   for (let id = 1; id <= download_keys; id++) yield store.downloadKey(id);
   for (let n = 1; n <= recent_sales; n++) yield* recentSale(store.options, n);
@@ -118,7 +118,7 @@ class DemoStore {
       user_id: 1,
       slug: 'games-for-a-rainy-week',
       title: 'Games for a rainy week',
-      game_ids: Array.from({ length: GAMES_OF_BUNDLE }, (_, n) => n + 1),
+      game_ids: Array.from({ length: GAMES_OF_BUNDLE }, (_, n) => n + 2),
       cover_url: this.chooseCover(1),
       min_price: 1000,
       created_at: timeAt(0),
@@ -127,7 +127,7 @@ class DemoStore {
   }
 
   purchase(id: number): JsonObject {
-    if (id === PURCHASE_OF_BUNDLE && this.options.games >= GAMES_OF_BUNDLE) return this.bundlePurchase();
+    if (id === PURCHASE_OF_BUNDLE && this.options.games > GAMES_OF_BUNDLE) return this.bundlePurchase();
     const random = this.random('purchase', id);
     const { games } = this.options;
     const bundle = games >= 5 && (id === 4 || random.chance(0.04));
