@@ -217,6 +217,42 @@ export async function callEverything(store: Store): Promise<string[]> {
     }),
   );
 
+  // Games, bundles and pushed builds. Some of the objects don't exist: only the types of the calls matter.
+  const newGame = dataOf(await client.POST('/games', { body: { title: 'Created' } }));
+  const ofCreated = { params: { path: { game_id: newGame.game.id } } };
+  dataOf(await client.POST('/games/{game_id}', { ...ofCreated, body: { min_price: 499 } }));
+  dataOf(await client.POST('/games/{game_id}/delete', ofCreated)).success satisfies true;
+  dataOf(await client.GET('/profile/owned-bundles')).bundle_keys satisfies object[];
+  const bundle = { params: { path: { bundle_id: 4000000 } } };
+  await client.GET('/bundles/{bundle_id}/bundle-games', bundle);
+  await client.POST('/bundles/{bundle_id}/claim-game', { ...bundle, body: { game_id } });
+  await open.GET('/download/{key}', { params: { path: { key: store.download_key } } });
+  const { build } = dataOf(
+    await client.POST('/wharf/builds', { body: { target: store.target, channel: 'linux' } }),
+  );
+  const pushed = { params: { path: { build_id: build.id } } };
+  dataOf(await client.GET('/profile/builds')).builds satisfies object[];
+  dataOf(await client.GET('/wharf/builds/{build_id}', pushed)).build.id satisfies number;
+  dataOf(await client.GET('/wharf/builds/{build_id}/files', pushed)).files satisfies object[];
+  dataOf(
+    await client.POST('/wharf/builds/{build_id}/events', {
+      ...pushed,
+      body: { type: 'log', message: 'Started' },
+    }),
+  );
+  dataOf(await client.GET('/wharf/builds/{build_id}/events', pushed)).events satisfies object[];
+  const { file } = dataOf(
+    await client.POST('/wharf/builds/{build_id}/files', { ...pushed, body: { type: 'patch' } }),
+  );
+  const ofFile = { params: { path: { build_id: build.id, file_id: file.id } } };
+  await client.POST('/wharf/builds/{build_id}/files/{file_id}', { ...ofFile, body: { size: 1 } });
+  await client.GET('/wharf/builds/{build_id}/files/{file_id}/download', ofFile);
+  await client.POST('/wharf/builds/{build_id}/publish', pushed);
+  await client.POST('/wharf/builds/{build_id}/failures', { ...pushed, body: { message: 'Stopped' } });
+  await client.GET('/builds/{build_id}/upgrade-paths/{target_build_id}', {
+    params: { path: { build_id: store.build_id, target_build_id: store.build_id } },
+  });
+
   // The key is in the path, without a header.
   const legacy = { KEY: store.key };
   dataOf(await open.GET('/api/1/{KEY}/credentials/info', { params: { path: legacy } }));
