@@ -77,7 +77,9 @@ export function everyParameter(app: INestApplicationContext): Input[] {
       const { prototype } = metatype as unknown as Controller;
       const prefix = Reflect.getMetadata('path', metatype as object) as string;
       for (const name of Object.getOwnPropertyNames(prototype)) {
-        const request = name === 'constructor' ? undefined : readRequestClass(prototype[name]!);
+        // Not a getter, which would run without the services of its controller.
+        const { value: handler } = Object.getOwnPropertyDescriptor(prototype, name)!;
+        const request = typeof handler === 'function' && name !== 'constructor' && readRequestClass(handler);
         if (!request) continue;
         const route = [prefix, Reflect.getMetadata('path', prototype[name]!) as string].filter(
           (one) => one !== '/',

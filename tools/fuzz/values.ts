@@ -6,6 +6,7 @@ import {
   BUILDS,
   detailsOf,
   downloadKeysOf,
+  spareGamesOf,
   spareKeysOf,
   type Tenant,
   USERS,
@@ -155,9 +156,13 @@ const games = (tenant: Tenant): Json[] =>
     String(tenant.base + n),
   ]);
 
+const changesGames = ({ method, path }: Operation) =>
+  method === 'POST' && /^\/games\/\{game_id\}(\/delete)?$/.test(path);
+
 /** Values that identify objects in the tenant's store. */
 const KNOWN: Record<string, (tenant: Tenant, operation: Operation) => Json[]> = {
-  game_id: games,
+  game_id: (tenant, operation) =>
+    changesGames(operation) ? spareGamesOf(tenant).map(({ id }) => id) : games(tenant),
   user_id: (tenant) => USERS.flatMap((n): Json[] => [tenant.user(n), String(tenant.user(n))]),
   collection_id: (tenant) => [1, 2].map((n) => String(tenant.base + n)),
   upload_id: (tenant) => [1, 2].map((n) => String(tenant.base + n)),

@@ -232,6 +232,10 @@ export function downloadKeysOf(tenant: Tenant): DownloadKey[] {
   }));
 }
 
+/** Games that no other request expects, for requests that change and delete games. */
+export const spareGamesOf = (tenant: Tenant) =>
+  USERS.map((user, index) => ({ id: tenant.base + 91 + index, owner: tenant.user(user) }));
+
 /** Unclaimed keys, for requests that revoke them. */
 export const spareKeysOf = (tenant: Tenant) =>
   [81, 82, 83, 84, 85, 86, 87, 88, 89].map((n) => ({

@@ -1,5 +1,11 @@
 import type { Pool, PoolClient } from 'pg';
-import { baseCollectionsOf, COLLECTION_CREATED, type Tenant, USERS } from '../../../test/support/world/world';
+import {
+  baseCollectionsOf,
+  COLLECTION_CREATED,
+  spareGamesOf,
+  type Tenant,
+  USERS,
+} from '../../../test/support/world/world';
 
 /** Restores a tenant's rows to their state before the first request. */
 export async function reset(sql: Pool, tenant: Tenant): Promise<void> {
@@ -31,6 +37,11 @@ export async function restoreRows(sql: Pool, tenant: Tenant): Promise<void> {
      WHERE user_id = ANY($1) AND created_at BETWEEN $2::timestamptz + interval '1 day' AND now() - interval '10 s'`,
     [USERS.map((n) => tenant.user(n)), COLLECTION_CREATED],
   );
+  for (const { id, owner } of spareGamesOf(tenant))
+    await sql.query(
+      `INSERT INTO games (id, user_id, slug, title) VALUES ($1, $2, 'spare-' || $1::bigint, 'Spare') ON CONFLICT DO NOTHING`,
+      [id, owner],
+    );
   await inTransaction(sql, (client) => putBaseCollections(client, tenant));
 }
 
