@@ -115,6 +115,8 @@ export class Target {
 }
 
 const MAKE_CREDENTIALS = [
+  // The proof.
+  'GET /games/{game_id}/ownership',
   'POST /credentials/subkey',
   'POST /oauth/token',
   'POST /oauth/device',

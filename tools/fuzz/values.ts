@@ -180,6 +180,8 @@ const KNOWN: Record<string, (tenant: Tenant, operation: Operation) => Json[]> = 
   download_key_id: (tenant, { path }) =>
     path.endsWith('/revoke') ? spareKeysOf(tenant).map(({ id }) => id) : [tenant.base + 1],
   count: () => [1, '2', 3],
+  key: (tenant) => spareKeysOf(tenant).map(({ key }) => key),
+  channel: () => ['windows', 'linux-universal'],
   channel_name: () => BUILDS.map(({ channel_name }) => channel_name),
   target: (tenant) =>
     tenant.games.map(
