@@ -116,8 +116,8 @@ const STATUSES: Record<string, number> = {
   '/user/settings/identities/connect': 404,
   '/user/settings/sales/search/:encrypted': 303,
 };
-/** Sends a message to the webhook. */
-const ELSEWHERE = ['/user/settings/webhooks/:webhook_id/test'];
+/** The first sends a message to the webhook, the second ends the session. */
+const ELSEWHERE = ['/user/settings/webhooks/:webhook_id/test', '/user/settings/account/sessions/end'];
 
 const digestOf = (text: string) => /sha256:[0-9a-f]{64}/.exec(text)?.[0];
 const entries = (folder: string) =>
