@@ -1,6 +1,6 @@
-import { Worker } from 'node:worker_threads';
 import type { Settings } from '../platform/config/settings';
 import type { Part } from '../uploads/sessions/read-parts';
+import { runThread } from '../wharf/build-file-thread';
 import { BuildFileError } from '../wharf/pwr/build-file-error';
 
 type StorageSettings = Pick<Settings, Extract<keyof Settings, `FILES_${string}`>>;
@@ -35,32 +35,15 @@ export interface ProcessedBuild {
 /** `problem`: of the patch or the signature, for the user of the upload tool. */
 export type BuildOutcome = { built: ProcessedBuild } | { problem: string };
 
-const MEGABYTES = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 16 };
+const MAX_HEAP_MEGABYTES = 512;
 
-/**
- * Creates a build's archive on a thread, because a build takes minutes of CPU time. Rejects with a BuildFileError if its
- * files are the problem.
- */
+/** Creates a build's archive. Rejects with a BuildFileError if its files are the problem. */
 export async function processBuild(work: BuildWork, signal: AbortSignal): Promise<ProcessedBuild> {
-  signal.throwIfAborted();
-  const worker = new Worker(require.resolve('./build.worker'), {
-    workerData: work,
-    resourceLimits: MEGABYTES,
-  });
-  const abort = () => void worker.terminate();
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    const outcome = await new Promise<BuildOutcome>((resolve, reject) => {
-      worker.once('message', resolve).once('error', reject);
-      worker.once('exit', () => reject(new Error('The thread that processes a build ended early.')));
-    });
-    if ('problem' in outcome) throw new BuildFileError(outcome.problem);
-    return outcome.built;
-  } catch (error) {
-    signal.throwIfAborted();
-    throw error;
-  } finally {
-    signal.removeEventListener('abort', abort);
-    await worker.terminate();
-  }
+  const script = require.resolve('./build.worker');
+  const outcome = await runThread<BuildOutcome>(
+    { script, data: work, maxHeapMegabytes: MAX_HEAP_MEGABYTES },
+    signal,
+  );
+  if ('problem' in outcome) throw new BuildFileError(outcome.problem);
+  return outcome.built;
 }

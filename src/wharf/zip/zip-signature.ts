@@ -1,4 +1,4 @@
-import { Worker } from 'node:worker_threads';
+import { runThread } from '../build-file-thread';
 import { BuildFileError } from '../pwr/build-file-error';
 
 export interface SignatureRequest {
@@ -14,31 +14,14 @@ export interface SignatureOutcome {
   problem: string | undefined;
 }
 
-const MEGABYTES = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 16 };
+const MAX_HEAP_MEGABYTES = 256;
 
-/**
- * Writes the signature of a zip archive into a new file. On a thread, because hashing gigabytes would block the event
- * loop. Rejects with a BuildFileError if the archive can't have one.
- */
+/** Writes the signature of a zip archive into a new file. Rejects with a BuildFileError if the archive can't have one. */
 export async function signZip(request: SignatureRequest, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  const worker = new Worker(require.resolve('./signature.worker'), {
-    workerData: request,
-    resourceLimits: MEGABYTES,
-  });
-  const abort = () => void worker.terminate();
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    const { problem } = await new Promise<SignatureOutcome>((resolve, reject) => {
-      worker.once('message', resolve).once('error', reject);
-      worker.once('exit', () => reject(new Error('The thread that signs an archive ended early.')));
-    });
-    if (problem !== undefined) throw new BuildFileError(problem);
-  } catch (error) {
-    signal.throwIfAborted();
-    throw error;
-  } finally {
-    signal.removeEventListener('abort', abort);
-    await worker.terminate();
-  }
+  const script = require.resolve('./signature.worker');
+  const { problem } = await runThread<SignatureOutcome>(
+    { script, data: request, maxHeapMegabytes: MAX_HEAP_MEGABYTES },
+    signal,
+  );
+  if (problem !== undefined) throw new BuildFileError(problem);
 }

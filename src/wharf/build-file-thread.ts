@@ -1,0 +1,34 @@
+import { Worker } from 'node:worker_threads';
+
+interface Thread {
+  /** Path of the script, which sends one message. */
+  script: string;
+  data: unknown;
+  maxHeapMegabytes: number;
+}
+
+/** Runs minutes of CPU time on a thread with a bounded heap; returns its message. The thread ends in any case. */
+export async function runThread<Message>(
+  { script, data, maxHeapMegabytes }: Thread,
+  signal: AbortSignal,
+): Promise<Message> {
+  signal.throwIfAborted();
+  const worker = new Worker(script, {
+    workerData: data,
+    resourceLimits: { maxOldGenerationSizeMb: maxHeapMegabytes, maxYoungGenerationSizeMb: 16 },
+  });
+  const abort = () => void worker.terminate();
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await new Promise<Message>((resolve, reject) => {
+      worker.once('message', resolve).once('error', reject);
+      worker.once('exit', () => reject(new Error('The thread ended before it sent a message.')));
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', abort);
+    await worker.terminate();
+  }
+}
