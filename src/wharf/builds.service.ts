@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import type { LRUCache } from 'lru-cache';
 import { showsBuilds } from '../games/visibility';
 import { Clock } from '../platform/config/clock';
 import { Database } from '../platform/database/database';
-import { lookupCache } from '../platform/database/lookup-cache';
+import { LookupCache } from '../platform/database/lookup-cache';
 import { read } from '../platform/database/statement';
 import { apiError } from '../platform/errors/api-error';
 import { type Cacheable, cacheable } from '../platform/output/response';
@@ -49,26 +48,23 @@ const cacheKey = ({ game_id, target, channel_name }: LatestRequest) =>
 
 @Injectable()
 export class BuildsService {
-  private readonly newest: LRUCache<string, Cacheable, LatestRequest>;
+  private readonly newest: LookupCache<Cacheable>;
 
   constructor(
     private readonly database: Database,
     clock: Clock,
   ) {
-    this.newest = lookupCache(clock, { max: MAX_CACHED, ttl_ms: TTL_MS }, async (_, request) => ({
-      value: await this.find(request),
-    }));
+    this.newest = new LookupCache(clock, { max: MAX_CACHED, ttl_ms: TTL_MS });
   }
 
   /** Whether the cache has the response, or had it recently. */
   isKnown(request: LatestRequest): boolean {
-    return this.newest.peek(cacheKey(request), { allowStale: true }) !== undefined;
+    return this.newest.getStale(cacheKey(request)) !== undefined;
   }
 
   /** The newest completed build of a channel, of a game that is not private. */
-  async latest(request: LatestRequest): Promise<Cacheable> {
-    const key = cacheKey(request);
-    return this.newest.get(key) ?? (await this.newest.fetch(key, { context: request }))!;
+  latest(request: LatestRequest): Promise<Cacheable> {
+    return this.newest.find(cacheKey(request), async () => ({ value: await this.find(request) }));
   }
 
   // Missing builds aren't cached: a flood of invented names would displace the others.

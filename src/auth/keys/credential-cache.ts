@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Clock } from '../../platform/config/clock';
-import { lookupCache } from '../../platform/database/lookup-cache';
+import { LookupCache } from '../../platform/database/lookup-cache';
 import { ApiError } from '../../platform/errors/api-error';
 import { MetricsRegistry } from '../../platform/observability/metrics-registry';
 import type { Credential, UnverifiedCredential } from '../access/credential';
@@ -27,16 +27,13 @@ type Lookup = (stale: CachedCredential | undefined) => Promise<FoundCredential>;
 @Injectable()
 export class CredentialCache {
   // Rejected credentials aren't cached: an attacker could evict valid ones.
-  private readonly caches: Record<UnverifiedCredential['type'], LRUCache<string, CachedCredential, Lookup>>;
+  private readonly caches: Record<UnverifiedCredential['type'], LookupCache<CachedCredential>>;
   /** The IDs of API keys that this process revoked. */
   private readonly revoked: LRUCache<number, true>;
   private readonly lookups = { cached: 0, verified: 0, rejected: 0, failed: 0 };
 
   constructor(clock: Clock, metrics: MetricsRegistry) {
-    const cache = () =>
-      lookupCache<CachedCredential, Lookup>(clock, { max: MAX_CACHED, ttl_ms: TTL_MS }, (_, look, stale) =>
-        this.counted(look(stale)),
-      );
+    const cache = () => new LookupCache<CachedCredential>(clock, { max: MAX_CACHED, ttl_ms: TTL_MS });
     this.caches = { key: cache(), jwt: cache() };
     this.revoked = new LRUCache({
       max: MAX_REVOKED,
@@ -59,8 +56,10 @@ export class CredentialCache {
 
   /** The cached credential, or the result of the lookup; undefined if this process revoked its API key. */
   async find(unverified: UnverifiedCredential, look: Lookup): Promise<CachedCredential | undefined> {
-    const { type, text } = unverified;
-    const found = this.get(unverified) ?? (await this.caches[type].fetch(text, { context: look }))!;
+    const cached = this.get(unverified);
+    if (cached) return cached;
+    const cache = this.caches[unverified.type];
+    const found = await cache.find(unverified.text, () => this.counted(look(cache.getStale(unverified.text))));
     return this.isRevoked(found) ? undefined : found;
   }
 
@@ -71,7 +70,7 @@ export class CredentialCache {
   /** Whether the credential was valid recently; does not authenticate it. */
   isKnown(unverified: UnverifiedCredential | ApiError | undefined): boolean {
     if (!unverified || unverified instanceof ApiError) return false;
-    return this.caches[unverified.type].peek(unverified.text, { allowStale: true }) !== undefined;
+    return this.caches[unverified.type].getStale(unverified.text) !== undefined;
   }
 
   /** After these API keys were revoked: rejects them and their JWTs, including those that are being looked up. */

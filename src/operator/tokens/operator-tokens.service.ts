@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { IsNull, type Repository } from 'typeorm';
-import { lookupCache } from '../../platform/database/lookup-cache';
+import { LookupCache } from '../../platform/database/lookup-cache';
 import { OperatorError } from '../../platform/errors/operator-error';
 import { Clock } from '../../platform/config/clock';
 import { Settings } from '../../platform/config/settings';
@@ -46,7 +46,7 @@ export class OperatorTokensService {
   private readonly peppers: string[];
   private readonly setting: Buffer | undefined;
   /** All live tokens, under one key. */
-  private readonly live;
+  private readonly live: LookupCache<LiveTokens>;
   /** By ID: when a use was last written. */
   private readonly uses = new Map<number, number>();
 
@@ -59,11 +59,7 @@ export class OperatorTokensService {
     const { OPERATOR_TOKEN } = settings;
     this.setting = OPERATOR_TOKEN === undefined ? undefined : computeDigest(OPERATOR_TOKEN);
     this.peppers = listPeppers(settings);
-    this.live = lookupCache<LiveTokens>(clock, { max: 1, ttl_ms: TTL_MS }, async () => {
-      const readAt = clock.monotonic();
-      const rows = await database.rows(LIVE_TOKENS, []);
-      return { value: { readAt, byHash: new Map(rows.map((row) => [row.hash, row])) } };
-    });
+    this.live = new LookupCache(clock, { max: 1, ttl_ms: TTL_MS });
   }
 
   async exist(): Promise<boolean> {
@@ -118,8 +114,12 @@ export class OperatorTokensService {
     return affected === 1;
   }
 
-  private async liveTokens(): Promise<LiveTokens> {
-    return this.live.get('') ?? (await this.live.fetch(''))!;
+  private liveTokens(): Promise<LiveTokens> {
+    return this.live.find('', async () => {
+      const readAt = this.clock.monotonic();
+      const rows = await this.database.rows(LIVE_TOKENS, []);
+      return { value: { readAt, byHash: new Map(rows.map((row) => [row.hash, row])) } };
+    });
   }
 
   /** Uses are recorded to the minute, and with them the hash under the current pepper. */

@@ -7,28 +7,65 @@ interface Found<Value> {
   lives_ms?: number;
 }
 
+interface Entry<Value> {
+  value: Value;
+  expiresAt: number;
+}
+
 /**
- * The results of lookups, for less than `ttl_ms` after each was sent, because it may be outdated since then. Concurrent
- * lookups of a key share one, and a failed one isn't cached. `peek` with `allowStale` returns what was found before.
+ * The results of lookups, for less than a TTL after each was sent, because it may be outdated since then. Concurrent
+ * lookups of a key share one, and a failed one isn't cached. The library's own `fetch` took 10 of the 80 µs of a request
+ * whose key isn't cached: docs/contributing/decisions/performance.md.
  */
-export const lookupCache = <Value extends object, Context = unknown>(
-  clock: Clock,
-  { max, ttl_ms }: { max: number; ttl_ms: number },
-  look: (key: string, context: Context, stale: Value | undefined) => Promise<Found<Value>>,
-): LRUCache<string, Value, Context> =>
-  new LRUCache<string, Value, Context>({
-    max,
-    ttl: ttl_ms,
-    ttlResolution: 0,
-    perf: { now: () => clock.monotonic() },
-    noDeleteOnStaleGet: true,
-    // After `delete` and `clear`, callers that already wait get the result, which isn't cached.
-    ignoreFetchAbort: true,
-    fetchMethod: async (key, stale, { options, context }) => {
-      const sent = clock.monotonic();
-      const { value, lives_ms = Infinity } = await look(key, context, stale);
-      // The library still returns a value whose age is its TTL.
-      options.ttl = Math.max(1, Math.min(ttl_ms, lives_ms) - (clock.monotonic() - sent) - 1);
+export class LookupCache<Value extends object> {
+  private readonly entries: LRUCache<string, Entry<Value>>;
+  private readonly lookups = new Map<string, Promise<Value>>();
+  /** The number of calls of clear(). */
+  private generation = 0;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly options: { max: number; ttl_ms: number },
+  ) {
+    this.entries = new LRUCache({ max: options.max });
+  }
+
+  get(key: string): Value | undefined {
+    const entry = this.entries.get(key);
+    return entry && entry.expiresAt > this.clock.monotonic() ? entry.value : undefined;
+  }
+
+  /** What was found before, even if its time is over. */
+  getStale(key: string): Value | undefined {
+    return this.entries.peek(key)?.value;
+  }
+
+  /** The cached value, or the result of the lookup. */
+  find(key: string, look: () => Promise<Found<Value>>): Promise<Value> {
+    const cached = this.get(key);
+    if (cached) return Promise.resolve(cached);
+    let lookup = this.lookups.get(key);
+    if (!lookup) this.lookups.set(key, (lookup = this.load(key, look)));
+    return lookup;
+  }
+
+  /** Those who already wait for a lookup get its result, which isn't cached. */
+  clear(): void {
+    this.generation++;
+    this.entries.clear();
+    this.lookups.clear();
+  }
+
+  private async load(key: string, look: () => Promise<Found<Value>>): Promise<Value> {
+    const { generation } = this;
+    const sent = this.clock.monotonic();
+    try {
+      const { value, lives_ms = Infinity } = await look();
+      if (generation === this.generation)
+        this.entries.set(key, { value, expiresAt: sent + Math.min(this.options.ttl_ms, lives_ms) });
       return value;
-    },
-  });
+    } finally {
+      if (generation === this.generation) this.lookups.delete(key);
+    }
+  }
+}
