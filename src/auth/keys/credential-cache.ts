@@ -59,7 +59,9 @@ export class CredentialCache {
     const cached = this.get(unverified);
     if (cached) return cached;
     const cache = this.caches[unverified.type];
-    const found = await cache.find(unverified.text, () => this.counted(look(cache.getStale(unverified.text))));
+    const found = await cache.find(unverified.text, () =>
+      this.counted(look(cache.getStale(unverified.text))),
+    );
     return this.isRevoked(found) ? undefined : found;
   }
 

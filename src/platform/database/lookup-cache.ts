@@ -31,7 +31,8 @@ export class LookupCache<Value extends object> {
   }
 
   get(key: string): Value | undefined {
-    const entry = this.entries.get(key);
+    // Each lookup makes its entry the newest one, so a hit needn't.
+    const entry = this.entries.peek(key);
     return entry && entry.expiresAt > this.clock.monotonic() ? entry.value : undefined;
   }
 
