@@ -18,6 +18,7 @@ import {
   type UpdateCollectionGameRequest,
 } from './collection-game.dto';
 import { COLLECTION_GAME_ROW } from './collection-game.row';
+import { type CollectedGame, PER_PAGE } from './profile-collections.service';
 import type { SuccessResponse } from '../platform/output/success-response';
 import {
   canViewCollection,
@@ -198,6 +199,21 @@ export class CollectionGamesService {
     // An empty page is one row without an entry.
     if (rows[0]!.packed === null) return [];
     return rows.some(({ blurb }) => blurb === '') ? this.entrySlices(collection_id, rows) : rows;
+  }
+
+  /** A page of PER_PAGE games for a list without notes: one more if there is a next page. */
+  async titles(user_id: number, collection_id: number, page: number): Promise<CollectedGame[]> {
+    const asked = [collection_id, user_id, PER_PAGE + 1];
+    const rows =
+      page === 1
+        ? await this.database.rows(FIRST_PAGE, asked)
+        : await this.database.rows(LATER_PAGE, [...asked, (page - 1) * PER_PAGE]);
+    return rows
+      .filter(({ packed }) => packed !== null)
+      .map((row) => {
+        const { id, title, owner_name, slug, cover_url, position } = COLLECTION_GAME_ROW.read(row);
+        return { game_id: id, title, owner_name, slug, cover_url, position };
+      });
   }
 
   private async *entrySlices(collection_id: number, rows: Packed[]): AsyncGenerator<Packed[]> {

@@ -27,6 +27,6 @@ import { ResanitizeService } from './resanitize.service';
     ResanitizeService,
     { provide: HtmlThread, useFactory: () => new HtmlThread() },
   ],
-  exports: [ProfileCollectionsService],
+  exports: [CollectionsService, CollectionGamesService, ProfileCollectionsService],
 })
 export class CollectionsModule {}

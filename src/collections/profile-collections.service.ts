@@ -4,35 +4,76 @@ import type { Repository } from 'typeorm';
 import { Collection } from './collection.entity';
 import { ProfileCollection } from './profile-collection.entity';
 import { canEditCollection } from './collection-access';
+import { canView, canViewOfMany } from '../games/visibility';
 import { Database } from '../platform/database/database';
-import { longRead, statement } from '../platform/database/statement';
+import { longRead, read, statement } from '../platform/database/statement';
 
 const COLUMNS = ['id', 'title', 'private', 'games_count'] as const satisfies (keyof Collection)[];
 
 export type ShownCollection = Pick<Collection, (typeof COLUMNS)[number]> & {
   own: boolean;
   on_profile: boolean;
+  /** Whether it contains the requested game. */
+  has_game: boolean;
 };
 
+export type EditableCollection = Omit<ShownCollection, 'own' | 'has_game'>;
+
+/** A game of a collection. */
+export interface CollectedGame {
+  game_id: number;
+  title: string;
+  owner_name: string;
+  slug: string;
+  cover_url: string | null;
+  /** From 1; counts games that the player can't see. */
+  position: number;
+}
+
 export const PER_PAGE = 50;
+/** Games up to this position can be moved by one place, which sends all IDs before them. */
+export const LAST_MOVABLE = 1000;
+
+const ON_PROFILE = `EXISTS (SELECT FROM profile_collections p WHERE p.collection_id = c.id AND p.user_id = $1) AS on_profile`;
 
 // Raw SQL for the UNION, which uses the indexes of both tables.
 const COLLECTIONS_OF = longRead<ShownCollection>(
   'collections_to_show',
-  `SELECT ${COLUMNS.map((column) => `c.${column}`).join(', ')}, c.user_id = $1 AS own,
-          EXISTS (SELECT FROM profile_collections p WHERE p.collection_id = c.id AND p.user_id = $1) AS on_profile
+  `SELECT ${COLUMNS.map((column) => `c.${column}`).join(', ')}, c.user_id = $1 AS own, ${ON_PROFILE},
+          EXISTS (SELECT FROM collection_games e WHERE e.collection_id = c.id AND e.game_id = $4) AS has_game
    FROM (SELECT id FROM collections WHERE user_id = $1
          UNION SELECT collection_id FROM collection_admins WHERE user_id = $1) mine
    JOIN collections c USING (id) ORDER BY c.updated_at DESC, c.id DESC LIMIT $2 OFFSET $3`,
   'user $1',
 );
+const ONE = read<EditableCollection>(
+  'collection_to_edit',
+  `SELECT ${COLUMNS.map((column) => `c.${column}`).join(', ')}, ${ON_PROFILE}
+   FROM collections c WHERE c.id = $2 AND ${canEditCollection('c', '$1')}`,
+);
+
+const TITLE_OF_GAME = read<{ title: string }>(
+  'game_to_collect',
+  `SELECT g.title FROM games g WHERE g.id = $1 AND ${canView('g', '$2')}`,
+);
+
+/** The first games of a collection that the user $1 can edit. */
+const FIRST_GAMES = longRead<{ game_id: number; visible: boolean }>(
+  'collection_games_to_move',
+  `SELECT e.game_id, EXISTS (SELECT FROM games g WHERE g.id = e.game_id AND ${canViewOfMany('g', '$1')}) AS visible
+   FROM collection_games e
+   WHERE e.collection_id = (SELECT c.id FROM collections c WHERE c.id = $2 AND ${canEditCollection('c', '$1')})
+   ORDER BY e.sort_key LIMIT ${LAST_MOVABLE + 1}`,
+  'user $1',
+);
+
 const SHOW = statement(
   'show_collection',
   `INSERT INTO profile_collections (collection_id, user_id)
    SELECT c.id, $1 FROM collections c WHERE c.id = $2 AND ${canEditCollection('c', '$1')} ON CONFLICT DO NOTHING`,
 );
 
-/** Whether the profile of a user shows the collections that the user can edit. */
+/** What the pages show of collections that the user can edit, and whether the user's profile shows them. */
 @Injectable()
 export class ProfileCollectionsService {
   constructor(
@@ -42,8 +83,38 @@ export class ProfileCollectionsService {
   ) {}
 
   /** One more than fits on the page, if there is a next page. */
-  listCollections(user_id: number, page: number): Promise<ShownCollection[]> {
-    return this.database.rows(COLLECTIONS_OF, [user_id, PER_PAGE + 1, (page - 1) * PER_PAGE]);
+  listCollections(user_id: number, page: number, game_id?: number): Promise<ShownCollection[]> {
+    return this.database.rows(COLLECTIONS_OF, [user_id, PER_PAGE + 1, (page - 1) * PER_PAGE, game_id]);
+  }
+
+  /** Undefined if the user can't edit such a collection. */
+  one(user_id: number, id: number): Promise<EditableCollection | undefined> {
+    return this.database.row(ONE, [user_id, id]);
+  }
+
+  /** Undefined if the user can't see such a game. */
+  async titleOfGame(user_id: number, game_id: number): Promise<string | undefined> {
+    return (await this.database.row(TITLE_OF_GAME, [game_id, user_id]))?.title;
+  }
+
+  /**
+   * The games that come first after a game was moved: by one place among those that the user can see, or to the top.
+   * Empty if it can't be moved.
+   */
+  async orderAfter(
+    user_id: number,
+    { collection_id, game_id, to }: { collection_id: number; game_id: number; to: 'up' | 'down' | 'top' },
+  ): Promise<number[]> {
+    if (to === 'top') return [game_id];
+    const games = await this.database.rows(FIRST_GAMES, [user_id, collection_id]);
+    const ids = games.map((game) => game.game_id);
+    const from = ids.indexOf(game_id);
+    const isPlace = (at: number) => games[at]!.visible && (to === 'up' ? at < from : at > from);
+    const places = [...games.keys()].filter(isPlace);
+    const place = to === 'up' ? places.at(-1) : places[0];
+    if (from < 0 || place === undefined) return [];
+    const moved = ids.toSpliced(from, 1).toSpliced(place, 0, game_id);
+    return moved.slice(0, Math.max(from, place) + 1);
   }
 
   /** Returns the title, or undefined if the user can't edit such a collection. */

@@ -45,7 +45,8 @@ import { FiguresController } from './sales/figures.controller';
 import { SalesReportService } from './sales/sales-report.service';
 import { OperatorReferenceController } from './reference/operator-reference.controller';
 import { ReferencePageController } from './reference/reference-page.controller';
-import { ProfileCollectionsController } from './settings/profile-collections.controller';
+import { CollectionsPage } from './collections/collections.page';
+import { PlayerCollectionsController } from './collections/player-collections.controller';
 import { IdentitiesModule } from '../auth/identities/identities.module';
 import { IdentitiesController } from './settings/identities.controller';
 import { ProviderController } from './sign-in/provider.controller';
@@ -112,7 +113,7 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
     LinkController,
     ForgottenPasswordController,
     GrantsController,
-    ProfileCollectionsController,
+    PlayerCollectionsController,
     DeviceController,
     AuthorizationController,
   ],
@@ -126,6 +127,7 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
     GamesReportService,
     BuildsPage,
     BuildsReportService,
+    CollectionsPage,
     Layout,
     LibraryPage,
     NoSuchPageFilter,

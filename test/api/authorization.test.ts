@@ -294,6 +294,10 @@ const TABLE: Record<string, Row> = {
   'GET /user/settings/authorized-apps': page('/user/settings/authorized-apps'),
   'GET /user/settings/authorized-apps/:grant_id/revoke': page('/user/settings/authorized-apps/1/revoke'),
   'GET /user/settings/collections': page('/user/settings/collections'),
+  'GET /user/settings/collections/add': page('/user/settings/collections/add'),
+  'GET /user/settings/collections/new': page('/user/settings/collections/new'),
+  'GET /user/settings/collections/:collection_id': page('/user/settings/collections/1'),
+  'GET /user/settings/collections/:collection_id/delete': page('/user/settings/collections/1/delete'),
   'GET /user/settings/data': page('/user/settings/data'),
   'GET /user/settings/games': page('/user/settings/games'),
   'GET /user/settings/games/new': page('/user/settings/games/new'),
@@ -433,6 +437,17 @@ const TABLE: Record<string, Row> = {
   'POST /user/settings/authorized-apps/:grant_id/revoke': pageForm('/user/settings/authorized-apps/1/revoke'),
   'POST /user/settings/authorized-apps/game-tokens/revoke': pageForm(
     '/user/settings/authorized-apps/game-tokens/revoke',
+  ),
+  'POST /user/settings/collections': pageForm('/user/settings/collections'),
+  'POST /user/settings/collections/add': pageForm('/user/settings/collections/add'),
+  'POST /user/settings/collections/:collection_id': pageForm('/user/settings/collections/1'),
+  'POST /user/settings/collections/:collection_id/delete': pageForm('/user/settings/collections/1/delete'),
+  'POST /user/settings/collections/:collection_id/games': pageForm('/user/settings/collections/1/games'),
+  'POST /user/settings/collections/:collection_id/games/:game_id/move': pageForm(
+    '/user/settings/collections/1/games/1/move',
+  ),
+  'POST /user/settings/collections/:collection_id/games/:game_id/remove': pageForm(
+    '/user/settings/collections/1/games/1/remove',
   ),
   'POST /user/settings/collections/:collection_id/on-profile': pageForm(
     '/user/settings/collections/1/on-profile',

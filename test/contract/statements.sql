@@ -499,12 +499,67 @@ SELECT c.id, c.user_id, c.title, c.private, c.layout, c.games_count, c.created_a
    WHERE ca.user_id = $1 AND c.user_id <> $1 LIMIT 501)) c
   ORDER BY c.updated_at DESC, c.id DESC LIMIT 501;
 
+-- collection_games_to_move: src/collections/profile-collections.service.ts, long, turns: user $1
+SELECT e.game_id, EXISTS (SELECT FROM games g WHERE g.id = e.game_id AND (
+  (g.visibility = 'public' AND g.published_at IS NOT NULL)
+  OR (g.user_id = $1 OR (SELECT min(any_game.game_id) FROM game_admins any_game WHERE any_game.user_id = $1) IS NOT NULL AND EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))
+  OR (g.visibility = 'restricted' AND EXISTS (
+  
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id = $1 AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+  UNION ALL
+  SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
+    
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id IS NULL AND lower_ascii(dk.email) = ue.email AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+    UNION ALL
+    
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+  ) of_address
+  WHERE ue.user_id = $1 AND ue.verified)))) AS visible
+   FROM collection_games e
+   WHERE e.collection_id = (SELECT c.id FROM collections c WHERE c.id = $2 AND (c.user_id = $1
+  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $1 OFFSET 0)))
+   ORDER BY e.sort_key LIMIT 1001;
+
+-- collection_to_edit: src/collections/profile-collections.service.ts, small
+SELECT c.id, c.title, c.private, c.games_count, EXISTS (SELECT FROM profile_collections p WHERE p.collection_id = c.id AND p.user_id = $1) AS on_profile
+   FROM collections c WHERE c.id = $2 AND (c.user_id = $1
+  OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $1 OFFSET 0));
+
 -- collections_to_show: src/collections/profile-collections.service.ts, long, turns: user $1
-SELECT c.id, c.title, c.private, c.games_count, c.user_id = $1 AS own,
-          EXISTS (SELECT FROM profile_collections p WHERE p.collection_id = c.id AND p.user_id = $1) AS on_profile
+SELECT c.id, c.title, c.private, c.games_count, c.user_id = $1 AS own, EXISTS (SELECT FROM profile_collections p WHERE p.collection_id = c.id AND p.user_id = $1) AS on_profile,
+          EXISTS (SELECT FROM collection_games e WHERE e.collection_id = c.id AND e.game_id = $4) AS has_game
    FROM (SELECT id FROM collections WHERE user_id = $1
          UNION SELECT collection_id FROM collection_admins WHERE user_id = $1) mine
    JOIN collections c USING (id) ORDER BY c.updated_at DESC, c.id DESC LIMIT $2 OFFSET $3;
+
+-- game_to_collect: src/collections/profile-collections.service.ts, small
+SELECT g.title FROM games g WHERE g.id = $1 AND (
+  (g.visibility = 'public' AND g.published_at IS NOT NULL)
+  OR (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0))
+  OR (g.visibility = 'restricted' AND EXISTS (
+  
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id = $2 AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+  UNION ALL
+  SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
+    
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id IS NULL AND lower_ascii(dk.email) = ue.email AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+    UNION ALL
+    
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+  ) of_address
+  WHERE ue.user_id = $2 AND ue.verified)));
 
 -- show_collection: src/collections/profile-collections.service.ts
 INSERT INTO profile_collections (collection_id, user_id)
@@ -1449,8 +1504,9 @@ SELECT g.id AS game_id, coalesce(g.title, b.title) AS title, coalesce(g.slug, b.
      CASE WHEN p.id IS NOT NULL THEN json_build_object('id', p.id, 'created_at', p.created_at::text,
        'source', p.source, 'currency', p.currency, 'amount', p.amount, 'status', p.status) END AS purchase
    FROM (
-     SELECT k.game_id, NULL::bigint AS bundle_id, k.purchase_id, k.key, k.created_at
-     FROM (
+     SELECT owned.* FROM (
+       SELECT k.game_id, NULL::bigint AS bundle_id, k.purchase_id, k.key, k.created_at
+       FROM (
   SELECT dk.id FROM download_keys dk WHERE dk.account_id = $1 AND dk.revoked_at IS NULL
   UNION ALL
   SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
@@ -1459,7 +1515,7 @@ SELECT g.id AS game_id, coalesce(g.title, b.title) AS title, coalesce(g.slug, b.
     SELECT dk.id FROM download_keys dk WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.revoked_at IS NULL
   ) of_address
   WHERE ue.user_id = $1 AND ue.verified) own CROSS JOIN LATERAL (SELECT * FROM download_keys WHERE id = own.id OFFSET 0) k
-     WHERE k.purchase_id IS NULL OR k.purchase_id NOT IN (SELECT id FROM (
+       WHERE k.purchase_id IS NULL OR k.purchase_id NOT IN (SELECT id FROM (
   
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
     WHERE p.user_id = $1 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND true
@@ -1469,13 +1525,13 @@ SELECT g.id AS game_id, coalesce(g.title, b.title) AS title, coalesce(g.slug, b.
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
     WHERE lower_ascii(p.email) = ue.email AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND true OFFSET 0) of_address
   WHERE ue.user_id = $1 AND ue.verified) bundles)
-     UNION ALL
-     SELECT pg.game_id, NULL, pg.purchase_id, NULL, pg.sold_at
-     FROM purchases p JOIN purchase_games pg ON pg.purchase_id = p.id
-     WHERE p.user_id = $1 AND p.status = 'complete' AND p.bundle_id IS NULL AND NOT EXISTS (
-       SELECT FROM download_keys k WHERE k.purchase_id = pg.purchase_id AND k.game_id = pg.game_id)
-     UNION ALL
-     (SELECT DISTINCT ON (bundle_id) NULL, bundle_id, id, NULL, created_at FROM (
+       UNION ALL
+       SELECT pg.game_id, NULL, pg.purchase_id, NULL, pg.sold_at
+       FROM purchases p JOIN purchase_games pg ON pg.purchase_id = p.id
+       WHERE p.user_id = $1 AND p.status = 'complete' AND p.bundle_id IS NULL AND NOT EXISTS (
+         SELECT FROM download_keys k WHERE k.purchase_id = pg.purchase_id AND k.game_id = pg.game_id)
+       UNION ALL
+       (SELECT DISTINCT ON (bundle_id) NULL, bundle_id, id, NULL, created_at FROM (
   
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
     WHERE p.user_id = $1 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND true
@@ -1485,8 +1541,9 @@ SELECT g.id AS game_id, coalesce(g.title, b.title) AS title, coalesce(g.slug, b.
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
     WHERE lower_ascii(p.email) = ue.email AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND true OFFSET 0) of_address
   WHERE ue.user_id = $1 AND ue.verified) bundles
-      ORDER BY bundle_id, created_at DESC, id DESC)
-     ORDER BY created_at DESC, game_id DESC, bundle_id DESC LIMIT 25 OFFSET $2) owned
+        ORDER BY bundle_id, created_at DESC, id DESC)) owned
+     
+     ORDER BY owned.created_at DESC, owned.game_id DESC, owned.bundle_id DESC LIMIT 25 OFFSET $2) owned
    LEFT JOIN games g ON g.id = owned.game_id
    LEFT JOIN bundles b ON b.id = owned.bundle_id
    JOIN users u ON u.id = coalesce(g.user_id, b.user_id)
@@ -1523,6 +1580,72 @@ SELECT b.title AS bundle, games.* FROM bundles b LEFT JOIN LATERAL (
     WHERE lower_ascii(p.email) = ue.email AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = b.id OFFSET 0) of_address
   WHERE ue.user_id = $1 AND ue.verified)
    ORDER BY games.position, games.game_id;
+
+-- library_found: src/purchases/library/library.service.ts, long, turns: user $1
+SELECT g.id AS game_id, coalesce(g.title, b.title) AS title, coalesce(g.slug, b.slug) AS slug, u.username AS owner_name,
+     coalesce(u.display_name, u.username) AS developer, coalesce(g.traits, '{}') AS traits,
+     CASE WHEN g.id IS NULL THEN b.cover_url ELSE g.cover_url END AS cover_url,
+     owned.created_at, owned.key,
+     CASE WHEN b.id IS NOT NULL THEN json_build_object('id', b.id, 'games', (
+       SELECT count(DISTINCT pg.game_id) FROM (
+  
+    SELECT p.id, p.bundle_id, p.created_at FROM purchases p
+    WHERE p.user_id = $1 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = b.id
+  UNION
+  SELECT of_address.* FROM user_emails ue
+  CROSS JOIN LATERAL (
+    SELECT p.id, p.bundle_id, p.created_at FROM purchases p
+    WHERE lower_ascii(p.email) = ue.email AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = b.id OFFSET 0) of_address
+  WHERE ue.user_id = $1 AND ue.verified) bought
+       JOIN purchase_games pg ON pg.purchase_id = bought.id)) END AS bundle,
+     CASE WHEN p.id IS NOT NULL THEN json_build_object('id', p.id, 'created_at', p.created_at::text,
+       'source', p.source, 'currency', p.currency, 'amount', p.amount, 'status', p.status) END AS purchase
+   FROM (
+     SELECT owned.* FROM (
+       SELECT k.game_id, NULL::bigint AS bundle_id, k.purchase_id, k.key, k.created_at
+       FROM (
+  SELECT dk.id FROM download_keys dk WHERE dk.account_id = $1 AND dk.revoked_at IS NULL
+  UNION ALL
+  SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
+    SELECT dk.id FROM download_keys dk WHERE dk.account_id IS NULL AND lower_ascii(dk.email) = ue.email AND dk.revoked_at IS NULL
+    UNION ALL
+    SELECT dk.id FROM download_keys dk WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.revoked_at IS NULL
+  ) of_address
+  WHERE ue.user_id = $1 AND ue.verified) own CROSS JOIN LATERAL (SELECT * FROM download_keys WHERE id = own.id OFFSET 0) k
+       WHERE k.purchase_id IS NULL OR k.purchase_id NOT IN (SELECT id FROM (
+  
+    SELECT p.id, p.bundle_id, p.created_at FROM purchases p
+    WHERE p.user_id = $1 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND true
+  UNION
+  SELECT of_address.* FROM user_emails ue
+  CROSS JOIN LATERAL (
+    SELECT p.id, p.bundle_id, p.created_at FROM purchases p
+    WHERE lower_ascii(p.email) = ue.email AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND true OFFSET 0) of_address
+  WHERE ue.user_id = $1 AND ue.verified) bundles)
+       UNION ALL
+       SELECT pg.game_id, NULL, pg.purchase_id, NULL, pg.sold_at
+       FROM purchases p JOIN purchase_games pg ON pg.purchase_id = p.id
+       WHERE p.user_id = $1 AND p.status = 'complete' AND p.bundle_id IS NULL AND NOT EXISTS (
+         SELECT FROM download_keys k WHERE k.purchase_id = pg.purchase_id AND k.game_id = pg.game_id)
+       UNION ALL
+       (SELECT DISTINCT ON (bundle_id) NULL, bundle_id, id, NULL, created_at FROM (
+  
+    SELECT p.id, p.bundle_id, p.created_at FROM purchases p
+    WHERE p.user_id = $1 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND true
+  UNION
+  SELECT of_address.* FROM user_emails ue
+  CROSS JOIN LATERAL (
+    SELECT p.id, p.bundle_id, p.created_at FROM purchases p
+    WHERE lower_ascii(p.email) = ue.email AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND true OFFSET 0) of_address
+  WHERE ue.user_id = $1 AND ue.verified) bundles
+        ORDER BY bundle_id, created_at DESC, id DESC)) owned
+     LEFT JOIN games g ON g.id = owned.game_id LEFT JOIN bundles b ON b.id = owned.bundle_id WHERE strpos(lower(coalesce(g.title, b.title)), lower($3)) > 0
+     ORDER BY CASE WHEN $4::boolean THEN lower(coalesce(g.title, b.title)) END, owned.created_at DESC, owned.game_id DESC, owned.bundle_id DESC LIMIT 25 OFFSET $2) owned
+   LEFT JOIN games g ON g.id = owned.game_id
+   LEFT JOIN bundles b ON b.id = owned.bundle_id
+   JOIN users u ON u.id = coalesce(g.user_id, b.user_id)
+   LEFT JOIN purchases p ON p.id = owned.purchase_id
+   ORDER BY CASE WHEN $4::boolean THEN lower(coalesce(g.title, b.title)) END, owned.created_at DESC, owned.game_id DESC, owned.bundle_id DESC;
 
 -- owns_game: src/purchases/library/library.service.ts, small
 SELECT EXISTS (

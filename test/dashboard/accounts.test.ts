@@ -918,7 +918,7 @@ describe('every page', () => {
     expect((await known.get('/user/nothing')).text).toContain('aria-label="Main"');
     const form = { form_token: 'x' };
     expect((await known.post('/user/nothing', form)).status).toBe(404);
-    expect((await known.post('/user/settings/collections', form)).status).toBe(405);
+    expect((await known.post('/user/settings/account', form)).status).toBe(405);
     // The path of the legacy API contains a key, so its errors are never pages.
     expect((await known.get('/api/1/key/nothing')).text).toBe('{"errors":["invalid api endpoint"]}');
     for (const path of ['/login', '/docs', '/docs/operator', '/user/settings/api-keys']) {
@@ -1098,10 +1098,10 @@ describe('collections', () => {
     await browser.get(COLLECTIONS);
     expect(browser.words).toContain('Number 50 ');
     expect(browser.words).not.toContain('Number 51 ');
-    expect(browser.words).toMatch(/More$/);
+    expect(browser.words).toMatch(/Next$/);
     await browser.get(`${COLLECTIONS}?page=2`);
     expect(browser.words).toContain('Number 51 ');
-    expect(browser.words).toMatch(/Back$/);
+    expect(browser.words).toMatch(/Previous$/);
     for (const page of ['0', '-1', 'x', '99999999999999999999', '10001'])
       expect((await browser.get(`${COLLECTIONS}?page=${page}`)).status).toBe(200);
   });

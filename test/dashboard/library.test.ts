@@ -57,7 +57,7 @@ test('the library lists keys with their receipts, purchases without keys, and no
   expect(mine.words).toContain(key);
   expect(mine.words).toMatch(new RegExp(`for \\$4\\.99, receipt ${purchase.id}`));
   expect(mine.words).toContain('Web game');
-  expect(mine.page.text.match(/Gift\s*(?=<\/)/g)).toHaveLength(1);
+  expect(mine.page.text.match(/<h2>\s*Gift/g)).toHaveLength(1);
   const ids = [...mine.page.text.matchAll(/ id="(key-[^"]+)"/g)].map(([, id]) => id);
   expect([ids.length, new Set(ids).size]).toEqual([3, 3]);
   expect(mine.words).not.toContain('revoked-key');
@@ -103,6 +103,69 @@ test('each owned game lists its files, which only the player can download', asyn
   expect(mine.words).toContain('you must buy this game to download');
   for (const id of ['4000000', 'x']) expect((await mine.get(`${GAMES}/downloads/${id}`)).status).toBe(404);
   expect((await new Browser().get(link)).location).toMatch(/^\/login/);
+});
+
+test('a button downloads the file for the visitor’s platform, and the others stay in reach', async () => {
+  const reader = await make.user();
+  const owned = await make.game({ owner, title: 'Wide <Sea>', min_price: 500 });
+  await make.downloadKey({ game: owned, user_id: reader.id, account_id: reader.id });
+  for (const [filename, ...traits] of [
+    ['demo.zip', 'p_windows', 'demo'],
+    ['sea.exe', 'p_windows'],
+    ['sea.tar', 'p_linux'],
+    ['sea-demo.apk', 'p_android', 'demo'],
+  ])
+    await make.upload({ game: owned, filename, traits });
+  const mine = await browserOf(reader);
+  const button = async (agent?: string) => {
+    await mine.get(GAMES, agent === undefined ? {} : { 'user-agent': agent });
+    expect(mine.words).toMatch(/demo\.zip .*sea\.exe .*sea\.tar .*sea-demo\.apk/);
+    return /Download (?:demo )?for \w+ : Wide <Sea>/.exec(mine.words)?.[0];
+  };
+  expect(await button('Mozilla/5.0 (Windows NT 10.0; Win64; x64)')).toBe('Download for Windows : Wide <Sea>');
+  const [, file] = /class="button" href="([^"]*)"\s*>Download for/.exec(mine.page.text)!;
+  expect(mine.page.text).toMatch(new RegExp(`href="${file}">sea\\.exe`));
+  expect(await button('Mozilla/5.0 (X11; Linux x86_64)')).toBe('Download for Linux : Wide <Sea>');
+  expect(await button('Mozilla/5.0 (Linux; Android 14; Pixel 8)')).toBe(
+    'Download demo for Android : Wide <Sea>',
+  );
+  expect(await button('Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7)')).toBeUndefined();
+  expect(mine.page.text).toMatch(/<details\s+open>\s*<summary>\s*Files/);
+  expect(await button()).toBeUndefined();
+});
+
+test('the library is searched and sorted, and its pages keep both', async () => {
+  const reader = await make.user();
+  const bundle = await make.bundle({ owner, games: [game], title: 'alpha bundle' });
+  await make.purchase({ games: [game], user_id: reader.id, bundle_id: bundle.id, purchase_type: 'bundle' });
+  for (let n = 0; n < 26; n++) {
+    const one = await make.game({
+      owner,
+      title: `${n % 2 ? 'Alpha' : 'beta'} ${String(n).padStart(2, '0')}%`,
+    });
+    await make.downloadKey({
+      game: one,
+      user_id: reader.id,
+      created_at: `2026-01-${String(n + 1).padStart(2, '0')}`,
+    });
+  }
+  const mine = await browserOf(reader);
+  const titles = async (query: string) => {
+    await mine.get(`${GAMES}${query}`);
+    return [...mine.page.text.matchAll(/<h2>\s*(?:<a[^>]*>)?([^<]*?)(?:<\/a>)?\s*<\/h2>/g)].map(
+      ([, title]) => title,
+    );
+  };
+  const found = await titles('?search=ALPHA&sort=title');
+  expect(found.slice(0, 2)).toEqual(['Alpha 01%', 'Alpha 03%']);
+  expect(found.at(-1)).toBe('alpha bundle');
+  expect((await titles('?search=alpha')).slice(1, 3)).toEqual(['Alpha 25%', 'Alpha 23%']);
+  expect(await titles('?search=%25&sort=title')).toHaveLength(24);
+  expect(mine.page.text).toContain('href="/user/games?search=%25&amp;sort=title&amp;page=2"');
+  expect(await titles('?search=%25&sort=title&page=2')).toEqual(['beta 22%', 'beta 24%']);
+  expect(mine.page.text).toContain('href="/user/games?search=%25&amp;sort=title"');
+  expect(await titles('?search=<none>')).toEqual([]);
+  expect(mine.words).toContain('No game’s title contains “<none>”.');
 });
 
 test('a game with many files lists the first ones and says so', async () => {
@@ -233,9 +296,9 @@ describe('a bundle in the library', () => {
     const { id } = await make.upload({ game: games[7]!, external_url: 'https://files.example.com/odd.zip' });
     await mine.get(path());
     expect(mine.words).toContain('Bundled 0');
-    expect(mine.page.text.match(/class="card stack"/g)).toHaveLength(24);
+    expect(mine.page.text.match(/class="card owned"/g)).toHaveLength(24);
     await mine.get(`${path()}?page=2`);
-    expect(mine.page.text.match(/class="card stack"/g)).toHaveLength(6);
+    expect(mine.page.text.match(/class="card owned"/g)).toHaveLength(6);
     await mine.get(`${path()}?search=ODD`);
     expect(mine.words).toContain('Odd & <one>');
     expect(mine.words).not.toContain('Bundled');

@@ -134,6 +134,7 @@ const LOOKUPS: [string, unknown[], number][] = [
   ['bundle_games', [1, COLLECTOR, 100, 1700], 400],
   ['bundle_games', [2, 1001, 100, 0], 40],
   ['library', [1001, 0], 800],
+  ['library_found', [1001, 0, 'game 1', true], 800],
   ['library_bundle', [COLLECTOR, 1, 0, 'game 1'], 20_000],
   ['key_page', ['key-1000'], 30],
   ['own_account', [COLLECTOR], 30],

@@ -86,8 +86,13 @@ async function pagesOf(seller: Actor): Promise<Record<string, string[]>> {
     owner: seller,
     title: 'A game with a name that is longer than a phone is wide',
   });
-  await make.game({ owner: seller, title: 'Nobody bought it' });
-  await make.collection({ owner: seller, title: 'Games about the sea', games: [game] });
+  const nobodyBought = await make.game({ owner: seller, title: 'Nobody bought it' });
+  const collection = await make.collection({
+    owner: seller,
+    title: 'Games about the sea',
+    games: [game, nobodyBought],
+  });
+  const collections = `${SETTINGS}/collections/${collection.id}`;
   for (const channel_name of ['windows', 'linux']) await make.build({ game, channel_name });
   for (let i = 0; i < 40; i++)
     await sql(
@@ -184,7 +189,7 @@ async function pagesOf(seller: Actor): Promise<Record<string, string[]>> {
     '/sign-up': ['/sign-up'],
     [`${SETTINGS}/account`]: [`${SETTINGS}/account`],
     [`${SETTINGS}/account/erase`]: [`${SETTINGS}/account/erase`],
-    '/user/games': ['/user/games', '/user/games?page=9'],
+    '/user/games': ['/user/games', '/user/games?page=9', '/user/games?search=nothing&sort=title'],
     '/user/games/bundles/:bundle_id': [`/user/games/bundles/${bundle.id}`, '/user/games/bundles/4000000'],
     '/user/games/downloads/:upload_id': ['/user/games/downloads/4000000'],
     '/user/games/redeem': ['/user/games/redeem'],
@@ -206,6 +211,10 @@ async function pagesOf(seller: Actor): Promise<Record<string, string[]>> {
     [`${SETTINGS}/authorized-apps`]: [`${SETTINGS}/authorized-apps`],
     [`${SETTINGS}/authorized-apps/:grant_id/revoke`]: [`${SETTINGS}/authorized-apps/${grant}/revoke`],
     [`${SETTINGS}/collections`]: [`${SETTINGS}/collections`, `${SETTINGS}/collections?page=9`],
+    [`${SETTINGS}/collections/add`]: [`${SETTINGS}/collections/add?game_id=${game.id}`],
+    [`${SETTINGS}/collections/new`]: [`${SETTINGS}/collections/new`],
+    [`${SETTINGS}/collections/:collection_id`]: [`${collections}?find=tin`, `${collections}?page=9`],
+    [`${SETTINGS}/collections/:collection_id/delete`]: [`${collections}/delete`],
     [`${SETTINGS}/data`]: [`${SETTINGS}/data`],
     [`${SETTINGS}/download-keys`]: [`${SETTINGS}/download-keys`],
     [GAMES]: [GAMES, `${GAMES}?page=9`],

@@ -24,6 +24,7 @@ import { FormFields, PagesInDescription, PathId, SecretPath } from '../layout/pa
 import { SignInRequired, wantsPage } from '../layout/page.guard';
 import { CurrentVisitor, isSignedIn, type Visitor } from '../layout/visitor';
 import { LIBRARY_PATH } from '../library/library.page';
+import { visitorsPlatform } from '../library/platforms';
 import { tooManyAttempts } from '../sign-in/sign-in.page';
 import { KeyPageResponse } from './key-page.dto';
 import { KeyPageView } from './key-page.page';
@@ -163,15 +164,7 @@ export class KeyPageController {
     result: FormResult = {},
   ) {
     const others = await this.library.soldWithKey(key);
-    const platform = platformOf(req.headers['user-agent'] ?? '');
+    const platform = visitorsPlatform(req.headers['user-agent']);
     return this.view.show({ key, row, visitor, uploads, others, platform, result });
   }
-}
-
-/** The trait of files for the visitor's platform. Android is also Linux. */
-function platformOf(userAgent: string): string | undefined {
-  if (/Android/i.test(userAgent)) return 'p_android';
-  if (/Windows/i.test(userAgent)) return 'p_windows';
-  if (/Macintosh|Mac OS X/i.test(userAgent)) return /iPhone|iPad/i.test(userAgent) ? undefined : 'p_osx';
-  return /Linux|X11/i.test(userAgent) ? 'p_linux' : undefined;
 }

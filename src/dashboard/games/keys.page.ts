@@ -3,7 +3,7 @@ import { MAX_NEW_KEYS, MAX_LABEL } from '../../purchases/keys/download-key.dto';
 import { withQuery } from '../../platform/input/form';
 import { html, type Html } from '../layout/html';
 import { formToken, type Page } from '../layout/layout';
-import { checkbox, field, hasProblems, type Problems, selectField } from '../layout/fields';
+import { checkbox, field, hasProblems, type Problems, selectField, filterForm } from '../layout/fields';
 import {
   actions,
   clipped,
@@ -23,7 +23,6 @@ import {
   tableOr,
   unlabeled,
 } from '../layout/parts';
-import { filterForm } from '../sales/filter';
 import { keysPath, salesPath } from '../sales/sales-paths';
 import type { SignedInVisitor } from '../layout/visitor';
 import { GAMES_ON_A_PAGE, type KeysReport, MAX_COUNTED_KEYS } from './games-report.service';

@@ -125,3 +125,11 @@ export const changeForm = (
       ${back !== undefined && html`<a class="button quiet" href="${back}">Cancel</a>`}
     </div>
   </form>`;
+
+/** A form whose values are in the URL. A script sends it after each change; without one, its button does. */
+export const filterForm = (action: string, fields: Html): Html =>
+  html`<form action="${action}" class="filter" data-filter>
+    ${fields}
+    <button>Show</button>
+    <p class="hidden" data-filter-note hidden>The page is updated after each change.</p>
+  </form>`;

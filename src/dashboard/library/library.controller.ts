@@ -1,4 +1,4 @@
-import { Controller, Get, Post, Req } from '@nestjs/common';
+import { Controller, Get, Headers, Post, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../../auth/access/access';
 import { Audit } from '../../audit/audit';
@@ -14,6 +14,7 @@ import { parsePage } from '../layout/parts';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { tooManyAttempts } from '../sign-in/sign-in.page';
 import { LIBRARY_PATH, LibraryPage, MAX_KEY, MAX_SEARCH } from './library.page';
+import { visitorsPlatform } from './platforms';
 
 @Pages()
 @SignedIn()
@@ -29,15 +30,19 @@ export class LibraryController {
   ) {}
 
   @Get()
-  async list(@PageQuery() query: Form, @CurrentVisitor() visitor: SignedInVisitor) {
-    const page = parsePage(query.text('page'));
+  async list(
+    @PageQuery() query: Form,
+    @CurrentVisitor() visitor: SignedInVisitor,
+    @Headers('user-agent') userAgent?: string,
+  ) {
+    const asked = { ...readAsked(query), sort: query.text('sort') === 'title' ? 'title' : 'recent' } as const;
     const user_id = visitor.user.id;
-    const rows = await this.library.page(user_id, page);
+    const rows = await this.library.page(user_id, asked);
     const files = await this.uploads.ofGames(
       rows.flatMap(({ game_id }) => game_id ?? []),
       { user_id },
     );
-    return this.page.list(rows, files, page);
+    return this.page.list(rows, files, { ...asked, platform: visitorsPlatform(userAgent) });
   }
 
   @Get('bundles/:bundle_id')
@@ -45,17 +50,18 @@ export class LibraryController {
     @PathId('bundle_id') bundle_id: number,
     @PageQuery() query: Form,
     @CurrentVisitor() visitor: SignedInVisitor,
+    @Headers('user-agent') userAgent?: string,
   ) {
-    const page = parsePage(query.text('page'));
-    const search = (query.text('search') ?? '').trim().slice(0, MAX_SEARCH);
+    const asked = readAsked(query);
     const user_id = visitor.user.id;
-    const bundle = await this.library.bundle(user_id, bundle_id, { page, search });
+    const bundle = await this.library.bundle(user_id, bundle_id, asked);
     if (!bundle) throw apiError(404, 'You don’t own this bundle, or it doesn’t exist.');
     const files = await this.uploads.ofGames(
       bundle.games.map(({ game_id }) => game_id),
       { user_id },
     );
-    return this.page.bundle({ id: bundle_id, ...bundle }, files, { page, search });
+    const platform = visitorsPlatform(userAgent);
+    return this.page.bundle({ id: bundle_id, ...bundle }, files, { ...asked, platform });
   }
 
   @Get('downloads/:upload_id')
@@ -95,6 +101,11 @@ export class LibraryController {
     return seeOther(LIBRARY_PATH, { done: `${found.title} ${verb} in your games.` });
   }
 }
+
+const readAsked = (query: Form) => ({
+  page: parsePage(query.text('page')),
+  search: (query.text('search') ?? '').trim().slice(0, MAX_SEARCH),
+});
 
 // A link may have a query that a messenger added.
 const LINK = /^https?:\/\/\S*\/([^/?#\s]+)\/?(?:[?#]\S*)?$/;

@@ -1,7 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { StoreLinks } from '../../platform/config/store-links';
 import { formatMoney } from '../../platform/formats/money';
-import { type BundledGame, GAMES_ON_A_PAGE, type LibraryRow } from '../../purchases/library/library.service';
+import {
+  type BundledGame,
+  GAMES_ON_A_PAGE,
+  type LibraryQuery,
+  type LibraryRow,
+} from '../../purchases/library/library.service';
 import { withQuery } from '../../platform/input/form';
 import { formatSize } from '../../platform/formats/sizes';
 import type { UploadRow } from '../../uploads/upload.row';
@@ -9,7 +14,7 @@ import { MAX_SHOWN } from '../../uploads/uploads.service';
 import { Covers } from '../layout/covers';
 import { html, type Html } from '../layout/html';
 import type { FormResult, Page } from '../layout/layout';
-import { AS_TYPED, changeForm, field } from '../layout/fields';
+import { AS_TYPED, changeForm, field, selectField, filterForm } from '../layout/fields';
 import {
   alert,
   confirmation,
@@ -17,26 +22,29 @@ import {
   formatCount,
   day,
   done,
+  linkButton,
   noMore,
-  numberedPages,
   pageLinks,
   tag,
 } from '../layout/parts';
 import type { SignedInVisitor } from '../layout/visitor';
+import { addPath, COLLECTIONS_PATH } from '../collections/collections.page';
+import { platformsOf } from './platforms';
 
 export const LIBRARY_PATH = '/user/games';
 const REDEEM_PATH = `${LIBRARY_PATH}/redeem`;
 export const MAX_KEY = 512;
 export const MAX_SEARCH = 100;
 
-const PLATFORMS: Record<string, string> = {
-  p_windows: 'Windows',
-  p_linux: 'Linux',
-  p_osx: 'macOS',
-  p_android: 'Android',
-};
+/** The page of a library, and the trait of files for the visitor's platform. */
+export interface LibraryView extends LibraryQuery {
+  platform: string | undefined;
+}
 
-export const platformsOf = (traits: readonly string[]) => traits.flatMap((trait) => PLATFORMS[trait] ?? []);
+const SORTS = [
+  ['recent', 'Recently added'],
+  ['title', 'Title'],
+] as const;
 
 @Injectable()
 export class LibraryPage {
@@ -45,40 +53,69 @@ export class LibraryPage {
     private readonly covers: Covers,
   ) {}
 
-  list(rows: LibraryRow[], files: UploadRow[], page: number): Page {
+  list(rows: LibraryRow[], files: UploadRow[], view: LibraryView): Page {
+    const { page, search, sort } = view;
     const shown = rows.slice(0, GAMES_ON_A_PAGE);
+    const pageAt = (number: number) =>
+      withQuery(LIBRARY_PATH, {
+        search: search || undefined,
+        sort: sort === 'recent' ? undefined : sort,
+        page: number === 1 ? undefined : String(number),
+      });
+    const none =
+      search === ''
+        ? 'You don’t own any games yet. Games that you buy appear here.'
+        : `No game’s title contains “${search}”.`;
     return {
       section: LIBRARY_PATH,
       title: 'Library',
+      tables: true,
       main: (notice) =>
         html`<div class="head">
             <h1>Library</h1>
-            <div class="buttons"><a class="button" href="${REDEEM_PATH}">Redeem a key</a></div>
+            <div class="buttons">
+              ${linkButton(COLLECTIONS_PATH, 'Collections')}
+              <a class="button" href="${REDEEM_PATH}">Redeem a key</a>
+            </div>
           </div>
           ${done(notice.done)}
           ${
+            (shown.length > 0 || page > 1 || search !== '') &&
+            filterForm(
+              LIBRARY_PATH,
+              html`${field({ id: 'search', label: 'Find a game', type: 'search', value: search, maxlength: MAX_SEARCH })}
+              ${selectField('sort', 'Sort by', SORTS, sort)}`,
+            )
+          }
+          ${
             shown.length === 0
-              ? html`<p class="empty">
-                  ${noMore('games', page, 'You don’t own any games yet. Games that you buy appear here.')}
-                </p>`
+              ? html`<p class="empty">${noMore('games', page, none)}</p>`
               : html`<ul class="library">
                   ${shown.map((row, index) => {
                     if (row.bundle) return this.bundleRow(row, row.bundle);
                     const isOfGame = ({ game_id }: { game_id: number | null }) => game_id === row.game_id;
                     return shown.findIndex(isOfGame) === index
-                      ? this.game(row, files.filter(isOfGame), shown.filter(isOfGame).map(receiptOf))
+                      ? this.game(
+                          { ...row, game_id: row.game_id! },
+                          files.filter(isOfGame),
+                          view.platform,
+                          shown.filter(isOfGame),
+                        )
                       : '';
                   })}
                 </ul>`
           }
-          ${numberedPages(LIBRARY_PATH, page, rows.length > GAMES_ON_A_PAGE)}`,
+          ${pageLinks({
+            Previous: page > 1 && pageAt(page - 1),
+            Next: rows.length > GAMES_ON_A_PAGE && pageAt(page + 1),
+          })}`,
     };
   }
 
   bundle(
     { id, title, games }: { id: number; title: string; games: BundledGame[] },
     files: UploadRow[],
-    { page, search }: { page: number; search: string },
+    { page, search, platform }: Omit<LibraryView, 'sort'>,
   ): Page {
     const path = bundlePath(id);
     const pageAt = (number: number) => withQuery(path, { search: search || undefined, page: String(number) });
@@ -86,6 +123,7 @@ export class LibraryPage {
     return {
       section: LIBRARY_PATH,
       title,
+      tables: true,
       main: html`<h1>${title}</h1>
         <form method="get" action="${path}" role="search" aria-label="Games of the bundle" class="filter">
           ${field({ id: 'search', label: 'Find a game', type: 'search', value: search, maxlength: MAX_SEARCH })}
@@ -99,6 +137,7 @@ export class LibraryPage {
                   this.game(
                     game,
                     files.filter(({ game_id }) => game_id === game.game_id),
+                    platform,
                   ),
                 )}
               </ul>`
@@ -154,31 +193,43 @@ export class LibraryPage {
   }
 
   private bundleRow(row: LibraryRow, { id, games }: NonNullable<LibraryRow['bundle']>): Html {
-    return html`<li class="card stack">
+    return html`<li class="card owned">
       ${this.covers.show(row.title, row.cover_url)}
-      <div>
-        <h2><a href="${bundlePath(id)}">${row.title}</a></h2>
-        <p class="muted">
-          Bundle of ${formatCount(games)} ${games === 1 ? 'game' : 'games'} by ${row.developer}
-        </p>
+      <div class="stack">
+        <div>
+          <h2><a href="${bundlePath(id)}">${row.title}</a></h2>
+          <p class="muted">
+            Bundle of ${formatCount(games)} ${games === 1 ? 'game' : 'games'} by ${row.developer}
+          </p>
+        </div>
+        ${receiptsOf(row.title, [row])}
       </div>
-      ${receiptOf(row)}
     </li> `;
   }
 
   /** One game, with all keys and receipts of the page. */
-  private game(game: Omit<BundledGame, 'game_id'>, files: UploadRow[], receipts: Html[] = []): Html {
-    const { title, slug, owner_name, developer, traits, cover_url } = game;
+  private game(
+    game: BundledGame,
+    files: UploadRow[],
+    platform: string | undefined,
+    rows: LibraryRow[] = [],
+  ): Html {
+    const { game_id, title, slug, owner_name, developer, traits, cover_url } = game;
     const platforms = platformsOf(traits);
-    return html`<li class="card stack">
+    return html`<li class="card owned">
       ${this.covers.show(title, cover_url)}
-      <div>
-        <h2>
-          ${this.links.exist ? html`<a href="${this.links.game(owner_name, slug)}">${title}</a>` : title}
-        </h2>
-        <p class="muted">by ${developer}${platforms.length > 0 && ` · ${platforms.join(', ')}`}</p>
+      <div class="stack">
+        <div>
+          <h2>
+            ${this.links.exist ? html`<a href="${this.links.game(owner_name, slug)}">${title}</a>` : title}
+          </h2>
+          <p class="muted">by ${developer}${platforms.length > 0 && ` · ${platforms.join(', ')}`}</p>
+        </div>
+        ${files.length > 0 && filesOf(title, files, platform)} ${rows.length > 0 && receiptsOf(title, rows)}
+        <p>
+          <a href="${addPath(game_id)}">Add to a collection<span class="hidden">: ${title}</span></a>
+        </p>
       </div>
-      ${files.length > 0 && filesOf(title, files)} ${receipts}
     </li> `;
   }
 }
@@ -197,24 +248,66 @@ function receiptOf({ key, purchase, created_at, game_id }: LibraryRow, index = 0
     </p>`;
 }
 
-const filesOf = (title: string, files: UploadRow[]): Html =>
-  html`<ul class="files" aria-label="Files of ${title}">
-      ${files.slice(0, MAX_SHOWN).map(fileOf)}
-    </ul>
-    ${files.length > MAX_SHOWN && html`<p class="muted">Only the first ${MAX_SHOWN} files are listed.</p>`}`;
+const receiptsOf = (title: string, rows: LibraryRow[]): Html => {
+  const [hasKey, hasReceipt] = [rows.some(({ key }) => key !== null), rows.some(({ purchase }) => purchase)];
+  return html`<details>
+    <summary>
+      ${hasKey ? (hasReceipt ? 'Key and receipt' : 'Key') : 'Receipt'}<span class="hidden">: ${title}</span>
+    </summary>
+    ${rows.map(receiptOf)}
+  </details>`;
+};
 
-export const detailsOf = ({ traits, external_url, size, build }: UploadRow): string[] => [
-  ...platformsOf(traits),
-  ...(traits.includes('demo') ? ['demo'] : []),
+/** A button for the visitor's platform, and below it all files. */
+function filesOf(title: string, files: UploadRow[], platform: string | undefined): Html {
+  const matching =
+    platform === undefined ? [] : files.filter(({ traits }) => traits.includes(platform as never));
+  const isDemo = ({ traits }: UploadRow) => traits.includes('demo');
+  const best = matching.find((file) => !isDemo(file)) ?? matching[0];
+  return html`${best && downloadButton(title, best, isDemo(best), platform!)}
+  ${
+    (!best || files.length > 1) &&
+    html`<details ${!best && html` open`}>
+      <summary>
+        ${best ? `All files (${files.length > MAX_SHOWN ? `${MAX_SHOWN}+` : files.length})` : 'Files'}<span
+          class="hidden"
+          >: ${title}</span
+        >
+      </summary>
+      <ul class="files" aria-label="Files of ${title}">
+        ${files.slice(0, MAX_SHOWN).map(fileOf)}
+      </ul>
+      ${files.length > MAX_SHOWN && html`<p class="muted">Only the first ${MAX_SHOWN} files are listed.</p>`}
+    </details>`
+  }`;
+}
+
+const downloadButton = (title: string, file: UploadRow, isDemo: boolean, platform: string): Html =>
+  html`<p class="download">
+    <a class="button" href="${downloadPath(file)}"
+      >Download ${isDemo && 'demo '}for ${platformsOf([platform])[0]}<span class="hidden">: ${title}</span></a
+    >
+    <small class="muted">${versionAndSize(file).join(' · ')}</small>
+  </p>`;
+
+const downloadPath = ({ id }: UploadRow) => `${LIBRARY_PATH}/downloads/${id}`;
+
+export const detailsOf = (file: UploadRow): string[] => [
+  ...platformsOf(file.traits),
+  ...(file.traits.includes('demo') ? ['demo'] : []),
+  ...versionAndSize(file),
+];
+
+const versionAndSize = ({ build, external_url, size }: UploadRow): string[] => [
   ...(build?.user_version ? [`version ${build.user_version}`] : []),
   external_url === null ? formatSize(size!) : `opens ${new URL(external_url).host}`,
 ];
 
 function fileOf(file: UploadRow): Html {
-  const { id, filename, display_name } = file;
+  const { filename, display_name } = file;
   const details = detailsOf(file);
   return html`<li>
-    <a href="${LIBRARY_PATH}/downloads/${id}">${display_name ?? filename}</a>
+    <a href="${downloadPath(file)}">${display_name ?? filename}</a>
     <small class="muted">${details.join(' · ')}</small>
   </li> `;
 }

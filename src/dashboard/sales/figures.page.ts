@@ -3,7 +3,7 @@ import { formatMoney } from '../../platform/formats/money';
 import { withQuery } from '../../platform/input/form';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
-import { problemAt, selectField } from '../layout/fields';
+import { problemAt, selectField, filterForm } from '../layout/fields';
 import {
   actions,
   type Columns,
@@ -18,7 +18,7 @@ import {
   table,
 } from '../layout/parts';
 import { type Bar, chart, formatSales, shareBar } from './chart';
-import { dateFields, filterForm } from './filter';
+import { dateFields } from './filter';
 import {
   listChartColumns,
   daysIn,

@@ -2,14 +2,6 @@ import { html, type Html } from '../layout/html';
 import { field } from '../layout/fields';
 import type { Period } from './period';
 
-/** A form whose values are in the URL. A script sends it after each change; without one, its button does. */
-export const filterForm = (action: string, fields: Html): Html =>
-  html`<form action="${action}" class="filter" data-filter>
-    ${fields}
-    <button>Show</button>
-    <p class="hidden" data-filter-note hidden>The page is updated after each change.</p>
-  </form>`;
-
 /** The first and the last day of a custom period. */
 export function dateFields(
   query: { from?: string; to?: string },

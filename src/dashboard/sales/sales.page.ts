@@ -4,7 +4,7 @@ import type { ListedSale } from '../../purchases/sales/sales-list.service';
 import { ERASED_ADDRESS } from '../../users/erased-users';
 import { html, type Html } from '../layout/html';
 import { type Page, SALES_PATH } from '../layout/layout';
-import { field, problemAt, selectField } from '../layout/fields';
+import { field, problemAt, selectField, filterForm } from '../layout/fields';
 import {
   clipped,
   type Columns,
@@ -18,7 +18,7 @@ import {
   unlabeled,
 } from '../layout/parts';
 import { formatSales } from './chart';
-import { dateFields, filterForm } from './filter';
+import { dateFields } from './filter';
 import type { Period } from './period';
 import { RANGES } from './period';
 import { buyerPath, salePath, salesViews } from './sales-paths';

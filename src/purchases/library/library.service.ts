@@ -44,15 +44,25 @@ export interface LibraryRow {
 
 export const GAMES_ON_A_PAGE = 24;
 
+export interface LibraryQuery {
+  page: number;
+  /** A part of the title, or ''. */
+  search: string;
+  sort: 'recent' | 'title';
+}
+
 /** Other games of a bundle that the page of a key lists. */
 export const MAX_SOLD_TOGETHER = 100;
 
 const liveKeys = (condition: string) =>
   `SELECT dk.id FROM download_keys dk WHERE ${condition} AND dk.revoked_at IS NULL`;
 
-export const LIBRARY = longRead<LibraryRow>(
-  'library',
-  `SELECT g.id AS game_id, coalesce(g.title, b.title) AS title, coalesce(g.slug, b.slug) AS slug, u.username AS owner_name,
+/**
+ * One row more than fits on the page if there is a next page. `found`: conditions for the game `g` or the bundle `b`, and
+ * the order, which need both before the page is selected.
+ */
+const selectLibrary = (order: string, found?: string) => `
+  SELECT g.id AS game_id, coalesce(g.title, b.title) AS title, coalesce(g.slug, b.slug) AS slug, u.username AS owner_name,
      coalesce(u.display_name, u.username) AS developer, coalesce(g.traits, '{}') AS traits,
      CASE WHEN g.id IS NULL THEN b.cover_url ELSE g.cover_url END AS cover_url,
      owned.created_at, owned.key,
@@ -62,23 +72,41 @@ export const LIBRARY = longRead<LibraryRow>(
      CASE WHEN p.id IS NOT NULL THEN json_build_object('id', p.id, 'created_at', p.created_at::text,
        'source', p.source, 'currency', p.currency, 'amount', p.amount, 'status', p.status) END AS purchase
    FROM (
-     SELECT k.game_id, NULL::bigint AS bundle_id, k.purchase_id, k.key, k.created_at
-     FROM (${selectOwnedKeys('$1', liveKeys)}) own CROSS JOIN LATERAL (SELECT * FROM download_keys WHERE id = own.id OFFSET 0) k
-     WHERE k.purchase_id IS NULL OR k.purchase_id NOT IN (SELECT id FROM (${bundlePurchasesOf('$1')}) bundles)
-     UNION ALL
-     SELECT pg.game_id, NULL, pg.purchase_id, NULL, pg.sold_at
-     FROM purchases p JOIN purchase_games pg ON pg.purchase_id = p.id
-     WHERE p.user_id = $1 AND p.status = 'complete' AND p.bundle_id IS NULL AND NOT EXISTS (
-       SELECT FROM download_keys k WHERE k.purchase_id = pg.purchase_id AND k.game_id = pg.game_id)
-     UNION ALL
-     (SELECT DISTINCT ON (bundle_id) NULL, bundle_id, id, NULL, created_at FROM (${bundlePurchasesOf('$1')}) bundles
-      ORDER BY bundle_id, created_at DESC, id DESC)
-     ORDER BY created_at DESC, game_id DESC, bundle_id DESC LIMIT ${GAMES_ON_A_PAGE + 1} OFFSET $2) owned
+     SELECT owned.* FROM (
+       SELECT k.game_id, NULL::bigint AS bundle_id, k.purchase_id, k.key, k.created_at
+       FROM (${selectOwnedKeys('$1', liveKeys)}) own CROSS JOIN LATERAL (SELECT * FROM download_keys WHERE id = own.id OFFSET 0) k
+       WHERE k.purchase_id IS NULL OR k.purchase_id NOT IN (SELECT id FROM (${bundlePurchasesOf('$1')}) bundles)
+       UNION ALL
+       SELECT pg.game_id, NULL, pg.purchase_id, NULL, pg.sold_at
+       FROM purchases p JOIN purchase_games pg ON pg.purchase_id = p.id
+       WHERE p.user_id = $1 AND p.status = 'complete' AND p.bundle_id IS NULL AND NOT EXISTS (
+         SELECT FROM download_keys k WHERE k.purchase_id = pg.purchase_id AND k.game_id = pg.game_id)
+       UNION ALL
+       (SELECT DISTINCT ON (bundle_id) NULL, bundle_id, id, NULL, created_at FROM (${bundlePurchasesOf('$1')}) bundles
+        ORDER BY bundle_id, created_at DESC, id DESC)) owned
+     ${
+       found === undefined
+         ? ''
+         : `LEFT JOIN games g ON g.id = owned.game_id LEFT JOIN bundles b ON b.id = owned.bundle_id WHERE ${found}`
+     }
+     ORDER BY ${order} LIMIT ${GAMES_ON_A_PAGE + 1} OFFSET $2) owned
    LEFT JOIN games g ON g.id = owned.game_id
    LEFT JOIN bundles b ON b.id = owned.bundle_id
    JOIN users u ON u.id = coalesce(g.user_id, b.user_id)
    LEFT JOIN purchases p ON p.id = owned.purchase_id
-   ORDER BY owned.created_at DESC, owned.game_id DESC, owned.bundle_id DESC`,
+   ORDER BY ${order}`;
+
+const NEWEST_FIRST = 'owned.created_at DESC, owned.game_id DESC, owned.bundle_id DESC';
+
+const LIBRARY = longRead<LibraryRow>('library', selectLibrary(NEWEST_FIRST), 'user $1');
+
+// $3: a part of the title; $4: whether they are ordered by title.
+const LIBRARY_FOUND = longRead<LibraryRow>(
+  'library_found',
+  selectLibrary(
+    `CASE WHEN $4::boolean THEN lower(coalesce(g.title, b.title)) END, ${NEWEST_FIRST}`,
+    'strpos(lower(coalesce(g.title, b.title)), lower($3)) > 0',
+  ),
   'user $1',
 );
 
@@ -143,9 +171,12 @@ export type Redemption = 'claimed' | 'already yours' | 'owned';
 export class LibraryService {
   constructor(private readonly database: Database) {}
 
-  /** Newest first; one row more than fits on the page if there is a next page. */
-  page(user_id: number, page: number): Promise<LibraryRow[]> {
-    return this.database.rows(LIBRARY, [user_id, (page - 1) * GAMES_ON_A_PAGE]);
+  /** One row more than fits on the page if there is a next page. */
+  page(user_id: number, { page, search, sort }: LibraryQuery): Promise<LibraryRow[]> {
+    const start = [user_id, (page - 1) * GAMES_ON_A_PAGE];
+    return search === '' && sort === 'recent'
+      ? this.database.rows(LIBRARY, start)
+      : this.database.rows(LIBRARY_FOUND, [...start, search, sort === 'title']);
   }
 
   /** What the page of a live key shows. */
