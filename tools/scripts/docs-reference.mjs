@@ -185,7 +185,7 @@ const pages = {
   'docs/reference/scopes.md': scopesPage(),
   'docs/reference/metrics.md': await metricsPage(),
   'docs/reference/events.md': eventsPage(),
-  'docs/reference/limits.md': limitsPage(),
+  'docs/reference/limits.md': limitsPage(readFileSync('docs/reference/limits.md', 'utf8')),
   'docs/explanation/privacy.md': privacyPage(readFileSync('docs/explanation/privacy.md', 'utf8')),
   'docs/reference/import-records.md': importRecordsPage(
     readFileSync('docs/reference/import-records.md', 'utf8'),

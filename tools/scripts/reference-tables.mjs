@@ -6,6 +6,7 @@ import { getMetadataArgsStorage } from 'typeorm';
 const load = createRequire(import.meta.url);
 const of = (path) => load(`../../dist/src/${path}.js`);
 
+const GENERATED_END = '<!-- end of the written part -->';
 export const WRITTEN = '<!-- Written by `npm run docs:reference`: change the code it comes from. -->';
 const cell = (text) => String(text).replaceAll('|', '\\|');
 export const table = (...rows) =>
@@ -72,7 +73,8 @@ const kib = (value) => (value % 1024 ** 2 ? `${value / 1024} KiB` : `${value / 1
 const seconds = (ms) => `${ms / 1000} s`;
 const rate = ({ count, period_ms }) => `${number(count)} in ${period_ms / 1000} s`;
 
-export function limitsPage() {
+/** The page about limits with regenerated tables, and the text behind them. */
+export function limitsPage(page) {
   const { Settings } = of('platform/config/settings');
   const { MAX_IN_FLIGHT, MAX_CONNECTIONS } = new Settings();
   const [flight, front] = ['in-flight', 'request-gate'].map((name) => of(`platform/server/${name}`));
@@ -89,7 +91,7 @@ export function limitsPage() {
   const rates = Object.entries(of('platform/config/rate-limits').parseRateLimits(''));
   return `# Limits
 
-${WRITTEN}
+<!-- Written by \`npm run docs:reference\` up to its end mark: change the code it comes from. -->
 
 The limits of requests, stored data and concurrent work. [Errors](errors.md) describes the responses, and
 \`/openapi.json\` lists the limits of each parameter.
@@ -187,13 +189,13 @@ ${limits(
 
 ## Request rates
 
-[Rate limits](rate-limits.md) describes what each limit counts. Requests beyond a limit fail with 429. Change the limits with \`RATE_LIMIT\`.
+[Rate limits](limits.md#rate-limits) describes what each limit counts. Requests beyond a limit fail with 429. Change the limits with \`RATE_LIMIT\`.
 
 ${table(['limit', 'default'], ...rates.map(([name, one]) => [code(name), rate(one)]))}
 
 ## Concurrency
 
-[Overload](rate-limits.md#overload) describes what each limit counts. Requests beyond a limit fail with 503.
+[Overload](limits.md#overload) describes what each limit counts. Requests beyond a limit fail with 503.
 
 ${table(
   ['limit', 'value'],
@@ -212,7 +214,8 @@ ${table(
     `${kib(flight.MIN_READ_BYTES)} in ${seconds(flight.READ_TIMEOUT)}`,
   ],
 )}
-`;
+
+${page.slice(page.indexOf(GENERATED_END))}`;
 }
 
 const DEFAULTS = { '\\N': '', t: 'true', f: 'false', '{}': '[]' };

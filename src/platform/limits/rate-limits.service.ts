@@ -6,7 +6,7 @@ import { Settings } from '../config/settings';
 import { ApiError } from '../errors/api-error';
 import { type LimitRecord, MemoryStorage, type Charge, createCharge } from './memory-storage';
 
-// A network's limit is that of this many IP addresses: docs/reference/rate-limits.md.
+// A network's limit is that of this many IP addresses: docs/reference/limits.md.
 const ADDRESSES_PER_NETWORK = { site: 4, provider: 20 };
 
 /** `address`: failed credential checks; `misses`: failed lookups without a credential; `sign-in`: failed passwords. */
