@@ -1,6 +1,6 @@
 import { BUNDLE } from './record-types/bundle';
 import { given } from './record-types/fields';
-import { PURCHASE } from './record-types/purchase';
+import { PURCHASE, storedGames } from './record-types/purchase';
 import type { TemporaryTable, TemporaryTables } from './temporary-tables';
 
 /** The games of bundles, in ascending order like those of purchases. */
@@ -82,18 +82,25 @@ export async function extendPurchases(tables: TemporaryTables): Promise<void> {
   const deleted = tables.rowCount(PURCHASE.deleted)
     ? `UNION ALL SELECT id FROM ${PURCHASE.deleted.name}`
     : '';
+  // Buyers of a bundle usually have the same games, so that each list is extended once for all of them.
   await tables.query(`
+    WITH stored AS (
+      SELECT p.id, p.bundle_id, ${storedGames('p')} AS game_ids
+      FROM purchases p
+      WHERE p.bundle_id IN (SELECT id FROM ${EXTENDED_BUNDLES.name}) AND ${isOpen}
+        AND p.id NOT IN (SELECT id FROM ${name} WHERE id IS NOT NULL ${deleted})
+    ), lists AS MATERIALIZED (
+      SELECT l.*, ${union('l.game_ids')} AS extended
+      FROM (SELECT bundle_id, game_ids, array_agg(id) AS purchases FROM stored GROUP BY bundle_id, game_ids) l
+      JOIN ${EXTENDED_BUNDLES.name} t ON t.id = l.bundle_id
+    )
     INSERT INTO ${name} (line, present, with_key, game_ids, ${columns.join(', ')})
-    SELECT b.line, 0, false, extended.game_ids, ${columns.map((column) => `p.${column}`).join(', ')}
-    FROM ${EXTENDED_BUNDLES.name} t
-    JOIN ${BUNDLE.records.name} b ON b.id = t.id
-    JOIN purchases p ON p.bundle_id = t.id AND ${isOpen}
-    CROSS JOIN LATERAL (
-      SELECT ${union('ARRAY(SELECT game_id FROM purchase_games WHERE purchase_id = p.id)')} AS game_ids) extended
-    WHERE p.id NOT IN (SELECT id FROM ${name} WHERE id IS NOT NULL ${deleted})
-      AND EXISTS (
-        SELECT FROM unnest(t.game_ids) AS g (game_id)
-        WHERE NOT EXISTS (SELECT FROM purchase_games h WHERE h.purchase_id = p.id AND h.game_id = g.game_id))`);
+    SELECT b.line, 0, false, l.extended, ${columns.map((column) => `p.${column}`).join(', ')}
+    FROM lists l
+    JOIN ${BUNDLE.records.name} b ON b.id = l.bundle_id
+    CROSS JOIN unnest(l.purchases) AS bought (id)
+    JOIN purchases p ON p.id = bought.id
+    WHERE l.extended <> l.game_ids`);
   const { rows: counts } = await tables.query<{ count: number }>(
     `SELECT count(*)::int AS count FROM ${name}`,
   );

@@ -2,7 +2,7 @@ import type { TemporaryTable, TemporaryTables } from './temporary-tables';
 import { addSales, subtractSales } from '../../purchases/earnings/earnings';
 import { ImportProblems } from './problems';
 import { given } from './record-types/fields';
-import { PURCHASE } from './record-types/purchase';
+import { PURCHASE, storedGames } from './record-types/purchase';
 import { isNew } from './record-types/record-type';
 
 const MAX_AMOUNT = Number.MAX_SAFE_INTEGER;
@@ -21,26 +21,42 @@ export const SALES: TemporaryTable = {
 
 const has = (field: string) => given(PURCHASE.fields, field);
 
-// Shares of new and changed purchases minus stored shares. New ones are split like in the view purchase_shares, which
-// works on stored rows. With OFFSET 0, PostgreSQL computes the view for these purchases only, and reads a long list of
-// games once for all of them.
+// Shares of new and changed purchases minus stored shares, split like in the view purchase_shares: a game gets one more
+// minor unit if its place is not above the remainder. Purchases of several games are grouped by their lists first, because
+// there may be thousands of purchases with the same thousands of games.
 const CHANGES_OF_SALES = `
-  WITH shares AS (
-    SELECT g.game_id, s.currency, 1 AS purchases,
+  WITH sold AS (
+    SELECT s.game_ids, cardinality(s.game_ids) AS games, s.currency, 1 AS purchases, s.amount,
            (CASE WHEN t.id IS NULL THEN coalesce(s.created_at, now()) WHEN ${has('created_at')} THEN s.created_at
-                 ELSE t.created_at END AT TIME ZONE 'UTC')::date AS day,
-           s.amount / s.games + (g.place <= s.amount % s.games)::int AS amount
-    FROM (SELECT *, cardinality(game_ids) AS games FROM import_purchases OFFSET 0) s
+                 ELSE t.created_at END AT TIME ZONE 'UTC')::date AS day
+    FROM import_purchases s
     LEFT JOIN (changed_purchases c JOIN purchases t ON t.id = c.id) ON c.id = s.id
-    CROSS JOIN unnest(s.game_ids) WITH ORDINALITY AS g (game_id, place)
     WHERE (${isNew('purchases')} OR t.id IS NOT NULL)
       AND CASE WHEN t.id IS NULL OR ${has('status')} THEN s.status ELSE t.status END = 'complete'
     UNION ALL
-    SELECT v.game_id, v.currency, -1, v.day, -v.amount
+    SELECT stored.game_ids, cardinality(stored.game_ids), t.currency, -1, t.amount, (t.created_at AT TIME ZONE 'UTC')::date
     FROM changed_purchases c
-    CROSS JOIN LATERAL (SELECT * FROM purchase_shares v WHERE v.purchase_id = c.id OFFSET 0) v
+    JOIN purchases t ON t.id = c.id
+    CROSS JOIN LATERAL (SELECT ${storedGames('t')} AS game_ids OFFSET 0) stored
+    WHERE t.status = 'complete'
+  ), lists AS MATERIALIZED (
+    SELECT row_number() OVER () AS list, game_ids, currency, day, sum(purchases) AS purchases,
+           sum(purchases * (amount / games)) AS amount,
+           array_agg(amount % games) AS remainders, array_agg(purchases) AS signs
+    FROM sold WHERE games > 1 GROUP BY game_ids, currency, day
+  ), remainders AS (
+    SELECT l.list, r.place, sum(r.sign) AS amount
+    FROM lists l CROSS JOIN unnest(l.remainders, l.signs) AS r (place, sign) GROUP BY l.list, r.place
+  ), shares AS (
+    SELECT game_ids[1] AS game_id, currency, day, purchases, purchases * amount AS amount FROM sold WHERE games = 1
+    UNION ALL
+    SELECT g.id, l.currency, l.day, l.purchases,
+           l.amount + coalesce(sum(r.amount) OVER (PARTITION BY l.list ORDER BY g.place DESC), 0)
+    FROM lists l
+    CROSS JOIN unnest(l.game_ids) WITH ORDINALITY AS g (id, place)
+    LEFT JOIN remainders r ON r.list = l.list AND r.place = g.place
   )
-  SELECT game_id, currency, day, sum(purchases) AS purchases, sum(amount) AS amount
+  SELECT game_id, currency, day, sum(purchases)::bigint AS purchases, sum(amount) AS amount
   FROM shares GROUP BY game_id, currency, day HAVING sum(purchases) <> 0 OR sum(amount) <> 0`;
 
 /**

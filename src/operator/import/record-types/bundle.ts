@@ -1,4 +1,5 @@
 import { MAX_BUNDLE } from './purchase';
+import type { TemporaryTable } from '../temporary-tables';
 import { boolean, idFor, minorUnits, orderedIdsOf, ownId, title, url } from '../value-types';
 import { optional, required, timeOrNow } from './fields';
 import { slug } from './game';
@@ -29,9 +30,20 @@ const storedGames = (bundle: string) =>
   `ARRAY(SELECT g.game_id FROM bundle_games g WHERE g.bundle_id = ${bundle}.id ORDER BY g.position)`;
 
 const eachGame = 'import_bundles s CROSS JOIN unnest(s.game_ids) WITH ORDINALITY AS e (game_id, position)';
-const insertGames = (added_at: string) => `
+const insertGames = (from: string, added_at: string) => `
   INSERT INTO bundle_games (bundle_id, game_id, position, created_at, updated_at)
-  SELECT s.id, e.game_id, e.position, ${added_at}, ${added_at} FROM ${eachGame}`;
+  SELECT s.id, s.game_id, s.position, ${added_at}, ${added_at} FROM ${from} s`;
+
+/** The games of the stream's bundles. A table, because PostgreSQL can't estimate the number of games in arrays. */
+const LISTED_GAMES: TemporaryTable = {
+  name: 'listed_games',
+  columns: [
+    { name: 'id', sql: 'bigint' },
+    { name: 'game_id', sql: 'bigint' },
+    { name: 'position', sql: 'bigint' },
+  ],
+};
+const listGames = (time = '') => `SELECT s.id, e.game_id, e.position ${time} FROM ${eachGame}`;
 
 export const BUNDLE = recordType({
   name: 'bundle',
@@ -40,22 +52,23 @@ export const BUNDLE = recordType({
   lists: {
     tables: ['bundle_games'],
     stored: { game_ids: storedGames('t') },
+    prepare: [{ table: LISTED_GAMES, sql: listGames() }],
     differ: `s.game_ids IS DISTINCT FROM ${storedGames('t')}`,
     change: [
       `UPDATE bundles b SET version = b.version + 1, games_count = cardinality(s.game_ids)
        FROM import_bundles s WHERE b.id = s.id AND ${changed} AND s.game_ids <> ${storedGames('b')}`,
-      // Hashed: a comparison with each ID of an array would take a second for ten thousand games.
       `DELETE FROM bundle_games g
        WHERE g.bundle_id IN (SELECT id FROM changed_bundles)
-         AND (g.bundle_id, g.game_id) NOT IN (SELECT s.id, e.game_id FROM ${eachGame} WHERE ${changed})`,
-      `UPDATE bundle_games g SET position = e.position, updated_at = now()
-       FROM ${eachGame} WHERE ${changed} AND g.bundle_id = s.id AND g.game_id = e.game_id AND g.position <> e.position`,
-      `${insertGames('now()')} WHERE ${changed} ON CONFLICT (bundle_id, game_id) DO NOTHING`,
+         AND NOT EXISTS (SELECT FROM ${LISTED_GAMES.name} s WHERE s.id = g.bundle_id AND s.game_id = g.game_id)`,
+      `UPDATE bundle_games g SET position = s.position, updated_at = now()
+       FROM ${LISTED_GAMES.name} s
+       WHERE ${changed} AND g.bundle_id = s.id AND g.game_id = s.game_id AND g.position <> s.position`,
+      `${insertGames(LISTED_GAMES.name, 'now()')} WHERE ${changed} ON CONFLICT (bundle_id, game_id) DO NOTHING`,
     ],
     create: [
       `UPDATE bundles b SET games_count = cardinality(s.game_ids)
        FROM import_bundles s WHERE b.id = s.id AND ${isNew('bundles')}`,
-      `${insertGames('coalesce(s.created_at, now())')} WHERE ${isNew('bundles')}`,
+      `${insertGames(`(${listGames(', s.created_at')})`, 'coalesce(s.created_at, now())')} WHERE ${isNew('bundles')}`,
     ],
   },
   deletion: {

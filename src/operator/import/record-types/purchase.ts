@@ -66,9 +66,9 @@ const hasReference = given(fields, 'reference');
 const createdAt = 'coalesce(s.created_at, now())';
 const eachGame = 'import_purchases s CROSS JOIN unnest(s.game_ids) AS g (game_id)';
 
-const insertGames = (buyer: string, sold_at: string) => `
+const insertGames = (buyer: string, sold_at: string, from = eachGame) => `
   INSERT INTO purchase_games (purchase_id, game_id, user_id, email, sold_at)
-  SELECT s.id, g.game_id, ${buyer}.user_id, lower_ascii(${buyer}.email), ${sold_at} FROM ${eachGame}`;
+  SELECT s.id, g.game_id, ${buyer}.user_id, lower_ascii(${buyer}.email), ${sold_at} FROM ${from}`;
 
 // 144 bits, random except for the version of a UUID; base64url.
 const newKey = `'gwdl_' || translate(encode(
@@ -82,8 +82,11 @@ const insertReferences = `
   INSERT INTO purchase_references (reference, purchase_id)
   SELECT s.reference, s.id FROM import_purchases s WHERE s.reference IS NOT NULL`;
 
-const storedGames =
-  'ARRAY(SELECT g.game_id FROM purchase_games g WHERE g.purchase_id = t.id ORDER BY g.game_id)';
+/** The games of a purchase, in ascending order. */
+export const storedGames = (purchase: string) =>
+  `ARRAY(SELECT g.game_id FROM purchase_games g WHERE g.purchase_id = ${purchase}.id ORDER BY g.game_id)`;
+const gamesWithout = (games: string, others: string) =>
+  `ARRAY(SELECT unnest(${games}) EXCEPT SELECT unnest(${others}))`;
 
 export const PURCHASE = recordType({
   name: 'purchase',
@@ -108,7 +111,7 @@ export const PURCHASE = recordType({
     },
   ],
   createdByService: {
-    differs: `${given(fields, 'game_id')} AND s.game_ids <> ${storedGames}
+    differs: `${given(fields, 'game_id')} AND s.game_ids <> ${storedGames('t')}
       OR ${given(fields, 'bundle_id')} AND s.bundle_id IS DISTINCT FROM t.bundle_id
       OR lower_ascii(s.email) <> lower_ascii(t.email)
       OR ${given(fields, 'user_id')} AND s.user_id IS DISTINCT FROM t.user_id`,
@@ -116,18 +119,25 @@ export const PURCHASE = recordType({
   },
   lists: {
     tables: ['purchase_games', 'purchase_references', 'download_keys'],
-    stored: { game_ids: storedGames },
-    differ: `s.game_ids IS DISTINCT FROM ${storedGames}
+    stored: { game_ids: storedGames('t') },
+    differ: `s.game_ids IS DISTINCT FROM ${storedGames('t')}
       OR ${hasReference} AND s.reference IS DISTINCT FROM
         (SELECT r.reference FROM purchase_references r WHERE r.purchase_id = s.id)
       OR s.with_key AND CASE WHEN ${given(fields, 'status')} THEN s.status ELSE t.status END = 'complete'
         AND EXISTS (SELECT FROM unnest(s.game_ids) AS g (game_id) WHERE ${lacksKey})`,
     change: [
-      // Hashed, because a bundle may have thousands of games.
-      `DELETE FROM purchase_games g
-       WHERE g.purchase_id IN (SELECT id FROM changed_purchases)
-         AND (g.purchase_id, g.game_id) NOT IN (SELECT s.id, g.game_id FROM ${eachGame} WHERE ${changed})`,
-      `${insertGames('p', soldAt('p'))} JOIN purchases p ON p.id = s.id WHERE ${changed} ON CONFLICT DO NOTHING`,
+      // Many purchases of a bundle with thousands of games may change in the same way.
+      `WITH lists AS MATERIALIZED (
+         SELECT array_agg(id) AS purchases, ${gamesWithout('old', 'new')} AS removed, ${gamesWithout('new', 'old')} AS added
+         FROM (SELECT s.id, s.game_ids AS new, ${storedGames('s')} AS old FROM import_purchases s WHERE ${changed}) lists
+         WHERE old <> new GROUP BY old, new
+       ), removed AS (
+         DELETE FROM purchase_games g
+         USING lists l CROSS JOIN unnest(l.purchases) AS p (id) CROSS JOIN unnest(l.removed) AS r (id)
+         WHERE g.purchase_id = p.id AND g.game_id = r.id
+       )
+       ${insertGames('p', soldAt('p'), `lists l CROSS JOIN unnest(l.purchases) AS s (id) CROSS JOIN unnest(l.added) AS g (game_id)`)}
+       JOIN purchases p ON p.id = s.id`,
       `DELETE FROM purchase_references r USING import_purchases s
        WHERE r.purchase_id = s.id AND ${changed} AND ${hasReference} AND r.reference IS DISTINCT FROM s.reference`,
       `${insertReferences} AND ${changed} ON CONFLICT (purchase_id) DO NOTHING`,
