@@ -1,7 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, rm, stat, utimes } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import {
   type BeforeApplicationShutdown,
   Injectable,
@@ -16,6 +13,7 @@ import { Settings } from '../platform/config/settings';
 import { Database } from '../platform/database/database';
 import { bind, statement } from '../platform/database/statement';
 import { ApiError } from '../platform/errors/api-error';
+import { BuildFolders } from '../uploads/build-folders';
 import { FileUploadsService } from '../uploads/file-uploads.service';
 import { UploadSessions } from '../uploads/sessions/upload-sessions.service';
 import { BuildFileError } from '../wharf/pwr/build-file-error';
@@ -34,8 +32,6 @@ const RENEW_INTERVAL_MS = 15_000;
 const MAX_ATTEMPTS = 3;
 /** After a failure of the storage, for example; multiplied by the number of attempts. */
 const RETRY_MS = 10_000;
-/** Temporary files of a process that was killed are deleted when they are unchanged for this time. */
-const STALE_MS = 10 * 60_000;
 
 const CLAIM = statement<{ build_id: number; attempts: number }>(
   'claim_build_job',
@@ -123,7 +119,6 @@ interface Claim {
 @Injectable()
 export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly log = new Logger('Builds');
-  private readonly folder: string;
   private readonly stopping = new AbortController();
   private readonly waiting = new Set<() => void>();
   private wakes = 0;
@@ -135,14 +130,13 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
     private readonly database: Database,
     private readonly sessions: UploadSessions,
     private readonly fileUploads: FileUploadsService,
+    private readonly folders: BuildFolders,
     private readonly failures: BuildFailures,
     private readonly events: Events,
     private readonly clock: Clock,
     private readonly metrics: BuildMetrics,
     private readonly host: HttpAdapterHost,
-  ) {
-    this.folder = settings.BUILD_DIR ?? join(tmpdir(), 'gamewharf-builds');
-  }
+  ) {}
 
   onApplicationBootstrap(): void {
     // Without an adapter this is an operator's command.
@@ -172,7 +166,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
       for (const { id } of await this.database.rows(GIVEN_UP, now))
         if (await this.failures.fail(id, GIVEN_UP_MESSAGE)) this.metrics.ended('failed', 0);
       await this.metrics.readOldest();
-      await this.deleteStale();
+      await this.folders.deleteStale();
     } catch (error) {
       this.log.warn(`Unfinished builds could not be checked: ${(error as Error).message}`);
     }
@@ -214,10 +208,11 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
   private async run(claim: Claim): Promise<void> {
     const { build_id, attempt, lease } = claim;
     const lost = new AbortController();
-    const folder = join(this.folder, `${build_id}.${attempt}.${lease}`);
-    const renewal = setInterval(() => void this.renew(claim, folder, lost), RENEW_INTERVAL_MS).unref();
+    const renewal = setInterval(() => void this.renew(claim, lost), RENEW_INTERVAL_MS).unref();
     try {
-      await this.process(claim, folder, AbortSignal.any([lost.signal, this.stopping.signal]));
+      await this.folders.with(`build-${build_id}.${attempt}.${lease}`, (folder) =>
+        this.process(claim, folder, AbortSignal.any([lost.signal, this.stopping.signal])),
+      );
     } catch (error) {
       if (!lost.signal.aborted)
         await this.afterFailure(claim, error as Error).catch(({ message }: Error) =>
@@ -226,7 +221,6 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
         );
     } finally {
       clearInterval(renewal);
-      await rm(folder, { recursive: true, force: true }).catch(() => undefined);
     }
   }
 
@@ -236,8 +230,8 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
     if (!job) return;
     const { game_id, created_at, patch_session, signature_session } = job;
     await this.failures.deleteStored(game_id, build_id, attempt - 1);
-    await mkdir(folder, { recursive: true, mode: 0o700 });
     const keys = storedKeys(game_id, build_id, attempt);
+    const discard = () => this.failures.deleteStored(game_id, build_id, attempt);
     const built = await processBuild(
       {
         storage: this.storageSettings(),
@@ -250,11 +244,12 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
         created_at: Date.parse(created_at),
       },
       signal,
-    );
-    if (!(await this.complete({ game_id, build_id, lease }, keys, built))) {
-      await this.failures.deleteStored(game_id, build_id, attempt);
-      return;
-    }
+    ).catch(async (error: unknown) => {
+      // The attempt of a process that has taken the job over doesn't see what this one stored meanwhile.
+      await discard().catch(() => undefined);
+      throw error;
+    });
+    if (!(await this.complete({ game_id, build_id, lease }, keys, built))) return discard();
     this.metrics.completed(performance.now() - started, bytesOf(built));
     this.events.announced();
     await this.sessions.discard(patch_session);
@@ -317,11 +312,10 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
     else await this.database.rows(RELEASE, [build_id, lease, new Date(now + attempt * RETRY_MS), 0]);
   }
 
-  private async renew({ build_id, lease }: Claim, folder: string, lost: AbortController): Promise<void> {
+  private async renew({ build_id, lease }: Claim, lost: AbortController): Promise<void> {
     try {
       const values = [build_id, lease, this.leaseEnd()];
       if (!(await this.database.row(RENEW, values))) lost.abort();
-      await utimes(folder, new Date(), new Date());
     } catch {
       // The next one tries again. If the lease expires, the transaction at the end notices it.
     }
@@ -330,15 +324,6 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
   private storageSettings() {
     const entries = Object.entries(this.settings).filter(([name]) => name.startsWith('FILES_'));
     return Object.fromEntries(entries) as Pick<Settings, Extract<keyof Settings, `FILES_${string}`>>;
-  }
-
-  private async deleteStale(): Promise<void> {
-    for (const name of await readdir(this.folder).catch(() => [])) {
-      const path = join(this.folder, name);
-      const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Infinity }));
-      if (/^\d+\.\d+\./.test(name) && this.clock.now() - mtimeMs > STALE_MS)
-        await rm(path, { recursive: true, force: true });
-    }
   }
 }
 

@@ -1,6 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdtemp, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -11,6 +11,7 @@ import { longRead } from '../platform/database/statement';
 import { RECORD_SIGNATURE } from '../wharf/build-files';
 import { BuildFileError } from '../wharf/pwr/build-file-error';
 import { signZip } from '../wharf/zip/zip-signature';
+import { BuildFolders } from './build-folders';
 import { newFileKey } from './file-keys';
 import { FileStorage } from './storage/file-storage';
 import { FolderStorage } from './storage/folder-storage';
@@ -54,6 +55,7 @@ export class BuildSignatures {
   constructor(
     private readonly database: Database,
     private readonly storage: FileStorage,
+    private readonly folders: BuildFolders,
     private readonly settings: Settings,
   ) {}
 
@@ -76,18 +78,17 @@ export class BuildSignatures {
 
   /** Returns why the archive can't have a signature; undefined if it has one now. */
   async sign(build: UnsignedBuild, signal: AbortSignal): Promise<string | undefined> {
-    const folder = await mkdtemp(join(tmpdir(), 'gamewharf-signature-'));
     try {
-      const archive = await this.pathOf(build, folder, signal);
-      const signature = join(folder, 'signature');
-      await signZip({ archive, signature, maxBytes: this.settings.FILES_MAX_BYTES }, signal);
-      await this.store(build, signature, signal);
+      await this.folders.with(`signature-${build.id}.${randomUUID()}`, async (folder) => {
+        const archive = await this.pathOf(build, folder, signal);
+        const signature = join(folder, 'signature');
+        await signZip({ archive, signature, maxBytes: this.settings.FILES_MAX_BYTES }, signal);
+        await this.store(build, signature, signal);
+      });
       return undefined;
     } catch (error) {
       if (error instanceof BuildFileError) return error.message;
       throw error;
-    } finally {
-      await rm(folder, { recursive: true });
     }
   }
 

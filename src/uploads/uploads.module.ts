@@ -7,6 +7,7 @@ import { Settings } from '../platform/config/settings';
 import { ExpiredRows } from '../platform/database/expired-rows';
 import { ServiceUrl } from '../platform/server/service-url';
 import { IdempotencyModule } from '../idempotency/idempotency.module';
+import { BuildFolders } from './build-folders';
 import { BuildPruning } from './build-pruning.service';
 import { BuildSignatures } from './build-signatures.service';
 import { ChannelsController } from './channels.controller';
@@ -35,6 +36,7 @@ import { UploadsService } from './uploads.service';
     DownloadCounts,
     ChannelsService,
     FilesService,
+    BuildFolders,
     BuildSignatures,
     BuildPruning,
     FileResponses,
@@ -48,6 +50,7 @@ import { UploadsService } from './uploads.service';
     DownloadsService,
     ChannelsService,
     FilesService,
+    BuildFolders,
     BuildSignatures,
     BuildPruning,
     FileStorage,

@@ -4,6 +4,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   writeFileSync,
@@ -26,7 +27,7 @@ import { type Actor, actors, failure, make, send, sql, theApp, useStore } from '
 import { zipOf } from '../support/zip-archives';
 
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-updates-'));
-useStore({ FILES_DIR: join(folder, 'files') });
+useStore({ FILES_DIR: join(folder, 'files'), BUILD_DIR: join(folder, 'builds') });
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const MAX_BYTES = 10_000_000;
@@ -219,6 +220,13 @@ describe('signatures of zip archives', () => {
     // A second time, there is nothing to do.
     expect(await sign()).toBeUndefined();
     expect(await sql('SELECT FROM build_files WHERE build_id = $1', [build.id])).toHaveLength(1);
+  });
+
+  test('are computed in BUILD_DIR, which is empty afterwards', async () => {
+    rmSync(join(folder, 'builds'), { recursive: true, force: true });
+    await put(contentsOf({ a: kept }));
+    expect(await sign()).toBeUndefined();
+    expect(readdirSync(join(folder, 'builds'))).toEqual([]);
   });
 
   test('are missing for archives that can’t be read, and for other formats', async () => {

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Container } from '../../src/wharf/pwr/entries';
@@ -159,6 +159,21 @@ test('a build that is not complete after a day fails, and its parts are deleted'
     error: 'The push was not complete within 24 hours.',
   });
   expect(await sql('SELECT FROM upload_parts')).toEqual([]);
+});
+
+test('folders of killed processes in BUILD_DIR are deleted when they are unchanged for ten minutes', async () => {
+  const names = ['build-1.1.killed', 'signature-2.killed', 'build-3.1.running', 'of-another-program'];
+  for (const name of names) {
+    const path = join(environment.BUILD_DIR!, name);
+    await mkdir(path, { recursive: true });
+    const seconds = theClock().now() / 1000 - (name.endsWith('running') ? 590 : 610);
+    await utimes(path, seconds, seconds);
+  }
+  await theApp().get(BuildJobs).sweep();
+  expect((await readdir(environment.BUILD_DIR!)).toSorted()).toEqual([
+    'build-3.1.running',
+    'of-another-program',
+  ]);
 });
 
 test('metrics count builds by result, their bytes and the age of the oldest', async () => {

@@ -102,7 +102,8 @@ withRecordings.describe('the recorded pushes', () => {
       const folders = found.filter(isFolder).map(({ path }) => path);
       expect(folders).toEqual(expect.arrayContaining(tree.filter(isFolder).map(({ path }) => path)));
     }
-    expect(await readdir(environment.BUILD_DIR!)).toEqual([]);
-    expect(await readdir(join(environment.FILES_DIR!, 'parts'))).toEqual([]);
+    // Deleted after the build is visible.
+    for (const emptied of [environment.BUILD_DIR!, join(environment.FILES_DIR!, 'parts')])
+      await until(async () => (await readdir(emptied)).length === 0);
   });
 });

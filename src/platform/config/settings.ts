@@ -230,7 +230,7 @@ export class Settings {
   // Pushed builds that this process processes at the same time; 0: only other processes do.
   @WholeNumber(0, 64) BUILD_WORKERS: number = 1;
 
-  // A folder for the temporary files of pushed builds. Default: gamewharf-builds in the system's folder for them.
+  // A folder for the temporary files of pushed builds and of signatures. Default: gamewharf-builds in the system's folder for them.
   BUILD_DIR?: string = undefined;
 
   // Seconds for which the URL of a file is valid.
