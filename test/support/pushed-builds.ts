@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { EMPTY, encodeContainer } from '../../src/wharf/pwr/container';
+import { BLOCK_BYTES, EMPTY, encodeContainer } from '../../src/wharf/pwr/container';
 import type { Container } from '../../src/wharf/pwr/entries';
 import { type Bytes, encodeFile, PATCH_MAGIC } from '../../src/wharf/pwr/message-reader';
 import { applyPatch, type Parent } from '../../src/wharf/pwr/patch';
 import { delimited, encodeField } from '../../src/wharf/pwr/protobuf';
-import { readSignature } from '../../src/wharf/pwr/signature';
+import { readSignature, writeSignature } from '../../src/wharf/pwr/signature';
 
 /** Recordings of the real upload tool. They aren't part of the repository. */
 export const RECORDINGS = process.env.PUSH_RECORDINGS ?? resolve(__dirname, '../../../shared/data/wharf');
@@ -37,6 +37,32 @@ export interface Tree {
 }
 
 export const NO_TREE: Tree = { container: EMPTY, contents: [] };
+
+export const treeOf = (files: Record<string, Buffer>): Tree => ({
+  container: {
+    files: Object.entries(files).map(([path, { length: size }]) => ({ path, mode: 0o644, size })),
+    folders: [],
+    links: [],
+  },
+  contents: Object.values(files),
+});
+
+/** What an upload tool sends: blocks that the parent has at the same place are taken from there. */
+export async function filesToPush(tree: Tree, parent: Tree = NO_TREE) {
+  const { container, contents } = tree;
+  const operations = contents.map((content, i) => {
+    const file = parent.container.files.findIndex(({ path }) => path === container.files[i]!.path);
+    return Array.from({ length: Math.ceil(content.length / BLOCK_BYTES) }, (_, block): Operation => {
+      const data = content.subarray(block * BLOCK_BYTES, (block + 1) * BLOCK_BYTES);
+      const old = parent.contents[file]?.subarray(block * BLOCK_BYTES, (block + 1) * BLOCK_BYTES);
+      return old?.equals(data) ? { file, block, count: 1 } : { data };
+    });
+  });
+  return {
+    patch: await encodePatch(parent.container, container, operations),
+    signature: await joined(writeSignature(container, (file) => chunked(contents[file]!))),
+  };
+}
 
 export const parentFrom = ({ container, contents }: Tree): Parent => ({
   container,

@@ -9,6 +9,20 @@ import type { Clock } from '../../src/platform/config/clock';
 const CREDENTIALS = { accessKeyId: 'AKIATEST', secretAccessKey: 'a secret + of/tests' };
 const BUCKET = 'games';
 
+/** One request that waits. */
+export interface HeldRequest {
+  /** Resolves when the request waits. */
+  reached: Promise<void>;
+  release(): void;
+}
+
+interface Hold {
+  method: string;
+  key: RegExp;
+  isDone: boolean;
+  wait(): Promise<void>;
+}
+
 /**
  * An in-memory bucket. Signatures are checked with AWS's own implementation, which the service doesn't use: each
  * request is signed again as received, for the region of the bucket, and compared.
@@ -17,6 +31,7 @@ export class S3Double {
   readonly objects = new Map<string, Buffer>();
   /** Bytes of the next PUT after which the connection is cut. */
   cutAfter = Infinity;
+  private readonly holds = new Set<Hold>();
   readonly settings: Record<string, string>;
   private readonly server: Server;
 
@@ -54,6 +69,28 @@ export class S3Double {
     return double;
   }
 
+  /** The next such request waits until it is released; with `isDone`, only its response. */
+  hold(method: 'GET' | 'PUT' | 'DELETE', key: RegExp, { isDone = false } = {}): HeldRequest {
+    let reach!: () => void;
+    let release!: () => void;
+    const reached = new Promise<void>((resolve) => (reach = resolve));
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const wait = () => {
+      reach();
+      return released;
+    };
+    this.holds.add({ method, key, isDone, wait });
+    return { reached, release };
+  }
+
+  private async waitIfHeld(method: string, key: string, isDone: boolean): Promise<void> {
+    for (const hold of this.holds) {
+      if (hold.method !== method || hold.isDone !== isDone || !hold.key.test(key)) continue;
+      this.holds.delete(hold);
+      return hold.wait();
+    }
+  }
+
   async close(): Promise<void> {
     this.server.closeAllConnections();
     this.server.close();
@@ -70,9 +107,11 @@ export class S3Double {
       : await this.problemOfHeaders(req, url);
     if (problem) return end(res, 403, problem);
     const key = decodeURIComponent(url.pathname).slice(`/${BUCKET}/`.length);
+    await this.waitIfHeld(req.method!, key, false);
     if (req.method === 'PUT') await this.put(req, res, key);
     else if (req.method === 'DELETE') {
       this.objects.delete(key);
+      await this.waitIfHeld('DELETE', key, true);
       res.writeHead(204).end();
     } else this.get(req, res, key, url.searchParams.get('response-content-disposition'));
   }
@@ -125,6 +164,7 @@ export class S3Double {
     }
     const body = Buffer.concat(pieces);
     this.objects.set(key, body);
+    await this.waitIfHeld('PUT', key, true);
     res.setHeader('ETag', `"${createHash('md5').update(body).digest('hex')}"`);
     res.end();
   }

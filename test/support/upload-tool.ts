@@ -3,6 +3,8 @@ import { until } from './time';
 
 const PART_BYTES = 16 * 1024 * 1024;
 const BLOCK_BYTES = 256 * 1024;
+/** The least that a zip archive ends with. */
+const DIRECTORY_BYTES = 22;
 
 interface Answer {
   status: number;
@@ -81,10 +83,24 @@ export class UploadTool {
     return this.download(build_id, file.id);
   }
 
+  /** The archive of a channel's newest build: its end first, which lists its files. */
+  async fetch(target: string, channel: string): Promise<Buffer> {
+    const query = new URLSearchParams({ target }).toString();
+    const { channel: found } = await this.get<{ channel: { head: { id: number } } }>(
+      `/wharf/channels/${channel}?${query}`,
+    );
+    const { id } = found.head;
+    const archive = (await this.files(id)).find(({ type }) => type === 'archive')!;
+    const end = await this.download(id, archive.id, archive.size - DIRECTORY_BYTES);
+    const start = await this.download(id, archive.id);
+    expect(start.subarray(-DIRECTORY_BYTES).equals(end)).toBe(true);
+    return start;
+  }
+
   /** Without a header: the key is in the query. */
-  async download(build_id: number, file_id: number): Promise<Buffer> {
+  async download(build_id: number, file_id: number, offset = 0): Promise<Buffer> {
     const path = `/wharf/builds/${build_id}/files/${file_id}/download?api_key=${this.key}`;
-    const headers = { range: 'bytes=0-', 'user-agent': 'Go-http-client/1.1' };
+    const headers = { range: `bytes=${offset}-`, 'user-agent': 'Go-http-client/1.1' };
     const redirect = await this.request('GET', path, headers);
     expect(redirect.status).toBe(302);
     const { status, bytes } = await this.request('GET', redirect.headers.get('location')!, headers);
