@@ -22,7 +22,7 @@ export interface Sale {
   user_id?: number;
   email?: string;
   currency: string;
-  /** In minor units, such as cents. */
+  /** An amount in minor units, such as cents. */
   amount: number;
   reference?: string;
   [field: string]: unknown;
@@ -84,7 +84,7 @@ export interface TokenRequest {
 /** Rejections of all methods are errors with `status` and `errors` of the response. */
 export interface MockStore {
   readonly url: string;
-  /** Of user 1, a developer. */
+  /** The key of user 1, a developer. */
   readonly apiKey: string;
   /** Back to the seed, or to these records. */
   reset(records?: readonly MockRecord[] | string): Promise<void>;

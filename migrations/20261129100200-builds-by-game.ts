@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { buildIndex } from './steps/build-index';
 
-/** For the newest builds of a game in all channels. */
+/** Finds the newest builds of a game in all channels. */
 export class BuildsByGame20261129100200 implements MigrationInterface {
   name = 'BuildsByGame20261129100200';
   // CONCURRENTLY, because builds are read and written at the same time.

@@ -8,7 +8,7 @@ import { red } from './commands/colors';
 const environment = () =>
   require('./platform/config/environment') as typeof import('./platform/config/environment');
 
-// Not commander's default command, which would treat a mistyped subcommand as its argument.
+// Commander's default command would treat a mistyped subcommand as its argument.
 const words = process.argv.length > 2 ? process.argv.slice(2) : ['start'];
 const program = gamewharf(words);
 program.parseAsync(withoutUnknownHelp(program, words), { from: 'user' }).catch((error: unknown) => {

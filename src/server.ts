@@ -102,7 +102,7 @@ export class Server {
   }
 }
 
-/** Without app.listen, which would log the error that is explained here. */
+/** Doesn't use app.listen, which would log the error that is explained here. */
 async function listen(app: NestExpressApplication, { PORT, HOST, MAX_CONNECTIONS }: Settings): Promise<void> {
   await app.init();
   const server = app.getHttpServer() as HttpServer;

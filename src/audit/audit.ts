@@ -89,7 +89,7 @@ export interface AuditEvent {
   webhook_id?: number;
   host?: string;
   reason?: 'wrong' | 'wait';
-  /** Of the client. */
+  /** The IP address or network of the client. */
   network?: string;
   identity_id?: number;
 }

@@ -14,7 +14,7 @@ export const canEditCollection = (collection: string, user: string) => `(${colle
 export const canViewCollection = (collection: string, user: string) =>
   `(NOT ${collection}.private OR ${canEditCollection(collection, user)})`;
 
-/** For a WITH clause: the collection $1, if the user $2 may view it. */
+/** A part of a WITH clause: the collection $1, if the user $2 may view it. */
 export const COLLECTION = `collection AS (
   SELECT c.id, ${canEditCollection('c', '$2')} AS editable FROM collections c
   WHERE c.id = $1 AND ${canViewCollection('c', '$2')})`;

@@ -46,7 +46,7 @@ const HAS_GAME = 'EXISTS (SELECT FROM collection_games e WHERE e.collection_id =
 // '' marks a description that is too long for a short list; it is never stored.
 const SHORT_DESCRIPTION = `CASE WHEN octet_length(c.description) > ${SHORT_LIST.text_bytes} THEN '' ELSE c.description END AS description`;
 
-/** At most one row more than a short list has. */
+/** Reads at most one row more than a short list has. */
 const shortList = (more: string) => `
   SELECT ${collectionColumns('c', SHORT_DESCRIPTION)} ${more} FROM ${editableBy('$1', ONE_TOO_MANY)}
   ORDER BY ${LAST_UPDATED_FIRST} ${ONE_TOO_MANY}`;

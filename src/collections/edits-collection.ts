@@ -4,7 +4,7 @@ import { Scopes } from '../auth/access/access';
 import { Fails } from '../platform/server/routes';
 import { OncePerKey } from '../idempotency/idempotency.service';
 
-/** On a handler that changes an existing collection; `missing` are the further errors with status 404. */
+/** Marks a handler that changes an existing collection; `missing` are the further errors with status 404. */
 export const EditsCollection = (response: Type, ...missing: string[]) =>
   applyDecorators(
     Scopes('collection:edit'),

@@ -10,7 +10,7 @@ interface Job {
 
 // One that runs, and a hundred that wait.
 const MAX_ACCEPTED = 101;
-// In milliseconds. A text may wait this long, and then take this long: together less than the deadline of a request.
+// Milliseconds. A text may wait this long, and then take this long: together less than the deadline of a request.
 const TIMEOUT = 1000;
 const ENDS_WHEN_IDLE_FOR = 30_000;
 const MEGABYTES = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 };

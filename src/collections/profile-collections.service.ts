@@ -26,7 +26,7 @@ export interface CollectedGame {
   owner_name: string;
   slug: string;
   cover_url: string | null;
-  /** From 1; counts games that the player can't see. */
+  /** The position from 1; counts games that the player can't see. */
   position: number;
 }
 

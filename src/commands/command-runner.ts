@@ -31,7 +31,7 @@ export const runCommand: CommandRunner = async (work, { database = true, creates
   });
 };
 
-/** Before the services are loaded, which takes longer. */
+/** Runs before the services are loaded, which takes longer. */
 const requireReachable = ({ DATABASE_URL }: Settings) =>
   withClient(
     { connectionString: DATABASE_URL, connectionTimeoutMillis: CONNECT_TIMEOUT_MS },

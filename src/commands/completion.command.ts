@@ -58,7 +58,7 @@ const listing = ({ options }: Place) => options.filter(({ values }) => values.le
 const deepestFirst = (places: Place[]) =>
   places.toSorted((a, b) => b.words.split(' ').length - a.words.split(' ').length);
 
-/** As a single-quoted string of bash and zsh. */
+/** Quotes it as a single-quoted string of bash and zsh. */
 const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** A pattern for the words so far, each followed by a space. */
@@ -129,7 +129,7 @@ ${cases.join('\n')}
 if [ "$funcstack[1]" = _gamewharf ]; then _gamewharf "$@"; else compdef _gamewharf gamewharf; fi`;
 }
 
-/** As a single-quoted string of fish. */
+/** Quotes it as a single-quoted string of fish. */
 const inFish = (text: string) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 
 function fishValues(takesValue: boolean, values: readonly string[]): string {

@@ -139,7 +139,7 @@ interface Input {
   bytes?: number;
 }
 
-/** Before the store is created. */
+/** Runs before the store is created. */
 function opened(file: string): Input {
   if (file === '-') return { source: process.stdin };
   try {

@@ -26,7 +26,7 @@ export class UsageError extends OperatorError {}
 interface Needed {
   flags: string;
   description: string;
-  /** For the question and the error. */
+  /** The question and the error name it. */
   noun: string;
   question: string;
   example: string;
@@ -40,7 +40,7 @@ interface Context {
 
 export class OperatorCommand extends Command {
   readonly examples: string[] = [];
-  /** By option: values that a shell completes, such as `--scope`. */
+  /** Values that a shell completes, by option such as `--scope`. */
   readonly optionValues = new Map<string, readonly string[]>();
   private readonly needed: (Omit<Needed, 'flags' | 'description'> & { option: Option })[] = [];
 

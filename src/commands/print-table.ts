@@ -27,7 +27,7 @@ export function printTable(table: readonly (readonly string[])[], { heading = fa
 
 type Cell = string | number | boolean | null | readonly string[] | { amount: number; currency: string };
 
-/** By heading. */
+/** Columns by heading. */
 export type Columns<Row> = Record<string, (row: Row) => Cell>;
 
 /** Prints a table with a column for each heading, or each row as a line of JSON. In a table, null is a dash. */

@@ -10,7 +10,7 @@ const BAR_WIDTH = 24;
 
 interface Shown {
   text: string;
-  /** From 0 to 1; undefined if it is unknown. */
+  /** A number from 0 to 1; undefined if it is unknown. */
   share: number | undefined;
 }
 

@@ -59,7 +59,7 @@ async function askHidden(question: string): Promise<string> {
       terminal.once('line', resolve);
       // Ctrl-C, or Ctrl-D on an empty line.
       terminal.once('close', () => reject(new OperatorError('Nothing was changed.')));
-      // Not earlier, because the terminal itself echoes what is typed before.
+      // This isn't set earlier, because the terminal itself echoes what is typed before.
       process.stderr.write(question);
     });
   } finally {

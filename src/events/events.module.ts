@@ -7,7 +7,7 @@ class EventTypesModule {}
 
 @Module({ imports: [EventTypesModule], exports: [EventTypesModule] })
 export class EventsModule {
-  /** For the module of a feature that announces these events. */
+  /** Registers the events that the module of a feature announces. */
   static forFeature(types: readonly EventType[]): DynamicModule {
     const register = (events: Events) => events.register(types);
     const provide = `event types ${types.map(({ name }) => name).join(' ')}`;

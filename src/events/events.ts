@@ -18,7 +18,7 @@ export class Events {
     return this.types.get(name);
   }
 
-  /** In the order of their names. */
+  /** Sorted by name. */
   get all(): EventType[] {
     return [...this.types.values()].toSorted((a, b) => a.name.localeCompare(b.name, 'en'));
   }

@@ -49,7 +49,7 @@ export const sharedGameFields = (row: GameRow) => ({
   earnings: row.earnings.map(earningResponse),
 });
 
-/** In the documented order of fields, which differs from that of an embedded game. */
+/** Has the documented order of fields, which differs from that of an embedded game. */
 export const gameResponse = (row: GameRow, links: StoreLinks): GameResponse => ({
   id: row.id,
   title: row.title,

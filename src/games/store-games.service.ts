@@ -41,7 +41,7 @@ export class StoreGames {
     return game;
   }
 
-  /** Of the owner's games and of those with this slug. */
+  /** Matches the owner's games and those with this slug. */
   private async similarName(owner: string, slug: string, name: string): Promise<string | undefined> {
     const games = await this.games.find({
       select: { owner_name: true, slug: true },

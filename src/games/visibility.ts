@@ -28,7 +28,7 @@ export const showsBuilds = (game: string) => `${game}.visibility <> 'private'`;
 /** Everyone can view public, published games; key owners also restricted ones; editors all. */
 export const canView = (game: string, user: string) => viewable(game, user, canEdit(game, user));
 
-/** For many games: checks only once whether the user administers any. */
+/** Checks only once, for many games, whether the user administers any. */
 export const canViewOfMany = (game: string, user: string) =>
   viewable(game, user, editable(game, user, `${administersAny(user)} AND ${administers(game, user)}`));
 

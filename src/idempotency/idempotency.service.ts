@@ -24,7 +24,7 @@ const ROW_BYTES = 300;
 export const MAX_STORED = 256 * 1024 * 1024;
 export const DAY = 24 * 3600 * 1000;
 
-/** On a handler with an `@IdempotencyKey()`: describes the header in OpenAPI. */
+/** Describes the header in OpenAPI, on a handler with an `@IdempotencyKey()`. */
 export const OncePerKey = () =>
   ApiHeader({
     name: HEADER,
@@ -114,12 +114,12 @@ export class IdempotencyService {
         store,
       ),
     );
-    // After the transaction, which must not wait for Redis.
+    // This runs after the transaction, which must not wait for Redis.
     if (quota) await this.limits.increment(quota.key, quota.ttl, quota.limit, quota.ttl, quota.name);
     return result;
   }
 
-  /** By the counter that this process knows. */
+  /** Uses the counter that this process knows. */
   private requireSpace(quota: Charge): void {
     const record = this.limits.blocked(quota);
     if (record)

@@ -8,9 +8,9 @@ export const HEADER = 'Idempotency-Key';
 /** Identifies a retry. */
 export interface RetryKey {
   credential: string;
-  /** Of the credential; null: an operator's. */
+  /** The user of the credential; null: an operator's. */
   user_id: number | null;
-  /** As sent. Only its hash is stored. */
+  /** The key as it was sent. Only its hash is stored. */
   key: string;
   route: string;
 }

@@ -151,7 +151,7 @@ const platformFields = ({ traits }: { traits: readonly string[] }) => ({
   p_windows: traits.includes('p_windows'),
 });
 
-// Not merged with the next one: V8 takes twice as long to create a response that begins with a spread.
+// This isn't merged with the next one: V8 takes twice as long to create a response that begins with a spread.
 export const legacyGame = (row: GameRow, links: StoreLinks): LegacyGame => ({
   id: row.id,
   title: row.title,

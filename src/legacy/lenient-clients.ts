@@ -42,7 +42,7 @@ function sendErrorsWith200(res: Response): void {
   const writeHead = res.writeHead.bind(res) as (status: number, ...rest: unknown[]) => Response;
   res.writeHead = ((status: number, ...rest: unknown[]) => {
     writeHead(status >= 400 && status < 500 ? 200 : status, ...rest);
-    // For the log and the metrics.
+    // The log and the metrics show it.
     res.statusCode = status;
     return res;
   }) as Response['writeHead'];

@@ -16,7 +16,7 @@ const completed = (bought: string) => `(SELECT DISTINCT purchase_id FROM (${boug
 
 const NEWEST_FIRST = 'p.created_at DESC, p.id DESC';
 
-/** At most one row more than a short list has. No row: the caller can't edit the game. A row of nulls: no purchases. */
+/** Reads at most one row more than a short list has. No row: the caller can't edit the game. A row of nulls: no purchases. */
 const lookup = (name: string, bought: string) =>
   read<PurchaseRow>(
     name,

@@ -7,7 +7,7 @@ import { modernTimestamp } from '../platform/formats/timestamps';
 import type { BuildEvent } from '../wharf/build-event.entity';
 import type { BuildEventResponse } from './push.dto';
 
-/** Of a build. Those of the service come in addition. */
+/** The limit for one build. Events of the service itself come in addition. */
 export const MAX_EVENTS = 1000;
 
 /** An event of the service itself about the build $1. */

@@ -30,7 +30,7 @@ const SWEEP_INTERVAL_MS = 50_000;
 const LEASE_MS = 60_000;
 const RENEW_INTERVAL_MS = 15_000;
 const MAX_ATTEMPTS = 3;
-/** After a failure of the storage, for example; multiplied by the number of attempts. */
+/** The wait after a failure, of the storage for example; multiplied by the number of attempts. */
 const RETRY_MS = 10_000;
 
 const CLAIM = statement<{ build_id: number; attempts: number }>(

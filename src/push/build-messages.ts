@@ -34,8 +34,8 @@ const announcement = (type: EventType, state: string) =>
     },
   });
 
-/** For the transaction that completes the build $1. */
+/** A statement of the transaction that completes the build $1. */
 export const ANNOUNCE_COMPLETED = announcement(BUILD_COMPLETED, 'completed');
 
-/** For the transaction in which the build $1 fails. */
+/** A statement of the transaction in which the build $1 fails. */
 export const ANNOUNCE_FAILED = announcement(BUILD_FAILED, 'failed');

@@ -20,7 +20,7 @@ export interface BuildWork {
   keys: Record<'archive' | 'patch' | 'signature', string>;
   /** A new folder for temporary files. */
   folder: string;
-  /** Of all files of the build. */
+  /** The limit for all files of the build together. */
   max_bytes: number;
   /** Milliseconds since 1970. */
   created_at: number;

@@ -12,13 +12,13 @@ export interface PrunedBuild {
   channel_name: string;
   version: number;
   user_version: string | null;
-  /** Of its archive, patch and signature. */
+  /** The size of its archive, patch and signature. */
   bytes: number;
 }
 
 const SLICE = 100;
 
-/** After the build $2, builds that are older than the newest $1 of their channel and have files. */
+/** Builds after $2 that have files and are older than the newest $1 of their channel. */
 const PRUNABLE = longRead<PrunedBuild>(
   'prunable_builds',
   `SELECT b.id, u.username || '/' || g.slug AS game, b.channel_name, b.version, b.user_version,

@@ -36,7 +36,7 @@ const UNSIGNED = `SELECT b.id, b.game_id, b.channel_name, b.file_key, b.size FRO
   WHERE b.state = 'completed' AND b.file_key ILIKE '%.zip'
     AND NOT EXISTS (SELECT FROM build_files o WHERE o.build_id = b.id AND o.type = 'signature')`;
 
-/** After the build $1; $2: of one game. */
+/** Builds after $1; $2: only those of one game. */
 const UNSIGNED_SLICE = longRead<UnsignedBuild>(
   'unsigned_builds',
   `${UNSIGNED} AND b.id > $1 AND ($2::bigint IS NULL OR b.game_id = $2) ORDER BY b.id LIMIT ${SLICE}`,

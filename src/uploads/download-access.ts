@@ -7,7 +7,7 @@ import type { UPLOAD_TRAITS } from './upload.entity';
 
 export interface AccessRow {
   edits: boolean;
-  /** As returned by `/games/GAME_ID/ownership`. */
+  /** The result of `/games/GAME_ID/ownership`. */
   owns: boolean;
   is_free: boolean;
   held_key: number | null;

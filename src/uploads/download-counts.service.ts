@@ -12,7 +12,7 @@ const BATCH_SIZE = 1000;
 export interface Download {
   game_id: number;
   download_key_id: number | null;
-  /** Of its session, in lowercase. */
+  /** The ID of its session, in lowercase. */
   uuid: string | undefined;
 }
 

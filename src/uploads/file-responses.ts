@@ -15,7 +15,7 @@ const CHUNK_BYTES = 16 * 1024;
 export const MAX_WAIT_MS = 1500;
 const RETRY_AFTER_SECONDS = 5;
 
-/** As `send`, the library of Express, reports it. */
+/** An error as `send`, the library of Express, reports it. */
 type SendError = Error & { status?: number; code?: string; headers?: Record<string, string> };
 
 /** Sends files of the local folder. */
@@ -72,7 +72,7 @@ async function sendFile(
   if (isOver(res)) return;
   const { headers } = res.req;
   if (isLongerSuffix(headers.range, size)) headers.range = 'bytes=0-';
-  // Not the type of the file: as a script, it would run in the origin of the account pages.
+  // The type of the file isn't sent: as a script, it would run in the origin of the account pages.
   res.type('application/octet-stream').setHeader('Content-Disposition', attachment(filename));
   res.setHeader('ETag', etag);
   const options = { root, dotfiles: 'allow', cacheControl: false, highWaterMark: CHUNK_BYTES } as const;

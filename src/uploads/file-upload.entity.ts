@@ -45,7 +45,7 @@ export class FileUpload {
   @Column('text')
   filename: string;
 
-  /** In bytes, as the browser announced it. */
+  /** The size in bytes, as the browser announced it. */
   @Column('bigint')
   size: number;
 

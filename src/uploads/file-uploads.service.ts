@@ -111,7 +111,7 @@ interface Editor {
 
 interface Recorded {
   upload_id: number;
-  /** Of the replaced file. */
+  /** The key of the replaced file. */
   previous_key: string | null;
   /** The channel of which the file is a build. */
   channel_name?: string;

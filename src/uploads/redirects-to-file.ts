@@ -2,7 +2,7 @@ import { applyDecorators, Redirect } from '@nestjs/common';
 import { ApiResponse } from '@nestjs/swagger';
 import { DownloadCost } from './download-cost';
 
-/** On a handler that returns the URL of a file. Always 302: some clients treat 307 and 308 as errors. */
+/** Marks a handler that returns the URL of a file. Always 302: some clients treat 307 and 308 as errors. */
 export const RedirectsToFile = () =>
   applyDecorators(
     DownloadCost(),

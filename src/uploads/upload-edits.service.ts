@@ -23,7 +23,7 @@ export const OWN_UPLOADS = longRead<FlatUploadRow | { id: null }>(
   'user $2',
 );
 
-/** Before every change of a game's uploads, so that two of them see each other's. */
+/** Locks the game before every change of its uploads, so that two of them see each other's. */
 export const LOCK_GAME = statement<{ id: number }>(
   'uploads_lock_game',
   `SELECT g.id FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')} FOR NO KEY UPDATE OF g`,

@@ -95,7 +95,7 @@ export class Upload {
   @Column('text', { nullable: true })
   file_url: string | null;
 
-  /** In bytes. */
+  /** The size in bytes. */
   @Column('bigint', { nullable: true })
   size: number | null;
 

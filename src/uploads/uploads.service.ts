@@ -80,7 +80,7 @@ export const UPLOAD_FILE = read<AccessRow & UploadFileRow>(
    FROM uploads f ${NEWEST_BUILD} JOIN games g ON g.id = f.game_id ${ACCESS} WHERE f.id = $1 AND ${MAY_SEE}`,
 );
 
-/** For anyone with the text of a live key of the game: the key $1. */
+/** Anyone with the text of a live key of the game can download its files: the key $1. */
 const UPLOADS_OF_KEY = longRead<FlatUploadRow>(
   'uploads_of_key',
   `SELECT f.* FROM download_keys dk JOIN games g ON g.id = dk.game_id JOIN LATERAL (${listed(MAX_UPLOADS, 'NOT f.hidden')}) f ON true
@@ -106,7 +106,7 @@ export interface OneBuildRow extends BuildRow, FilesRow, GameUserRow {
   file_key: string | null;
   file_url: string | null;
   is_demo: boolean;
-  /** Of its upload. */
+  /** The file name of its upload. */
   filename: string | null;
 }
 
@@ -237,7 +237,7 @@ export class UploadsService {
     isThere: (row: Row) => boolean,
   ): Promise<Row> {
     const row = await this.database.row(statement, parameters(upload_id, credential, download_key_id));
-    // Before the permission: a user should not buy the game for an upload that has nothing to download.
+    // This comes before the permission: a user should not buy the game for an upload that has nothing to download.
     const isSeen = row !== undefined && (row.edits || !row.hidden);
     if (!isSeen || !isFor(credential, row.game_id) || !isThere(row)) throw invalidUpload();
     requireDownload(row, row.traits, download_key_id);

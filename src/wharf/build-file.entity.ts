@@ -31,7 +31,7 @@ export const BUILD_FILE_STATES = ['created', 'uploading', 'uploaded'] as const;
 @Check('build_files_file_key_check', 'file_key IS NULL OR size IS NOT NULL')
 @Unique('build_files_type_key', ['build_id', 'type', 'sub_type'])
 export class BuildFile {
-  /** From the sequence of builds, because the archive of a build has the build's ID: `nextval('builds_id_seq')`. */
+  /** Comes from the sequence of builds, because the archive of a build has the build's ID: `nextval('builds_id_seq')`. */
   @PrimaryColumn('bigint')
   id: number;
 
@@ -48,7 +48,7 @@ export class BuildFile {
   @Column('text', { default: 'created' })
   state: Exclude<(typeof BUILD_FILE_STATES)[number], 'uploading'>;
 
-  /** In bytes. */
+  /** The size in bytes. */
   @Column('bigint', { nullable: true })
   size: number | null;
 

@@ -17,7 +17,7 @@ export class BuildJob {
   @Column('integer', { default: 0 })
   attempts: number;
 
-  /** Of the attempt that is running. */
+  /** The ID of the attempt that is running. */
   @Column('uuid', { nullable: true })
   lease: string | null;
 

@@ -86,7 +86,7 @@ export class Build {
   @Column('text', { nullable: true })
   file_url: string | null;
 
-  /** In bytes. */
+  /** The size in bytes. */
   @Column('bigint', { nullable: true })
   size: number | null;
 

@@ -525,7 +525,7 @@ describe('a launcher updates a game', () => {
       };
     }
 
-    /** Without a header, and with the key in the query. Then the signed URL, with the same range. */
+    /** Sends no header, but the key in the query; then requests the signed URL, with the same range. */
     private async open(build: number, type: string): Promise<Buffer> {
       const query = `api_key=${this.key}&download_key_id=${this.download_key_id}&uuid=${this.uuid}`;
       const range = { range: 'bytes=0-' };

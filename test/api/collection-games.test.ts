@@ -177,7 +177,7 @@ describe('GET /collections/ID/collection-games', () => {
       await sql(
         `SET LOCAL synchronous_commit = on; UPDATE collections SET games_count = 100000 WHERE id = ${huge.id}`,
       );
-      // Like autovacuum after this many inserts. A concurrent transaction on these rows prevents marking them.
+      // Autovacuum does this after so many inserts. A concurrent transaction on these rows prevents marking them.
       await until(async () => {
         await sql('VACUUM (ANALYZE) collection_games, games, collections, users');
         const marked = await sql(

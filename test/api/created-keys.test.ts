@@ -34,7 +34,7 @@ beforeEach(async () => {
 
 const keysPath = () => `/games/${game.id}/download_keys`;
 const create = (fields: Record<string, unknown>, who = owner) => who.post(keysPath(), fields);
-/** With an Idempotency-Key, in its own transaction. */
+/** Sends an Idempotency-Key, in its own transaction. */
 const createOnce = (key: string, who = owner) =>
   send('POST', keysPath(), {
     headers: { ...who.headers, 'content-type': 'application/json', 'idempotency-key': key },

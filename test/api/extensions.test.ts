@@ -163,7 +163,7 @@ class SomeGamesRequest extends PartialType(GamesRequest) {
   user_id: number;
 }
 
-// In a file of another name than *.entity.ts.
+// This entity is in a file of another name than *.entity.ts.
 @Entity('games')
 class RatedGame {
   @PrimaryColumn('bigint')
@@ -263,7 +263,7 @@ class RatingsController {
   @Public()
   @UseFilters(HealthFilter)
   health() {
-    // As Terminus does.
+    // Terminus does the same.
     throw new ServiceUnavailableException({ status: 'error', details: { queue: { status: 'down' } } });
   }
 

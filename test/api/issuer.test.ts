@@ -7,7 +7,7 @@ import { authorize, application, codeRequest, pkce, queryOf, useOauth, user } fr
 import { sendRaw } from '../support/raw';
 import { baseUrl, databaseUrl, make, openApp, send, theApp } from '../support/store';
 
-// Without PUBLIC_URL.
+// These tests run without PUBLIC_URL.
 useOauth();
 
 const EVIL = 'evil.example';
@@ -17,7 +17,7 @@ const issuerOf = async (base = baseUrl()) =>
 const tokenOf = (app = theApp()) =>
   app.get(TokensService).issue({ user_id: 1, game_id: 1, scopes: [], api_key_id: null });
 
-/** As a client that uses another host name. */
+/** A client that uses another host name. */
 const askEvil = (method: string, path: string, body = '') =>
   sendRaw(
     `${method} ${path} HTTP/1.1\r\nHost: ${EVIL}\r\nAccept: text/html\r\nConnection: close\r\n` +

@@ -277,7 +277,7 @@ describe('api_key in the body of a GET', () => {
       expect(strict).toEqual({ status: 401, body: errors('authentication required') });
       expect(lenient).toMatchObject({ status: 200, body: { user: { id: owner.id } } });
     }
-    // With all parameters beside it, and with some of them in the query.
+    // The form has all parameters, or some of them are in the query.
     const lookup = await asked(`/games/${game.id}/download_keys`, { download_key: key });
     expect(lookup.lenient).toMatchObject({ status: 200, body: { download_key: { key } } });
     const rest = await asked(`/games/${game.id}/download_keys?download_key=${key}`, {});

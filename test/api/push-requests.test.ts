@@ -197,7 +197,7 @@ test('metrics count builds by result, their bytes and the age of the oldest', as
   expect(await count('rejected')).toBe(before.rejected + 1);
   expect(await total('gamewharf_build_seconds_total')).toBeGreaterThan(before.seconds);
 
-  // As after the third process that was killed.
+  // This is the state after the third process that was killed.
   await sql(`UPDATE builds SET state = 'processing' WHERE id = $1`, [id]);
   const now = theClock().now();
   await sql('INSERT INTO build_jobs (build_id, attempts, leased_until, created_at) VALUES ($1, 3, $2, $3)', [

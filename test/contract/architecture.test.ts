@@ -127,7 +127,7 @@ function cyclesOf(graph: Map<string, string[]>): string[][] {
   return cycles;
 }
 
-/** Of the `.ts` files of a folder, with their imports of each other. */
+/** The `.ts` files of a folder, with their imports of each other. */
 function graphOf(folder: string, names: string[]): Map<string, string[]> {
   const paths = names.map((name) => join(folder, name));
   const known = new Set(paths);

@@ -65,7 +65,7 @@ async function tokenOf(page: Browser): Promise<string> {
   return /name="form_token" value="([^"]+)"/.exec(page.page.text)![1]!;
 }
 
-/** As the script of the page sends it. */
+/** A request as the script of the page sends it. */
 async function post(path: string, fields: Record<string, string> = {}, page = browser) {
   const form_token = await tokenOf(page);
   const { status, text } = await page.post(path, { form_token, ...fields }, JSON_ACCEPTED);
@@ -197,7 +197,7 @@ describe('upload', () => {
     });
     await post(filesPath(`/uploads/${body.id}/complete`));
     theClock().advance(61_000);
-    // Of the second process, which stores it meanwhile.
+    // The second process stores it meanwhile.
     await post(filesPath(`/uploads/${body.id}/complete`));
     await until(async () => (await uploadsOf()).length === 1);
     resume();

@@ -132,7 +132,7 @@ beforeAll(() => {
   }
   tree = path.join(work, 'app');
   printed = build(tree);
-  // Like a container's read-only root: files and folders can't be written, even by their owner.
+  // This is like a container's read-only root: files and folders can't be written, even by their owner.
   for (const name of [...entries(tree), tree]) chmodSync(name, statSync(name).mode & 0o555);
 });
 
@@ -383,7 +383,7 @@ describe('the image tree, run by an unprivileged user on read-only files', () =>
   }
 });
 
-/** Below the ephemeral ports of the system. */
+/** A port below the ephemeral ones of the system. */
 async function freePort(): Promise<number> {
   for (;;) {
     const port = 20_000 + Math.floor(Math.random() * 12_000);

@@ -162,7 +162,7 @@ describe('resets and slow requests', () => {
     theClock().stop();
     await fault({ path: '/profile' }, { delay_ms: 60_000 });
     const slow = get(PROFILE, MOCK_API_KEY);
-    // Until it is in flight.
+    // Waits until it is in flight.
     while (!JSON.stringify((await get('/mock/faults')).body).includes('"used":1'));
     let isOver = false;
     const reset = call('POST', '/mock/reset').finally(() => (isOver = true));

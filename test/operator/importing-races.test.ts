@@ -334,7 +334,7 @@ describe('IDs', () => {
     expect(await storedSales()).toEqual(await expectedSales());
   });
 
-  // In any order in which the server wakes them up.
+  // The order depends on which the server wakes up first.
   test.each([1, 2, 3, 4, 5])(
     'a sequence never moves back, even with concurrent changes, %i',
     async (round) => {

@@ -162,7 +162,7 @@ describe('concurrent clients', () => {
     amount: fc.integer({ min: 0, max: 1000 }),
     currency: fc.constantFrom('USD', 'EUR'),
     status: fc.constantFrom('complete', 'complete', 'refunded', 'pending'),
-    // On another day, and in another month.
+    // The time is another day, and in another month.
     created_at: fc.constantFrom('2024-02-28T23:59:59Z', '2024-02-29T00:00:00Z', '2024-03-01T00:00:00Z'),
     user_id: fc.constantFrom(1, 2, null),
     with_key: fc.boolean(),

@@ -304,7 +304,7 @@ describe('sells', () => {
       }),
     );
     const { purchase, download_keys } = body as Sold;
-    // On the other replica, too.
+    // The other replica sees it, too.
     for (const url of [baseUrl(), await replica.getUrl()]) {
       const ask = (path: string) =>
         fetch(url + path, { headers: buyer.headers }).then((response) => response.json());

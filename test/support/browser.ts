@@ -142,7 +142,7 @@ export async function withPassword(actor: Actor): Promise<Actor> {
   return actor;
 }
 
-/** For requests that the browser itself would follow one after the other. */
+/** Sends requests that the browser itself would follow one after the other. */
 export const cookieOf = (browser: Browser) => ({
   accept: 'text/html',
   cookie: [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; '),

@@ -36,7 +36,7 @@ interface Image {
   OCIv1: { config: Record<string, unknown> & { Labels: Record<string, string> } };
 }
 
-/** In memory, which is several times faster, if it has enough space and allows devices and programs. */
+/** Uses memory, which is several times faster, if it has enough space and allows devices and programs. */
 function newFolder(): string {
   const [, options = ''] = /^\S+ \/dev\/shm \S+ (\S+)/m.exec(readFileSync('/proc/mounts', 'utf8')) ?? [];
   const { bavail, bsize } = statfsSync('/dev/shm');

@@ -28,7 +28,7 @@ export interface Received {
   header: (name: string) => string | null | undefined;
 }
 
-/** Of JSON responses, also where the description doesn't list the status. */
+/** Checks JSON responses, also where the description doesn't list the status. */
 const HEADERS_OF_STATUS: Record<number, string[]> = {
   401: ['WWW-Authenticate'],
   403: ['WWW-Authenticate'],
@@ -39,7 +39,7 @@ const HEADERS_OF_STATUS: Record<number, string[]> = {
 
 interface Found {
   operation: Operation;
-  /** Of the operation in its document, for a JSON pointer. */
+  /** The path of the operation in its document, for a JSON pointer. */
   pointer: string;
   name: string;
   template: string;
@@ -91,7 +91,7 @@ export class Contract {
     return this.documents[0]!;
   }
 
-  /** Of all documents, by name, such as `GET /profile`. */
+  /** The operations of all documents, by name, such as `GET /profile`. */
   get operations(): [string, Operation][] {
     return this.documents.flatMap(({ paths }) =>
       Object.entries(paths).flatMap(([path, item]) =>

@@ -96,7 +96,7 @@ async function removeAbandoned(): Promise<void> {
       await server.stop();
       await remove(folder, server);
     } catch {
-      // In use by another run, or owned by another account.
+      // The folder is in use by another run, or owned by another account.
     }
   }
 }

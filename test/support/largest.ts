@@ -77,7 +77,7 @@ export function everyParameter(app: INestApplicationContext): Input[] {
       const { prototype } = metatype as unknown as Controller;
       const prefix = Reflect.getMetadata('path', metatype as object) as string;
       for (const name of Object.getOwnPropertyNames(prototype)) {
-        // Not a getter, which would run without the services of its controller.
+        // A getter would run without the services of its controller.
         const { value: handler } = Object.getOwnPropertyDescriptor(prototype, name)!;
         const request = typeof handler === 'function' && name !== 'constructor' && readRequestClass(handler);
         if (!request) continue;

@@ -8,7 +8,7 @@ import { until } from './time';
 export const poolOf = (app: INestApplication) =>
   (app.get(DataSource).driver as PostgresDriver).master as Pool;
 
-/** For tests of concurrency: on a busy machine, a new connection may take longer than a request waits for it. */
+/** Opens connections for tests of concurrency: on a busy machine, a new one may take longer than a request waits for it. */
 export const openConnections = (app: INestApplication, count: number) =>
   until(async () => {
     const pool = poolOf(app);

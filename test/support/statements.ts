@@ -49,6 +49,6 @@ export async function statementsOf(
   }
 }
 
-/** Without the credential lookup, which depends on the time of its last use. */
+/** Leaves out the credential lookup, which depends on the time of its last use. */
 export const statementsAfterCredential = async (work: () => Promise<unknown>): Promise<string[]> =>
   (await statementsOf(work)).filter((name) => name !== 'live_api_keys');

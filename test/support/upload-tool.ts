@@ -97,7 +97,7 @@ export class UploadTool {
     return start;
   }
 
-  /** Without a header: the key is in the query. */
+  /** Sends no header: the key is in the query. */
   async download(build_id: number, file_id: number, offset = 0): Promise<Buffer> {
     const path = `/wharf/builds/${build_id}/files/${file_id}/download?api_key=${this.key}`;
     const headers = { range: `bytes=${offset}-`, 'user-agent': 'Go-http-client/1.1' };

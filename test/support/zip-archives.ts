@@ -6,15 +6,15 @@ const DEFLATE = 8;
 export interface ZipEntry {
   name: string | Buffer;
   content?: Buffer;
-  /** Of Unix, with the type: 0o100644, 0o120777. */
+  /** The mode of Unix, with the type: 0o100644, 0o120777. */
   mode?: number;
   /** 0: stored. */
   method?: number;
   system?: number;
-  /** In place of those of `mode`. */
+  /** Replaces those of `mode`. */
   attributes?: number;
   flags?: number;
-  /** In place of the right ones. */
+  /** Replaces the right ones. */
   crc?: number;
   size?: number;
   /** What the local header says is ignored by readers of the central directory. */
@@ -24,7 +24,7 @@ export interface ZipEntry {
 export interface ZipOptions {
   /** Sizes and offsets of 64 bits everywhere, also where 32 would be enough. */
   wide?: boolean;
-  /** In place of the number of entries. */
+  /** Replaces the number of entries. */
   count?: number;
   comment?: string;
 }

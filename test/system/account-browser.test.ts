@@ -10,7 +10,7 @@ useStore({ RATE_LIMIT: 'off', SIGN_UP: 'true', FILES_DIR: '/nonexistent' });
 
 const ACCOUNT = '/user/settings/account';
 
-/** On a phone and on a wide screen, in both color schemes. `SCREENSHOTS`: a folder for pictures. */
+/** Opens pages on a phone and on a wide screen, in both color schemes. `SCREENSHOTS`: a folder for pictures. */
 async function check(page: Page, name: string): Promise<void> {
   for (const width of [390, 1280])
     for (const colorScheme of ['light', 'dark'] as const) {

@@ -169,7 +169,7 @@ inChromium.describe('in Chromium', () => {
       await page.locator('#purchasesPurchasesOf > summary').click();
       const purchases = page.locator('#purchasesPurchasesOf').getByRole('region', { name: 'Code' });
       expect(await purchases.innerText()).toMatch(/GetAsync\(".*\/games\/\d+\/purchases\?email=/);
-      // Of a choice, only what the reader fills in.
+      // Only what the reader fills in of a choice counts.
       const [lookup, latest] = [page.locator('#purchasesPurchasesOf'), page.locator('#wharfLatest')];
       await lookup.getByLabel('user_id').fill('7');
       expect(await purchases.innerText()).toMatch(/GetAsync\(".*\/purchases\?user_id=7"\)/);

@@ -240,7 +240,7 @@ test('a backup of 0.1 is migrated to this version', async () => {
   await writeFile(file, Buffer.concat(bytes));
 });
 
-// With the small backup of the previous test.
+// Uses the small backup of the previous test.
 describe('changes nothing when a restore is rejected', () => {
   let untouched: Record<string, string>;
   beforeAll(async () => (untouched = await digestOf(other.url)));

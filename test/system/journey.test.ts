@@ -8,7 +8,7 @@ import { inChromium, openChromium, Window } from '../support/chromium';
 import { OPERATOR_TOKEN } from '../support/importing';
 import { type Actor, baseUrl, databaseUrl, make, PEPPER, sql, useStore } from '../support/store';
 
-// From an empty store to a game on a player's disk: each step as its guide describes.
+// The path from an empty store to a game on a player's disk: each step as its guide describes.
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-journey-'));
 const FILES_DIR = join(folder, 'files');
 useStore({ OPERATOR_TOKEN, FILES_DIR, SELLERS_MAY_REFUND: 'true' });

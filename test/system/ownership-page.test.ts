@@ -28,7 +28,7 @@ beforeAll(async () => {
   const demo = await loadDemoStore({ ...theApp().get(Settings), DATA_DIR: folder } as Settings);
   const [player] = await sql<{ id: number }>(`SELECT id FROM users WHERE username = 'azure-bison'`);
   player_id = player!.id;
-  // As created by `gamewharf tokens create`.
+  // Creates what `gamewharf tokens create` does.
   const { key } = await theApp()
     .get(TokensService)
     .issue({

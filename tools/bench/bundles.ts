@@ -5,7 +5,7 @@ import { PLAYERS } from './players';
 
 export const BUNDLES = 50;
 export const GAMES_OF_BUNDLE = 1741;
-/** After the bundle of the demo. */
+/** The ID after the bundle of the demo. */
 export const FIRST_BUNDLE = 2;
 
 /** Bundles, which every player bought. */

@@ -21,7 +21,7 @@ export type Figure = Exclude<keyof Measured, 'failures'>;
 
 export interface EndpointResult {
   endpoint: string;
-  /** By server, one per round. */
+  /** Figures by server, one per round. */
   measured: Record<string, Measured[]>;
 }
 
@@ -37,7 +37,7 @@ export interface Results {
   scale: number;
   /** Processes of each server, one after the other. */
   processes: number;
-  /** With each of them. */
+  /** Results with each of them. */
   rounds: number;
   seconds: number;
   connections: number;

@@ -43,7 +43,7 @@ export async function workloadOf(endpoint: Endpoint, store: Store): Promise<Work
   return { endpoint: endpoint.name, withoutStock: endpoint.withoutStock, file: file!, count, sample };
 }
 
-/** Without the parts that depend on the time of signing, and with sorted parameters. */
+/** Removes the parts that depend on the time of signing, and sorts the parameters. */
 function unsigned(location: string): string {
   const url = new URL(location);
   for (const name of ['X-Amz-Date', 'X-Amz-Signature']) url.searchParams.delete(name);

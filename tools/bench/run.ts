@@ -90,7 +90,7 @@ async function startsOf(store: Store): Promise<number[]> {
   return starts;
 }
 
-/** Before the first request. */
+/** The memory before the first request. */
 async function idleMemory(store: Store): Promise<Results['idle']> {
   const servers = await startAll(store);
   try {

@@ -76,7 +76,7 @@ const GAMES = (_: Store['size']) => `games WHERE visibility = 'public' AND publi
 const COLLECTIONS = ({ collections }: Store['size']) =>
   `collections WHERE NOT private AND id <= ${collections}`;
 
-// Without the players' keys.
+// Leaves out the players' keys.
 const KEYS_OF_GAMES = ({ download_keys }: Store['size']) =>
   `SELECT g.user_id AS owner, g.id AS game, dk.key, dk.user_id, dk.email
    FROM download_keys dk JOIN games g ON g.id = dk.game_id

@@ -52,7 +52,7 @@ export class Postgres {
     return this.at(this.template.url);
   }
 
-  /** As the superuser: for replication, and to inspect the server. */
+  /** Connects as the superuser: for replication, and to inspect the server. */
   get administrator(): string {
     return this.at(`postgresql://postgres:${this.template.password}@127.0.0.1/postgres`);
   }

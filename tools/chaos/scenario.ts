@@ -2,7 +2,7 @@ import type { Lab } from './lab';
 
 export interface Conditions {
   lab: Lab;
-  /** With the protection, or without it as the control. */
+  /** Runs with the protection, or without it as the control. */
   guarded: boolean;
   /** Fewer repetitions. */
   quick: boolean;

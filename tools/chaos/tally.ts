@@ -6,7 +6,7 @@ export class Tally {
   private readonly counts = new Map<number, number>();
   private readonly times = new Map<number, number[]>();
 
-  /** Without times for long runs, which would collect too many. */
+  /** Long runs keep no times, because they would collect too many. */
   constructor(private readonly keep: { times: boolean } = { times: true }) {}
 
   /** Records one request; returns undefined if it failed. */

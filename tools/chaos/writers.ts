@@ -8,7 +8,7 @@ export interface WriteReport {
   lost: number;
   /** Seconds from the start of the writers to the first and the last of these acknowledgements. */
   lostAt: number[];
-  /** In the database more than once. */
+  /** Rows that are in the database more than once. */
   doubled: number;
   retries: number;
   /** Responses that no retry would change. */

@@ -12,7 +12,7 @@ import {
   USERS,
 } from '../../test/support/world/world';
 
-/** In hostile texts, so that an echo of one is recognized. */
+/** Marks hostile texts, so that an echo of one is recognized. */
 export const ECHO = 'zQ7xEcho';
 
 const words = (text: string) => text.split(' ');

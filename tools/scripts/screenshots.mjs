@@ -41,7 +41,7 @@ try {
   await take('reference', '/docs', 720);
   if (keyPage) await take('download', keyPage, 700);
 
-  // As a player, whose password was set with `gamewharf users set-password`.
+  // Signs in as a player, whose password was set with `gamewharf users set-password`.
   await signIn('azure-bison');
   const code_challenge = createHash('sha256').update('screenshot').digest('base64url');
   const challenge = { response_type: 'code', code_challenge, code_challenge_method: 'S256' };

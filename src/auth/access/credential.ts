@@ -14,11 +14,11 @@ export interface Credential {
   scopes: readonly string[];
   /** The API key, or the one that issued the JWT; null: a JWT issued by an operator. */
   api_key_id: number | null;
-  /** Of the app that holds the API key. */
+  /** The app that holds the API key. */
   client_id?: string;
   /** The game for which a JWT was issued. */
   game_id?: number;
-  /** Of a JWT, in seconds since 1970. */
+  /** When a JWT expires, in seconds since 1970. */
   expires_at?: number;
 }
 

@@ -6,7 +6,7 @@ import { type Access, readAccess, PAGES } from './access';
 
 export interface Route {
   method: string;
-  /** With its parameters, such as `/games/:game_id/purchases`. */
+  /** Includes its parameters, such as `/games/:game_id/purchases`. */
   path: string;
   /** undefined: the handler declares none. */
   access: Access | undefined;

@@ -11,7 +11,7 @@ import { UserEmail } from '../accounts/user-email.entity';
 import { Identity } from './identity.entity';
 import type { ProviderAccount } from './identity-provider';
 
-/** Of one user. */
+/** The limit for one user. */
 const MAX_IDENTITIES = 10;
 const MAX_LABEL = 200;
 const MAX_NAME = 40;

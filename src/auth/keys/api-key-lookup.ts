@@ -18,7 +18,7 @@ export const isLive = (key: string) =>
      OR greatest(${key}.created_at, ${key}.last_used_at) > now() - interval '${UNUSED_DAYS} days'))`;
 
 interface LiveKey extends Pick<ApiKey, 'id' | 'user_id' | 'scopes'> {
-  /** Of the app that holds the key; null: the user's own key. */
+  /** The app that holds the key; null: the user's own key. */
   client_id: string | null;
   hash: string;
   /** Null: the key has no expiry. */
@@ -52,7 +52,7 @@ export class ApiKeyLookup {
     const hashes = this.peppers.map((pepper) => `\\x${hashApiKey(text, pepper).toString('hex')}`);
     const key = await this.liveKeys.load(hashes);
     if (key && key.hash !== hashes[0])
-      // Under the current pepper. If it fails, the next lookup tries again.
+      // Stores the hash under the current pepper. If that fails, the next lookup tries again.
       this.keys
         .update({ id: key.id }, { key_hash: hashApiKey(text, this.peppers[0]!) })
         .catch(() => undefined);

@@ -7,7 +7,7 @@ import { statement } from '../../platform/database/statement';
 const WRITE_INTERVAL = 5000;
 const BATCH_SIZE = 1000;
 
-// At most once a minute. SKIP LOCKED: another replica is writing the same minute.
+// Runs at most once a minute. SKIP LOCKED: another replica is writing the same minute.
 const WRITE_USES = statement(
   'write_api_key_uses',
   `UPDATE api_keys k SET last_used_at = now(), last_used_from = used.network

@@ -31,7 +31,7 @@ interface NewApiKey extends Pick<ApiKey, 'id' | 'created_at'> {
   key: string;
 }
 
-/** Not the keys that apps hold. Includes expired ones until they are deleted. */
+/** Excludes the keys that apps hold. Includes expired ones until they are deleted. */
 const own = (user_id: number) => ({ user_id, grant_id: IsNull(), revoked_at: IsNull() });
 
 @Injectable()
@@ -166,7 +166,7 @@ export class ApiKeysService {
     return { key_hash: In(this.peppers.map((pepper) => hashApiKey(text, pepper))) };
   }
 
-  /** In a transaction; call `forget` with the result after the commit. */
+  /** Runs in a transaction; call `forget` with the result after the commit. */
   async revokeIn(db: EntityManager, keys: FindOptionsWhere<ApiKey>): Promise<number[]> {
     const { raw } = await db
       .createQueryBuilder()

@@ -23,7 +23,7 @@ export class ApplicationsService {
     private readonly keys: ApiKeysService,
   ) {}
 
-  /** With the username of its owner. */
+  /** Includes the username of its owner. */
   application(client_id: string): Promise<OauthApplication | null> {
     return this.applications
       .createQueryBuilder('a')

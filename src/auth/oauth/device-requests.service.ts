@@ -9,7 +9,7 @@ import { OauthDeviceRequest } from './oauth-device-request.entity';
 import { invalidGrant } from './oauth-errors';
 import { sha256, randomToken } from '../accounts/encryption';
 
-// Without vowels, which could form words, and without letters that look like digits.
+// There are no vowels, which could form words, and no letters that look like digits.
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
 /** Seconds. */
 export const LIFETIME = 600;
@@ -60,7 +60,7 @@ export class DeviceRequestsService {
     }
   }
 
-  /** With its app and the username of the app's owner. */
+  /** Includes its app and the username of the app's owner. */
   pending(db: EntityManager, user_code: string): Promise<OauthDeviceRequest | null> {
     return db
       .createQueryBuilder(OauthDeviceRequest, 'd')

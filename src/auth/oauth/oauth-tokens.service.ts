@@ -47,7 +47,7 @@ const ACCESS_SECONDS = 3600;
 const REFRESH_DAYS = 90;
 const RETRY_SECONDS = 10;
 
-// Of one grant: a user can sign in and refresh as often as the rate limits permit.
+// The limit of one grant: a user can sign in and refresh as often as the rate limits permit.
 const MAX_CODES = 100;
 const MAX_SIGN_INS = 1000;
 const MAX_USED = 100;
@@ -58,7 +58,7 @@ const DELETE_OLDEST_CODES = `
   DELETE FROM oauth_codes WHERE code_hash IN (
     SELECT code_hash FROM oauth_codes WHERE grant_id = $1 ORDER BY expires_at DESC OFFSET ${MAX_CODES} LIMIT 1000)`;
 
-/** With their access tokens. */
+/** Their access tokens are included. */
 const DELETE_OLDEST_TOKENS = `
   WITH oldest AS (
     DELETE FROM oauth_refresh_tokens WHERE token_hash IN (
@@ -141,7 +141,7 @@ export class OauthTokensService {
     });
   }
 
-  /** Under a locked grant: issues tokens with those scopes that the app still has registered. */
+  /** Issues tokens with those scopes that the app still has registered. The grant must be locked. */
   private async issue(
     db: EntityManager,
     grant: OauthGrant,
@@ -217,7 +217,7 @@ export class OauthTokensService {
     throw invalidGrant();
   }
 
-  /** Under a locked grant, so that no token is issued at the same time. Returns the revoked keys. */
+  /** Returns the revoked keys. The grant must be locked, so that no token is issued at the same time. */
   private async revokeFamily(
     db: EntityManager,
     { grant_id, family_id }: Pick<OauthRefreshToken, 'grant_id' | 'family_id'>,

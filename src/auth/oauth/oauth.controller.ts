@@ -106,7 +106,7 @@ export class OauthController {
   @Post('oauth/token')
   @ForClients('Exchange a code, a refresh token or a device code for an access token')
   @InBodyOnly()
-  // For caches that don't support Cache-Control.
+  // Some caches don't support Cache-Control.
   @Header('Pragma', 'no-cache')
   @ApiOkResponse({ type: TokensResponse })
   async token(@Req() req: Request, @Params() request: TokenRequest): Promise<TokensResponse> {

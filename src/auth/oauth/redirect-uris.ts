@@ -1,6 +1,6 @@
 import { queryText } from '../../platform/input/form';
 
-/** Instead of a redirect URI: the page shows the code or token, and the user copies it. */
+/** Takes the place of a redirect URI: the page shows the code or token, and the user copies it. */
 export const OUT_OF_BAND = 'urn:ietf:wg:oauth:2.0:oob';
 
 const LOOPBACK = /^http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)(?::\d{1,5})?(?=[/?]|$)/;

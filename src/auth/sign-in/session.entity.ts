@@ -35,7 +35,7 @@ export class Session {
   @Column('bytea', { nullable: true })
   notice: Buffer | null;
 
-  /** Of a sign-in with an identity provider; encrypted like the notice. */
+  /** The token of a sign-in with an identity provider; encrypted like the notice. */
   @Column('bytea', { nullable: true })
   id_token: Buffer | null;
 

@@ -20,7 +20,7 @@ export class BundleGame {
   @PrimaryColumn('bigint')
   game_id: number;
 
-  /** From 1, without gaps. */
+  /** The first is 1, and there are no gaps. */
   @Column('integer')
   position: number;
 

@@ -52,7 +52,7 @@ export class Bundle {
   @Column('text', { nullable: true })
   cover_url: string | null;
 
-  /** In minor units. */
+  /** An amount in minor units. */
   @Column('bigint', { default: 0 })
   min_price: number;
 

@@ -156,7 +156,7 @@ export class AccountController {
     return erasePage(visitor, (await this.accounts.find(visitor.user.id)).has_password);
   }
 
-  /** In two steps: the password, and then the button of a page that only the first step shows. */
+  /** Takes two steps: the password, and then the button of a page that only the first step shows. */
   @Post('erase')
   @SignInAttempt()
   async erase(
@@ -185,7 +185,7 @@ export class AccountController {
     return eraseForGoodPage(visitor, next, visitor.createSignature(`erase until ${next}`));
   }
 
-  /** By the password, or by a recent sign-in if the account has none. */
+  /** Confirms the user by the password, or by a recent sign-in if the account has none. */
   private async confirm(form: Form, visitor: SignedInVisitor, req: Request): Promise<FormResult | undefined> {
     if (this.settings.TRUSTED_IDENTITY_HEADER) return undefined;
     const { has_password } = await this.accounts.find(visitor.user.id);

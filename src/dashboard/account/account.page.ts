@@ -13,7 +13,7 @@ export const ACCOUNT_PATH = '/user/settings/account';
 export interface AccountView {
   account: OwnAccount;
   sessions: ListedSession[];
-  /** At the store's identity provider, if it has one. */
+  /** The identities at the store's identity provider, if it has one. */
   identities: Identities | undefined;
   store: string;
   /** False: people sign in at the store, which has their names and passwords. */

@@ -4,7 +4,7 @@ import type { Page } from '../layout/layout';
 
 type Store = Pick<Settings, 'STORE_NAME' | 'STORE_URL'>;
 
-/** After a request for a link. */
+/** The page after a request for a link. */
 export const sentPage = (title: string, text: string, { STORE_NAME, STORE_URL }: Store): Page => ({
   title,
   single: true,
@@ -17,7 +17,7 @@ export const sentPage = (title: string, text: string, { STORE_NAME, STORE_URL }:
     </p>`,
 });
 
-/** For a store without a mailer. */
+/** The page of a store without a mailer. */
 export const contactPage = (title: string, purpose: string, { STORE_NAME, STORE_URL }: Store): Page => ({
   title,
   single: true,

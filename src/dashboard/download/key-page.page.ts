@@ -83,7 +83,7 @@ export class KeyPageView {
     };
   }
 
-  /** For a visitor who owns the game already: redeeming the key gives them nothing. */
+  /** The text for a visitor who owns the game already: redeeming the key gives them nothing. */
   claimAgain(visitor: Visitor, key: string, { title }: KeyPageRow): Page {
     return confirmation(visitor, {
       title: 'Add to your library',

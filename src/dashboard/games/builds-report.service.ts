@@ -19,7 +19,7 @@ export interface ListedBuild extends Pick<
 const fileOf = (type: string) =>
   `(SELECT f.size FROM build_files f WHERE f.build_id = b.id AND f.type = '${type}' AND f.file_key IS NOT NULL)`;
 
-/** Of the game $1, for the user $2; $3: of one channel. */
+/** Builds of the game $1, for the user $2; $3: only those of one channel. */
 export const BUILDS_PAGE = longRead<ListedBuild>(
   'builds_page',
   `SELECT b.id, b.channel_name, b.version, b.user_version, b.state, b.hidden, b.error, b.size, b.created_at,

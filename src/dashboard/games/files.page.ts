@@ -223,7 +223,7 @@ export class FilesPage {
     </section>`;
   }
 
-  /** For a seller who uploads with a program. */
+  /** Tells a seller how to upload with a program. */
   private commands({ owner_name, slug }: OwnGame): Html {
     const target = `${owner_name}/${slug}`;
     const push = ['windows', 'linux', 'osx'].map(

@@ -28,7 +28,7 @@ const COLUMNS = [
 ] as const satisfies (keyof Game)[];
 
 export interface GameReport extends Pick<Game, (typeof COLUMNS)[number]> {
-  /** At most one more than MAX_UPLOADS. */
+  /** There is at most one more than MAX_UPLOADS. */
   uploads: number;
   /** The newest completed build of each channel, for one channel more than MAX_CHANNELS; null without builds. */
   builds: Pick<Build, 'channel_name' | 'user_version' | 'created_at'>[] | null;
@@ -102,7 +102,7 @@ export interface GameSales {
   amount: number;
 }
 
-/** Of $2, if $1 can edit it, from the day $3 on. */
+/** Figures of $2, if $1 can edit it, from the day $3 on. */
 export const RECENT_GAME_SALES = longRead<GameSales>(
   'recent_game_sales',
   `SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
@@ -127,7 +127,7 @@ export class GamesReportService {
     return { ...GAME_ROW.read(row), visibility: row.visibility, owned: row.owned };
   }
 
-  /** By currency, highest revenue first. */
+  /** Totals by currency, highest revenue first. */
   salesSince(day: string, game_id: number, user_id: number): Promise<GameSales[]> {
     return this.database.rows(RECENT_GAME_SALES, [user_id, game_id, day]);
   }

@@ -188,7 +188,7 @@ const hiddenFields = (values: Record<string, string | undefined>): Html =>
     ([name, value]) => value !== undefined && html`<input type="hidden" name="${name}" value="${value}" />`,
   )}`;
 
-/** Not by `selectField`: the field for the label of new keys has the same name. */
+/** Doesn't use `selectField`: the field for the label of new keys has the same name. */
 const labelField = (labels: string[], chosen: string): Html =>
   html`<label class="field" for="of-label"
     >Label

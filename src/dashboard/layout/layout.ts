@@ -22,7 +22,7 @@ export interface Page {
   headers?: Record<string, string>;
   /** Whether the page has the full width, for tables. */
   tables?: boolean;
-  /** In addition to those of every page. */
+  /** These come in addition to those of every page. */
   styles?: Asset[];
   scripts?: Asset[];
   /** Whether scripts of the page send requests to this service. */

@@ -10,7 +10,7 @@ import { wantsPage } from './page.guard';
 
 const LEGACY = /^\/api(\/|$)/i;
 const FILES = /^\/files\//i;
-// Without a second leading slash, which browsers would interpret as another host.
+// Browsers would interpret a second leading slash as another host.
 const WITH_SLASH = /^(\/[\w-]+)+\/$/;
 
 /**

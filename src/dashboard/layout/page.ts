@@ -18,13 +18,13 @@ import { FOR_BROWSERS, PageGuard, SECRET_PATH } from './page.guard';
 import { PageInterceptor } from './page.interceptor';
 import { parseId } from './parts';
 
-/** On a handler that doesn't exist for API clients, which expect another endpoint at its path. */
+/** Hides a handler from API clients, which expect another endpoint at its path. */
 export const ForBrowsers = () => SetMetadata(FOR_BROWSERS, true);
 
-/** On a controller of pages whose path contains a secret: no referrer, and no search engine. */
+/** Marks a controller of pages whose path contains a secret: no referrer, and no search engine. */
 export const SecretPath = () => SetMetadata(SECRET_PATH, true);
 
-/** On a controller of pages: sessions instead of credentials, form tokens, handlers that return a Page, and errors as pages. */
+/** Marks a controller of pages: sessions instead of credentials, form tokens, handlers that return a Page, and errors as pages. */
 export const Pages = () => applyDecorators(PagesInDescription(), ApiExcludeController());
 
 /** The same, for a controller whose routes also respond with JSON. */

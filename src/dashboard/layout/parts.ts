@@ -22,7 +22,7 @@ export function day(timestamp: string | null): Html {
   >`;
 }
 
-/** To the second, in UTC. */
+/** Precise to the second, in UTC. */
 export const timeElement = (timestamp: string): Html =>
   html`${day(timestamp)}, ${modernTimestamp(timestamp).slice(11, 19)} UTC`;
 
@@ -82,7 +82,7 @@ export const number = inStyle('number');
 export const wrapped = inStyle('wrap');
 /** Buttons, in a column whose name is for screen readers. */
 export const actions = inStyle('actions');
-/** Without the name of the column, which cells show on a phone. */
+/** Leaves out the name of the column, which cells show on a phone. */
 export const unlabeled = <Row>(cell: Cell<Row> | StyledCell<Row>): StyledCell<Row> => ({
   ...styled(cell),
   unlabeled: true,

@@ -36,7 +36,7 @@ export class Visitor {
     return createHmac('sha256', this.token).update(text).digest('base64url');
   }
 
-  /** As a part of a URL that only this session can read. */
+  /** A part of a URL that only this session can read. */
   encrypt(value: object): string {
     return encryptWithToken(this.token, value).toString('base64url');
   }

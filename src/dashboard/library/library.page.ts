@@ -177,7 +177,7 @@ export class LibraryPage {
     };
   }
 
-  /** For a player who owns the game already: redeeming the key gives them nothing. */
+  /** The text for a player who owns the game already: redeeming the key gives them nothing. */
   redeemAgain(visitor: SignedInVisitor, key: string, title: string): Page {
     return confirmation(visitor, {
       section: LIBRARY_PATH,

@@ -31,7 +31,7 @@ export function renderEndpoints(document: OpenAPIObject): Html {
     ${sections(groups, (document.components?.schemas ?? {}) as Schemas)}`;
 }
 
-/** For readers without JavaScript: every endpoint with a link to its description in `source`. */
+/** Shows readers without JavaScript every endpoint, with a link to its description in `source`. */
 export function endpointList(document: OpenAPIObject, source: string): Html {
   return html`${groupByTag(document).map(
     ({ name, routes }) =>

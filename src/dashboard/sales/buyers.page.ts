@@ -46,7 +46,7 @@ export function buyersPage(buyers: Buyer[], page: number, game?: { id: number; t
 const pagePath = (page: number, game: string | undefined) =>
   withQuery(BUYERS_PATH, { game, page: String(page) });
 
-/** Without the currencies in which everything was refunded or free, if there are others. */
+/** Leaves out currencies in which everything was refunded or free, if there are others. */
 export function totalsOf(totals: Buyer['totals']): Html {
   const paid = totals.filter(({ amount }) => amount > 0);
   return html`${(paid.length > 0 ? paid : totals.slice(0, 1)).map(({ currency, amount }) => html`<div>${formatMoney(amount, currency)}</div> `)}`;

@@ -79,7 +79,7 @@ export function chart(columns: Bar[], currency: string, label: string, previous?
 const legend = (previous: string): Html =>
   html`<text class="before" x="100%" y="14" text-anchor="end">- - - ${previous}</text>`;
 
-/** From the middle of each column to that of the next. */
+/** A line from the middle of each column to that of the next. */
 const lineOf = (columns: Bar[], { yOf }: Scale): Html[] => {
   const xOf = (i: number) => percent((i + 0.5) / columns.length);
   const y = ({ before = 0 }: Bar) => yOf(before).toFixed(1);

@@ -215,7 +215,7 @@ const nameOfPrevious = (period: Period): string => {
   return days === 1 ? 'The day before' : `The ${formatCount(days)} days before`;
 };
 
-/** With bars if `largest` is the highest revenue. */
+/** Has bars if `largest` is the highest revenue. */
 const soldColumns = (currency: string, largest?: number): Columns<Sold> => ({
   Sales: number(({ purchases }) => formatCount(purchases)),
   Revenue: number(

@@ -43,7 +43,7 @@ export interface Period extends Dates {
 
 export type PeriodQuery = Partial<Record<'range' | 'from' | 'to' | 'by', string>>;
 
-/** Of an unknown range, the default one. */
+/** The default one replaces an unknown range. */
 export function parsePeriod(
   { range, from, to, by }: PeriodQuery,
   now: Date,
@@ -132,7 +132,7 @@ export function formatColumn(first: string, unit: Unit): string {
   return `${unit === 'week' ? 'Week of ' : ''}${Number(day)} ${name}`;
 }
 
-/** For the axis: `12 Mar`, or with several years `12 Mar 2026` and `Mar 2026`. */
+/** Labels of the axis: `12 Mar`, or with several years `12 Mar 2026` and `Mar 2026`. */
 export function formatShortColumn(first: string, { unit, from, to }: Period): string {
   const name = formatColumn(first, unit).replace('Week of ', '');
   return unit === 'month' || from.slice(0, 4) !== to.slice(0, 4) ? name : name.slice(0, -5);

@@ -40,7 +40,7 @@ export type Refunder = 'seller' | 'store' | 'store, as games are of others';
 interface SaleView {
   sale: SellerSale;
   pages: KeyPages;
-  /** To the seller's own webhooks. */
+  /** Deliveries to the seller's own webhooks. */
   deliveries: SubjectDelivery[];
   refunder: Refunder;
   store: string;
@@ -141,7 +141,7 @@ const keyList = (keys: KeyState[], none: string, pages: KeyPages): Html =>
 interface Event {
   /** Null: it wasn't recorded. */
   at: string | null;
-  /** Of a pending delivery. */
+  /** Only a pending delivery has it. */
   isPending?: boolean;
   text: Html;
 }
@@ -228,7 +228,7 @@ interface BuyerView {
   sale: SellerSale;
   spent: Spent[];
   sales: SellerSale[];
-  /** Without a purchase. */
+  /** Keys without a purchase. */
   keys: KeyState[];
   pages: KeyPages;
 }

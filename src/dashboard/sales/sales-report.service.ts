@@ -34,7 +34,7 @@ interface RecentSales extends Sold {
   claimed: number;
 }
 
-/** Of one period, for its newest sales. */
+/** The figures of one period, for its newest sales. */
 export interface Recent {
   refunds: number;
   keys: number;
@@ -47,15 +47,15 @@ export interface Report {
   totals: Totals[];
   /** One of the currencies: the requested one if something was sold in it. All other values are in this currency. */
   chosen: Totals | undefined;
-  /** By the first day of a column. */
+  /** Figures by the first day of a column. */
   columns: Map<string, Sold>;
   /** The revenue of the previous period, by the columns of the current one. */
   before: Map<string, number>;
   current: Recent;
   previous: Recent;
-  /** Of the newest sales, highest revenue first. */
+  /** Totals of the newest sales, highest revenue first. */
   sources: (Sold & { source: string })[];
-  /** Of the newest sales, by game. */
+  /** Totals of the newest sales, by game. */
   keys: Map<number, Pick<Recent, 'keys' | 'claimed'>>;
 }
 

@@ -41,7 +41,7 @@ interface SalesView {
   /** The title of the game, if the page shows only one. */
   title: string | undefined;
   period: Period;
-  /** At most one more than MAX_LISTED_GAMES. */
+  /** There is at most one more than MAX_LISTED_GAMES. */
   games: { id: number; title: string }[];
   totals: Totals[];
   sales: ListedSale[];

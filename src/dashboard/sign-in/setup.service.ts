@@ -13,7 +13,7 @@ import { Database } from '../../platform/database/database';
 import { lowerAscii } from '../../platform/formats/lower-ascii';
 import { RateLimitsService } from '../../platform/limits/rate-limits.service';
 
-// Without letters and digits that look similar.
+// There are no letters and digits that look similar.
 const ALPHABET = '23456789ABCDEFGHJKLMNPQRSTUVWXYZ';
 const LENGTH = 12;
 
@@ -76,5 +76,5 @@ export class SetupService {
   }
 }
 
-/** Of the code as a person types it: hyphens and spaces don't matter, nor does case. */
+/** Reads the code as a person types it: hyphens and spaces don't matter, nor does case. */
 const digestOf = (code: string) => sha256(code.toUpperCase().replace(/[\s-]/g, ''));

@@ -56,7 +56,7 @@ export interface WebhookDraft {
 
 export const webhookPath = (id: number) => `${WEBHOOKS_PATH}/${id}`;
 
-/** Without the query, which may contain a token. */
+/** Leaves out the query, which may contain a token. */
 export const webhookName = ({ url }: Pick<OwnWebhook, 'url'>): string =>
   url.replace(/^https?:\/\/|\?.*/g, '');
 

@@ -18,7 +18,7 @@ import type { JsonObject } from '../../operator/import/record-types/fields';
 
 /** One in this many users is a developer, starting with the first. */
 const USERS_PER_DEVELOPER = 10;
-/** Of the only bundle, which starts with the second game: guides use the first one. Its purchase has the ID. */
+/** The ID of the only bundle and of its purchase. The bundle starts with the second game, because guides use the first one. */
 const GAMES_OF_BUNDLE = 8;
 const PURCHASE_OF_BUNDLE = 4;
 const CHANNELS = ['windows', 'linux', 'osx', 'android'];
@@ -133,7 +133,7 @@ class DemoStore {
     const bundle = games >= 5 && (id === 4 || random.chance(0.04));
     const game = id <= 4 ? 1 : 1 + Math.floor(games * random.next() ** 2);
     const buyer = id <= 2 ? id + 1 : 1 + random.below(this.options.users);
-    // By an account, by an account's verified email address, or by a guest.
+    // The buyer is an account, an account's verified email address, or a guest.
     const how = id <= 2 ? 0 : random.next();
     const currency = random.of(['USD', 'USD', 'USD', 'EUR', 'EUR', 'GBP', 'JPY']);
     const sale_rate = random.chance(0.2) ? random.of([10, 25, 50, 75]) : 0;
@@ -160,7 +160,7 @@ class DemoStore {
     };
   }
 
-  /** By the second user, without keys. */
+  /** A sale to the second user, without keys. */
   private bundlePurchase(): JsonObject {
     return {
       type: 'purchase',

@@ -79,7 +79,7 @@ async function complete(native: string): Promise<void> {
 async function replaceByCopy(native: string, copy: string): Promise<void> {
   const fresh = `${copy}.${randomBytes(4).toString('hex')}`;
   try {
-    // Without files for compilers.
+    // Files for compilers aren't needed.
     await cp(native, fresh, {
       recursive: true,
       verbatimSymlinks: true,

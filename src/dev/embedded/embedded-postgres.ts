@@ -25,7 +25,7 @@ export interface EmbeddedPostgresOptions {
   servingAt?: string;
   /** Cancels a running start, or a command's wait for other processes at the end. */
   signal?: AbortSignal;
-  /** For root: the accounts that may run PostgreSQL, and the folder for data that they cannot access in the data folder. */
+  /** What root needs: the accounts that may run PostgreSQL, and the folder for data that they cannot access in the data folder. */
   accounts?: string[];
   fallback?: string;
   /** The folder with bin/, lib/ and share/, if not that of the installed package. */

@@ -63,7 +63,7 @@ export async function createRole(
         await client.query(
           `CREATE ROLE ${ROLE} LOGIN CREATEDB PASSWORD ${client.escapeLiteral(rolePassword)}`,
         );
-      // For `gamewharf restore`.
+      // `gamewharf restore` needs it.
       await client.query(`GRANT SET ON PARAMETER session_replication_role TO ${ROLE}`);
       if (!database) await client.query(`CREATE DATABASE ${ROLE} OWNER ${ROLE}`);
       return true;

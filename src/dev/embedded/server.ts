@@ -138,7 +138,7 @@ export async function postmasterPid(cluster: string): Promise<number | undefined
   return text === undefined ? undefined : Number(text.split('\n')[0]) || 0;
 }
 
-/** Below the ephemeral ports, one of which could be in use at the next start. */
+/** A port below the ephemeral ones, which could be in use at the next start. */
 export async function freePort(preferred?: number): Promise<number> {
   for (let port = preferred; ; port = undefined) {
     port ??= 20_000 + Math.floor(Math.random() * 12_000);

@@ -31,7 +31,7 @@ async function deleteAbandoned(): Promise<void> {
     names.map(async (name) => {
       const path = join(tmpdir(), name);
       const pid = Number(await readFile(join(path, PID_FILE), 'utf8').catch(() => ''));
-      // Without the file: another mock is starting, or the folder is not ours.
+      // The file is missing: another mock is starting, or the folder is not ours.
       if (pid > 0 && !isRunning(pid)) await rm(path, { recursive: true, force: true }).catch(() => undefined);
     }),
   );

@@ -8,7 +8,7 @@ const KEY = { type: 'api_key', key: MOCK_API_KEY, user_id: MOCK_USER_ID };
 /** The records of a seed, after those of the account: line numbers of problems are those of the seed. */
 export function withMockUser(seed: string): Buffer[] {
   const hasUser = seed.split('\n').some((line) => isUser(line));
-  // On lines after the seed, so that its own line numbers stay.
+  // These lines come after the seed, so that its own line numbers stay.
   const added = [...(hasUser ? [] : [USER]), KEY].map((record) => JSON.stringify(record));
   return [
     Buffer.from(seed === '' || seed.endsWith('\n') ? seed : `${seed}\n`),

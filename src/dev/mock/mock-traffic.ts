@@ -11,7 +11,7 @@ import { emptyListsAsObjects, LiveQuirks } from './quirks.service';
 import { RecordedRequests, safeUrl, withoutSecrets } from './recorded-requests.service';
 import { ResetLock } from './reset-lock';
 
-/** Before everything else that handles a request: records it, applies faults and quirks, and waits for resets. */
+/** Runs before everything else that handles a request: records it, applies faults and quirks, and waits for resets. */
 @Injectable()
 export class MockTraffic {
   constructor(

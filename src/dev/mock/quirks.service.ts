@@ -10,7 +10,7 @@ export interface Quirks {
 export const LIVE: Quirks = { empty_lists: 'object', download_key_required: true };
 export const NO_QUIRKS: Quirks = { empty_lists: 'array', download_key_required: false };
 
-/** In what the live site differs from its documentation. */
+/** The differences of the live site from its documentation. */
 @Injectable()
 export class LiveQuirks {
   private current = NO_QUIRKS;

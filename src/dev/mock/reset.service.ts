@@ -16,7 +16,7 @@ import { LiveQuirks } from './quirks.service';
 import { RecordedRequests } from './recorded-requests.service';
 import { ResetLock } from './reset-lock';
 
-/** Not the contents of a store: the schema's version, what belongs to the process, and a log that nothing may change. */
+/** Tables that aren't contents of a store: the schema's version, what belongs to the process, and a log that nothing may change. */
 const KEPT_TABLES = ['migrations', 'signing_keys', 'operator_tokens', 'audit_events'];
 
 /** Brings the store back to its seed. */

@@ -5,7 +5,7 @@ import { UploadsModule } from '../../uploads/uploads.module';
 import { GameEditsController } from './game-edits.controller';
 import { GameEditsService } from './game-edits.service';
 
-/** After the modules of what belongs to a game, which is deleted with it. */
+/** Comes after the modules of what belongs to a game, which is deleted with it. */
 @Module({
   imports: [AuthModule, IdempotencyModule, UploadsModule],
   controllers: [GameEditsController],

@@ -65,7 +65,7 @@ export class ImportController {
       const types = await this.imports.receive(sent, operator, key);
       return { summary: summaryLines(types), types };
     } catch (error) {
-      // Without waiting for the rest of the body.
+      // The response doesn't wait for the rest of the body.
       if (!req.complete) req.exchange.connection.closeAfter(res);
       // A client that disconnects isn't an error of the service.
       throw error === req.errored ? serviceUnavailable() : importError(error);

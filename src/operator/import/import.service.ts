@@ -51,7 +51,7 @@ export class ImportService implements OnModuleDestroy {
     this.small = this.newThread();
   }
 
-  /** For a command: imports on this thread. */
+  /** Imports on this thread, for a command. */
   run(
     source: AsyncIterable<Buffer>,
     { signal: stopped, progress }: Pick<ImportOptions, 'signal' | 'progress'>,
@@ -65,7 +65,7 @@ export class ImportService implements OnModuleDestroy {
     );
   }
 
-  /** For a server: imports on a thread. */
+  /** Imports on a thread of its own, for a server. */
   async receive(
     { source, length, client, broken }: Sent,
     by: Actor,

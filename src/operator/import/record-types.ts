@@ -10,7 +10,7 @@ import type { RecordType } from './record-types/record-type';
 import { UPLOAD } from './record-types/upload';
 import { USER } from './record-types/user';
 
-/** In the order in which they are written. `pepper`: for the hashes of API keys. */
+/** Lists the types in the order in which they are written. `pepper`: for the hashes of API keys. */
 export const recordTypes = (pepper: Buffer): RecordType[] => [
   USER,
   GAME,

@@ -13,7 +13,7 @@ interface Reference {
   parent: RecordType;
 }
 
-/** By type: the table of IDs that the stream refers to but does not contain. */
+/** The tables of IDs that the stream refers to but does not contain, by type. */
 export type ExternalReferences = Map<RecordType, TemporaryTable>;
 
 const externalIds = ({ table }: RecordType): TemporaryTable => ({

@@ -14,7 +14,7 @@ export function hasRepeatedName(text: string, record: object): boolean {
   return exact > names;
 }
 
-/** Not recursive, because a client decides how deep its record is. */
+/** This isn't recursive, because a client decides how deep its record is. */
 function namesIn(record: object): number {
   const pending = [record];
   let names = 0;

@@ -17,7 +17,7 @@ export class TemporaryTables {
     private readonly rows = new Map<string, number>(),
   ) {}
 
-  /** For changes that may be rolled back. */
+  /** Changes that may be rolled back use it. */
   copy(): TemporaryTables {
     return new TemporaryTables(this.client, new Map(this.rows));
   }

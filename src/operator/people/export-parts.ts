@@ -77,7 +77,7 @@ export const SCANNED: Scanned[] = [
     where: 't.user_id = person.user_id',
     at_once: LONG_TEXTS,
   }),
-  // Without other people related to the purchase or the key.
+  // Other people related to the purchase or the key are left out.
   scanned('purchase', Purchase, PURCHASES, {
     columns: {
       user_id: ifThem('t.user_id'),

@@ -51,7 +51,7 @@ export class People {
     @InjectRepository(User) private readonly users: Repository<User>,
   ) {}
 
-  /** For an operator. An unverified email address is theirs if no other account has entered it. */
+  /** Finds the person for an operator. An unverified email address is theirs if no other account has entered it. */
   async withId(user_id: number): Promise<Person | undefined> {
     const account = await this.database.row(ACCOUNT, [user_id]);
     if (!account) return undefined;
@@ -68,7 +68,7 @@ export class People {
     };
   }
 
-  /** For the person's own request: anyone can enter any email address, so only verified ones count. */
+  /** Finds the person for their own request: anyone can enter any email address, so only verified ones count. */
   async verified(user_id: number): Promise<Person> {
     const { verified, username, display_name } = (await this.database.row(ACCOUNT, [user_id]))!;
     return { user_id, username, display_name, addresses: verified };

@@ -16,7 +16,7 @@ export class OperatorPathsMiddleware implements NestMiddleware {
 
   async use(req: Request, res: Response, next: NextFunction): Promise<void> {
     if (await this.tokens.exist()) return next();
-    // Without waiting for the rest of the body, which may be an import.
+    // The response doesn't wait for the rest of the body, which may be an import.
     if (!req.complete) req.exchange.connection.closeAfter(res);
     // No guard follows that would count the request.
     await this.limits.chargeAddress(req, res);

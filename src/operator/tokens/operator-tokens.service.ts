@@ -47,7 +47,7 @@ export class OperatorTokensService {
   private readonly setting: Buffer | undefined;
   /** All live tokens, under one key. */
   private readonly live: LookupCache<LiveTokens>;
-  /** By ID: when a use was last written. */
+  /** The time when a use was last written, by ID. */
   private readonly uses = new Map<number, number>();
 
   constructor(

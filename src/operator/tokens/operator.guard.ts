@@ -30,7 +30,7 @@ export class OperatorGuard implements CanActivate {
         throw insufficientPermission(permission);
       return true;
     } catch (error) {
-      // Without waiting for the rest of the body, which may be an import.
+      // The response doesn't wait for the rest of the body, which may be an import.
       if (!req.complete) req.exchange.connection.closeAfter(res);
       throw error;
     }

@@ -101,11 +101,11 @@ export async function send(
   });
 }
 
-/** As text that can be stored and shown: invalid UTF-8 and control characters are replaced. */
+/** Returns text that can be stored and shown: invalid UTF-8 and control characters are replaced. */
 const readStart = (bytes: Buffer) =>
   [...bytes.toString('utf8').replace(/[\p{Cc}\s]+/gu, ' ')].slice(0, START).join('').trim();
 
-/** Of a Retry-After: seconds, or an HTTP date. */
+/** Reads a Retry-After: seconds, or an HTTP date. */
 function secondsIn(text = '', now: number): number | undefined {
   if (/^\d{1,9}$/.test(text)) return Number(text);
   if (!/^[A-Z][a-z]+, .* GMT$/.test(text)) return undefined;

@@ -46,7 +46,7 @@ const NEWEST = longRead<Omit<WebhookAttempt, 'webhook' | 'data'>>(
 
 /** An attempt to deliver a message about a subject, or the next attempt of a pending message. */
 export interface SubjectDelivery extends Pick<WebhookAttempt, 'webhook_id' | 'event'>, Pick<Webhook, 'url'> {
-  /** Of a pending message, the earliest time of its next attempt. */
+  /** The earliest time of a pending message's next attempt. */
   at: string;
   /** Null: the message is pending. */
   outcome: string | null;

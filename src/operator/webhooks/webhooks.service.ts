@@ -26,7 +26,7 @@ export const MAX_URL = 500;
 
 const MAX_LISTED = 1000;
 
-/** Of a webhook `w`, without its secret. */
+/** The columns of a webhook `w`, except its secret. */
 export const WEBHOOK_COLUMNS = `w.id, w.url, w.events, w.game_id, w.user_id, w.created_at, w.last_at, w.last_outcome, w.paused_until,
   w.ended_at, (SELECT count(*) FROM webhook_deliveries WHERE webhook_id = w.id) AS waiting`;
 

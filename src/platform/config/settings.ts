@@ -45,7 +45,7 @@ const WholeNumber = (min: number, max: number) =>
 const SplitAt = (separator: RegExp) => Read((text) => text.split(separator).filter((part) => part !== ''));
 const IsWebAddress = () => IsUrl(WEB_ADDRESS, { message: '$property must be an http or https URL' });
 
-/** Of images that pages can show. */
+/** The formats of images that pages can show. */
 export const LOGO_EXTENSIONS = ['.svg', '.png', '.webp', '.jpg', '.jpeg'] as const;
 
 const canRead = (file: string) => {

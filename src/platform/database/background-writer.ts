@@ -8,7 +8,7 @@ export class BackgroundWriter<Item> {
   private writing = Promise.resolve();
 
   constructor(
-    /** In milliseconds. */
+    /** Milliseconds. */
     private readonly interval: number,
     private readonly batchSize: number,
     private readonly write: (batch: Item[]) => Promise<unknown>,

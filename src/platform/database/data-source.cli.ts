@@ -3,5 +3,5 @@ import { DataSource } from 'typeorm';
 import { loadSettings } from '../config/settings';
 import { dataSourceOptions } from './data-source';
 
-/** For TypeORM's own command, such as `typeorm migration:generate --check`. */
+/** TypeORM's own command reads it, such as `typeorm migration:generate --check`. */
 export default new DataSource(dataSourceOptions(loadSettings(process.env)));

@@ -99,7 +99,7 @@ export class PackedRow<Of extends Columns> {
     // A copy keeps the hidden class; adding properties one by one changes it with each.
     const row = { ...this.empty };
     const { names, readers } = this;
-    // Not split(): creating its array takes longer than finding each separator.
+    // The array that split() creates takes longer than finding each separator.
     const text = selected.packed!;
     for (let i = 0, start = 0, end = 0; i < names.length; i++, start = end + 1) {
       end = text.indexOf(SEPARATOR, start);

@@ -13,9 +13,9 @@ export interface PersonalRows {
   type: string;
   /** SQL condition: the rows `t` of the account $1. */
   where?: string;
-  /** By name, SQL that replaces or adds a column of `t`; null omits the column. Hashes are always omitted. */
+  /** SQL that replaces or adds a column of `t`, by its name; null omits the column. Hashes are always omitted. */
   columns?: Record<string, string | null>;
-  /** For a table with long texts: fewer rows are in memory at once. */
+  /** A table with long texts sets it, so that fewer rows are in memory at once. */
   has_long_texts?: boolean;
   /** `delete`: an erasure deletes the rows. Absent: the erasure has statements of its own for them, or cascades. */
   erasure?: 'delete';
@@ -26,13 +26,13 @@ type Class = abstract new (...parameters: never[]) => object;
 const stored = new Map<Class, StoredColumnsRow[]>();
 const personal = new Map<Class, PersonalRows>();
 
-/** On an entity: what each column is for. Every column must be in one row. */
+/** Declares what each column of an entity is for. Every column must be in one row. */
 export const StoredColumns =
   (...rows: StoredColumnsRow[]) =>
   (entity: Class): void =>
     void stored.set(entity, rows);
 
-/** On an entity whose rows belong to an account: exports contain them, and erasures delete them. */
+/** Declares that the rows of an entity belong to an account: exports contain them, and erasures delete them. */
 export const PersonalData =
   (rows: PersonalRows) =>
   (entity: Class): void =>

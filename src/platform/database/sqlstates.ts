@@ -2,10 +2,10 @@ import { types } from 'node:util';
 import { DatabaseError } from 'pg';
 import { QueryFailedError } from 'typeorm';
 
-/** Not connected yet, disconnected, or no connection was free in time. */
+/** The service isn't connected yet, lost its connection, or had no free one in time. */
 export class NotConnected extends Error {}
 
-/** Before the first connection, which Database waits for and logs. */
+/** There is no connection yet. Database waits for the first one, and logs that it does. */
 export class NotStarted extends NotConnected {
   constructor() {
     super("The database isn't connected yet: hooks such as onModuleInit can't query it.");

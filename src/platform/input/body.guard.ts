@@ -5,10 +5,10 @@ import { MAX_BODY, parseBody } from './body';
 const STREAMED = 'gamewharf:streamed-body';
 const MAX_BYTES = 'gamewharf:max-body-bytes';
 
-/** On a handler that reads the body itself, as a stream, or has an interceptor that does, such as FileInterceptor. */
+/** Marks a handler that reads the body itself, as a stream, or has an interceptor that does, such as FileInterceptor. */
 export const StreamedBody = () => SetMetadata(STREAMED, true);
 
-/** On a controller whose bodies are smaller than MAX_BODY. */
+/** Limits the bodies of a controller to less than MAX_BODY. */
 export const MaxBody = (bytes: number) => SetMetadata(MAX_BYTES, bytes);
 
 /**

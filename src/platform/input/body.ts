@@ -16,7 +16,7 @@ type Values = Record<string, unknown>;
 export const MAX_FIELDS = 1000;
 // Enough for 20,000 characters of four bytes, percent-encoded.
 export const MAX_BODY = 512 * 1024;
-// For account pages: enough for 20 redirect URLs of 2,000 characters, percent-encoded.
+// Forms of account pages may have 20 redirect URLs of 2,000 characters, percent-encoded.
 export const MAX_FORM = 128 * 1024;
 const MULTIPART_SLICE = 16 * 1024;
 const [PLUS, SPACE] = [0x2b, 0x20];
@@ -125,7 +125,7 @@ function utf8(body: Buffer): string {
   }
 }
 
-// On bytes, because half a million replacements in a string take 20 ms.
+// Works on bytes, because half a million replacements in a string take 20 ms.
 function withoutPluses(form: Buffer): Buffer {
   for (let i = 0; i < form.length; i++) if (form[i] === PLUS) form[i] = SPACE;
   return form;
@@ -158,7 +158,7 @@ async function parseMultipart(body: Buffer, req: Request): Promise<Values> {
       parser.on(limit, () => reject(apiError(413, 'too many parameters')));
     const closed = once(parser, 'close');
     closed.catch(() => undefined);
-    // In slices, because parsing the headers of many parts blocks the event loop.
+    // Parses in slices, because the headers of many parts would block the event loop.
     for (let start = 0; start < body.length && !problem && !parser.destroyed; start += MULTIPART_SLICE) {
       parser.write(body.subarray(start, start + MULTIPART_SLICE));
       await immediate();

@@ -49,7 +49,7 @@ export interface ReaderFacts {
   isList: boolean;
 }
 
-/** From the rules of class-validator, which `PartialType()` and the like copy. */
+/** Reads the rules of class-validator, which `PartialType()` and the like copy. */
 export const findReader = (request: RequestClass, name: string): ReaderFacts | undefined =>
   readRules(request)
     .filter(({ propertyName }) => propertyName === name)
@@ -79,7 +79,7 @@ export const parameter =
       [READER]: { isNullable, isList: schema.type === 'array' || 'oneOf' in schema } satisfies ReaderFacts,
     };
     return applyDecorators(
-      // Not `value`, which is a copy without the digits of a RoundedNumber.
+      // `value` is a copy without the digits of a RoundedNumber.
       Transform(({ obj, key }) => {
         const given = (obj as Record<string, unknown>)[key];
         if (given === null) return isNullable ? null : undefined;
@@ -112,7 +112,7 @@ export const Mark = parameter(readMark, {
 export const Text = parameter(readText, { type: 'string' });
 export const NonEmptyText = parameter(readNonEmptyText, { type: 'string', minLength: 1 });
 export const TrimmedText = parameter(readTrimmedText, { type: 'string', minLength: 1 });
-// Not the format `email`, which is narrower than what buyers have.
+// The format `email` is narrower than what buyers have.
 export const EmailAddress = parameter(readEmailAddress, {
   type: 'string',
   minLength: 3,
@@ -177,7 +177,7 @@ const CHOICE = 'gamewharf:choice';
 export const findChoiceProblem = (request: object): string | undefined =>
   Reflect.getMetadata(CHOICE, request) as string | undefined;
 
-/** On a request class: how many of these parameters are required. */
+/** Declares how many of these parameters of a request class are required. */
 const choice =
   (quantity: string, isEnough: (count: number) => boolean) =>
   (...names: string[]): ClassDecorator =>

@@ -49,7 +49,7 @@ export const readInteger: Reader<number> = (given) => {
 
 const AMOUNT = 'must be between 0 and 9007199254740991';
 
-/** In whole minor units. Unlike an ID, an amount that is too large must never be read as another one. */
+/** Reads whole minor units. Unlike an ID, an amount that is too large must never be read as another one. */
 export const readAmount: Reader<number> = (given) => {
   if (/^-\d+$/.test(typeof given === 'string' ? given : (numberText(given) ?? '')))
     return new InvalidValue(AMOUNT);
@@ -97,7 +97,7 @@ export const readNonEmptyText: Reader<string> = (given) => {
   return text === '' ? new InvalidValue('must not be empty') : text;
 };
 
-/** Without the whitespace around it. */
+/** Removes the whitespace around it. */
 export const readTrimmedText: Reader<string> = (given) => {
   const text = readText(given);
   return text instanceof InvalidValue ? text : readNonEmptyText(text.trim());
@@ -106,7 +106,7 @@ export const readTrimmedText: Reader<string> = (given) => {
 // White space, default-ignorable characters, interlinear annotations and the empty Braille pattern.
 const INVISIBLE = /^[\p{Z}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb\u2800]*$/u;
 
-/** Without the whitespace around it; empty if all characters are invisible. */
+/** Removes the whitespace around it. The result is empty if all characters are invisible. */
 export const readTitle: Reader<string> = (given) => {
   const text = readText(given);
   if (typeof text !== 'string') return text;

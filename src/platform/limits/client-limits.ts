@@ -43,7 +43,7 @@ const MAX_FORWARDED_LENGTH = 200;
 
 export class Clients {
   private readonly byNetwork = new Map<string, Client>();
-  // By X-Forwarded-For, which takes 3 µs to parse.
+  // The clients by their X-Forwarded-For, which takes 3 µs to parse.
   private readonly byForwarded = new Map<string, Client>();
 
   /** `address`: empty without an IP address, as on a file socket. */
@@ -116,7 +116,7 @@ export class Quota {
   take(client: Client, amount = 1): boolean {
     const own = client.used.get(this) ?? 0;
     const used = this.used + amount;
-    // For each client that uses some, and for one more.
+    // Each client that uses some gets a share, and so does one more.
     const equalShare = Math.max(1, this.total / (this.clients + (own === 0 ? 2 : 1)));
     if (used > this.total * UNRESERVED_SHARE && (used > this.total || own + amount > equalShare)) {
       this.rejected++;

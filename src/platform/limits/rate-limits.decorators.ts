@@ -5,18 +5,18 @@ const COST = 'gamewharf:request-cost';
 const SIGNS_IN = 'gamewharf:signs-in';
 const LOOKUP = 'gamewharf:lookup';
 
-/** On a handler: a request counts as this fraction of one, such as 0.1. The headers count requests of this handler. */
+/** Makes a request to this handler count as a fraction of one, such as 0.1. The headers count requests to this handler. */
 export const RequestCost = (cost: number) => SetMetadata(COST, cost);
 
 export const readRequestCost = (handler: object): number =>
   (Reflect.getMetadata(COST, handler) as number | undefined) ?? 1;
 
-/** On a handler that checks a password: its requests count for `sign-in` instead of `address`. */
+/** Marks a handler that checks a password: its requests count for `sign-in` instead of `address`. */
 export const SignInAttempt = () => SetMetadata(SIGNS_IN, true);
 
 export const signsIn = (handler: object): boolean => Reflect.hasMetadata(SIGNS_IN, handler);
 
-/** On a handler that requires a credential: a user's failed lookups are limited. */
+/** Limits a user's failed lookups. The handler must require a credential. */
 export const LimitFailedLookups = () => SetMetadata(LOOKUP, true);
 
 export const limitsFailedLookups = (handler: object): boolean => Reflect.hasMetadata(LOOKUP, handler);

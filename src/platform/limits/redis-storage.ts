@@ -19,7 +19,7 @@ if always or spent + interval <= period + 0.000001 then
 end
 return string.format('%.3f', spent)`;
 
-// In milliseconds. After three timeouts no request waits, so a Redis server that hangs adds at most 60 ms.
+// Milliseconds. After three timeouts no request waits, so a Redis server that hangs adds at most 60 ms.
 const TIMEOUT = 20;
 const MAX_FAILURES = 3;
 const PAUSE = 1000;
@@ -39,7 +39,7 @@ export class RedisStorage extends MemoryStorage implements OnApplicationShutdown
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
       autoResendUnfulfilledCommands: false,
-      // For the client's own commands on a new connection.
+      // The client sends commands of its own on a new connection.
       commandTimeout: PAUSE,
       connectTimeout: PAUSE,
       // The default would delay the end of the process by two seconds.

@@ -77,7 +77,7 @@ function inQuery(
   return isJson ? { content: { 'application/json': described } } : described;
 }
 
-/** Of the class of Nest's `@Body()`, which Swagger describes as JSON only. */
+/** Adds the forms to the class of Nest's `@Body()`, which Swagger describes as JSON only. */
 function describeBody(operation: Json, types: Place['types'], schemas: Record<string, Json>): void {
   const { content } = (operation.requestBody ?? {}) as { content?: Record<string, { schema?: Json }> };
   const reference = content?.['application/json']?.schema?.$ref;

@@ -12,7 +12,7 @@ class HealthResponse {
   status: 'ok';
 }
 
-// In milliseconds, longer than any request may run: see the deadlines in server/in-flight.ts.
+// Milliseconds, longer than any request may run: see the deadlines in server/in-flight.ts.
 const NOT_READY_AFTER = 20_000;
 const NOT_LIVE_AFTER = 120_000;
 

@@ -25,7 +25,7 @@ function createLabels({ path, methods = {} }: NonNullable<Route> = {}) {
 export class MetricsService implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly log = new Logger(MetricsService.name);
   private readonly durations: Histogram<Label>;
-  /** By route, and by the first digit of the status. */
+  /** Counters by route, and by the first digit of the status. */
   private readonly series = new Map<Route, Histogram.Internal<Label>[]>();
   private isCollecting = false;
   private server: Server | undefined;

@@ -11,7 +11,7 @@ export class ErrorFilter implements ExceptionFilter {
   constructor(private readonly log: RequestLog) {}
 
   catch(error: unknown, host: ArgumentsHost): void | Observable<never> {
-    // Of a microservice with `inheritAppConfig`, whose client waits for this error.
+    // This is a microservice with `inheritAppConfig`, whose client waits for this error.
     if (host.getType() !== 'http') return throwError(() => apiErrorFor(error).getResponse());
     const http = host.switchToHttp();
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
@@ -38,10 +38,10 @@ export function isRouted(req: Request): boolean {
   return route !== undefined && (req.method !== 'HEAD' || 'get' in route.methods || 'head' in route.methods);
 }
 
-// Of the router. They repeat the path, which may contain a key.
+// Errors of the router repeat the path, which may contain a key.
 const ROUTER_TEXTS = /^(?:Cannot [A-Z-]+ |Failed to decode param )/;
 
-/** For a request without a route: 405 if the path has routes of other methods, else 404. */
+/** The error of a request without a route: 405 if the path has routes of other methods, else 404. */
 export function notFound(req: Request, error: unknown): unknown {
   // The error comes from a middleware.
   if (error instanceof HttpException && !ROUTER_TEXTS.test(error.message)) return error;

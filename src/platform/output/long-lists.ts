@@ -13,7 +13,7 @@ export const SLICE_BYTES = 256 * 1024;
 
 // Each running long list has one slice in memory.
 export const LONG_LISTS = { accepted: 64, running: 32, each: 4 };
-// In milliseconds, less than the deadline of the request.
+// Milliseconds, less than the deadline of the request.
 const MAX_WAIT = 1500;
 
 /** Sends lists of any length. */
@@ -39,7 +39,7 @@ async function* within<Row>(
   slices: AsyncIterable<Row[]>,
   entryOf: (row: Row) => object,
 ): AsyncGenerator<string> {
-  // Without the brackets that end the list and the response.
+  // The brackets that end the list and the response are missing.
   let text = frame.slice(0, -2);
   let separator = '';
   for await (const rows of slices) {
@@ -54,7 +54,7 @@ async function* within<Row>(
 /** Headers by name; undefined: the response doesn't have it. */
 type Headers = Record<string, string | undefined>;
 
-/** Of a file that only its user may read: CORS is for games in a browser. */
+/** The headers of a file that only its user may read: CORS is for games in a browser. */
 export const PRIVATE_FILE: Headers = {
   'Access-Control-Allow-Origin': undefined,
   'Access-Control-Expose-Headers': undefined,

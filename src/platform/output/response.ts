@@ -87,7 +87,7 @@ export function sendError(
     res.destroy();
     return;
   }
-  // Without waiting for the rest of the body.
+  // The response doesn't wait for the rest of the body.
   if (failure.statusCode === 413) res.req.exchange.connection.closeAfter(res);
   send(res, failure);
 }
@@ -104,7 +104,7 @@ export function sendApiError(
 /** The deadline has sent a response, or the connection is lost. */
 export const isOver = (res: ServerResponse): boolean => res.writableEnded || res.destroyed;
 
-// For the constructor, which would otherwise create a stream for each response.
+// The constructor would otherwise create a stream for each response.
 const NO_STREAM = { pipe: () => undefined } as unknown as Readable;
 
 /** A response of a handler that isn't JSON with status 200, and sends itself. Nest's interceptors leave it unchanged. */
@@ -144,7 +144,7 @@ export function sendCacheable(
   res.end();
 }
 
-// Not Express's req.fresh, which ignores If-None-Match with the `Cache-Control: no-cache` that fetch() adds.
+// Express's req.fresh ignores If-None-Match with the `Cache-Control: no-cache` that fetch() adds.
 export function isKnown(known: string | undefined, etag: string): boolean {
   if (known === undefined || known === etag || known === '*') return known !== undefined;
   const opaque = etag.replace(/^W\//, '');
@@ -189,7 +189,7 @@ export class OutgoingResponse<
 > extends ServerResponse<Request> {
   override fixed: readonly FixedHeader[] = [];
   override requestsLeft = Infinity;
-  /** Of a response that is sent at the end of the tick. */
+  /** The body of a response that is sent at the end of the tick. */
   body: string | Buffer | undefined;
   private request_id = '';
   private rate_limit = '';

@@ -98,7 +98,7 @@ export class GamewharfAdapter extends ExpressAdapter {
     return super.status(res, status === 201 ? 200 : status) as unknown;
   }
 
-  /** Without the body that Express negotiates, which would also contain a signed URL. */
+  /** Sends no body: the one that Express negotiates would also contain a signed URL. */
   override redirect(res: express.Response, status: number, url: string): void {
     res.location(url).status(status).setHeader('Content-Length', 0);
     res.endSoon('');
@@ -116,7 +116,7 @@ export class GamewharfAdapter extends ExpressAdapter {
       super.reply(res, body, status);
       return;
     }
-    // For LookupLimitGuard, which counts failed lookups.
+    // LookupLimitGuard counts failed lookups.
     if (res.foundNothing !== undefined) res.foundNothing = hasOnlyEmptyLists(body);
     sendJson(res, status ?? res.statusCode, JSON.stringify(body), res.get('Content-Type'));
   }

@@ -9,11 +9,11 @@ import { ConcurrencyLimit, type Work } from '../limits/concurrency-limit';
 import { type ClientSocket, Connection } from './connection';
 import type { Observer } from '../observability/hooks';
 
-// In milliseconds. Longer than the timeout of a statement, for requests with several.
+// Milliseconds. Longer than the timeout of a statement, for requests with several.
 export const RESPONSE_TIMEOUT = 2300;
 /** The part of it for which a request may wait to begin. */
 export const WAIT_TIMEOUT = 1000;
-// Not the server's requestTimeout, which would also end an operator's import.
+// The server's requestTimeout would also end an operator's import.
 export const BODY_TIMEOUT = 8000;
 export const READ_TIMEOUT = 10_000;
 /** A client that reads less of a response in READ_TIMEOUT loses its connection: 8 KB per second. */
@@ -44,7 +44,7 @@ export class InFlightRequest implements Work {
   sent = -1;
   /** The response is sent, or the connection is lost. */
   isClosed = false;
-  /** Without a deadline for the response. */
+  /** The response has no deadline. */
   isLong = false;
   private onStart: Start | undefined;
   private excessChunks = 0;
@@ -106,7 +106,7 @@ export class InFlightRequest implements Work {
     return false;
   }
 
-  /** For long work such as an import: no deadline for the response, and the body isn't buffered in memory. */
+  /** Allows long work such as an import: the response has no deadline, and the body isn't buffered in memory. */
   takesLong(): void {
     this.isLong = true;
     this.inFlight.endUpload(this);

@@ -25,7 +25,7 @@ export class RequestGate {
   readonly observers: Observer[];
   /** Wraps a request in a span when tracing is on. */
   trace = (req: IncomingMessage, res: ServerResponse, next: Handler) => next(req, res);
-  /** Not ready yet, because the demo store is being created. */
+  /** The service isn't ready yet, because the demo store is being created. */
   starting = false;
   draining = false;
   readonly inFlight: Admission;

@@ -16,7 +16,7 @@ export type RateLimitKeys = Readonly<Partial<Record<string, string>>>;
 
 /** An operator's token. */
 export interface Operator {
-  /** Of the token; null: the setting OPERATOR_TOKEN. */
+  /** The ID of the token; null: the setting OPERATOR_TOKEN. */
   id: number | null;
   name: string;
   rights: readonly string[];
@@ -37,11 +37,11 @@ declare module 'node:http' {
     unverifiedCredential?: UnverifiedCredential | ApiError;
     /** Undefined if no rate limits apply. */
     rateLimitKeys?: RateLimitKeys;
-    /** On paths under /operator/, if its token is valid. */
+    /** Only requests under /operator/ with a valid token have it. */
     operator?: Operator;
     /** Resolves when the body has been parsed into `body`; absent before. */
     bodyParsed?: Promise<void>;
-    /** On account pages: a `Visitor` of dashboard/layout/visitor.ts. */
+    /** Only account pages have it: a `Visitor` of dashboard/layout/visitor.ts. */
     visitor?: object;
   }
   interface ServerResponse {
@@ -52,7 +52,7 @@ declare module 'node:http' {
     endSoon(body: string | Buffer): void;
     /** Set for a lookup: the response has only empty lists, so it counts as failed in LookupLimitGuard. */
     foundNothing?: boolean;
-    /** For the rate limit headers. */
+    /** Sets the rate limit headers. */
     requestsLeft: number;
     setRateLimit(limit: number, remaining: number, resetSeconds: number): void;
   }

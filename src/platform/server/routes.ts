@@ -10,7 +10,7 @@ import { ApiResponse } from '@nestjs/swagger';
 
 export const ERRORS = { $ref: '#/components/schemas/Errors' };
 
-/** On a handler: a specific error response with its possible messages. */
+/** Describes a specific error response of a handler, with its possible messages. */
 export const Fails = (status: number, ...texts: string[]) =>
   ApiResponse({
     status,

@@ -31,7 +31,7 @@ export class ServiceUrl {
     writeFileSync(this.file, this.url);
   }
 
-  /** For a command: what a service on this data folder announced last. */
+  /** What a service on this data folder announced last; a command needs it. */
   get announced(): string {
     try {
       return readFileSync(this.file, 'utf8');
@@ -40,7 +40,7 @@ export class ServiceUrl {
     }
   }
 
-  /** For links that a person opens: of this service, or of the one that a command belongs to. */
+  /** The URL in links that a person opens: of this service, or of the one that a command belongs to. */
   get forLinks(): string {
     return this.host.httpAdapter ? this.url : this.announced;
   }

@@ -33,7 +33,7 @@ const OF_PERSON = ['label'];
 
 const GAME = `SELECT g.id, g.title FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')}`;
 
-/** For retries, whose stored responses contain the texts of keys. */
+/** Retries need it, because their stored responses contain the texts of keys. */
 const EDITED_GAME = read('created_keys_game', GAME);
 
 // A separate statement, so that the next one counts the keys that were committed while this one waited.
@@ -140,7 +140,7 @@ const COUNT_LIVE = longRead<{ title: string; unclaimed: number; claimed: number;
   'user $2',
 );
 
-/** In the order of the IDs, as downloads are counted. No row: the caller can't edit the game. */
+/** Locks the keys in the order of their IDs, as the count of downloads does. No row: the caller can't edit the game. */
 export const REVOKE_ALL = statement<{ revoked: number }>(
   'created_keys_revoke_all',
   `WITH game AS (${GAME}),

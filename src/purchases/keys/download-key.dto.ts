@@ -101,7 +101,7 @@ export class RevokeDownloadKeyRequest {
   download_key_id: number;
 }
 
-/** On the field with the page of a download key. */
+/** Decorates the field with the page of a download key. */
 export const KeyUrl = () =>
   UrlField(
     'Page of the key, where its owner downloads the game; null if the store has no such pages',

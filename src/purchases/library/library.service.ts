@@ -186,7 +186,7 @@ export class LibraryService {
     return row && KEY_PAGE_ROW.read(row);
   }
 
-  /** At most one more than MAX_SOLD_TOGETHER. */
+  /** There is at most one more than MAX_SOLD_TOGETHER. */
   async soldWithKey(key: string): Promise<string[]> {
     return (await this.database.rows(SOLD_WITH_KEY, [key])).map(({ title }) => title);
   }

@@ -7,7 +7,7 @@ import { ERASED_ADDRESS } from '../../users/erased-users';
 /** A person who bought games of a seller: an account, otherwise an email address. */
 export interface Buyer {
   account_id: number | null;
-  /** Of the sale below. */
+  /** The email address of the sale below. */
   email: string;
   username: string | null;
   /** The one with the highest ID. */

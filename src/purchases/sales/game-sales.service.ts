@@ -32,7 +32,7 @@ const selectUser = (id: string) =>
   `(SELECT json_build_object(${USER_COLUMNS.map((column) => `'${column}', u.${column}`).join(', ')})
     FROM users u WHERE u.id = ${id})`;
 
-/** From $4, $5 on. No row: the caller can't edit the game. A row of nulls: no sales. */
+/** The sales from $4, $5 on. No row: the caller can't edit the game. A row of nulls: no sales. */
 export const SALES = longRead<GameSaleRow>(
   'game_sales',
   `SELECT s.* FROM games g LEFT JOIN LATERAL (
@@ -89,7 +89,7 @@ export class GameSalesService {
     }
   }
 
-  /** At most MAX_SLICE sales. */
+  /** There are at most MAX_SLICE sales. */
   async slice(
     game_id: number,
     editor_id: number,

@@ -162,7 +162,7 @@ const REVOKE = statement(
 export interface Sale extends Pick<Purchase, (typeof COLUMNS)[number]> {
   created_at: string | null;
   reference: string | null;
-  /** Of the bundle, when its games were read. */
+  /** The version of the bundle when its games were read. */
   bundle_version: number | null;
   /** Ascending. */
   game_ids: number[];
@@ -206,7 +206,7 @@ export interface ListedPurchase extends Pick<
   'id' | 'created_at' | 'email' | 'amount' | 'currency' | 'status'
 > {
   reference: string | null;
-  /** As `ash-beetle/brave-arcade`. */
+  /** A text such as `ash-beetle/brave-arcade`. */
   games: string[];
 }
 

@@ -36,7 +36,7 @@ export interface Spent {
   currency: string;
   orders: number;
   refunds: number;
-  /** Of complete sales. */
+  /** Only complete sales count. */
   amount: number;
   first_at: string;
   last_at: string;
@@ -203,7 +203,7 @@ export class SellerSalesService {
     return this.database.row(SELLER_SALE, [seller_id, purchase_id]);
   }
 
-  /** At most one more than SHOWN_SALES. */
+  /** There is at most one more than SHOWN_SALES. */
   ofPerson(seller_id: number, { account_id, email }: Person): Promise<SellerSale[]> {
     return this.database.rows(SALES_OF_PERSON, [seller_id, account_id, email]);
   }

@@ -61,7 +61,7 @@ export class UploadSessionsController {
       );
       return isComplete(session) ? new SessionResponse(200) : stateOf(session);
     } finally {
-      // Without waiting for the rest of the body.
+      // The response doesn't wait for the rest of the body.
       if (!req.complete) exchange.connection.closeAfter(req.res!);
     }
   }

@@ -53,14 +53,14 @@ export class AccountLink {
   @Column('text', { nullable: true })
   email: string | null;
 
-  /** Of a sign-up, like the next two. */
+  /** Only sign-ups have it, and the next two. */
   @Column('text', { nullable: true })
   username: string | null;
 
   @Column('text', { nullable: true })
   password_hash: string | null;
 
-  /** Of the cookie of the browser that signed up. */
+  /** The hash of the cookie of the browser that signed up. */
   @Column('bytea', { nullable: true })
   browser_hash: Buffer | null;
 

@@ -16,7 +16,7 @@ export const LINK_REQUESTED: EventType = {
   ),
 };
 
-/** For the request $1. */
+/** Announces the request $1. */
 export const ANNOUNCE_REQUEST = announcement(LINK_REQUESTED, {
   from: 'link_requests r',
   where: 'r.id = $1',

@@ -44,18 +44,18 @@ export class LinkRequest {
   @Column('bigint', { nullable: true })
   user_id: number | null;
 
-  /** In lowercase. */
+  /** The address in lowercase. */
   @Column('text')
   email: string;
 
-  /** Of a sign-up, like the next two. */
+  /** Only sign-ups have it, and the next two. */
   @Column('text', { nullable: true })
   username: string | null;
 
   @Column('text', { nullable: true })
   password_hash: string | null;
 
-  /** Of the cookie of the browser that signed up. */
+  /** The hash of the cookie of the browser that signed up. */
   @Column('bytea', { nullable: true })
   browser_hash: Buffer | null;
 

@@ -36,7 +36,7 @@ const FORGOTTEN_PASSWORD = statement<{ id: number }>(
      ORDER BY email <> lower_ascii($1), NOT is_primary, email LIMIT 1) address ${STORE}`,
 );
 
-/** For an address that an account has verified: a link that sets the password of that account. */
+/** A link that sets the password of the account that has verified this address. */
 const SIGN_UP = statement<{ id: number }>(
   'request_sign_up_link',
   `INSERT INTO link_requests AS old (purpose, user_id, email, username, password_hash, browser_hash)

@@ -80,7 +80,7 @@ export class LinksService {
     this.secret = deriveKey(listPeppers(settings)[0]!, 'gamewharf account links');
   }
 
-  /** For the operator, who delivers it. */
+  /** The operator delivers it. */
   async create(
     request: { user_id: number; purpose: 'set_password' | 'sign_in' },
     by: Actor,

@@ -4,7 +4,7 @@ import type { Container } from './entries';
 import { encodeField, encodeMessageField, Message } from './protobuf';
 
 export const BLOCK_BYTES = 64 * 1024;
-/** Of the message with all entries. */
+/** The limit of the message with all entries. */
 export const MAX_CONTAINER_BYTES = 32 * 1024 * 1024;
 
 export const EMPTY: Container = { files: [], folders: [], links: [] };
@@ -13,7 +13,7 @@ export const EMPTY: Container = { files: [], folders: [], links: [] };
 export const blockCount = (size: number) => Math.max(1, Math.ceil(size / BLOCK_BYTES));
 
 const PERMISSIONS = 0o777;
-/** Of Go's file modes. */
+/** Bits of Go's file modes. */
 const [FOLDER, LINK] = [2 ** 31, 2 ** 27];
 /** Set user ID, set group ID and sticky, which no entry of a build gets. */
 const SPECIAL_BITS = [2 ** 23, 2 ** 22, 2 ** 20];

@@ -8,7 +8,7 @@ import { splitBlocks, type Signature } from './signature';
 /** The upload tool sends at most 4 MiB and a block of new bytes at once. */
 const MAX_OPERATION_BYTES = 4 * 1024 * 1024 + 2 * BLOCK_BYTES;
 const MAX_SYNC_HEADER_BYTES = 64;
-/** Of one file. The upload tool writes one of an empty file, and one after an unchanged file. */
+/** The operations of one file. The upload tool writes one of an empty file, and one after an unchanged file. */
 const MAX_EMPTY_OPERATIONS = 2;
 
 const BLOCK_RANGE = 0;

@@ -4,7 +4,7 @@ import type { Container } from './entries';
 /** Files, links and folders, with those that only paths name. */
 export const MAX_ENTRIES = 200_000;
 const MAX_PATH_BYTES = 1024;
-/** As of Linux. */
+/** Limits like those of Linux. */
 const MAX_LINKS_FOLLOWED = 40;
 
 interface Node {

@@ -7,7 +7,7 @@ import { BuildFileError } from './build-file-error';
 
 const VARINT = 0;
 const BYTES = 2;
-/** Of a number up to 2^53 - 1. */
+/** The bytes of a number up to 2^53 - 1. */
 const MAX_VARINT_BYTES = 8;
 
 /** A number and its length; undefined if the bytes end within it. */

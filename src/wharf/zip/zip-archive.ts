@@ -14,7 +14,7 @@ const [DOS_READ_ONLY, DOS_FOLDER] = [0x01, 0x10];
 const [TYPE, LINK, FOLDER, FILE] = [0o170000, 0o120000, 0o040000, 0o100000];
 /** Launchers make every entry readable, and files writable. */
 const ALWAYS = 0o644;
-/** Of a folder that only paths name. */
+/** The mode of a folder that only paths name. */
 const IMPLIED_FOLDER = 0o755;
 const MAX_TARGET_BYTES = 1024;
 

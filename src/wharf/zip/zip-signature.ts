@@ -5,7 +5,7 @@ export interface SignatureRequest {
   /** Paths of files. */
   archive: string;
   signature: string;
-  /** Of all files in the archive. */
+  /** The limit for all files in the archive together. */
   maxBytes: number;
 }
 

@@ -6,7 +6,7 @@ import { ZipFile } from 'yazl';
 import type { Bytes } from '../pwr/message-reader';
 
 const [LINK, FOLDER, FILE] = [0o120000, 0o040000, 0o100000];
-/** Below 4 GiB, for files that become a little larger when they are compressed. */
+/** Less than 4 GiB, because some files become a little larger when they are compressed. */
 const ZIP64_BYTES = 0xf0000000;
 
 /** Writes a zip archive to a new file. Entries are written in the order in which they are added. */

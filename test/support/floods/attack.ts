@@ -44,7 +44,7 @@ export class Attack {
     return items[Math.min(items.length - 1, Math.floor((1 - left) * items.length))]!;
   }
 
-  /** From 0 up to but not including `below`. */
+  /** A number from 0 up to but not including `below`. */
   random(below: number): number {
     // A linear congruential generator, whose upper bits are good enough for choices.
     this.state = (Math.imul(this.state, 1_664_525) + 1_013_904_223) >>> 0;

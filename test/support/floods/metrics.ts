@@ -25,7 +25,7 @@ export class CpuWait {
     this.before = this.waited_ms;
   }
 
-  /** Of the time that has passed. */
+  /** The share of the time that has passed. */
   get share(): number {
     return (this.waited_ms - this.before) / (performance.now() - this.begun);
   }

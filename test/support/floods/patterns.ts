@@ -76,7 +76,7 @@ const slowBodies: Pattern = async (attack) => {
   });
 };
 
-/** As many parts as bytes, with and without a key. */
+/** A body with as many parts as bytes, with and without a key. */
 const tinyChunks: Pattern = async (attack) => {
   const chunks = '1\r\nx\r\n'.repeat(10_000);
   const head = headOf(0).replace('Content-Length: 0', 'Transfer-Encoding: chunked');

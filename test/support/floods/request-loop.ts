@@ -8,7 +8,7 @@ const PATIENCE = 15_000;
 
 /** Results of the control client's requests. */
 export interface Seen {
-  /** By result: right, late, wrong, a status, or a connection error. */
+  /** Responses by result: right, late, wrong, a status, or a connection error. */
   results: Record<string, number>;
   slowest_ms: number;
   /** The first wrong response, if any. */

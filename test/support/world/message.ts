@@ -14,7 +14,7 @@ export type Encoding = 'form' | 'json' | 'multipart';
 export interface Ask {
   /** `POST /collections/{collection_id}` */
   operation: string;
-  /** Of tenant 0, by name: see credentials.ts. */
+  /** Credentials of tenant 0, by name: see credentials.ts. */
   credential: string;
   /** The header's format of the credential. */
   scheme: string;
@@ -60,7 +60,7 @@ const multipartOf = (fields: Field[]) =>
     )
     .join('') + `--${BOUNDARY}--\r\n`;
 
-// By hand, so that a name can be repeated.
+// Built by hand, so that a name can be repeated.
 const jsonOf = (fields: Field[]) =>
   `{${fields.map(({ name, value }) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')}}`;
 

@@ -175,7 +175,7 @@ export interface Purchase {
   created_at: string;
 }
 
-/** In currencies with 0, 2 and 3 digits. */
+/** Amounts in currencies with 0, 2 and 3 digits. */
 export function purchasesOf(tenant: Tenant): Purchase[] {
   const id = (n: number) => tenant.base + n;
   return [
@@ -269,7 +269,7 @@ export const BUILDS: Build[] = [
   { game: 5, channel_name: 'osx', user_version: '5.0.0', state: 'started' },
 ];
 
-/** Of the first game. */
+/** Uploads of the first game. */
 const UPLOADS = [
   { filename: 'soundtrack.zip', external_url: 'https://files.fuzz.example/soundtrack.zip' },
   { filename: 'game.zip', channel_name: 'windows' },

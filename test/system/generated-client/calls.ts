@@ -18,7 +18,7 @@ export interface Store {
   download_key: string;
   target: string;
   client_id: string;
-  /** From the description: how the fields of a form are encoded. */
+  /** How the fields of a form are encoded, from the description. */
   encodings: Record<string, Record<string, { contentType?: string }>>;
 }
 

@@ -19,7 +19,7 @@ const INT8_ARRAY = 1016 as never;
 types.setTypeParser(INT8_ARRAY, (text: string) =>
   text === '{}' ? [] : text.slice(1, -1).split(',').map(Number),
 );
-// As PostgreSQL formats it: the response rearranges that text.
+// The text as PostgreSQL formats it: the response rearranges it.
 types.setTypeParser(TIMESTAMPTZ, (text) => text);
 
 export const pool = new Pool({

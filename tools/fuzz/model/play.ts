@@ -50,7 +50,7 @@ const EMPTY: Ask = {
 /** A tenant's part of the service next to its model: steps use it to send requests and to compare. */
 export class Play {
   readonly model: Model;
-  /** Of the last request. */
+  /** The time of the last request. */
   moment: Moment = [0, 0];
   /** The Idempotency-Key with which changes are sent twice. */
   retryKey: string | undefined;
@@ -130,7 +130,7 @@ export class Play {
     return (received.json as Record<string, JsonObject>)[name]!;
   }
 
-  /** Like a load balancer between two requests of one browser. */
+  /** Changes the replica, like a load balancer between two requests of one browser. */
   changeReplica(): void {
     this.replica = 1 - this.replica;
   }

@@ -32,7 +32,7 @@ export async function restore(
   const beside = `${name.slice(0, 40)}_restore_${randomBytes(4).toString('hex')}`;
   await onDatabase(settings, async (client) => requireReplaceable(client, replace));
   await requirePrivileges(settings);
-  // Not from template1, to which an operator may have added tables and extensions.
+  // An operator may have added tables and extensions to template1.
   await administer(settings, (client) =>
     client.query(`CREATE DATABASE ${escapeIdentifier(beside)} TEMPLATE template0`),
   );
@@ -47,7 +47,7 @@ export async function restore(
       webhooks = (await client.query('SELECT FROM webhooks WHERE ended_at IS NULL')).rowCount!;
     };
     await onDatabase(target, analyze, signal);
-    // Not interruptible: between its statements, there is no store.
+    // This isn't interruptible: between its statements, there is no store.
     await administer(settings, (client) => swap(client, name, beside, say));
   } catch (error) {
     await administer(settings, (client) =>

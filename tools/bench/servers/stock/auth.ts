@@ -19,7 +19,7 @@ export class BearerStrategy extends PassportStrategy(Strategy) {
 
   async validate(token: string): Promise<ApiKey> {
     const key_hash = createHmac('sha256', process.env.API_KEY_PEPPER!).update(token).digest();
-    // Not findOne with a relation, which sends a SELECT DISTINCT first.
+    // findOne with a relation would send a SELECT DISTINCT first.
     const key = await this.keys
       .createQueryBuilder('k')
       .innerJoinAndSelect('k.user', 'u')

@@ -102,7 +102,7 @@ export class StoreService {
     const scope = this.entries
       .createQueryBuilder('e')
       .where('e.collection_id = :collection_id', { collection_id });
-    // Not getCount(), which sorts all of them for COUNT(DISTINCT).
+    // getCount() would sort all of them for COUNT(DISTINCT).
     const before = await scope
       .clone()
       .select('count(*)::int', 'entries')
