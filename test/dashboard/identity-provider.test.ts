@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { decodeJwt, SignJWT, UnsecuredJWT, generateKeyPair } from 'jose';
 import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
 import {
@@ -341,7 +342,7 @@ describe('sign-out', () => {
 describe('OIDC_ONLY', () => {
   let base: string;
   beforeAll(async () => {
-    const app = await openApp({ ...environment, OIDC_ISSUER: real.issuer, OIDC_ONLY: 'true' });
+    const app = await openApp({ ...environment, OIDC_ISSUER: real.issuer, OIDC_ONLY: 'true', SIGN_UP: 'true' });
     base = await app.getUrl();
   });
 
@@ -359,8 +360,14 @@ describe('OIDC_ONLY', () => {
     expect((await signInAs(person(), browser)).page.location).toBe('/user/settings');
   });
 
-  test('/setup does not exist', async () => {
-    expect((await new Browser({}, () => base).get('/setup')).status).toBe(404);
+  test.each(['/setup', '/sign-up', '/forgot-password'])('%s does not exist', async (path) => {
+    const browser = new Browser({}, () => base);
+    expect((await browser.get(path)).status).toBe(404);
+    const cookie = 'A'.repeat(43);
+    browser.cookies.set('gamewharf_session', cookie);
+    const form_token = createHmac('sha256', cookie).update('form').digest('base64url');
+    const form = { form_token, username: 'someone', email: 'someone@example.com', new_password: PASSWORD };
+    expect((await browser.post(path, form)).status).toBe(404);
   });
 });
 

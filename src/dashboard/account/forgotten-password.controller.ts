@@ -1,6 +1,7 @@
 import { Controller, Get, Post } from '@nestjs/common';
 import { Public } from '../../auth/access/access';
 import { Settings } from '../../platform/config/settings';
+import { apiError } from '../../platform/errors/api-error';
 import { Form } from '../../platform/input/form';
 import { isStorable } from '../../platform/input/readers';
 import { SignInAttempt } from '../../platform/limits/rate-limits.decorators';
@@ -28,6 +29,7 @@ export class ForgottenPasswordController {
 
   @Get()
   async form(@CurrentVisitor() visitor: Visitor): Promise<Page> {
+    this.requirePasswords();
     if (this.settings.TRUSTED_IDENTITY_HEADER) return signInElsewherePage(this.settings);
     return (await this.requests.areSent()) ? formPage(visitor) : this.contact();
   }
@@ -37,6 +39,7 @@ export class ForgottenPasswordController {
   @ForBrowsers()
   @SignInAttempt()
   async request(@FormFields() form: Form, @CurrentVisitor() visitor: Visitor): Promise<Page> {
+    this.requirePasswords();
     if (this.settings.TRUSTED_IDENTITY_HEADER) return signInElsewherePage(this.settings);
     const name = (form.text('username') ?? '').trim();
     if (name === '' || name.length > MAX_NAME || !isStorable(name))
@@ -48,6 +51,10 @@ export class ForgottenPasswordController {
       'If an account with this name or address has a verified email address, it gets a link to set a new password.',
       this.settings,
     );
+  }
+
+  private requirePasswords(): void {
+    if (this.settings.OIDC_ONLY) throw apiError(404, 'invalid api endpoint');
   }
 
   private contact(): Page {

@@ -12,10 +12,10 @@ import { SignUpController } from './sign-up.controller';
 })
 class SignUpEnabled {}
 
-/** Without SIGN_UP, the routes don't exist. */
+/** Without SIGN_UP, or if only the provider signs people in, the routes don't exist. */
 @Module({})
 export class SignUpModule {
-  static with({ SIGN_UP }: Settings): DynamicModule {
-    return { module: SignUpModule, imports: SIGN_UP ? [SignUpEnabled] : [] };
+  static with({ SIGN_UP, OIDC_ONLY }: Settings): DynamicModule {
+    return { module: SignUpModule, imports: SIGN_UP && !OIDC_ONLY ? [SignUpEnabled] : [] };
   }
 }
