@@ -661,46 +661,56 @@ SELECT s.current, p.currency, s.game_id, p.source, count(*) AS sales,
      WHERE purchase_id = s.purchase_id AND game_id = s.game_id AND revoked_at IS NULL) k
    GROUP BY 1, 2, 3, 4;
 
--- sales_columns: src/dashboard/sales/sales-report.service.ts, long, turns: user $1
-SELECT date_trunc($7, (first_day + $8::int)::timestamp)::date::text AS first, sum(purchases) AS purchases, sum(amount) AS amount
-   FROM (SELECT s.first_day, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
-         FROM (
+-- sales_figures: src/dashboard/sales/sales-report.service.ts, long, turns: user $1
+WITH own AS MATERIALIZED (SELECT g.id FROM (
   SELECT g.id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g
-  WHERE $2::bigint IS NULL OR g.id = $2) g CROSS JOIN LATERAL (SELECT first_day, purchases, amount FROM sales_periods
-    WHERE game_id = g.id AND unit = $6 AND first_day BETWEEN $3 AND $4 AND currency = $5 OFFSET 0) s
-         GROUP BY s.first_day) sold
-   GROUP BY 1;
-
--- sales_ranked_games: src/dashboard/sales/sales-report.service.ts, long, turns: user $1
-SELECT g.id, g.title, coalesce(ranked.purchases, 0) AS purchases, coalesce(ranked.amount, 0) AS amount
-   FROM (SELECT g.id, s.purchases, s.amount FROM (
-  SELECT g.id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g
-  WHERE $2::bigint IS NULL OR g.id = $2) g
-         LEFT JOIN LATERAL (SELECT sum(purchases) AS purchases, sum(amount) AS amount
-                            FROM (SELECT purchases, amount FROM sales_periods
-    WHERE game_id = g.id AND unit = $6 AND first_day BETWEEN $3 AND $4 AND currency = $5 OFFSET 0) d) s ON true
-         ORDER BY s.amount DESC NULLS LAST, s.purchases DESC NULLS LAST, g.id DESC LIMIT $7 OFFSET $8) ranked
-   JOIN games g ON g.id = ranked.id
-   ORDER BY ranked.amount DESC NULLS LAST, ranked.purchases DESC NULLS LAST, g.id DESC;
+  WHERE $2::bigint IS NULL OR g.id = $2) g),
+   sold AS MATERIALIZED (
+     SELECT g.id AS game_id, s.*
+     FROM own g CROSS JOIN LATERAL (SELECT first_day, currency, purchases, amount FROM sales_periods
+    WHERE game_id = g.id AND unit = $5 AND first_day BETWEEN $3 AND $4 AND true OFFSET 0) s),
+   sold_before AS MATERIALIZED (SELECT s.* FROM own g CROSS JOIN LATERAL (
+  SELECT first_day, currency, purchases, amount FROM sales_periods
+  WHERE game_id = g.id AND unit = 'day' AND first_day BETWEEN $6 AND $7 OFFSET 0) s),
+   totals AS MATERIALIZED (
+     SELECT currency, sum(purchases) AS purchases, sum(amount) AS amount,
+       sum(previous_purchases) AS previous_purchases, sum(previous_amount) AS previous_amount
+     FROM (
+       SELECT currency, sum(purchases::float8) AS purchases, sum(amount::float8) AS amount,
+         0::float8 AS previous_purchases, 0::float8 AS previous_amount
+       FROM sold GROUP BY 1
+       UNION ALL
+       SELECT currency, 0, 0, sum(purchases::float8), sum(amount::float8) FROM sold_before GROUP BY 1) both_periods
+     GROUP BY currency ORDER BY 2 DESC, 4 DESC, currency LIMIT 30),
+   chosen AS MATERIALIZED (
+     SELECT currency FROM totals
+     ORDER BY currency IS NOT DISTINCT FROM $10 DESC, purchases DESC, previous_purchases DESC, currency LIMIT 1)
+   SELECT (SELECT json_agg(t) FROM totals t) AS totals, (SELECT currency FROM chosen) AS currency,
+     (SELECT json_agg(c) FROM (SELECT date_trunc($8, (first_day)::timestamp)::date AS first, sum(purchases) AS purchases, sum(amount) AS amount
+   FROM (SELECT first_day, sum(purchases::float8) AS purchases, sum(amount::float8) AS amount
+         FROM (SELECT first_day, purchases, amount FROM sold WHERE $9 = $5 AND currency = (SELECT currency FROM chosen)
+         UNION ALL SELECT s.first_day, s.purchases, s.amount
+         FROM own g CROSS JOIN LATERAL (SELECT first_day, purchases, amount FROM sales_periods
+    WHERE game_id = g.id AND unit = $9 AND first_day BETWEEN $3 AND $4 AND currency = (SELECT currency FROM chosen) OFFSET 0) s WHERE $9 <> $5) d GROUP BY 1) d GROUP BY 1) c) AS columns,
+     (SELECT json_agg(b) FROM (SELECT date_trunc($8, (first_day + $11::int)::timestamp)::date AS first, sum(purchases) AS purchases, sum(amount) AS amount
+   FROM (SELECT first_day, sum(purchases::float8) AS purchases, sum(amount::float8) AS amount
+         FROM (SELECT first_day, purchases, amount FROM sold_before WHERE currency = (SELECT currency FROM chosen)) d GROUP BY 1) d GROUP BY 1) b) AS before,
+     (SELECT json_agg(json_build_object('id', g.id, 'title', g.title,
+        'purchases', coalesce(r.purchases, 0), 'amount', coalesce(r.amount, 0)) ORDER BY r.place)
+      FROM (SELECT ranked.*, row_number() OVER () AS place FROM (
+              SELECT id, sum(purchases) AS purchases, sum(amount) AS amount
+              FROM (SELECT id, NULL::float8 AS purchases, NULL::float8 AS amount FROM own
+                    UNION ALL SELECT game_id, purchases, amount FROM sold WHERE currency = (SELECT currency FROM chosen)) games_and_sales
+              GROUP BY id ORDER BY 3 DESC NULLS LAST, 2 DESC NULLS LAST, id DESC LIMIT $12 OFFSET $13) ranked) r
+      JOIN games g ON g.id = r.id) AS games;
 
 -- sales_totals: src/dashboard/sales/sales-report.service.ts, long, turns: user $1
-SELECT currency, sum(purchases) AS purchases, sum(amount) AS amount,
-     sum(previous_purchases) AS previous_purchases, sum(previous_amount) AS previous_amount
+SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
    FROM (
-     SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount,
-       0::float8 AS previous_purchases, 0::float8 AS previous_amount
-     FROM (
   SELECT g.id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g
   WHERE $2::bigint IS NULL OR g.id = $2) g CROSS JOIN LATERAL (SELECT currency, purchases, amount FROM sales_periods
-    WHERE game_id = g.id AND unit = $5 AND first_day BETWEEN $3 AND $4 AND true OFFSET 0) s GROUP BY 1
-     UNION ALL
-     SELECT s.currency, 0, 0, sum(s.purchases::float8), sum(s.amount::float8)
-     FROM (
-  SELECT g.id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g
-  WHERE $2::bigint IS NULL OR g.id = $2) g CROSS JOIN LATERAL (
-       SELECT currency, purchases, amount FROM sales_periods
-       WHERE game_id = g.id AND unit = 'day' AND first_day BETWEEN $6 AND $7 OFFSET 0) s GROUP BY 1) sold
-   GROUP BY currency ORDER BY 2 DESC, 4 DESC, currency LIMIT 30;
+    WHERE game_id = g.id AND unit = $5 AND first_day BETWEEN $3 AND $4 AND true OFFSET 0) s
+   GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 30;
 
 -- title_of_own_game: src/dashboard/sales/sales-report.service.ts, small
 SELECT title FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0));
@@ -1835,28 +1845,29 @@ WITH sales AS MATERIALIZED (
        ORDER BY pg.sold_at DESC, pg.purchase_id DESC LIMIT 20000) s
      ORDER BY s.sold_at DESC, s.purchase_id DESC LIMIT 20000),
    of_addresses AS MATERIALIZED (
-     SELECT s.user_id, s.email, p.currency, count(*) AS orders, count(*) FILTER (WHERE p.status = 'refunded') AS refunds,
-       coalesce(sum(p.amount) FILTER (WHERE p.status = 'complete'), 0)::float8 AS amount,
-       min(s.sold_at) AS first_at, max(s.sold_at) AS last_at, max(s.purchase_id) AS last_sale
-     FROM sales s CROSS JOIN LATERAL (SELECT status, currency, amount FROM purchases WHERE id = s.purchase_id OFFSET 0) p
-     WHERE s.email <> 'nobody@erased.invalid' GROUP BY 1, 2, 3),
-   spent AS (
-     SELECT p.account_id, CASE WHEN p.account_id IS NULL THEN email END AS address, currency,
-       sum(orders)::bigint AS orders, sum(refunds)::bigint AS refunds, sum(amount) AS amount,
-       min(first_at) AS first_at, max(last_at) AS last_at, max(last_sale) AS last_sale
+     SELECT user_id, email, string_agg(purchase_id::text, ',') AS sales,
+       min(sold_at) AS first_at, max(sold_at) AS last_at, max(purchase_id) AS last_sale
+     FROM sales WHERE email <> 'nobody@erased.invalid' GROUP BY 1, 2),
+   people AS MATERIALIZED (
+     SELECT p.account_id, string_agg(a.sales, ',') AS sales, min(a.first_at) AS first_at, max(a.last_at) AS last_at,
+       max(a.last_sale) AS last_sale, count(*) OVER () AS buyers
      FROM of_addresses a CROSS JOIN LATERAL (
        SELECT coalesce(a.user_id, (SELECT user_id FROM user_emails WHERE email = a.email COLLATE "default" AND verified)) AS account_id OFFSET 0) p
-     GROUP BY 1, 2, 3),
-   people AS (
-     SELECT account_id, sum(orders)::bigint AS orders, sum(refunds)::bigint AS refunds,
-       array_agg(currency) AS currencies, array_agg(amount) AS amounts,
-       min(first_at) AS first_at, max(last_at) AS last_at, max(last_sale) AS last_sale, count(*) OVER () AS buyers
-     FROM spent GROUP BY account_id, address ORDER BY max(last_at) DESC, max(last_sale) DESC LIMIT $3 OFFSET $4)
-   SELECT b.account_id, b.orders, b.refunds, b.first_at, b.last_at, b.last_sale, b.buyers,
-     (SELECT json_agg(json_build_object('currency', t.currency, 'amount', t.amount) ORDER BY t.amount DESC, t.currency)
-      FROM unnest(b.currencies, b.amounts) AS t (currency, amount)) AS totals, p.email, (SELECT username FROM users WHERE id = b.account_id) AS username,
+     GROUP BY p.account_id, CASE WHEN p.account_id IS NULL THEN a.email END
+     ORDER BY max(a.last_at) DESC, max(a.last_sale) DESC LIMIT $3 OFFSET $4)
+   SELECT b.account_id, b.first_at, b.last_at, b.last_sale, b.buyers, spent.*, p.email,
+     (SELECT username FROM users WHERE id = b.account_id) AS username,
      (SELECT count(*) FROM sales) >= 20000 AS is_partial
-   FROM people b JOIN purchases p ON p.id = b.last_sale ORDER BY b.last_at DESC, b.last_sale DESC;
+   FROM people b JOIN purchases p ON p.id = b.last_sale
+   CROSS JOIN LATERAL (
+     SELECT sum(orders)::bigint AS orders, sum(refunds)::bigint AS refunds,
+       json_agg(json_build_object('currency', c.currency, 'amount', c.amount) ORDER BY c.amount DESC, c.currency) AS totals
+     FROM (
+       SELECT p.currency, count(*) AS orders, count(*) FILTER (WHERE p.status = 'refunded') AS refunds,
+         coalesce(sum(p.amount) FILTER (WHERE p.status = 'complete'), 0)::float8 AS amount
+       FROM unnest(string_to_array(b.sales, ',')::bigint[]) AS s (id)
+       CROSS JOIN LATERAL (SELECT status, currency, amount FROM purchases WHERE id = s.id OFFSET 0) p GROUP BY 1) c) spent
+   ORDER BY b.last_at DESC, b.last_sale DESC;
 
 -- game_sales: src/purchases/sales/game-sales.service.ts, long, turns: user $2
 SELECT s.* FROM games g LEFT JOIN LATERAL (
@@ -2144,22 +2155,25 @@ SELECT k.id, k.game_id, k.purchase_id FROM download_keys k JOIN games g ON g.id 
    WHERE k.key = $2 AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0));
 
 -- seller_keys_of_person: src/purchases/sales/seller-sales.service.ts, long, turns: user $1
-SELECT k.id, k.game_id, g.title, k.key, k.downloads, k.last_download_at::text, k.revoked_at IS NOT NULL AS revoked,
-  (SELECT username FROM users WHERE id = k.user_id) AS claimed_by, k.claimed_at::text FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) own CROSS JOIN LATERAL (
-     SELECT * FROM (
-       SELECT * FROM download_keys WHERE account_id = $2 AND game_id = own.id AND revoked_at IS NULL
-       UNION SELECT * FROM download_keys
-       WHERE lower_ascii(email) = lower_ascii($3) AND game_id = own.id AND revoked_at IS NULL) theirs
-     WHERE purchase_id IS NULL ORDER BY created_at DESC, id DESC LIMIT 101 OFFSET 0) k
+WITH own AS MATERIALIZED (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) SELECT k.id, k.game_id, g.title, k.key, k.downloads, k.last_download_at::text, k.revoked_at IS NOT NULL AS revoked,
+  (SELECT username FROM users WHERE id = k.user_id) AS claimed_by, k.claimed_at::text FROM (
+     SELECT theirs.* FROM own CROSS JOIN LATERAL (
+       (SELECT * FROM download_keys
+        WHERE account_id = $2 AND game_id = own.id AND revoked_at IS NULL AND purchase_id IS NULL ORDER BY created_at DESC, id DESC LIMIT 101)
+       UNION
+       (SELECT * FROM download_keys
+        WHERE lower_ascii(email) = lower_ascii($3) AND game_id = own.id AND revoked_at IS NULL AND purchase_id IS NULL
+        ORDER BY created_at DESC, id DESC LIMIT 101)) theirs
+     ORDER BY created_at DESC, id DESC LIMIT 101) k
    JOIN games g ON g.id = k.game_id
-   ORDER BY k.created_at DESC, k.id DESC LIMIT 101;
+   ORDER BY k.created_at DESC, k.id DESC;
 
 -- seller_person_spent: src/purchases/sales/seller-sales.service.ts, long, turns: user $1
-SELECT p.currency, count(*) AS orders, count(*) FILTER (WHERE p.status = 'refunded') AS refunds,
+WITH own AS MATERIALIZED (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) SELECT p.currency, count(*) AS orders, count(*) FILTER (WHERE p.status = 'refunded') AS refunds,
      coalesce(sum(p.amount) FILTER (WHERE p.status = 'complete'), 0)::float8 AS amount,
      min(p.created_at) AS first_at, max(p.created_at) AS last_at
    FROM (SELECT DISTINCT purchase_id FROM (
-  SELECT purchase_id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g CROSS JOIN LATERAL (
+  SELECT purchase_id FROM own g CROSS JOIN LATERAL (
     
   SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $2::bigint
   UNION ALL SELECT purchase_id
@@ -2170,7 +2184,10 @@ SELECT p.currency, count(*) AS orders, count(*) FILTER (WHERE p.status = 'refund
    WHERE coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified)) IS NOT DISTINCT FROM $2 GROUP BY 1 ORDER BY 2 DESC, 1;
 
 -- seller_sale: src/purchases/sales/seller-sales.service.ts, long, turns: user $1
-SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate, p.quantity, p.status, own.*,
+SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate, p.quantity, p.status,
+       games.own_games,
+       (SELECT coalesce(json_agg(json_build_object('id', g.id, 'title', g.title) ORDER BY g.id), '[]')
+        FROM unnest(games.ids[1:100]) AS shown (id) JOIN games g ON g.id = shown.id) AS games,
        (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
        (SELECT json_build_object('refunded_at', r.refunded_at::text,
                  'refunded_by', (SELECT username FROM users WHERE id = r.user_id))
@@ -2180,22 +2197,25 @@ SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate,
        (SELECT count(*) FROM purchase_games WHERE purchase_id = p.id) AS all_games,
        (SELECT coalesce(json_agg(k), '[]') FROM (
           SELECT k.id, k.game_id, g.title, k.key, k.downloads, k.last_download_at::text, k.revoked_at IS NOT NULL AS revoked,
-  (SELECT username FROM users WHERE id = k.user_id) AS claimed_by, k.claimed_at::text FROM download_keys k JOIN games g ON g.id = k.game_id
-          WHERE k.purchase_id = p.id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))
-          ORDER BY k.game_id, k.created_at DESC, k.id DESC LIMIT 101) k) AS keys
-     FROM (SELECT DISTINCT purchase_id FROM (SELECT $2::bigint AS purchase_id) found) found
-     JOIN purchases p ON p.id = found.purchase_id AND p.status IN ('complete', 'refunded')
+  (SELECT username FROM users WHERE id = k.user_id) AS claimed_by, k.claimed_at::text FROM (
+            SELECT * FROM download_keys WHERE purchase_id = p.id AND EXISTS (SELECT FROM games g WHERE g.id = game_id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0)))
+            ORDER BY game_id, created_at DESC, id DESC LIMIT 101) k JOIN games g ON g.id = k.game_id
+          ORDER BY k.game_id, k.created_at DESC, k.id DESC) k) AS keys
+     FROM (
+       SELECT p.* FROM (SELECT DISTINCT purchase_id FROM (SELECT $2::bigint AS purchase_id) found) found
+       CROSS JOIN LATERAL (SELECT * FROM purchases WHERE id = found.purchase_id OFFSET 0) p
+       WHERE p.status IN ('complete', 'refunded') AND EXISTS (SELECT FROM purchase_games pg WHERE pg.purchase_id = p.id AND EXISTS (SELECT FROM games g WHERE g.id = pg.game_id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))))
+       ORDER BY p.created_at DESC, p.id DESC LIMIT 51) p
      CROSS JOIN LATERAL (
-       SELECT count(*) AS own_games,
-         coalesce(json_agg(json_build_object('id', g.id, 'title', g.title) ORDER BY g.id) FILTER (WHERE place <= 100), '[]') AS games
-       FROM (SELECT g.id, g.title, row_number() OVER (ORDER BY g.id) AS place
-             FROM purchase_games pg JOIN games g ON g.id = pg.game_id
-             WHERE pg.purchase_id = p.id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))) g) own
-     WHERE own.own_games > 0 AND true
-     ORDER BY p.created_at DESC, p.id DESC LIMIT 51;
+       SELECT count(*) AS own_games, array_agg(game_id ORDER BY game_id) AS ids
+       FROM purchase_games WHERE purchase_id = p.id AND EXISTS (SELECT FROM games g WHERE g.id = game_id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0)))) games
+     ORDER BY p.created_at DESC, p.id DESC;
 
 -- seller_sales_of_person: src/purchases/sales/seller-sales.service.ts, long, turns: user $1
-SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate, p.quantity, p.status, own.*,
+WITH own AS MATERIALIZED (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate, p.quantity, p.status,
+       games.own_games,
+       (SELECT coalesce(json_agg(json_build_object('id', g.id, 'title', g.title) ORDER BY g.id), '[]')
+        FROM unnest(games.ids[1:100]) AS shown (id) JOIN games g ON g.id = shown.id) AS games,
        (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
        (SELECT json_build_object('refunded_at', r.refunded_at::text,
                  'refunded_by', (SELECT username FROM users WHERE id = r.user_id))
@@ -2205,29 +2225,32 @@ SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate,
        (SELECT count(*) FROM purchase_games WHERE purchase_id = p.id) AS all_games,
        (SELECT coalesce(json_agg(k), '[]') FROM (
           SELECT k.id, k.game_id, g.title, k.key, k.downloads, k.last_download_at::text, k.revoked_at IS NOT NULL AS revoked,
-  (SELECT username FROM users WHERE id = k.user_id) AS claimed_by, k.claimed_at::text FROM download_keys k JOIN games g ON g.id = k.game_id
-          WHERE k.purchase_id = p.id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))
-          ORDER BY k.game_id, k.created_at DESC, k.id DESC LIMIT 101) k) AS keys
-     FROM (SELECT DISTINCT purchase_id FROM (
-  SELECT purchase_id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g CROSS JOIN LATERAL (
+  (SELECT username FROM users WHERE id = k.user_id) AS claimed_by, k.claimed_at::text FROM (
+            SELECT * FROM download_keys WHERE purchase_id = p.id AND (game_id IN (SELECT id FROM own)) IS TRUE
+            ORDER BY game_id, created_at DESC, id DESC LIMIT 101) k JOIN games g ON g.id = k.game_id
+          ORDER BY k.game_id, k.created_at DESC, k.id DESC) k) AS keys
+     FROM (
+       SELECT p.* FROM (SELECT DISTINCT purchase_id FROM (
+  SELECT purchase_id FROM own g CROSS JOIN LATERAL (
     
   SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $2::bigint
   UNION ALL SELECT purchase_id
   FROM user_emails ue CROSS JOIN LATERAL (SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ue.email OFFSET 0) from_address
   WHERE ue.user_id = $2::bigint AND ue.verified 
     UNION ALL SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = lower_ascii($3) OFFSET 0) bought LIMIT 10000) found) found
-     JOIN purchases p ON p.id = found.purchase_id AND p.status IN ('complete', 'refunded')
+       CROSS JOIN LATERAL (SELECT * FROM purchases WHERE id = found.purchase_id OFFSET 0) p
+       WHERE p.status IN ('complete', 'refunded') AND coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified)) IS NOT DISTINCT FROM $2
+       ORDER BY p.created_at DESC, p.id DESC LIMIT 51) p
      CROSS JOIN LATERAL (
-       SELECT count(*) AS own_games,
-         coalesce(json_agg(json_build_object('id', g.id, 'title', g.title) ORDER BY g.id) FILTER (WHERE place <= 100), '[]') AS games
-       FROM (SELECT g.id, g.title, row_number() OVER (ORDER BY g.id) AS place
-             FROM purchase_games pg JOIN games g ON g.id = pg.game_id
-             WHERE pg.purchase_id = p.id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))) g) own
-     WHERE own.own_games > 0 AND coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified)) IS NOT DISTINCT FROM $2
-     ORDER BY p.created_at DESC, p.id DESC LIMIT 51;
+       SELECT count(*) AS own_games, array_agg(game_id ORDER BY game_id) AS ids
+       FROM purchase_games WHERE purchase_id = p.id AND (game_id IN (SELECT id FROM own)) IS TRUE) games
+     ORDER BY p.created_at DESC, p.id DESC;
 
 -- seller_search: src/purchases/sales/seller-sales.service.ts, long, turns: user $1
-SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate, p.quantity, p.status, own.*,
+WITH own AS MATERIALIZED (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate, p.quantity, p.status,
+       games.own_games,
+       (SELECT coalesce(json_agg(json_build_object('id', g.id, 'title', g.title) ORDER BY g.id), '[]')
+        FROM unnest(games.ids[1:100]) AS shown (id) JOIN games g ON g.id = shown.id) AS games,
        (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
        (SELECT json_build_object('refunded_at', r.refunded_at::text,
                  'refunded_by', (SELECT username FROM users WHERE id = r.user_id))
@@ -2237,22 +2260,24 @@ SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate,
        (SELECT count(*) FROM purchase_games WHERE purchase_id = p.id) AS all_games,
        (SELECT coalesce(json_agg(k), '[]') FROM (
           SELECT k.id, k.game_id, g.title, k.key, k.downloads, k.last_download_at::text, k.revoked_at IS NOT NULL AS revoked,
-  (SELECT username FROM users WHERE id = k.user_id) AS claimed_by, k.claimed_at::text FROM download_keys k JOIN games g ON g.id = k.game_id
-          WHERE k.purchase_id = p.id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))
-          ORDER BY k.game_id, k.created_at DESC, k.id DESC LIMIT 101) k) AS keys
-     FROM (SELECT DISTINCT purchase_id FROM ((SELECT purchase_id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g CROSS JOIN LATERAL (
+  (SELECT username FROM users WHERE id = k.user_id) AS claimed_by, k.claimed_at::text FROM (
+            SELECT * FROM download_keys WHERE purchase_id = p.id AND (game_id IN (SELECT id FROM own)) IS TRUE
+            ORDER BY game_id, created_at DESC, id DESC LIMIT 101) k JOIN games g ON g.id = k.game_id
+          ORDER BY k.game_id, k.created_at DESC, k.id DESC) k) AS keys
+     FROM (
+       SELECT p.* FROM (SELECT DISTINCT purchase_id FROM ((SELECT purchase_id FROM own g CROSS JOIN LATERAL (
       SELECT purchase_id, email FROM purchase_games
       WHERE game_id = g.id AND email >= lower_ascii($2) ORDER BY email LIMIT 51) pg
     WHERE starts_with(email, lower_ascii($2)) ORDER BY email LIMIT 200)
    UNION ALL
    (SELECT purchase_id FROM (
-      SELECT pg.purchase_id, pg.email FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g CROSS JOIN LATERAL (
+      SELECT pg.purchase_id, pg.email FROM own g CROSS JOIN LATERAL (
         SELECT purchase_id, email FROM purchase_games WHERE game_id = g.id OFFSET 0) pg LIMIT 200000) read
     WHERE length($2) >= 3 AND position(lower_ascii($2) IN email) > 0
     ORDER BY purchase_id DESC LIMIT 200)
    UNION ALL
    (SELECT read.purchase_id FROM (
-      SELECT pg.* FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g CROSS JOIN LATERAL (
+      SELECT pg.* FROM own g CROSS JOIN LATERAL (
         SELECT purchase_id, email, user_id FROM purchase_games WHERE game_id = g.id AND sold_at IS NOT NULL
         ORDER BY sold_at DESC, purchase_id DESC LIMIT 20000) pg LIMIT 20000) read
     CROSS JOIN LATERAL (
@@ -2262,7 +2287,7 @@ SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate,
       AND (position(lower($2) IN lower(u.username)) > 0 OR position(lower($2) IN lower(u.display_name)) > 0)
     ORDER BY purchase_id DESC LIMIT 200)
    UNION ALL
-   (SELECT bought.purchase_id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g
+   (SELECT bought.purchase_id FROM own g
     CROSS JOIN (SELECT id FROM users WHERE lower_ascii(username) = lower_ascii($2) OFFSET 0) named
     CROSS JOIN LATERAL (
   SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = named.id
@@ -2273,15 +2298,13 @@ SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate,
    UNION ALL SELECT k.purchase_id FROM download_keys k JOIN games g ON g.id = k.game_id
      WHERE k.id = $3 AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))
    UNION ALL SELECT $3::bigint) found) found
-     JOIN purchases p ON p.id = found.purchase_id AND p.status IN ('complete', 'refunded')
+       CROSS JOIN LATERAL (SELECT * FROM purchases WHERE id = found.purchase_id OFFSET 0) p
+       WHERE p.status IN ('complete', 'refunded') AND EXISTS (SELECT FROM purchase_games pg WHERE pg.purchase_id = p.id AND (pg.game_id IN (SELECT id FROM own)) IS TRUE)
+       ORDER BY p.created_at DESC, p.id DESC LIMIT 51) p
      CROSS JOIN LATERAL (
-       SELECT count(*) AS own_games,
-         coalesce(json_agg(json_build_object('id', g.id, 'title', g.title) ORDER BY g.id) FILTER (WHERE place <= 100), '[]') AS games
-       FROM (SELECT g.id, g.title, row_number() OVER (ORDER BY g.id) AS place
-             FROM purchase_games pg JOIN games g ON g.id = pg.game_id
-             WHERE pg.purchase_id = p.id AND (g.user_id = $1 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $1 OFFSET 0))) g) own
-     WHERE own.own_games > 0 AND true
-     ORDER BY p.created_at DESC, p.id DESC LIMIT 51;
+       SELECT count(*) AS own_games, array_agg(game_id ORDER BY game_id) AS ids
+       FROM purchase_games WHERE purchase_id = p.id AND (game_id IN (SELECT id FROM own)) IS TRUE) games
+     ORDER BY p.created_at DESC, p.id DESC;
 
 -- add_build_event: src/push/build-events.service.ts
 INSERT INTO build_events (build_id, type, message, data)

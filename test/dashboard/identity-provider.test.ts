@@ -342,7 +342,12 @@ describe('sign-out', () => {
 describe('OIDC_ONLY', () => {
   let base: string;
   beforeAll(async () => {
-    const app = await openApp({ ...environment, OIDC_ISSUER: real.issuer, OIDC_ONLY: 'true', SIGN_UP: 'true' });
+    const app = await openApp({
+      ...environment,
+      OIDC_ISSUER: real.issuer,
+      OIDC_ONLY: 'true',
+      SIGN_UP: 'true',
+    });
     base = await app.getUrl();
   });
 

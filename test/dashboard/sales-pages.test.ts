@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { CHART_COLUMNS, RANKED_GAMES, TOTALS } from '../../src/dashboard/sales/sales-report.service';
+import { SALES_FIGURES, TOTALS } from '../../src/dashboard/sales/sales-report.service';
 import { addToPeriods } from '../../src/purchases/earnings/earnings';
 import type { Statement } from '../../src/platform/database/statement';
 import { planOf } from '../support/plans';
@@ -496,11 +496,25 @@ describe('the Figures page', () => {
     });
 
     test.each([
-      ['totals', TOTALS as Statement, ['month', from, to], 16_000],
-      ['totals of days', TOTALS as Statement, ['day', null, null], 12_000],
-      ['columns', CHART_COLUMNS as Statement, ['USD', 'month', 'month', 0], 1200],
-      ['columns of days', CHART_COLUMNS as Statement, ['USD', 'day', 'week', 0], 8000],
-      ['ranked games', RANKED_GAMES as Statement, ['USD', 'month', 26, 0], 1200],
+      ['totals', TOTALS as Statement, ['month'], 1500],
+      [
+        'figures of months',
+        SALES_FIGURES as Statement,
+        ['month', null, null, 'month', 'month', 'USD', 0, 26, 0],
+        1500,
+      ],
+      [
+        'figures of weeks',
+        SALES_FIGURES as Statement,
+        ['month', null, null, 'week', 'day', 'USD', 0, 26, 0],
+        9000,
+      ],
+      [
+        'figures of days',
+        SALES_FIGURES as Statement,
+        ['day', from, to, 'day', 'day', null, 0, 26, 0],
+        30_000,
+      ],
     ] as const)("%s are read only for the user's own games", async (_, statement, more, most) => {
       const client = new Client({ connectionString: databaseUrl() });
       await client.connect();

@@ -12,18 +12,12 @@ import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { type Cell, csvName, CsvResponse } from './csv';
 import { type Period, parsePeriod } from './period';
 import { columnsWith, FIELDS, type FiguresQuery, figuresPage } from './figures.page';
-import {
-  GAMES_ON_A_PAGE,
-  type GameSold,
-  type Report,
-  SalesReportService,
-  type Sold,
-} from './sales-report.service';
+import { GAMES_ON_A_PAGE, type Report, SalesReportService, type Sold } from './sales-report.service';
 
 const MAX_GAMES_IN_FILE = 10_000;
 
 type FigureRow = Sold & { of: string; id?: number };
-type Found = { period: Period; game_id: number | null; title: string | undefined; report: Report };
+type Found = { period: Period; report: Report };
 
 /** The figures of a seller's sales: sums of a period, over time, by game and by source. */
 @Pages()
@@ -38,18 +32,21 @@ export class FiguresController {
 
   @Get('figures')
   async show(@PageQuery() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
-    const { page, ...found } = await this.read(form, visitor);
-    const games = await this.games(visitor, found, GAMES_ON_A_PAGE + 1, (page - 1) * GAMES_ON_A_PAGE);
-    return figuresPage({ ...found, page, games });
+    const page = parsePage(form.text('page'));
+    const found = await this.read(form, visitor, {
+      limit: GAMES_ON_A_PAGE + 1,
+      offset: (page - 1) * GAMES_ON_A_PAGE,
+    });
+    return figuresPage({ ...found, page });
   }
 
   @Get('figures.csv')
   async download(@PageQuery() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const of = form.text('of');
-    const found = await this.read(form, visitor);
+    const found = await this.read(form, visitor, { limit: of === 'game' ? MAX_GAMES_IN_FILE : 0 });
     const { report, period, game_id, title } = found;
     const currency = report.chosen?.currency ?? '';
-    const rows = await this.rowsOf(of, found, visitor);
+    const rows = rowsOf(of, found);
     const name = csvName(
       `sales-by-${of === 'time' ? period.unit : of}`,
       title === undefined ? undefined : { id: game_id!, title },
@@ -65,17 +62,7 @@ export class FiguresController {
     return new CsvResponse(this.lists, name, columns, rows);
   }
 
-  private async rowsOf(of: string | undefined, found: Found, visitor: SignedInVisitor): Promise<FigureRow[]> {
-    const { report, period } = found;
-    if (of === 'source') return report.sources.map((one) => ({ ...one, of: one.source }));
-    if (of === 'time')
-      return report.chosen ? columnsWith(report, period).map((one) => ({ ...one, of: one.first })) : [];
-    if (of !== 'game') throw badRequest('of must be time, game or source');
-    const games = await this.games(visitor, found, MAX_GAMES_IN_FILE);
-    return games.filter(({ purchases }) => purchases > 0).map((one) => ({ ...one, of: one.title }));
-  }
-
-  private async read(form: Form, visitor: SignedInVisitor) {
+  private async read(form: Form, visitor: SignedInVisitor, games: { limit: number; offset?: number }) {
     const query: FiguresQuery = Object.fromEntries(
       FIELDS.map((name) => [name, form.text(name) || undefined]),
     );
@@ -84,20 +71,19 @@ export class FiguresController {
     const title = game_id === null ? undefined : await this.sales.titleOf(game_id, visitor.user.id);
     if (game_id !== null && title === undefined) throw invalidGame();
     const asked = parsePeriod(query, new Date(this.clock.now()));
-    const report = await this.sales.report(visitor.user.id, asked, { game_id, currency: query.currency });
+    const filter = { game_id, currency: query.currency };
+    const report = await this.sales.report(visitor.user.id, asked, filter, games);
     const period = asked.range === 'all' ? { ...asked, from: firstOf(report) ?? asked.to } : asked;
-    return { query, page: parsePage(query.page), game_id, title, period, report };
+    return { query, game_id, title, period, report };
   }
+}
 
-  private games(
-    visitor: SignedInVisitor,
-    { period, game_id, report }: Found,
-    limit: number,
-    offset?: number,
-  ): Promise<GameSold[]> {
-    const filter = { game_id, currency: report.chosen?.currency };
-    return this.sales.rankedGames(visitor.user.id, period, filter, limit, offset);
-  }
+function rowsOf(of: string | undefined, { report, period }: Found): FigureRow[] {
+  if (of === 'source') return report.sources.map((one) => ({ ...one, of: one.source }));
+  if (of === 'time')
+    return report.chosen ? columnsWith(report, period).map((one) => ({ ...one, of: one.first })) : [];
+  if (of !== 'game') throw badRequest('of must be time, game or source');
+  return report.games.filter(({ purchases }) => purchases > 0).map((one) => ({ ...one, of: one.title }));
 }
 
 const firstOf = ({ columns }: Report): string | undefined => [...columns.keys()].sort()[0];

@@ -49,7 +49,6 @@ export interface FiguresView {
   period: Period;
   report: Report;
   /** One more than fits on the page, if there is a next page. */
-  games: GameSold[];
   page: number;
   /** The title of the game, if it is only one. */
   title: string | undefined;
@@ -225,7 +224,8 @@ const soldColumns = (currency: string, largest?: number): Columns<Sold> => ({
 });
 
 function gameList(view: FiguresView): Html {
-  const { query, report, games, page } = view;
+  const { query, report, page } = view;
+  const { games } = report;
   if (games.length === 0) return html`<p class="empty">${noMore('games', page)}</p>`;
   const currency = report.chosen?.currency;
   const shown = games.slice(0, GAMES_ON_A_PAGE);

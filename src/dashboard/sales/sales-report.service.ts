@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../../platform/database/database';
 import { longRead, read } from '../../platform/database/statement';
 import { canEdit, editedBy } from '../../games/visibility';
-import { type Dates, daysIn, type Period } from './period';
+import { daysIn, type Period } from './period';
 
 export interface Sold {
   purchases: number;
@@ -51,6 +51,8 @@ export interface Report {
   columns: Map<string, Sold>;
   /** The revenue of the previous period, by the columns of the current one. */
   before: Map<string, number>;
+  /** Highest revenue first, and those without sales. */
+  games: GameSold[];
   current: Recent;
   previous: Recent;
   /** Totals of the newest sales, highest revenue first. */
@@ -82,45 +84,78 @@ const periodsOf = (game: string, unit: string, columns: string, condition = 'tru
   `(SELECT ${columns} FROM sales_periods
     WHERE game_id = ${game}.id AND unit = ${unit} AND first_day BETWEEN $3 AND $4 AND ${condition} OFFSET 0)`;
 
-// As float8, whose sums are exact up to 2^53 and take half the time of bigint. The previous period, $6 to $7, is read
-// by day.
-export const TOTALS = longRead<Totals>(
+const PREVIOUS_DAYS = `(
+  SELECT first_day, currency, purchases, amount FROM sales_periods
+  WHERE game_id = g.id AND unit = 'day' AND first_day BETWEEN $6 AND $7 OFFSET 0)`;
+
+// As float8, whose sums are exact up to 2^53 and take half the time of bigint.
+export const TOTALS = longRead<Sold & { currency: string }>(
   'sales_totals',
-  `SELECT currency, sum(purchases) AS purchases, sum(amount) AS amount,
-     sum(previous_purchases) AS previous_purchases, sum(previous_amount) AS previous_amount
-   FROM (
-     SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount,
-       0::float8 AS previous_purchases, 0::float8 AS previous_amount
-     FROM ${GAMES} CROSS JOIN LATERAL ${periodsOf('g', '$5', 'currency, purchases, amount')} s GROUP BY 1
-     UNION ALL
-     SELECT s.currency, 0, 0, sum(s.purchases::float8), sum(s.amount::float8)
-     FROM ${GAMES} CROSS JOIN LATERAL (
-       SELECT currency, purchases, amount FROM sales_periods
-       WHERE game_id = g.id AND unit = 'day' AND first_day BETWEEN $6 AND $7 OFFSET 0) s GROUP BY 1) sold
-   GROUP BY currency ORDER BY 2 DESC, 4 DESC, currency LIMIT ${MAX_CURRENCIES}`,
+  `SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
+   FROM ${GAMES} CROSS JOIN LATERAL ${periodsOf('g', '$5', 'currency, purchases, amount')} s
+   GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${MAX_CURRENCIES}`,
   'user $1',
 );
 
-/** $8: days between this period and the one whose columns these are. */
-export const CHART_COLUMNS = longRead<Sold & { first: string }>(
-  'sales_columns',
-  `SELECT date_trunc($7, (first_day + $8::int)::timestamp)::date::text AS first, sum(purchases) AS purchases, sum(amount) AS amount
-   FROM (SELECT s.first_day, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
-         FROM ${GAMES} CROSS JOIN LATERAL ${periodsOf('g', '$6', 'first_day, purchases, amount', 'currency = $5')} s
-         GROUP BY s.first_day) sold
-   GROUP BY 1`,
-  'user $1',
-);
+interface FiguresRow {
+  totals: Totals[] | null;
+  currency: string | null;
+  columns: (Sold & { first: string })[] | null;
+  before: { first: string; amount: number }[] | null;
+  games: GameSold[] | null;
+}
 
-export const RANKED_GAMES = longRead<GameSold>(
-  'sales_ranked_games',
-  `SELECT g.id, g.title, coalesce(ranked.purchases, 0) AS purchases, coalesce(ranked.amount, 0) AS amount
-   FROM (SELECT g.id, s.purchases, s.amount FROM ${GAMES}
-         LEFT JOIN LATERAL (SELECT sum(purchases) AS purchases, sum(amount) AS amount
-                            FROM ${periodsOf('g', '$6', 'purchases, amount', 'currency = $5')} d) s ON true
-         ORDER BY s.amount DESC NULLS LAST, s.purchases DESC NULLS LAST, g.id DESC LIMIT $7 OFFSET $8) ranked
-   JOIN games g ON g.id = ranked.id
-   ORDER BY ranked.amount DESC NULLS LAST, ranked.purchases DESC NULLS LAST, g.id DESC`,
+const columnsOf = (days: string, first_day: string) =>
+  `SELECT date_trunc($8, (${first_day})::timestamp)::date AS first, sum(purchases) AS purchases, sum(amount) AS amount
+   FROM (SELECT first_day, sum(purchases::float8) AS purchases, sum(amount::float8) AS amount
+         FROM ${days} d GROUP BY 1) d GROUP BY 1`;
+
+const IN_CHOSEN = 'currency = (SELECT currency FROM chosen)';
+
+/**
+ * All figures from the daily and monthly totals, which are read once for each game: by $5, and by $9 if the columns
+ * need shorter units. The previous period, $6 to $7, is read by day; $11 days later, it has the columns of this one.
+ * Games are united with their sales and not joined, because plans for few games would join many of them in a loop.
+ */
+export const SALES_FIGURES = longRead<FiguresRow>(
+  'sales_figures',
+  `WITH own AS MATERIALIZED (SELECT g.id FROM ${GAMES}),
+   sold AS MATERIALIZED (
+     SELECT g.id AS game_id, s.*
+     FROM own g CROSS JOIN LATERAL ${periodsOf('g', '$5', 'first_day, currency, purchases, amount')} s),
+   sold_before AS MATERIALIZED (SELECT s.* FROM own g CROSS JOIN LATERAL ${PREVIOUS_DAYS} s),
+   totals AS MATERIALIZED (
+     SELECT currency, sum(purchases) AS purchases, sum(amount) AS amount,
+       sum(previous_purchases) AS previous_purchases, sum(previous_amount) AS previous_amount
+     FROM (
+       SELECT currency, sum(purchases::float8) AS purchases, sum(amount::float8) AS amount,
+         0::float8 AS previous_purchases, 0::float8 AS previous_amount
+       FROM sold GROUP BY 1
+       UNION ALL
+       SELECT currency, 0, 0, sum(purchases::float8), sum(amount::float8) FROM sold_before GROUP BY 1) both_periods
+     GROUP BY currency ORDER BY 2 DESC, 4 DESC, currency LIMIT ${MAX_CURRENCIES}),
+   chosen AS MATERIALIZED (
+     SELECT currency FROM totals
+     ORDER BY currency IS NOT DISTINCT FROM $10 DESC, purchases DESC, previous_purchases DESC, currency LIMIT 1)
+   SELECT (SELECT json_agg(t) FROM totals t) AS totals, (SELECT currency FROM chosen) AS currency,
+     (SELECT json_agg(c) FROM (${columnsOf(
+       `(SELECT first_day, purchases, amount FROM sold WHERE $9 = $5 AND ${IN_CHOSEN}
+         UNION ALL SELECT s.first_day, s.purchases, s.amount
+         FROM own g CROSS JOIN LATERAL ${periodsOf('g', '$9', 'first_day, purchases, amount', IN_CHOSEN)} s WHERE $9 <> $5)`,
+       'first_day',
+     )}) c) AS columns,
+     (SELECT json_agg(b) FROM (${columnsOf(
+       `(SELECT first_day, purchases, amount FROM sold_before WHERE ${IN_CHOSEN})`,
+       'first_day + $11::int',
+     )}) b) AS before,
+     (SELECT json_agg(json_build_object('id', g.id, 'title', g.title,
+        'purchases', coalesce(r.purchases, 0), 'amount', coalesce(r.amount, 0)) ORDER BY r.place)
+      FROM (SELECT ranked.*, row_number() OVER () AS place FROM (
+              SELECT id, sum(purchases) AS purchases, sum(amount) AS amount
+              FROM (SELECT id, NULL::float8 AS purchases, NULL::float8 AS amount FROM own
+                    UNION ALL SELECT game_id, purchases, amount FROM sold WHERE ${IN_CHOSEN}) games_and_sales
+              GROUP BY id ORDER BY 3 DESC NULLS LAST, 2 DESC NULLS LAST, id DESC LIMIT $12 OFFSET $13) ranked) r
+      JOIN games g ON g.id = r.id) AS games`,
   'user $1',
 );
 
@@ -168,45 +203,48 @@ export class SalesReportService {
   /** The currencies in which something was sold, most sales first. */
   totals(
     user_id: number,
-    { from, to, summed, previous }: Pick<Period, 'from' | 'to' | 'summed' | 'previous'>,
+    { from, to, summed }: Pick<Period, 'from' | 'to' | 'summed'>,
     game_id: number | null,
-  ): Promise<Totals[]> {
-    const before = [previous?.from ?? null, previous?.to ?? null];
-    return this.database.rows(TOTALS, [user_id, game_id, from, to, summed, ...before]);
+  ): Promise<(Sold & { currency: string })[]> {
+    return this.database.rows(TOTALS, [user_id, game_id, from, to, summed]);
   }
 
-  async report(user_id: number, period: Period, { game_id, currency }: Filter): Promise<Report> {
+  /** `games`: how many of them, highest revenue first. */
+  async report(
+    user_id: number,
+    period: Period,
+    { game_id, currency }: Filter,
+    games: { limit: number; offset?: number } = { limit: 0 },
+  ): Promise<Report> {
     const { from, to, unit, summed, previous } = period;
-    const reading = this.recentSales(user_id, period, game_id);
-    // Its error is thrown below, after those of the others.
-    reading.catch(() => undefined);
-    const totals = await this.totals(user_id, period, game_id);
-    const chosen = totals.find((one) => one.currency === currency) ?? totals[0];
-    const columnsOf = async (dates: Dates, read: 'day' | 'month', shift: number) =>
-      chosen
-        ? this.database.rows(CHART_COLUMNS, [
-            user_id,
-            game_id,
-            dates.from,
-            dates.to,
-            chosen.currency,
-            read,
-            unit,
-            shift,
-          ])
-        : [];
-    const [rows, rowsBefore] = await Promise.all([
-      columnsOf({ from, to }, unit === 'month' ? summed : 'day', 0),
-      previous ? columnsOf(previous, 'day', daysIn(period)) : [],
+    const [figures, recent] = await Promise.all([
+      this.database.row(SALES_FIGURES, [
+        user_id,
+        game_id,
+        from,
+        to,
+        summed,
+        previous?.from ?? null,
+        previous?.to ?? null,
+        unit,
+        unit === 'month' ? summed : 'day',
+        currency ?? null,
+        daysIn(period),
+        games.limit,
+        games.offset ?? 0,
+      ]),
+      this.recentSales(user_id, period, game_id),
     ]);
-    const recent = await reading;
+    const totals = figures!.totals ?? [];
+    const chosen = totals.find((one) => one.currency === figures!.currency);
     const own = recent.filter((one) => one.currency === chosen?.currency);
     const current = own.filter((one) => one.current);
     return {
       totals,
       chosen,
-      columns: new Map(rows.map(({ first, ...sold }) => [first, sold])),
-      before: new Map(rowsBefore.map(({ first, amount }) => [first, amount])),
+      columns: new Map((figures!.columns ?? []).map(({ first, ...sold }) => [first, sold])),
+      before: new Map((figures!.before ?? []).map(({ first, amount }) => [first, amount])),
+      games: figures!.games ?? [],
       current: recentOf(current, recent, true),
       previous: recentOf(own, recent, false),
       sources: summedBy(current, 'source').toSorted((a, b) => b.amount - a.amount),
@@ -221,17 +259,6 @@ export class SalesReportService {
   ): Promise<RecentSales[]> {
     const before = [previous?.from ?? null, previous?.to ?? null];
     return this.database.rows(RECENT_SALES, [user_id, game_id, from, to, ...before]);
-  }
-
-  rankedGames(
-    user_id: number,
-    { from, to, summed }: Period,
-    { game_id, currency }: Filter,
-    limit: number,
-    offset = 0,
-  ): Promise<GameSold[]> {
-    const values = [user_id, game_id, from, to, currency ?? null, summed, limit, offset];
-    return this.database.rows(RANKED_GAMES, values);
   }
 }
 

@@ -47,7 +47,7 @@ export class SalesPageController {
     const [slice, games, totals] = await Promise.all([
       this.sales.slice(id, filter, SALES_ON_A_PAGE, direction, from),
       this.sales.gameTitles(id, MAX_LISTED_GAMES + 1),
-      this.reports.totals(id, { ...period, previous: undefined }, filter.game_id ?? null),
+      this.reports.totals(id, period, filter.game_id ?? null),
     ]);
     const isNewer = direction === 'newer';
     const sales = isNewer ? slice.sales.toReversed() : slice.sales;

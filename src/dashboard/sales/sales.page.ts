@@ -22,7 +22,7 @@ import { dateFields } from './filter';
 import type { Period } from './period';
 import { RANGES } from './period';
 import { buyerPath, salePath, salesViews } from './sales-paths';
-import type { Totals } from './sales-report.service';
+import type { Sold } from './sales-report.service';
 
 export const SALES_ON_A_PAGE = 50;
 export const MAX_LISTED_GAMES = 200;
@@ -43,7 +43,7 @@ interface SalesView {
   period: Period;
   /** There is at most one more than MAX_LISTED_GAMES. */
   games: { id: number; title: string }[];
-  totals: Totals[];
+  totals: (Sold & { currency: string })[];
   sales: ListedSale[];
   /** Whether the page has few sales because matches are rare, not because there are no more. */
   isPartial: boolean;

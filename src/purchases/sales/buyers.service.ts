@@ -32,7 +32,10 @@ const newest = (sales: string) =>
   `${sales}.sold_at DESC, ${sales}.purchase_id DESC LIMIT ${MAX_SALES_OF_BUYERS}`;
 
 // The index of user_emails has the default collation: another would scan the table for each address.
-/** The buyers of the games that $1 can edit, or only of the game $2; those who bought last first. */
+/**
+ * The buyers of the games that $1 can edit, or only of the game $2; those who bought last first. Only the purchases of
+ * the people on the page are read. Their IDs are collected as text, because arrays of several lengths can't be.
+ */
 export const BUYERS = longRead<Buyer>(
   'seller_buyers',
   `WITH sales AS MATERIALIZED (
@@ -43,28 +46,29 @@ export const BUYERS = longRead<Buyer>(
        ORDER BY ${newest('pg')}) s
      ORDER BY ${newest('s')}),
    of_addresses AS MATERIALIZED (
-     SELECT s.user_id, s.email, p.currency, count(*) AS orders, count(*) FILTER (WHERE p.status = 'refunded') AS refunds,
-       coalesce(sum(p.amount) FILTER (WHERE p.status = 'complete'), 0)::float8 AS amount,
-       min(s.sold_at) AS first_at, max(s.sold_at) AS last_at, max(s.purchase_id) AS last_sale
-     FROM sales s CROSS JOIN LATERAL (SELECT status, currency, amount FROM purchases WHERE id = s.purchase_id OFFSET 0) p
-     WHERE s.email <> '${ERASED_ADDRESS}' GROUP BY 1, 2, 3),
-   spent AS (
-     SELECT p.account_id, CASE WHEN p.account_id IS NULL THEN email END AS address, currency,
-       sum(orders)::bigint AS orders, sum(refunds)::bigint AS refunds, sum(amount) AS amount,
-       min(first_at) AS first_at, max(last_at) AS last_at, max(last_sale) AS last_sale
+     SELECT user_id, email, string_agg(purchase_id::text, ',') AS sales,
+       min(sold_at) AS first_at, max(sold_at) AS last_at, max(purchase_id) AS last_sale
+     FROM sales WHERE email <> '${ERASED_ADDRESS}' GROUP BY 1, 2),
+   people AS MATERIALIZED (
+     SELECT p.account_id, string_agg(a.sales, ',') AS sales, min(a.first_at) AS first_at, max(a.last_at) AS last_at,
+       max(a.last_sale) AS last_sale, count(*) OVER () AS buyers
      FROM of_addresses a CROSS JOIN LATERAL (
        SELECT coalesce(a.user_id, (SELECT user_id FROM user_emails WHERE email = a.email COLLATE "default" AND verified)) AS account_id OFFSET 0) p
-     GROUP BY 1, 2, 3),
-   people AS (
-     SELECT account_id, sum(orders)::bigint AS orders, sum(refunds)::bigint AS refunds,
-       array_agg(currency) AS currencies, array_agg(amount) AS amounts,
-       min(first_at) AS first_at, max(last_at) AS last_at, max(last_sale) AS last_sale, count(*) OVER () AS buyers
-     FROM spent GROUP BY account_id, address ORDER BY max(last_at) DESC, max(last_sale) DESC LIMIT $3 OFFSET $4)
-   SELECT b.account_id, b.orders, b.refunds, b.first_at, b.last_at, b.last_sale, b.buyers,
-     (SELECT json_agg(json_build_object('currency', t.currency, 'amount', t.amount) ORDER BY t.amount DESC, t.currency)
-      FROM unnest(b.currencies, b.amounts) AS t (currency, amount)) AS totals, p.email, (SELECT username FROM users WHERE id = b.account_id) AS username,
+     GROUP BY p.account_id, CASE WHEN p.account_id IS NULL THEN a.email END
+     ORDER BY max(a.last_at) DESC, max(a.last_sale) DESC LIMIT $3 OFFSET $4)
+   SELECT b.account_id, b.first_at, b.last_at, b.last_sale, b.buyers, spent.*, p.email,
+     (SELECT username FROM users WHERE id = b.account_id) AS username,
      (SELECT count(*) FROM sales) >= ${MAX_SALES_OF_BUYERS} AS is_partial
-   FROM people b JOIN purchases p ON p.id = b.last_sale ORDER BY b.last_at DESC, b.last_sale DESC`,
+   FROM people b JOIN purchases p ON p.id = b.last_sale
+   CROSS JOIN LATERAL (
+     SELECT sum(orders)::bigint AS orders, sum(refunds)::bigint AS refunds,
+       json_agg(json_build_object('currency', c.currency, 'amount', c.amount) ORDER BY c.amount DESC, c.currency) AS totals
+     FROM (
+       SELECT p.currency, count(*) AS orders, count(*) FILTER (WHERE p.status = 'refunded') AS refunds,
+         coalesce(sum(p.amount) FILTER (WHERE p.status = 'complete'), 0)::float8 AS amount
+       FROM unnest(string_to_array(b.sales, ',')::bigint[]) AS s (id)
+       CROSS JOIN LATERAL (SELECT status, currency, amount FROM purchases WHERE id = s.id OFFSET 0) p GROUP BY 1) c) spent
+   ORDER BY b.last_at DESC, b.last_sale DESC`,
   'user $1',
 );
 

@@ -80,17 +80,26 @@ const KEY = `k.id, k.game_id, g.title, k.key, k.downloads, k.last_download_at::t
 
 const ACCOUNT = `coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))`;
 
-/** The games that $1 can edit. */
-const OWN = `(${editedBy('$1')})`;
+/** The games that $1 can edit, read once. */
+const OWN = `own AS MATERIALIZED (${editedBy('$1')})`;
+
+// Not a join, of which the planner may check each of a bundle's games against all own ones.
+const isOwn = (game_id: string) => `(${game_id} IN (SELECT id FROM own)) IS TRUE`;
+
+const isEditable = (game_id: string) =>
+  `EXISTS (SELECT FROM games g WHERE g.id = ${game_id} AND ${canEdit('g', '$1')})`;
 
 /**
- * `found` selects purchase IDs. Newest first, without those that contain no game which $1 can edit, or for which the
- * condition is false.
+ * `found` selects purchase IDs. Newest first, without those for which the condition on the purchase `p` is false.
+ * `own`: a condition on the ID of a game.
  */
-const list = (name: string, found: string, condition = 'true') =>
+const list = (name: string, found: string, condition: string, own = isOwn) =>
   longRead<SellerSale>(
     name,
-    `SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate, p.quantity, p.status, own.*,
+    `${own === isOwn ? `WITH ${OWN} ` : ''}SELECT p.id, p.created_at, p.email, p.source, p.currency, p.amount, p.sale_rate, p.quantity, p.status,
+       games.own_games,
+       (SELECT coalesce(json_agg(json_build_object('id', g.id, 'title', g.title) ORDER BY g.id), '[]')
+        FROM unnest(games.ids[1:${SHOWN_OF_SALE}]) AS shown (id) JOIN games g ON g.id = shown.id) AS games,
        (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
        (SELECT json_build_object('refunded_at', r.refunded_at::text,
                  'refunded_by', (SELECT username FROM users WHERE id = r.user_id))
@@ -99,27 +108,35 @@ const list = (name: string, found: string, condition = 'true') =>
        (SELECT title FROM bundles WHERE id = p.bundle_id) AS bundle,
        (SELECT count(*) FROM purchase_games WHERE purchase_id = p.id) AS all_games,
        (SELECT coalesce(json_agg(k), '[]') FROM (
-          SELECT ${KEY} FROM download_keys k JOIN games g ON g.id = k.game_id
-          WHERE k.purchase_id = p.id AND ${canEdit('g', '$1')}
-          ORDER BY k.game_id, k.created_at DESC, k.id DESC LIMIT ${SHOWN_OF_SALE + 1}) k) AS keys
-     FROM (SELECT DISTINCT purchase_id FROM (${found}) found) found
-     JOIN purchases p ON p.id = found.purchase_id AND p.status IN ('complete', 'refunded')
+          SELECT ${KEY} FROM (
+            SELECT * FROM download_keys WHERE purchase_id = p.id AND ${own('game_id')}
+            ORDER BY game_id, created_at DESC, id DESC LIMIT ${SHOWN_OF_SALE + 1}) k JOIN games g ON g.id = k.game_id
+          ORDER BY k.game_id, k.created_at DESC, k.id DESC) k) AS keys
+     FROM (
+       SELECT p.* FROM (SELECT DISTINCT purchase_id FROM (${found}) found) found
+       CROSS JOIN LATERAL (SELECT * FROM purchases WHERE id = found.purchase_id OFFSET 0) p
+       WHERE p.status IN ('complete', 'refunded') AND ${condition}
+       ORDER BY p.created_at DESC, p.id DESC LIMIT ${SHOWN_SALES + 1}) p
      CROSS JOIN LATERAL (
-       SELECT count(*) AS own_games,
-         coalesce(json_agg(json_build_object('id', g.id, 'title', g.title) ORDER BY g.id) FILTER (WHERE place <= ${SHOWN_OF_SALE}), '[]') AS games
-       FROM (SELECT g.id, g.title, row_number() OVER (ORDER BY g.id) AS place
-             FROM purchase_games pg JOIN games g ON g.id = pg.game_id
-             WHERE pg.purchase_id = p.id AND ${canEdit('g', '$1')}) g) own
-     WHERE own.own_games > 0 AND ${condition}
-     ORDER BY p.created_at DESC, p.id DESC LIMIT ${SHOWN_SALES + 1}`,
+       SELECT count(*) AS own_games, array_agg(game_id ORDER BY game_id) AS ids
+       FROM purchase_games WHERE purchase_id = p.id AND ${own('game_id')}) games
+     ORDER BY p.created_at DESC, p.id DESC`,
     'user $1',
   );
 
-const SELLER_SALE = list('seller_sale', 'SELECT $2::bigint AS purchase_id');
+const hasOwnGame = (own: (game_id: string) => string) =>
+  `EXISTS (SELECT FROM purchase_games pg WHERE pg.purchase_id = p.id AND ${own('pg.game_id')})`;
+
+const SELLER_SALE = list(
+  'seller_sale',
+  'SELECT $2::bigint AS purchase_id',
+  hasOwnGame(isEditable),
+  isEditable,
+);
 
 /** The sales of the account $2, or with the email address $3, whose buyer is that person. */
 const OF_PERSON = `
-  SELECT purchase_id FROM ${OWN} g CROSS JOIN LATERAL (
+  SELECT purchase_id FROM own g CROSS JOIN LATERAL (
     ${boughtBy('$2::bigint')}
     UNION ALL SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = lower_ascii($3) OFFSET 0) bought`;
 const IS_PERSON = `${ACCOUNT} IS NOT DISTINCT FROM $2`;
@@ -128,7 +145,7 @@ const SALES_OF_PERSON = list('seller_sales_of_person', `${OF_PERSON} LIMIT ${MAX
 
 const SPENT = longRead<Spent>(
   'seller_person_spent',
-  `SELECT p.currency, count(*) AS orders, count(*) FILTER (WHERE p.status = 'refunded') AS refunds,
+  `WITH ${OWN} SELECT p.currency, count(*) AS orders, count(*) FILTER (WHERE p.status = 'refunded') AS refunds,
      coalesce(sum(p.amount) FILTER (WHERE p.status = 'complete'), 0)::float8 AS amount,
      min(p.created_at) AS first_at, max(p.created_at) AS last_at
    FROM (SELECT DISTINCT purchase_id FROM (${OF_PERSON} LIMIT ${MAX_SUMMED}) found) found
@@ -137,17 +154,22 @@ const SPENT = longRead<Spent>(
   'user $1',
 );
 
+const NEWEST_KEYS = `ORDER BY created_at DESC, id DESC LIMIT ${SHOWN_OF_SALE + 1}`;
+
 /** Keys of the person without a purchase. */
 const KEYS_OF_PERSON = longRead<KeyState>(
   'seller_keys_of_person',
-  `SELECT ${KEY} FROM ${OWN} own CROSS JOIN LATERAL (
-     SELECT * FROM (
-       SELECT * FROM download_keys WHERE account_id = $2 AND game_id = own.id AND revoked_at IS NULL
-       UNION SELECT * FROM download_keys
-       WHERE lower_ascii(email) = lower_ascii($3) AND game_id = own.id AND revoked_at IS NULL) theirs
-     WHERE purchase_id IS NULL ORDER BY created_at DESC, id DESC LIMIT ${SHOWN_OF_SALE + 1} OFFSET 0) k
+  `WITH ${OWN} SELECT ${KEY} FROM (
+     SELECT theirs.* FROM own CROSS JOIN LATERAL (
+       (SELECT * FROM download_keys
+        WHERE account_id = $2 AND game_id = own.id AND revoked_at IS NULL AND purchase_id IS NULL ${NEWEST_KEYS})
+       UNION
+       (SELECT * FROM download_keys
+        WHERE lower_ascii(email) = lower_ascii($3) AND game_id = own.id AND revoked_at IS NULL AND purchase_id IS NULL
+        ${NEWEST_KEYS})) theirs
+     ${NEWEST_KEYS}) k
    JOIN games g ON g.id = k.game_id
-   ORDER BY k.created_at DESC, k.id DESC LIMIT ${SHOWN_OF_SALE + 1}`,
+   ORDER BY k.created_at DESC, k.id DESC`,
   'user $1',
 );
 
@@ -156,19 +178,19 @@ const KEYS_OF_PERSON = longRead<KeyState>(
 // parts, it is found among MAX_SEARCHED sales, and a name among the newest MAX_NAMED.
 export const SEARCH = list(
   'seller_search',
-  `(SELECT purchase_id FROM ${OWN} g CROSS JOIN LATERAL (
+  `(SELECT purchase_id FROM own g CROSS JOIN LATERAL (
       SELECT purchase_id, email FROM purchase_games
       WHERE game_id = g.id AND email >= lower_ascii($2) ORDER BY email LIMIT ${SHOWN_SALES + 1}) pg
     WHERE starts_with(email, lower_ascii($2)) ORDER BY email LIMIT ${MAX_FOUND})
    UNION ALL
    (SELECT purchase_id FROM (
-      SELECT pg.purchase_id, pg.email FROM ${OWN} g CROSS JOIN LATERAL (
+      SELECT pg.purchase_id, pg.email FROM own g CROSS JOIN LATERAL (
         SELECT purchase_id, email FROM purchase_games WHERE game_id = g.id OFFSET 0) pg LIMIT ${MAX_SEARCHED}) read
     WHERE length($2) >= ${MIN_PART} AND position(lower_ascii($2) IN email) > 0
     ORDER BY purchase_id DESC LIMIT ${MAX_FOUND})
    UNION ALL
    (SELECT read.purchase_id FROM (
-      SELECT pg.* FROM ${OWN} g CROSS JOIN LATERAL (
+      SELECT pg.* FROM own g CROSS JOIN LATERAL (
         SELECT purchase_id, email, user_id FROM purchase_games WHERE game_id = g.id AND sold_at IS NOT NULL
         ORDER BY sold_at DESC, purchase_id DESC LIMIT ${MAX_NAMED}) pg LIMIT ${MAX_NAMED}) read
     CROSS JOIN LATERAL (
@@ -178,13 +200,14 @@ export const SEARCH = list(
       AND (position(lower($2) IN lower(u.username)) > 0 OR position(lower($2) IN lower(u.display_name)) > 0)
     ORDER BY purchase_id DESC LIMIT ${MAX_FOUND})
    UNION ALL
-   (SELECT bought.purchase_id FROM ${OWN} g
+   (SELECT bought.purchase_id FROM own g
     CROSS JOIN (SELECT id FROM users WHERE lower_ascii(username) = lower_ascii($2) OFFSET 0) named
     CROSS JOIN LATERAL (${boughtBy('named.id')} OFFSET 0) bought LIMIT ${MAX_FOUND})
    UNION ALL SELECT purchase_id FROM purchase_references WHERE reference = $2
    UNION ALL SELECT k.purchase_id FROM download_keys k JOIN games g ON g.id = k.game_id
      WHERE k.id = $3 AND ${canEdit('g', '$1')}
    UNION ALL SELECT $3::bigint`,
+  hasOwnGame(isOwn),
 );
 
 const KEY_WITH_TEXT = read<{ id: number; game_id: number; purchase_id: number | null }>(
