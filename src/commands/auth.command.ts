@@ -1,5 +1,5 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- a help text doesn't wait for the routes */
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { StoreGames } from '../games/store-games.service';
 import { commandName } from '../platform/config/environment';
 import { Clock } from '../platform/config/clock';
@@ -37,11 +37,11 @@ function registerKeys(keys: OperatorCommand): void {
     .description('Create an API key and print it. The key is shown only once.')
     .example('keys create --user ash-beetle --scope "profile:me game:view" --expires 90')
     .needs(userOption('username of the key owner'))
-    .option('--label <text>', 'label that the owner sees')
-    .option('--scope <scopes>', 'scopes of the key, separated by spaces; default: all', parseScopes)
+    .option('--label <TEXT>', 'label that the owner sees')
+    .option('--scope <SCOPES>', 'scopes of the key, separated by spaces; default: all', parseScopes)
     .completes('--scope', Object.keys(SCOPES))
     .option(
-      '--expires <when>',
+      '--expires <WHEN>',
       'expiry: never, a number of days, or the last day, such as 2027-12-31',
       parseExpiry,
     )
@@ -85,7 +85,7 @@ function registerKeys(keys: OperatorCommand): void {
   keys
     .command('revoke')
     .description('Revoke an API key and all JWTs created with it.')
-    .argument('<id>', 'ID of the key, from `keys list`', parseId)
+    .argument('<ID>', 'ID of the key, from `keys list`', parseId)
     .handler(async ({ app }, id: number) => {
       if (!(await app.get(ApiKeysService).revoke(id, null)))
         throw new OperatorError(`API key ${id} doesn't exist or is already revoked.`);
@@ -100,9 +100,13 @@ function registerTokens(tokens: OperatorCommand): void {
     .description('Create and print the JWT that a game receives when this user launches it.')
     .needs(userOption('username of the player'))
     .needs(GAME)
-    .option('--scope <scopes>', 'scopes of the JWT, separated by spaces', parseScopes, ['profile:me'])
+    .addOption(
+      new Option('--scope <SCOPES>', 'scopes of the JWT, separated by spaces')
+        .argParser(parseScopes)
+        .default(['profile:me'], 'profile:me'),
+    )
     .completes('--scope', Object.keys(SCOPES))
-    .option('--lifetime <seconds>', 'validity in seconds; default: JWT_LIFETIME', parseLifetime)
+    .option('--lifetime <SECONDS>', 'validity in seconds; default: JWT_LIFETIME', parseLifetime)
     .handler(
       async (
         { app },
@@ -160,7 +164,7 @@ function registerSigningKeys(signingKeys: OperatorCommand): void {
   signingKeys
     .command('revoke')
     .description('Revoke a compromised signing key and all JWTs that it signed.')
-    .argument('<kid>', 'ID of the key, from `signing-keys list`')
+    .argument('<KID>', 'ID of the key, from `signing-keys list`')
     .handler(async ({ app }, kid: string) => {
       await app.get(SigningKeysService).revoke(kid);
       app.get(Audit).record({ event: 'signing_key.revoked', kid });
@@ -172,10 +176,10 @@ function registerAudit(audit: OperatorCommand): void {
   audit
     .command('list')
     .description('List the newest audit events.')
-    .option('--user <username>', 'only events of this user')
-    .option('--event <event>', 'only events of this type, such as api_key.created')
+    .option('--user <USERNAME>', 'only events of this user')
+    .option('--event <EVENT>', 'only events of this type, such as api_key.created')
     .completes('--event', Object.keys(EVENTS))
-    .option('--count <number>', 'number of events', parseEventCount, 50)
+    .option('--count <NUMBER>', 'number of events', parseEventCount, 50)
     .json()
     .handler(
       async (

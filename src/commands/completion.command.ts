@@ -16,7 +16,7 @@ const SHELLS = { bash: forBash, zsh: forZsh, fish: forFish };
 export const commands: Commands = {
   completion: (completion) =>
     completion
-      .addArgument(new Argument('<shell>', 'name of your shell').choices(Object.keys(SHELLS)))
+      .addArgument(new Argument('<SHELL>', 'name of your shell').choices(Object.keys(SHELLS)))
       .addHelpText('after', HELP)
       .action((shell: keyof typeof SHELLS) => console.log(SHELLS[shell](listPlaces(gamewharf())))),
 };

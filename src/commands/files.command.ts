@@ -40,7 +40,7 @@ function registerFiles(files: OperatorCommand): void {
       'files put game.zip --game me/my-game --platform windows',
       'files put game.zip --game me/my-game --channel windows --user-version 1.2.0',
     )
-    .argument('<file>', 'path of the file')
+    .argument('<FILE>', 'path of the file')
     .needs(GAME)
     .option('--channel <NAME>', 'channel that gets the file as a new build', parseName)
     .option('--user-version <VERSION>', 'version of the build, such as 1.2.0', parseName)
@@ -113,7 +113,7 @@ function registerFiles(files: OperatorCommand): void {
   files
     .command('rm')
     .description('Delete an upload and its file. Builds of a channel are kept.')
-    .argument('<id>', 'ID of the upload, from `files list`', parseId)
+    .argument('<ID>', 'ID of the upload, from `files list`', parseId)
     .option('--yes', 'skip the confirmation')
     .handler(async ({ app, signal }, id: number, { yes = false }: { yes?: boolean }) => {
       const question = `This deletes upload ${id} and its file. Type yes to continue:`;

@@ -55,8 +55,8 @@ function registerGames(games: OperatorCommand): void {
   games
     .command('list')
     .description('List the newest games.')
-    .option('--user <username>', 'only games of this owner')
-    .option('--count <number>', 'number of games', parseCount, 50)
+    .option('--user <USERNAME>', 'only games of this owner')
+    .option('--count <NUMBER>', 'number of games', parseCount, 50)
     .json()
     .handler(async ({ app }, { user, count, json }: { user?: string; count: number; json?: boolean }) => {
       if (user !== undefined) await app.get(AccountsService).named(user);

@@ -132,7 +132,7 @@ export const GAME: Needed = {
 };
 
 export const userOption = (description: string): Needed => ({
-  flags: '--user <username>',
+  flags: '--user <USERNAME>',
   description,
   noun: 'user',
   question: 'Username:',

@@ -22,13 +22,13 @@ function registerOperatorTokens(tokens: OperatorCommand): void {
     .description('Create an operator token and print it. The token is shown only once.')
     .example('operator-tokens create checkout --permissions purchases')
     .argument(
-      '<name>',
+      '<NAME>',
       'name of the program that uses it, such as checkout; appears in audit events',
       parseName,
     )
     .needs(
       {
-        flags: '--permissions <permissions>',
+        flags: '--permissions <PERMISSIONS>',
         description: `permissions, separated by commas: ${ALL_PERMISSIONS.join(', ')}`,
         noun: 'list of permissions',
         question: 'Permissions, separated by commas:',
@@ -70,7 +70,7 @@ function registerOperatorTokens(tokens: OperatorCommand): void {
   tokens
     .command('revoke')
     .description('Revoke an operator token.')
-    .argument('<name>', 'name of the token, from `operator-tokens list`')
+    .argument('<NAME>', 'name of the token, from `operator-tokens list`')
     .handler(async ({ app }, name: string) => {
       if (!(await app.get(OperatorTokensService).revoke(name)))
         throw new OperatorError(`Token ${name} doesn't exist or is already revoked.`);

@@ -22,7 +22,7 @@ export function registerPeopleCommands(users: OperatorCommand): void {
     users
       .command(name)
       .description(description)
-      .argument('[name]', 'username')
+      .argument('[NAME]', 'username')
       .option('--email <ADDRESS>', 'email address instead of a username, with or without an account');
 
   about(

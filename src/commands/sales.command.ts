@@ -99,7 +99,7 @@ function registerSell(sell: OperatorCommand): void {
 
 function registerRefund(refund: OperatorCommand): void {
   refund
-    .argument('[purchase]', 'ID of the purchase, from `purchases list`')
+    .argument('[PURCHASE]', 'ID of the purchase, from `purchases list`')
     .option('--keep-keys', 'keep the download keys valid')
     .handler(
       async ({ app, signal }, given: string | undefined, { keepKeys = false }: { keepKeys?: boolean }) => {
@@ -148,7 +148,7 @@ function registerPurchases(purchases: OperatorCommand): void {
     .description('List the newest purchases of the store, a game or a buyer.')
     .option(GAME.flags, `only purchases of this game, as owner/slug or its ID`)
     .option('--buyer <BUYER>', 'only purchases of this email address or username')
-    .option('--count <number>', 'number of purchases', parseCount, 50)
+    .option('--count <NUMBER>', 'number of purchases', parseCount, 50)
     .json()
     .example('purchases list --buyer me@example.com', 'purchases list --game ash-beetle/brave-arcade --json')
     .handler(async ({ app }, options: ListOptions) => {

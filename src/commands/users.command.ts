@@ -34,7 +34,7 @@ function registerUserCommands(users: OperatorCommand): void {
     .command('create')
     .description('Create an account. Set its password with `users set-password`.')
     .example('users create me --developer --email me@example.com')
-    .argument('[name]', 'username')
+    .argument('[NAME]', 'username')
     .option('--display-name <TEXT>', 'display name; default: the username')
     .option('--developer', 'mark the account as a developer')
     .option('--email <ADDRESS>', 'verified email address')
@@ -52,7 +52,7 @@ function registerUserCommands(users: OperatorCommand): void {
 
   users
     .command('set-password')
-    .argument('<name>', 'username')
+    .argument('<NAME>', 'username')
     .description(
       'Set the password of a user, read from the terminal or standard input, and end all sessions of the user.',
     )
@@ -68,7 +68,7 @@ function registerUserCommands(users: OperatorCommand): void {
 
   users
     .command('link')
-    .argument('<name>', 'username')
+    .argument('<NAME>', 'username')
     .description(
       'Print a link that sets the password of a user, or signs them in. It works once, for 24 hours. Send it only to this user.',
     )
@@ -88,7 +88,7 @@ function registerUserCommands(users: OperatorCommand): void {
   users
     .command('list')
     .description('List the newest accounts with their verified email addresses.')
-    .option('--count <number>', 'number of accounts', parseCount, 50)
+    .option('--count <NUMBER>', 'number of accounts', parseCount, 50)
     .json()
     .handler(async ({ app }, { count, json }: { count: number; json?: boolean }) => {
       const rows = await app.get(AccountsService).newest(count);

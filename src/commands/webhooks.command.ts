@@ -14,9 +14,9 @@ function registerWebhooks(webhooks: OperatorCommand): void {
     .command('add')
     .description('Add a webhook and print its signing secret. The secret is shown only once.')
     .example('webhooks add https://example.com/hook --events purchase.completed')
-    .argument('<url>', 'URL of the receiver, such as https://example.com/hook')
+    .argument('<URL>', 'URL of the receiver, such as https://example.com/hook')
     .option(
-      '--events <events>',
+      '--events <EVENTS>',
       'events, separated by commas, such as purchase.completed,purchase.refunded; default: all about games',
     )
     .option(
@@ -57,7 +57,7 @@ function registerWebhooks(webhooks: OperatorCommand): void {
   webhooks
     .command('remove')
     .description('Remove a webhook, of the store or of a user, and its pending messages.')
-    .argument('[id]', 'ID of the webhook, from `webhooks list`', parseId)
+    .argument('[ID]', 'ID of the webhook, from `webhooks list`', parseId)
     .option('--all', 'remove all webhooks instead, for example from a copy of a live store')
     .handler(async ({ app }, id: number | undefined, { all = false }: { all?: boolean }) => {
       if (all === (id !== undefined)) throw new UsageError('Specify either an ID or --all.');
@@ -72,7 +72,7 @@ function registerWebhooks(webhooks: OperatorCommand): void {
   webhooks
     .command('enable')
     .description('Re-enable a webhook that was disabled because its receiver responded with 410 Gone.')
-    .argument('<id>', 'ID of the webhook, from `webhooks list`', parseId)
+    .argument('<ID>', 'ID of the webhook, from `webhooks list`', parseId)
     .handler(async ({ app }, id: number) => {
       if (!(await app.get(WebhooksService).enable(id)))
         throw new OperatorError(`Webhook ${id} doesn't exist or isn't disabled.`);
@@ -81,7 +81,7 @@ function registerWebhooks(webhooks: OperatorCommand): void {
   webhooks
     .command('test')
     .description('Send a webhook.test message and print the status of the response.')
-    .argument('<id>', 'ID of the webhook, from `webhooks list`', parseId)
+    .argument('<ID>', 'ID of the webhook, from `webhooks list`', parseId)
     .handler(async ({ app }, id: number) => {
       const webhook = await app.get(WebhooksService).find(id);
       if (!webhook) throw new OperatorError(`Webhook ${id} doesn't exist.`);
