@@ -28,7 +28,7 @@ async function subscribed(user_id?: number): Promise<Receiver> {
   return receiver;
 }
 
-test('the seller and the store receive each build that is completed or has failed, and nobody else', async () => {
+test('the seller and the store receive each build that is completed or has failed', async () => {
   const { owner, developer }: Record<'owner' | 'developer', Actor> = await actors();
   const [game, other] = [await make.game({ owner }), await make.game({ owner: developer })];
   const [ofSeller, ofOther, ofStore] = [
