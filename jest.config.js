@@ -22,6 +22,9 @@ const esmOnly = [
 /** @type {import('jest').Config} */
 module.exports = {
   rootDir: __dirname,
+  // All configurations, and copies of this folder with a link to its packages, share the compiled files.
+  id: 'gamewharf',
+  cacheDirectory: '<rootDir>/node_modules/.cache/jest',
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   // They build the image and the package: `npm run test:image`, `npm run test:package`.
   testPathIgnorePatterns: [

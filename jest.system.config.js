@@ -1,6 +1,6 @@
 const base = require('./jest.config.js');
 
-/** Tests of processes, browsers and client libraries. */
+/** Tests of processes, browsers and client libraries, and those that take long but compare no durations. */
 module.exports = {
   ...base,
   testMatch: ['<rootDir>/test/system/**/*.test.ts'],

@@ -90,6 +90,8 @@ function compile() {
           incremental: false,
           tsBuildInfoFile: null,
           sourceMap: false,
+          // `npm run types` checks them; without, the compiler takes half the time for the same output.
+          noCheck: true,
         },
         include: ['../src', '../migrations'],
       }),
