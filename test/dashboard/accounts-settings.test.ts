@@ -96,13 +96,13 @@ describe('branding', () => {
     expect(text.indexOf('pages-')).toBeLessThan(text.indexOf('ourlook-'));
   });
 
-  test('links titles of collections to the store if its URL is set', async () => {
+  test('links the page of a collection to the store if its URL is set', async () => {
     const base = await replica({ STORE_URL: 'https://store.example' });
     const owner = await make.user();
     const { id } = await make.collection({ owner, title: 'Sea & ships' });
     const browser = await browserOf(owner, base);
-    const { text } = await browser.get('/user/settings/collections');
-    expect(text).toContain(`<a href="https://store.example/c/${id}/sea-ships">Sea &amp; ships</a>`);
+    const { text } = await browser.get(`/user/settings/collections/${id}`);
+    expect(text).toMatch(new RegExp(`href="https://store.example/c/${id}/sea-ships"\\s*>Open in the store<`));
   });
 });
 
