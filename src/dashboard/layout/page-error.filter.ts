@@ -5,7 +5,8 @@ import type { ApiError } from '../../platform/errors/api-error';
 import { RequestLog } from '../../platform/observability/request-log';
 import { html } from './html';
 import { Layout, type Page, seeOther } from './layout';
-import { SignInRequired, wantsPage } from './page.guard';
+import { SessionEnded, SignInRequired, wantsPage } from './page.guard';
+import { sessionEndedPage } from './session-ended.page';
 import { readVisitor } from './visitor';
 
 const TITLES: Record<number, string> = {
@@ -30,6 +31,11 @@ export class PageErrorFilter implements ExceptionFilter {
     const [req, res] = [http.getRequest<Request>(), http.getResponse<Response>()];
     if (error instanceof SignInRequired) {
       seeOther(error.location).sendTo(res);
+      return;
+    }
+    if (error instanceof SessionEnded) {
+      const visitor = readVisitor(req);
+      this.layout.show(visitor, sessionEndedPage(visitor, error.form)).sendTo(res);
       return;
     }
     if (!wantsPage(req)) {

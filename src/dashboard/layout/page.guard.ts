@@ -4,12 +4,15 @@ import { readAccess } from '../../auth/access/access';
 import { forbidden } from '../../auth/access/errors';
 import { apiError } from '../../platform/errors/api-error';
 import { ServiceUrl } from '../../platform/server/service-url';
-import { readForm } from '../../platform/input/form';
+import { type Form, readForm } from '../../platform/input/form';
+import type { LateForm } from './session-ended.page';
 import type { Visitor } from './visitor';
 import { Visitors } from './visitors';
 
 export const FOR_BROWSERS = 'gamewharf:for-browsers';
 export const SECRET_PATH = 'gamewharf:secret-path';
+
+const FORM_TOKEN = /^[\w-]{43}$/;
 
 /** Browsers accept text/html by name; programs accept JSON or anything. */
 export const wantsPage = ({ headers }: Request): boolean => /\btext\/html\b/i.test(headers.accept ?? '');
@@ -22,6 +25,13 @@ export class SignInRequired extends Error {
 
   get location(): string {
     return this.return_to ? `/login?return_to=${encodeURIComponent(this.return_to)}` : '/login';
+  }
+}
+
+/** Thrown if a signed-in person's form arrives without their session, or in another one. */
+export class SessionEnded extends Error {
+  constructor(readonly form: LateForm) {
+    super('session ended');
   }
 }
 
@@ -46,18 +56,50 @@ export class PageGuard implements CanActivate {
     }
     const visitor = await this.visitors.of(req, res);
     req.visitor = visitor;
-    if (req.method === 'POST') await this.requireOwnForm(req, visitor, hasSecretPath);
-    if (readAccess(handler, context.getClass()) === 'signed in' && !visitor.user)
+    const isForUsers = readAccess(handler, context.getClass()) === 'signed in';
+    if (req.method === 'POST') {
+      const form = await readForm(req);
+      const token = form.text('form_token') ?? '';
+      const isOwn = visitor.isOwnFormToken(token);
+      const isLate = isForUsers && !(isOwn && visitor.user) && FORM_TOKEN.test(token);
+      if (isLate && wantsPage(req) && this.isOwnOrigin(req))
+        throw new SessionEnded(this.lateForm(req, token, form));
+      if (!isOwn || !this.isSameSite(req, hasSecretPath))
+        throw forbidden(
+          'This form has expired or was sent from another site. Go back, reload the page, and try again.',
+        );
+    }
+    if (isForUsers && !visitor.user)
       throw new SignInRequired(req.method === 'POST' ? undefined : req.originalUrl);
     return true;
   }
 
-  private async requireOwnForm(req: Request, visitor: Visitor, hasSecretPath: boolean): Promise<void> {
-    const form = await readForm(req);
-    if (!this.isSameSite(req, hasSecretPath) || !visitor.isOwnFormToken(form.text('form_token')))
-      throw forbidden(
-        'This form has expired or was sent from another site. Go back, reload the page, and try again.',
-      );
+  private lateForm(req: Request, token: string, form: Form): LateForm {
+    return {
+      action: req.path,
+      page: this.pageOfForm(req),
+      token,
+      fields: form.texts().filter(([name]) => name !== 'form_token' && !/password/i.test(name)),
+    };
+  }
+
+  /** The page that sent the form, from its referrer. */
+  private pageOfForm({ headers }: Request): string {
+    const { referer = '' } = headers;
+    if (!URL.canParse(referer)) return '/';
+    const { host, origin, pathname, search } = new URL(referer);
+    return host === headers.host || origin === new URL(this.service.url).origin ? pathname + search : '/';
+  }
+
+  /** Whether the browser says that a page of this site sent the request. */
+  private isOwnOrigin({ headers }: Request): boolean {
+    const site = headers['sec-fetch-site'];
+    if (site !== undefined) return site === 'same-origin';
+    const { origin } = headers;
+    return (
+      origin !== undefined &&
+      (origin === new URL(this.service.url).origin || origin.split('://')[1] === headers.host)
+    );
   }
 
   /**
@@ -65,10 +107,8 @@ export class PageGuard implements CanActivate {
    * `null`.
    */
   private isSameSite(req: Request, hasSecretPath: boolean): boolean {
-    const site = req.headers['sec-fetch-site'];
-    if (site !== undefined) return site === 'same-origin';
-    const { origin } = req.headers;
-    if (origin === undefined || (hasSecretPath && origin === 'null')) return true;
-    return origin === new URL(this.service.url).origin || origin.split('://')[1] === req.headers.host;
+    const { 'sec-fetch-site': site, origin } = req.headers;
+    if (site === undefined && (origin === undefined || (hasSecretPath && origin === 'null'))) return true;
+    return this.isOwnOrigin(req);
   }
 }

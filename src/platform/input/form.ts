@@ -22,6 +22,11 @@ export class Form {
     return text;
   }
 
+  /** All fields with their texts. */
+  texts(): [name: string, text: string][] {
+    return Object.keys(this.fields).map((name) => [name, this.text(name) ?? '']);
+  }
+
   /** A checkbox, which browsers send only when it is ticked. */
   isChecked(name: string): boolean {
     return this.text(name) !== undefined;

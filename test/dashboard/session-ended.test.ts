@@ -1,0 +1,90 @@
+import { type Browser, browserOf } from '../support/browser';
+import { type Actor, baseUrl, make, sql, useStore } from '../support/store';
+
+useStore();
+
+const COLLECTIONS = '/user/settings/collections';
+const NEW = `${COLLECTIONS}/new`;
+let user: Actor;
+let browser: Browser;
+
+const titles = async () =>
+  (await sql<{ title: string }>('SELECT title FROM collections WHERE user_id = $1', [user.id])).map(
+    ({ title }) => title,
+  );
+const endSessions = () => sql('DELETE FROM sessions WHERE user_id = $1', [user.id]);
+
+beforeEach(async () => {
+  user = await make.user();
+  browser = await browserOf(user);
+});
+
+test.each([
+  ['the session expired', endSessions],
+  ['the cookie expired', () => browser.cookies.clear()],
+])('a form sent after %s keeps what was entered until its person sends it again', async (_, end) => {
+  await browser.get(NEW);
+  const fields = { ...browser.fieldsOf(COLLECTIONS), title: 'Long & <hard> to type' };
+  await end();
+  await browser.post(COLLECTIONS, fields);
+  expect(browser.page.status).toBe(403);
+  expect(browser.words).toMatch(
+    /^Your session has ended Nothing was changed\. .* Title Long & <hard> to type Sign in in a new tab/,
+  );
+  // Before signing in, it stays so.
+  await browser.submit(COLLECTIONS);
+  expect(browser.words).toMatch(/^Your session has ended/);
+  const kept = browser.fieldsOf(COLLECTIONS);
+  await browser.signIn(user.username);
+  await browser.post(COLLECTIONS, kept);
+  expect(browser.page.status).toBe(403);
+  expect(browser.words).toMatch(
+    new RegExp(`^Send this form\\? .* signed in as ${user.username}\\. .* Title Long & <hard> to type`),
+  );
+  expect(await titles()).toEqual([]);
+  await browser.submit(COLLECTIONS);
+  await browser.follow();
+  expect(browser.words).toContain('“Long & <hard> to type” was created.');
+  expect(await titles()).toEqual(['Long & <hard> to type']);
+});
+
+test('passwords aren’t kept, and a form with nothing else leads back to its page', async () => {
+  const DATA = '/user/settings/data';
+  await browser.get(DATA);
+  const fields = { ...browser.fieldsOf(DATA), password: 'a secret one' };
+  await endSessions();
+  await browser.post(DATA, fields, { referer: `${baseUrl()}${DATA}?from=menu` });
+  expect(browser.words).toMatch(
+    /^Your session has ended Nothing was changed\. Sign in again, and then repeat/,
+  );
+  expect(browser.page.text).not.toContain('a secret one');
+  expect(browser.page.text).toContain('href="/login?return_to=%2Fuser%2Fsettings%2Fdata%3Ffrom%3Dmenu"');
+});
+
+test('the sign-in link never leads to another host', async () => {
+  await browser.get(NEW);
+  const fields = { ...browser.fieldsOf(COLLECTIONS), title: 'x' };
+  await endSessions();
+  for (const referer of ['https://evil.example/phish', 'x', '']) {
+    await browser.post(COLLECTIONS, fields, { referer });
+    expect(browser.page.text).toContain('href="/login?return_to=%2F"');
+  }
+});
+
+test('a form of another site, or without a token, is rejected as before', async () => {
+  await browser.get(NEW);
+  const fields = { ...browser.fieldsOf(COLLECTIONS), title: 'Planted' };
+  await endSessions();
+  for (const [given, headers] of [
+    [fields, { 'sec-fetch-site': 'cross-site' }],
+    [fields, { 'sec-fetch-site': 'same-site' }],
+    [{ title: 'Planted' }, {}],
+    [{ title: 'Planted', form_token: 'short' }, {}],
+  ] as const) {
+    await browser.post(COLLECTIONS, given, headers);
+    expect([browser.page.status, browser.page.text.includes('Planted')]).toEqual([403, false]);
+  }
+  // Scripts and programs get JSON.
+  await browser.post(COLLECTIONS, fields, { accept: 'application/json' });
+  expect(browser.page.text).not.toContain('<html');
+});
