@@ -769,9 +769,15 @@ describe('API keys', () => {
 
 describe('every page', () => {
   test('loads nothing from elsewhere, cannot be framed and is not stored', async () => {
-    const { headers } = await new Browser().get('/login');
+    const request = { headers: { accept: 'text/html' } };
+    const { headers, text } = await send('GET', '/login', request);
+    const scripts = [...text.matchAll(/<script([^>]*)>/g)].map(([, attributes]) => attributes!);
+    const [, nonce] = / nonce="([\w-]{22})"/.exec(scripts[0]!)!;
+    expect(scripts.filter((attributes) => !attributes.includes(` nonce="${nonce}"`))).toEqual([]);
+    expect((await send('GET', '/login', request)).text).not.toContain(nonce);
+    // Without 'self', which would include uploaded scripts under /files/.
     expect(headers.get('content-security-policy')).toBe(
-      "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+      `default-src 'none'; style-src 'self'; script-src 'nonce-${nonce}'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
     );
     expect(headers.get('cache-control')).toBe('no-store');
     expect(headers.get('access-control-allow-origin')).toBeNull();

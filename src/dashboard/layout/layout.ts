@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import { Settings } from '../../platform/config/settings';
@@ -108,8 +109,9 @@ export class Layout {
   ) {}
 
   show(visitor: Visitor | undefined, page: Page, notice: Notice = {}): HtmlResponse {
-    return new HtmlResponse(page.status ?? 200, this.document(visitor, page, notice).toString(), {
-      'Content-Security-Policy': policy(page, this.settings),
+    const nonce = randomBytes(16).toString('base64url');
+    return new HtmlResponse(page.status ?? 200, this.document(visitor, page, notice, nonce).toString(), {
+      'Content-Security-Policy': policy(page, this.settings, nonce),
       ...page.headers,
     });
   }
@@ -118,6 +120,7 @@ export class Layout {
     visitor: Visitor | undefined,
     { title, main, status = 200, single, tables, section = '', search, styles = [], scripts = [] }: Page,
     notice: Notice,
+    nonce: string,
   ): Html {
     const { style, script, icon, storeStyle, storeLogo } = this.assets;
     const content = typeof main === 'function' ? main(notice) : main;
@@ -134,7 +137,7 @@ export class Layout {
           <link rel="icon" href="${icon.path}" type="image/svg+xml" />
           ${[style, ...styles].map(({ path }) => html`<link rel="stylesheet" href="${path}" />`)}
           ${storeStyle && html`<link rel="stylesheet" href="${storeStyle.path}" />`}
-          ${[script, ...scripts].map(({ path }) => html`<script src="${path}" defer></script>`)}
+          ${[script, ...scripts].map(({ path }) => html`<script src="${path}" nonce="${nonce}" defer></script>`)}
         </head>
         <body>
           <a class="skip" href="#main">Skip to content</a>
@@ -219,13 +222,15 @@ export const formToken = (visitor: Visitor): Html =>
 const policy = (
   { formTargets = [], sendsRequests }: Page,
   { COVER_ORIGINS, OIDC_ISSUER }: Settings,
+  nonce: string,
 ): string => {
   // The sign-out redirects to the provider.
   const provider = OIDC_ISSUER === undefined ? [] : [new URL(OIDC_ISSUER).origin];
   return [
     `default-src 'none'`,
     `style-src 'self'`,
-    `script-src 'self'`,
+    // Not 'self', which would include the uploaded files under /files/.
+    `script-src 'nonce-${nonce}'`,
     `img-src ${["'self'", ...COVER_ORIGINS].join(' ')}`,
     ...(sendsRequests ? [`connect-src 'self'`] : []),
     `form-action ${["'self'", ...provider, ...formTargets].join(' ')}`,
