@@ -33,10 +33,7 @@ export const runCommand: CommandRunner = async (work, { database = true, creates
 
 /** Runs before the services are loaded, which takes longer. */
 const requireReachable = ({ DATABASE_URL }: Settings) =>
-  withClient(
-    { connectionString: DATABASE_URL, connectionTimeoutMillis: CONNECT_TIMEOUT_MS },
-    requireSupportedServer,
-  );
+  withClient({ connectionString: DATABASE_URL }, requireSupportedServer);
 
 function unlessClosed(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error;

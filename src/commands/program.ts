@@ -97,6 +97,8 @@ export function addCommands(program: Command, run: CommandRunner, words?: readon
 export function toSentence(error: string): string {
   const [, first = '', suggestion] = /^error: ([^\n]*)(?:\n\((.*)\))?\n?$/.exec(error) ?? [];
   if (first === '') return error.trimEnd();
+  const [, argument] = /^missing required argument '(.*)'$/.exec(first) ?? [];
+  if (argument !== undefined) return `The argument ${argument} is missing.`;
   const sentence = `${first[0]!.toUpperCase()}${first.slice(1)}`;
   return `${/[.?]$/.test(sentence) ? sentence : `${sentence}.`}${suggestion ? ` ${suggestion}` : ''}`;
 }
@@ -115,17 +117,20 @@ export const gamewharf = (words?: readonly string[]): Command =>
     words,
   );
 
-/** `help nope` is the same error as `nope`; commander would print the help of everything. */
+/** `help nope` and `nope --help` are the same error as `nope`; commander would print the help of everything. */
 export function withoutUnknownHelp(program: Command, words: readonly string[]): readonly string[] {
-  let command: Command | undefined = program;
+  let command = program;
   for (const [i, word] of words.entries()) {
     if (word === 'help') {
       const topic = words[i + 1];
       const isKnown = topic === undefined || topic.startsWith('-') || findCommand(command, topic);
       return isKnown ? words : [...words.slice(0, i), ...words.slice(i + 1)];
     }
-    command = findCommand(command, word);
-    if (!command) break;
+    const next: Command | undefined = findCommand(command, word);
+    if (!next && command.commands.length > 0 && !word.startsWith('-'))
+      return words.filter((one) => one !== '--help' && one !== '-h');
+    if (!next) break;
+    command = next;
   }
   return words;
 }

@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { Client } from 'pg';
@@ -134,7 +136,7 @@ describe('gamewharf', () => {
   test.each([
     [['keys', 'list'], 'The user is missing. Use --user ash-beetle.\n'],
     [['keys', 'list', '--nothing'], "Unknown option '--nothing'.\n"],
-    [['backup'], "Missing required argument 'FILE'.\n"],
+    [['backup'], 'The argument FILE is missing.\n'],
     [['purchases', 'list', '--count', 'x'], /Use a number from 1 to 1000\.\n$/],
     [['keys'], /^Usage: gamewharf keys/],
   ])('%j ends with 2', (words, error) => {
@@ -145,31 +147,42 @@ describe('gamewharf', () => {
     });
   });
 
-  test.each([['games', 'list'], ['migrate'], ['backup', 'never.gz'], ['users', 'create', 'me']])(
-    '%s %s ends with one sentence if the database is unreachable',
-    (...words) => {
-      const { status, stdout, stderr } = spawnSync(
-        process.execPath,
-        ['dist/src/cli.js', ...words.filter(Boolean)],
-        {
-          cwd: folder,
-          env: {
-            ...process.env,
-            DATABASE_URL: 'postgres://somebody@127.0.0.1:1/store',
-            DATA_DIR: at('unused'),
+  describe.each(['ECONNREFUSED', 'no response'])('with an unreachable database (%s)', (reason) => {
+    const silent = createServer();
+    let port = 1;
+    beforeAll(async () => {
+      if (reason === 'ECONNREFUSED') return;
+      // The system accepts the connections, and spawnSync leaves no time to respond.
+      await once(silent.listen(0, '127.0.0.1'), 'listening');
+      ({ port } = silent.address() as AddressInfo);
+    });
+    afterAll(() => silent.close());
+
+    test.each([['games', 'list'], ['migrate'], ['backup', 'never.gz'], ['users', 'create', 'me']])(
+      '%s %s ends with one sentence',
+      (...words) => {
+        const { status, stdout, stderr } = spawnSync(
+          process.execPath,
+          ['dist/src/cli.js', ...words.filter(Boolean)],
+          {
+            cwd: folder,
+            env: {
+              ...process.env,
+              DATABASE_URL: `postgres://somebody@127.0.0.1:${port}/store`,
+              DATA_DIR: at('unused'),
+            },
+            encoding: 'utf8',
+            timeout: HANGING,
           },
-          encoding: 'utf8',
-          timeout: HANGING,
-        },
-      );
-      expect({ status, stdout, stderr }).toEqual({
-        status: 1,
-        stdout: '',
-        stderr:
-          "The database at 127.0.0.1:1 can't be reached (ECONNREFUSED): start it, or change DATABASE_URL.\n",
-      });
-    },
-  );
+        );
+        expect({ status, stdout, stderr }).toEqual({
+          status: 1,
+          stdout: '',
+          stderr: `The database at 127.0.0.1:${port} can't be reached (${reason}): start it, or change DATABASE_URL.\n`,
+        });
+      },
+    );
+  });
 
   test('backup does not overwrite a file', () => {
     writeFileSync(at('precious.gz'), 'mine');
@@ -194,14 +207,18 @@ describe('gamewharf', () => {
     expect(existsSync(at('.data'))).toBe(false);
   });
 
-  test.each([['help', 'nope'], ['nope'], ['help', 'key'], ['keys', 'help', 'creat']])(
-    'an unknown topic of help is a usage error: %s %s %s',
-    (...words) => {
-      const { status, stdout, stderr } = gamewharf(...words);
-      expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
-      expect(stderr).toMatch(/^Unknown command '\w+'\.( Did you mean .*\?)?\n$/);
-    },
-  );
+  test.each([
+    ['help', 'nope'],
+    ['nope'],
+    ['help', 'key'],
+    ['keys', 'help', 'creat'],
+    ['nope', '--help'],
+    ['keys', 'creat', '-h'],
+  ])('an unknown topic of help is a usage error: %s %s %s', (...words) => {
+    const { status, stdout, stderr } = gamewharf(...words);
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+    expect(stderr).toMatch(/^Unknown command '\w+'\.( Did you mean .*\?)?\n$/);
+  });
 
   test('completion rejects an unknown shell', () => {
     expect(gamewharf('completion', 'csh')).toMatchObject({

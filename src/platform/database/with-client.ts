@@ -2,6 +2,9 @@ import type { Client, ClientConfig } from 'pg';
 import { DatabaseClient } from './client';
 import { connectionProblem } from './reachable';
 
+// pg waits without end for a server that accepts the connection and doesn't respond.
+const CONNECT_TIMEOUT_MS = 5_000;
+
 /** Works on a connection of its own, which the signal closes. */
 export async function withClient<T>(
   config: ClientConfig,
@@ -9,7 +12,7 @@ export async function withClient<T>(
   signal?: AbortSignal,
 ): Promise<T> {
   signal?.throwIfAborted();
-  const client = new DatabaseClient(config);
+  const client = new DatabaseClient({ connectionTimeoutMillis: CONNECT_TIMEOUT_MS, ...config });
   await client.connect().catch((error: unknown) => {
     throw connectionProblem(config.connectionString, error) ?? error;
   });
