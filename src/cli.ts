@@ -2,7 +2,7 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- `--version` and `--help` don't need the settings */
 import 'reflect-metadata';
 import { gamewharf, withoutUnknownHelp } from './commands/program';
-import { UsageError } from './commands/operator-command';
+import { UsageError } from './platform/errors/operator-error';
 import { red } from './commands/colors';
 
 const environment = () =>

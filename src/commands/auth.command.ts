@@ -209,19 +209,24 @@ function registerAudit(audit: OperatorCommand): void {
 }
 
 function registerScopes(scopes: OperatorCommand): void {
-  scopes.handler(
-    ({ app }) => {
+  scopes.json().handler(
+    ({ app }, { json = false }: { json?: boolean }) => {
       const { ModulesContainer } = require('@nestjs/core') as typeof import('@nestjs/core');
       const { listRoutes } = require('../auth/access/routes') as typeof import('../auth/access/routes');
+      const routes = listRoutes(app.get(ModulesContainer)).map(({ method, path, access = 'closed' }) => ({
+        method,
+        path,
+        access: [access].flat(),
+      }));
+      if (json) {
+        for (const [scope, description] of Object.entries(SCOPES))
+          console.log(JSON.stringify({ scope, description }));
+        for (const route of routes) console.log(JSON.stringify(route));
+        return Promise.resolve();
+      }
       printTable(Object.entries(SCOPES));
       console.log();
-      printTable(
-        listRoutes(app.get(ModulesContainer)).map(({ method, path, access }) => [
-          method,
-          path,
-          [access ?? 'closed'].flat().join(' or '),
-        ]),
-      );
+      printTable(routes.map(({ method, path, access }) => [method, path, access.join(' or ')]));
       return Promise.resolve();
     },
     { database: false },

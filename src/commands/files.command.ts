@@ -3,20 +3,13 @@ import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
 import { StoreGames } from '../games/store-games.service';
-import { OperatorError } from '../platform/errors/operator-error';
+import { OperatorError, UsageError } from '../platform/errors/operator-error';
 import { BuildPruning, type PrunedBuild } from '../uploads/build-pruning.service';
 import { BuildSignatures } from '../uploads/build-signatures.service';
 import { FilesService } from '../uploads/files.service';
 import { PLATFORMS, type Upload } from '../uploads/upload.entity';
 import { fileError } from './input-output';
-import {
-  type Commands,
-  GAME,
-  parseCount,
-  parseId,
-  type OperatorCommand,
-  UsageError,
-} from './operator-command';
+import { type Commands, GAME, parseCount, parseId, type OperatorCommand } from './operator-command';
 import { type Columns, printable, printRows, formatTime } from './print-table';
 import { ProgressDisplay } from './progress';
 import { confirm } from './terminal';

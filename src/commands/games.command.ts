@@ -2,7 +2,7 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { SLUG, slugify } from '../games/slug';
 import { StoreGames } from '../games/store-games.service';
 import { commandName } from '../platform/config/environment';
-import { OperatorError } from '../platform/errors/operator-error';
+import { UsageError } from '../platform/errors/operator-error';
 import { formatMoney, minorUnits, parseMoney } from '../platform/formats/money';
 import { nextCommands } from '../dev/next-commands';
 import { type Commands, parseCount, GAME_HELP, type OperatorCommand, userOption } from './operator-command';
@@ -81,8 +81,8 @@ async function create(
 ) {
   const owner = await app.get(AccountsService).named(user);
   if (title.trim() === '' || [...title].length > 500)
-    throw new OperatorError('A title must have 1 to 500 characters.');
-  if (!SLUG.test(slug)) throw new OperatorError('Use --slug with up to 100 letters, digits, _, . and -.');
+    throw new UsageError('A title must have 1 to 500 characters.');
+  if (!SLUG.test(slug)) throw new UsageError('Use --slug with up to 100 letters, digits, _, . and -.');
   const min_price = parseAmount(price, 'USD');
   const name = `${owner.username}/${slug}`;
   const game = { user_id: owner.id, owner_name: owner.username, slug, title: title.trim(), min_price };
@@ -94,7 +94,7 @@ export function parseAmount(price: string, currency: string): number {
   const amount = parseMoney(price, currency);
   if (amount !== undefined) return amount;
   const digits = String(minorUnits(currency)).length - 1;
-  throw new OperatorError(
+  throw new UsageError(
     `Invalid price "${price}". Use a number of ${currency} such as ${digits ? `4.${'9'.repeat(digits)}` : '500'}.`,
   );
 }

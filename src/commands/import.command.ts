@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { INestApplicationContext } from '@nestjs/common';
 import { type Commands, integerParser, type OperatorCommand } from './operator-command';
-import { OperatorError } from '../platform/errors/operator-error';
+import { OperatorError, UsageError } from '../platform/errors/operator-error';
 import { Settings } from '../platform/config/settings';
 import { fileError } from './input-output';
 import { confirm } from './terminal';
@@ -112,9 +112,9 @@ async function deleteRecord(
   signal: AbortSignal,
 ): Promise<void> {
   const found = ALL_TYPES.find(({ name }) => name === type);
-  if (!found) throw new OperatorError(`Unknown record type ${type}. The types are ${TYPES.join(', ')}.`);
+  if (!found) throw new UsageError(`Unknown record type ${type}. The types are ${TYPES.join(', ')}.`);
   const isNumber = found.key === 'id';
-  if (isNumber && !/^[1-9]\d{0,15}$/.test(id)) throw new OperatorError(`${id} isn't a valid ID.`);
+  if (isNumber && !/^[1-9]\d{0,15}$/.test(id)) throw new UsageError(`${id} isn't a valid ID.`);
   // A key is secret.
   const [what, nothing] =
     type === 'api_key'
@@ -159,7 +159,7 @@ async function writeDemo(file: string, options: Partial<DemoOptions>): Promise<v
     if (file === '-') await pipeline(records, process.stdout, { end: false });
     else await pipeline(records, createWriteStream(file));
   } catch (error) {
-    if (error instanceof RangeError) throw new OperatorError(`Invalid options: ${error.message}.`);
+    if (error instanceof RangeError) throw new UsageError(`Invalid options: ${error.message}.`);
     // The reader, such as `head`, closed the pipe.
     if ((error as NodeJS.ErrnoException).code === 'EPIPE') return;
     fileError(file, false)(error);

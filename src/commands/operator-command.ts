@@ -1,6 +1,6 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { OperatorError } from '../platform/errors/operator-error';
+import { UsageError } from '../platform/errors/operator-error';
 import { bold } from './colors';
 import { ask } from './terminal';
 
@@ -19,9 +19,6 @@ export type CommandRunner = (
   work: (app: INestApplicationContext, signal: AbortSignal) => Promise<void>,
   needs?: Needs,
 ) => Promise<void>;
-
-/** The words of the command are wrong or incomplete: exit code 2. */
-export class UsageError extends OperatorError {}
 
 interface Needed {
   flags: string;

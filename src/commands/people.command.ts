@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { INestApplicationContext } from '@nestjs/common';
 import { OperatorEvents } from '../operator/tokens/operator-events';
-import { type OperatorCommand, UsageError } from './operator-command';
-import { OperatorError } from '../platform/errors/operator-error';
+import { type OperatorCommand } from './operator-command';
+import { OperatorError, UsageError } from '../platform/errors/operator-error';
 import { InvalidValue } from '../platform/input/given-values';
 import { readEmailAddress } from '../platform/input/readers';
 import { toStandardOutput } from './input-output';
@@ -64,7 +64,7 @@ async function findPerson(
     throw new UsageError('Specify either a username or --email ADDRESS.');
   if (email !== undefined) {
     const address = readEmailAddress(email);
-    if (address instanceof InvalidValue) throw new OperatorError(`${email} isn't a valid email address.`);
+    if (address instanceof InvalidValue) throw new UsageError(`${email} isn't a valid email address.`);
     return app.get(People).withAddress(address);
   }
   const person = await app.get(People).withName(name!);

@@ -7,8 +7,8 @@ import { isPseudonym } from '../users/erased-users';
 import { parseAmount } from './games.command';
 import { AccountsService } from '../users/accounts.service';
 import { requireAddress } from './email-address';
-import { type Commands, parseCount, GAME, type OperatorCommand, UsageError } from './operator-command';
-import { OperatorError } from '../platform/errors/operator-error';
+import { type Commands, parseCount, GAME, type OperatorCommand } from './operator-command';
+import { OperatorError, UsageError } from '../platform/errors/operator-error';
 import { ask } from './terminal';
 import { CURRENCIES } from '../platform/formats/money';
 import { printRequest } from './print-request';
@@ -79,7 +79,7 @@ function registerSell(sell: OperatorCommand): void {
       const game = await app.get(StoreGames).named(options.game);
       const buyer = await buyerNamed(app, options.to);
       if (reference !== undefined && !/^[^]{1,200}$/u.test(reference))
-        throw new OperatorError('A reference must have 1 to 200 characters.');
+        throw new UsageError('A reference must have 1 to 200 characters.');
       const amount = price === undefined ? game.min_price : parseAmount(price, currency);
       const order = { game_id: game.id, ...buyer, currency, amount, reference };
       const { purchase, download_keys } = await app

@@ -1,7 +1,7 @@
 import { commandName } from '../platform/config/environment';
 import { nextCommands } from '../dev/next-commands';
-import { type Commands, parseCount, type OperatorCommand, UsageError } from './operator-command';
-import { OperatorError } from '../platform/errors/operator-error';
+import { type Commands, parseCount, type OperatorCommand } from './operator-command';
+import { OperatorError, UsageError } from '../platform/errors/operator-error';
 import { ask, readPassword } from './terminal';
 import { requireAddress } from './email-address';
 import { registerPeopleCommands } from './people.command';
@@ -73,6 +73,7 @@ function registerUserCommands(users: OperatorCommand): void {
       'Print a link that sets the password of a user, or signs them in. It works once, for 24 hours. Send it only to this user.',
     )
     .option('--purpose <PURPOSE>', 'set_password or sign_in', parsePurpose, 'set_password')
+    .completes('--purpose', ['set_password', 'sign_in'])
     .example('users link azure-bison', 'users link azure-bison --purpose sign_in')
     .handler(async ({ app }, name: string, { purpose }: { purpose: 'set_password' | 'sign_in' }) => {
       const { id } = await app.get(AccountsService).named(name);
@@ -114,6 +115,6 @@ function parsePurpose(text: string): 'set_password' | 'sign_in' {
 function requireValid(name: string, { displayName, email }: CreateOptions): void {
   const problem =
     problemOfNewUsername(name) ?? (displayName === undefined ? undefined : problemOfDisplayName(displayName));
-  if (problem !== undefined) throw new OperatorError(problem);
+  if (problem !== undefined) throw new UsageError(problem);
   if (email !== undefined) requireAddress(email);
 }

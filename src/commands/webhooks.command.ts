@@ -1,6 +1,6 @@
 import { commandName } from '../platform/config/environment';
-import { type Commands, parseId, type OperatorCommand, UsageError } from './operator-command';
-import { OperatorError } from '../platform/errors/operator-error';
+import { type Commands, parseId, type OperatorCommand } from './operator-command';
+import { OperatorError, UsageError } from '../platform/errors/operator-error';
 import { type Columns, printRows, formatTime } from './print-table';
 import { Events } from '../events/events';
 import { StoreGames } from '../games/store-games.service';
@@ -97,8 +97,6 @@ function parseEvents(list: string | undefined, known: Events): string[] {
   const requested = list.split(/[\s,]+/).filter((name) => name !== '');
   const names = known.all.map(({ name }) => name).filter((name) => requested.includes(name));
   if (requested.length === 0 || names.length < new Set(requested).size)
-    throw new OperatorError(
-      `Invalid --events. The events are ${known.all.map(({ name }) => name).join(', ')}.`,
-    );
+    throw new UsageError(`Invalid --events. The events are ${known.all.map(({ name }) => name).join(', ')}.`);
   return names;
 }

@@ -3,7 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { closest } from 'fastest-levenshtein';
 import { QueryFailedError, type Repository } from 'typeorm';
 import { ignoringCase } from '../platform/database/ignoring-case';
-import { OperatorError } from '../platform/errors/operator-error';
+import { OperatorError, UsageError } from '../platform/errors/operator-error';
 import { InvalidValue } from '../platform/input/given-values';
 import { readInteger } from '../platform/input/readers';
 import { Game } from './game.entity';
@@ -33,7 +33,7 @@ export class StoreGames {
   private async withId(text: string): Promise<Game> {
     const id = readInteger(text);
     if (id instanceof InvalidValue)
-      throw new OperatorError(
+      throw new UsageError(
         `Invalid game "${text}". Use owner/slug, such as ash-beetle/brave-arcade, or an ID.`,
       );
     const game = await this.games.findOneBy({ id });

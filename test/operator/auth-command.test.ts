@@ -168,7 +168,10 @@ test('signing-keys list, rotate, revoke', async () => {
   expect(states(after)).toContain('active');
 });
 
-test('scopes lists each scope with its routes', async () => {
+test('scopes lists each scope with its routes, also as JSON', async () => {
+  const objects = (await gamewharf('scopes', '--json')).map((line): unknown => JSON.parse(line));
+  expect(objects).toContainEqual({ scope: 'profile:me', description: 'See who you are' });
+  expect(objects).toContainEqual({ method: 'GET', path: '/profile/games', access: ['profile:games'] });
   const lines = await gamewharf('scopes');
   expect(lines).toContainEqual(expect.stringMatching(/^profile:me +See who you are$/));
   expect(lines).toContainEqual(expect.stringMatching(/^GET +\/profile\/games +profile:games$/));

@@ -2,11 +2,12 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import { Command } from 'commander';
+import { Command, CommanderError } from 'commander';
 import { Settings } from '../../src/platform/config/settings';
 import { loadDemoStore } from '../../src/dev/demo/demo-store';
 import type { SaleResponse } from '../../src/purchases/sales/sale.dto';
 import { addCommands } from '../../src/commands/program';
+import { UsageError } from '../../src/platform/errors/operator-error';
 import {
   OPERATOR_TOKEN,
   purchase,
@@ -111,6 +112,8 @@ describe('docs/guides/download-keys.md', () => {
   });
 });
 
+let failure: unknown;
+
 /** What the command prints, or its error. `typed`: terminal input, line by line. */
 async function gamewharf(words: string[], ...typed: string[]): Promise<string> {
   const said: string[] = [];
@@ -128,6 +131,7 @@ async function gamewharf(words: string[], ...typed: string[]): Promise<string> {
     await program.parseAsync(words, { from: 'user' });
     return said.join('\n');
   } catch (error) {
+    failure = error;
     return (error as Error).message;
   } finally {
     Object.defineProperty(process, 'stdin', { value: stdin, configurable: true });
@@ -212,6 +216,9 @@ test.each<[string[], string]>([
   [['reset'], 'Nothing was deleted. Use --yes to reset the demo store without confirmation.'],
 ])('%j', async (words, problem) => {
   expect(await gamewharf(words)).toBe(problem);
+  // Otherwise the words are correct.
+  const isUsage = !/doesn't exist|^Nothing was/.test(problem);
+  expect(failure instanceof UsageError || failure instanceof CommanderError).toBe(isUsage);
 });
 
 test("sells at the game's own price or another and prints it", async () => {

@@ -7,7 +7,7 @@ import { lockUser } from '../../auth/accounts/lock-user';
 import { Audit } from '../../audit/audit';
 import { listPeppers } from '../../auth/keys/api-key';
 import { seal, unseal } from '../../auth/accounts/encryption';
-import { OperatorError } from '../../platform/errors/operator-error';
+import { OperatorError, UsageError } from '../../platform/errors/operator-error';
 import { Clock } from '../../platform/config/clock';
 import { Settings } from '../../platform/config/settings';
 import { KeyPages } from '../../platform/server/key-pages';
@@ -212,21 +212,17 @@ export class WebhooksService {
 
   private parseUrl(text: string, user_id: number | null): URL {
     if (text.length > MAX_URL || !URL.canParse(text) || new URL(text).href.length > MAX_URL)
-      throw new OperatorError(
-        `Use a URL of at most ${MAX_URL} characters, such as https://example.com/hook.`,
-      );
+      throw new UsageError(`Use a URL of at most ${MAX_URL} characters, such as https://example.com/hook.`);
     const url = new URL(text);
     const host = bareHost(url);
     const local = host === 'localhost' || isLoopbackAddress(host);
     if (url.username || url.password || url.hash)
-      throw new OperatorError('Use a URL without a username, a password or a fragment.');
+      throw new UsageError('Use a URL without a username, a password or a fragment.');
     if (url.protocol !== 'https:' && !(url.protocol === 'http:' && local))
-      throw new OperatorError(
-        'Use a URL that starts with https://. http:// is only allowed for this machine.',
-      );
+      throw new UsageError('Use a URL that starts with https://. http:// is only allowed for this machine.');
     const literal = host === 'localhost' ? '127.0.0.1' : host;
     if (isIP(literal) && !isAllowed(url, literal, this.rulesFor(user_id)))
-      throw new OperatorError(
+      throw new UsageError(
         `${host} is a private IP address.${user_id === null ? ' WEBHOOKS_ALLOW_PRIVATE allows it.' : ''}`,
       );
     return url;
