@@ -169,6 +169,7 @@ const TABLE: Record<string, Row> = {
   ),
   'GET /developers': open('/developers', 404),
   'GET /docs': open('/docs'),
+  'GET /docs/endpoints/:id': open('/docs/endpoints/profileProfile'),
   'GET /docs/operator': open('/docs/operator'),
   'GET /games/:game_id': editors(({ game }) => on(`/games/${game}`), noGame),
   'GET /api/1/:KEY/game/:game_id/uploads': editors(

@@ -1,3 +1,4 @@
+import { Browser } from '../support/browser';
 import { send, theContract, useStore } from '../support/store';
 
 useStore();
@@ -12,10 +13,15 @@ test('/docs lists every endpoint for readers without JavaScript, with links to t
   expect(names.length).toBeGreaterThan(40);
   expect(names.filter((name) => !list.includes(name))).toEqual([]);
 
-  const links = [...list.matchAll(/href="([^"#]+)#([^"]+)"/g)].map(([, path, id]) => ({
-    path: path!,
-    id: id!,
-  }));
-  const described = await send('GET', links[0]!.path);
-  expect(links.filter(({ id }) => !described.text.includes(`id="${id}"`))).toEqual([]);
+  const links = [...list.matchAll(/href="(\/docs\/endpoints\/[^"]+)"/g)].map(([, path]) => path!);
+  expect(new Set(links).size).toBe(names.length);
+  const browser = new Browser();
+  for (const path of links) {
+    expect((await browser.get(path)).status).toBe(200);
+    expect(browser.words).toMatch(/(GET|POST) \/.* Response [23]0/);
+  }
+  expect(list).toMatch(
+    /GET \/games\/{game_id}\/ownership.*?Parameters:\s+<code>game_id<\/code> \(required\), <code>proof<\/code>/s,
+  );
+  expect((await browser.get('/docs/endpoints/nothing')).status).toBe(404);
 });

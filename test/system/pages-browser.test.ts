@@ -182,6 +182,7 @@ async function pagesOf(seller: Actor): Promise<Record<string, string[]>> {
     '/': ['/', '/user/nothing', '/files/x.y/game.zip'],
     '/developers': ['/developers'],
     '/docs': ['/docs'],
+    '/docs/endpoints/:id': ['/docs/endpoints/purchasesPurchasesOf', '/docs/endpoints/nothing'],
     '/docs/operator': ['/docs/operator'],
     '/download/:key': [`/download/${unclaimed.key}`, '/download/unknown'],
     '/forgot-password': ['/forgot-password'],

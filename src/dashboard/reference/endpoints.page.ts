@@ -31,23 +31,57 @@ export function renderEndpoints(document: OpenAPIObject): Html {
     ${sections(groups, (document.components?.schemas ?? {}) as Schemas)}`;
 }
 
-/** Shows readers without JavaScript every endpoint, with a link to its description in `source`. */
-export function endpointList(document: OpenAPIObject, source: string): Html {
+/** Shows readers without JavaScript every endpoint, with a link to its page. */
+export function endpointList(document: OpenAPIObject): Html {
   return html`${groupByTag(document).map(
     ({ name, routes }) =>
       html`<h2>${name}</h2>
-        <ul>
+        <ul class="plain">
           ${routes.map(
             ({ method, path, operation }) =>
               html`<li>
-                <a href="${source}#${toElementId(operation.operationId)}"
+                <a href="/docs/endpoints/${toElementId(operation.operationId)}"
                   ><code>${method.toUpperCase()} ${path}</code></a
-                >: ${operation.summary}
+                >: ${inline(operation.summary)} ${parameterList(listParameters(operation))}
               </li>`,
           )}
         </ul>`,
   )}`;
 }
+
+export interface EndpointPage {
+  title: string;
+  main: Html;
+}
+
+/** The description of one endpoint, by the ID in its URL. */
+export function endpointPage(document: OpenAPIObject, id: string): EndpointPage | undefined {
+  const route = groupByTag(document)
+    .flatMap(({ routes }) => routes)
+    .find(({ operation }) => toElementId(operation.operationId) === id);
+  if (!route) return undefined;
+  const schemas = (document.components?.schemas ?? {}) as Schemas;
+  const { summary, deprecated } = route.operation;
+  return {
+    title: summary,
+    main: html`<h1>${inline(summary)}</h1>
+      <p>
+        ${badge(route.method)}
+        <code>${renderPath(route.path)}</code>${deprecated && html` ${tag('Deprecated')}`}
+      </p>
+      ${description(route, schemas)}
+      <p><a href="/docs">API reference</a></p>`,
+  };
+}
+
+const parameterList = (parameters: Parameter[]): Html =>
+  html`${
+    parameters.length > 0 &&
+    html`<br /><small
+        >Parameters:
+        ${parameters.map(({ name, required }, i) => html`${i > 0 && ', '}<code>${name}</code>${required && ' (required)'}`)}</small
+      >`
+  }`;
 
 function groupByTag(document: OpenAPIObject): Group[] {
   const routes = Object.entries(document.paths).flatMap(([path, item]) =>
@@ -116,8 +150,6 @@ const sections = (groups: Group[], schemas: Schemas): Html =>
 
 function endpoint({ method, path, operation }: Route, schemas: Schemas): Html {
   const id = toElementId(operation.operationId);
-  const parameters = listParameters(operation);
-  const name = `${method.toUpperCase()} ${path}`;
   return html`<details class="endpoint" id="${id}">
     <summary>
       ${badge(method)} <code>${renderPath(path)}</code>
@@ -126,15 +158,26 @@ function endpoint({ method, path, operation }: Route, schemas: Schemas): Html {
       >
     </summary>
     <div class="stack">
-      ${markdown(operation.description ?? '')}
-      ${
-        parameters.length === 0
-          ? html`<p>No parameters.</p>`
-          : table(`Parameters: ${name}`, 'Parameter', parameters.map(parameterRow))
-      }
-      ${tryForm(id, { method, path, operation }, parameters)} ${renderResponses(name, operation, schemas)}
+      ${description(
+        { method, path, operation },
+        schemas,
+        tryForm(id, { method, path, operation }, listParameters(operation)),
+      )}
     </div>
   </details>`;
+}
+
+/** Parameters and responses; `form` sends requests. */
+function description({ method, path, operation }: Route, schemas: Schemas, form?: Html): Html {
+  const parameters = listParameters(operation);
+  const name = `${method.toUpperCase()} ${path}`;
+  return html`${markdown(operation.description ?? '')}
+  ${
+    parameters.length === 0
+      ? html`<p>No parameters.</p>`
+      : table(`Parameters: ${name}`, 'Parameter', parameters.map(parameterRow))
+  }
+  ${form} ${renderResponses(name, operation, schemas)}`;
 }
 
 /** Can be scrolled by keyboard if it does not fit. */

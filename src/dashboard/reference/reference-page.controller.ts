@@ -1,9 +1,10 @@
-import { Controller, Get, Post } from '@nestjs/common';
+import { Controller, Get, Param, Post } from '@nestjs/common';
 import { Public, SignedIn } from '../../auth/access/access';
 import { ApiKeysService } from '../../auth/keys/api-keys.service';
 import { Audit } from '../../audit/audit';
 import { parseKeyExpiry } from '../../auth/keys/key-expiry';
 import { Clock } from '../../platform/config/clock';
+import { apiError } from '../../platform/errors/api-error';
 import { ServiceUrl } from '../../platform/server/service-url';
 import { ApiDescription } from '../../platform/openapi/api-description';
 import { type Asset, Assets } from '../layout/assets';
@@ -11,7 +12,7 @@ import type { Html } from '../layout/html';
 import { type Page, seeOther } from '../layout/layout';
 import { Pages } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor, Visitor } from '../layout/visitor';
-import { endpointList, renderEndpoints } from './endpoints.page';
+import { endpointList, endpointPage, renderEndpoints } from './endpoints.page';
 import { OPERATOR_REFERENCE, PATH, publicReference, type Reference, referencePage } from './reference.page';
 
 @Pages()
@@ -38,8 +39,17 @@ export class ReferencePageController {
   @Public()
   page(@CurrentVisitor() visitor: Visitor): Page {
     const source = this.endpoints().path;
-    this.list ??= endpointList(this.description.document('everybody'), source);
+    this.list ??= endpointList(this.description.document('everybody'));
     return this.showing(publicReference(visitor, source, this.list));
+  }
+
+  /** One endpoint, without JavaScript. */
+  @Get('endpoints/:id')
+  @Public()
+  endpoint(@Param('id') id: string): Page {
+    const page = endpointPage(this.description.document('everybody'), id);
+    if (!page) throw apiError(404, 'This endpoint doesn’t exist.');
+    return { section: PATH, styles: [this.assets.referenceStyle], ...page };
   }
 
   @Get('operator')

@@ -35,7 +35,7 @@ export const referencePage = (
       </div>
       <div class="content">
         ${credential(notice)}
-        <noscript>${withoutScript}</noscript>
+        <noscript><div class="content">${withoutScript}</div></noscript>
         <div class="content" id="endpoints"></div>
       </div>
     </div>`;
@@ -60,7 +60,7 @@ export const publicReference = (visitor: Visitor, source: string, list: Html): R
     <a href="/llms.txt">llms.txt</a>. Store operators have
     <a href="${PATH}/operator">additional endpoints</a>.`,
   credential: ({ made, problem }) =>
-    html`<section class="card stack" aria-labelledby="your-key">
+    html`<section class="card stack" aria-labelledby="your-key" data-script hidden>
       <h2 id="your-key">Your key</h2>
       ${problem && alert(problem)} ${credentialField('API key or JWT for the requests below', made)}
       ${
@@ -75,7 +75,8 @@ export const publicReference = (visitor: Visitor, source: string, list: Html): R
     </section>`,
   source,
   withoutScript: html`<p>
-      With JavaScript, this page also sends requests. Each endpoint links to its description.
+      With JavaScript, this page also sends requests. Each endpoint links to its description. To create a key,
+      open <a href="/user/settings/api-keys">API keys</a>.
     </p>
     ${list}`,
 });
@@ -84,7 +85,7 @@ export const OPERATOR_REFERENCE: Reference = {
   title: 'API reference for operators',
   lead: html`The endpoints that a store’s own systems call with an operator token.`,
   credential: () =>
-    html`<form id="with-token" class="card stack">
+    html`<form id="with-token" class="card stack" data-script hidden>
       ${credentialField('Operator token')}
       <button>Show the endpoints</button>
       <small>To create a token, run <code>gamewharf operator-tokens create</code>.</small>

@@ -9,6 +9,7 @@ const menu = document.querySelector('.menu');
 const find = document.getElementById('find');
 const wide = matchMedia('(min-width: 52.01rem)');
 let endpoints = [];
+for (const part of page.querySelectorAll('[data-script]')) part.hidden = false;
 
 /** Fetches the endpoints. Those for operators need a token. */
 async function load(token) {
