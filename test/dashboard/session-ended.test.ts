@@ -21,7 +21,7 @@ beforeEach(async () => {
 
 test.each([
   ['the session expired', endSessions],
-  ['the cookie expired', () => browser.cookies.clear()],
+  ['the cookie expired', async () => browser.cookies.clear()],
 ])('a form sent after %s keeps what was entered until its person sends it again', async (_, end) => {
   await browser.get(NEW);
   const fields = { ...browser.fieldsOf(COLLECTIONS), title: 'Long & <hard> to type' };

@@ -6,7 +6,6 @@ import { apiError } from '../../platform/errors/api-error';
 import { ServiceUrl } from '../../platform/server/service-url';
 import { type Form, readForm } from '../../platform/input/form';
 import type { LateForm } from './session-ended.page';
-import type { Visitor } from './visitor';
 import { Visitors } from './visitors';
 
 export const FOR_BROWSERS = 'gamewharf:for-browsers';
