@@ -66,15 +66,38 @@ test('Node, with its own test runner', () => {
   expectRedThenGreen('owns.mjs', blocks('owns.mjs'), test, /Missing expected rejection/);
 });
 
-test('Node, with jest and gamewharf/mock', () => {
-  mkdirSync(join(folder, 'node_modules'));
+/** The package, as if it were installed in the folder. */
+function installGamewharf() {
+  mkdirSync(join(folder, 'node_modules'), { recursive: true });
   symlinkSync(root, join(folder, 'node_modules', 'gamewharf'));
-  write('owns.jest.js', blocks('owns.jest.js')[0]!);
-  write('jest.config.js', `module.exports = { testMatch: ['**/*.jest.js'] };`);
-  write('owns.mjs', blocks('owns.mjs')[1]!);
+}
+
+test('Node, with jest and gamewharf/mock', () => {
+  installGamewharf();
+  write('refund.test.js', blocks('refund.test.js')[0]!);
+  write('package.json', '{}');
   const jest = join(root, 'node_modules', 'jest', 'bin', 'jest.js');
-  const { status, stderr } = run(process.execPath, '--experimental-vm-modules', jest);
-  expect([status, stderr]).toEqual([0, expect.stringContaining('2 passed')]);
+  const test = () => run(process.execPath, '--experimental-vm-modules', jest, 'refund.test.js');
+  expectRedThenGreen('owns.mjs', blocks('owns.mjs'), test, /Received promise resolved instead of rejected/);
+});
+
+/** Not a dependency of this repository, whose own tests use jest. */
+const VITEST = 'vitest@4.1.12';
+const runners = mkdtempSync(join(tmpdir(), 'integration-page-'));
+afterAll(() => rmSync(runners, { recursive: true }));
+const { status: installed } = spawnSync(
+  'npm',
+  ['install', '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund', VITEST],
+  { cwd: runners },
+);
+
+runIf(installed === 0, 'vitest could not be installed').test('Node, with vitest and gamewharf/mock', () => {
+  symlinkSync(join(runners, 'node_modules'), join(folder, 'node_modules'));
+  installGamewharf();
+  write('refund.test.mjs', blocks('refund.test.mjs')[0]!);
+  const vitest = join(runners, 'node_modules', 'vitest', 'vitest.mjs');
+  const test = () => run(process.execPath, vitest, 'run', 'refund.test.mjs');
+  expectRedThenGreen('owns.mjs', blocks('owns.mjs'), test, /promise resolved "false" instead of rejecting/);
 });
 
 runIf(PYTHON !== undefined, 'pytest is not installed').test('Python, with pytest', () => {
