@@ -389,8 +389,8 @@ describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
     await make.purchase({ ...bought, games, created_at: '2026-01-01T00:00:00Z' });
     const newest = await make.purchase({ ...bought, games, created_at: '2026-02-01T00:00:00Z' });
     const stored = new Map<number, { version: number; games_count: number; games: number[] }>();
-    /** The bundles whose games were read. A list that is much shorter than announced counts as broken. */
-    const sync = async () => {
+    /** The bundles whose games were read. One with much fewer games than announced is read again at the next sync. */
+    const sync = async (afterPage: (page: number) => unknown = () => undefined) => {
       const read: number[] = [];
       const { bundle_keys } = await launcher.json<OwnedBundles>('/profile/owned-bundles');
       expect(new Set(bundle_keys.map((one) => one.bundle_id)).size).toBe(bundle_keys.length);
@@ -404,8 +404,11 @@ describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
           );
           if (bundle_games.length === 0) break;
           listed.push(...bundle_games.map(({ game_id }) => game_id));
+          await afterPage(page);
         }
-        expect(listed).toHaveLength(bundle.games_count);
+        const missing = bundle.games_count - listed.length;
+        if (missing > Math.max(5, bundle.games_count / 20)) continue;
+        expect(missing).toBe(0);
         stored.set(bundle.id, { ...bundle, games: listed });
         read.push(bundle.id);
       }
@@ -429,6 +432,17 @@ describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
     expect(download_key).toMatchObject({ game_id: ids[7]!.id, purchase_id: newest.id });
     expect(await claim()).toEqual({ download_key });
     expect(await launcher.ownedKeys()).toContainEqual(download_key);
+
+    // The list becomes shorter while it is read.
+    await sql('UPDATE bundles SET version = version + 1 WHERE id = $1', [bundle_id]);
+    const shorten = async (page: number) => {
+      if (page !== 1) return;
+      await sql('DELETE FROM bundle_games WHERE bundle_id = $1 AND position > 20', [bundle_id]);
+      await sql('UPDATE bundles SET version = version + 1, games_count = 20 WHERE id = $1', [bundle_id]);
+    };
+    expect(await sync(shorten)).toEqual([]);
+    expect(await sync()).toEqual([bundle_id]);
+    expect(stored.get(bundle_id)!.games).toEqual(games.slice(0, 20).map(({ id }) => id));
     expect(await launcher.uploads(`/games/${ids[7]!.id}/uploads?download_key_id=${download_key.id}`)).toEqual(
       [],
     );
