@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/dev/embedded/embedded-postgres';
 import {
@@ -284,8 +284,20 @@ withContainers.describe('the image', () => {
     it('resets, and ends with 0 after SIGTERM', async () => {
       const reset = await fetch(`http://127.0.0.1:${port}/mock/reset`, { method: 'POST' });
       expect([reset.status, await reset.json()]).toEqual([200, { success: true }]);
+      const start = performance.now();
       containers.podman('kill', '--signal=TERM', container);
       expect(await containers.ended(container)).toBe(0);
+      // It takes less than 2 s. Podman starts two programs.
+      expect(performance.now() - start).toBeLessThan(5000);
+    });
+
+    it('has at most 250 MB in a registry', () => {
+      const layout = path.join(containers.folder, 'pushed');
+      containers.buildah('push', '--compression-format=gzip', 'mock', `oci:${layout}`);
+      const blobs = path.join(layout, 'blobs', 'sha256');
+      const bytes = readdirSync(blobs).reduce((sum, name) => sum + statSync(path.join(blobs, name)).size, 0);
+      rmSync(layout, { recursive: true });
+      expect(bytes).toBeLessThan(250e6);
     });
 
     it('starts by its own command on port 3000, in an OCI image without a health check', () => {
