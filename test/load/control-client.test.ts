@@ -46,7 +46,12 @@ afterAll(() => rm(files, { recursive: true }));
 
 let app: NestExpressApplication;
 beforeEach(async () => {
-  app = await openApp({ MAX_IN_FLIGHT: '60', OPERATOR_TOKEN: FLOODED_TOKEN, FILES_DIR: files });
+  app = await openApp({
+    MAX_IN_FLIGHT: '60',
+    OPERATOR_TOKEN: FLOODED_TOKEN,
+    FILES_DIR: files,
+    SIGN_UP: 'true',
+  });
 });
 afterEach(() => gracefulStop(app));
 

@@ -112,23 +112,58 @@ const keyPages: Pattern = (attack) =>
     headers: [['Accept', attack.pick(['text/html', 'application/json'])]],
   }));
 
-/** Each with the form and the cookie of a browser, for accounts that exist or don't, and invented links. */
-const forgottenPasswords: Pattern = (attack) => {
-  const cookie = 'A'.repeat(43);
-  const form_token = createHmac('sha256', cookie).update('form').digest('base64url');
-  return attack.clientsThat(60, () => {
-    if (attack.random(3) === 0) return get(`/links/guess-${attack.random(1e9)}`);
-    const username = attack.pick([
-      ATTACKER.username(BOB),
-      ATTACKER.email(CAROL),
-      `nobody-${attack.random(1e9)}`,
-    ]);
-    return formMessage('/forgot-password', { form_token, username }, [
+const COOKIE = 'A'.repeat(43);
+
+/** A form as a browser sends it. */
+const formOfBrowser = (path: string, fields: Record<string, string>): Message =>
+  formMessage(
+    path,
+    { form_token: createHmac('sha256', COOKIE).update('form').digest('base64url'), ...fields },
+    [
       ['Accept', 'text/html'],
-      ['Cookie', `gamewharf_session=${cookie}`],
-    ]);
-  });
-};
+      ['Cookie', `gamewharf_session=${COOKIE}`],
+    ],
+  );
+
+/** Without a mailer, pages that request links only say how to reach the store. */
+async function withMailer(attack: Attack, work: () => Promise<void>): Promise<string[]> {
+  const { rows } = await attack.sql.query<{ id: string }>(
+    `INSERT INTO webhooks (url, events, secret) VALUES ('http://127.0.0.1:9/', '{link.requested}', '\\x00') RETURNING id`,
+  );
+  try {
+    await work();
+    const requests = await attack.sql.query('SELECT id FROM link_requests LIMIT 1');
+    return requests.rowCount === 0 ? ['no request for a link was stored'] : [];
+  } finally {
+    await attack.sql.query('DELETE FROM webhooks WHERE id = $1', [rows[0]!.id]);
+    await attack.sql.query('DELETE FROM link_requests');
+  }
+}
+
+/** For accounts that exist or don't, and invented links. */
+const forgottenPasswords: Pattern = (attack) =>
+  withMailer(attack, () =>
+    attack.clientsThat(60, () => {
+      if (attack.random(3) === 0) return get(`/links/guess-${attack.random(1e9)}`);
+      const username = attack.pick([
+        ATTACKER.username(BOB),
+        ATTACKER.email(CAROL),
+        `nobody-${attack.random(1e9)}`,
+      ]);
+      return formOfBrowser('/forgot-password', { username });
+    }),
+  );
+
+/** For new addresses and one that an account has; each is hashed. */
+const signUps: Pattern = (attack) =>
+  withMailer(attack, () =>
+    attack.clientsThat(60, () => {
+      if (attack.random(4) === 0) return get('/sign-up');
+      const n = attack.random(1e9);
+      const email = attack.pick([ATTACKER.email(BOB), `new-${n}@example.com`]);
+      return formOfBrowser('/sign-up', { email, username: `new-${n}`, new_password: `a long password ${n}` });
+    }),
+  );
 
 /** Clients that half-close their connection: after a request, or in the middle of one. */
 const halfCloses: Pattern = async (attack) => {
@@ -222,6 +257,7 @@ export const PATTERNS = {
   downloads,
   'key-pages': keyPages,
   'forgotten-passwords': forgottenPasswords,
+  'sign-ups': signUps,
   'unread-downloads': unreadDownloads,
   'fast-downloads': fastDownloads,
   'slow-downloads': slowDownloads,

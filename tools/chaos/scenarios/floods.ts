@@ -33,6 +33,7 @@ export const floods: Scenario = {
       RATE_LIMIT: undefined,
       OPERATOR_TOKEN,
       FILES_DIR: files,
+      SIGN_UP: 'true',
     });
     await ask(`${service.url}/operator/import`, {
       method: 'POST',
