@@ -7,6 +7,7 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { RequestGate } from '../../src/platform/server/request-gate';
 import { DownloadCounts } from '../../src/uploads/download-counts.service';
 import { FILES_EACH, FileResponses } from '../../src/uploads/file-responses';
@@ -324,6 +325,13 @@ describe('a local folder', () => {
     const downloads = await Promise.all(Array.from({ length: FILES_EACH }, () => download('127.0.0.1')));
     const rejected = await download('127.0.0.1');
     expect([rejected.statusCode, rejected.headers['retry-after']]).toEqual([503, '5']);
+    const { host, port, pathname } = new URL(url);
+    const pipelined = connect({ port: Number(port), host: '127.0.0.1' });
+    pipelined.write(`GET ${pathname} HTTP/1.1\r\nHost: ${host}\r\n\r\n`.repeat(3));
+    expect((await text(pipelined)).match(/HTTP\/1.1 \d+|^Connection: .*$/gm)).toEqual([
+      'HTTP/1.1 503',
+      'Connection: close',
+    ]);
     const elsewhere = await download('127.0.0.2');
     expect([elsewhere.statusCode, (await player.get('/profile')).status]).toEqual([200, 200]);
     const waiting = download('127.0.0.1');

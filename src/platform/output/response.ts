@@ -87,8 +87,10 @@ export function sendError(
     res.destroy();
     return;
   }
-  // The response doesn't wait for the rest of the body.
-  if (failure.statusCode === 413) res.req.exchange.connection.closeAfter(res);
+  const { connection } = res.req.exchange;
+  // The response doesn't wait for the rest of the body, and the rest of a pipeline can be sent again on another connection.
+  if (failure.statusCode === 413 || (failure.statusCode === 503 && connection.pending > 1))
+    connection.closeAfter(res);
   send(res, failure);
 }
 
