@@ -15,6 +15,8 @@ const CHUNK_BYTES = 16 * 1024;
 export const MAX_WAIT_MS = 1500;
 const RETRY_AFTER_SECONDS = 5;
 
+type FindFile = () => Promise<FoundFile | undefined>;
+
 /** An error as `send`, the library of Express, reports it. */
 type SendError = Error & { status?: number; code?: string; headers?: Record<string, string> };
 
@@ -35,13 +37,13 @@ export class FileResponses {
     });
   }
 
-  /** A response that sends a file to save, or a range of it. */
-  response(file: FoundFile, filename: string): WebResponse {
-    return new FileResponse((res) => this.send(res, file, filename));
+  /** A response that sends a file to save, or a range of it. Waiting responses have not looked for it yet. */
+  response(find: FindFile, filename: string): WebResponse {
+    return new FileResponse((res) => this.send(res, find, filename));
   }
 
   /** Sends it when the limit allows it. Rejects with 503 after MAX_WAIT_MS. */
-  private async send(res: Response, file: FoundFile, filename: string): Promise<void> {
+  private async send(res: Response, find: FindFile, filename: string): Promise<void> {
     const { exchange } = res.req;
     // A long download doesn't count as work. The minimum transfer rate applies.
     exchange.leave();
@@ -52,7 +54,7 @@ export class FileResponses {
     // Pipelined files would stay open for as long as the client doesn't read the first.
     await previous;
     const signal = AbortSignal.timeout(MAX_WAIT_MS);
-    const sent = () => Promise.race([closed, sendFile(res, file, filename)]);
+    const sent = () => Promise.race([closed, sendFile(res, find, filename)]);
     await this.limit.run(exchange.client, signal, sent, RETRY_AFTER_SECONDS);
   }
 }
@@ -64,12 +66,11 @@ class FileResponse extends WebResponse {
 }
 
 /** Rejects if the file can't be sent. The response is closed when it has been sent. */
-async function sendFile(
-  res: Response,
-  { root, path, size, etag }: FoundFile,
-  filename: string,
-): Promise<void> {
+async function sendFile(res: Response, find: FindFile, filename: string): Promise<void> {
+  const file = isOver(res) ? undefined : await find();
   if (isOver(res)) return;
+  if (!file) throw invalidFile();
+  const { root, path, size, etag } = file;
   const { headers } = res.req;
   if (isLongerSuffix(headers.range, size)) headers.range = 'bytes=0-';
   // The type of the file isn't sent: as a script, it would run in the origin of the account pages.
@@ -93,4 +94,4 @@ function toApiError({ status, code, headers }: SendError): ApiError {
   return status === 404 || code === 'EISDIR' ? invalidFile() : serviceUnavailable();
 }
 
-export const invalidFile = () => apiError(404, 'invalid file');
+const invalidFile = () => apiError(404, 'invalid file');

@@ -6,7 +6,7 @@ import { Params } from '../platform/input/params.decorator';
 import { NonEmptyText } from '../platform/input/parameters';
 import { WebResponse } from '../platform/output/response';
 import { DownloadCost } from './download-cost';
-import { FileResponses, invalidFile } from './file-responses';
+import { FileResponses } from './file-responses';
 import { FileStorage } from './storage/file-storage';
 import { FolderStorage } from './storage/folder-storage';
 
@@ -30,12 +30,12 @@ export class FilesController {
   @Get(':token/:filename')
   @DownloadCost()
   @Public()
-  async file(@Params() { token, filename }: FileRequest): Promise<WebResponse> {
+  file(@Params() { token, filename }: FileRequest): WebResponse {
     const { storage } = this;
-    const key = storage instanceof FolderStorage ? storage.keyIn(token, filename) : undefined;
-    if (key === undefined) throw forbidden('invalid or expired download link');
-    const file = await (storage as FolderStorage).find(key);
-    if (!file) throw invalidFile();
-    return this.responses.response(file, filename);
+    if (storage instanceof FolderStorage) {
+      const key = storage.keyIn(token, filename);
+      if (key !== undefined) return this.responses.response(() => storage.find(key), filename);
+    }
+    throw forbidden('invalid or expired download link');
   }
 }

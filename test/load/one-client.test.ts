@@ -295,6 +295,23 @@ test('a client with one request does not wait for all requests of another', asyn
   expect(served.indexOf('/health/live')).toBeLessThan(200);
 });
 
+test('a new connection does not wait for the requests of earlier ones of another client', async () => {
+  await start({});
+  const served: string[] = [];
+  app!.get(RequestGate).observers.push(({ url }) => served.push(url!));
+  const connected = many(300, () => open());
+  const nine = 'GET /health/ready HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(9);
+  // The service accepts one at a time, and all of them are connected before.
+  for (const socket of sockets) socket.resume().write(nine);
+  const quiet = open(OTHER);
+  sockets.at(-1)!.write('GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n');
+  await until(() => served.includes('/health/live'));
+  // Without an order, all 2,700 are served first.
+  expect(served.indexOf('/health/live')).toBeLessThan(900);
+  await until(() => served.length === 2701);
+  await Promise.all([...connected, quiet]);
+});
+
 test('rejects a flood beyond the queue and serves other clients', async () => {
   await start({ MAX_IN_FLIGHT: '50' });
   const quiet = await open(OTHER);

@@ -7,6 +7,7 @@ import { hasBody, MAX_BODY } from '../input/body';
 import { type Client, Clients, Quota } from '../limits/client-limits';
 import { ConcurrencyLimit, type Work } from '../limits/concurrency-limit';
 import { type ClientSocket, Connection } from './connection';
+import { NewConnections } from './new-connections';
 import type { Observer } from '../observability/hooks';
 
 // Milliseconds. Longer than the timeout of a statement, for requests with several.
@@ -125,6 +126,7 @@ export class Admission {
   // An array, because requests in a Set survive more garbage collections: docs/contributing/decisions/fast-requests.md.
   private readonly exchanges: InFlightRequest[] = [];
   private readonly clients = new Clients();
+  private readonly newConnections = new NewConnections();
   private timer: NodeJS.Timeout | undefined;
   private sweeps = 0;
 
@@ -141,8 +143,12 @@ export class Admission {
   connect(socket: ClientSocket, isTrusted: boolean): void {
     const client = this.clients.of(socket.remoteAddress ?? '');
     const connection = (socket.connection = new Connection(socket, client, isTrusted));
-    if (this.connections.take(client)) socket.once('close', () => this.disconnect(connection));
-    else socket.destroy();
+    if (!this.connections.take(client)) {
+      socket.destroy();
+      return;
+    }
+    socket.once('close', () => this.disconnect(connection));
+    this.newConnections.add(socket, client);
   }
 
   open(req: IncomingMessage, res: ServerResponse, connection: Connection, at: number): InFlightRequest {

@@ -1,0 +1,40 @@
+import type { Socket } from 'node:net';
+import { ConcurrencyLimit, type LimitedClient } from '../limits/concurrency-limit';
+
+// Otherwise a client that only connects could prevent all reading.
+const MAX_TURNS = 16;
+
+/**
+ * Reads the first requests of new connections: of each client one connection at a time, and only once no further
+ * connection is waiting to be accepted. Node accepts one per turn of the event loop, so a client with many connections
+ * would otherwise delay those of all others by the time that its requests take.
+ */
+export class NewConnections {
+  private readonly limit = new ConcurrencyLimit({ accepted: Infinity, each: 1 });
+  /** The clients of the connections that are being read. */
+  private readonly clients: LimitedClient[] = [];
+  private hasAccepted = false;
+  private turns = 0;
+
+  add(socket: Socket, client: LimitedClient): void {
+    this.hasAccepted = true;
+    let isRead = false;
+    const begin = () => {
+      isRead = true;
+      socket.resume();
+      if (this.clients.push(client) > 1) return;
+      this.turns = 0;
+      setImmediate(() => this.endTurn());
+    };
+    this.limit.enter({ client, begin, reject: () => undefined });
+    // After Node has started to read it.
+    if (!isRead) process.nextTick(() => socket.pause());
+  }
+
+  private endTurn(): void {
+    const mayWait = this.hasAccepted && ++this.turns < MAX_TURNS;
+    this.hasAccepted = false;
+    if (mayWait) setImmediate(() => this.endTurn());
+    else for (const client of this.clients.splice(0)) this.limit.leave(client);
+  }
+}
