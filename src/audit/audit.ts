@@ -96,7 +96,7 @@ export interface AuditEvent {
 
 const BATCH_SIZE = 100;
 /** Milliseconds for which events are collected into a batch, which costs as much as one sale. */
-const INTERVAL = 20;
+const INTERVAL_MS = 20;
 
 const STORE = statement(
   'store_audit_events',
@@ -109,7 +109,7 @@ const STORE = statement(
 @Injectable()
 export class Audit implements BeforeApplicationShutdown {
   private readonly writer = new BackgroundWriter<AuditEvent>(
-    INTERVAL,
+    INTERVAL_MS,
     BATCH_SIZE,
     (batch) => this.store(batch),
     (error, batch) => batch.forEach(({ request_id }) => this.log.failed(request_id ?? 'audit', error)),

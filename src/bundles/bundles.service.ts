@@ -88,7 +88,7 @@ export class BundlesService {
     const key_of_game = bind(KEY_OF_GAME, [user_id, game_id]);
     const found = (await this.database.execute([key_of_game], manager))(KEY_OF_GAME)[0];
     if (found) return { key: OWNED_KEY_ROW.read(found), isNew: false };
-    const rowsOf = await this.database.execute(
+    const getRows = await this.database.execute(
       [
         bind(LOCK_CLAIMER, [user_id]),
         bind(CLAIM, [user_id, game_id, newDownloadKey(), bundle_id]),
@@ -96,8 +96,8 @@ export class BundlesService {
       ],
       manager,
     );
-    const claimed = rowsOf(KEY_OF_GAME)[0];
-    if (claimed) return { key: OWNED_KEY_ROW.read(claimed), isNew: rowsOf(CLAIM).length > 0 };
+    const claimed = getRows(KEY_OF_GAME)[0];
+    if (claimed) return { key: OWNED_KEY_ROW.read(claimed), isNew: getRows(CLAIM).length > 0 };
     await this.requireClaimable(user_id, bundle_id, game_id, manager);
     // It was added to the bundle after the purchases.
     throw invalidGame();

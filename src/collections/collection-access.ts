@@ -52,9 +52,9 @@ export async function writeCollection<Row extends CollectionAccess>(
   manager?: EntityManager,
 ): Promise<{ row: Row; rowsOf: RowsOf }> {
   const lock = bind(LOCK, [collection_id, user_id]);
-  const rowsOf = await database.execute([lock, change, ...others], manager);
-  const [row] = rowsOf(change.statement);
+  const getRows = await database.execute([lock, change, ...others], manager);
+  const [row] = getRows(change.statement);
   if (!row) throw invalidCollection();
   if (!row.editable) throw forbidden("you can't edit this collection");
-  return { row, rowsOf };
+  return { row, rowsOf: getRows };
 }

@@ -3,7 +3,7 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/access/access';
 import { type Credential, CurrentCredential } from '../auth/access/credential';
 import { StoreLinks } from '../platform/config/store-links';
-import { LongLists, type LongResponse } from '../platform/output/long-lists';
+import { ListStreams, type LongResponse } from '../platform/output/list-streams';
 import { Fails } from '../platform/server/routes';
 import { Params } from '../platform/input/params.decorator';
 import { IdempotencyKey } from '../idempotency/idempotency-key';
@@ -28,7 +28,7 @@ import { CollectionGamesService } from './collection-games.service';
 export class CollectionGamesController {
   constructor(
     private readonly entries: CollectionGamesService,
-    private readonly lists: LongLists,
+    private readonly lists: ListStreams,
     private readonly links: StoreLinks,
     private readonly idempotency: IdempotencyService,
   ) {}

@@ -5,7 +5,7 @@ import { Database } from '../platform/database/database';
 import type { Packed } from '../platform/database/packed-row';
 import { bind, longRead, statement } from '../platform/database/statement';
 import { invalidGame } from '../games/errors';
-import { type Rows, SHORT_LIST } from '../platform/output/long-lists';
+import { type RowsOrSlices, SHORT_LIST } from '../platform/output/list-streams';
 import { canView, canViewOfMany, isPublic } from '../games/visibility';
 import {
   type AddGameRequest,
@@ -189,7 +189,7 @@ export class CollectionGamesService {
   async page(
     user_id: number,
     { collection_id, page, per_page }: CollectionGamesRequest,
-  ): Promise<Rows<Packed>> {
+  ): Promise<RowsOrSlices<Packed>> {
     const asked = [collection_id, user_id, per_page];
     const rows =
       page === 1

@@ -3,7 +3,7 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { EnumField, IntegerField, NullableText, TimeField, UrlField } from '../platform/openapi/fields';
 import { IsNotEmpty } from 'class-validator';
 import type { StoreLinks } from '../platform/config/store-links';
-import { Deferred, InvalidValue } from '../platform/input/given-values';
+import { Deferred, InvalidValue } from '../platform/input/input-values';
 import { Flag, Id, MaxCharacters, OneOf, parameter, Text, Title } from '../platform/input/parameters';
 import { type Reader, readText } from '../platform/input/readers';
 import { modernTimestamp } from '../platform/formats/timestamps';

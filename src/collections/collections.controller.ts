@@ -3,7 +3,7 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/access/access';
 import { type Credential, CurrentCredential } from '../auth/access/credential';
 import { StoreLinks } from '../platform/config/store-links';
-import { LongLists, type LongResponse } from '../platform/output/long-lists';
+import { ListStreams, type LongResponse } from '../platform/output/list-streams';
 import { Fails } from '../platform/server/routes';
 import { Params } from '../platform/input/params.decorator';
 import { IdempotencyKey } from '../idempotency/idempotency-key';
@@ -26,7 +26,7 @@ import { CollectionsService } from './collections.service';
 export class CollectionsController {
   constructor(
     private readonly collections: CollectionsService,
-    private readonly lists: LongLists,
+    private readonly lists: ListStreams,
     private readonly links: StoreLinks,
     private readonly idempotency: IdempotencyService,
   ) {}

@@ -7,7 +7,7 @@ import { bind, longRead, read, statement } from '../platform/database/statement'
 import { invalidGame } from '../games/errors';
 import { canView } from '../games/visibility';
 import { badRequest } from '../platform/errors/api-error';
-import { type Rows, SHORT_LIST, SLICE_BYTES } from '../platform/output/long-lists';
+import { type RowsOrSlices, SHORT_LIST, SLICE_BYTES } from '../platform/output/list-streams';
 import type { SuccessResponse } from '../platform/output/success-response';
 import {
   type CollectionResponse,
@@ -168,7 +168,7 @@ export class CollectionsService {
   ) {}
 
   /** The collections that the user owns or administers, most recently updated first. */
-  async editableBy(user_id: number, game_id?: number): Promise<Rows<CollectionRow>> {
+  async editableBy(user_id: number, game_id?: number): Promise<RowsOrSlices<CollectionRow>> {
     const rows =
       game_id === undefined
         ? await this.database.rows(LIST, [user_id])
@@ -208,8 +208,8 @@ export class CollectionsService {
     const blurb = game_id === undefined ? undefined : request.blurb;
     const layout = request.layout ?? (blurb ? 'list' : 'grid');
     const values = [user_id, title || null, hidden, description, layout, game_id, blurb];
-    const rowsOf = await this.database.execute([bind(LOCK_OWNER, [user_id]), bind(CREATE, values)], manager);
-    const [row] = rowsOf(CREATE);
+    const getRows = await this.database.execute([bind(LOCK_OWNER, [user_id]), bind(CREATE, values)], manager);
+    const [row] = getRows(CREATE);
     if (row?.full) throw badRequest('too many collections');
     if (!row?.id) throw invalidGame();
     return { collection: collectionResponse(row, this.links) };

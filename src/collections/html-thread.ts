@@ -10,9 +10,9 @@ interface Job {
 
 // One that runs, and a hundred that wait.
 const MAX_ACCEPTED = 101;
-// Milliseconds. A text may wait this long, and then take this long: together less than the deadline of a request.
-const TIMEOUT = 1000;
-const ENDS_WHEN_IDLE_FOR = 30_000;
+// A text may wait this long, and then take this long: together less than the deadline of a request.
+const TIMEOUT_MS = 1000;
+const IDLE_TIMEOUT_MS = 30_000;
 const MEGABYTES = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 };
 
 /** Sanitizes long texts on a thread, which ends when it is idle. After a crash or timeout, which is a 503, a new one starts. */
@@ -23,7 +23,7 @@ export class HtmlThread implements OnApplicationShutdown {
   private running: Job | undefined;
   private timer: NodeJS.Timeout | undefined;
 
-  constructor(private readonly timeout = TIMEOUT) {}
+  constructor(private readonly timeout = TIMEOUT_MS) {}
 
   sanitize(html: string): Promise<string | null> {
     return this.turns.run(this.turns.anyone, AbortSignal.timeout(this.timeout), () => this.onThread(html));
@@ -62,7 +62,7 @@ export class HtmlThread implements OnApplicationShutdown {
       if (worker !== this.worker) return;
       this.running?.resolve(clean);
       this.running = undefined;
-      this.endAfter(ENDS_WHEN_IDLE_FOR);
+      this.endAfter(IDLE_TIMEOUT_MS);
     });
     worker.on('error', ({ message }: Error) => this.log.warn(`HTML could not be sanitized: ${message}`));
     worker.on('exit', () => {

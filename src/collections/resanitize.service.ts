@@ -70,8 +70,8 @@ export class ResanitizeService {
           changed.map(({ html }) => html),
           changed.map(({ clean }) => clean),
         ]);
-        const rowsOf = await this.database.execute([bind(LOCK_COLLECTIONS, [ids]), stored]);
-        done.changed += rowsOf(store).length;
+        const getRows = await this.database.execute([bind(LOCK_COLLECTIONS, [ids]), stored]);
+        done.changed += getRows(store).length;
         progress(done);
       }
     return done;

@@ -129,7 +129,7 @@ function registerFiles(files: OperatorCommand): void {
         if (problem === undefined) signed++;
         else console.error(withoutSignature(`Build ${build.id}`, problem));
       }
-      console.log(`Signed ${buildsOf(signed)}.`);
+      console.log(`Signed ${formatBuildCount(signed)}.`);
     });
   files
     .command('prune')
@@ -157,14 +157,17 @@ function registerFiles(files: OperatorCommand): void {
         console.log(describePruned(build));
       }
       const verb = dryRun ? 'Would delete' : 'Deleted';
-      console.log(`${verb} the files of ${buildsOf(builds)}: ${bytes.toLocaleString('en-US')} bytes.`);
+      console.log(
+        `${verb} the files of ${formatBuildCount(builds)}: ${bytes.toLocaleString('en-US')} bytes.`,
+      );
     });
 }
 
 const withoutSignature = (build: string, problem: string) =>
   `${build} has no signature, so launchers can install it, but not update to it: ${printable(problem)}`;
 
-const buildsOf = (count: number) => (count === 1 ? '1 build' : `${count.toLocaleString('en-US')} builds`);
+const formatBuildCount = (count: number) =>
+  count === 1 ? '1 build' : `${count.toLocaleString('en-US')} builds`;
 
 const describePruned = ({ id, game, channel_name, version, user_version, bytes }: PrunedBuild) =>
   `${id}  ${game}:${printable(channel_name)}  version ${version}${user_version === null ? '' : ` (${printable(user_version)})`}  ${bytes.toLocaleString('en-US')} bytes`;

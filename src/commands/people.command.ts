@@ -3,7 +3,7 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { OperatorEvents } from '../operator/tokens/operator-events';
 import { type OperatorCommand } from './operator-command';
 import { OperatorError, UsageError } from '../platform/errors/operator-error';
-import { InvalidValue } from '../platform/input/given-values';
+import { InvalidValue } from '../platform/input/input-values';
 import { readEmailAddress } from '../platform/input/readers';
 import { toStandardOutput } from './input-output';
 import { confirm } from './terminal';
@@ -67,7 +67,7 @@ async function findPerson(
     if (address instanceof InvalidValue) throw new UsageError(`${email} isn't a valid email address.`);
     return app.get(People).withAddress(address);
   }
-  const person = await app.get(People).withName(name!);
+  const person = await app.get(People).findByUsername(name!);
   if (!person) throw new OperatorError(`User ${name!} doesn't exist.`);
   return person;
 }

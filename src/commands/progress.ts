@@ -4,8 +4,8 @@ import type { Progress } from '../operator/import/import-records';
 // Measured for a first import: the progress when all records are read, and when they are checked.
 const PROGRESS_WHEN_READ = 0.35;
 const PROGRESS_WHEN_CHECKED = 0.5;
-const REDRAW_INTERVAL = 200;
-const LINE_INTERVAL = 5000;
+const REDRAW_INTERVAL_MS = 200;
+const LINE_INTERVAL_MS = 5000;
 const BAR_WIDTH = 24;
 
 interface Shown {
@@ -24,7 +24,7 @@ export class ProgressDisplay<State> {
     private readonly out: Pick<WriteStream, 'isTTY' | 'write' | 'columns'>,
     private readonly describe: (state: State, seconds: number) => Shown,
   ) {
-    this.timer = setInterval(() => this.show(), out.isTTY ? REDRAW_INTERVAL : LINE_INTERVAL);
+    this.timer = setInterval(() => this.show(), out.isTTY ? REDRAW_INTERVAL_MS : LINE_INTERVAL_MS);
   }
 
   report(state: State): void {

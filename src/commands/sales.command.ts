@@ -14,7 +14,7 @@ import { CURRENCIES } from '../platform/formats/money';
 import { printRequest } from './print-request';
 import { type Columns, printable, printRows, formatTime } from './print-table';
 import { ApiError } from '../platform/errors/api-error';
-import { InvalidValue } from '../platform/input/given-values';
+import { InvalidValue } from '../platform/input/input-values';
 import { readInteger } from '../platform/input/readers';
 
 interface SaleOptions {

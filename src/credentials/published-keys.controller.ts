@@ -2,7 +2,7 @@ import { Controller, Get, Header } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Public } from '../auth/access/access';
 import { publicJwk } from '../auth/jwt/signing-key';
-import { PUBLISHED_FOR, SigningKeysService } from '../auth/jwt/signing-keys.service';
+import { PUBLISHED_FOR_SECONDS, SigningKeysService } from '../auth/jwt/signing-keys.service';
 import { PublishedKeysResponse } from './credentials.dto';
 
 @ApiTags('Credentials')
@@ -16,7 +16,7 @@ export class PublishedKeysController {
     description: 'A JSON Web Key Set (RFC 7517), for programs that verify JWTs offline.',
   })
   @Public()
-  @Header('Cache-Control', `public, max-age=${PUBLISHED_FOR}`)
+  @Header('Cache-Control', `public, max-age=${PUBLISHED_FOR_SECONDS}`)
   @ApiOkResponse({ type: PublishedKeysResponse })
   async jwks(): Promise<PublishedKeysResponse> {
     const keys = await this.signingKeys.published();

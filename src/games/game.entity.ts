@@ -26,7 +26,7 @@ export const GAME_TRAITS = [
 ] as const;
 export const GAME_VISIBILITIES = ['public', 'restricted', 'private'] as const;
 
-const oneOf = (values: readonly string[]) => values.map((value) => `'${value}'`).join(', ');
+const quotedList = (values: readonly string[]) => values.map((value) => `'${value}'`).join(', ');
 
 @PersonalData({ type: 'game', columns: { type: null, game_type: 't.type' } })
 @StoredColumns(
@@ -62,10 +62,10 @@ const oneOf = (values: readonly string[]) => values.map((value) => `'${value}'`)
 @Entity('games')
 @Check('games_id_check', 'id BETWEEN 1 AND 9007199254740991')
 @Check('games_slug_check', `slug ~ '^[A-Za-z0-9_.-]{1,100}$'`)
-@Check('games_type_check', `type IN (${oneOf(GAME_TYPES)})`)
-@Check('games_classification_check', `classification IN (${oneOf(GAME_CLASSIFICATIONS)})`)
-@Check('games_traits_check', `traits <@ ARRAY[${oneOf(GAME_TRAITS)}]`)
-@Check('games_visibility_check', `visibility IN (${oneOf(GAME_VISIBILITIES)})`)
+@Check('games_type_check', `type IN (${quotedList(GAME_TYPES)})`)
+@Check('games_classification_check', `classification IN (${quotedList(GAME_CLASSIFICATIONS)})`)
+@Check('games_traits_check', `traits <@ ARRAY[${quotedList(GAME_TRAITS)}]`)
+@Check('games_visibility_check', `visibility IN (${quotedList(GAME_VISIBILITIES)})`)
 @Check(
   'games_counts_check',
   'min_price >= 0 AND views_count >= 0 AND downloads_count >= 0 AND purchases_count >= 0',

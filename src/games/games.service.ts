@@ -5,7 +5,7 @@ import { longRead, read, statement } from '../platform/database/statement';
 import type { GameUserRow } from './embedded-game.dto';
 import { GAME_ROW, GAME_WITH_USER_ROW, type GameRow, type GameWithUserRow } from './game.row';
 import { invalidGame } from './errors';
-import { type Rows, SHORT_LIST } from '../platform/output/long-lists';
+import { type RowsOrSlices, SHORT_LIST } from '../platform/output/list-streams';
 import { canEdit, canView } from './visibility';
 
 const editableBy = (user: string, limit: string) => `(
@@ -78,13 +78,13 @@ export class GamesService {
   constructor(private readonly database: Database) {}
 
   /** The games that the user uploaded or administers, newest first. */
-  async editableBy(user_id: number): Promise<Rows<GameRow>> {
+  async editableBy(user_id: number): Promise<RowsOrSlices<GameRow>> {
     let games = await this.database.rows(FEW_EDITABLE_GAMES, [user_id]);
     if (games.length > FEW) games = await this.database.rows(EDITABLE_GAMES, [user_id]);
     return games.length <= SHORT_LIST.rows ? games.map(GAME_ROW.read) : this.gameSlices(user_id);
   }
 
-  async editableWithOwners(user_id: number): Promise<Rows<GameRow & GameUserRow>> {
+  async editableWithOwners(user_id: number): Promise<RowsOrSlices<GameRow & GameUserRow>> {
     const games = await this.editableBy(user_id);
     return Array.isArray(games) ? this.withOwners(games) : this.slicesWithOwners(games);
   }

@@ -4,7 +4,7 @@ import { closest } from 'fastest-levenshtein';
 import { QueryFailedError, type Repository } from 'typeorm';
 import { ignoringCase } from '../platform/database/ignoring-case';
 import { OperatorError, UsageError } from '../platform/errors/operator-error';
-import { InvalidValue } from '../platform/input/given-values';
+import { InvalidValue } from '../platform/input/input-values';
 import { readInteger } from '../platform/input/readers';
 import { Game } from './game.entity';
 

@@ -21,8 +21,8 @@ export { HEADER, type RetryKey } from './stored-responses';
 /** Bytes of a row and its index entries, without the response. */
 const ROW_BYTES = 300;
 /** Bytes of stored responses per user in DAY, after which they are deleted. */
-export const MAX_STORED = 256 * 1024 * 1024;
-export const DAY = 24 * 3600 * 1000;
+export const MAX_STORED_BYTES = 256 * 1024 * 1024;
+export const DAY_MS = 24 * 3600 * 1000;
 
 /** Describes the header in OpenAPI, on a handler with an `@IdempotencyKey()`. */
 export const OncePerKey = () =>
@@ -132,6 +132,6 @@ const createQuotaCharge = (user_id: number | null, bytes: number): Charge | unde
   user_id === null
     ? undefined
     : createCharge('stored-responses', `user ${user_id}`, {
-        count: MAX_STORED / (bytes + ROW_BYTES),
-        period_ms: DAY,
+        count: MAX_STORED_BYTES / (bytes + ROW_BYTES),
+        period_ms: DAY_MS,
       });

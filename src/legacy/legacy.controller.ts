@@ -6,7 +6,7 @@ import { type Credential, CurrentCredential } from '../auth/access/credential';
 import { StoreLinks } from '../platform/config/store-links';
 import { GameRequest } from '../games/embedded-game.dto';
 import { GamesService } from '../games/games.service';
-import { LongLists, type LongResponse } from '../platform/output/long-lists';
+import { ListStreams, type LongResponse } from '../platform/output/list-streams';
 import { Fails } from '../platform/server/routes';
 import { Params } from '../platform/input/params.decorator';
 import { ProfileResponse } from '../profile/profile.dto';
@@ -63,7 +63,7 @@ export class LegacyController {
     private readonly purchases: PurchasesService,
     private readonly uploads: UploadsService,
     private readonly downloads: DownloadsService,
-    private readonly lists: LongLists,
+    private readonly lists: ListStreams,
     private readonly links: StoreLinks,
   ) {}
 

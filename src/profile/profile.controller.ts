@@ -7,7 +7,7 @@ import { StoreLinks } from '../platform/config/store-links';
 import { gameUserResponse } from '../games/embedded-game.dto';
 import { gameResponse } from '../games/game.dto';
 import { GamesService } from '../games/games.service';
-import { LongLists, type LongResponse } from '../platform/output/long-lists';
+import { ListStreams, type LongResponse } from '../platform/output/list-streams';
 import { userResponse } from '../users/user.dto';
 import { UsersService } from '../users/users.service';
 import { ProfileResponse, ProfileGamesResponse } from './profile.dto';
@@ -18,7 +18,7 @@ export class ProfileController {
   constructor(
     private readonly users: UsersService,
     private readonly games: GamesService,
-    private readonly lists: LongLists,
+    private readonly lists: ListStreams,
     private readonly links: StoreLinks,
     private readonly settings: Settings,
   ) {}

@@ -2,7 +2,7 @@ import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../auth/access/access';
 import { type Credential, CurrentCredential } from '../auth/access/credential';
-import { LongLists, type LongResponse } from '../platform/output/long-lists';
+import { ListStreams, type LongResponse } from '../platform/output/list-streams';
 import { Fails } from '../platform/server/routes';
 import { Params } from '../platform/input/params.decorator';
 import { purchaseResponse, PurchasesResponse, PurchasesRequest } from './purchase.dto';
@@ -14,7 +14,7 @@ import { LimitFailedLookups } from '../platform/limits/rate-limits.decorators';
 export class PurchasesController {
   constructor(
     private readonly purchases: PurchasesService,
-    private readonly lists: LongLists,
+    private readonly lists: ListStreams,
   ) {}
 
   @Get('purchases')

@@ -3,7 +3,7 @@ import { Database } from '../platform/database/database';
 import { longRead, read } from '../platform/database/statement';
 import { invalidGame } from '../games/errors';
 import { canEdit } from '../games/visibility';
-import type { Rows } from '../platform/output/long-lists';
+import type { RowsOrSlices } from '../platform/output/list-streams';
 import type { PurchasesRequest } from './purchase.dto';
 import { PURCHASE, type PurchaseRow } from './purchase.row';
 
@@ -72,7 +72,10 @@ export class PurchasesService {
   constructor(private readonly database: Database) {}
 
   /** The buyer's completed purchases of the game, newest first; only for users who can edit the game. */
-  async find({ game_id, email, user_id }: PurchasesRequest, editor_id: number): Promise<Rows<PurchaseRow>> {
+  async find(
+    { game_id, email, user_id }: PurchasesRequest,
+    editor_id: number,
+  ): Promise<RowsOrSlices<PurchaseRow>> {
     const asked = [game_id, editor_id, user_id ?? email];
     const rows = await this.database.rows(
       user_id === undefined ? PURCHASES_BY_EMAIL : PURCHASES_BY_USER,

@@ -250,7 +250,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
       throw error;
     });
     if (!(await this.complete({ game_id, build_id, lease }, keys, built))) return discard();
-    this.metrics.completed(performance.now() - started, bytesOf(built));
+    this.metrics.completed(performance.now() - started, totalBytes(built));
     this.events.announced();
     await this.sessions.discard(patch_session);
     await this.sessions.discard(signature_session);
@@ -266,7 +266,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
       if (!(await this.hasLease(build_id, lease, db))) return false;
       const { archive, patch, signature } = built;
       const files = [keys.patch, patch.size, keys.signature, signature.size];
-      await this.requireSpace(game_id, bytesOf(built), db);
+      await this.requireSpace(game_id, totalBytes(built), db);
       await this.database.execute(
         [
           bind(COMPLETE, [build_id, keys.archive, archive.size, archive.md5_hash, ...files]),
@@ -289,8 +289,8 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
 
   /** Locks the job, unless another process has taken it over. */
   private async hasLease(build_id: number, lease: string, db: EntityManager): Promise<boolean> {
-    const rowsOf = await this.database.execute([bind(LOCK_JOB, [build_id, lease])], db);
-    return rowsOf(LOCK_JOB).length > 0;
+    const getRows = await this.database.execute([bind(LOCK_JOB, [build_id, lease])], db);
+    return getRows(LOCK_JOB).length > 0;
   }
 
   private async afterFailure({ build_id, attempt, lease, started }: Claim, error: Error): Promise<void> {
@@ -335,4 +335,5 @@ const parentIn = (job: JobRow) =>
         signature: { file_key: job.parent_signature_key, size: job.parent_signature_size },
       };
 
-const bytesOf = ({ archive, patch, signature }: ProcessedBuild) => archive.size + patch.size + signature.size;
+const totalBytes = ({ archive, patch, signature }: ProcessedBuild) =>
+  archive.size + patch.size + signature.size;

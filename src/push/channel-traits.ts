@@ -16,6 +16,6 @@ const TRAITS: Record<string, Upload['traits'][number]> = {
 };
 
 /** The platforms in the name of a channel, such as `windows-demo`. */
-export const traitsOf = (channel_name: string): Upload['traits'] => [
+export const traitsForChannel = (channel_name: string): Upload['traits'] => [
   ...new Set(channel_name.split(/[._-]/).flatMap((word) => TRAITS[word] ?? [])),
 ];

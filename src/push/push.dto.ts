@@ -8,13 +8,14 @@ import { BuildResponse, buildResponse } from '../uploads/build.dto';
 import type { BuildRow } from '../uploads/upload.row';
 import { BUILD_FILE_STATES, PUSHED_FILE_TYPES } from '../wharf/build-file.entity';
 
-const MAX_JSON = 100_000;
+const MAX_JSON_CHARACTERS = 100_000;
 const MAX_MESSAGE = 10_000;
 
 const optional = { required: false };
 
 const ShortText = (description: string) => applyDecorators(Text(description, optional), MaxCharacters(200));
-const Json = (description: string) => applyDecorators(Text(description, optional), MaxCharacters(MAX_JSON));
+const Json = (description: string) =>
+  applyDecorators(Text(description, optional), MaxCharacters(MAX_JSON_CHARACTERS));
 
 export class CreateBuildRequest {
   @NonEmptyText('The game as owner/slug, or its ID', { example: 'ash-beetle/brave-arcade' })

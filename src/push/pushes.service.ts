@@ -15,7 +15,7 @@ import { type Downloader, invalidBuild, isFor } from '../uploads/uploads.service
 import type { Build } from '../wharf/build.entity';
 import { BuildFailures } from './build-failures.service';
 import { BuildJobs } from './build-jobs.service';
-import { traitsOf } from './channel-traits';
+import { traitsForChannel } from './channel-traits';
 import {
   type CreateBuildFileRequest,
   type CreateBuildRequest,
@@ -206,7 +206,7 @@ export class PushesService {
           launch_analysis ?? null,
         ];
         const created = await this.database.execute(
-          [bind(CREATE, [game_id, channel, ...texts, expires_at, traitsOf(channel), max_bytes])],
+          [bind(CREATE, [game_id, channel, ...texts, expires_at, traitsForChannel(channel), max_bytes])],
           db,
         );
         const { id, upload_id, parent_build_id } = created(CREATE)[0]!;
@@ -243,7 +243,10 @@ export class PushesService {
     if (file?.file_url) return file.file_url;
     if (!file?.file_key) throw invalidBuildFile();
     const extension = { archive: 'zip', patch: 'pwr', signature: 'pws' }[file.type];
-    return this.storage.urlOf(file.file_key, `${slug}-${channel_name}-${version}.${extension}`.slice(-200));
+    return this.storage.downloadUrl(
+      file.file_key,
+      `${slug}-${channel_name}-${version}.${extension}`.slice(-200),
+    );
   }
 
   async createFile(
@@ -264,7 +267,7 @@ export class PushesService {
       await this.sessions.discard(session_id);
       throw notStarted();
     });
-    return { id: file.id, upload_url: this.sessions.urlOf(file.session_id), upload_headers: {} };
+    return { id: file.id, upload_url: this.sessions.sessionUrl(file.session_id), upload_headers: {} };
   }
 
   async finishFile(

@@ -80,7 +80,7 @@ export class BuildSignatures {
   async sign(build: UnsignedBuild, signal: AbortSignal): Promise<string | undefined> {
     try {
       await this.folders.with(`signature-${build.id}.${randomUUID()}`, async (folder) => {
-        const archive = await this.pathOf(build, folder, signal);
+        const archive = await this.findPath(build, folder, signal);
         const signature = join(folder, 'signature');
         await signZip({ archive, signature, maxBytes: this.settings.FILES_MAX_BYTES }, signal);
         await this.store(build, signature, signal);
@@ -105,7 +105,7 @@ export class BuildSignatures {
     }
   }
 
-  private async pathOf(
+  private async findPath(
     { file_key, size }: UnsignedBuild,
     folder: string,
     signal: AbortSignal,

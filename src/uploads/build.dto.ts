@@ -104,7 +104,7 @@ export const buildResponse = (row: BuildRow): BuildResponse => ({
 
 export const buildWithFiles = (row: BuildRow & FilesRow): BuildWithFilesResponse => ({
   ...buildResponse(row),
-  files: filesOf(row),
+  files: buildFiles(row),
 });
 
 export const buildWithOwner = (
@@ -113,7 +113,7 @@ export const buildWithOwner = (
 ): BuildWithOwnerResponse => ({ ...buildWithFiles(row), user: gameUserResponse(row, links) });
 
 /** The archive has the ID of the build. */
-function filesOf({ id, size, files }: BuildRow & FilesRow): BuildFileResponse[] {
+function buildFiles({ id, size, files }: BuildRow & FilesRow): BuildFileResponse[] {
   const stored = { sub_type: 'default', state: 'uploaded' } as const;
   return [
     ...(size === null ? [] : [{ id, size, type: 'archive' as const, ...stored }]),

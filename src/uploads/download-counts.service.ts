@@ -5,8 +5,7 @@ import { bind, statement } from '../platform/database/statement';
 import { ADD_DOWNLOADS } from '../games/games.service';
 import { ADD_KEY_DOWNLOADS } from '../purchases/keys/download-keys.service';
 
-/** Milliseconds. */
-const INTERVAL = 2000;
+const INTERVAL_MS = 2000;
 const BATCH_SIZE = 1000;
 
 export interface Download {
@@ -33,7 +32,7 @@ const SHORT_LOCK_TIMEOUT = statement(
 export class DownloadCounts implements BeforeApplicationShutdown {
   private readonly log = new Logger('Downloads');
   private readonly writer = new BackgroundWriter<Download>(
-    INTERVAL,
+    INTERVAL_MS,
     BATCH_SIZE,
     (batch) => this.write(batch),
     ({ message }) => this.log.warn(`Downloads could not be counted: ${message}`),
@@ -60,11 +59,11 @@ export class DownloadCounts implements BeforeApplicationShutdown {
     for (const download of batch) if (download.uuid) inSessions.set(download.uuid, download);
     await this.database.transaction(async (db) => {
       const uuids = [...inSessions.keys()];
-      const rowsOf = await this.database.execute(
+      const getRows = await this.database.execute(
         [bind(SHORT_LOCK_TIMEOUT, []), bind(NEW_SESSIONS, [uuids])],
         db,
       );
-      const sessions = rowsOf(NEW_SESSIONS);
+      const sessions = getRows(NEW_SESSIONS);
       const counted = [...alone, ...sessions.map(({ uuid }) => inSessions.get(uuid)!)];
       await this.database.execute(
         [

@@ -54,7 +54,11 @@ export class DownloadsService {
     const upload = await this.uploads.fileOfKey(key, upload_id);
     const url = upload.external_url ?? this.signUrl(upload, upload.filename);
     const { game_id } = upload;
-    this.counts.add({ game_id, download_key_id: id, uuid: this.signed(uuidOf(`${visit} ${id}`), game_id) });
+    this.counts.add({
+      game_id,
+      download_key_id: id,
+      uuid: this.signed(parseUuid(`${visit} ${id}`), game_id),
+    });
     return url;
   }
 
@@ -62,7 +66,7 @@ export class DownloadsService {
   async build(request: DownloadBuildRequest, credential: Downloader, req: Request): Promise<string> {
     const build = await this.uploads.build(request, credential);
     if (request.sub_type !== 'default') throw invalidBuildFile();
-    const url = this.signUrl(...fileOf(build, request.file_type));
+    const url = this.signUrl(...buildFile(build, request.file_type));
     if (request.file_type !== 'signature') this.count(build, build.game_id, request.uuid, req);
     return url;
   }
@@ -80,7 +84,7 @@ export class DownloadsService {
   }
 
   private signUrl({ file_url, file_key }: StoredFile, filename: string): string {
-    return file_url ?? this.storage.urlOf(file_key!, filename);
+    return file_url ?? this.storage.downloadUrl(file_key!, filename);
   }
 
   /** A session that was not issued for the game would add a row for each UUID that a client invents. */
@@ -101,7 +105,7 @@ export class DownloadsService {
 }
 
 /** The same UUID for the same text. */
-function uuidOf(text: string): string {
+function parseUuid(text: string): string {
   const hex = createHash('sha256').update(text).digest('hex');
   return [
     hex.slice(0, 8),
@@ -119,7 +123,7 @@ const startsDownload = ({ headers: { range } }: Request) =>
 const invalidBuildFile = () => apiError(404, 'invalid build file');
 
 /** A file of a build with its name. */
-function fileOf(build: OneBuildRow, type: string): [StoredFile, string] {
+function buildFile(build: OneBuildRow, type: string): [StoredFile, string] {
   if (type === 'archive' && build.size !== null) return [build, build.filename ?? nameIn(build)];
   const file = build.files.find((one) => one.type === type);
   if (!file) throw invalidBuildFile();

@@ -157,8 +157,8 @@ export class FileUploadsService implements OnApplicationShutdown {
   }
 
   /** The path to which the browser sends the parts. */
-  pathOf(id: string): string {
-    return new URL(this.sessions.urlOf(id)).pathname;
+  filePath(id: string): string {
+    return new URL(this.sessions.sessionUrl(id)).pathname;
   }
 
   async status(game_id: number, id: string, user_id: number): Promise<PendingUpload> {
@@ -186,7 +186,7 @@ export class FileUploadsService implements OnApplicationShutdown {
       await this.sessions.discard(id);
       throw error;
     }
-    return { id, path: this.pathOf(id) };
+    return { id, path: this.filePath(id) };
   }
 
   /**

@@ -133,8 +133,8 @@ export class UploadEditsService {
 
   /** The keys of all files that this service stored for the game. */
   async storedKeys(game_id: number, db: EntityManager): Promise<string[]> {
-    const rowsOf = await this.database.execute([bind(KEYS_OF_GAME, [String(game_id)])], db);
-    return rowsOf(KEYS_OF_GAME).map(({ file_key }) => file_key);
+    const getRows = await this.database.execute([bind(KEYS_OF_GAME, [String(game_id)])], db);
+    return getRows(KEYS_OF_GAME).map(({ file_key }) => file_key);
   }
 
   /** Deletes the stored files of a deleted game, after the response. What fails is logged. */

@@ -27,7 +27,7 @@ export const MAX_FILENAME = 255;
 export const FILENAME = /^(?!\.{1,2}$)[^\p{Cc}/\\]+$/u;
 export const MAX_DISPLAY_NAME = 500;
 
-const oneOf = (values: readonly string[]) => values.map((value) => `'${value}'`).join(', ');
+const quotedList = (values: readonly string[]) => values.map((value) => `'${value}'`).join(', ');
 
 /** A file that players download. Exactly one of `size` (with the file's key or URL), `channel_name` and `external_url` is set. */
 @StoredColumns({
@@ -55,8 +55,8 @@ const oneOf = (values: readonly string[]) => values.map((value) => `'${value}'`)
 @Entity('uploads')
 @Check('uploads_id_check', 'id BETWEEN 1 AND 9007199254740991')
 @Check('uploads_filename_check', 'length(filename) BETWEEN 1 AND 255')
-@Check('uploads_type_check', `type IN (${oneOf(UPLOAD_TYPES)})`)
-@Check('uploads_traits_check', `traits <@ ARRAY[${oneOf(UPLOAD_TRAITS)}]`)
+@Check('uploads_type_check', `type IN (${quotedList(UPLOAD_TYPES)})`)
+@Check('uploads_traits_check', `traits <@ ARRAY[${quotedList(UPLOAD_TRAITS)}]`)
 @Check('uploads_source_check', 'num_nonnulls(size, channel_name, external_url) = 1')
 @Check('uploads_file_check', 'num_nonnulls(file_key, file_url) = num_nonnulls(size)')
 @Check('uploads_size_check', 'size >= 0')

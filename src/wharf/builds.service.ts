@@ -5,7 +5,7 @@ import { Database } from '../platform/database/database';
 import { LookupCache } from '../platform/database/lookup-cache';
 import { read } from '../platform/database/statement';
 import { apiError } from '../platform/errors/api-error';
-import { type Cacheable, cacheable } from '../platform/output/response';
+import { type BodyWithEtag, withEtag } from '../platform/output/response';
 import { type Build, isPublished } from './build.entity';
 import type { LatestRequest, LatestResponse } from './latest.dto';
 
@@ -48,7 +48,7 @@ const cacheKey = ({ game_id, target, channel_name }: LatestRequest) =>
 
 @Injectable()
 export class BuildsService {
-  private readonly newest: LookupCache<Cacheable>;
+  private readonly newest: LookupCache<BodyWithEtag>;
 
   constructor(
     private readonly database: Database,
@@ -63,17 +63,17 @@ export class BuildsService {
   }
 
   /** The newest completed build of a channel, of a game that is not private. */
-  latest(request: LatestRequest): Promise<Cacheable> {
+  latest(request: LatestRequest): Promise<BodyWithEtag> {
     return this.newest.find(cacheKey(request), async () => ({ value: await this.find(request) }));
   }
 
   // Missing builds aren't cached: a flood of invented names would displace the others.
-  private async find({ game_id, target, channel_name }: LatestRequest): Promise<Cacheable> {
+  private async find({ game_id, target, channel_name }: LatestRequest): Promise<BodyWithEtag> {
     const build =
       target === undefined
         ? await this.database.row(NEWEST_BY_GAME, [game_id, channel_name])
         : await this.database.row(NEWEST_BY_TARGET, [...target.split('/'), channel_name]);
     if (!build?.found) throw apiError(404, build ? 'invalid channel' : 'invalid game');
-    return cacheable({ latest: build.user_version ?? undefined } satisfies LatestResponse);
+    return withEtag({ latest: build.user_version ?? undefined } satisfies LatestResponse);
   }
 }

@@ -3,7 +3,7 @@ import { getStorageToken } from '@nestjs/throttler';
 import { Collection } from '../../src/collections/collection.entity';
 import { Settings } from '../../src/platform/config/settings';
 import { Database } from '../../src/platform/database/database';
-import { DAY, IdempotencyService, MAX_STORED } from '../../src/idempotency/idempotency.service';
+import { DAY_MS, IdempotencyService, MAX_STORED_BYTES } from '../../src/idempotency/idempotency.service';
 import type { MemoryStorage } from '../../src/platform/limits/memory-storage';
 import { ExpiredRows } from '../../src/platform/database/expired-rows';
 import {
@@ -64,8 +64,8 @@ test('returns 429 to a new key when a user has used up the storage for responses
   const { owner, stranger } = await actors();
   const first = await post(owner, '/collections', { title: 'One' }, 'a');
   // A response that uses the whole quota, and one that uses what becomes available again in a minute.
-  const limit = MAX_STORED / (MAX_STORED + 60 * 3108);
-  const quota = { name: 'stored-responses', key: `stored-responses:user ${owner.id}`, limit, ttl: DAY };
+  const limit = MAX_STORED_BYTES / (MAX_STORED_BYTES + 60 * 3108);
+  const quota = { name: 'stored-responses', key: `stored-responses:user ${owner.id}`, limit, ttl: DAY_MS };
   await theApp().get<MemoryStorage>(getStorageToken()).add(quota, 1);
   const rejected = await send('POST', '/collections', {
     headers: { ...owner.headers, 'idempotency-key': 'b' },
@@ -88,7 +88,7 @@ test('counts the row of a stored response as well as its bytes', async () => {
     const limits = increment.mock.calls.flatMap(([key, , limit]) =>
       key.startsWith('stored') ? [limit] : [],
     );
-    expect(limits.map((limit) => Math.round(MAX_STORED / limit))).toEqual([
+    expect(limits.map((limit) => Math.round(MAX_STORED_BYTES / limit))).toEqual([
       Buffer.byteLength(JSON.stringify(body)) + 300,
     ]);
   } finally {

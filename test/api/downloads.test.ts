@@ -416,15 +416,15 @@ describe('a bucket', () => {
 
   test('rejects expired URLs and a wrong region, secret, file name or file', async () => {
     bucket.objects.set('moon/moon.zip', CONTENT);
-    const url = storage(theClock() as TestClock).urlOf('moon/moon.zip', 'moon.zip');
+    const url = storage(theClock() as TestClock).downloadUrl('moon/moon.zip', 'moon.zip');
     expect(await statusOf(url)).toBe(200);
     expect(await statusOf(url.replace('/moon/moon', '/moon/sun'))).toBe(403);
     expect(await statusOf(url.replace('filename%3D%22moon', 'filename%3D%22sun'))).toBe(403);
     expect(await statusOf(url.replace('Expires=300', 'Expires=900'))).toBe(403);
     for (const wrong of [{ FILES_S3_REGION: 'us-east-1' }, { FILES_S3_SECRET_ACCESS_KEY: 'other' }])
-      expect(await statusOf(storage(theClock() as TestClock, wrong).urlOf('moon/moon.zip', 'moon.zip'))).toBe(
-        403,
-      );
+      expect(
+        await statusOf(storage(theClock() as TestClock, wrong).downloadUrl('moon/moon.zip', 'moon.zip')),
+      ).toBe(403);
     theClock().advance(301_000);
     expect(await statusOf(url)).toBe(403);
   });

@@ -234,7 +234,7 @@ describe.each(['folder', 'bucket'] as const)('in a %s', (where) => {
       game.id,
       id,
     ]);
-    expect(await put(sessions().urlOf(id), randomBytes(10), 0, 10)).toEqual(
+    expect(await put(sessions().sessionUrl(id), randomBytes(10), 0, 10)).toEqual(
       failed(429, 'too many unfinished uploads'),
     );
   });

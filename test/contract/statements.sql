@@ -1083,7 +1083,7 @@ SELECT u.id AS user_id, u.username, u.display_name,
 SELECT typed.email, e.user_id FROM (SELECT lower_ascii($1) AS email) typed
    LEFT JOIN user_emails e ON e.email = typed.email AND e.verified;
 
--- scan_collection_games: src/operator/people/scan.ts, long
+-- scan_collection_games: src/operator/people/table-scan.ts, long
 WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
      SELECT collection_id, game_id, theirs, n FROM (
        SELECT t.collection_id, t.game_id, (person.user_id IN (t.user_id, t.blurb_user_id)
@@ -1094,7 +1094,7 @@ WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
          ORDER BY collection_id, game_id LIMIT 5000) t) looked_at
      WHERE theirs OR n = 5000 ORDER BY n;
 
--- scan_download_keys: src/operator/people/scan.ts, long
+-- scan_download_keys: src/operator/people/table-scan.ts, long
 WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
      SELECT id, theirs, n FROM (
        SELECT t.id, (person.user_id IN (t.user_id, t.account_id)
@@ -1105,7 +1105,7 @@ WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
          ORDER BY id LIMIT 5000) t) looked_at
      WHERE theirs OR n = 5000 ORDER BY n;
 
--- scan_idempotency_keys: src/operator/people/scan.ts, long
+-- scan_idempotency_keys: src/operator/people/table-scan.ts, long
 WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
      SELECT credential, key_hash, theirs, n FROM (
        SELECT t.credential, t.key_hash, (t.user_id = person.user_id OR (t.user_id IS NOT NULL
@@ -1116,7 +1116,7 @@ WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
          ORDER BY credential, key_hash LIMIT 5000) t) looked_at
      WHERE theirs OR n = 5000 ORDER BY n;
 
--- scan_labels: src/operator/people/scan.ts, long
+-- scan_labels: src/operator/people/table-scan.ts, long
 WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
      SELECT id, theirs, n FROM (
        SELECT t.id, (t.label ~* ANY (person.addresses)) IS TRUE AS theirs,
@@ -1126,7 +1126,7 @@ WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
          ORDER BY id LIMIT 5000) t) looked_at
      WHERE theirs OR n = 5000 ORDER BY n;
 
--- scan_purchases: src/operator/people/scan.ts, long
+-- scan_purchases: src/operator/people/table-scan.ts, long
 WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
      SELECT id, theirs, n FROM (
        SELECT t.id, (t.user_id = person.user_id OR lower_ascii(t.email) = ANY (person.addresses)) IS TRUE AS theirs,
@@ -1136,7 +1136,7 @@ WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
          ORDER BY id LIMIT 5000) t) looked_at
      WHERE theirs OR n = 5000 ORDER BY n;
 
--- scan_user_emails: src/operator/people/scan.ts, long
+-- scan_user_emails: src/operator/people/table-scan.ts, long
 WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
      SELECT user_id, email, theirs, n FROM (
        SELECT t.user_id, t.email, (t.email = ANY (person.addresses)) IS TRUE AS theirs,

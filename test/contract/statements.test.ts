@@ -36,7 +36,7 @@ const HEADER = `-- Every declared statement as it is sent, with its name and its
 `;
 
 const described = ({ name, group, turns, file, text }: DeclaredStatement) =>
-  `-- ${name}: ${file}${group === 'alone' ? '' : `, ${group}`}${turns ? `, turns: ${turns}` : ''}\n${text.trim()};\n`;
+  `-- ${name}: ${file}${group === 'own connection' ? '' : `, ${group}`}${turns ? `, turns: ${turns}` : ''}\n${text.trim()};\n`;
 
 test('statements.sql has every statement as it is sent', () => {
   const text = [HEADER, ...sent.toSorted(byFile).map(described)].join('\n');

@@ -1,4 +1,4 @@
-import { MAX_FORM } from '../../src/platform/input/body';
+import { MAX_FORM_BYTES } from '../../src/platform/input/body';
 import { type Browser, browserOf, cookieOf } from '../support/browser';
 import { holdLocks, untilBlocked } from '../support/locks';
 import { openConnections } from '../support/pool';
@@ -35,7 +35,7 @@ async function twice(path: string, form: Record<string, string>): Promise<number
 }
 
 test('rejects a form of more than 128 KiB', async () => {
-  const { status } = await browser.post(KEYS, { label: 'x'.repeat(MAX_FORM) });
+  const { status } = await browser.post(KEYS, { label: 'x'.repeat(MAX_FORM_BYTES) });
   expect(status).toBe(413);
 });
 

@@ -7,7 +7,7 @@ import { InFlightRequest } from '../../src/platform/server/in-flight';
 import { ConcurrencyLimit } from '../../src/platform/limits/concurrency-limit';
 import { loadSettings } from '../../src/platform/config/settings';
 import { RequestGate } from '../../src/platform/server/request-gate';
-import { MAX_BODY } from '../../src/platform/input/body';
+import { MAX_BODY_BYTES } from '../../src/platform/input/body';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import { Server } from '../../src/server';
 import { FaultyProxy } from '../support/proxy';
@@ -192,10 +192,10 @@ describe('bodies that have not arrived', () => {
   test('may fill three quarters of the limit from one IP address, while another can still upload', async () => {
     await start({});
     const { uploads } = inFlight();
-    const most = (uploads.total * 3) / 4 / MAX_BODY;
-    await Promise.all(many(most, () => promised(MAX_BODY)));
+    const most = (uploads.total * 3) / 4 / MAX_BODY_BYTES;
+    await Promise.all(many(most, () => promised(MAX_BODY_BYTES)));
     await until(() => inFlight().count === most);
-    const rejected = await promised(MAX_BODY);
+    const rejected = await promised(MAX_BODY_BYTES);
     const [data] = (await once(rejected, 'data')) as [Buffer];
     expect(data.toString()).toMatch(/^HTTP\/1.1 503 [^]*Connection: close[^]*service unavailable/);
     const socket = await promised('title=x'.length, { from: OTHER });

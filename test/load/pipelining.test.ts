@@ -3,7 +3,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { RequestGate } from '../../src/platform/server/request-gate';
-import { MAX_BODY } from '../../src/platform/input/body';
+import { MAX_BODY_BYTES } from '../../src/platform/input/body';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import { runIf } from '../support/run-if';
 import { type Actor, make, ok, openApp, sql, theApp, useStore } from '../support/store';
@@ -67,7 +67,7 @@ describe.each(['/profile', '/health/live', '/wharf/latest?game_id=1&channel_name
       ['a CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n', 405],
       ['no Host header', 'GET / HTTP/1.1\r\n\r\n', 400],
       ['an invalid credential', 'GET / HTTP/1.1\r\nHost: a\r\nAuthorization: a\x01b\r\n\r\n', 401],
-      ['a body that is too large', post(`Content-Length: ${MAX_BODY + 1}`, 'x'.repeat(100_000)), 413],
+      ['a body that is too large', post(`Content-Length: ${MAX_BODY_BYTES + 1}`, 'x'.repeat(100_000)), 413],
     ])('followed by %s: get their responses first', async (_what, bytes, status) => {
       expect(await responsesTo(requests + bytes)).toEqual([...ahead, status]);
     });
@@ -103,7 +103,7 @@ const LOSSES: [string, (socket: Socket) => unknown][] = [
   ['a half-close', (socket) => socket.end()],
   ['half a request', (socket) => socket.end('GET /pro')],
   ['a chunk that is none', (socket) => socket.write(post('Transfer-Encoding: chunked', 'zz\r\n'))],
-  ['a body too large', (socket) => socket.write(post(`Content-Length: ${MAX_BODY + 1}`, 'x'))],
+  ['a body too large', (socket) => socket.write(post(`Content-Length: ${MAX_BODY_BYTES + 1}`, 'x'))],
   [
     'half a body, and a reset',
     (socket) => socket.write(post('Content-Length: 9', 'x'), () => socket.resetAndDestroy()),

@@ -64,7 +64,7 @@ describe(`writes headers like ${WRITTEN_FOR}`, () => {
     const withFixed = await sentBy(
       OutgoingResponse,
       (res) => {
-        res.fixed = fixed;
+        res.defaultHeaders = fixed;
         res.setRequestId('id');
         res.setRateLimit(3, 2, 1);
         return work(res);
@@ -118,7 +118,7 @@ describe('a response ended with endSoon', () => {
     const seen: unknown[] = [];
     const body = await bodyOf(async (res) => {
       const socket = res.socket!;
-      res.setHeader('Content-Length', 3).endSoon('one');
+      res.setHeader('Content-Length', 3).sendAtEndOfTick('one');
       seen.push(socket.bytesWritten, res.headersSent, res.writableEnded);
       await nextTick();
       seen.push(socket.bytesWritten > 0, res.headersSent, res.writableEnded);
@@ -129,7 +129,7 @@ describe('a response ended with endSoon', () => {
 
   test('contains nothing that is written later, before and after it is sent', async () => {
     const text = await sentBy(OutgoingResponse, async (res) => {
-      res.setHeader('Content-Length', 3).endSoon('one');
+      res.setHeader('Content-Length', 3).sendAtEndOfTick('one');
       for (let tick = 0; tick < 2; tick++) {
         expect(res.write('two')).toBe(true);
         res.end('three');
@@ -142,7 +142,7 @@ describe('a response ended with endSoon', () => {
   test('accepts no further headers', async () => {
     let thrown: unknown;
     const text = await sentBy(OutgoingResponse, (res) => {
-      res.setHeader('Content-Length', 3).endSoon('one');
+      res.setHeader('Content-Length', 3).sendAtEndOfTick('one');
       try {
         res.setHeader('X-Late', 'a');
       } catch (error) {

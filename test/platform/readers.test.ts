@@ -1,4 +1,4 @@
-import { InvalidValue } from '../../src/platform/input/given-values';
+import { InvalidValue } from '../../src/platform/input/input-values';
 import { RoundedNumber } from '../../src/platform/input/json';
 import {
   readBoolean,

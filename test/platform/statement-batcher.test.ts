@@ -64,7 +64,7 @@ test('a failed statement does not affect others or its connection', async () => 
 });
 
 test.each([
-  ['alone', () => database().row(DIVIDED, [0])],
+  ['own connection', () => database().row(DIVIDED, [0])],
   ['in a batch', async () => (await Promise.all([number(1), database().row(DIVIDED, [0])]))[1]],
   ['in a transaction', () => database().execute([bind(NUMBER, [1]), bind(DIVIDED, [0])])],
 ])('an error names its statement and its caller: %s', async (_, failing) => {

@@ -14,7 +14,7 @@ const STATEMENT = /^-- (\w+): ([\w./-]+)(?:, (small|long))?(?:, turns: (.+))?\n(
 export const declared = (): DeclaredStatement[] =>
   Array.from(
     readFileSync(FILE, 'utf8').matchAll(STATEMENT),
-    ([, name, file, group = 'alone', turns, text]) =>
+    ([, name, file, group = 'own connection', turns, text]) =>
       ({ name, file, group, turns, text }) as DeclaredStatement,
   );
 

@@ -1,7 +1,7 @@
 import { type INestApplicationContext, RequestMethod } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { getMetadataStorage } from 'class-validator';
-import { MAX_BODY } from '../../src/platform/input/body';
+import { MAX_BODY_BYTES } from '../../src/platform/input/body';
 import { readRequestClass } from '../../src/platform/input/params.decorator';
 
 /** The bytes of a request without its credential. */
@@ -29,11 +29,11 @@ const post = (name: string, path: string, headers: Record<string, string>, body:
   method: 'POST',
   path,
   headers,
-  body: Buffer.from(body).subarray(0, MAX_BODY),
+  body: Buffer.from(body).subarray(0, MAX_BODY_BYTES),
 });
 
 /** Unchanged and percent-encoded; spaces as in a form. */
-export const formOf = (path: string, field: string, piece: string, length = MAX_BODY): Input[] =>
+export const formOf = (path: string, field: string, piece: string, length = MAX_BODY_BYTES): Input[] =>
   [piece.replaceAll(' ', '+'), encodeURIComponent(piece)].map((text) =>
     post(`form ${field} ${text}`, path, FORM, `${field}=${repeatTo(text, length - 200)}`),
   );
@@ -45,7 +45,7 @@ const jsonOf = (path: string, field: string, piece: string): Input[] =>
       .map((i) => `\\u${piece.charCodeAt(i).toString(16).padStart(4, '0')}`)
       .join(''),
   ].map((text) =>
-    post(`JSON ${field} ${text}`, path, JSON_TYPE, `{"${field}":"${repeatTo(text, MAX_BODY - 100)}"}`),
+    post(`JSON ${field} ${text}`, path, JSON_TYPE, `{"${field}":"${repeatTo(text, MAX_BODY_BYTES - 100)}"}`),
   );
 
 const part = (field: string, text: string) =>
@@ -56,7 +56,7 @@ const multipartOf = (path: string, field: string, piece: string): Input =>
     `multipart ${field} ${piece}`,
     path,
     MULTIPART,
-    `${part(field, repeatTo(piece, MAX_BODY - 200))}--x--\r\n`,
+    `${part(field, repeatTo(piece, MAX_BODY_BYTES - 200))}--x--\r\n`,
   );
 
 const queryOf = (path: string, field: string, piece: string): Input => ({
@@ -110,7 +110,7 @@ export function everyBody(path: string): Input[] {
   const form = (name: string, body: string) => post(`form ${name}`, path, FORM, body);
   const parts = (name: string, body: string) =>
     post(`multipart ${name}`, path, MULTIPART, `${body}--x--\r\n`);
-  const most = MAX_BODY - 100;
+  const most = MAX_BODY_BYTES - 100;
   return [
     json('32 deep', `{"a":${'['.repeat(31)}${repeatTo('1,', most - 100)}1${']'.repeat(31)}}`),
     json('arrays of arrays', `{"a":[${repeatTo(`${'['.repeat(20)}${']'.repeat(20)},`, most)}1]}`),

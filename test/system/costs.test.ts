@@ -1,5 +1,5 @@
 import { sanitizeHtml } from '../../src/collections/html';
-import { InvalidValue } from '../../src/platform/input/given-values';
+import { InvalidValue } from '../../src/platform/input/input-values';
 import { readIdList } from '../../src/platform/input/readers';
 
 /**

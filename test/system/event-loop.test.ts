@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { Client } from 'pg';
 import { addToPeriods } from '../../src/purchases/earnings/earnings';
-import { MAX_FORM } from '../../src/platform/input/body';
+import { MAX_FORM_BYTES } from '../../src/platform/input/body';
 import { browserOf } from '../support/browser';
 import { longestBlock, shortestBlock } from '../support/event-loop';
 import { importLines, OPERATOR_TOKEN } from '../support/importing';
@@ -141,7 +141,7 @@ test('is not blocked by a field of a form', async () => {
   const inputs = Object.entries(fields).flatMap(([path, names]) =>
     names.flatMap((name) =>
       ['a', 'a ', 'https://a.example/ ', '😀', '<', '/', '%00'].flatMap((piece) =>
-        formOf(path, `form_token=${form_token}&${name}`, piece, MAX_FORM),
+        formOf(path, `form_token=${form_token}&${name}`, piece, MAX_FORM_BYTES),
       ),
     ),
   );

@@ -78,10 +78,10 @@ export function limitsPage(page) {
   const { Settings } = of('platform/config/settings');
   const { MAX_IN_FLIGHT, MAX_CONNECTIONS } = new Settings();
   const [flight, front] = ['in-flight', 'request-gate'].map((name) => of(`platform/server/${name}`));
-  const { MAX_BODY, MAX_FORM, MAX_FIELDS } = of('platform/input/body');
+  const { MAX_BODY_BYTES, MAX_FORM_BYTES, MAX_FIELDS } = of('platform/input/body');
   const { MAX_SMALL_RECORDS, MAX_SMALL_BYTES } = of('operator/import/import-size');
   const { QUEUES, MAX_WAIT_MS, MAX_BUFFERED_BYTES } = of('operator/import/import-limits');
-  const lists = of('platform/output/long-lists');
+  const lists = of('platform/output/list-streams');
   const concurrency = of('platform/limits/concurrency-limit');
   const files = of('uploads/file-responses');
   const { MAX_HTML_CHARACTERS } = of('collections/html');
@@ -99,8 +99,8 @@ The limits of requests, stored data and concurrent work. [Errors](errors.md) des
 ## Requests
 
 ${limits(
-  ['body', kib(MAX_BODY), '413'],
-  ['HTML form', kib(MAX_FORM), '413'],
+  ['body', kib(MAX_BODY_BYTES), '413'],
+  ['HTML form', kib(MAX_FORM_BYTES), '413'],
   ['fields in a body', number(MAX_FIELDS), '413'],
   ['values in a JSON body', number(of('platform/input/json').MAX_VALUES), '413'],
   ['numbers in a JSON body that JavaScript rounds', number(of('platform/input/json').MAX_ROUNDED), '413'],
@@ -109,9 +109,9 @@ ${limits(
   ['URL', kib(of('platform/server/express.adapter').MAX_HEADER_BYTES), '414'],
   ['total size of the headers', kib(of('platform/server/express.adapter').MAX_HEADER_BYTES), '431'],
   ['headers', number(front.MAX_HEADERS), '431'],
-  ['time to receive a body', seconds(flight.BODY_TIMEOUT), '408'],
-  ['time to respond', seconds(flight.RESPONSE_TIMEOUT), '503'],
-  ['time without reading a response', seconds(flight.READ_TIMEOUT), 'the connection is closed'],
+  ['time to receive a body', seconds(flight.BODY_TIMEOUT_MS), '408'],
+  ['time to respond', seconds(flight.RESPONSE_TIMEOUT_MS), '503'],
+  ['time without reading a response', seconds(flight.READ_TIMEOUT_MS), 'the connection is closed'],
 )}
 
 ## Texts and lists
@@ -131,12 +131,12 @@ ${limits(
   ['apps per user', number(of('auth/oauth/applications.service').MAX_APPLICATIONS), 'error on the page'],
   [
     'redirect URIs per app',
-    number(of('dashboard/settings/application-draft').MAX_ADDRESSES),
+    number(of('dashboard/settings/application-draft').MAX_REDIRECT_URIS),
     'error on the page',
   ],
   [
     'responses stored for `Idempotency-Key`s, and 300 bytes each',
-    `${of('idempotency/idempotency.service').MAX_STORED / 2 ** 20} MiB per user in 24 hours`,
+    `${of('idempotency/idempotency.service').MAX_STORED_BYTES / 2 ** 20} MiB per user in 24 hours`,
     '429',
   ],
   ['operator tokens', number(of('operator/tokens/operator-tokens.service').MAX_LIVE), 'error of the command'],
@@ -155,7 +155,7 @@ ${limits(
 ## Imports
 
 ${limits(
-  ['length of a line', kib(of('operator/import/import-records').MAX_LINE), '400'],
+  ['length of a line', kib(of('operator/import/import-records').MAX_LINE_BYTES), '400'],
   ['games in a bundle', number(of('operator/import/record-types/purchase').MAX_BUNDLE), '400'],
   ['problems listed in a response', number(of('operator/import/problems').MAX_LISTED), 'only counted'],
   ['records in a small import', number(MAX_SMALL_RECORDS), 'runs as a large import'],
@@ -182,8 +182,8 @@ ${limits(
     'the oldest is deleted',
   ],
   ['concurrent messages to one webhook', `${deliveries.MAX_AT_ONCE} per process`, 'waits'],
-  ['time to respond', seconds(of('operator/webhooks/send').TIMEOUT), 'sent again'],
-  ['retry period of a message', `${deliveries.MAX_AGE / 86_400} days`, 'dropped'],
+  ['time to respond', seconds(of('operator/webhooks/send').TIMEOUT_MS), 'sent again'],
+  ['retry period of a message', `${deliveries.MAX_AGE_SECONDS / 86_400} days`, 'dropped'],
   ['pending messages per webhook', number(deliveries.MAX_PENDING), 'the oldest is dropped'],
 )}
 
@@ -205,13 +205,13 @@ ${table(
   [code('connections'), `${number(MAX_CONNECTIONS)}, set by \`MAX_CONNECTIONS\``],
   ['requests in flight on one connection', number(front.MAX_PIPELINED)],
   ['running requests of one IP address, while others send requests', number(concurrency.PER_CLIENT)],
-  ['wait before a request starts', seconds(flight.WAIT_TIMEOUT)],
+  ['wait before a request starts', seconds(flight.WAIT_TIMEOUT_MS)],
   ['files that one IP address downloads from a local folder at a time', number(files.FILES_EACH)],
   ['files that all clients download from a local folder at a time', 'a quarter of `MAX_CONNECTIONS`'],
   ['wait before a download starts', seconds(files.MAX_WAIT_MS)],
   [
     'minimum read rate of a long response',
-    `${kib(flight.MIN_READ_BYTES)} in ${seconds(flight.READ_TIMEOUT)}`,
+    `${kib(flight.MIN_READ_BYTES)} in ${seconds(flight.READ_TIMEOUT_MS)}`,
   ],
 )}
 

@@ -1,6 +1,6 @@
 import type { Request, RequestHandler } from 'express';
 import { parseFields } from '../../platform/input/body';
-import { NOT_UTF8 } from '../../platform/input/given-values';
+import { NOT_UTF8 } from '../../platform/input/input-values';
 
 // Clients that open the URL of a download with another program can't send a header.
 const DOWNLOAD =

@@ -7,7 +7,7 @@ import { ApiError } from '../../platform/errors/api-error';
 import type { Credential } from '../access/credential';
 import { authenticationRequired, invalidKey, noLongerValid } from '../access/errors';
 import { ROOT_SCOPES } from '../access/scopes';
-import { LEEWAY } from '../jwt/signing-keys.service';
+import { LEEWAY_SECONDS } from '../jwt/signing-keys.service';
 import { TokensService } from '../jwt/tokens.service';
 import { ApiKeyLookup } from '../keys/api-key-lookup';
 import { type ApiKeyUse, ApiKeyUses } from '../keys/api-key-uses';
@@ -84,6 +84,6 @@ export class BearerStrategy extends PassportStrategy(RequestStrategy, 'bearer') 
 
   private async lookUpToken(text: string): Promise<FoundCredential> {
     const credential = await this.tokens.verifyToken(text);
-    return { credential, lives_ms: (credential.expires_at + LEEWAY) * 1000 - this.clock.now() };
+    return { credential, lives_ms: (credential.expires_at + LEEWAY_SECONDS) * 1000 - this.clock.now() };
   }
 }

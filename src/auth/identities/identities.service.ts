@@ -40,7 +40,7 @@ const DISCONNECT = statement<{ id: number }>(
 export type Connection = { id: number } | { problem: 'taken' | 'too many' };
 export type SignUp = { id: number; user_id: number } | { problem: 'address' | 'connected' };
 
-const constraintOf = (error: unknown) =>
+const violatedConstraint = (error: unknown) =>
   error instanceof QueryFailedError ? (error.driverError as { constraint?: string }).constraint : undefined;
 
 /** Which account at the identity provider signs in which user. Only the issuer and the subject identify it. */
@@ -80,7 +80,7 @@ export class IdentitiesService {
         return { id: await insert(db, user_id, account) };
       });
     } catch (error) {
-      if (constraintOf(error) === 'identities_issuer_subject_key') return { problem: 'taken' };
+      if (violatedConstraint(error) === 'identities_issuer_subject_key') return { problem: 'taken' };
       throw error;
     }
   }
@@ -108,7 +108,7 @@ export class IdentitiesService {
           return { id: await insert(db, user_id, account), user_id };
         });
       } catch (error) {
-        const constraint = constraintOf(error);
+        const constraint = violatedConstraint(error);
         if (constraint === 'user_emails_verified_key') return { problem: 'address' };
         // A concurrent request of the same person.
         if (constraint === 'identities_issuer_subject_key') return { problem: 'connected' };

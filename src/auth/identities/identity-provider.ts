@@ -19,7 +19,7 @@ const ALGORITHMS = [
 ];
 const TIMEOUT_SECONDS = 5;
 /** Milliseconds for which the provider's metadata is used. */
-const METADATA_LASTS = 3_600_000;
+const METADATA_TTL_MS = 3_600_000;
 const MAX_SUBJECT = 255;
 // Without a hint, the provider asks which account to sign out.
 const MAX_HINT = 4096;
@@ -201,7 +201,7 @@ export class IdentityProvider {
 
   private async discover(): Promise<Discovered> {
     const now = this.clock.monotonic();
-    if (this.discovered && now - this.discovered.at < METADATA_LASTS) return this.discovered;
+    if (this.discovered && now - this.discovered.at < METADATA_TTL_MS) return this.discovered;
     this.discovering ??= this.fetchMetadata().finally(() => (this.discovering = undefined));
     try {
       this.discovered = await this.discovering;

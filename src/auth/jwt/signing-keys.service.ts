@@ -15,16 +15,16 @@ import { configuredKey, type Key, thumbprint, formatSeconds } from './signing-ke
 import { SigningKey } from './signing-key.entity';
 
 /** Seconds for which clients may cache the published keys. */
-export const PUBLISHED_FOR = 300;
+export const PUBLISHED_FOR_SECONDS = 300;
 // Seconds between the publication of a key and its first signature: every cache has the key by then.
-const PUBLISHED_AHEAD = 2 * PUBLISHED_FOR;
-const RELOAD_EVERY = 10_000;
+const PUBLISHED_AHEAD = 2 * PUBLISHED_FOR_SECONDS;
+const RELOAD_INTERVAL_MS = 10_000;
 // Tokens may name any key: unknown keys cause at most one statement in this time.
-const MIN_RELOAD_INTERVAL = 200;
+const MIN_RELOAD_INTERVAL_MS = 200;
 /** Seconds by which clocks may differ. */
-export const LEEWAY = 60;
+export const LEEWAY_SECONDS = 60;
 // Another replica may sign with the previous key until it reloads its keys, and its clock may differ.
-const GRACE = RELOAD_EVERY / 1000 + 2 * LEEWAY;
+const GRACE = RELOAD_INTERVAL_MS / 1000 + 2 * LEEWAY_SECONDS;
 
 const VERIFIES_UNTIL = `(extract(epoch FROM lead(k.signs_from) OVER (ORDER BY k.signs_from, k.kid))::float8
   + k.token_lifetime + ${GRACE})`;
@@ -75,7 +75,7 @@ export class SigningKeysService implements OnModuleDestroy {
 
   async verifier(kid: string): Promise<KeyObject | undefined> {
     await this.ready();
-    if (!this.keys.has(kid) && !this.configured) await this.reload(MIN_RELOAD_INTERVAL);
+    if (!this.keys.has(kid) && !this.configured) await this.reload(MIN_RELOAD_INTERVAL_MS);
     const key = this.keys.get(kid);
     return key && key.verifies_until > this.now() ? key.publicKey : undefined;
   }
@@ -179,7 +179,7 @@ export class SigningKeysService implements OnModuleDestroy {
   private async ready(): Promise<void> {
     if (this.keys.size > 0) return;
     await this.reload();
-    this.timer ??= setInterval(() => void this.reload().catch(() => undefined), RELOAD_EVERY).unref();
+    this.timer ??= setInterval(() => void this.reload().catch(() => undefined), RELOAD_INTERVAL_MS).unref();
   }
 
   /** Reloads the keys from the database, after the current reload. Concurrent calls share it. */

@@ -12,7 +12,7 @@ import { User } from '../accounts/user.entity';
 import { isLive } from '../keys/api-key-lookup';
 import type { Credential } from '../access/credential';
 import { invalidToken, tokenExpired } from '../access/errors';
-import { LEEWAY, SigningKeysService } from './signing-keys.service';
+import { LEEWAY_SECONDS, SigningKeysService } from './signing-keys.service';
 
 export const ALGORITHM = 'EdDSA';
 const TYPE = 'JWT';
@@ -97,7 +97,7 @@ export class TokensService {
         algorithms: [ALGORITHM],
         issuer: this.issuer,
         audience: this.audience,
-        clockTolerance: LEEWAY,
+        clockTolerance: LEEWAY_SECONDS,
         currentDate: new Date(this.clock.now()),
         requiredClaims: ['exp', 'iat', 'sub', 'jti', 'scope'],
       });

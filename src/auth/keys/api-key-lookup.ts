@@ -3,7 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
-import { batched } from '../../platform/database/batched';
+import { createLoader } from '../../platform/database/loader';
 import { read } from '../../platform/database/statement';
 import { hashApiKey, mayBeApiKey, listPeppers } from './api-key';
 import { ApiKey } from './api-key.entity';
@@ -37,7 +37,7 @@ export const LIVE_KEYS = read<LiveKey>(
 @Injectable()
 export class ApiKeyLookup {
   private readonly peppers: string[];
-  private readonly liveKeys = batched((keys: readonly string[][]) => this.load(keys));
+  private readonly liveKeys = createLoader((keys: readonly string[][]) => this.load(keys));
 
   constructor(
     private readonly database: Database,

@@ -4,7 +4,7 @@ import { BackgroundWriter } from '../../platform/database/background-writer';
 import { Database } from '../../platform/database/database';
 import { statement } from '../../platform/database/statement';
 
-const WRITE_INTERVAL = 5000;
+const WRITE_INTERVAL_MS = 5000;
 const BATCH_SIZE = 1000;
 
 // Runs at most once a minute. SKIP LOCKED: another replica is writing the same minute.
@@ -41,7 +41,7 @@ export interface ApiKeyUse {
 export class ApiKeyUses implements BeforeApplicationShutdown {
   private readonly log = new Logger(ApiKeyUses.name);
   private readonly writer = new BackgroundWriter<ApiKeyUse>(
-    WRITE_INTERVAL,
+    WRITE_INTERVAL_MS,
     BATCH_SIZE,
     (batch) => this.write(batch),
     ({ message }) => this.log.warn(`Uses of API keys were not written: ${message}`),
@@ -51,7 +51,7 @@ export class ApiKeyUses implements BeforeApplicationShutdown {
 
   add(use: ApiKeyUse, req?: Request): void {
     if (use.requests++ > 0) return;
-    use.network = req?.exchange.client.within('site') || null;
+    use.network = req?.exchange.client.networkPrefix('site') || null;
     if (!this.writer.add(use)) use.requests = 0;
   }
 

@@ -1,6 +1,6 @@
 import { isTimestamp } from '../../platform/formats/timestamps';
 
-const DAY = 24 * 60 * 60 * 1000;
+const DAY_MS = 24 * 60 * 60 * 1000;
 
 export const MAX_DAYS = 3650;
 
@@ -9,8 +9,8 @@ export const EXPIRY_RULE = `Use “never”, a number of days up to ${MAX_DAYS},
 /** The expiry of a key, from `never`, a number of days, or its last day in UTC; null: never, undefined: invalid. */
 export function parseKeyExpiry(text: string, now: number): string | null | undefined {
   if (text === 'never') return null;
-  const ends = /^[1-9]\d{0,4}$/.test(text) ? now + Number(text) * DAY : endOfDay(text);
-  return ends > now && ends <= now + MAX_DAYS * DAY ? new Date(ends).toISOString() : undefined;
+  const ends = /^[1-9]\d{0,4}$/.test(text) ? now + Number(text) * DAY_MS : endOfDay(text);
+  return ends > now && ends <= now + MAX_DAYS * DAY_MS ? new Date(ends).toISOString() : undefined;
 }
 
 /** NaN: the day doesn't exist. */

@@ -11,10 +11,9 @@ import { sha256, randomToken } from '../accounts/encryption';
 
 // There are no vowels, which could form words, and no letters that look like digits.
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
-/** Seconds. */
-export const LIFETIME = 600;
-const INTERVAL = 5;
-const MAX_INTERVAL = 60;
+export const LIFETIME_SECONDS = 600;
+const INTERVAL_SECONDS = 5;
+const MAX_INTERVAL_SECONDS = 60;
 
 export type Poll =
   | { status: 'pending' | 'slow_down'; interval: number }
@@ -54,9 +53,18 @@ export class DeviceRequestsService {
       const rows: unknown[] = await this.requests.query(
         `INSERT INTO oauth_device_requests (device_code_hash, user_code, client_id, scopes, code_challenge, interval_seconds, expires_at)
          VALUES ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7)) ON CONFLICT (user_code) DO NOTHING RETURNING user_code`,
-        [sha256(device_code), user_code, client_id, scopes, code_challenge ?? null, INTERVAL, LIFETIME],
+        [
+          sha256(device_code),
+          user_code,
+          client_id,
+          scopes,
+          code_challenge ?? null,
+          INTERVAL_SECONDS,
+          LIFETIME_SECONDS,
+        ],
       );
-      if (rows.length > 0) return { device_code, user_code, expires_in: LIFETIME, interval: INTERVAL };
+      if (rows.length > 0)
+        return { device_code, user_code, expires_in: LIFETIME_SECONDS, interval: INTERVAL_SECONDS };
     }
   }
 
@@ -114,7 +122,7 @@ export class DeviceRequestsService {
         return unused ? { status: 'approved', code, code_challenge } : { status: 'expired' };
       }
       const interval = row.too_fast
-        ? Math.min(row.interval_seconds + INTERVAL, MAX_INTERVAL)
+        ? Math.min(row.interval_seconds + INTERVAL_SECONDS, MAX_INTERVAL_SECONDS)
         : row.interval_seconds;
       const polled = { polled_at: () => 'clock_timestamp()', interval_seconds: interval };
       await db.update(OauthDeviceRequest, { device_code_hash }, polled);

@@ -18,7 +18,7 @@ import { Params } from '../../platform/input/params.decorator';
 import { ApplicationsService } from './applications.service';
 import { CHALLENGE } from './authorization-requests.service';
 import { BasicClientGuard } from './basic-client.guard';
-import { DeviceRequestsService, LIFETIME } from './device-requests.service';
+import { DeviceRequestsService, LIFETIME_SECONDS } from './device-requests.service';
 import {
   DeviceAuthorizationResponse,
   DeviceAuthorizationRequest,
@@ -141,7 +141,7 @@ export class OauthController {
   @Post('oauth/device')
   @ForClients('Start signing in on a device without a browser')
   // Each request stores a row, so this bounds the active requests of one IP address.
-  @Throttle({ default: { limit: 60, ttl: LIFETIME * 1000 } })
+  @Throttle({ default: { limit: 60, ttl: LIFETIME_SECONDS * 1000 } })
   @ApiOkResponse({ type: DeviceAuthorizationResponse })
   async device(
     @Req() req: Request,

@@ -14,12 +14,12 @@ const USER_COLUMNS = ['id', 'username', 'display_name', 'developer'] as const sa
 
 export interface SignedInUser extends Pick<User, (typeof USER_COLUMNS)[number]> {
   /** Whether the user can edit any games. */
-  sells: boolean;
+  canEditGames: boolean;
 }
 
 /** A message that the next page shows once. */
 export interface Notice {
-  done?: string;
+  message?: string;
   problem?: string;
   /** A new key, and a path that it permits. */
   made?: string;
@@ -48,7 +48,7 @@ const SESSIONS = longRead<Pick<Session, 'token_hash' | 'created_at' | 'seen_at' 
   'user $1',
 );
 
-const SELLS = `EXISTS (SELECT FROM games g WHERE g.user_id = u.id) OR EXISTS (SELECT FROM game_admins a WHERE a.user_id = u.id)`;
+const CAN_EDIT_GAMES = `EXISTS (SELECT FROM games g WHERE g.user_id = u.id) OR EXISTS (SELECT FROM game_admins a WHERE a.user_id = u.id)`;
 
 // Raw SQL for the lock: of two concurrent pages, one shows the notice.
 const TAKE_NOTICE = statement<{ notice: Buffer }>(
@@ -80,7 +80,7 @@ export class SessionsService {
       .select([
         ...USER_COLUMNS.map((column) => `u.${column} AS ${column}`),
         `s.seen_at < now() - interval '1 minute' AS stale`,
-        `${SELLS} AS sells`,
+        `${CAN_EDIT_GAMES} AS "canEditGames"`,
       ])
       .where({ token_hash })
       .andWhere('s.expires_at > now() AND s.seen_at > now() - make_interval(mins => :idle)', {
@@ -98,7 +98,7 @@ export class SessionsService {
   /** `id_token`: of a sign-in with an identity provider. */
   async start(user_id: number, res: ServerResponse, id_token?: string): Promise<string> {
     const token = randomToken();
-    const network = res.req.exchange.client.within('site') || null;
+    const network = res.req.exchange.client.networkPrefix('site') || null;
     const expires_at = () => `now() + make_interval(days => ${this.settings.SESSION_DAYS})`;
     await this.database.transaction(async (db) => {
       await db.insert(Session, {

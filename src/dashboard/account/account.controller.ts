@@ -81,7 +81,7 @@ export class AccountController {
     if (!(await this.accounts.rename(visitor.user.id, { username, display_name: display_name || null })))
       return again({ username: 'Another account has this username.' });
     this.record('user.renamed', visitor);
-    return seeOther(ACCOUNT_PATH, { done: 'Your name was changed.' });
+    return seeOther(ACCOUNT_PATH, { message: 'Your name was changed.' });
   }
 
   @Post('addresses')
@@ -101,7 +101,7 @@ export class AccountController {
     if (!(await this.accounts.addAddress(visitor.user.id, email)))
       return again(`An account can have at most ${MAX_ADDRESSES} email addresses.`);
     this.record('email.added', visitor);
-    return seeOther(ACCOUNT_PATH, { done: 'We are sending a link to this address.' });
+    return seeOther(ACCOUNT_PATH, { message: 'We are sending a link to this address.' });
   }
 
   @Post('addresses/remove')
@@ -110,14 +110,14 @@ export class AccountController {
     if (!form.isChecked('sure')) return removeAddressPage(visitor, email);
     if (!(await this.accounts.removeAddress(visitor.user.id, email))) throw noSuchAddress();
     this.record('email.removed', visitor);
-    return seeOther(ACCOUNT_PATH, { done: 'The email address was removed.' });
+    return seeOther(ACCOUNT_PATH, { message: 'The email address was removed.' });
   }
 
   @Post('addresses/primary')
   async makePrimary(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     if (!(await this.accounts.makePrimary(visitor.user.id, form.text('email') ?? ''))) throw noSuchAddress();
     this.record('email.made_primary', visitor);
-    return seeOther(ACCOUNT_PATH, { done: 'Links to your account are now sent to this address.' });
+    return seeOther(ACCOUNT_PATH, { message: 'Links to your account are now sent to this address.' });
   }
 
   @Post('password')
@@ -136,7 +136,9 @@ export class AccountController {
     if (failure) return this.failed(visitor, failure);
     await this.accounts.changePassword(visitor.user.id, password, visitor.token);
     this.record('user.password_set', visitor);
-    return seeOther(ACCOUNT_PATH, { done: 'Your password was changed, and other sessions were signed out.' });
+    return seeOther(ACCOUNT_PATH, {
+      message: 'Your password was changed, and other sessions were signed out.',
+    });
   }
 
   @Post('sessions/end')
@@ -220,7 +222,7 @@ export class AccountController {
     this.audit.record({ event, ...visitor.by });
   }
 
-  private async identitiesOf(user_id: number): Promise<Identities | undefined> {
+  private async findIdentities(user_id: number): Promise<Identities | undefined> {
     if (!this.provider.isConfigured) return undefined;
     return {
       provider: this.provider.name,
@@ -235,7 +237,7 @@ export class AccountController {
     return accountPage(visitor, {
       account: await this.accounts.find(id),
       sessions: await this.sessions.list(id, visitor.token),
-      identities: await this.identitiesOf(id),
+      identities: await this.findIdentities(id),
       sendsLinks: await this.requests.areSent(),
       store: this.settings.STORE_NAME,
       signsInHere: !this.settings.TRUSTED_IDENTITY_HEADER,

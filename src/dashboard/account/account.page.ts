@@ -3,7 +3,7 @@ import type { OwnAccount, OwnAddress } from '../../users/own-account.service';
 import { AS_TYPED, changeForm, field, passwordField, type Problems } from '../layout/fields';
 import { html, type Html } from '../layout/html';
 import { formToken, type Page } from '../layout/layout';
-import { alert, confirmation, day, done, muted, table, tag, timeElement } from '../layout/parts';
+import { alert, confirmation, day, done, muted, table, tag, timeElement } from '../layout/components';
 import type { SignedInVisitor } from '../layout/visitor';
 import { newPasswordField } from './link.page';
 import { type Identities, identityList } from '../settings/identities.page';
@@ -44,7 +44,7 @@ export function accountPage(visitor: SignedInVisitor, view: AccountView): Page {
     headers,
     main: (notice) =>
       html`<h1>Account</h1>
-        ${done(notice.done)} ${(problem ?? notice.problem) && alert((problem ?? notice.problem)!)}
+        ${done(notice.message)} ${(problem ?? notice.problem) && alert((problem ?? notice.problem)!)}
         <section class="stack" aria-labelledby="names">
           <h2 id="names">Name</h2>
           ${
@@ -63,7 +63,7 @@ export function accountPage(visitor: SignedInVisitor, view: AccountView): Page {
           ${
             account.addresses.length > 0 &&
             html`<ul class="plain card stack">
-              ${account.addresses.map((address) => addressOf(visitor, address))}
+              ${account.addresses.map((address) => addressRow(visitor, address))}
             </ul>`
           }
           ${addAddress(visitor, view, problems.email)}
@@ -99,7 +99,7 @@ const addressForm = (
     <button class="${style}">${words}<span class="hidden"> ${email}</span></button>
   </form> `;
 
-const addressOf = (visitor: SignedInVisitor, { email, verified, is_primary }: OwnAddress): Html =>
+const addressRow = (visitor: SignedInVisitor, { email, verified, is_primary }: OwnAddress): Html =>
   html`<li class="head">
     <span class="address"
       >${email}

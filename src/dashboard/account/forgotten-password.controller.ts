@@ -10,7 +10,7 @@ import { AS_TYPED, changeForm, field } from '../layout/fields';
 import { html } from '../layout/html';
 import type { FormResult, Page } from '../layout/layout';
 import { ForBrowsers, FormFields, Pages } from '../layout/page';
-import { alert } from '../layout/parts';
+import { alert } from '../layout/components';
 import { CurrentVisitor, type Visitor } from '../layout/visitor';
 import { signInElsewherePage } from '../sign-in/sign-in.page';
 import { contactPage, sentPage } from './sent.page';

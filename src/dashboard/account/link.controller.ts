@@ -83,14 +83,14 @@ export class LinkController {
   }
 
   private async verify(link: FoundLink, token: string, visitor: Visitor) {
-    if (visitor.user?.id !== link.user_id) throw new SignInRequired(pathOf(token));
+    if (visitor.user?.id !== link.user_id) throw new SignInRequired(linkPath(token));
     if (!(await this.links.verify(link))) throw noSuchLink();
     this.audit.record({ event: 'email.verified', ...visitor.by });
-    return seeOther(ACCOUNT_PATH, { done: 'Your email address is verified.' });
+    return seeOther(ACCOUNT_PATH, { message: 'Your email address is verified.' });
   }
 
   private page(link: FoundLink, token: string, visitor: Visitor, result?: FormResult) {
-    const path = pathOf(token);
+    const path = linkPath(token);
     if (link.purpose === 'verify_email' && visitor.user?.id !== link.user_id)
       return signInToVerifyPage(link, new SignInRequired(path).location);
     if (this.settings.TRUSTED_IDENTITY_HEADER && link.purpose !== 'verify_email')
@@ -120,7 +120,7 @@ const PROBLEMS = {
   'email taken': 'Another account has verified this email address in the meantime.',
 };
 
-const pathOf = (token: string) => `/links/${encodeURIComponent(token)}`;
+const linkPath = (token: string) => `/links/${encodeURIComponent(token)}`;
 
 const noSuchLink = () =>
   apiError(

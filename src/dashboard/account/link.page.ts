@@ -2,7 +2,7 @@ import type { FoundLink } from '../../users/links/links.service';
 import { changeForm, field, MAX_PASSWORD } from '../layout/fields';
 import { html, type Html } from '../layout/html';
 import type { FormResult, Page } from '../layout/layout';
-import { alert } from '../layout/parts';
+import { alert } from '../layout/components';
 import type { Visitor } from '../layout/visitor';
 
 /** `needsPassword`: the person who signed up used another browser, so that the password may not be theirs. */

@@ -27,7 +27,7 @@ import {
   numberedPages,
   tableOr,
   tag,
-} from '../layout/parts';
+} from '../layout/components';
 import type { Visitor } from '../layout/visitor';
 
 export const COLLECTIONS_PATH = '/user/settings/collections';
@@ -76,7 +76,7 @@ export class CollectionsPage {
             </div>
           </div>
           <p class="lead">Collections that you own or administer. Choose the ones to show on your profile.</p>
-          ${done(notice.done)}
+          ${done(notice.message)}
           ${tableOr(
             noMore('collections', page),
             'Your collections',
@@ -123,7 +123,7 @@ export class CollectionsPage {
             ${formatCount(games_count)} ${games_count === 1 ? 'game' : 'games'} ·
             <a href="${COLLECTIONS_PATH}">All collections</a>
           </p>
-          ${done(notice.done)} ${notice.problem !== undefined && alert(notice.problem)}
+          ${done(notice.message)} ${notice.problem !== undefined && alert(notice.problem)}
           ${
             games.length === 0
               ? html`<p class="empty">${noMore('games', page, 'This collection has no games yet.')}</p>`

@@ -12,7 +12,7 @@ import { Form, withQuery } from '../../platform/input/form';
 import { LibraryService } from '../../purchases/library/library.service';
 import { type FormResult, seeOther } from '../layout/layout';
 import { FormFields, PageQuery, Pages, PathId } from '../layout/page';
-import { parseId, parsePage } from '../layout/parts';
+import { parseId, parsePage } from '../layout/components';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import {
   type CollectionDraft,
@@ -60,7 +60,7 @@ export class PlayerCollectionsController {
         private: draft.isPrivate,
       });
       if (draft.isOnProfile) await this.own.setOnProfile(visitor.user.id, collection.id, true);
-      return seeOther(collectionPath(collection.id), { done: `“${collection.title}” was created.` });
+      return seeOther(collectionPath(collection.id), { message: `“${collection.title}” was created.` });
     } catch (error) {
       return this.page.create(visitor, draft, fullOr(error));
     }
@@ -84,7 +84,7 @@ export class PlayerCollectionsController {
     if (problem !== undefined) return again({ status: 400, problem });
     try {
       const { collection } = await this.collections.create(user_id, { title, private: false, game_id });
-      return seeOther(collectionPath(collection.id), { done: `“${collection.title}” was created.` });
+      return seeOther(collectionPath(collection.id), { message: `“${collection.title}” was created.` });
     } catch (error) {
       return again(fullOr(error));
     }
@@ -116,7 +116,7 @@ export class PlayerCollectionsController {
       private: draft.isPrivate,
       on_profile: draft.isOnProfile,
     });
-    return seeOther(collectionPath(collection_id), { done: 'The collection was saved.' });
+    return seeOther(collectionPath(collection_id), { message: 'The collection was saved.' });
   }
 
   @Get(':collection_id/delete')
@@ -131,7 +131,7 @@ export class PlayerCollectionsController {
   async delete(@PathId('collection_id') collection_id: number, @CurrentVisitor() visitor: SignedInVisitor) {
     const { title } = await this.find(visitor, collection_id);
     await this.collections.delete(visitor.user.id, collection_id);
-    return seeOther(COLLECTIONS_PATH, { done: `“${title}” was deleted.` });
+    return seeOther(COLLECTIONS_PATH, { message: `“${title}” was deleted.` });
   }
 
   @Post(':collection_id/on-profile')
@@ -143,8 +143,8 @@ export class PlayerCollectionsController {
     const on = form.text('on') === 'yes';
     const title = await this.own.setOnProfile(visitor.user.id, collection_id, on);
     if (title === undefined) throw noCollection();
-    return seeOther(pageOf(COLLECTIONS_PATH, form), {
-      done: `“${title}” is ${on ? 'now' : 'no longer'} on your profile.`,
+    return seeOther(pagePath(COLLECTIONS_PATH, form), {
+      message: `“${title}” is ${on ? 'now' : 'no longer'} on your profile.`,
     });
   }
 
@@ -171,7 +171,7 @@ export class PlayerCollectionsController {
       to === undefined ? [] : await this.own.orderAfter(user_id, { collection_id, game_id, to });
     if (game_ids.length > 0)
       await this.entries.order(user_id, { collection_id, game_ids, remove_game_ids: [] });
-    return seeOther(pageOf(collectionPath(collection_id), form), { done: 'The order was changed.' });
+    return seeOther(pagePath(collectionPath(collection_id), form), { message: 'The order was changed.' });
   }
 
   @Post(':collection_id/games/:game_id/remove')
@@ -183,7 +183,7 @@ export class PlayerCollectionsController {
   ) {
     await this.find(visitor, collection_id);
     await this.entries.remove(visitor.user.id, { collection_id, game_id });
-    return seeOther(pageOf(collectionPath(collection_id), form), { done: 'The game was removed.' });
+    return seeOther(pagePath(collectionPath(collection_id), form), { message: 'The game was removed.' });
   }
 
   private async find(visitor: SignedInVisitor, collection_id: number): Promise<EditableCollection> {
@@ -218,7 +218,7 @@ export class PlayerCollectionsController {
     if ((await this.own.titleOfGame(visitor.user.id, game_id)) === undefined) throw noGame();
     const { collection_game } = await this.entries.add(visitor.user.id, { collection_id, game_id });
     return seeOther(collectionPath(collection_id), {
-      done: `${collection_game.game.title} is in the collection.`,
+      message: `${collection_game.game.title} is in the collection.`,
     });
   }
 
@@ -260,7 +260,7 @@ function fullOr(error: unknown): FormResult {
 }
 
 /** The page of a list that a form was on. */
-function pageOf(path: string, form: Form): string {
+function pagePath(path: string, form: Form): string {
   const page = parsePage(form.text('page'));
   return page === 1 ? path : withQuery(path, { page: String(page) });
 }

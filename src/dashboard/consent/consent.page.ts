@@ -1,6 +1,6 @@
 import { html, type Html } from '../layout/html';
 import { formToken, type Page } from '../layout/layout';
-import { copyable, permissionList } from '../layout/parts';
+import { copyable, permissionList } from '../layout/components';
 import type { SignedInVisitor } from '../layout/visitor';
 import type { AuthorizationRequest, OAuthError } from '../../auth/oauth/authorization-requests.service';
 import { listFormTargets, isLoopbackUri, OUT_OF_BAND, describeTarget } from '../../auth/oauth/redirect-uris';

@@ -2,7 +2,7 @@ import type { OauthDeviceRequest } from '../../auth/oauth/oauth-device-request.e
 import { field } from '../layout/fields';
 import { html } from '../layout/html';
 import type { FormResult, Page } from '../layout/layout';
-import { alert } from '../layout/parts';
+import { alert } from '../layout/components';
 import type { SignedInVisitor } from '../layout/visitor';
 import { consentPage, staysSignedIn } from './consent.page';
 import type { Settings } from '../../platform/config/settings';

@@ -131,7 +131,7 @@ export class KeyPageController {
         download_key_id: found.download_key_id,
       });
     const verb = found.result === 'claimed' ? 'is now' : 'was already';
-    return seeOther(LIBRARY_PATH, { done: `${found.title} ${verb} in your library.` });
+    return seeOther(LIBRARY_PATH, { message: `${found.title} ${verb} in your library.` });
   }
 
   /** The key, if its page opens for the visitor. A key of another account is the same 404 as an unknown one. */

@@ -11,9 +11,9 @@ import { Covers } from '../layout/covers';
 import { changeForm } from '../layout/fields';
 import { html, type Html } from '../layout/html';
 import { type FormResult, formToken, type Page } from '../layout/layout';
-import { alert, confirmation, day } from '../layout/parts';
+import { alert, confirmation, day } from '../layout/components';
 import type { Visitor } from '../layout/visitor';
-import { detailsOf, LIBRARY_PATH } from '../library/library.page';
+import { fileDetails, LIBRARY_PATH } from '../library/library.page';
 import type { KeyPageResponse } from './key-page.dto';
 
 interface Shown {
@@ -76,10 +76,10 @@ export class KeyPageView {
           sorted.length === 0
             ? html`<p class="empty">There is nothing to download yet. Come back with the same link.</p>`
             : html`<ul class="downloads">
-                ${sorted.map((file) => fileOf(visitor, key, file))}
+                ${sorted.map((file) => fileItem(visitor, key, file))}
               </ul>`
         }
-        ${libraryOf(visitor, key, row)} ${others.length > 0 && soldTogether(others)}`,
+        ${librarySection(visitor, key, row)} ${others.length > 0 && soldTogether(others)}`,
     };
   }
 
@@ -108,7 +108,7 @@ export class KeyPageView {
   }
 }
 
-function fileOf(visitor: Visitor, key: string, file: UploadRow): Html {
+function fileItem(visitor: Visitor, key: string, file: UploadRow): Html {
   const { id, filename, display_name, updated_at } = file;
   const name = display_name ?? filename;
   return html`<li>
@@ -116,14 +116,14 @@ function fileOf(visitor: Visitor, key: string, file: UploadRow): Html {
       ${formToken(visitor)}
       <div>
         <strong>${name}</strong>
-        <small class="muted">${detailsOf(file).join(' · ')} · ${day(updated_at)}</small>
+        <small class="muted">${fileDetails(file).join(' · ')} · ${day(updated_at)}</small>
       </div>
       <button>Download<span class="hidden"> ${name}</span></button>
     </form>
   </li> `;
 }
 
-function libraryOf(visitor: Visitor, key: string, { key_owner_id }: KeyPageRow): Html {
+function librarySection(visitor: Visitor, key: string, { key_owner_id }: KeyPageRow): Html {
   if (key_owner_id !== null)
     return html`${
       key_owner_id === visitor.user?.id &&

@@ -5,7 +5,7 @@ import { PushesService } from '../../push/pushes.service';
 import { invalidBuild } from '../../uploads/uploads.service';
 import { seeOther } from '../layout/layout';
 import { PageQuery, Pages, PathId } from '../layout/page';
-import { parsePage } from '../layout/parts';
+import { parsePage } from '../layout/components';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { BuildsPage, buildsPath } from './builds.page';
 import { BuildsReportService } from './builds-report.service';
@@ -47,6 +47,6 @@ export class GameBuildsController {
     if (build.game_id !== game_id) throw invalidBuild();
     await this.pushes.publish({ build_id }, editor, undefined);
     const { channel_name, version } = build;
-    return seeOther(buildsPath(game_id), { done: `Version ${version} of ${channel_name} was published.` });
+    return seeOther(buildsPath(game_id), { message: `Version ${version} of ${channel_name} was published.` });
   }
 }

@@ -14,7 +14,7 @@ import {
   tableOr,
   tag,
   unlabeled,
-} from '../layout/parts';
+} from '../layout/components';
 import type { SignedInVisitor } from '../layout/visitor';
 import { BUILDS_ON_A_PAGE, type ListedBuild } from './builds-report.service';
 import { GamePage } from './game.page';
@@ -46,13 +46,13 @@ export class BuildsPage {
       game,
       'builds',
       (notice) =>
-        html`${done(notice.done)}
+        html`${done(notice.message)}
           <p class="lead">
             Players download the newest published build of each channel. A hidden build is for testers who can
             edit the game.
             ${channel !== undefined && html`<a href="${buildsPath(game.id)}">Show all channels</a>`}
           </p>
-          ${tableOr(page === 1 ? 'There are no builds yet.' : 'There are no more builds.', what, columnsOf(visitor, game.id), builds.slice(0, BUILDS_ON_A_PAGE))}
+          ${tableOr(page === 1 ? 'There are no builds yet.' : 'There are no more builds.', what, buildColumns(visitor, game.id), builds.slice(0, BUILDS_ON_A_PAGE))}
           ${numberedPages(path, page, builds.length > BUILDS_ON_A_PAGE)}`,
     );
   }
@@ -61,27 +61,27 @@ export class BuildsPage {
 export const buildsPath = (game_id: number, channel?: string) =>
   withQuery(gamePath(game_id, 'builds'), { channel });
 
-const columnsOf = (visitor: SignedInVisitor, game_id: number): Columns<ListedBuild> => ({
+const buildColumns = (visitor: SignedInVisitor, game_id: number): Columns<ListedBuild> => ({
   Channel: ({ channel_name }) => html`<a href="${buildsPath(game_id, channel_name)}">${channel_name}</a>`,
   Version: ({ version, user_version }) =>
     html`${version} ${user_version !== null && html`<small>${user_version}</small>`}`,
-  State: unlabeled((build) => stateOf(build)),
+  State: unlabeled((build) => buildState(build)),
   Size: number(({ size }) => (size === null ? muted('none') : formatSize(size))),
-  Updates: unlabeled(({ patch_size, signed }) => updatesOf(patch_size, signed)),
+  Updates: unlabeled(({ patch_size, signed }) => updateSupport(patch_size, signed)),
   Created: ({ created_at }) => day(created_at),
   Actions: actions(
     (build) => build.hidden && build.state !== 'failed' && publishForm(visitor, game_id, build),
   ),
 });
 
-function stateOf({ state, hidden, is_head, error }: ListedBuild): Part {
+function buildState({ state, hidden, is_head, error }: ListedBuild): Part {
   if (state === 'failed')
     return html`${tag(STATES.failed, 'warning')} ${error !== null && html`<small>${error}</small>`}`;
   return html`${tag(is_head ? 'Newest' : STATES[state])} ${hidden && tag('Hidden')}`;
 }
 
 /** How launchers update to a build. */
-function updatesOf(patch_size: number | null, signed: boolean): Part {
+function updateSupport(patch_size: number | null, signed: boolean): Part {
   if (patch_size !== null) return html`Patch <small>${formatSize(patch_size)}</small>`;
   return signed ? 'Changed files' : muted('whole download');
 }

@@ -18,7 +18,7 @@ const CHANNEL = /^[a-z0-9._-]{1,200}$/;
 /** Characters that change the direction of text: `photo\u202Egpj.exe` would look like an image. */
 const DIRECTIONS = /[\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
 
-const lengthOf = (text: string) => [...text].length;
+const countCharacters = (text: string) => [...text].length;
 
 const lineIn = (form: Form, name: string) => (form.text(name) ?? '').replace(/\p{Cc}+/gu, ' ').trim();
 
@@ -37,7 +37,7 @@ export function fileDraft(form: Form): FileDraft {
     hidden: form.isChecked('hidden'),
     problems: {
       display_name:
-        lengthOf(display_name) > MAX_DISPLAY_NAME
+        countCharacters(display_name) > MAX_DISPLAY_NAME
           ? `The name can have at most ${MAX_DISPLAY_NAME} characters.`
           : undefined,
     },
@@ -49,7 +49,7 @@ export function newFileIn(form: Form, game_id: number, maxBytes: number): NewFil
   const filename = form.text('filename') ?? '';
   if (
     filename === '' ||
-    lengthOf(filename) > MAX_FILENAME ||
+    countCharacters(filename) > MAX_FILENAME ||
     !FILENAME.test(filename) ||
     DIRECTIONS.test(filename)
   )
@@ -66,7 +66,7 @@ export function newFileIn(form: Form, game_id: number, maxBytes: number): NewFil
   if (channel_name !== null && !CHANNEL.test(channel_name))
     throw badRequest('The name of a channel can have the letters a to z, digits, and . _ -');
   const user_version = lineIn(form, 'user_version') || null;
-  if (user_version !== null && lengthOf(user_version) > MAX_VERSION)
+  if (user_version !== null && countCharacters(user_version) > MAX_VERSION)
     throw badRequest(`The version can have at most ${MAX_VERSION} characters.`);
   const replaces = form.text('replaces') === undefined ? null : readInteger(form.text('replaces'));
   if (replaces !== null && typeof replaces !== 'number') throw badRequest('replaces must be an integer');

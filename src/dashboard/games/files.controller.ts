@@ -63,8 +63,8 @@ export class GameFilesController {
     @Param('id') id: string,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
-    const status = await this.fileUploads.status(game_id, uuidOf(id), visitor.user.id);
-    return new JsonResponse({ ...status, path: this.fileUploads.pathOf(id) });
+    const status = await this.fileUploads.status(game_id, parseUuid(id), visitor.user.id);
+    return new JsonResponse({ ...status, path: this.fileUploads.filePath(id) });
   }
 
   @Post('uploads/:id/complete')
@@ -74,9 +74,9 @@ export class GameFilesController {
     @Req() req: Request,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
-    const status = await this.fileUploads.complete(game_id, uuidOf(id), visitor.by);
+    const status = await this.fileUploads.complete(game_id, parseUuid(id), visitor.by);
     if (!wantsPage(req)) return new JsonResponse(status);
-    return seeOther(gamePath(game_id, 'files'), { done: `${status.filename} is being stored.` });
+    return seeOther(gamePath(game_id, 'files'), { message: `${status.filename} is being stored.` });
   }
 
   @Post('uploads/:id/discard')
@@ -86,9 +86,9 @@ export class GameFilesController {
     @Req() req: Request,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
-    await this.fileUploads.discard(game_id, uuidOf(id), visitor.by);
+    await this.fileUploads.discard(game_id, parseUuid(id), visitor.by);
     return wantsPage(req)
-      ? seeOther(gamePath(game_id, 'files'), { done: 'The unfinished upload was discarded.' })
+      ? seeOther(gamePath(game_id, 'files'), { message: 'The unfinished upload was discarded.' })
       : new JsonResponse({ success: true });
   }
 
@@ -118,7 +118,7 @@ export class GameFilesController {
       return this.page.one(visitor, game, { ...upload, ...change }, [], problems);
     }
     await this.uploads.update(game_id, upload_id, change, visitor.by);
-    return seeOther(gamePath(game_id, 'files'), { done: 'Your changes were saved.' });
+    return seeOther(gamePath(game_id, 'files'), { message: 'Your changes were saved.' });
   }
 
   @Post(':upload_id/move')
@@ -149,7 +149,7 @@ export class GameFilesController {
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
     await this.uploads.delete(game_id, upload_id, visitor.by);
-    return seeOther(gamePath(game_id, 'files'), { done: 'The file was deleted.' });
+    return seeOther(gamePath(game_id, 'files'), { message: 'The file was deleted.' });
   }
 }
 
@@ -159,7 +159,7 @@ const SENTENCES: Record<string, string> = {
   'too many unfinished uploads': 'There are too many unfinished uploads. Finish or discard some of them.',
 };
 
-function uuidOf(text: string): string {
+function parseUuid(text: string): string {
   if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text)) throw invalidUploadSession();
   return text;
 }

@@ -20,7 +20,7 @@ import {
   copyable,
   day,
   done,
-  facts,
+  descriptionList,
   linkButton,
   muted,
   number,
@@ -28,9 +28,9 @@ import {
   tableOr,
   tag,
   unlabeled,
-} from '../layout/parts';
+} from '../layout/components';
 import type { SignedInVisitor } from '../layout/visitor';
-import { GamePage, PLATFORM_NAMES, platformsOf } from './game.page';
+import { GamePage, PLATFORM_NAMES, listPlatforms } from './game.page';
 import { GAMES_PATH, gamePath } from './games.page';
 import type { OwnGame } from './games-report.service';
 
@@ -58,7 +58,7 @@ export class FilesPage {
       game,
       'files',
       (notice) =>
-        html`${done(notice.done)}
+        html`${done(notice.message)}
           ${this.uploadForm(
             visitor,
             game,
@@ -67,7 +67,7 @@ export class FilesPage {
           ${this.pending(visitor, game, pending)}
           <section class="stack" aria-labelledby="listed">
             <h2 id="listed">Files for players</h2>
-            ${tableOr('There are no files yet.', 'Files, in the order in which players see them', columnsOf(visitor, game, uploads), uploads)}
+            ${tableOr('There are no files yet.', 'Files, in the order in which players see them', uploadColumns(visitor, game, uploads), uploads)}
           </section>
           ${this.commands(game)}`,
       this.withScript,
@@ -86,13 +86,13 @@ export class FilesPage {
       game,
       'files',
       (notice) =>
-        html`${done(notice.done)}
+        html`${done(notice.message)}
           <h2>${upload.display_name ?? filename}</h2>
-          ${facts({
+          ${descriptionList({
             'File name': filename,
             Size: size === null ? false : formatSize(size),
             Channel: channel_name !== null && channelLink(game.id, channel_name),
-            'Newest build': channel_name !== null && buildOf(upload),
+            'Newest build': channel_name !== null && buildCell(upload),
             Link: external_url ?? false,
             Updated: day(build?.created_at ?? upload.updated_at),
           })}
@@ -206,7 +206,7 @@ export class FilesPage {
     const columns: Columns<PendingUpload> = {
       File: ({ filename }) => filename,
       Received: unlabeled(({ received, size }) => `${formatSize(received)} of ${formatSize(size)}`),
-      State: unlabeled((upload) => stateOf(upload)),
+      State: unlabeled((upload) => uploadState(upload)),
       Actions: actions(
         ({ id, filename, state, received, size }) =>
           html`${
@@ -293,7 +293,7 @@ const newFileFields = html`${platformBoxes([])} ${nameField(null, '', {})}
     </div>
   </details>`;
 
-const buildOf = ({ build }: UploadRow): Part =>
+const buildCell = ({ build }: UploadRow): Part =>
   build === null
     ? muted('None yet')
     : html`${build.user_version ?? `Build ${build.version}`}, ${day(build.created_at)}`;
@@ -302,9 +302,9 @@ const buildOf = ({ build }: UploadRow): Part =>
 const channelLink = (game_id: number, channel: string): Html =>
   html`<a href="${withQuery(gamePath(game_id, 'builds'), { channel })}">${channel}</a>`;
 
-const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : url);
+const urlHost = (url: string): string => (URL.canParse(url) ? new URL(url).host : url);
 
-const stateOf = ({ state, error, received, size }: PendingUpload): Part => {
+const uploadState = ({ state, error, received, size }: PendingUpload): Part => {
   if (state === 'storing') return 'Being stored. Reload this page to see whether it is done.';
   if (state === 'failed') return error;
   return received === size ? 'Complete. Finish it, to list it.' : 'To continue, choose the same file again.';
@@ -321,7 +321,7 @@ const postButton = (
     ${formToken(visitor)}<button class="${style}">${words}<span class="hidden"> ${about}</span></button>
   </form> `;
 
-const columnsOf = (
+const uploadColumns = (
   visitor: SignedInVisitor,
   { id: game_id }: OwnGame,
   uploads: UploadRow[],
@@ -338,13 +338,13 @@ const columnsOf = (
       html`<a id="file-${id}" href="${filePath(game_id, id)}">${display_name ?? filename}</a>
         ${traits.includes('demo') && tag('Demo')} ${hidden && tag('Hidden')}
         ${display_name !== null && html`<br /><small>${filename}</small>`}`,
-    Platforms: unlabeled(({ traits }) => platformsOf(traits)),
+    Platforms: unlabeled(({ traits }) => listPlatforms(traits)),
     Source: unlabeled((upload) =>
       upload.channel_name === null
         ? upload.external_url === null
           ? muted('File')
-          : html`Link to ${hostOf(upload.external_url)}`
-        : html`Channel ${channelLink(game_id, upload.channel_name)} <small>${buildOf(upload)}</small>`,
+          : html`Link to ${urlHost(upload.external_url)}`
+        : html`Channel ${channelLink(game_id, upload.channel_name)} <small>${buildCell(upload)}</small>`,
     ),
     Size: unlabeled(number(({ size }) => (size === null ? muted('–') : formatSize(size)))),
     Actions: actions(

@@ -21,7 +21,7 @@ export const NEW_GAME: GameDraft = {
   published: false,
 };
 
-export const draftOf = (game: OwnGame): GameDraft => ({
+export const toGameDraft = (game: OwnGame): GameDraft => ({
   title: game.title,
   slug: game.slug,
   short_text: game.short_text ?? '',
@@ -57,14 +57,14 @@ const LABELS: Record<string, [GameField, string]> = {
 };
 
 /** The parameters of the API for a draft; with a game, only those that change it. */
-export function parametersOf(draft: GameDraft, game?: OwnGame) {
+export function toParameters(draft: GameDraft, game?: OwnGame) {
   const { price, slug, published, ...texts } = draft;
   const min_price = parseMoney(price.replace(/^\$/, ''), 'USD');
   const problems: Problems<GameField> =
     min_price === undefined
       ? { price: 'Enter a price in US dollars such as 4.99, or 0 for a free game.' }
       : {};
-  const stored = game && draftOf(game);
+  const stored = game && toGameDraft(game);
   const isSent = (name: string) => {
     const field = (name === 'min_price' ? 'price' : name) as keyof GameDraft;
     return stored === undefined || draft[field] !== stored[field];
@@ -82,7 +82,10 @@ export function parametersOf(draft: GameDraft, game?: OwnGame) {
 }
 
 /** The errors of the API as sentences: by field, and the others. */
-export function messagesOf(errors: readonly string[]): { problems: Problems<GameField>; problem?: string } {
+export function messagesByField(errors: readonly string[]): {
+  problems: Problems<GameField>;
+  problem?: string;
+} {
   const problems: Problems<GameField> = {};
   const others: string[] = [];
   for (const error of errors) {

@@ -15,7 +15,7 @@ import { seeOther } from '../layout/layout';
 import { FormFields, Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { formatDay } from '../sales/period';
-import { draftIn, draftOf, messagesOf, NEW_GAME, parametersOf, sentence } from './game-draft';
+import { draftIn, toGameDraft, messagesByField, NEW_GAME, toParameters, sentence } from './game-draft';
 import { GamePage, RECENT_DAYS, SALES_SHOWN } from './game.page';
 import { GAMES_PATH, gamePath } from './games.page';
 import { GamesReportService } from './games-report.service';
@@ -47,13 +47,14 @@ export class GameController {
   async create(@FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     if (!visitor.user.developer) throw notADeveloper();
     const draft = { ...draftIn(form), published: false, visibility: 'private' };
-    const { parameters, problems } = parametersOf({ ...draft, price: draft.price || '0' });
+    const { parameters, problems } = toParameters({ ...draft, price: draft.price || '0' });
     if (hasProblems(problems)) return this.page.newGame(visitor, draft, { problems });
     const created = await this.attempt(async () =>
       this.edits.create(await this.validated(parameters, CreateGameRequest), visitor.by),
     );
-    if (created instanceof ApiError) return this.page.newGame(visitor, draft, messagesOf(created.errors));
-    return seeOther(gamePath(created.game.id), { done: `${created.game.title} was created.` });
+    if (created instanceof ApiError)
+      return this.page.newGame(visitor, draft, messagesByField(created.errors));
+    return seeOther(gamePath(created.game.id), { message: `${created.game.title} was created.` });
   }
 
   @Get(':game_id')
@@ -72,7 +73,7 @@ export class GameController {
   @Get(':game_id/details')
   async details(@PathId('game_id') game_id: number, @CurrentVisitor() visitor: SignedInVisitor) {
     const game = await this.games.one(game_id, visitor.user.id);
-    return this.page.details(visitor, game, draftOf(game));
+    return this.page.details(visitor, game, toGameDraft(game));
   }
 
   @Post(':game_id/details')
@@ -83,7 +84,7 @@ export class GameController {
   ) {
     const game = await this.games.one(game_id, visitor.user.id);
     const draft = draftIn(form);
-    const { parameters, problems } = parametersOf(draft, game);
+    const { parameters, problems } = toParameters(draft, game);
     if (draft.slug === '') problems.slug = 'Enter a short name.';
     if (hasProblems(problems)) return this.page.details(visitor, game, draft, { problems });
     const updated = await this.attempt(async () =>
@@ -93,10 +94,10 @@ export class GameController {
       ),
     );
     if (updated instanceof ApiError)
-      return this.page.details(visitor, game, draft, messagesOf(updated.errors));
+      return this.page.details(visitor, game, draft, messagesByField(updated.errors));
     const hasMoved = draft.slug !== game.slug;
     return seeOther(gamePath(game_id, 'details'), {
-      done: `Your changes were saved.${hasMoved ? ` The URL with ${game.slug} no longer works.` : ''}`,
+      message: `Your changes were saved.${hasMoved ? ` The URL with ${game.slug} no longer works.` : ''}`,
     });
   }
 
@@ -111,7 +112,7 @@ export class GameController {
     const shown = published && visibility === 'private' ? 'public' : undefined;
     await this.edits.update({ game_id, published, visibility: shown }, visitor.by);
     return seeOther(gamePath(game_id), {
-      done: published ? `${title} was published.` : `${title} is no longer published.`,
+      message: published ? `${title} was published.` : `${title} is no longer published.`,
     });
   }
 
@@ -128,7 +129,7 @@ export class GameController {
     if (!game.owned) throw notTheOwner();
     const deleted = await this.attempt(() => this.edits.delete({ game_id }, visitor.by));
     if (deleted instanceof ApiError) return this.page.deletion(visitor, game, sentence(deleted.errors[0]!));
-    return seeOther(GAMES_PATH, { done: `${game.title} was deleted.` });
+    return seeOther(GAMES_PATH, { message: `${game.title} was deleted.` });
   }
 
   /** Validated like a request of the API. */

@@ -30,12 +30,12 @@ import {
   tableOr,
   tag,
   unlabeled,
-} from '../layout/parts';
+} from '../layout/components';
 import type { SignedInVisitor } from '../layout/visitor';
-import { buyerOf, statusOf } from '../sales/sales.page';
+import { buyerLink, statusBadge } from '../sales/sales.page';
 import type { GameDraft, GameField } from './game-draft';
 import { gameTabs, type GameTab } from './game-tabs';
-import { GAMES_PATH, gamePath, stateOf } from './games.page';
+import { GAMES_PATH, gamePath, gameState } from './games.page';
 import type { GameSales, OwnGame } from './games-report.service';
 
 /** Days that the figures of the overview cover. */
@@ -66,13 +66,13 @@ export class GamePage {
     const { id, title, cover_url, short_text } = game;
     const figures: [name: string, value: Part, about: string][] = [
       ['Sales', formatCount(sold.reduce((sum, one) => sum + one.purchases, 0)), `last ${RECENT_DAYS} days`],
-      ['Revenue', moneyOf(sold), `last ${RECENT_DAYS} days`],
-      ['Earnings', moneyOf(earningsOf(game)), `${formatCount(game.purchases_count)} purchases in all`],
+      ['Revenue', formatSums(sold), `last ${RECENT_DAYS} days`],
+      ['Earnings', formatSums(listEarnings(game)), `${formatCount(game.purchases_count)} purchases in all`],
       ['Downloads', formatCount(game.downloads_count), 'in all'],
       ['Views', formatCount(game.views_count), 'in all'],
     ];
     return this.page(game, 'overview', (notice) => [
-      done(notice.done),
+      done(notice.message),
       this.nextSteps(visitor, game, uploads.length > 0),
       html`<section class="card about-game">
           ${this.covers.show(title, cover_url)}
@@ -113,7 +113,7 @@ export class GamePage {
   page(
     game: OwnGame,
     tab: GameTab,
-    main: (notice: { done?: string }) => Part,
+    main: (notice: { message?: string }) => Part,
     more: Partial<Page> = {},
   ): Page {
     const { id, title, owner_name, slug } = game;
@@ -125,7 +125,7 @@ export class GamePage {
         html`<div class="head">
             <div>
               <h1>${title}</h1>
-              <p class="muted">${stateOf(game)}</p>
+              <p class="muted">${gameState(game)}</p>
             </div>
             ${this.links.exist && html`<a class="button quiet" href="${this.links.game(owner_name, slug)}">Store page</a>`}
           </div>
@@ -189,7 +189,7 @@ export class GamePage {
       game,
       'details',
       (notice) =>
-        html`${done(notice.done)} ${problem && alert(problem)} ${form}
+        html`${done(notice.message)} ${problem && alert(problem)} ${form}
         ${
           game.owned &&
           html`<p>
@@ -317,7 +317,7 @@ const priceField = ({ price }: GameDraft, { price: problem }: Problems<GameField
     problem,
   });
 
-const earningsOf = ({ earnings }: OwnGame): GameSales[] =>
+const listEarnings = ({ earnings }: OwnGame): GameSales[] =>
   earnings.map((earning) => ({
     currency: earning.slice(0, 3),
     purchases: 0,
@@ -325,7 +325,7 @@ const earningsOf = ({ earnings }: OwnGame): GameSales[] =>
   }));
 
 /** `$5.00, €3.00 and 2 more` currencies. */
-function moneyOf(sums: GameSales[]): string {
+function formatSums(sums: GameSales[]): string {
   if (sums.length === 0) return formatMoney(0, 'USD');
   const shown = sums.slice(0, 2).map(({ amount, currency }) => formatMoney(Math.round(amount), currency));
   return shown.join(', ') + (sums.length > 2 ? ` and ${sums.length - 2} more` : '');
@@ -334,9 +334,9 @@ function moneyOf(sums: GameSales[]): string {
 const SALE_COLUMNS: Columns<GameSaleRow> = {
   Sale: ({ id, created_at }) =>
     html`<a href="${SALES_PATH}/${id}">Sale ${id}</a> <small>${day(created_at)}</small>`,
-  Buyer: unlabeled(({ id, email, buyer }) => buyerOf({ id, email, username: buyer?.username ?? null })),
+  Buyer: unlabeled(({ id, email, buyer }) => buyerLink({ id, email, username: buyer?.username ?? null })),
   Price: unlabeled(number(({ amount, currency }) => formatMoney(amount, currency))),
-  Status: unlabeled(({ status }) => statusOf(status)),
+  Status: unlabeled(({ status }) => statusBadge(status)),
 };
 
 export const PLATFORM_NAMES: Record<string, string> = {
@@ -346,7 +346,7 @@ export const PLATFORM_NAMES: Record<string, string> = {
   p_android: 'Android',
 };
 
-export const platformsOf = (traits: readonly string[]): Part => {
+export const listPlatforms = (traits: readonly string[]): Part => {
   const names = traits.flatMap((trait) => PLATFORM_NAMES[trait] ?? []);
   return names.length === 0 ? muted('Any') : names.join(', ');
 };
@@ -354,7 +354,7 @@ export const platformsOf = (traits: readonly string[]): Part => {
 const FILE_COLUMNS: Columns<UploadRow> = {
   File: ({ filename, display_name, traits }) =>
     html`${display_name ?? filename} ${traits.includes('demo') && tag('Demo')}`,
-  Platforms: unlabeled(({ traits }) => platformsOf(traits)),
+  Platforms: unlabeled(({ traits }) => listPlatforms(traits)),
   Size: unlabeled(number(({ size }) => (size === null ? muted('External') : formatSize(size)))),
   Updated: unlabeled(({ updated_at }) => day(updated_at)),
 };

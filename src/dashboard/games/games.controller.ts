@@ -2,7 +2,7 @@ import { Controller, Get } from '@nestjs/common';
 import { SignedIn } from '../../auth/access/access';
 import { Form } from '../../platform/input/form';
 import { PageQuery, Pages } from '../layout/page';
-import { parsePage } from '../layout/parts';
+import { parsePage } from '../layout/components';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { GamesReportService } from './games-report.service';
 import { GamesPage } from './games.page';

@@ -3,7 +3,7 @@ import { formatMoney } from '../../platform/formats/money';
 import { Covers } from '../layout/covers';
 import { html, type Html } from '../layout/html';
 import type { Page } from '../layout/layout';
-import { formatCount, day, done, linkButton, noMore, numberedPages } from '../layout/parts';
+import { formatCount, day, done, linkButton, noMore, numberedPages } from '../layout/components';
 import { buyersPath, salesPath } from '../sales/sales-paths';
 import { type GameReport, GAMES_ON_A_PAGE, MAX_CHANNELS, MAX_UPLOADS } from './games-report.service';
 
@@ -28,7 +28,7 @@ export class GamesPage {
             <h1>Games</h1>
             ${mayCreate && html`<a class="button" href="${GAMES_PATH}/new">New game</a>`}
           </div>
-          ${done(notice.done)}
+          ${done(notice.message)}
           ${
             games.length === 0
               ? html`<p class="empty">
@@ -51,13 +51,15 @@ export class GamesPage {
           <h2>
             <a href="${gamePath(id)}">${title}</a>
           </h2>
-          <p class="muted">${min_price === 0 ? 'Free' : formatMoney(min_price, 'USD')} · ${stateOf(game)}</p>
+          <p class="muted">
+            ${min_price === 0 ? 'Free' : formatMoney(min_price, 'USD')} · ${gameState(game)}
+          </p>
         </div>
         <dl class="counts">
           ${count('Views', game.views_count)} ${count('Downloads', game.downloads_count)}
           ${count('Purchases', game.purchases_count)} ${count('Files', uploads, MAX_UPLOADS)}
         </dl>
-        ${buildsOf(game)}
+        ${buildsLink(game)}
         <div class="buttons">
           ${linkButton(gamePath(id, 'files'), 'Files', `of ${title}`)}
           ${linkButton(salesPath(id), 'Sales', `of ${title}`)}
@@ -71,7 +73,7 @@ export class GamesPage {
 
 const STATES = { public: 'Public', restricted: 'Restricted', private: 'Private' } as const;
 
-export const stateOf = ({ visibility, published_at }: Pick<GameReport, 'visibility' | 'published_at'>) =>
+export const gameState = ({ visibility, published_at }: Pick<GameReport, 'visibility' | 'published_at'>) =>
   html`${STATES[visibility]},
   ${published_at === null ? 'not published' : html`published ${day(published_at)}`}`;
 
@@ -81,7 +83,7 @@ const count = (name: string, value: number, most?: number): Html =>
     <dd>${formatCount(value, most)}</dd>
   </div>`;
 
-function buildsOf({ builds, title }: GameReport): Html {
+function buildsLink({ builds, title }: GameReport): Html {
   if (builds === null) return html`<p class="muted">No builds yet.</p>`;
   return html`<ul class="builds" aria-label="Latest builds of ${title}">
     ${builds.slice(0, MAX_CHANNELS).map(

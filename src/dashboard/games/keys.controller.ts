@@ -4,7 +4,7 @@ import { modernTimestamp } from '../../platform/formats/timestamps';
 import { ApiError, apiError } from '../../platform/errors/api-error';
 import { Form, withQuery } from '../../platform/input/form';
 import { KeyPages } from '../../platform/server/key-pages';
-import { LongLists } from '../../platform/output/long-lists';
+import { ListStreams } from '../../platform/output/list-streams';
 import { readInteger } from '../../platform/input/readers';
 import {
   CreatedKeysService,
@@ -18,7 +18,7 @@ import {
 import { MAX_NEW_KEYS, MAX_LABEL } from '../../purchases/keys/download-key.dto';
 import { seeOther } from '../layout/layout';
 import { FormFields, PageQuery, Pages, PathId } from '../layout/page';
-import { formatCount } from '../layout/parts';
+import { formatCount } from '../layout/components';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { type Cell, CsvResponse } from '../sales/csv';
 import { keysPath } from '../sales/sales-paths';
@@ -31,7 +31,7 @@ import { KEYS_ON_A_PAGE, type KeysDraft, keysPage, NO_KEYS, revokeAllPage, revok
 export class GameKeysController {
   constructor(
     private readonly keys: CreatedKeysService,
-    private readonly lists: LongLists,
+    private readonly lists: ListStreams,
     private readonly pages: KeyPages,
   ) {}
 
@@ -50,7 +50,7 @@ export class GameKeysController {
     @PageQuery() query: Form,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
-    const rows = this.keys.slices(game_id, visitor.user.id, filterOf(query));
+    const rows = this.keys.slices(game_id, visitor.user.id, readFilter(query));
     return new CsvResponse(this.lists, `keys-of-game-${game_id}.csv`, this.cells, rows);
   }
 
@@ -60,7 +60,7 @@ export class GameKeysController {
     @FormFields() form: Form,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
-    const draft = draftOf(form);
+    const draft = readDraft(form);
     const count = readInteger(draft.count);
     const again = (problems: KeysDraft['problems']) =>
       this.show(visitor, game_id, undefined, { ...draft, problems });
@@ -85,9 +85,9 @@ export class GameKeysController {
     @PageQuery() query: Form,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
-    const filter = filterOf(query);
+    const filter = readFilter(query);
     const found = await this.keys.countLive(game_id, visitor.user.id, filter);
-    if (found.to === null) return seeOther(keysPath(game_id), { done: 'There are no keys to revoke.' });
+    if (found.to === null) return seeOther(keysPath(game_id), { message: 'There are no keys to revoke.' });
     return revokeAllPage(visitor, game_id, found, filter);
   }
 
@@ -97,14 +97,14 @@ export class GameKeysController {
     @FormFields() form: Form,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
-    const filter = filterOf(form);
+    const filter = readFilter(form);
     const states: KeyState[] = filter.state
       ? [filter.state]
       : ['unclaimed', ...(form.isChecked('claimed') ? (['claimed'] as const) : [])];
     const count = await this.keys.revokeAll(game_id, filter, states, visitor.by);
     const more = count === MAX_REVOKED ? ' There may be more: repeat this to revoke them.' : '';
     const words = count === 1 ? '1 key was revoked.' : `${formatCount(count)} keys were revoked.`;
-    return seeOther(keysPath(game_id), { done: words + more });
+    return seeOther(keysPath(game_id), { message: words + more });
   }
 
   @Get('keys/:download_key_id/revoke')
@@ -125,7 +125,7 @@ export class GameKeysController {
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
     await this.keys.revoke({ game_id, download_key_id: key_id }, visitor.by);
-    return seeOther(keysPath(game_id), { done: 'The key was revoked.' });
+    return seeOther(keysPath(game_id), { message: 'The key was revoked.' });
   }
 
   private readonly cells: Record<string, (key: ListedKey) => Cell> = {
@@ -134,7 +134,7 @@ export class GameKeysController {
   };
 
   private async show(visitor: SignedInVisitor, game_id: number, query?: Form, draft: KeysDraft = NO_KEYS) {
-    const filter = query ? filterOf(query) : {};
+    const filter = query ? readFilter(query) : {};
     const limit = filter.from === undefined ? KEYS_ON_A_PAGE + 1 : MAX_NEW_KEYS;
     const [{ title, keys, searched_to }, labels] = await Promise.all([
       this.keys.page(game_id, visitor.user.id, filter, limit),
@@ -155,14 +155,14 @@ export class GameKeysController {
   }
 }
 
-const draftOf = (form: Form): KeysDraft => ({
+const readDraft = (form: Form): KeysDraft => ({
   count: form.text('count')?.trim() ?? '',
   // Line breaks become spaces, as browsers convert text pasted into a single-line field.
   label: (form.text('label') ?? '').replace(/\p{Cc}+/gu, ' ').trim(),
   problems: {},
 });
 
-function filterOf(query: Form): KeyFilter {
+function readFilter(query: Form): KeyFilter {
   const id = (name: string) => {
     const value = readInteger(query.text(name) ?? '');
     return typeof value === 'number' ? value : undefined;

@@ -13,7 +13,7 @@ import {
   formatCount,
   day,
   done,
-  facts,
+  descriptionList,
   linkButton,
   muted,
   noMore,
@@ -22,7 +22,7 @@ import {
   pageLinks,
   tableOr,
   unlabeled,
-} from '../layout/parts';
+} from '../layout/components';
 import { keysPath, salesPath } from '../sales/sales-paths';
 import type { SignedInVisitor } from '../layout/visitor';
 import { GAMES_ON_A_PAGE, type KeysReport, MAX_COUNTED_KEYS } from './games-report.service';
@@ -57,7 +57,7 @@ interface Listed {
   showsLinks: boolean;
 }
 
-const queryOf = ({ from, to, label, state }: KeyFilter) => ({
+const filterQuery = ({ from, to, label, state }: KeyFilter) => ({
   from: from?.toString(),
   to: to?.toString(),
   label,
@@ -90,9 +90,9 @@ export function keysPage(visitor: SignedInVisitor, listed: Listed, draft = NO_KE
   const { game_id, title, keys, filter, searched_to, showsLinks } = listed;
   const path = keysPath(game_id);
   const shown = keys.slice(0, KEYS_ON_A_PAGE);
-  const query = { ...queryOf(filter), show: showsLinks ? 'links' : undefined };
+  const query = { ...filterQuery(filter), show: showsLinks ? 'links' : undefined };
   // Of all keys, a last ID only says which page this is.
-  const batch = queryOf({ ...filter, to: filter.from === undefined ? undefined : filter.to });
+  const batch = filterQuery({ ...filter, to: filter.from === undefined ? undefined : filter.to });
   const isFiltered = Object.values(batch).some((value) => value !== undefined);
   const next = keys.length > KEYS_ON_A_PAGE ? shown.at(-1)!.id - 1 : searched_to && searched_to - 1;
   const live = shown.filter(({ revoked }) => !revoked);
@@ -116,8 +116,8 @@ export function keysPage(visitor: SignedInVisitor, listed: Listed, draft = NO_KE
           the game. Keys that came with a purchase are on the pages of the
           <a href="${salesPath(game_id)}">sales</a>.
         </p>
-        ${done(notice.done)}
-        ${notice.first_key !== undefined && notice.first_key === query.from && batchOf(keys, listed)}
+        ${done(notice.message)}
+        ${notice.first_key !== undefined && notice.first_key === query.from && batchSection(keys, listed)}
         ${form(visitor, path, draft)} ${filters(path, listed)}
         ${tableOr(
           isFiltered
@@ -126,7 +126,7 @@ export function keysPage(visitor: SignedInVisitor, listed: Listed, draft = NO_KE
               ? 'There are no keys yet.'
               : 'There are no more keys.',
           'Download keys, newest first',
-          columnsOf(path, showsLinks),
+          keyColumns(path, showsLinks),
           shown,
           'cards list',
         )}
@@ -134,7 +134,7 @@ export function keysPage(visitor: SignedInVisitor, listed: Listed, draft = NO_KE
           live.length > 1 &&
           html`<details>
             <summary>Copy these ${live.length} ${showsLinks ? 'links' : 'keys'}</summary>
-            ${copyable('shown-keys', showsLinks ? 'Links' : 'Keys', textsOf(live, showsLinks))}
+            ${copyable('shown-keys', showsLinks ? 'Links' : 'Keys', keyTexts(live, showsLinks))}
           </details>`
         }
         ${
@@ -161,7 +161,7 @@ const STATES: readonly (readonly [string, string])[] = [
 
 /** The range of IDs stays: it is that of a batch. */
 function filters(path: string, { filter, labels, hasLinks, showsLinks }: Listed): Html {
-  const { from, to } = queryOf(filter);
+  const { from, to } = filterQuery(filter);
   const { label = '', state = '' } = filter;
   const all = label === '' || labels.includes(label) ? labels : [label, ...labels];
   return filterForm(
@@ -214,12 +214,12 @@ export function revokeAllPage(
 ): Page {
   const isClaimed = filter.state === 'claimed';
   const count = isClaimed ? claimed : unclaimed;
-  const query = queryOf(filter);
+  const query = filterQuery(filter);
   return confirmation(visitor, {
     section: KEYS_PATH,
     title: 'Revoke download keys',
     question: `Revoke ${count === 1 ? '1 key' : `${formatCount(count)} keys`}?`,
-    facts: html`${facts({ Game: title, Label: filter.label ?? false, Unclaimed: formatCount(unclaimed), Claimed: formatCount(claimed) })}
+    facts: html`${descriptionList({ Game: title, Label: filter.label ?? false, Unclaimed: formatCount(unclaimed), Claimed: formatCount(claimed) })}
       <p>
         Revoked keys can no longer be redeemed. Players who claimed one lose the game, unless another key or a
         purchase gives access to it.
@@ -237,11 +237,11 @@ export const revokePage = (visitor: SignedInVisitor, game_id: number, title: str
     section: KEYS_PATH,
     title: 'Revoke download key',
     question: 'Revoke this download key?',
-    facts: html`${facts({
+    facts: html`${descriptionList({
         Game: title,
         Key: html`<code>${key.key}</code>`,
         Label: key.label ?? false,
-        Status: statusOf(key),
+        Status: keyStatus(key),
       })}
       <p>
         ${
@@ -255,17 +255,17 @@ export const revokePage = (visitor: SignedInVisitor, game_id: number, title: str
     back: keysPath(game_id),
   });
 
-const textsOf = (keys: KeyWithPage[], asLinks: boolean): string =>
+const keyTexts = (keys: KeyWithPage[], asLinks: boolean): string =>
   keys
     .map(({ key, url }) => (asLinks && url !== null ? url : key))
     .toReversed()
     .join('\n');
 
-const batchOf = (keys: KeyWithPage[], { hasLinks }: Listed): Html => {
+const batchSection = (keys: KeyWithPage[], { hasLinks }: Listed): Html => {
   const label = keys.length === 1 ? 'New key' : `${keys.length} new keys`;
   return html`<div class="card fresh stack">
-    ${copyable('new-keys', label, textsOf(keys, false))}
-    ${hasLinks && copyable('new-links', keys.length === 1 ? 'Its link' : 'Their links', textsOf(keys, true))}
+    ${copyable('new-keys', label, keyTexts(keys, false))}
+    ${hasLinks && copyable('new-links', keys.length === 1 ? 'Its link' : 'Their links', keyTexts(keys, true))}
   </div>`;
 };
 
@@ -277,13 +277,13 @@ const form = (visitor: SignedInVisitor, path: string, { count, label, problems }
     <button>Create keys</button>
   </form>`;
 
-const statusOf = ({ revoked, owner, email }: ListedKey): string => {
+const keyStatus = ({ revoked, owner, email }: ListedKey): string => {
   if (revoked) return 'Revoked';
   if (owner !== null) return `Claimed by ${owner}`;
   return email === null ? 'Unclaimed' : `For ${email}`;
 };
 
-const columnsOf = (path: string, showsLinks: boolean): Columns<KeyWithPage> => ({
+const keyColumns = (path: string, showsLinks: boolean): Columns<KeyWithPage> => ({
   Key: ({ id, key, revoked, url }) =>
     revoked
       ? html`<code>${key}</code>`
@@ -291,7 +291,7 @@ const columnsOf = (path: string, showsLinks: boolean): Columns<KeyWithPage> => (
   Label: ({ label }) =>
     label === null ? muted('None') : html`<a href="${withQuery(path, { label })}">${label}</a>`,
   Created: ({ created_at }) => day(created_at),
-  Status: unlabeled(statusOf),
+  Status: unlabeled(keyStatus),
   Revoke: actions(
     ({ id, key, revoked }) => !revoked && linkButton(`${path}/${id}/revoke`, 'Revoke', key, 'quiet danger'),
   ),

@@ -3,7 +3,7 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../../auth/access/access';
 import { apiError } from '../../platform/errors/api-error';
-import { isKnown, WebResponse } from '../../platform/output/response';
+import { matchesEtag, WebResponse } from '../../platform/output/response';
 import { type Asset, Assets } from './assets';
 
 class AssetResponse extends WebResponse {
@@ -16,7 +16,7 @@ class AssetResponse extends WebResponse {
     res.setHeader('Cache-Control', 'public, max-age=31536000, immutable');
     res.setHeader('ETag', etag);
     res.vary('Accept-Encoding');
-    if (isKnown(res.req.headers['if-none-match'], etag)) {
+    if (matchesEtag(res.req.headers['if-none-match'], etag)) {
       res.statusCode = 304;
       res.end();
       return;

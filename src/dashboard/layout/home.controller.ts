@@ -7,7 +7,7 @@ import { Settings } from '../../platform/config/settings';
 import { ServiceUrl } from '../../platform/server/service-url';
 import { Demo } from './demo';
 import { homePage } from './home.page';
-import { DEVELOPERS_PATH, homeOf, type HtmlResponse, seeOther } from './layout';
+import { DEVELOPERS_PATH, homePath, type HtmlResponse, seeOther } from './layout';
 import { ForBrowsers, Pages } from './page';
 import { CurrentVisitor, Visitor } from './visitor';
 import { Visitors } from './visitors';
@@ -37,7 +37,7 @@ export class HomeController {
     res.setHeader('Vary', 'Accept');
     if (req.accepts('json', 'html') !== 'html') return { name: 'gamewharf', openapi: '/openapi.json' };
     const { user } = await this.visitors.of(req, res);
-    return seeOther(homeOf(user));
+    return seeOther(homePath(user));
   }
 }
 

@@ -1,7 +1,7 @@
 import type { DemoAccess } from './demo';
 import { html, type Html } from './html';
 import { DEVELOPERS_PATH, type Page } from './layout';
-import { copyable } from './parts';
+import { copyable } from './components';
 
 /** Explains the first request. `demo`: a key that it can use. */
 export const homePage = (

@@ -70,8 +70,8 @@ export const SALES_PATH = '/user/settings/sales';
 export const DEVELOPERS_PATH = '/developers';
 
 /** Where the logo and the start page lead. */
-export const homeOf = (user: SignedInUser | undefined): string =>
-  user === undefined ? '/login' : user.sells ? SALES_PATH : '/user/games';
+export const homePath = (user: SignedInUser | undefined): string =>
+  user === undefined ? '/login' : user.canEditGames ? SALES_PATH : '/user/games';
 
 /** Shown to developers, who can create games. */
 const GAMES: readonly Section[] = [['/user/settings/games', 'Games']];
@@ -148,7 +148,8 @@ export class Layout {
                   >${this.settings.STORE_NAME}</span
                 ></a
               >
-              ${visitor && user?.sells && searchForm(visitor, search)} ${this.account(visitor, section)}
+              ${visitor && user?.canEditGames && searchForm(visitor, search)}
+              ${this.account(visitor, section)}
             </div>
             ${user && this.sections(user, section)}
           </header>
@@ -173,10 +174,10 @@ export class Layout {
     </details>`;
   }
 
-  private sections({ sells, developer }: SignedInUser, current: string): Html {
+  private sections({ canEditGames, developer }: SignedInUser, current: string): Html {
     const inDevelopers = DEVELOPERS.some((section) => isIn(section, current));
     const areas: Section[] = [
-      ...(sells ? SELLER : developer ? GAMES : []),
+      ...(canEditGames ? SELLER : developer ? GAMES : []),
       ...PLAYER,
       [inDevelopers ? current : DEVELOPERS_PATH, 'Developers'],
     ];

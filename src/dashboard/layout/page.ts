@@ -10,13 +10,13 @@ import {
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request } from 'express';
 import { PAGES } from '../../auth/access/access';
-import { MAX_FORM } from '../../platform/input/body';
+import { MAX_FORM_BYTES } from '../../platform/input/body';
 import { MaxBody } from '../../platform/input/body.guard';
 import { readForm, readQuery } from '../../platform/input/form';
 import { PageErrorFilter } from './page-error.filter';
 import { FOR_BROWSERS, PageGuard, SECRET_PATH } from './page.guard';
 import { PageInterceptor } from './page.interceptor';
-import { parseId } from './parts';
+import { parseId } from './components';
 
 /** Hides a handler from API clients, which expect another endpoint at its path. */
 export const ForBrowsers = () => SetMetadata(FOR_BROWSERS, true);
@@ -31,7 +31,7 @@ export const Pages = () => applyDecorators(PagesInDescription(), ApiExcludeContr
 export const PagesInDescription = () =>
   applyDecorators(
     SetMetadata(PAGES, true),
-    MaxBody(MAX_FORM),
+    MaxBody(MAX_FORM_BYTES),
     UseGuards(PageGuard),
     UseInterceptors(PageInterceptor),
     UseFilters(PageErrorFilter),

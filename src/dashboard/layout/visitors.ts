@@ -12,7 +12,7 @@ import { Cookies } from './cookies';
 import { Visitor } from './visitor';
 
 const TOKEN = /^[\w-]{43}$/;
-const DAY = 86_400;
+const DAY_SECONDS = 86_400;
 const SESSION = 'session';
 
 /** Identifies a browser by its cookie, or its user by the header of a trusted proxy. */
@@ -48,7 +48,7 @@ export class Visitors {
   async signIn(user_id: number, previous: Visitor, res: Response, id_token?: string): Promise<void> {
     const token = await this.sessions.start(user_id, res, id_token);
     await this.sessions.end(previous.token);
-    this.cookies.set(res, SESSION, token, this.settings.SESSION_DAYS * DAY);
+    this.cookies.set(res, SESSION, token, this.settings.SESSION_DAYS * DAY_SECONDS);
   }
 
   /** Returns the ID token of the sign-in with an identity provider. */

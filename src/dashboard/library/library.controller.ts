@@ -10,7 +10,7 @@ import { DownloadsService } from '../../uploads/downloads.service';
 import { UploadsService } from '../../uploads/uploads.service';
 import { type FormResult, seeOther } from '../layout/layout';
 import { FormFields, PageQuery, Pages, PathId } from '../layout/page';
-import { parsePage } from '../layout/parts';
+import { parsePage } from '../layout/components';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { tooManyAttempts } from '../sign-in/sign-in.page';
 import { LIBRARY_PATH, LibraryPage, MAX_KEY, MAX_SEARCH } from './library.page';
@@ -98,7 +98,7 @@ export class LibraryController {
         download_key_id: found.download_key_id,
       });
     const verb = found.result === 'claimed' ? 'is now' : 'was already';
-    return seeOther(LIBRARY_PATH, { done: `${found.title} ${verb} in your games.` });
+    return seeOther(LIBRARY_PATH, { message: `${found.title} ${verb} in your games.` });
   }
 }
 

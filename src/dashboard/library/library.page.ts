@@ -26,10 +26,10 @@ import {
   noMore,
   pageLinks,
   tag,
-} from '../layout/parts';
+} from '../layout/components';
 import type { SignedInVisitor } from '../layout/visitor';
 import { addPath, COLLECTIONS_PATH } from '../collections/collections.page';
-import { platformsOf } from './platforms';
+import { platformNames } from './platforms';
 
 export const LIBRARY_PATH = '/user/games';
 const REDEEM_PATH = `${LIBRARY_PATH}/redeem`;
@@ -78,7 +78,7 @@ export class LibraryPage {
               <a class="button" href="${REDEEM_PATH}">Redeem a key</a>
             </div>
           </div>
-          ${done(notice.done)}
+          ${done(notice.message)}
           ${
             (shown.length > 0 || page > 1 || search !== '') &&
             filterForm(
@@ -202,7 +202,7 @@ export class LibraryPage {
             Bundle of ${formatCount(games)} ${games === 1 ? 'game' : 'games'} by ${row.developer}
           </p>
         </div>
-        ${receiptsOf(row.title, [row])}
+        ${receiptSection(row.title, [row])}
       </div>
     </li> `;
   }
@@ -215,7 +215,7 @@ export class LibraryPage {
     rows: LibraryRow[] = [],
   ): Html {
     const { game_id, title, slug, owner_name, developer, traits, cover_url } = game;
-    const platforms = platformsOf(traits);
+    const platforms = platformNames(traits);
     return html`<li class="card owned">
       ${this.covers.show(title, cover_url)}
       <div class="stack">
@@ -225,7 +225,8 @@ export class LibraryPage {
           </h2>
           <p class="muted">by ${developer}${platforms.length > 0 && ` · ${platforms.join(', ')}`}</p>
         </div>
-        ${files.length > 0 && filesOf(title, files, platform)} ${rows.length > 0 && receiptsOf(title, rows)}
+        ${files.length > 0 && fileSection(title, files, platform)}
+        ${rows.length > 0 && receiptSection(title, rows)}
         <p>
           <a href="${addPath(game_id)}">Add to a collection<span class="hidden">: ${title}</span></a>
         </p>
@@ -236,7 +237,7 @@ export class LibraryPage {
 
 const bundlePath = (id: number) => `${LIBRARY_PATH}/bundles/${id}`;
 
-function receiptOf({ key, purchase, created_at, game_id }: LibraryRow, index = 0): Html {
+function receiptItem({ key, purchase, created_at, game_id }: LibraryRow, index = 0): Html {
   return html`${key !== null && copyable(`key-${game_id}-${index + 1}`, 'Download key', key)}
     <p class="muted">
       ${
@@ -248,18 +249,18 @@ function receiptOf({ key, purchase, created_at, game_id }: LibraryRow, index = 0
     </p>`;
 }
 
-const receiptsOf = (title: string, rows: LibraryRow[]): Html => {
+const receiptSection = (title: string, rows: LibraryRow[]): Html => {
   const [hasKey, hasReceipt] = [rows.some(({ key }) => key !== null), rows.some(({ purchase }) => purchase)];
   return html`<details>
     <summary>
       ${hasKey ? (hasReceipt ? 'Key and receipt' : 'Key') : 'Receipt'}<span class="hidden">: ${title}</span>
     </summary>
-    ${rows.map(receiptOf)}
+    ${rows.map(receiptItem)}
   </details>`;
 };
 
 /** A button for the visitor's platform, and below it all files. */
-function filesOf(title: string, files: UploadRow[], platform: string | undefined): Html {
+function fileSection(title: string, files: UploadRow[], platform: string | undefined): Html {
   const matching =
     platform === undefined ? [] : files.filter(({ traits }) => traits.includes(platform as never));
   const isDemo = ({ traits }: UploadRow) => traits.includes('demo');
@@ -275,7 +276,7 @@ function filesOf(title: string, files: UploadRow[], platform: string | undefined
         >
       </summary>
       <ul class="files" aria-label="Files of ${title}">
-        ${files.slice(0, MAX_SHOWN).map(fileOf)}
+        ${files.slice(0, MAX_SHOWN).map(fileItem)}
       </ul>
       ${files.length > MAX_SHOWN && html`<p class="muted">Only the first ${MAX_SHOWN} files are listed.</p>`}
     </details>`
@@ -285,15 +286,17 @@ function filesOf(title: string, files: UploadRow[], platform: string | undefined
 const downloadButton = (title: string, file: UploadRow, isDemo: boolean, platform: string): Html =>
   html`<p class="download">
     <a class="button" href="${downloadPath(file)}"
-      >Download ${isDemo && 'demo '}for ${platformsOf([platform])[0]}<span class="hidden">: ${title}</span></a
+      >Download ${isDemo && 'demo '}for ${platformNames([platform])[0]}<span class="hidden"
+        >: ${title}</span
+      ></a
     >
     <small class="muted">${versionAndSize(file).join(' · ')}</small>
   </p>`;
 
 const downloadPath = ({ id }: UploadRow) => `${LIBRARY_PATH}/downloads/${id}`;
 
-export const detailsOf = (file: UploadRow): string[] => [
-  ...platformsOf(file.traits),
+export const fileDetails = (file: UploadRow): string[] => [
+  ...platformNames(file.traits),
   ...(file.traits.includes('demo') ? ['demo'] : []),
   ...versionAndSize(file),
 ];
@@ -303,9 +306,9 @@ const versionAndSize = ({ build, external_url, size }: UploadRow): string[] => [
   external_url === null ? formatSize(size!) : `opens ${new URL(external_url).host}`,
 ];
 
-function fileOf(file: UploadRow): Html {
+function fileItem(file: UploadRow): Html {
   const { filename, display_name } = file;
-  const details = detailsOf(file);
+  const details = fileDetails(file);
   return html`<li>
     <a href="${downloadPath(file)}">${display_name ?? filename}</a>
     <small class="muted">${details.join(' · ')}</small>

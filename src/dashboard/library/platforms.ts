@@ -6,7 +6,7 @@ const PLATFORMS: Record<string, string> = {
 };
 
 /** The names of the platforms among the traits of a game or a file. */
-export const platformsOf = (traits: readonly string[]) => traits.flatMap((trait) => PLATFORMS[trait] ?? []);
+export const platformNames = (traits: readonly string[]) => traits.flatMap((trait) => PLATFORMS[trait] ?? []);
 
 /** The trait of files for the visitor's platform. Android is also Linux. */
 export function visitorsPlatform(userAgent: string | undefined = ''): string | undefined {

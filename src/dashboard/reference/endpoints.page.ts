@@ -1,6 +1,6 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { html, type Html } from '../layout/html';
-import { tag } from '../layout/parts';
+import { tag } from '../layout/components';
 import {
   type Content,
   createExample,

@@ -1,7 +1,7 @@
 import type { Notice } from '../../auth/sign-in/sessions.service';
 import { html, type Html } from '../layout/html';
 import { formToken } from '../layout/layout';
-import { alert } from '../layout/parts';
+import { alert } from '../layout/components';
 import type { Visitor } from '../layout/visitor';
 
 export const PATH = '/docs';

@@ -4,10 +4,10 @@ import { invalidGame } from '../../games/errors';
 import { plainMoney } from '../../platform/formats/money';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import { Form } from '../../platform/input/form';
-import { LongLists } from '../../platform/output/long-lists';
+import { ListStreams } from '../../platform/output/list-streams';
 import { type Buyer, BuyersService } from '../../purchases/sales/buyers.service';
 import { PageQuery, Pages } from '../layout/page';
-import { parseId, parsePage } from '../layout/parts';
+import { parseId, parsePage } from '../layout/components';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { BUYERS_ON_A_PAGE, buyersPage } from './buyers.page';
 import { type Cell, csvName, CsvResponse } from './csv';
@@ -21,7 +21,7 @@ export class BuyersController {
   constructor(
     private readonly buyers: BuyersService,
     private readonly reports: SalesReportService,
-    private readonly lists: LongLists,
+    private readonly lists: ListStreams,
   ) {}
 
   @Get('buyers')
@@ -44,7 +44,7 @@ export class BuyersController {
     const text = query.text('game') || undefined;
     if (text === undefined) return undefined;
     const id = parseId(text);
-    const title = await this.reports.titleOf(id, user.id);
+    const title = await this.reports.findTitle(id, user.id);
     if (title === undefined) throw invalidGame();
     return { id, title };
   }

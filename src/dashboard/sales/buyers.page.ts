@@ -3,7 +3,7 @@ import { withQuery } from '../../platform/input/form';
 import { type Buyer, MAX_SALES_OF_BUYERS } from '../../purchases/sales/buyers.service';
 import { html, type Html } from '../layout/html';
 import { type Page, SALES_PATH } from '../layout/layout';
-import { clipped, type Columns, formatCount, day, number, pageLinks, tableOr } from '../layout/parts';
+import { clipped, type Columns, formatCount, day, number, pageLinks, tableOr } from '../layout/components';
 import { BUYERS_PATH, buyerPath, salesViews } from './sales-paths';
 
 export const BUYERS_ON_A_PAGE = 50;
@@ -47,7 +47,7 @@ const pagePath = (page: number, game: string | undefined) =>
   withQuery(BUYERS_PATH, { game, page: String(page) });
 
 /** Leaves out currencies in which everything was refunded or free, if there are others. */
-export function totalsOf(totals: Buyer['totals']): Html {
+export function renderTotals(totals: Buyer['totals']): Html {
   const paid = totals.filter(({ amount }) => amount > 0);
   return html`${(paid.length > 0 ? paid : totals.slice(0, 1)).map(({ currency, amount }) => html`<div>${formatMoney(amount, currency)}</div> `)}`;
 }
@@ -58,7 +58,7 @@ const COLUMNS: Columns<Buyer> = {
     ${username !== null && html`<small>${username}</small>`}`,
   Orders: number(({ orders }) => formatCount(orders)),
   Refunds: number(({ refunds }) => formatCount(refunds)),
-  Total: number(({ totals }) => totalsOf(totals)),
+  Total: number(({ totals }) => renderTotals(totals)),
   'First purchase': ({ first_at }) => day(first_at),
   'Last purchase': ({ last_at }) => day(last_at),
 };

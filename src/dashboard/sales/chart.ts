@@ -1,6 +1,6 @@
 import { formatMoney, minorUnits } from '../../platform/formats/money';
 import { html, type Html } from '../layout/html';
-import { formatCount } from '../layout/parts';
+import { formatCount } from '../layout/components';
 
 /** The values of one day, week or month. */
 export interface Bar {
@@ -69,7 +69,7 @@ export function chart(columns: Bar[], currency: string, label: string, previous?
         ${previous !== undefined && legend(previous)}
         <text x="0" y="${SALES.top - 10}" class="head">Sales</text>
         ${columns.map((column, i) => bars(column, i, columns.length, currency, revenue, sales))}
-        ${previous !== undefined && lineOf(columns, revenue)} ${labels(columns)}
+        ${previous !== undefined && drawLine(columns, revenue)} ${labels(columns)}
       </svg>
       <p class="tip" aria-hidden="true" hidden></p>
     </div>
@@ -80,7 +80,7 @@ const legend = (previous: string): Html =>
   html`<text class="before" x="100%" y="14" text-anchor="end">- - - ${previous}</text>`;
 
 /** A line from the middle of each column to that of the next. */
-const lineOf = (columns: Bar[], { yOf }: Scale): Html[] => {
+const drawLine = (columns: Bar[], { yOf }: Scale): Html[] => {
   const xOf = (i: number) => percent((i + 0.5) / columns.length);
   const y = ({ before = 0 }: Bar) => yOf(before).toFixed(1);
   return columns

@@ -1,4 +1,9 @@
-import { type LongLists, LongResponse, PRIVATE_FILE, type Rows } from '../../platform/output/long-lists';
+import {
+  type ListStreams,
+  LongResponse,
+  PRIVATE_FILE,
+  type RowsOrSlices,
+} from '../../platform/output/list-streams';
 import type { Dates } from './period';
 
 export type Cell = string | number | boolean | null;
@@ -42,10 +47,10 @@ export function csvName(what: string, game?: { id: number; title: string }, date
 /** A table for a spreadsheet. */
 export class CsvResponse<Row> extends LongResponse {
   constructor(
-    { limit }: LongLists,
+    { limit }: ListStreams,
     filename: string,
     columns: Record<string, (row: Row) => Cell>,
-    rows: Rows<Row>,
+    rows: RowsOrSlices<Row>,
   ) {
     const headers = {
       ...PRIVATE_FILE,
@@ -58,7 +63,7 @@ export class CsvResponse<Row> extends LongResponse {
 
 async function* generateLines<Row>(
   columns: Record<string, (row: Row) => Cell>,
-  slices: Rows<Row>,
+  slices: RowsOrSlices<Row>,
 ): AsyncGenerator<string> {
   let text = BYTE_ORDER_MARK + formatLine(Object.keys(columns));
   const cells = Object.values(columns);

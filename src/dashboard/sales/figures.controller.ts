@@ -5,9 +5,9 @@ import { Clock } from '../../platform/config/clock';
 import { plainMoney } from '../../platform/formats/money';
 import { badRequest } from '../../platform/errors/api-error';
 import { Form } from '../../platform/input/form';
-import { LongLists } from '../../platform/output/long-lists';
+import { ListStreams } from '../../platform/output/list-streams';
 import { PageQuery, Pages } from '../layout/page';
-import { parseId, parsePage } from '../layout/parts';
+import { parseId, parsePage } from '../layout/components';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { type Cell, csvName, CsvResponse } from './csv';
 import { type Period, parsePeriod } from './period';
@@ -27,7 +27,7 @@ export class FiguresController {
   constructor(
     private readonly sales: SalesReportService,
     private readonly clock: Clock,
-    private readonly lists: LongLists,
+    private readonly lists: ListStreams,
   ) {}
 
   @Get('figures')
@@ -46,7 +46,7 @@ export class FiguresController {
     const found = await this.read(form, visitor, { limit: of === 'game' ? MAX_GAMES_IN_FILE : 0 });
     const { report, period, game_id, title } = found;
     const currency = report.chosen?.currency ?? '';
-    const rows = rowsOf(of, found);
+    const rows = figureRows(of, found);
     const name = csvName(
       `sales-by-${of === 'time' ? period.unit : of}`,
       title === undefined ? undefined : { id: game_id!, title },
@@ -68,17 +68,17 @@ export class FiguresController {
     );
     if (query.range !== 'custom') query.from = query.to = undefined;
     const game_id = query.game === undefined ? null : parseId(query.game);
-    const title = game_id === null ? undefined : await this.sales.titleOf(game_id, visitor.user.id);
+    const title = game_id === null ? undefined : await this.sales.findTitle(game_id, visitor.user.id);
     if (game_id !== null && title === undefined) throw invalidGame();
     const asked = parsePeriod(query, new Date(this.clock.now()));
     const filter = { game_id, currency: query.currency };
     const report = await this.sales.report(visitor.user.id, asked, filter, games);
-    const period = asked.range === 'all' ? { ...asked, from: firstOf(report) ?? asked.to } : asked;
+    const period = asked.range === 'all' ? { ...asked, from: firstCurrency(report) ?? asked.to } : asked;
     return { query, game_id, title, period, report };
   }
 }
 
-function rowsOf(of: string | undefined, { report, period }: Found): FigureRow[] {
+function figureRows(of: string | undefined, { report, period }: Found): FigureRow[] {
   if (of === 'source') return report.sources.map((one) => ({ ...one, of: one.source }));
   if (of === 'time')
     return report.chosen ? columnsWith(report, period).map((one) => ({ ...one, of: one.first })) : [];
@@ -86,4 +86,4 @@ function rowsOf(of: string | undefined, { report, period }: Found): FigureRow[] 
   return report.games.filter(({ purchases }) => purchases > 0).map((one) => ({ ...one, of: one.title }));
 }
 
-const firstOf = ({ columns }: Report): string | undefined => [...columns.keys()].sort()[0];
+const firstCurrency = ({ columns }: Report): string | undefined => [...columns.keys()].sort()[0];

@@ -16,7 +16,7 @@ import {
   number,
   pageLinks,
   table,
-} from '../layout/parts';
+} from '../layout/components';
 import { type Bar, chart, formatSales, shareBar } from './chart';
 import { dateFields } from './filter';
 import {
@@ -133,17 +133,17 @@ function figures({ chosen, current, previous }: Report, period: Period, currency
   const points = Math.round(claimed ?? 0) - Math.round(claimedBefore ?? 0);
   const sample = current.isSample || previous.isSample;
   const shown: [name: string, value: string, change: string | false][] = [
-    ['Revenue', money(amount), changeOf(amount, previous_amount, money)],
-    ['Sales', formatCount(purchases), changeOf(purchases, previous_purchases, formatCount)],
+    ['Revenue', money(amount), describeChange(amount, previous_amount, money)],
+    ['Sales', formatCount(purchases), describeChange(purchases, previous_purchases, formatCount)],
     [
       'Refunds',
       formatCount(current.refunds),
-      !sample && changeOf(current.refunds, previous.refunds, formatCount),
+      !sample && describeChange(current.refunds, previous.refunds, formatCount),
     ],
     [
       'Average order',
       sold === false ? '–' : money(sold),
-      sold !== false && soldBefore !== false && changeOf(sold, soldBefore, money),
+      sold !== false && soldBefore !== false && describeChange(sold, soldBefore, money),
     ],
     [
       'Keys claimed',
@@ -172,7 +172,7 @@ function figures({ chosen, current, previous }: Report, period: Period, currency
 const signed = (value: number) => `${value < 0 ? '−' : '+'}${formatCount(Math.abs(value))}`;
 
 /** `+12% from $900.00`; without a percentage if the earlier value is 0. */
-const changeOf = (now: number, before: number, text: (value: number) => string): string =>
+const describeChange = (now: number, before: number, text: (value: number) => string): string =>
   now === before
     ? 'no change'
     : `${before > 0 ? `${signed(Math.round((now / before - 1) * 100))}% ` : ''}from ${text(before)}`;
@@ -274,7 +274,7 @@ const gameColumns = (
   Game: ({ id, title }) =>
     query.game === undefined ? html`<a href="${urlWith(query, { game: String(id) })}">${title}</a>` : title,
   ...soldColumns(currency, largest),
-  'Keys claimed': ({ id }) => claimedOf(report.keys.get(id)),
+  'Keys claimed': ({ id }) => claimedShare(report.keys.get(id)),
   More: actions(({ id, title }) => [
     linkButton(
       withQuery(SALES_PATH, {
@@ -290,7 +290,7 @@ const gameColumns = (
   ]),
 });
 
-function claimedOf({ keys, claimed }: Pick<Recent, 'keys' | 'claimed'> = { keys: 0, claimed: 0 }): Html {
+function claimedShare({ keys, claimed }: Pick<Recent, 'keys' | 'claimed'> = { keys: 0, claimed: 0 }): Html {
   if (keys === 0) return muted('No keys');
   return html`${Math.round((claimed / keys) * 100)}%
     <small>${formatCount(claimed)} of ${formatCount(keys)}</small>`;

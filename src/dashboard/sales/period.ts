@@ -1,4 +1,4 @@
-import { MONTHS } from '../layout/parts';
+import { MONTHS } from '../layout/components';
 
 export const UNITS = { day: 'Day', week: 'Week', month: 'Month' } as const;
 export type Unit = keyof typeof UNITS;
@@ -20,7 +20,7 @@ const MAX_COLUMNS = 400;
 /** Longer periods are shown by month unless the URL says otherwise. */
 const SHORT = 92;
 const MAX_CUSTOM_DAYS = 5 * 366;
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 
 /** Days are those of UTC, as `YYYY-MM-DD`. */
 export interface Dates {
@@ -89,7 +89,7 @@ function complete(range: string, by: string | undefined, today: string, dates: D
   };
 }
 
-export const daysIn = ({ from, to }: Dates) => (Date.parse(to) - Date.parse(from)) / DAY + 1;
+export const daysIn = ({ from, to }: Dates) => (Date.parse(to) - Date.parse(from)) / DAY_MS + 1;
 
 /** The first days of the columns. The first one may begin before the first day. */
 export function listChartColumns({ unit, from, to }: Period): string[] {
@@ -106,7 +106,7 @@ export const isDay = (text = ''): text is string =>
   !Number.isNaN(Date.parse(text)) &&
   formatDay(new Date(text)) === text;
 
-const shifted = (day: string, days: number) => formatDay(new Date(Date.parse(day) + days * DAY));
+const shifted = (day: string, days: number) => formatDay(new Date(Date.parse(day) + days * DAY_MS));
 
 export const dayAfter = (day: string) => shifted(day, 1);
 

@@ -4,7 +4,7 @@ import { Form } from '../../platform/input/form';
 // The timestamp is in PostgreSQL's own format.
 const PLACE = /^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?\+00),(\d{1,15})$/;
 
-export const cursorOf = ({ sold_at, purchase_id }: Place): string => `${sold_at},${purchase_id}`;
+export const toCursor = ({ sold_at, purchase_id }: Place): string => `${sold_at},${purchase_id}`;
 
 /** Where the page of a list begins, and in which direction; undefined: with the newest sale. */
 export function placeIn(query: Form): { direction: Direction; from: Place } | undefined {

@@ -67,7 +67,7 @@ export class SaleController {
       sale,
       pages: this.pages,
       deliveries,
-      refunder: this.refunderOf(sale),
+      refunder: this.findRefunder(sale),
       store: this.settings.STORE_NAME,
     });
   }
@@ -100,7 +100,7 @@ export class SaleController {
     await this.refundable(id, visitor);
     const keep_keys = form.isChecked('keep_keys');
     const isNew = await this.sales.refundNow({ purchase_id: id, keep_keys }, visitor.by);
-    return isNew ? seeOther(salePath(id), { done: `Sale ${id} was refunded.` }) : alreadyRefunded(id);
+    return isNew ? seeOther(salePath(id), { message: `Sale ${id} was refunded.` }) : alreadyRefunded(id);
   }
 
   private async sale(id: number, visitor: SignedInVisitor): Promise<SellerSale> {
@@ -111,18 +111,19 @@ export class SaleController {
 
   private async refundable(id: number, visitor: SignedInVisitor): Promise<SellerSale> {
     const sale = await this.sale(id, visitor);
-    if (this.refunderOf(sale) !== 'seller') throw forbidden('You can’t refund this sale. Contact the store.');
+    if (this.findRefunder(sale) !== 'seller')
+      throw forbidden('You can’t refund this sale. Contact the store.');
     return sale;
   }
 
-  private refunderOf({ own_games, all_games }: SellerSale): Refunder {
+  private findRefunder({ own_games, all_games }: SellerSale): Refunder {
     if (!this.settings.SELLERS_MAY_REFUND) return 'store';
-    return own_games === all_games ? 'seller' : 'store, as games are of others';
+    return own_games === all_games ? 'seller' : 'store-because-shared';
   }
 }
 
 const alreadyRefunded = (id: number) =>
-  seeOther(salePath(id), { done: `Sale ${id} had already been refunded. Nothing was changed.` });
+  seeOther(salePath(id), { message: `Sale ${id} had already been refunded. Nothing was changed.` });
 
 /** The page with a key that came without a purchase. */
 const keyPath = ({ id, game_id }: { id: number; game_id: number }) =>

@@ -20,7 +20,7 @@ import {
   formatCount,
   day,
   done,
-  facts,
+  descriptionList,
   inWords,
   muted,
   number,
@@ -28,14 +28,14 @@ import {
   tag,
   timeElement,
   unlabeled,
-} from '../layout/parts';
+} from '../layout/components';
 import type { Visitor } from '../layout/visitor';
 import { webhookName, result, WEBHOOKS_PATH, webhookPath } from '../webhooks/webhooks.page';
-import { totalsOf } from './buyers.page';
-import { buyerOf, statusOf } from './sales.page';
+import { renderTotals } from './buyers.page';
+import { buyerLink, statusBadge } from './sales.page';
 import { buyerPath, salePath, salesPath } from './sales-paths';
 
-export type Refunder = 'seller' | 'store' | 'store, as games are of others';
+export type Refunder = 'seller' | 'store' | 'store-because-shared';
 
 interface SaleView {
   sale: SellerSale;
@@ -75,10 +75,10 @@ export function salePage({ sale, pages, deliveries, refunder, store }: SaleView)
             </div>`
           }
         </div>
-        ${done(notice.done)}
-        ${facts(
+        ${done(notice.message)}
+        ${descriptionList(
           {
-            Status: statusOf(status),
+            Status: statusBadge(status),
             Time: timeElement(created_at),
             Buyer: html`${email === ERASED_ADDRESS ? muted('Erased') : clipped('buyer', email, buyerPath(id))}
             ${username !== null && html`<small>${username}</small>`}`,
@@ -105,7 +105,7 @@ export function salePage({ sale, pages, deliveries, refunder, store }: SaleView)
 
 const REFUNDERS: Record<Exclude<Refunder, 'seller'>, (store: string) => string> = {
   store: (store) => `To refund this sale, contact ${store}. Sellers can’t refund sales in this store.`,
-  'store, as games are of others': (store) =>
+  'store-because-shared': (store) =>
     `To refund this sale, contact ${store}. The sale includes games that you can’t edit.`,
 };
 
@@ -117,7 +117,7 @@ function moreGames({ games, own_games, all_games }: SellerSale): Html {
   return html`${parts.length > 0 && html`<p class="muted">And ${parts.join(', and ')}.</p>`}`;
 }
 
-const stateOf = ({ revoked, claimed_by }: KeyState): Html => {
+const keyState = ({ revoked, claimed_by }: KeyState): Html => {
   if (revoked) return tag('Revoked');
   return claimed_by === null ? muted('Not claimed') : html`Claimed by ${claimed_by}`;
 };
@@ -128,7 +128,7 @@ const keyColumns = (pages: KeyPages): Columns<KeyState> => ({
     return url === null ? `Key ${id}` : html`<a href="${url}">Key ${id}</a>`;
   },
   Game: ({ title }) => title,
-  State: stateOf,
+  State: keyState,
   Downloads: number(({ downloads }) => formatCount(downloads)),
 });
 
@@ -147,10 +147,10 @@ interface Event {
 }
 
 function timeline(sale: SellerSale, deliveries: SubjectDelivery[]): Html {
-  const known = [...eventsOf(sale), ...deliveries.map(deliveryEvent)].filter(
+  const known = [...listEvents(sale), ...deliveries.map(deliveryEvent)].filter(
     (event): event is Event & { at: string } => event.at !== null,
   );
-  const unknown = eventsOf(sale).filter(({ at }) => at === null);
+  const unknown = listEvents(sale).filter(({ at }) => at === null);
   const [pending, past] = [true, false].map((is) =>
     known
       .filter(({ isPending = false }) => isPending === is)
@@ -169,7 +169,7 @@ function timeline(sale: SellerSale, deliveries: SubjectDelivery[]): Html {
     }`;
 }
 
-function eventsOf({ created_at, amount, currency, source, status, refund, keys }: SellerSale): Event[] {
+function listEvents({ created_at, amount, currency, source, status, refund, keys }: SellerSale): Event[] {
   const ofKeys = keys.slice(0, SHOWN_OF_SALE).flatMap((key): Event[] => [
     ...(key.claimed_by === null
       ? []
@@ -179,7 +179,7 @@ function eventsOf({ created_at, amount, currency, source, status, refund, keys }
       : [
           {
             at: key.last_download_at,
-            text: html`${downloadsOf(key.downloads)} with key ${key.id} of ${key.title}`,
+            text: html`${formatDownloads(key.downloads)} with key ${key.id} of ${key.title}`,
           },
         ]),
   ]);
@@ -197,7 +197,7 @@ function eventsOf({ created_at, amount, currency, source, status, refund, keys }
   ];
 }
 
-const downloadsOf = (count: number): string =>
+const formatDownloads = (count: number): string =>
   count === 1 ? 'Downloaded' : `The last of ${formatCount(count)} downloads`;
 
 const deliveryEvent = ({ at, outcome, event, webhook_id, url }: SubjectDelivery): Event => ({
@@ -238,12 +238,12 @@ export const buyerPage = ({ sale, spent, sales, keys, pages }: BuyerView): Page 
   title: `Buyer of sale ${sale.id}`,
   tables: true,
   main: html`<h1>${sale.username ?? sale.email}</h1>
-    ${facts(
+    ${descriptionList(
       {
         ...(sale.username !== null && { 'Email address': clipped('buyer', sale.email) }),
-        Orders: formatCount(sumOf(spent, 'orders')),
-        Refunds: formatCount(sumOf(spent, 'refunds')),
-        Total: totalsOf(spent),
+        Orders: formatCount(addUp(spent, 'orders')),
+        Refunds: formatCount(addUp(spent, 'refunds')),
+        Total: renderTotals(spent),
         'First purchase': day(spent.map(({ first_at }) => first_at).sort()[0] ?? null),
         'Last purchase': day(
           spent
@@ -263,7 +263,7 @@ export const buyerPage = ({ sale, spent, sales, keys, pages }: BuyerView): Page 
     }`,
 });
 
-const sumOf = (spent: Spent[], field: 'orders' | 'refunds') =>
+const addUp = (spent: Spent[], field: 'orders' | 'refunds') =>
   spent.reduce((sum, one) => sum + one[field], 0);
 
 export const searchPage = (term: string, sales: SellerSale[]): Page => ({
@@ -285,7 +285,7 @@ export const searchPage = (term: string, sales: SellerSale[]): Page => ({
 const COLUMNS: Columns<SellerSale> = {
   Sale: ({ id, created_at }) =>
     html`<a href="${salePath(id)}">Sale ${id}</a> <small>${day(created_at)}</small>`,
-  Buyer: unlabeled(buyerOf),
+  Buyer: unlabeled(buyerLink),
   Games: unlabeled(
     ({ games, own_games, bundle, reference }) =>
       html`${games[0]!.title}${own_games > 1 && ` and ${own_games - 1} more`}
@@ -293,11 +293,11 @@ const COLUMNS: Columns<SellerSale> = {
       ${reference !== null && html`<small>${reference}</small>`}`,
   ),
   Price: unlabeled(number(({ amount, currency }) => formatMoney(amount, currency))),
-  Status: unlabeled(({ status }) => statusOf(status)),
+  Status: unlabeled(({ status }) => statusBadge(status)),
   Keys: ({ keys }) =>
     keys.length === 0
       ? muted('None')
-      : keys.slice(0, 3).map((key) => html`<div>${key.id}: ${stateOf(key)}</div>`),
+      : keys.slice(0, 3).map((key) => html`<div>${key.id}: ${keyState(key)}</div>`),
 };
 
 const saleList = (sales: SellerSale[]): Html =>

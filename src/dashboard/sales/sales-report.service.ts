@@ -80,7 +80,7 @@ const GAMES = `(
  * Totals from $3 to $4, by day or month depending on the unit. OFFSET 0: otherwise the totals of all games may be read,
  * docs/contributing/decisions/performance.md.
  */
-const periodsOf = (game: string, unit: string, columns: string, condition = 'true') =>
+const selectPeriods = (game: string, unit: string, columns: string, condition = 'true') =>
   `(SELECT ${columns} FROM sales_periods
     WHERE game_id = ${game}.id AND unit = ${unit} AND first_day BETWEEN $3 AND $4 AND ${condition} OFFSET 0)`;
 
@@ -92,7 +92,7 @@ const PREVIOUS_DAYS = `(
 export const TOTALS = longRead<Sold & { currency: string }>(
   'sales_totals',
   `SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount
-   FROM ${GAMES} CROSS JOIN LATERAL ${periodsOf('g', '$5', 'currency, purchases, amount')} s
+   FROM ${GAMES} CROSS JOIN LATERAL ${selectPeriods('g', '$5', 'currency, purchases, amount')} s
    GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${MAX_CURRENCIES}`,
   'user $1',
 );
@@ -105,7 +105,7 @@ interface FiguresRow {
   games: GameSold[] | null;
 }
 
-const columnsOf = (days: string, first_day: string) =>
+const selectColumns = (days: string, first_day: string) =>
   `SELECT date_trunc($8, (${first_day})::timestamp)::date AS first, sum(purchases) AS purchases, sum(amount) AS amount
    FROM (SELECT first_day, sum(purchases::float8) AS purchases, sum(amount::float8) AS amount
          FROM ${days} d GROUP BY 1) d GROUP BY 1`;
@@ -122,7 +122,7 @@ export const SALES_FIGURES = longRead<FiguresRow>(
   `WITH own AS MATERIALIZED (SELECT g.id FROM ${GAMES}),
    sold AS MATERIALIZED (
      SELECT g.id AS game_id, s.*
-     FROM own g CROSS JOIN LATERAL ${periodsOf('g', '$5', 'first_day, currency, purchases, amount')} s),
+     FROM own g CROSS JOIN LATERAL ${selectPeriods('g', '$5', 'first_day, currency, purchases, amount')} s),
    sold_before AS MATERIALIZED (SELECT s.* FROM own g CROSS JOIN LATERAL ${PREVIOUS_DAYS} s),
    totals AS MATERIALIZED (
      SELECT currency, sum(purchases) AS purchases, sum(amount) AS amount,
@@ -138,13 +138,13 @@ export const SALES_FIGURES = longRead<FiguresRow>(
      SELECT currency FROM totals
      ORDER BY currency IS NOT DISTINCT FROM $10 DESC, purchases DESC, previous_purchases DESC, currency LIMIT 1)
    SELECT (SELECT json_agg(t) FROM totals t) AS totals, (SELECT currency FROM chosen) AS currency,
-     (SELECT json_agg(c) FROM (${columnsOf(
+     (SELECT json_agg(c) FROM (${selectColumns(
        `(SELECT first_day, purchases, amount FROM sold WHERE $9 = $5 AND ${IN_CHOSEN}
          UNION ALL SELECT s.first_day, s.purchases, s.amount
-         FROM own g CROSS JOIN LATERAL ${periodsOf('g', '$9', 'first_day, purchases, amount', IN_CHOSEN)} s WHERE $9 <> $5)`,
+         FROM own g CROSS JOIN LATERAL ${selectPeriods('g', '$9', 'first_day, purchases, amount', IN_CHOSEN)} s WHERE $9 <> $5)`,
        'first_day',
      )}) c) AS columns,
-     (SELECT json_agg(b) FROM (${columnsOf(
+     (SELECT json_agg(b) FROM (${selectColumns(
        `(SELECT first_day, purchases, amount FROM sold_before WHERE ${IN_CHOSEN})`,
        'first_day + $11::int',
      )}) b) AS before,
@@ -159,7 +159,7 @@ export const SALES_FIGURES = longRead<FiguresRow>(
   'user $1',
 );
 
-const startOf = (day: string) => `${day}::timestamp AT TIME ZONE 'UTC'`;
+const dayStart = (day: string) => `${day}::timestamp AT TIME ZONE 'UTC'`;
 
 // Only a bundle is split among games.
 const RECENT_SALES = longRead<RecentSales>(
@@ -174,7 +174,7 @@ const RECENT_SALES = longRead<RecentSales>(
    CROSS JOIN LATERAL (
      SELECT period.current, newest.* FROM ${GAMES} CROSS JOIN LATERAL (
        SELECT purchase_id, game_id, sold_at FROM purchase_games
-       WHERE game_id = g.id AND sold_at >= ${startOf('period.first')} AND sold_at < ${startOf('(period.last + 1)')}
+       WHERE game_id = g.id AND sold_at >= ${dayStart('period.first')} AND sold_at < ${dayStart('(period.last + 1)')}
        ORDER BY sold_at DESC, purchase_id DESC LIMIT ${MAX_RECENT}) newest
      ORDER BY sold_at DESC, purchase_id DESC LIMIT ${MAX_RECENT}) s
    JOIN purchases p ON p.id = s.purchase_id
@@ -196,7 +196,7 @@ export class SalesReportService {
   constructor(private readonly database: Database) {}
 
   /** Undefined if the user cannot edit such a game. */
-  async titleOf(game_id: number, editor_id: number): Promise<string | undefined> {
+  async findTitle(game_id: number, editor_id: number): Promise<string | undefined> {
     return (await this.database.row(TITLE, [game_id, editor_id]))?.title;
   }
 
@@ -245,8 +245,8 @@ export class SalesReportService {
       columns: new Map((figures!.columns ?? []).map(({ first, ...sold }) => [first, sold])),
       before: new Map((figures!.before ?? []).map(({ first, amount }) => [first, amount])),
       games: figures!.games ?? [],
-      current: recentOf(current, recent, true),
-      previous: recentOf(own, recent, false),
+      current: mergeRecent(current, recent, true),
+      previous: mergeRecent(own, recent, false),
       sources: summedBy(current, 'source').toSorted((a, b) => b.amount - a.amount),
       keys: new Map(summedBy(current, 'game_id').map((one) => [one.game_id, one])),
     };
@@ -262,7 +262,7 @@ export class SalesReportService {
   }
 }
 
-function recentOf(own: RecentSales[], all: RecentSales[], current: boolean): Recent {
+function mergeRecent(own: RecentSales[], all: RecentSales[], current: boolean): Recent {
   const recent: Recent = { refunds: 0, keys: 0, claimed: 0, isSample: false };
   for (const one of own.filter((row) => row.current === current)) {
     recent.refunds += one.sales - one.purchases;

@@ -5,18 +5,18 @@ import { Clock } from '../../platform/config/clock';
 import { plainMoney } from '../../platform/formats/money';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import { Form } from '../../platform/input/form';
-import { LongLists } from '../../platform/output/long-lists';
+import { ListStreams } from '../../platform/output/list-streams';
 import {
   type ListedSale,
   type SalesFilter,
   SalesListService,
 } from '../../purchases/sales/sales-list.service';
 import { PageQuery, Pages } from '../layout/page';
-import { parseId } from '../layout/parts';
+import { parseId } from '../layout/components';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { type Cell, csvName, CsvResponse } from './csv';
 import { dayAfter, type Period, parsePeriod } from './period';
-import { cursorOf, placeIn } from './place';
+import { toCursor, placeIn } from './place';
 import {
   FIELDS,
   MAX_LISTED_GAMES,
@@ -36,7 +36,7 @@ export class SalesPageController {
     private readonly sales: SalesListService,
     private readonly reports: SalesReportService,
     private readonly clock: Clock,
-    private readonly lists: LongLists,
+    private readonly lists: ListStreams,
   ) {}
 
   @Get('sales')
@@ -51,8 +51,8 @@ export class SalesPageController {
     ]);
     const isNewer = direction === 'newer';
     const sales = isNewer ? slice.sales.toReversed() : slice.sales;
-    const next = slice.next && cursorOf(slice.next);
-    const placeOf = ({ created_at, id }: ListedSale) => cursorOf({ sold_at: created_at, purchase_id: id });
+    const next = slice.next && toCursor(slice.next);
+    const toPlace = ({ created_at, id }: ListedSale) => toCursor({ sold_at: created_at, purchase_id: id });
     const [first, last] = [sales[0], sales.at(-1)];
     return salesPage({
       query,
@@ -63,8 +63,8 @@ export class SalesPageController {
       sales,
       isPartial: slice.next !== undefined && sales.length < SALES_ON_A_PAGE,
       // A page without sales has no place of its own.
-      newer: isNewer ? next : from && (first ? placeOf(first) : cursorOf(from)),
-      older: isNewer ? last && placeOf(last) : next,
+      newer: isNewer ? next : from && (first ? toPlace(first) : toCursor(from)),
+      older: isNewer ? last && toPlace(last) : next,
       isFirst: !from,
     });
   }
@@ -83,26 +83,26 @@ export class SalesPageController {
     );
     if (query.range !== 'custom') query.from = query.to = undefined;
     const game_id = query.game === undefined ? undefined : parseId(query.game);
-    const title = game_id === undefined ? undefined : await this.reports.titleOf(game_id, visitor.user.id);
+    const title = game_id === undefined ? undefined : await this.reports.findTitle(game_id, visitor.user.id);
     if (game_id !== undefined && title === undefined) throw invalidGame();
     const period = parsePeriod(query, new Date(this.clock.now()), 'all');
-    return { query, title, period, filter: filterOf(query, period, game_id) };
+    return { query, title, period, filter: readFilter(query, period, game_id) };
   }
 }
 
-function filterOf(query: SalesQuery, period: Period, game_id: number | undefined): SalesFilter {
+function readFilter(query: SalesQuery, period: Period, game_id: number | undefined): SalesFilter {
   const isAll = period.range === 'all' || period.problem !== undefined;
   return {
     game_id,
-    since: isAll ? undefined : startOf(period.from),
-    until: isAll ? undefined : startOf(dayAfter(period.to)),
+    since: isAll ? undefined : dayStart(period.from),
+    until: isAll ? undefined : dayStart(dayAfter(period.to)),
     currency: query.currency,
     status: STATUSES.find(([value]) => value === query.status)?.[0],
     source: query.source,
   };
 }
 
-const startOf = (day: string) => `${day} 00:00:00+00`;
+const dayStart = (day: string) => `${day} 00:00:00+00`;
 
 const CELLS: Record<string, (row: ListedSale) => Cell> = {
   purchase: ({ id }) => id,

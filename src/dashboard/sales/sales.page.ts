@@ -16,7 +16,7 @@ import {
   tableOr,
   tag,
   unlabeled,
-} from '../layout/parts';
+} from '../layout/components';
 import { formatSales } from './chart';
 import { dateFields } from './filter';
 import type { Period } from './period';
@@ -130,21 +130,21 @@ function summary({ query, period, totals }: SalesView): Html {
   </p>`;
 }
 
-export const statusOf = (status: ListedSale['status']): Html =>
+export const statusBadge = (status: ListedSale['status']): Html =>
   status === 'complete' ? html`Complete` : tag('Refunded');
 
 const TYPES = { game: 'Game', bundle: 'Bundle', sub_product: 'Sub-product' } as const;
 
-const gamesOf = ({ games }: ListedSale): string =>
+const gameTitles = ({ games }: ListedSale): string =>
   games.length > 1 ? `${games[0]!.title} and ${games.length - 1} more` : (games[0]?.title ?? '');
 
-function keysOf({ keys, claimed }: ListedSale): Html {
+function keysCell({ keys, claimed }: ListedSale): Html {
   if (keys === 0) return muted('No key');
   if (keys > 1) return html`${claimed} of ${keys} claimed`;
   return claimed > 0 ? html`Claimed` : muted('Not claimed');
 }
 
-export const buyerOf = ({ id, email, username }: Pick<ListedSale, 'id' | 'email' | 'username'>): Html =>
+export const buyerLink = ({ id, email, username }: Pick<ListedSale, 'id' | 'email' | 'username'>): Html =>
   email === ERASED_ADDRESS
     ? muted('Erased')
     : html`${clipped(`buyer-${id}`, email, buyerPath(id))}${username !== null && html` <small>${username}</small>`}`;
@@ -152,14 +152,14 @@ export const buyerOf = ({ id, email, username }: Pick<ListedSale, 'id' | 'email'
 const COLUMNS: Columns<ListedSale> = {
   Sale: ({ id, created_at }) =>
     html`<a href="${salePath(id)}">Sale ${id}</a> <small>${day(created_at)}</small>`,
-  Buyer: unlabeled(buyerOf),
+  Buyer: unlabeled(buyerLink),
   Game: unlabeled(
     (sale) =>
-      html`${gamesOf(sale)} ${sale.purchase_type !== 'game' && tag(TYPES[sale.purchase_type])}
+      html`${gameTitles(sale)} ${sale.purchase_type !== 'game' && tag(TYPES[sale.purchase_type])}
       ${sale.reference !== null && html`<small>${sale.reference}</small>`}`,
   ),
   Price: unlabeled(number(({ amount, currency }) => formatMoney(amount, currency))),
-  Status: unlabeled(({ status }) => statusOf(status)),
+  Status: unlabeled(({ status }) => statusBadge(status)),
   Source: unlabeled(({ source }) => inWords(source)),
-  Key: unlabeled(keysOf),
+  Key: unlabeled(keysCell),
 };

@@ -69,7 +69,7 @@ export class ApiKeysController {
     const problem = problemOfLabel(label);
     if (problem) return keyPage(visitor, key, this.clock.now(), label, problem);
     if (!(await this.keys.rename(visitor.user.id, key.id, label))) throw noSuchKey();
-    return seeOther(PATH, { done: `The key was renamed to “${label}”.` });
+    return seeOther(PATH, { message: `The key was renamed to “${label}”.` });
   }
 
   @Get(':key_id/revoke')
@@ -82,7 +82,7 @@ export class ApiKeysController {
     const key = await this.ownKey(visitor, key_id);
     if (!(await this.keys.revoke(key.id, visitor.user.id))) throw noSuchKey();
     this.audit.record({ event: 'api_key.revoked', ...visitor.by, api_key_id: key.id });
-    return seeOther(PATH, { done: `The key “${keyName(key)}” was revoked.` });
+    return seeOther(PATH, { message: `The key “${keyName(key)}” was revoked.` });
   }
 
   private async ownKey({ user }: SignedInVisitor, key_id: number): Promise<ApiKey> {

@@ -22,17 +22,17 @@ import {
   formatCount,
   day,
   done,
-  facts,
+  descriptionList,
   linkButton,
   muted,
   tableOr,
   tag,
-} from '../layout/parts';
+} from '../layout/components';
 import type { Visitor } from '../layout/visitor';
 import { DAYS, type KeyDraft } from './key-draft';
 
 export const PATH = '/user/settings/api-keys';
-const DAY = 24 * 60 * 60 * 1000;
+const DAY_MS = 24 * 60 * 60 * 1000;
 const WARNING_DAYS = 7;
 const SPARK_HEIGHT = 24;
 
@@ -44,7 +44,7 @@ export const keysPage = (
 ): Page => ({
   section: PATH,
   title: 'API keys',
-  main: ({ done: text, made, path }) =>
+  main: ({ message: text, made, path }) =>
     html`<div class="head">
         <h1>API keys</h1>
         <a class="button" href="${PATH}/new">New key</a>
@@ -112,7 +112,7 @@ export const keyPage = (
   status: problem ? 400 : 200,
   main: html`<h1>${keyName(key)}</h1>
     <section class="card stack" aria-label="About this key">
-      ${facts({
+      ${descriptionList({
         'Starts with': html`<code>${key.hint}…</code>`,
         Permissions: describeScopes(key),
         Created: day(key.created_at),
@@ -161,7 +161,7 @@ const lastUse = ({ last_used_at, last_used_from }: ApiKey): Html =>
 /** The last day of the key, and the number of remaining days in its last week. */
 function describeExpiry({ expires_at }: ApiKey, now: number): Html {
   if (expires_at === null) return day(null);
-  const left = Math.ceil((Date.parse(expires_at) - now) / DAY);
+  const left = Math.ceil((Date.parse(expires_at) - now) / DAY_MS);
   if (left <= 0) return html`${day(expires_at)} ${tag('Expired', 'warning')}`;
   return html`${day(expires_at)}${left <= WARNING_DAYS && html` ${tag(left === 1 ? 'Within a day' : `In ${left} days`, 'warning')}`}`;
 }

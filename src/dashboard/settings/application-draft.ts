@@ -3,7 +3,7 @@ import { findProblem } from '../../auth/oauth/redirect-uris';
 import type { Form } from '../../platform/input/form';
 import { ALL_SCOPES, problemOfName } from '../layout/fields';
 
-export const MAX_ADDRESSES = 20;
+export const MAX_REDIRECT_URIS = 20;
 
 export const EMPTY: ApplicationFields = {
   name: '',
@@ -33,7 +33,7 @@ export function readApplicationDraft(form: Form) {
 
 function problemOfAddresses(addresses: string[]): string | undefined {
   if (addresses.length === 0) return 'Enter at least one redirect URI.';
-  if (addresses.length > MAX_ADDRESSES) return `Enter at most ${MAX_ADDRESSES} redirect URIs.`;
+  if (addresses.length > MAX_REDIRECT_URIS) return `Enter at most ${MAX_REDIRECT_URIS} redirect URIs.`;
   const wrong = addresses.filter((uri) => findProblem(uri) !== undefined).map((uri) => uri.slice(0, 200));
   if (wrong.length === 0) return undefined;
   return `${wrong.join(', ')}${wrong.length > 1 ? ': each' : ''} ${findProblem(wrong[0]!)}.`;

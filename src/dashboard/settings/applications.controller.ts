@@ -47,7 +47,7 @@ export class ApplicationsController {
         problem: `You have reached the limit of ${MAX_APPLICATIONS} apps. Delete an app that you no longer need, and try again.`,
       });
     this.audit.record({ event: 'app.created', ...visitor.by, client_id });
-    return seeOther(applicationPath(client_id), { done: `${fields.name} was registered.` });
+    return seeOther(applicationPath(client_id), { message: `${fields.name} was registered.` });
   }
 
   @Get(':client_id')
@@ -67,7 +67,7 @@ export class ApplicationsController {
     if (hasProblems(problems)) return applicationPage(visitor, fields, { application, problems });
     if (!(await this.applications.update(visitor.user.id, client_id, fields))) throw noSuchApplication();
     this.audit.record({ event: 'app.updated', ...visitor.by, client_id });
-    return seeOther(applicationPath(client_id), { done: 'Your changes were saved.' });
+    return seeOther(applicationPath(client_id), { message: 'Your changes were saved.' });
   }
 
   @Get(':client_id/delete')
@@ -80,7 +80,7 @@ export class ApplicationsController {
     const { name } = await this.ownApplication(visitor, client_id);
     if (!(await this.applications.delete(visitor.user.id, client_id))) throw noSuchApplication();
     this.audit.record({ event: 'app.deleted', ...visitor.by, client_id });
-    return seeOther(PATH, { done: `${name} was deleted.` });
+    return seeOther(PATH, { message: `${name} was deleted.` });
   }
 
   private async ownApplication({ user }: SignedInVisitor, client_id: string): Promise<OauthApplication> {

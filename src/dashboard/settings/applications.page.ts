@@ -24,7 +24,7 @@ import {
   done,
   linkButton,
   tableOr,
-} from '../layout/parts';
+} from '../layout/components';
 import type { Visitor } from '../layout/visitor';
 
 export const PATH = '/user/settings/oauth-apps';
@@ -40,7 +40,7 @@ export const applicationsPage = (applications: OauthApplication[]): Page => ({
         <a class="button" href="${PATH}/new">Register an app</a>
       </div>
       <p class="lead">Apps that you registered. They can ask users for permission to act on their behalf.</p>
-      ${done(notice.done)}
+      ${done(notice.message)}
       ${tableOr('You haven’t registered any apps yet.', 'Your apps', COLUMNS, applications)}`,
 });
 
@@ -69,7 +69,7 @@ export const applicationPage = (
     status: problem || hasProblems(problems) ? 400 : 200,
     main: (notice) =>
       html`<h1>${title}</h1>
-        ${done(notice.done)} ${problem && alert(problem)}
+        ${done(notice.message)} ${problem && alert(problem)}
         ${
           application &&
           html`<section class="card stack" aria-label="For your program">

@@ -2,7 +2,7 @@ import type { Settings } from '../../platform/config/settings';
 import { changeForm, passwordField } from '../layout/fields';
 import { html } from '../layout/html';
 import type { FormResult, Page } from '../layout/layout';
-import { alert } from '../layout/parts';
+import { alert } from '../layout/components';
 import type { Visitor } from '../layout/visitor';
 
 const PATH = '/user/settings/data';

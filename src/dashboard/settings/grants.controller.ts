@@ -28,7 +28,7 @@ export class GrantsController {
   async revokeTokens(@CurrentVisitor() visitor: SignedInVisitor) {
     await this.keys.revokeAllTokens(visitor.user.id);
     this.audit.record({ event: 'jwt.revoked', ...visitor.by });
-    return seeOther(PATH, { done: 'The tokens of all games that you started were revoked.' });
+    return seeOther(PATH, { message: 'The tokens of all games that you started were revoked.' });
   }
 
   @Get(':grant_id/revoke')
@@ -44,7 +44,7 @@ export class GrantsController {
     const grant = await this.grants.revoke(visitor.user.id, grant_id);
     if (!shown || !grant) throw noSuchGrant();
     this.audit.record({ event: 'grant.revoked', ...visitor.by, client_id: grant.client_id });
-    return seeOther(PATH, { done: `${shown.name} can no longer act on your behalf.` });
+    return seeOther(PATH, { message: `${shown.name} can no longer act on your behalf.` });
   }
 }
 

@@ -1,7 +1,15 @@
 import type { ListedGrant } from '../../auth/oauth/grants.service';
 import { html, type Html } from '../layout/html';
 import { formToken, type Page } from '../layout/layout';
-import { confirmation, day, done, facts, linkButton, permissionList, tag } from '../layout/parts';
+import {
+  confirmation,
+  day,
+  done,
+  descriptionList,
+  linkButton,
+  permissionList,
+  tag,
+} from '../layout/components';
 import type { Visitor } from '../layout/visitor';
 
 export const PATH = '/user/settings/authorized-apps';
@@ -12,7 +20,7 @@ export const grantsPage = (visitor: Visitor, grants: ListedGrant[]): Page => ({
   main: (notice) =>
     html`<h1>Connected apps</h1>
       <p class="lead">Apps that can act on your behalf. Revoke access for apps that you no longer use.</p>
-      ${done(notice.done)}
+      ${done(notice.message)}
       ${grants.length === 0 ? html`<p class="empty">You haven’t connected any apps.</p>` : grants.map(card)}
       <h2>Games that you started</h2>
       <form method="post" action="${PATH}/game-tokens/revoke" class="card stack">
@@ -31,7 +39,8 @@ const card = ({ id, name, owner, created_at, last_used_at, ...permitted }: Liste
       <h2 id="grant-${id}">${name} ${tag(`By ${owner}`)}</h2>
       ${linkButton(`${PATH}/${id}/revoke`, 'Revoke', name, 'quiet danger')}
     </div>
-    ${permissionList(permitted)} ${facts({ Since: day(created_at), 'Last used': day(last_used_at) })}
+    ${permissionList(permitted)}
+    ${descriptionList({ Since: day(created_at), 'Last used': day(last_used_at) })}
   </section>`;
 
 export const revokeGrantPage = (visitor: Visitor, { id, name }: { id: number; name: string }): Page =>

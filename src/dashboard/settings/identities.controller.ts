@@ -83,7 +83,7 @@ export class IdentitiesController {
             : 'You can connect at most 10 accounts. Disconnect one first.',
       });
     this.audit.record({ event: 'identity.connected', ...visitor.by, identity_id: connected.id });
-    return seeOther(IDENTITIES_PATH, { done: `Your ${this.provider.name} account is connected.` });
+    return seeOther(IDENTITIES_PATH, { message: `Your ${this.provider.name} account is connected.` });
   }
 
   @Post(':identity_id/disconnect')
@@ -94,7 +94,7 @@ export class IdentitiesController {
         problem: 'The account is not connected, or it is your only way to sign in. Set a password first.',
       });
     this.audit.record({ event: 'identity.disconnected', ...visitor.by, identity_id });
-    return seeOther(IDENTITIES_PATH, { done: 'The account is disconnected.' });
+    return seeOther(IDENTITIES_PATH, { message: 'The account is disconnected.' });
   }
 
   /** A new way to sign in needs the password, or without one a sign-in a moment ago: a session alone may be stolen. */

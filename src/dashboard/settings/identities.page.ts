@@ -2,7 +2,7 @@ import type { ListedIdentity } from '../../auth/identities/identities.service';
 import { changeForm, passwordField } from '../layout/fields';
 import { html, type Html } from '../layout/html';
 import type { FormResult, Page } from '../layout/layout';
-import { alert, type Columns, actions, day, done, linkButton, tableOr } from '../layout/parts';
+import { alert, type Columns, actions, day, done, linkButton, tableOr } from '../layout/components';
 import { formToken } from '../layout/layout';
 import type { Visitor } from '../layout/visitor';
 import { IDENTITIES_PATH } from '../sign-in/local-path';
@@ -85,6 +85,6 @@ export const identitiesPage = (
   main: (notice) =>
     html`<h1>Connected providers</h1>
       <p class="lead">Sign in with an account that you have at ${all.provider}.</p>
-      ${done(notice.done)} ${notice.problem && alert(notice.problem)} ${problem && alert(problem)}
+      ${done(notice.message)} ${notice.problem && alert(notice.problem)} ${problem && alert(problem)}
       ${pending && confirmation(visitor, all, pending, confirms)} ${identityList(visitor, all)}`,
 });

@@ -1,7 +1,7 @@
 import { AS_TYPED, changeForm, field, MAX_PASSWORD, type Problems } from '../layout/fields';
 import { html } from '../layout/html';
 import type { Page } from '../layout/layout';
-import { alert } from '../layout/parts';
+import { alert } from '../layout/components';
 import type { Visitor } from '../layout/visitor';
 
 export const SETUP_PATH = '/setup';

@@ -54,7 +54,7 @@ export class SetupService {
     const subjects = [setupSubject, networkSubject(req.exchange.client.network)] as const;
     const seconds = await this.attempts.reserve([...subjects]);
     if (seconds > 0) return { isRight: false, seconds };
-    const [own, given] = [digestOf(this.code), digestOf(code)];
+    const [own, given] = [hashSetupCode(this.code), hashSetupCode(code)];
     const isRight = timingSafeEqual(own, given);
     if (isRight) await this.attempts.succeeded(...subjects);
     else void this.limits.failed('sign-in', req);
@@ -77,4 +77,4 @@ export class SetupService {
 }
 
 /** Reads the code as a person types it: hyphens and spaces don't matter, nor does case. */
-const digestOf = (code: string) => sha256(code.toUpperCase().replace(/[\s-]/g, ''));
+const hashSetupCode = (code: string) => sha256(code.toUpperCase().replace(/[\s-]/g, ''));

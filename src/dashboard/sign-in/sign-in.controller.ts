@@ -9,7 +9,7 @@ import { Form } from '../../platform/input/form';
 import { SignInAttempt } from '../../platform/limits/rate-limits.decorators';
 import { Demo } from '../layout/demo';
 import { MAX_PASSWORD } from '../layout/fields';
-import { type FormResult, homeOf, seeOther } from '../layout/layout';
+import { type FormResult, homePath, seeOther } from '../layout/layout';
 import { ForBrowsers, FormFields, PageQuery, Pages } from '../layout/page';
 import { CurrentVisitor, isSignedIn, type SignedInVisitor, Visitor } from '../layout/visitor';
 import { Visitors } from '../layout/visitors';
@@ -84,7 +84,7 @@ export class SignInController {
   @Get(HOME)
   @SignedIn()
   home(@CurrentVisitor() visitor: SignedInVisitor) {
-    return seeOther(homeOf(visitor.user));
+    return seeOther(homePath(visitor.user));
   }
 
   @Post('logout')

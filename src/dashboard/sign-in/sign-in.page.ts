@@ -4,7 +4,7 @@ import { AS_TYPED, changeForm, field, passwordField } from '../layout/fields';
 import { html, type Part } from '../layout/html';
 import type { FormResult, Page } from '../layout/layout';
 import { withQuery } from '../../platform/input/form';
-import { alert, linkButton } from '../layout/parts';
+import { alert, linkButton } from '../layout/components';
 import type { Visitor } from '../layout/visitor';
 
 const PATH = '/login';

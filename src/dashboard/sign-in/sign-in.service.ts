@@ -57,7 +57,7 @@ export class SignInService {
         request_id: req.id,
         user_id: id ?? undefined,
         reason,
-        network: client.within('site') || undefined,
+        network: client.networkPrefix('site') || undefined,
       });
     const subjects = [accountSubject(account), networkSubject(client.network)] as const;
     const seconds = await this.attempts.reserve([...subjects]);

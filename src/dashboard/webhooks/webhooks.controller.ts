@@ -12,7 +12,7 @@ import { Form } from '../../platform/input/form';
 import type { Problems } from '../layout/fields';
 import { seeOther } from '../layout/layout';
 import { FormFields, Pages, PathId } from '../layout/page';
-import { parseId } from '../layout/parts';
+import { parseId } from '../layout/components';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import {
   deletePage,
@@ -39,7 +39,7 @@ export class WebhooksController {
 
   @Get()
   async list(@CurrentVisitor() visitor: SignedInVisitor) {
-    return listPage(await this.own.list(visitor.user.id), visitor.user.sells);
+    return listPage(await this.own.list(visitor.user.id), visitor.user.canEditGames);
   }
 
   @Get('new')
@@ -109,7 +109,7 @@ export class WebhooksController {
   async enable(@PathId('webhook_id') id: number, @CurrentVisitor() visitor: SignedInVisitor) {
     await this.find(visitor, id);
     const isChanged = await this.webhooks.enable(id, visitor.user.id, visitor.by);
-    return seeOther(webhookPath(id), isChanged ? { done: 'The webhook was enabled.' } : undefined);
+    return seeOther(webhookPath(id), isChanged ? { message: 'The webhook was enabled.' } : undefined);
   }
 
   @Get(':webhook_id/delete')
@@ -120,7 +120,7 @@ export class WebhooksController {
   @Post(':webhook_id/delete')
   async delete(@PathId('webhook_id') id: number, @CurrentVisitor() visitor: SignedInVisitor) {
     if (!(await this.webhooks.remove(id, visitor.user.id, visitor.by))) throw noSuchWebhook();
-    return seeOther(WEBHOOKS_PATH, { done: 'The webhook was deleted.' });
+    return seeOther(WEBHOOKS_PATH, { message: 'The webhook was deleted.' });
   }
 
   private async find({ user }: SignedInVisitor, id: number): Promise<OwnWebhook> {
@@ -153,11 +153,11 @@ function sent(id: number, outcome: Outcome | undefined) {
   const responded =
     typeof status === 'number' ? `responded with ${status}` : `didn’t respond: ${outcomeText(status)}`;
   const text = `Your receiver ${responded} (${duration_ms} ms).`;
-  return seeOther(webhookPath(id), isSuccess(outcome) ? { done: text } : { problem: text });
+  return seeOther(webhookPath(id), isSuccess(outcome) ? { message: text } : { problem: text });
 }
 
 const noSuchWebhook = () => apiError(404, 'This webhook doesn’t exist.');
 
 function requireSeller({ user }: SignedInVisitor): void {
-  if (!user.sells) throw apiError(404, 'You can’t edit any games.');
+  if (!user.canEditGames) throw apiError(404, 'You can’t edit any games.');
 }

@@ -24,13 +24,13 @@ import {
   copyable,
   day,
   done,
-  facts,
+  descriptionList,
   muted,
   number,
   tableOr,
   tag,
   timeElement,
-} from '../layout/parts';
+} from '../layout/components';
 import type { Visitor } from '../layout/visitor';
 
 export const WEBHOOKS_PATH = '/user/settings/webhooks';
@@ -73,7 +73,7 @@ export const listPage = (webhooks: OwnWebhook[], sells: boolean): Page => ({
       <p class="lead">
         Webhooks notify your own systems of each sale and refund of the games that you can edit.
       </p>
-      ${done(notice.done)}
+      ${done(notice.message)}
       ${tableOr(sells ? 'You don’t have any webhooks yet.' : 'Webhooks are for sellers. You can’t edit any games yet.', 'Your webhooks', COLUMNS, webhooks)}`,
 });
 
@@ -140,10 +140,10 @@ export const onePage = (
     title: webhookName(webhook),
     main: (notice) =>
       html`<h1 class="wrap">${webhookName(webhook)}</h1>
-        ${notice.problem && alert(notice.problem)} ${done(notice.done)}
+        ${notice.problem && alert(notice.problem)} ${done(notice.message)}
         ${notice.secret && secretCard(notice.secret)}
         <section class="card stack" aria-label="About this webhook">
-          ${facts({
+          ${descriptionList({
             'Endpoint URL': html`<code>${webhook.url}</code>`,
             Games: describeGames(webhook),
             Events: webhook.events.map(eventTitle).join(', '),

@@ -1,9 +1,9 @@
 const START = Date.UTC(2013, 0, 1);
-const DAY = 24 * 60 * 60 * 1000;
+const DAY_MS = 24 * 60 * 60 * 1000;
 export const DAYS = 4000;
 
 export const timeAt = (day: number, seconds = 0) =>
-  new Date(START + day * DAY + seconds * 1000).toISOString().replace('.000', '');
+  new Date(START + day * DAY_MS + seconds * 1000).toISOString().replace('.000', '');
 
 /** Random numbers that depend only on the names. */
 export function seedRandom(seed: number, what: string, id: number) {

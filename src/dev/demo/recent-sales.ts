@@ -3,8 +3,8 @@ import { type Random, seedRandom } from './demo-random';
 import { createEmail, guestEmail } from './demo-words';
 import type { JsonObject } from '../../operator/import/record-types/fields';
 
-const HOUR = 60 * 60 * 1000;
-const DAY = 24 * HOUR;
+const HOUR_MS = 60 * 60 * 1000;
+const DAY = 24 * HOUR_MS;
 const RECENT_DAYS = 548;
 const LAUNCHED_BEFORE = 150;
 
@@ -30,7 +30,7 @@ export function* recentSale(options: DemoOptions, n: number): Generator<JsonObje
   const isSecond = isLaunch || (games > 1 && age < LAUNCHED_BEFORE && random.chance(0.3));
   const weekday = new Date(now - age * DAY).getUTCDay();
   if (weekday >= 1 && weekday <= 4 && random.chance(0.35)) age = Math.max(0, age - (6 - weekday));
-  const created_at = toIsoString(Math.min(now - age * DAY, now - HOUR * random.next()));
+  const created_at = toIsoString(Math.min(now - age * DAY, now - HOUR_MS * random.next()));
   // The first three users are in the examples of the documentation, which show all their purchases.
   const buyer = users > 3 && random.chance(0.7) ? 4 + random.below(users - 3) : undefined;
   const [currency, amount] = convertPrice(random, isSecond ? 1499 : 999);

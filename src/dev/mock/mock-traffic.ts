@@ -100,7 +100,7 @@ const isJson = (res: Response) => String(res.getHeader('content-type')).startsWi
 
 type Writer = (chunk: unknown, ...rest: unknown[]) => unknown;
 
-const WRITERS = ['write', 'end', 'endSoon'] as const;
+const WRITERS = ['write', 'end', 'sendAtEndOfTick'] as const;
 
 function wrap(res: Response, name: (typeof WRITERS)[number], change: (chunk: unknown) => unknown): void {
   const original = res[name].bind(res) as Writer;
@@ -136,7 +136,7 @@ function truncate(res: Response, bytes: number): void {
     send(chunk);
     return res;
   };
-  Object.assign(res, { end, endSoon: end });
+  Object.assign(res, { end, sendAtEndOfTick: end });
 }
 
 function credentialUsed(req: Request): {

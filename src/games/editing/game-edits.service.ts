@@ -109,11 +109,11 @@ export class GameEditsService {
     if (slug === '') throw badRequest('slug is required, as the title has no Latin letters or digits');
     const values = [title, slug, short_text, cover_url, type, min_price, visibility, published];
     const created = await this.once(key, request, async (manager) => {
-      const rowsOf = await this.database.execute(
+      const getRows = await this.database.execute(
         [bind(LOCK_OWNER, [editor.user_id]), bind(CREATE_GAME, [editor.user_id, ...values])],
         manager,
       );
-      const [row] = rowsOf(CREATE_GAME);
+      const [row] = getRows(CREATE_GAME);
       if (!row?.developer) throw forbidden('developer account required');
       if (row.full) throw badRequest('too many games');
       return { game: gameResponse(GAME_ROW.read(row), this.links) };
@@ -154,11 +154,11 @@ export class GameEditsService {
     const remove = async (manager: EntityManager): Promise<SuccessResponse> => {
       const ids = [game_id, editor.user_id];
       // Collections before games, in the order in which other writes lock them.
-      const rowsOf = await this.database.execute(
+      const getRows = await this.database.execute(
         [bind(LOCK_COLLECTIONS, ids), bind(LOCK_GAME, ids)],
         manager,
       );
-      const [game] = rowsOf(LOCK_GAME);
+      const [game] = getRows(LOCK_GAME);
       if (!game) throw invalidGame();
       if (!game.owned) throw forbidden("you can't delete this game");
       const counted = await this.database.execute([bind(COUNT_DEPENDENTS, ids)], manager);

@@ -17,7 +17,7 @@ import { TemporaryTables } from './temporary-tables';
 import { listTables } from './write-records';
 
 /** Bytes: enough for a collection of a hundred thousand games. */
-export const MAX_LINE = 16 * 1024 * 1024;
+export const MAX_LINE_BYTES = 16 * 1024 * 1024;
 const PASSWORD_BATCH = 256;
 /** From this number of new records on, the statistics of the tables are updated. */
 const MIN_NEW_TO_ANALYZE = 10_000;
@@ -222,7 +222,7 @@ async function stage(
     await staging.idle();
     await stageWithPasswords(client, reader.withPassword, staging, signal);
   };
-  for await (const lines of readLines(counted(), MAX_LINE)) {
+  for await (const lines of readLines(counted(), MAX_LINE_BYTES)) {
     for (const line of lines) {
       reader.read(line);
       if (reader.withPassword.length >= PASSWORD_BATCH) await stagePasswords();

@@ -3,7 +3,7 @@ import type { DataSource } from 'typeorm';
 import { personalRows } from '../../platform/database/personal-data';
 import { longRead, type Statement, statement } from '../../platform/database/statement';
 import { ERASED_ADDRESS, isErased, PSEUDONYM } from '../../users/erased-users';
-import { PERSON } from './scan';
+import { PERSON } from './table-scan';
 
 /** The maximum number of rows that one statement changes. It is run until none is left. */
 export const BATCH = 1000;

@@ -16,11 +16,11 @@ import { bind, type Statement } from '../../platform/database/statement';
 import { isPseudonym } from '../../users/erased-users';
 import { CLAIMS, type Person } from './person';
 import * as sql from './erasure-statements';
-import { transposeKeys, type Scan, sliceRows } from './scan';
-import { RESPONSES, DOWNLOAD_KEYS, ENTRIES, type Entry, LABELS, PURCHASES } from './scans';
+import { transposeKeys, type Scan, sliceRows } from './table-scan';
+import { RESPONSES, DOWNLOAD_KEYS, ENTRIES, type Entry, LABELS, PURCHASES } from './person-scans';
 
 // Milliseconds until every replica rejects the revoked credentials.
-const REVOCATION_DELAY = 1000;
+const REVOCATION_DELAY_MS = 1000;
 // Rows that one transaction changes.
 const SLICE_SIZE = 500;
 
@@ -68,7 +68,7 @@ export class ErasureService {
     const erased = Object.fromEntries(tables.map((table) => [table, 0])) as Erased;
     const { user_id } = person;
     const newest = (await this.database.row(sql.NEWEST_SALES, []))!;
-    if (user_id !== null && (await this.endCredentials(user_id, erased))) await sleep(REVOCATION_DELAY);
+    if (user_id !== null && (await this.endCredentials(user_id, erased))) await sleep(REVOCATION_DELAY_MS);
     await this.eraseSales(person, erased);
     if (user_id !== null) {
       for (const [table, statement] of deletions) erased[table] = await this.repeat(statement, [user_id]);
@@ -192,13 +192,13 @@ export class ErasureService {
   }
 
   private async eraseAccount(user_id: number, erased: Erased): Promise<void> {
-    const rowsOf = await this.database.execute([
+    const getRows = await this.database.execute([
       bind(sql.LOCK_USER, [user_id]),
       bind(sql.DELETE_ADDRESSES, [user_id]),
       bind(sql.ERASE_ACCOUNT, [user_id]),
     ]);
-    const addresses = rowsOf(sql.DELETE_ADDRESSES);
-    const names = rowsOf(sql.ERASE_ACCOUNT);
+    const addresses = getRows(sql.DELETE_ADDRESSES);
+    const names = getRows(sql.ERASE_ACCOUNT);
     erased.user_emails += addresses.length;
     erased.users = Math.max(erased.users, names.length);
   }

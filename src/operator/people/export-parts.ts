@@ -7,8 +7,8 @@ import { DownloadKey } from '../../purchases/keys/download-key.entity';
 import { selectKeyOwner } from '../../purchases/ownership/key-owners';
 import { Purchase } from '../../purchases/purchase.entity';
 import { CLAIMS } from './person';
-import type { Scan } from './scan';
-import { RESPONSES, DOWNLOAD_KEYS, ENTRIES, PURCHASES } from './scans';
+import type { Scan } from './table-scan';
+import { RESPONSES, DOWNLOAD_KEYS, ENTRIES, PURCHASES } from './person-scans';
 
 /** The first key of each type: the position of a row before all others. */
 export const START = {

@@ -4,10 +4,10 @@ import type { DataSource } from 'typeorm';
 import { Database } from '../../platform/database/database';
 import { longRead, type Statement } from '../../platform/database/statement';
 import { ConcurrencyLimit } from '../../platform/limits/concurrency-limit';
-import { LongResponse, PRIVATE_FILE } from '../../platform/output/long-lists';
+import { LongResponse, PRIVATE_FILE } from '../../platform/output/list-streams';
 import { exportParts, type Owned, type Scanned, START } from './export-parts';
 import type { Person } from './person';
-import { transposeKeys, PERSON, sliceRows } from './scan';
+import { transposeKeys, PERSON, sliceRows } from './table-scan';
 
 interface Line {
   line: string;

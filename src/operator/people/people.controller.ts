@@ -8,7 +8,7 @@ import { hashApiKey, listPeppers } from '../../auth/keys/api-key';
 import { IdempotencyKey } from '../../idempotency/idempotency-key';
 import { Settings } from '../../platform/config/settings';
 import { apiError } from '../../platform/errors/api-error';
-import type { LongResponse } from '../../platform/output/long-lists';
+import type { LongResponse } from '../../platform/output/list-streams';
 import { Fails } from '../../platform/server/routes';
 import { IdempotencyService, OncePerKey, type RetryKey } from '../../idempotency/idempotency.service';
 import { Params } from '../../platform/input/params.decorator';

@@ -6,7 +6,7 @@ import { ignoringCase } from '../../platform/database/ignoring-case';
 import { read } from '../../platform/database/statement';
 import { User } from '../../auth/accounts/user.entity';
 import { ERASED_ADDRESS } from '../../users/erased-users';
-import { type PersonKeys, createScan } from './scan';
+import { type PersonKeys, createScan } from './table-scan';
 
 /** The person whose data is exported or erased. */
 export interface Person extends PersonKeys {
@@ -74,7 +74,7 @@ export class People {
     return { user_id, username, display_name, addresses: verified };
   }
 
-  async withName(name: string): Promise<Person | undefined> {
+  async findByUsername(name: string): Promise<Person | undefined> {
     const user = await this.users.findOneBy({ username: ignoringCase(name) });
     return user ? this.withId(user.id) : undefined;
   }

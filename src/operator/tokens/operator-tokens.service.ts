@@ -18,7 +18,7 @@ export const MAX_LIVE = 100;
 const MAX_LISTED = 1000;
 // With the duration of a request, a revocation on another replica takes effect within a second.
 const TTL_MS = 700;
-const MINUTE = 60_000;
+const MINUTE_MS = 60_000;
 
 interface LiveToken extends Operator {
   id: number;
@@ -125,7 +125,7 @@ export class OperatorTokensService {
   /** Uses are recorded to the minute, and with them the hash under the current pepper. */
   private used({ id, unused_ms }: LiveToken, readAt: number, token_hash: Buffer): void {
     const now = this.clock.monotonic();
-    if (now - (this.uses.get(id) ?? readAt - (unused_ms ?? Infinity)) < MINUTE) return;
+    if (now - (this.uses.get(id) ?? readAt - (unused_ms ?? Infinity)) < MINUTE_MS) return;
     this.uses.set(id, now);
     this.tokens
       .update({ id }, { last_used_at: () => 'now()', token_hash })

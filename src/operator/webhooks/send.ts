@@ -7,9 +7,9 @@ import type { Settings } from '../../platform/config/settings';
 import { isLoopbackAddress, isPublicAddress } from './public-address';
 
 /** Milliseconds of a delivery, from the DNS query to the end of the response. */
-export const TIMEOUT = 10_000;
+export const TIMEOUT_MS = 10_000;
 /** Bytes of a response that are read before the connection is closed. */
-const MAX_RESPONSE = 64 * 1024;
+const MAX_RESPONSE_BYTES = 64 * 1024;
 /** Maximum bytes and characters of the stored start of a response. */
 const START_BYTES = 1024;
 const START = 200;
@@ -83,7 +83,7 @@ export async function send(
       let bytes = 0;
       res.on('data', (chunk: Buffer) => {
         if (bytes < START_BYTES) chunks.push(chunk.subarray(0, START_BYTES - bytes));
-        if ((bytes += chunk.length) > MAX_RESPONSE) res.destroy();
+        if ((bytes += chunk.length) > MAX_RESPONSE_BYTES) res.destroy();
       });
       res.on('error', () => undefined);
     });

@@ -17,7 +17,7 @@ import { WEBHOOK_COLUMNS } from './webhooks.service';
 /** The games in the form of a webhook. */
 const MAX_GAMES = 500;
 /** Milliseconds that a message waits for others of the same client. */
-const MAX_WAIT = 1500;
+const MAX_WAIT_MS = 1500;
 
 export interface OwnWebhook extends Omit<Webhook, 'secret'> {
   /** The title of its only game; null for all games, or one that the user can no longer edit. */
@@ -105,6 +105,6 @@ export class UserWebhooksService {
   }
 
   private run(client: LimitedClient, work: () => Promise<Outcome>): Promise<Outcome> {
-    return this.limit.run(client, AbortSignal.timeout(MAX_WAIT), work);
+    return this.limit.run(client, AbortSignal.timeout(MAX_WAIT_MS), work);
   }
 }

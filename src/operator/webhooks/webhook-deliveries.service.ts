@@ -13,7 +13,7 @@ import { modernTimestamp } from '../../platform/formats/timestamps';
 import { MetricsRegistry } from '../../platform/observability/metrics-registry';
 import { Events } from '../../events/events';
 import { isSubscribed } from '../../games/game-events';
-import { TIMEOUT } from './send';
+import { TIMEOUT_MS } from './send';
 import {
   isSuccess,
   type Outcome,
@@ -26,11 +26,11 @@ import type { Webhook } from './webhook.entity';
 import { WebhooksService } from './webhooks.service';
 
 // Milliseconds between two polls, which find deliveries of other processes and those that are due again.
-const POLL_INTERVAL = 5000;
+const POLL_INTERVAL_MS = 5000;
 /** Concurrent deliveries to one webhook in one process. */
 export const MAX_AT_ONCE = 4;
 // Longer than a delivery takes. When it expires, another process tries.
-const LEASE = 2 * TIMEOUT;
+const LEASE = 2 * TIMEOUT_MS;
 /** Seconds until the next attempt; the last value repeats. */
 const DELAYS = [10, 60, 300, 1800, 7200, 18_000, 36_000, 43_200];
 const MAX_DELAY = DELAYS.at(-1)!;
@@ -42,9 +42,9 @@ const PAUSE = 10;
 /** Retry-After is only respected with these statuses: with others it is for a browser. */
 const BUSY_STATUSES = [429, 503];
 /** Seconds after which a failed attempt is the last one. */
-export const MAX_AGE = 3 * 24 * 3600;
+export const MAX_AGE_SECONDS = 3 * 24 * 3600;
 // Seconds after which a delivery that was never tried is dropped.
-const MAX_UNTRIED_AGE = MAX_AGE + 24 * 3600;
+const MAX_UNTRIED_AGE = MAX_AGE_SECONDS + 24 * 3600;
 /** Pending deliveries of one webhook. Beyond this, the oldest are dropped. */
 export const MAX_PENDING = 100_000;
 const BATCH = 1000;
@@ -186,7 +186,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
       const woken = new Promise<void>((resolve) => (this.wake = resolve));
       // The next poll tries again.
       await this.deliver().catch(() => undefined);
-      const timer = setTimeout(() => this.poll(), POLL_INTERVAL).unref();
+      const timer = setTimeout(() => this.poll(), POLL_INTERVAL_MS).unref();
       await woken;
       clearTimeout(timer);
     }
@@ -200,7 +200,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
 
   private async deliver(): Promise<void> {
     const now = this.clock.monotonic();
-    if (now - this.polledAt >= POLL_INTERVAL) {
+    if (now - this.polledAt >= POLL_INTERVAL_MS) {
       this.polledAt = now;
       const { waiting, oldest } = (await this.database.row(POLL, []))!;
       Object.assign(this, { waiting, oldest });
@@ -223,13 +223,13 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     const message = { id: `msg_${id}`, type: event, timestamp: modernTimestamp(created_at), data };
     const outgoing = { message, subject: { subject_type, subject_id } };
     const delivery = new AbortController();
-    const signal = AbortSignal.any([delivery.signal, AbortSignal.timeout(TIMEOUT)]);
+    const signal = AbortSignal.any([delivery.signal, AbortSignal.timeout(TIMEOUT_MS)]);
     this.running.set(delivery, webhook_id);
     try {
       const webhook = { id: webhook_id, url, secret, user_id };
       const outcome = await this.webhooks.send(outgoing, webhook, signal);
       if (this.stopped) return;
-      await this.settle(due, outcome);
+      await this.storeOutcome(due, outcome);
       await this.attempts.record(outgoing, webhook, outcome);
     } finally {
       this.running.delete(delivery);
@@ -244,7 +244,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
 
   /** Sends a message now, before any pending ones, and records the result. */
   async sendNow(sent: Outgoing, webhook: Receiver): Promise<Outcome> {
-    const outcome = await this.webhooks.send(sent, webhook, AbortSignal.timeout(TIMEOUT));
+    const outcome = await this.webhooks.send(sent, webhook, AbortSignal.timeout(TIMEOUT_MS));
     const id = sent.subject === null ? null : sent.message.id.slice('msg_'.length);
     if (isSuccess(outcome)) await this.database.rows(FINISH, [id, outcome.status, webhook.id]);
     else await this.database.rows(GIVE_UP, [null, outcome.status, webhook.id]);
@@ -252,7 +252,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     return outcome;
   }
 
-  private async settle(
+  private async storeOutcome(
     { id, webhook_id, age, attempts }: Due,
     { status, retryAfter }: Outcome,
   ): Promise<void> {
@@ -263,7 +263,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     }
     this.results.inc({ result: 'failed' });
     if (status === 410) await this.webhooks.disable(webhook_id);
-    if (age < MAX_AGE) {
+    if (age < MAX_AGE_SECONDS) {
       const pause = (DELAYS[attempts - 1] ?? MAX_DELAY) * (0.9 + Math.random() / 5);
       const asked = BUSY_STATUSES.includes(Number(status)) ? Math.min(retryAfter ?? 0, MAX_DELAY) : 0;
       await this.database.rows(POSTPONE, [id, status, webhook_id, Math.max(pause, asked), asked]);

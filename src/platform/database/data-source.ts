@@ -8,10 +8,10 @@ import { Naming } from './naming';
 import { pgTypes } from './pg-types';
 import { NotStarted } from './sqlstates';
 
-const QUERY_TIMEOUT = 1500;
+const QUERY_TIMEOUT_MS = 1500;
 // Shorter, so that the server doesn't go on waiting for a write whose client has given up. Not twice the wait for a
 // connection: with 1400, readers in the chaos scenario pool-exhausted waited 1.4 s for their responses.
-const LOCK_TIMEOUT = QUERY_TIMEOUT - 20;
+const LOCK_TIMEOUT = QUERY_TIMEOUT_MS - 20;
 
 const compiled = join(__dirname, '..', '..', '..');
 
@@ -21,7 +21,7 @@ export const connectionOptions = {
   // Timeouts of the client, because poolers reject those of the connection. Their sum is below the request's deadline
   // of 2.3 s.
   connectionTimeoutMillis: 700,
-  query_timeout: QUERY_TIMEOUT,
+  query_timeout: QUERY_TIMEOUT_MS,
   onConnect: (client: ClientBase) =>
     void client.query(`SET lock_timeout = ${LOCK_TIMEOUT}`).catch(() => undefined),
   keepAlive: true,

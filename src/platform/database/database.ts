@@ -18,7 +18,7 @@ import { connectionProblem, requireSupportedServer } from './reachable';
 import { classifyFault, isConnectionLost, NotStarted } from './sqlstates';
 import { type BoundStatement, type RowsOf, rowsByStatement, type Statement } from './statement';
 
-const CLOSE_TIMEOUT = 2000;
+const CLOSE_TIMEOUT_MS = 2000;
 
 /** Wraps work in a span. */
 export type Trace = <T>(name: string, work: () => Promise<T>) => Promise<T>;
@@ -164,7 +164,7 @@ export class Database implements OnApplicationShutdown {
       if (this.source.isInitialized) await this.source.destroy();
     };
     // A hanging server closes no connection.
-    await Promise.race([close(), sleep(CLOSE_TIMEOUT, undefined, { ref: false })]);
+    await Promise.race([close(), sleep(CLOSE_TIMEOUT_MS, undefined, { ref: false })]);
   }
 }
 

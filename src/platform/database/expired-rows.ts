@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShut
 import { Database } from './database';
 import { statement, type Statement } from './statement';
 
-const INTERVAL = 10 * 60_000;
+const INTERVAL_MS = 10 * 60_000;
 const BATCH_SIZE = 1000;
 
 /** Deletes expired rows in batches. Each module registers its own tables. */
@@ -29,7 +29,7 @@ export class ExpiredRows implements OnApplicationBootstrap, OnApplicationShutdow
 
   onApplicationBootstrap(): void {
     // Random, so that replicas do not sweep at the same second.
-    this.timer = setInterval(() => void this.sweep(), INTERVAL * (0.9 + Math.random() / 5)).unref();
+    this.timer = setInterval(() => void this.sweep(), INTERVAL_MS * (0.9 + Math.random() / 5)).unref();
   }
 
   onApplicationShutdown(): void {

@@ -5,7 +5,7 @@ export interface Statement<Row = unknown> {
   name: string;
   text: string;
   /** How it shares connections: see the three functions below. */
-  group: 'small' | 'long' | 'alone';
+  group: 'small' | 'long' | 'own connection';
   /** Whose statements it takes turns with: a word and one of its values, such as `user $2`. */
   turns?: string;
 }
@@ -14,7 +14,7 @@ export interface Statement<Row = unknown> {
 export const statement = <Row>(name: string, text: string, turns?: string): Statement<Row> => ({
   name,
   text,
-  group: 'alone',
+  group: 'own connection',
   turns,
 });
 

@@ -1,6 +1,6 @@
 import { type CanActivate, type ExecutionContext, Injectable, SetMetadata } from '@nestjs/common';
 import type { Request } from 'express';
-import { MAX_BODY, parseBody } from './body';
+import { MAX_BODY_BYTES, parseBody } from './body';
 
 const STREAMED = 'gamewharf:streamed-body';
 const MAX_BYTES = 'gamewharf:max-body-bytes';
@@ -22,7 +22,7 @@ export class BodyGuard implements CanActivate {
     const req = context.switchToHttp().getRequest<Request>();
     const isStreamed = () => Reflect.hasMetadata(STREAMED, context.getHandler());
     const limit = () =>
-      (Reflect.getMetadata(MAX_BYTES, context.getClass()) as number | undefined) ?? MAX_BODY;
+      (Reflect.getMetadata(MAX_BYTES, context.getClass()) as number | undefined) ?? MAX_BODY_BYTES;
     const parsed =
       req.bodyParsed ?? (req.method === 'GET' || isStreamed() ? undefined : parseBody(req, limit()));
     return parsed ? parsed.then(() => true) : true;

@@ -8,17 +8,17 @@ import busboy from 'busboy';
 import type { Request } from 'express';
 import readAll from 'raw-body';
 import { apiError, badRequest } from '../errors/api-error';
-import { addValue, NOT_UTF8, Repeated } from './given-values';
+import { addValue, NOT_UTF8, Repeated } from './input-values';
 import { parseJsonObject } from './json';
 
 type Values = Record<string, unknown>;
 
 export const MAX_FIELDS = 1000;
 // Enough for 20,000 characters of four bytes, percent-encoded.
-export const MAX_BODY = 512 * 1024;
+export const MAX_BODY_BYTES = 512 * 1024;
 // Forms of account pages may have 20 redirect URLs of 2,000 characters, percent-encoded.
-export const MAX_FORM = 128 * 1024;
-const MULTIPART_SLICE = 16 * 1024;
+export const MAX_FORM_BYTES = 128 * 1024;
+const MULTIPART_SLICE_BYTES = 16 * 1024;
 const [PLUS, SPACE] = [0x2b, 0x20];
 
 // A Map, because an object also has a `constructor`.
@@ -55,7 +55,7 @@ function decode(text: string): string {
 }
 
 /** Parses the body into `req.body` once; later calls get the result of the first. */
-export const parseBody = (req: Request, limit = MAX_BODY): Promise<void> =>
+export const parseBody = (req: Request, limit = MAX_BODY_BYTES): Promise<void> =>
   (req.bodyParsed ??= readFields(req, limit).then((body) => void (req.body = body)));
 
 const contentType = ({ headers }: Request) =>
@@ -84,7 +84,7 @@ async function readFields(req: Request, limit: number): Promise<Values | undefin
   if (!parser && mediaType !== '') throw apiError(415, 'unsupported media type');
   requireUtf8(req);
   // raw-body would fail only after MAX_BODY bytes.
-  if (Number(req.headers['content-length']) > MAX_BODY) throw apiError(413, 'request too large');
+  if (Number(req.headers['content-length']) > MAX_BODY_BYTES) throw apiError(413, 'request too large');
   const body = await req.exchange.receive(() => readBytes(req, limit));
   if (body.length === 0) return undefined;
   if (!parser) throw apiError(415, 'unsupported media type');
@@ -141,7 +141,7 @@ async function parseMultipart(body: Buffer, req: Request): Promise<Values> {
     fields: MAX_FIELDS,
     files: 0,
     parts: MAX_FIELDS + 1,
-    fieldSize: MAX_BODY,
+    fieldSize: MAX_BODY_BYTES,
     fieldNameSize: 200,
   };
   try {
@@ -159,8 +159,12 @@ async function parseMultipart(body: Buffer, req: Request): Promise<Values> {
     const closed = once(parser, 'close');
     closed.catch(() => undefined);
     // Parses in slices, because the headers of many parts would block the event loop.
-    for (let start = 0; start < body.length && !problem && !parser.destroyed; start += MULTIPART_SLICE) {
-      parser.write(body.subarray(start, start + MULTIPART_SLICE));
+    for (
+      let start = 0;
+      start < body.length && !problem && !parser.destroyed;
+      start += MULTIPART_SLICE_BYTES
+    ) {
+      parser.write(body.subarray(start, start + MULTIPART_SLICE_BYTES));
       await immediate();
     }
     parser.end();

@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import { badRequest } from '../errors/api-error';
-import { MAX_FORM, parseBody } from './body';
-import { InvalidValue, NOT_UTF8, Repeated } from './given-values';
+import { MAX_FORM_BYTES, parseBody } from './body';
+import { InvalidValue, NOT_UTF8, Repeated } from './input-values';
 import { readText } from './readers';
 
 /** The fields of a page's form, or the query of its URL. */
@@ -49,6 +49,6 @@ export const readQuery = (req: Request): Form => new Form(req.query);
 
 /** Ignores the query. */
 export async function readForm(req: Request): Promise<Form> {
-  await parseBody(req, MAX_FORM);
+  await parseBody(req, MAX_FORM_BYTES);
   return new Form((req.body ?? {}) as Record<string, unknown>);
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { apiError, badRequest } from '../errors/api-error';
-import { Repeated } from './given-values';
+import { Repeated } from './input-values';
 
 /** The text of a JSON number that a JavaScript number may round, such as 9007199254740993. */
 export class RoundedNumber {

@@ -2,7 +2,7 @@ import { type ArgumentMetadata, Injectable, ValidationPipe } from '@nestjs/commo
 import { ModuleRef } from '@nestjs/core';
 import type { ValidationError, ValidatorOptions } from 'class-validator';
 import { ApiError, badRequest } from '../errors/api-error';
-import { Deferred, InvalidValue, NOT_UTF8, Repeated } from './given-values';
+import { Deferred, InvalidValue, NOT_UTF8, Repeated } from './input-values';
 import { type ReaderFacts, findReader, readRules } from './parameters';
 import { PARAMETERS, type RequestClass } from './params.decorator';
 import { RoundedNumber } from './json';
@@ -60,7 +60,7 @@ export class ParameterPipe extends ValidationPipe {
   protected override async validate(request: Values, options?: ValidatorOptions): Promise<ValidationError[]> {
     const names = Object.keys(request);
     const deferred = names.filter((name) => request[name] instanceof Deferred);
-    await Promise.all(deferred.map((name) => this.settle(request, name)));
+    await Promise.all(deferred.map((name) => this.resolveDeferred(request, name)));
     const errors = new Map((await super.validate(request, options)).map((error) => [error.property, error]));
     for (const property of names) {
       const value = request[property];
@@ -70,7 +70,7 @@ export class ParameterPipe extends ValidationPipe {
     return [...new Set([...names, ...errors.keys()])].flatMap((name) => errors.get(name) ?? []);
   }
 
-  private async settle(request: Values, name: string): Promise<void> {
+  private async resolveDeferred(request: Values, name: string): Promise<void> {
     request[name] = await (request[name] as Deferred<unknown>).read(this.modules);
   }
 

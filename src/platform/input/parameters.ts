@@ -10,7 +10,7 @@ import {
   registerDecorator,
   ValidateBy,
 } from 'class-validator';
-import { InvalidValue } from './given-values';
+import { InvalidValue } from './input-values';
 import type { RequestClass } from './params.decorator';
 import {
   MAX_IDS,

@@ -1,7 +1,7 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { ApiExtraModels } from '@nestjs/swagger';
 import type { Request } from 'express';
-import { addValue } from './given-values';
+import { addValue } from './input-values';
 import { asText } from './readers';
 
 export type RequestClass = new () => object;

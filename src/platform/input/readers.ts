@@ -1,5 +1,5 @@
 import { isTimestamp } from '../formats/timestamps';
-import { InvalidValue } from './given-values';
+import { InvalidValue } from './input-values';
 import { RoundedNumber } from './json';
 
 /** Reads a value of a query, a form or a JSON body. */

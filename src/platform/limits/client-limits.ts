@@ -18,7 +18,7 @@ export class Client implements LimitedClient {
   /**
    * The surrounding network: a site has 24 bits of an IPv4 address or 48 of an IPv6 address, and a provider 16 or 32.
    */
-  within(around: 'site' | 'provider'): string {
+  networkPrefix(around: 'site' | 'provider'): string {
     const { network } = this;
     const parts = around === 'site' ? 3 : 2;
     if (network.includes(':')) return ipv6Network(network, parts * 16);

@@ -11,7 +11,7 @@ import { hasOwnLimit } from './rate-limits.decorators';
 import { RateLimitsService } from './rate-limits.service';
 import { RedisStorage } from './redis-storage';
 
-const MINUTE = 60_000;
+const MINUTE_MS = 60_000;
 const OTHERS = ['misses', 'address-networks', 'misses-networks', 'sign-in-networks', 'stored-responses'];
 
 const throttler = (name: string, limit: number, ttl: number): ThrottlerOptions => ({
@@ -27,7 +27,7 @@ const throttler = (name: string, limit: number, ttl: number): ThrottlerOptions =
 /** One for each limit; `default` counts only on handlers with `@Throttle({ default: ... })`. `misses`: see LookupLimitGuard. */
 const createThrottlers = ({ misses: _, ...rates }: RateLimits) => [
   ...Object.entries(rates).map(([name, { count, period_ms }]) => throttler(name, count, period_ms)),
-  throttler('default', Infinity, MINUTE),
+  throttler('default', Infinity, MINUTE_MS),
 ];
 
 @Module({

@@ -85,7 +85,7 @@ export class RateLimitsService {
     if (!this.rates) return [];
     const { count, period_ms } = this.rates[attempts];
     return (['site', 'provider'] as const).map((network) =>
-      createCharge(`${attempts}-networks`, `${network}:${client.within(network)}`, {
+      createCharge(`${attempts}-networks`, `${network}:${client.networkPrefix(network)}`, {
         count: count * ADDRESSES_PER_NETWORK[network],
         period_ms,
       }),

@@ -19,10 +19,10 @@ if always or spent + interval <= period + 0.000001 then
 end
 return string.format('%.3f', spent)`;
 
-// Milliseconds. After three timeouts no request waits, so a Redis server that hangs adds at most 60 ms.
-const TIMEOUT = 20;
+// After three timeouts no request waits, so a Redis server that hangs adds at most 60 ms.
+const TIMEOUT_MS = 20;
 const MAX_FAILURES = 3;
-const PAUSE = 1000;
+const PAUSE_MS = 1000;
 
 /** Counters in Redis, which all replicas share. While Redis fails, this process continues from the last known counters. */
 export class RedisStorage extends MemoryStorage implements OnApplicationShutdown {
@@ -40,11 +40,11 @@ export class RedisStorage extends MemoryStorage implements OnApplicationShutdown
       maxRetriesPerRequest: 0,
       autoResendUnfulfilledCommands: false,
       // The client sends commands of its own on a new connection.
-      commandTimeout: PAUSE,
-      connectTimeout: PAUSE,
+      commandTimeout: PAUSE_MS,
+      connectTimeout: PAUSE_MS,
       // The default would delay the end of the process by two seconds.
-      disconnectTimeout: PAUSE / 10,
-      retryStrategy: (attempt) => Math.min(attempt * 100, PAUSE),
+      disconnectTimeout: PAUSE_MS / 10,
+      retryStrategy: (attempt) => Math.min(attempt * 100, PAUSE_MS),
       scripts: { count: { lua: COUNT, numberOfKeys: 1 } },
     });
     return new RedisStorage(redis as CountingRedis, rest);
@@ -106,7 +106,7 @@ export class RedisStorage extends MemoryStorage implements OnApplicationShutdown
   private failed(error: Error): void {
     if (++this.failures < MAX_FAILURES || !this.isShared) return;
     this.failures = 0;
-    this.pausedUntil = this.clock.monotonic() + PAUSE;
+    this.pausedUntil = this.clock.monotonic() + PAUSE_MS;
     this.warn(error.message);
     // Reconnects, because a server that hangs keeps its connection open.
     this.redis.disconnect(true);
@@ -122,7 +122,7 @@ export class RedisStorage extends MemoryStorage implements OnApplicationShutdown
 /** Rejects after TIMEOUT. setImmediate, because the response may be waiting to be read if this process was busy. */
 function inTime<T>(response: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => setImmediate(() => reject(new Error('no response'))), TIMEOUT);
+    const timer = setTimeout(() => setImmediate(() => reject(new Error('no response'))), TIMEOUT_MS);
     response.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }

@@ -3,7 +3,7 @@ import { type DestinationStream, type Logger, symbols } from 'pino';
 import type { Observer } from './hooks';
 import { LOGGER } from '../config/settings.module';
 
-const FLUSH_INTERVAL = 1000;
+const FLUSH_INTERVAL_MS = 1000;
 
 // Logged as debug: probes send requests every few seconds.
 const HEALTH_PATH = '/health/';
@@ -60,7 +60,7 @@ export class RequestLog {
   }
 
   private isFirstRejection(network: string): boolean {
-    if (this.rejected.size === 0) setTimeout(() => this.flushRejected(), FLUSH_INTERVAL).unref();
+    if (this.rejected.size === 0) setTimeout(() => this.flushRejected(), FLUSH_INTERVAL_MS).unref();
     const client = this.rejected.size < MAX_REJECTED_CLIENTS || this.rejected.has(network) ? network : '';
     const count = this.rejected.get(client);
     this.rejected.set(client, count === undefined ? 0 : count + 1);

@@ -5,9 +5,9 @@ import { Clock } from '../config/clock';
 import { Settings } from '../config/settings';
 import { RequestGate } from '../server/request-gate';
 
-const POLL_INTERVAL = 50;
+const POLL_INTERVAL_MS = 50;
 // Longer than the deadlines of requests: see in-flight.ts.
-const CLOSE_TIMEOUT = 5000;
+const CLOSE_TIMEOUT_MS = 5000;
 
 /**
  * Reports that it is not ready while the load balancer drains; then accepts no connections, and closes after the last
@@ -21,9 +21,9 @@ export async function gracefulStop(app: INestApplication): Promise<void> {
   const server = app.getHttpServer() as Server;
   const closed = new Promise((resolve) => server.close(resolve));
   const clock = app.get(Clock);
-  const deadline = clock.monotonic() + CLOSE_TIMEOUT;
+  const deadline = clock.monotonic() + CLOSE_TIMEOUT_MS;
   while (gate.inFlight.count > 0 && clock.monotonic() < deadline) {
-    await sleep(POLL_INTERVAL);
+    await sleep(POLL_INTERVAL_MS);
     server.closeIdleConnections();
   }
   server.closeAllConnections();

@@ -13,8 +13,8 @@ class HealthResponse {
 }
 
 // Milliseconds, longer than any request may run: see the deadlines in server/in-flight.ts.
-const NOT_READY_AFTER = 20_000;
-const NOT_LIVE_AFTER = 120_000;
+const NOT_READY_AFTER_MS = 20_000;
+const NOT_LIVE_AFTER_MS = 120_000;
 
 @ApiTags('Operations')
 @Controller('health')
@@ -36,8 +36,8 @@ export class HealthController {
   @Public()
   @ApiOkResponse({ type: HealthResponse })
   live(): HealthResponse {
-    if (this.descriptors.shortFor > NOT_LIVE_AFTER) throw serviceUnavailable();
-    return this.okUnlessStuckFor(NOT_LIVE_AFTER);
+    if (this.descriptors.shortFor > NOT_LIVE_AFTER_MS) throw serviceUnavailable();
+    return this.okUnlessStuckFor(NOT_LIVE_AFTER_MS);
   }
 
   @Get('ready')
@@ -54,7 +54,7 @@ export class HealthController {
     // `connected` stays true when the database is lost later.
     if (this.gate.starting || this.gate.draining || !this.database.connected) throw serviceUnavailable();
     if (this.descriptors.areShort) throw serviceUnavailable();
-    return this.okUnlessStuckFor(NOT_READY_AFTER);
+    return this.okUnlessStuckFor(NOT_READY_AFTER_MS);
   }
 
   private okUnlessStuckFor(ms: number): HealthResponse {

@@ -16,7 +16,7 @@ import { Settings } from '../config/settings';
 import { Database } from '../database/database';
 import { RequestGate } from '../server/request-gate';
 
-const FLUSH_TIMEOUT = 3000;
+const FLUSH_TIMEOUT_MS = 3000;
 
 /** Exports a span for each request and each of its statements, if a collector is configured. */
 @Injectable()
@@ -68,7 +68,7 @@ export class TracingService implements OnApplicationBootstrap, OnApplicationShut
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await this.provider?.forceFlush({ timeoutMillis: FLUSH_TIMEOUT }).catch(() => undefined);
+    await this.provider?.forceFlush({ timeoutMillis: FLUSH_TIMEOUT_MS }).catch(() => undefined);
     await this.provider?.shutdown().catch(() => undefined);
   }
 

@@ -66,7 +66,7 @@ export function sendJson(res: ServerResponse, status: number, text: string, type
   res.statusCode = status;
   res.setHeader('Content-Type', type);
   res.setHeader('Content-Length', Buffer.byteLength(body));
-  res.endSoon(body);
+  res.sendAtEndOfTick(body);
 }
 
 /** Sends an error response. `send` writes it in the format of the route. */
@@ -119,12 +119,12 @@ export abstract class WebResponse extends StreamableFile {
 }
 
 /** A response that clients may cache. */
-export interface Cacheable {
+export interface BodyWithEtag {
   body: string;
   etag: string;
 }
 
-export function cacheable(response: object): Cacheable {
+export function withEtag(response: object): BodyWithEtag {
   const body = JSON.stringify(response);
   // Weak, because a proxy may compress the body.
   return { body, etag: `W/"${hash('sha256', body, 'base64url').slice(0, 22)}"` };
@@ -133,12 +133,12 @@ export function cacheable(response: object): Cacheable {
 export function sendCacheable(
   req: IncomingMessage,
   res: ServerResponse,
-  { body, etag }: Cacheable,
+  { body, etag }: BodyWithEtag,
   cacheControl: string,
 ): void {
   res.setHeader('ETag', etag);
   res.setHeader('Cache-Control', cacheControl);
-  if (!isKnown(req.headers['if-none-match'], etag)) {
+  if (!matchesEtag(req.headers['if-none-match'], etag)) {
     sendJson(res, 200, body);
     return;
   }
@@ -147,7 +147,7 @@ export function sendCacheable(
 }
 
 // Express's req.fresh ignores If-None-Match with the `Cache-Control: no-cache` that fetch() adds.
-export function isKnown(known: string | undefined, etag: string): boolean {
+export function matchesEtag(known: string | undefined, etag: string): boolean {
   if (known === undefined || known === etag || known === '*') return known !== undefined;
   const opaque = etag.replace(/^W\//, '');
   return known.split(',').some((tag) => tag.trim().replace(/^W\//, '') === opaque);
@@ -189,7 +189,7 @@ function sendEnded(): void {
 export class OutgoingResponse<
   Request extends IncomingMessage = IncomingMessage,
 > extends ServerResponse<Request> {
-  override fixed: readonly FixedHeader[] = [];
+  override defaultHeaders: readonly FixedHeader[] = [];
   override requestsLeft = Infinity;
   /** The body of a response that is sent at the end of the tick. */
   body: string | Buffer | undefined;
@@ -217,19 +217,19 @@ export class OutgoingResponse<
       headerLine('X-RateLimit-Reset', resetSeconds);
   }
 
-  override endSoon(body: string | Buffer): void {
+  override sendAtEndOfTick(body: string | Buffer): void {
     // Node rejects further headers from here on.
     this.writeHead(this.statusCode);
     this.body = body;
     if (ended.push(this) === 1) setImmediate(sendEnded);
   }
 
-  /** Sends the body of `endSoon`. */
+  /** Sends the body of `sendAtEndOfTick`. */
   sendBody(): void {
     super.end(this.body);
   }
 
-  // After `endSoon`, a handler that its deadline has overtaken would send its data as part of another response.
+  // After `sendAtEndOfTick`, a handler that its deadline has overtaken would send its data as part of another response.
   override write(...chunk: [unknown, ...unknown[]]): boolean {
     return this.body !== undefined || super.write(...(chunk as [string]));
   }
@@ -248,13 +248,13 @@ export class OutgoingResponse<
   override removeHeader(name: string): void {
     super.removeHeader(name);
     const removed = name.toLowerCase();
-    this.fixed = this.fixed.filter((header) => header.name !== removed);
+    this.defaultHeaders = this.defaultHeaders.filter((header) => header.name !== removed);
   }
 
   /** Called by Node to write the head. */
   _storeHeader(firstLine: string, headers: unknown): void {
     let head = firstLine + this.request_id + this.rate_limit;
-    for (const { name, line } of this.fixed) if (!this.hasHeader(name)) head += line;
+    for (const { name, line } of this.defaultHeaders) if (!this.hasHeader(name)) head += line;
     storeHeader.call(this, head, headers);
   }
 }

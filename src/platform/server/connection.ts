@@ -4,7 +4,7 @@ import type { Client } from '../limits/client-limits';
 
 // Each of them uses memory until the connection closes.
 const MAX_IGNORED = 100;
-const LINGER_TIMEOUT = 1000;
+const LINGER_TIMEOUT_MS = 1000;
 
 /** A socket of the HTTP server. */
 export interface ClientSocket extends Socket {
@@ -69,7 +69,7 @@ export class Connection {
     // The rest isn't parsed: in tiny chunks it would cost more than the requests before it.
     socket.removeAllListeners('data').on('data', () => undefined);
     socket.resume();
-    const timer = setTimeout(() => socket.destroy(), LINGER_TIMEOUT).unref();
+    const timer = setTimeout(() => socket.destroy(), LINGER_TIMEOUT_MS).unref();
     socket.once('close', () => clearTimeout(timer));
   }
 }

@@ -7,7 +7,7 @@ import { parseFields } from '../input/body';
 import { type RequestGate, MAX_HEADERS } from './request-gate';
 import type { ClientSocket } from './connection';
 
-const SECOND = 1000;
+const SECOND_MS = 1000;
 export const MAX_HEADER_BYTES = 16 * 1024;
 
 /** Classes with the prototypes that Express would set on each request, which would make V8 drop the request's shape. */
@@ -48,11 +48,11 @@ export class GamewharfAdapter extends ExpressAdapter {
       // Checked by the request gate.
       requireHostHeader: false,
       maxHeaderSize: MAX_HEADER_BYTES,
-      headersTimeout: 8 * SECOND,
+      headersTimeout: 8 * SECOND_MS,
       // in-flight.ts has the timeout of bodies.
       requestTimeout: 0,
-      keepAliveTimeout: 65 * SECOND,
-      connectionsCheckingInterval: SECOND,
+      keepAliveTimeout: 65 * SECOND_MS,
+      connectionsCheckingInterval: SECOND_MS,
     });
     // One more than is allowed, so that the request gate sees that there are too many.
     server.maxHeadersCount = MAX_HEADERS + 1;
@@ -101,7 +101,7 @@ export class GamewharfAdapter extends ExpressAdapter {
   /** Sends no body: the one that Express negotiates would also contain a signed URL. */
   override redirect(res: express.Response, status: number, url: string): void {
     res.location(url).status(status).setHeader('Content-Length', 0);
-    res.endSoon('');
+    res.sendAtEndOfTick('');
   }
 
   override reply(

@@ -3,23 +3,23 @@ import type { Readable } from 'node:stream';
 import type { Clock } from '../config/clock';
 import { sendApiError } from '../output/response';
 import { type ApiError, apiError, serviceUnavailable } from '../errors/api-error';
-import { hasBody, MAX_BODY } from '../input/body';
+import { hasBody, MAX_BODY_BYTES } from '../input/body';
 import { type Client, Clients, Quota } from '../limits/client-limits';
 import { ConcurrencyLimit, type Work } from '../limits/concurrency-limit';
 import { type ClientSocket, Connection } from './connection';
 import { NewConnections } from './new-connections';
 import type { Observer } from '../observability/hooks';
 
-// Milliseconds. Longer than the timeout of a statement, for requests with several.
-export const RESPONSE_TIMEOUT = 2300;
+// Longer than the timeout of a statement, for requests with several.
+export const RESPONSE_TIMEOUT_MS = 2300;
 /** The part of it for which a request may wait to begin. */
-export const WAIT_TIMEOUT = 1000;
+export const WAIT_TIMEOUT_MS = 1000;
 // The server's requestTimeout would also end an operator's import.
-export const BODY_TIMEOUT = 8000;
-export const READ_TIMEOUT = 10_000;
+export const BODY_TIMEOUT_MS = 8000;
+export const READ_TIMEOUT_MS = 10_000;
 /** A client that reads less of a response in READ_TIMEOUT loses its connection: 8 KB per second. */
 export const MIN_READ_BYTES = 80 * 1024;
-const SWEEP_INTERVAL = 100;
+const SWEEP_INTERVAL_MS = 100;
 const SWEEPS_PER_FORGETTING = 100;
 
 export const MAX_HEALTH = 1000;
@@ -195,7 +195,7 @@ export class Admission {
   }
 
   start(): void {
-    this.timer = setInterval(() => this.sweep(), SWEEP_INTERVAL).unref();
+    this.timer = setInterval(() => this.sweep(), SWEEP_INTERVAL_MS).unref();
   }
 
   stop(): void {
@@ -203,8 +203,8 @@ export class Admission {
   }
 
   private startUpload(exchange: InFlightRequest): boolean {
-    const length = Number(exchange.req.headers['content-length'] ?? MAX_BODY);
-    const bytes = Math.min(Math.max(length, MIN_UPLOAD_BYTES), MAX_BODY);
+    const length = Number(exchange.req.headers['content-length'] ?? MAX_BODY_BYTES);
+    const bytes = Math.min(Math.max(length, MIN_UPLOAD_BYTES), MAX_BODY_BYTES);
     if (!this.uploads.take(exchange.client, bytes)) return false;
     exchange.upload = bytes;
     return true;
@@ -249,8 +249,8 @@ export class Admission {
     for (let i = this.exchanges.length - 1; i >= 0; i--) {
       const exchange = this.exchanges[i]!;
       if (exchange.isClosed) {
-        this.finish(exchange, now - exchange.since >= RESPONSE_TIMEOUT);
-        if (exchange.upload > 0 && now - exchange.at >= BODY_TIMEOUT) exchange.req.socket.destroy();
+        this.finish(exchange, now - exchange.since >= RESPONSE_TIMEOUT_MS);
+        if (exchange.upload > 0 && now - exchange.at >= BODY_TIMEOUT_MS) exchange.req.socket.destroy();
       } else this.enforceDeadline(exchange, now);
     }
     if (++this.sweeps % SWEEPS_PER_FORGETTING === 0) this.clients.forgetIdle();
@@ -261,17 +261,17 @@ export class Admission {
     const waited = now - exchange.since;
     if (res.writableEnded) {
       // The response uses memory while the client does not read it.
-      if (waited > RESPONSE_TIMEOUT + READ_TIMEOUT) req.socket.destroy();
+      if (waited > RESPONSE_TIMEOUT_MS + READ_TIMEOUT_MS) req.socket.destroy();
     } else if (res.headersSent) enforceRate(exchange, now);
     else if (exchange.isLong) return;
     else if (exchange.state === 'waiting') {
-      if (waited >= WAIT_TIMEOUT) exchange.leave();
+      if (waited >= WAIT_TIMEOUT_MS) exchange.leave();
     } else if (!req.complete) {
       exchange.since = now;
-      if (now - exchange.at < BODY_TIMEOUT) return;
+      if (now - exchange.at < BODY_TIMEOUT_MS) return;
       exchange.connection.closeAfter(res);
       sendApiError(res, apiError(408, 'request timeout'));
-    } else if (waited >= RESPONSE_TIMEOUT) sendApiError(res, serviceUnavailable());
+    } else if (waited >= RESPONSE_TIMEOUT_MS) sendApiError(res, serviceUnavailable());
   }
 }
 
@@ -293,7 +293,7 @@ function enforceRate(exchange: InFlightRequest, now: number): void {
   const { writableLength } = socket;
   const sent = socket.bytesWritten - writableLength;
   if (exchange.sent >= 0 && writableLength > 0 && sent - exchange.sent < MIN_READ_BYTES) {
-    if (now - exchange.since > READ_TIMEOUT) socket.destroy();
+    if (now - exchange.since > READ_TIMEOUT_MS) socket.destroy();
     return;
   }
   exchange.sent = sent;

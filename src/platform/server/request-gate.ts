@@ -70,7 +70,7 @@ export class RequestGate {
       const given = req.headers['x-request-id'];
       req.id = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
       res.setRequestId(req.id);
-      res.fixed = this.fixed;
+      res.defaultHeaders = this.fixed;
       if (error || this.draining) connection.closeAfter(res);
       if (error) sendApiError(res, error);
       else this.inFlight.admit(exchange, () => this.trace(req, res, serve));

@@ -46,10 +46,10 @@ declare module 'node:http' {
   }
   interface ServerResponse {
     /** Default headers, which the response may override. */
-    fixed: readonly FixedHeader[];
+    defaultHeaders: readonly FixedHeader[];
     setRequestId(id: string): void;
     /** Ends the response together with the others of this tick of the event loop. */
-    endSoon(body: string | Buffer): void;
+    sendAtEndOfTick(body: string | Buffer): void;
     /** Set for a lookup: the response has only empty lists, so it counts as failed in LookupLimitGuard. */
     foundNothing?: boolean;
     /** Sets the rate limit headers. */

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { LongLists } from '../output/long-lists';
+import { ListStreams } from '../output/list-streams';
 import { RateLimitsModule } from '../limits/rate-limits.module';
 import { ObservabilityModule } from '../observability/observability.module';
 import { Descriptors } from './descriptors';
@@ -8,7 +8,7 @@ import { RequestGate } from './request-gate';
 import { ServiceUrl } from './service-url';
 import { UnmatchedRequests } from './unmatched-requests';
 
-const SERVICES = [Descriptors, LongLists, KeyPages, ServiceUrl, RequestGate];
+const SERVICES = [Descriptors, ListStreams, KeyPages, ServiceUrl, RequestGate];
 
 @Module({
   imports: [ObservabilityModule, RateLimitsModule],

@@ -196,11 +196,11 @@ export class CreatedKeysService {
     const { game_id, count, label = null } = request;
     const keys = Array.from({ length: count }, newDownloadKey);
     const create = async (manager?: EntityManager) => {
-      const rowsOf = await this.database.execute(
+      const getRows = await this.database.execute(
         [bind(LOCK_GAME, [game_id, actor.user_id]), bind(CREATE_KEYS, [game_id, actor.user_id, keys, label])],
         manager,
       );
-      const rows = rowsOf(CREATE_KEYS);
+      const rows = getRows(CREATE_KEYS);
       if (rows.length === 0) throw invalidGame();
       if (rows[0]!.id === null) throw badRequest(TOO_MANY);
       return { download_keys: (rows as CreatedKeyRow[]).map((row) => createdKeyResponse(row, this.pages)) };
@@ -227,11 +227,11 @@ export class CreatedKeysService {
   async revoke(request: RevokeDownloadKeyRequest, actor: Seller, retry?: RetryKey): Promise<SuccessResponse> {
     const { game_id, download_key_id } = request;
     return this.once('download_key.revoked', request, 1, actor, retry, async (manager) => {
-      const rowsOf = await this.database.execute(
+      const getRows = await this.database.execute(
         [bind(REVOKE, [game_id, actor.user_id, download_key_id])],
         manager,
       );
-      const [row] = rowsOf(REVOKE);
+      const [row] = getRows(REVOKE);
       if (!row) throw invalidGame();
       if (row.id === null) throw apiError(404, 'invalid download key');
       if (!row.revoked) throw forbidden("you can't revoke a purchased download key");
@@ -247,8 +247,8 @@ export class CreatedKeysService {
     actor: Seller,
   ): Promise<number> {
     const values = [game_id, actor.user_id, from, to, label ?? null, states];
-    const rowsOf = await this.database.execute([bind(REVOKE_ALL, values)]);
-    const [row] = rowsOf(REVOKE_ALL);
+    const getRows = await this.database.execute([bind(REVOKE_ALL, values)]);
+    const [row] = getRows(REVOKE_ALL);
     if (!row) throw invalidGame();
     const { revoked: count } = row;
     if (count > 0) this.audit.record({ event: 'download_key.revoked', ...actor, game_id, count });

@@ -3,7 +3,7 @@ import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../../auth/access/access';
 import { type Credential, CurrentCredential } from '../../auth/access/credential';
 import { StoreLinks } from '../../platform/config/store-links';
-import { LongLists, type LongResponse } from '../../platform/output/long-lists';
+import { ListStreams, type LongResponse } from '../../platform/output/list-streams';
 import { Fails } from '../../platform/server/routes';
 import { Params } from '../../platform/input/params.decorator';
 import { gameSaleResponse, GameSalesResponse, GameSalesRequest } from './game-sale.dto';
@@ -14,7 +14,7 @@ import { GameSalesService } from './game-sales.service';
 export class GameSalesController {
   constructor(
     private readonly sales: GameSalesService,
-    private readonly lists: LongLists,
+    private readonly lists: ListStreams,
     private readonly links: StoreLinks,
   ) {}
 

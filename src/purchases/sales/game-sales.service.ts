@@ -3,7 +3,7 @@ import { Database } from '../../platform/database/database';
 import { longRead } from '../../platform/database/statement';
 import { invalidGame } from '../../games/errors';
 import { canEdit } from '../../games/visibility';
-import type { Rows } from '../../platform/output/long-lists';
+import type { RowsOrSlices } from '../../platform/output/list-streams';
 import { USER_COLUMNS, type UserRow } from '../../users/users.service';
 import { PURCHASE, type PurchaseRow } from '../purchase.row';
 import { MAX_SLICE } from '../purchases.service';
@@ -65,7 +65,7 @@ export class GameSalesService {
   constructor(private readonly database: Database) {}
 
   /** Only for users who can edit the game. A long list, such as all sales, is sent in slices. */
-  async find(game_id: number, editor_id: number, asked: Partial<Asked>): Promise<Rows<GameSaleRow>> {
+  async find(game_id: number, editor_id: number, asked: Partial<Asked>): Promise<RowsOrSlices<GameSaleRow>> {
     const { limit = Infinity } = asked;
     const first = await this.slice(game_id, editor_id, { ...asked, limit: Math.min(limit, MAX_SLICE) });
     return first.length < MAX_SLICE || limit <= MAX_SLICE

@@ -133,8 +133,8 @@ export class SalesService {
       created_at: request.created_at ?? null,
     };
     const store = async (manager?: EntityManager) => {
-      const rowsOf = await this.database.execute([...sell(sale), bind(SALE, [id])], manager);
-      const [row] = rowsOf(SALE);
+      const getRows = await this.database.execute([...sell(sale), bind(SALE, [id])], manager);
+      const [row] = getRows(SALE);
       // Its user was erased meanwhile, or the bundle changed, which the next attempt takes into account.
       if (!row) throw bundle ? Object.assign(serviceUnavailable(), { code: BUNDLE_CHANGED }) : invalidUser();
       return saleResponse(row, this.pages);
@@ -148,8 +148,8 @@ export class SalesService {
 
   private async repeatedSale(id: number, request: SaleRequest, retry?: RetryKey): Promise<SaleResponse> {
     const find = async (manager?: EntityManager) => {
-      const rowsOf = await this.database.execute([bind(SALE, [id])], manager);
-      return this.responseOfRepeatedSale(rowsOf(SALE)[0], request);
+      const getRows = await this.database.execute([bind(SALE, [id])], manager);
+      return this.responseOfRepeatedSale(getRows(SALE)[0], request);
     };
     const { response, isRepeated } = await this.idempotency.run(retry, request, find, BUYER_FIELDS);
     return isRepeated ? this.withBuyer(response) : response;
@@ -178,13 +178,13 @@ export class SalesService {
     const { game_ids, has_webhooks } = found;
     let currency: string | undefined;
     const store = async (manager?: EntityManager) => {
-      const rowsOf = await this.database.execute(
+      const getRows = await this.database.execute(
         refund(purchase_id, game_ids, keep_keys, has_webhooks, by.user_id ?? null),
         manager,
       );
-      const [row] = rowsOf(SALE);
+      const [row] = getRows(SALE);
       if (!row) throw apiError(404, 'invalid purchase');
-      if (rowsOf(REFUND).length > 0) ({ currency } = row);
+      if (getRows(REFUND).length > 0) ({ currency } = row);
       return refundResponse(row);
     };
     const { response, isRepeated } = await this.idempotency.run(retry, request, store, BUYER_FIELDS);

@@ -36,7 +36,7 @@ export class UploadSessionsController {
   @Public()
   async start(@Params() { token }: SessionRequest): Promise<WebResponse> {
     const { id } = await this.sessions.require(this.sessions.idIn(token));
-    return new SessionResponse(201, { Location: this.sessions.urlOf(id) });
+    return new SessionResponse(201, { Location: this.sessions.sessionUrl(id) });
   }
 
   @Put(':token')
@@ -48,7 +48,7 @@ export class UploadSessionsController {
     try {
       const id = this.sessions.idIn(token);
       const { part, size } = readContentRange(req.headers['content-range']);
-      if (!part) return stateOf(await this.sessions.require(id));
+      if (!part) return sessionState(await this.sessions.require(id));
       // The client decides how long it takes; the minimum transfer rate applies.
       exchange.takesLong();
       exchange.leave();
@@ -59,7 +59,7 @@ export class UploadSessionsController {
         () => this.receivePart(id, { part, size }, req),
         RETRY_AFTER_SECONDS,
       );
-      return isComplete(session) ? new SessionResponse(200) : stateOf(session);
+      return isComplete(session) ? new SessionResponse(200) : sessionState(session);
     } finally {
       // The response doesn't wait for the rest of the body.
       if (!req.complete) exchange.connection.closeAfter(req.res!);
@@ -81,7 +81,7 @@ export class UploadSessionsController {
   }
 }
 
-const stateOf = ({ received }: Session) =>
+const sessionState = ({ received }: Session) =>
   new SessionResponse(308, received > 0 ? { Range: `bytes=0-${received - 1}` } : {});
 
 class SessionResponse extends WebResponse {
@@ -96,6 +96,6 @@ class SessionResponse extends WebResponse {
     res.statusCode = this.status;
     for (const [name, value] of Object.entries(this.headers)) res.setHeader(name, value);
     res.setHeader('Content-Length', 0);
-    res.endSoon('');
+    res.sendAtEndOfTick('');
   }
 }

@@ -149,11 +149,11 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
     const times = [new Date(now), new Date(now + LIFETIME_MS)];
     if (!(await this.database.row(CREATE, [id, game_id, max, size ?? null, ...times, max])))
       throw apiError(429, 'too many unfinished uploads');
-    return { id, upload_url: this.urlOf(id) };
+    return { id, upload_url: this.sessionUrl(id) };
   }
 
   /** The URL to which parts are sent. It needs no credential. */
-  urlOf(id: string): string {
+  sessionUrl(id: string): string {
     return `${this.service.url}/upload-sessions/${id}.${this.sign(id)}`;
   }
 

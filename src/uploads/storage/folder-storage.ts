@@ -38,7 +38,7 @@ export class FolderStorage extends FileStorage {
     this.secret = deriveKey(settings.API_KEY_PEPPER ?? '', 'gamewharf file URLs');
   }
 
-  override urlOf(key: string, filename: string): string {
+  override downloadUrl(key: string, filename: string): string {
     const expires = Math.floor(this.clock.now() / 1000) + this.settings.FILES_URL_SECONDS;
     const head = `${expires.toString(36)}.${Buffer.from(key).toString('base64url')}`;
     const signature = this.sign(head, filename).toString('base64url');

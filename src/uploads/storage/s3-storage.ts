@@ -10,9 +10,9 @@ import { attachment } from './attachment';
 import { FileStorage, requireLength } from './file-storage';
 
 /** The maximum of S3 in one request. */
-const MAX_PUT = 5 * 2 ** 30;
+const MAX_PUT_BYTES = 5 * 2 ** 30;
 /** Milliseconds without progress after which an upload fails. */
-const IDLE_TIMEOUT = 60_000;
+const IDLE_TIMEOUT_MS = 60_000;
 
 type S3Settings = Pick<
   Settings,
@@ -60,7 +60,7 @@ export class S3Storage extends FileStorage {
     };
   }
 
-  override urlOf(key: string, filename: string): string {
+  override downloadUrl(key: string, filename: string): string {
     const second = Math.floor(this.clock.now() / 1000);
     if (this.signed?.second !== second)
       this.signed = { second, ...this.createSigner(this.date), urls: new Map() };
@@ -90,7 +90,7 @@ export class S3Storage extends FileStorage {
   }
 
   override async put(key: string, size: number, content: Readable, signal: AbortSignal): Promise<void> {
-    if (size > MAX_PUT)
+    if (size > MAX_PUT_BYTES)
       throw new OperatorError(
         "S3 accepts at most 5 GiB in one request. Copy the file with your storage's own tool, and import a record with its key.",
       );
@@ -103,7 +103,7 @@ export class S3Storage extends FileStorage {
     outgoing.end();
     try {
       const incoming = await responseTo(outgoing);
-      if (incoming.statusCode !== 206) throw statusError(incoming, await textOf(incoming));
+      if (incoming.statusCode !== 206) throw statusError(incoming, await readText(incoming));
       yield* requireLength(incoming as AsyncIterable<Buffer>, end - start);
     } catch (error) {
       throw this.problem(error);
@@ -151,7 +151,7 @@ export class S3Storage extends FileStorage {
       path: to.path,
       method,
       headers: signed.headers as Record<string, string>,
-      timeout: IDLE_TIMEOUT,
+      timeout: IDLE_TIMEOUT_MS,
       signal,
     });
     outgoing.on('timeout', () => outgoing.destroy(new Error('it sent nothing for a minute')));
@@ -172,7 +172,7 @@ export class S3Storage extends FileStorage {
       const sent = pipeline(content, outgoing);
       sent.catch(() => undefined);
       const incoming = await response;
-      const body = await textOf(incoming);
+      const body = await readText(incoming);
       if (incoming.statusCode! >= 300) throw statusError(incoming, body);
       await sent;
     } catch (error) {
@@ -193,7 +193,7 @@ const responseTo = (outgoing: ClientRequest) =>
   });
 
 /** The start of a body, which may be cut. */
-const textOf = (incoming: IncomingMessage) =>
+const readText = (incoming: IncomingMessage) =>
   new Promise<string>((resolve) => {
     let body = '';
     incoming

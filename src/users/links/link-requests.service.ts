@@ -5,8 +5,7 @@ import { Database } from '../../platform/database/database';
 import { bind, type BoundStatement, statement } from '../../platform/database/statement';
 import { ANNOUNCE_REQUEST, LINKS_ARE_SENT } from './link-events';
 
-/** Milliseconds. */
-const INTERVAL = 250;
+const INTERVAL_MS = 250;
 const BATCH_SIZE = 100;
 
 interface SignUp {
@@ -63,7 +62,7 @@ const VERIFICATION = statement<{ id: number }>(
 export class LinkRequests implements BeforeApplicationShutdown {
   private readonly log = new Logger('Links');
   private readonly writer = new BackgroundWriter<BoundStatement<{ id: number }>>(
-    INTERVAL,
+    INTERVAL_MS,
     BATCH_SIZE,
     (batch) => this.store(batch),
     (error) => this.failed(error),
@@ -108,8 +107,8 @@ export class LinkRequests implements BeforeApplicationShutdown {
 
   private storeOne(request: BoundStatement<{ id: number }>): Promise<void> {
     return this.database.transaction(async (db) => {
-      const rowsOf = await this.database.execute([request], db);
-      const [stored] = rowsOf(request.statement);
+      const getRows = await this.database.execute([request], db);
+      const [stored] = getRows(request.statement);
       if (stored) await this.database.execute([bind(ANNOUNCE_REQUEST, [stored.id])], db);
     });
   }

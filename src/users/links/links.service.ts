@@ -88,8 +88,8 @@ export class LinksService {
   ): Promise<LinkResponse> {
     const { user_id, purpose } = request;
     const { link, isRepeated } = await this.once(request, retry, async (token_hash, manager) => {
-      const rowsOf = await this.database.execute([bind(CREATE, [token_hash, purpose, user_id])], manager);
-      const [row] = rowsOf(CREATE);
+      const getRows = await this.database.execute([bind(CREATE, [token_hash, purpose, user_id])], manager);
+      const [row] = getRows(CREATE);
       if (!row) throw apiError(404, 'invalid user');
       return row.expires_at;
     });
@@ -102,8 +102,8 @@ export class LinksService {
   async fulfill(request: { request_id: number }, by: Actor, retry?: RetryKey): Promise<LinkResponse> {
     let user_id: number | undefined;
     const { link, isRepeated } = await this.once(request, retry, async (token_hash, manager) => {
-      const rowsOf = await this.database.execute([bind(FULFILL, [token_hash, request.request_id])], manager);
-      const row = rowsOf(FULFILL)[0]!;
+      const getRows = await this.database.execute([bind(FULFILL, [token_hash, request.request_id])], manager);
+      const row = getRows(FULFILL)[0]!;
       if (row.expires_at === null)
         throw row.exists ? apiError(409, 'request_id was used') : apiError(404, 'invalid request_id');
       user_id = row.user_id ?? undefined;
@@ -189,13 +189,16 @@ export class LinksService {
   ): Promise<{ link: LinkResponse; isRepeated: boolean }> {
     const { response, isRepeated } = await this.idempotency.run(retry, request, async (manager) => {
       const seed = randomUUID();
-      return { seed, expires_at: modernTimestamp(await work(sha256(this.tokenOf(seed)), manager)) };
+      return { seed, expires_at: modernTimestamp(await work(sha256(this.deriveToken(seed)), manager)) };
     });
     const { seed, expires_at } = response;
-    return { link: { url: `${this.service.forLinks}/links/${this.tokenOf(seed)}`, expires_at }, isRepeated };
+    return {
+      link: { url: `${this.service.forLinks}/links/${this.deriveToken(seed)}`, expires_at },
+      isRepeated,
+    };
   }
 
-  private tokenOf(seed: string): string {
+  private deriveToken(seed: string): string {
     return createHmac('sha256', this.secret).update(seed).digest('base64url');
   }
 }

@@ -34,7 +34,7 @@ export async function openZip(path: string, maxBytes: number): Promise<ZipArchiv
     checkPaths(container);
     return {
       container,
-      read: (file) => contentOf(zip, stored[file]!, container.files[file]!.path),
+      read: (file) => readContent(zip, stored[file]!, container.files[file]!.path),
       close: () => zip.close(),
     };
   } catch (error) {
@@ -50,9 +50,9 @@ async function readEntries(zip: ZipFile, maxBytes: number) {
   const stored: ZipEntry[] = [];
   const folders = new Map<string, number>();
   let [bytes, pathBytes] = [0, 0];
-  for await (const entry of entriesOf(zip)) {
-    const path = pathOf(entry);
-    const { type, mode } = modeOf(entry);
+  for await (const entry of listEntries(zip)) {
+    const path = readPath(entry);
+    const { type, mode } = readMode(entry);
     // The root itself.
     if (path === '.' && type === FOLDER) continue;
     if ((pathBytes += path.length) > MAX_CONTAINER_BYTES)
@@ -60,7 +60,7 @@ async function readEntries(zip: ZipFile, maxBytes: number) {
     const parent = posix.dirname(path);
     if (parent !== '.' && !folders.has(parent)) folders.set(parent, IMPLIED_FOLDER);
     if (type === FOLDER) folders.set(path, mode);
-    else if (type === LINK) container.links.push({ path, mode, target: await targetOf(zip, entry, path) });
+    else if (type === LINK) container.links.push({ path, mode, target: await readTarget(zip, entry, path) });
     else if (type === FILE) {
       requireReadable(entry, path);
       const size = entry.uncompressedSize;
@@ -74,14 +74,14 @@ async function readEntries(zip: ZipFile, maxBytes: number) {
   return { container, stored };
 }
 
-async function* entriesOf(zip: ZipFile): AsyncGenerator<ZipEntry> {
+async function* listEntries(zip: ZipFile): AsyncGenerator<ZipEntry> {
   const entries = zip.eachEntry();
   const next = () => entries.next().catch(damaged);
   for (let entry = await next(); !entry.done; entry = await next()) yield entry.value;
 }
 
 /** Launchers ignore the old encodings of names, too. */
-function pathOf({ fileNameRaw }: ZipEntry): string {
+function readPath({ fileNameRaw }: ZipEntry): string {
   let name: string;
   try {
     name = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(fileNameRaw);
@@ -91,7 +91,7 @@ function pathOf({ fileNameRaw }: ZipEntry): string {
   return posix.normalize(name).replace(/(?<=.)\/$/, '');
 }
 
-function modeOf({ versionMadeBy, externalFileAttributes, fileNameRaw }: ZipEntry) {
+function readMode({ versionMadeBy, externalFileAttributes, fileNameRaw }: ZipEntry) {
   const system = versionMadeBy >> 8;
   const isFolder = fileNameRaw.at(-1) === 0x2f;
   if (UNIX_SYSTEMS.includes(system)) {
@@ -114,16 +114,16 @@ function requireReadable(entry: ZipEntry, path: string): void {
     );
 }
 
-async function targetOf(zip: ZipFile, entry: ZipEntry, path: string): Promise<string> {
+async function readTarget(zip: ZipFile, entry: ZipEntry, path: string): Promise<string> {
   requireReadable(entry, path);
   if (entry.uncompressedSize > MAX_TARGET_BYTES)
     throw new BuildFileError(`The target of the link ${path} is too long.`);
   const chunks: Buffer[] = [];
-  for await (const chunk of contentOf(zip, entry, path)) chunks.push(chunk);
+  for await (const chunk of readContent(zip, entry, path)) chunks.push(chunk);
   return Buffer.concat(chunks).toString();
 }
 
-async function* contentOf(zip: ZipFile, entry: ZipEntry, path: string): AsyncGenerator<Buffer> {
+async function* readContent(zip: ZipFile, entry: ZipEntry, path: string): AsyncGenerator<Buffer> {
   let sum = 0;
   try {
     for await (const chunk of await zip.openReadStreamPromise(entry)) {

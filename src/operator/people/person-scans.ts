@@ -1,4 +1,4 @@
-import { createScan } from './scan';
+import { createScan } from './table-scan';
 
 export const PURCHASES = createScan<{ id: number }>(
   'purchases',

@@ -5,7 +5,7 @@ import { isOver, WebResponse } from './response';
 import { ConcurrencyLimit } from '../limits/concurrency-limit';
 
 /** The rows of a list; a long list is sent in slices. */
-export type Rows<Row> = Row[] | AsyncIterable<Row[]>;
+export type RowsOrSlices<Row> = Row[] | AsyncIterable<Row[]>;
 
 /** A list with more rows, or with a longer text in a row, is a long list. */
 export const SHORT_LIST = { rows: 500, text_bytes: 4000 };
@@ -14,17 +14,17 @@ export const SLICE_BYTES = 256 * 1024;
 // Each running long list has one slice in memory.
 export const LONG_LISTS = { accepted: 64, running: 32, each: 4 };
 // Milliseconds, less than the deadline of the request.
-const MAX_WAIT = 1500;
+const MAX_WAIT_MS = 1500;
 
 /** Sends lists of any length. */
 @Injectable()
-export class LongLists {
+export class ListStreams {
   readonly limit = new ConcurrencyLimit(LONG_LISTS);
 
   /** `{...head, "NAME": [...]}`. */
   response<Row, Name extends string, Entry extends object, Head extends object = object>(
     name: Name,
-    rows: Rows<Row>,
+    rows: RowsOrSlices<Row>,
     entryOf: (row: Row) => Entry,
     head?: Head,
   ): (Head & Record<Name, Entry[]>) | LongResponse {
@@ -79,7 +79,7 @@ export class LongResponse extends WebResponse {
   override sendTo(res: Response): Promise<void> {
     const { exchange } = res.req;
     if (this.takesLong) exchange.takesLong();
-    return this.limit.run(exchange.client, AbortSignal.timeout(MAX_WAIT), () => this.send(res));
+    return this.limit.run(exchange.client, AbortSignal.timeout(MAX_WAIT_MS), () => this.send(res));
   }
 
   private async send(res: Response): Promise<void> {

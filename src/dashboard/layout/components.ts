@@ -2,7 +2,7 @@ import { covers } from '../../auth/access/credential';
 import { apiError } from '../../platform/errors/api-error';
 import { withQuery } from '../../platform/input/form';
 import { modernTimestamp } from '../../platform/formats/timestamps';
-import { InvalidValue } from '../../platform/input/given-values';
+import { InvalidValue } from '../../platform/input/input-values';
 import { readInteger } from '../../platform/input/readers';
 import type { Consent } from '../../auth/oauth/grants.service';
 import { describeScope } from '../../auth/oauth/oauth-scopes';
@@ -150,7 +150,7 @@ export const noMore = (things: string, page: number, first = `You have no ${thin
   page === 1 ? first : `There are no more ${things}.`;
 
 /** Values by name, without those that are false. */
-export const facts = (values: Record<string, Part>, style = 'facts'): Html =>
+export const descriptionList = (values: Record<string, Part>, style = 'facts'): Html =>
   html`<dl class="${style}">
     ${Object.entries(values).map(
       ([name, value]) =>
