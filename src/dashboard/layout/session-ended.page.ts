@@ -1,6 +1,6 @@
 import { html, type Html } from './html';
 import { formToken, type Page } from './layout';
-import { facts, inWords } from './parts';
+import { descriptionList, inWords } from './components';
 import type { Visitor } from './visitor';
 
 /** A form of a signed-in person that arrived without their session, or in another one. */
@@ -69,7 +69,7 @@ const sendAgainPage = (visitor: Visitor, username: string, { action, page, field
 });
 
 const entries = (fields: LateForm['fields']): Html =>
-  facts(
+  descriptionList(
     Object.fromEntries(
       fields
         .filter(([, value]) => value !== '')
