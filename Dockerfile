@@ -45,13 +45,14 @@ CMD ["node", "dist/src/cli.js", "mock", "--host", "0.0.0.0"]
 
 FROM ${NODE_IMAGE} AS runtime
 # The service only needs Node: the image has no package manager and no setuid programs. Scanners read the remaining
-# Debian packages from /var/lib/dpkg/status.
+# Debian packages from /var/lib/dpkg/status. A volume for game files that is mounted at /files gets its owner.
 RUN dpkg --log=/dev/null --purge --force-depends apt \
  && rm -rf /usr/bin/dpkg* /usr/sbin/dpkg* /usr/lib/dpkg /usr/share/dpkg /etc/apt /var/lib/apt /var/cache/* /var/log/* \
            /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack \
            /usr/local/bin/yarn /usr/local/bin/yarnpkg /opt/yarn-* \
  && find / -xdev -type f -perm /6000 -exec chmod a-s {} + \
- && ln -s /app/dist/src/cli.js /usr/local/bin/gamewharf
+ && ln -s /app/dist/src/cli.js /usr/local/bin/gamewharf \
+ && install -d -o 1000 -g 1000 /files
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 METRICS_PORT=9464
 WORKDIR /app
 # Root owns the files and the service runs as another user, so it can't change its own code.

@@ -42,6 +42,7 @@ describe('deploy/compose', () => {
     ports?: string[];
     environment?: Record<string, string>;
     secrets?: string[];
+    volumes?: string[];
     stop_grace_period?: string;
     healthcheck?: { test: string[] };
   }
@@ -119,6 +120,12 @@ describe('deploy/compose', () => {
       'on-failure',
     ]);
   });
+  it('keeps game files in a volume that the image gives to the user of the service', () => {
+    const { FILES_DIR } = file as Record<string, string>;
+    for (const { volumes } of ours) expect(volumes).toEqual([`files:${FILES_DIR}`]);
+    expect(compose.volumes).toHaveProperty('files');
+    expect(read('Dockerfile')).toContain(`install -d -o 1000 -g 1000 ${FILES_DIR}\n`);
+  });
   it('adds Redis with a second file', () => {
     const { services } = parse(read('deploy', 'compose', 'compose.redis.yaml')) as Compose;
     const url = services.service!.environment!.REDIS_URL!;
@@ -134,7 +141,9 @@ describe('deploy/compose', () => {
       expect(
         settingsOf({ NODE_ENV: 'production', ...shown, ...base.environment, ...environment }),
       ).toMatchObject({ FILES_S3_BUCKET: 'my-store-files', FILES_S3_ACCESS_KEY_ID: expect.any(String) });
-      expect(Object.values(environment!)).toEqual(used!.map((secret) => `/run/secrets/${secret}`));
+      const { FILES_DIR, ...fromSecrets } = environment!;
+      expect(FILES_DIR).toBe('');
+      expect(Object.values(fromSecrets)).toEqual(used!.map((secret) => `/run/secrets/${secret}`));
     }
     for (const [name, { file: where }] of Object.entries(secrets)) {
       expect(where).toBe(`./secrets/${name}`);
