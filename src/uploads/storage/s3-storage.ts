@@ -2,7 +2,7 @@ import { type ClientRequest, type IncomingMessage, request as httpRequest } from
 import { request as httpsRequest } from 'node:https';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { RequestSigner, sign } from 'aws4';
+import { sign } from 'aws4';
 import type { Clock } from '../../platform/config/clock';
 import { OperatorError } from '../../platform/errors/operator-error';
 import type { Settings } from '../../platform/config/settings';
@@ -24,15 +24,6 @@ type S3Settings = Pick<
   | 'FILES_URL_SECONDS'
 >;
 
-/** aws4 itself parses, sorts and encodes the URL again, which takes ten times as long as the signature. */
-class UrlSigner extends RequestSigner {
-  canonical = '';
-
-  override canonicalString(): string {
-    return this.canonical;
-  }
-}
-
 // aws4 and not the AWS SDK, whose presigner adds 30 packages, and needs a promise for each URL.
 /** A bucket of any S3-compatible storage, with path-style URLs and Signature Version 4. */
 export class S3Storage extends FileStorage {
@@ -42,9 +33,8 @@ export class S3Storage extends FileStorage {
   private readonly host: string;
   private readonly folder: string;
   private readonly credentials: { accessKeyId: string; secretAccessKey: string };
-  // The time in a signature has a resolution of seconds, so clients that request a file on several connections get the
-  // same URL.
-  private signed: { second: number; signer: UrlSigner; query: string; urls: Map<string, string> } | undefined;
+  /** The URLs of one second, because clients request a file on several connections. */
+  private signed = { date: '', urls: new Map<string, string>() };
 
   constructor(
     private readonly settings: S3Settings,
@@ -61,32 +51,22 @@ export class S3Storage extends FileStorage {
   }
 
   override downloadUrl(key: string, filename: string): string {
-    const second = Math.floor(this.clock.now() / 1000);
-    if (this.signed?.second !== second)
-      this.signed = { second, ...this.createSigner(this.date), urls: new Map() };
-    const { signer, urls } = this.signed;
+    const { date } = this;
+    if (this.signed.date !== date) this.signed = { date, urls: new Map() };
+    const { urls } = this.signed;
     const file = `${key}\n${filename}`;
     let url = urls.get(file);
-    if (url === undefined) {
-      const { path } = this.to(key);
-      const query = this.signed.query + encoded(attachment(filename));
-      signer.canonical = `GET\n${path}\n${query}\nhost:${this.host}\n\nhost\nUNSIGNED-PAYLOAD`;
-      url = `${this.origin}${path}?${query}&X-Amz-Signature=${signer.signature()}`;
-      urls.set(file, url);
-    }
+    if (url === undefined) urls.set(file, (url = this.sign(key, filename, date)));
     return url;
   }
 
-  /** A signer, and the query that it signs, which is sorted as Signature Version 4 requires. */
-  private createSigner(date: string): { signer: UrlSigner; query: string } {
-    const signer = new UrlSigner(this.to(''), this.credentials);
-    signer.datetime = date;
+  private sign(key: string, filename: string, date: string): string {
+    const to = this.to(key);
     const query =
-      `X-Amz-Algorithm=AWS4-HMAC-SHA256` +
-      `&X-Amz-Credential=${encoded(`${this.credentials.accessKeyId}/${signer.credentialString()}`)}` +
-      `&X-Amz-Date=${date}&X-Amz-Expires=${this.settings.FILES_URL_SECONDS}&X-Amz-SignedHeaders=host` +
-      `&response-content-disposition=`;
-    return { signer, query };
+      `X-Amz-Date=${date}&X-Amz-Expires=${this.settings.FILES_URL_SECONDS}` +
+      `&response-content-disposition=${encoded(attachment(filename))}`;
+    const { path } = sign({ ...to, path: `${to.path}?${query}`, signQuery: true }, this.credentials);
+    return this.origin + path!;
   }
 
   override async put(key: string, size: number, content: Readable, signal: AbortSignal): Promise<void> {
