@@ -1,7 +1,7 @@
 import { BuildFileError } from './build-file-error';
-import { checkPaths } from './paths';
-import type { Container } from './entries';
-import { encodeField, encodeMessageField, Message } from './protobuf';
+import type { Container, Entry, FileEntry, LinkEntry } from './entries';
+import { checkPaths, MAX_ENTRIES } from './paths';
+import { encodeField, encodeMessageField, Message, readFields } from './protobuf';
 
 export const BLOCK_BYTES = 64 * 1024;
 /** The limit of the message with all entries. */
@@ -30,31 +30,49 @@ function permissions(message: Message, type: number): number {
 
 /** Reads the entries of a build and checks everything about them. `maxBytes`: of all files. */
 export function readContainer(bytes: Buffer, maxBytes: number): Container {
-  const message = new Message(bytes, [1, 2, 3, 16]);
-  let total = 0;
-  const files = message.repeated(1).map((one) => {
-    const file = new Message(one, [1, 2, 3, 4]);
-    const [path, size] = [file.text(1), file.number(3)];
-    // The first file, and files after only empty ones, have no offset.
-    if (file.number(4) !== total)
-      throw new BuildFileError(`${path} doesn’t begin where the file before it ends.`);
-    total += size;
-    if (total > maxBytes) throw new BuildFileError(`The files have more than ${maxBytes} bytes.`);
-    return { path, mode: permissions(file, 0), size };
-  });
-  if (message.number(16) !== total)
-    throw new BuildFileError('The size of the build isn’t that of its files.');
-  const folders = message.repeated(2).map((one) => {
-    const folder = new Message(one, [1, 2]);
-    return { path: folder.text(1), mode: permissions(folder, FOLDER) };
-  });
-  const links = message.repeated(3).map((one) => {
-    const link = new Message(one, [1, 2, 3]);
-    return { path: link.text(1), mode: permissions(link, LINK), target: link.text(3) };
-  });
-  const container = { files, folders, links };
+  const container: Container = { files: [], folders: [], links: [] };
+  let [total, entries] = [0, 0];
+  let announced: number | undefined;
+  for (const [field, value] of readFields(bytes, [1, 2, 3, 16])) {
+    if (field === 16) {
+      if (typeof value !== 'number' || announced !== undefined)
+        throw new BuildFileError('The size of the build isn’t one number.');
+      announced = value;
+      continue;
+    }
+    if (typeof value === 'number') throw new BuildFileError(`Field ${field} isn't a list of messages.`);
+    // Before they need memory.
+    if (++entries > MAX_ENTRIES) throw new BuildFileError(`The build has more than ${MAX_ENTRIES} entries.`);
+    if (field === 1) {
+      const file = readFile(value, total);
+      total += file.size;
+      if (total > maxBytes) throw new BuildFileError(`The files have more than ${maxBytes} bytes.`);
+      container.files.push(file);
+    } else if (field === 2) container.folders.push(readFolder(value));
+    else container.links.push(readLink(value));
+  }
+  if ((announced ?? 0) !== total) throw new BuildFileError('The size of the build isn’t that of its files.');
   checkPaths(container);
   return container;
+}
+
+function readFile(bytes: Buffer, offset: number): FileEntry {
+  const file = new Message(bytes, [1, 2, 3, 4]);
+  const [path, size] = [file.text(1), file.number(3)];
+  // The first file, and files after only empty ones, have no offset.
+  if (file.number(4) !== offset)
+    throw new BuildFileError(`${path} doesn’t begin where the file before it ends.`);
+  return { path, mode: permissions(file, 0), size };
+}
+
+function readFolder(bytes: Buffer): Entry {
+  const folder = new Message(bytes, [1, 2]);
+  return { path: folder.text(1), mode: permissions(folder, FOLDER) };
+}
+
+function readLink(bytes: Buffer): LinkEntry {
+  const link = new Message(bytes, [1, 2, 3]);
+  return { path: link.text(1), mode: permissions(link, LINK), target: link.text(3) };
 }
 
 export function encodeContainer({ files, folders, links }: Container): Buffer {

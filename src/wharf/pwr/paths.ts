@@ -6,6 +6,8 @@ export const MAX_ENTRIES = 200_000;
 const MAX_PATH_BYTES = 1024;
 /** Limits like those of Linux. */
 const MAX_LINKS_FOLLOWED = 40;
+/** Names of folders and files in all links together, as they are followed: a second of CPU time. */
+const MAX_NAMES_FOLLOWED = 4_000_000;
 
 interface Node {
   name: string;
@@ -53,7 +55,8 @@ export function checkPaths({ files, folders, links }: Container): void {
   for (const { path } of folders) insert(path, 'folder');
   for (const { path } of files) insert(path, 'file');
   for (const { path, target } of links) insert(path, 'link', target);
-  for (const { path, target } of links) checkTarget(root, path, target);
+  const steps = { left: MAX_NAMES_FOLLOWED };
+  for (const { path, target } of links) checkTarget(root, path, target, steps);
 }
 
 const keyFor = (name: string) => name.normalize('NFC').toLowerCase();
@@ -70,7 +73,7 @@ function segmentsOfPath(path: string): string[] {
 const isPortable = (path: string) =>
   Buffer.byteLength(path) <= MAX_PATH_BYTES && !/[\\\0]/.test(path) && !/^[a-z]:/i.test(path);
 
-function checkTarget(root: Node, path: string, target: string): void {
+function checkTarget(root: Node, path: string, target: string, steps: { left: number }): void {
   const outside = () =>
     new BuildFileError(`The link ${path} points outside of the build: ${JSON.stringify(target)}`);
   if (target === '' || target.startsWith('/') || !isPortable(target)) throw outside();
@@ -80,6 +83,7 @@ function checkTarget(root: Node, path: string, target: string): void {
   const pending = target.split('/').reverse();
   let followed = 0;
   for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
+    if (--steps.left < 0) throw new BuildFileError('The links of the build lead through too many folders.');
     if (name === '' || name === '.') continue;
     if (name === '..') {
       folders.pop();

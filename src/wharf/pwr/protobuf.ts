@@ -9,6 +9,8 @@ const VARINT = 0;
 const BYTES = 2;
 /** The bytes of a number up to 2^53 - 1. */
 const MAX_VARINT_BYTES = 8;
+const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const NOTHING = Buffer.alloc(0);
 
 /** A number and its length; undefined if the bytes end within it. */
 export function readVarint(bytes: Buffer, at: number): { value: number; length: number } | undefined {
@@ -25,72 +27,65 @@ export function readVarint(bytes: Buffer, at: number): { value: number; length: 
   throw new BuildFileError('A number is negative or too large.');
 }
 
-/** The fields of a message by their numbers. A field that isn't among the `known` ones is rejected. */
+/** The fields of a message in their order, with their numbers. A field that isn't among the `known` ones is rejected. */
+export function* readFields(bytes: Buffer, known: readonly number[]): Generator<[number, number | Buffer]> {
+  const next = (at: number) => {
+    const found = readVarint(bytes, at);
+    if (!found) throw new BuildFileError('A message ends in the middle of a number.');
+    return found;
+  };
+  for (let at = 0; at < bytes.length;) {
+    const tag = next(at);
+    at += tag.length;
+    const [field, type] = [Math.floor(tag.value / 8), tag.value % 8];
+    if (!known.includes(field) || (type !== VARINT && type !== BYTES))
+      throw new BuildFileError(`A message has an unknown field ${field}.`);
+    const number = next(at);
+    at += number.length;
+    let value: number | Buffer = number.value;
+    if (type === BYTES) {
+      if (number.value > bytes.length - at) throw new BuildFileError('A field is longer than its message.');
+      value = bytes.subarray(at, (at += number.value));
+    }
+    yield [field, value];
+  }
+}
+
+/** A message without repeated fields. */
 export class Message {
-  private readonly fields = new Map<number, (number | Buffer)[]>();
+  private readonly fields = new Map<number, number | Buffer>();
 
   constructor(bytes: Buffer, known: readonly number[]) {
-    const next = (at: number) => {
-      const found = readVarint(bytes, at);
-      if (!found) throw new BuildFileError('A message ends in the middle of a number.');
-      return found;
-    };
-    for (let at = 0; at < bytes.length;) {
-      const tag = next(at);
-      at += tag.length;
-      const [field, type] = [Math.floor(tag.value / 8), tag.value % 8];
-      if (!known.includes(field) || (type !== VARINT && type !== BYTES))
-        throw new BuildFileError(`A message has an unknown field ${field}.`);
-      const number = next(at);
-      at += number.length;
-      let value: number | Buffer = number.value;
-      if (type === BYTES) {
-        if (number.value > bytes.length - at) throw new BuildFileError('A field is longer than its message.');
-        value = bytes.subarray(at, (at += number.value));
-      }
-      const values = this.fields.get(field);
-      if (values) values.push(value);
-      else this.fields.set(field, [value]);
+    for (const [field, value] of readFields(bytes, known)) {
+      if (this.fields.has(field)) throw new BuildFileError(`Field ${field} occurs twice.`);
+      this.fields.set(field, value);
     }
   }
 
   /** 0 if absent. */
   number(field: number): number {
-    const value = this.single(field) ?? 0;
+    const value = this.fields.get(field) ?? 0;
     if (typeof value !== 'number') throw new BuildFileError(`Field ${field} isn't a number.`);
     return value;
   }
 
   /** Empty if absent. */
   bytes(field: number): Buffer {
-    const value = this.single(field) ?? Buffer.alloc(0);
+    const value = this.fields.get(field) ?? NOTHING;
     if (typeof value === 'number') throw new BuildFileError(`Field ${field} isn't a list of bytes.`);
     return value;
   }
 
   text(field: number): string {
     try {
-      return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(this.bytes(field));
+      return UTF_8.decode(this.bytes(field));
     } catch {
       throw new BuildFileError('A path isn’t valid UTF-8.');
     }
   }
 
-  repeated(field: number): Buffer[] {
-    const values = this.fields.get(field) ?? [];
-    for (const value of values)
-      if (typeof value === 'number') throw new BuildFileError(`Field ${field} isn't a list of messages.`);
-    return values as Buffer[];
-  }
-
   has(field: number): boolean {
     return this.fields.has(field);
-  }
-
-  private single(field: number): number | Buffer | undefined {
-    const values = this.fields.get(field);
-    if (values && values.length > 1) throw new BuildFileError(`Field ${field} occurs twice.`);
-    return values?.[0];
   }
 }
 
