@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Database } from '../platform/database/database';
 import { bind, longRead, statement } from '../platform/database/statement';
-import { apiError } from '../platform/errors/api-error';
+import { tooMany } from '../platform/errors/api-error';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import type { BuildEvent } from '../wharf/build-event.entity';
 import type { BuildEventResponse } from './push.dto';
@@ -39,7 +39,7 @@ export class BuildEventsService {
     manager?: EntityManager,
   ): Promise<void> {
     const rows = await this.database.execute([bind(ADD, [build_id, type, message, data ?? null])], manager);
-    if (rows(ADD).length === 0) throw apiError(429, 'too many events of the build');
+    if (rows(ADD).length === 0) throw tooMany('too many events of the build');
   }
 
   async list(build_id: number): Promise<BuildEventResponse[]> {

@@ -33,12 +33,27 @@ const MAX_ATTEMPTS = 3;
 /** The wait after a failure, of the storage for example; multiplied by the number of attempts. */
 const RETRY_MS = 10_000;
 
-const CLAIM = statement<{ build_id: number; attempts: number }>(
+/** Owners whose jobs this process has claimed recently. */
+const MAX_SERVED = 1000;
+
+/**
+ * The owners with the fewest running jobs are next, and among them the one that this process served least recently, so
+ * that many pushes of one owner don't delay those of others. $4: the owners served, the latest last.
+ */
+const CLAIM = statement<{ build_id: number; attempts: number; owner_id: number }>(
   'claim_build_job',
-  `UPDATE build_jobs SET attempts = attempts + 1, lease = $2, leased_until = $3 WHERE build_id = (
-     SELECT build_id FROM build_jobs WHERE coalesce(leased_until <= $1, true) AND attempts < ${MAX_ATTEMPTS}
-     ORDER BY created_at, build_id LIMIT 1 FOR UPDATE SKIP LOCKED)
-   RETURNING build_id, attempts`,
+  `WITH running AS (
+     SELECT g.user_id, count(*) AS jobs
+     FROM build_jobs j JOIN builds b ON b.id = j.build_id JOIN games g ON g.id = b.game_id
+     WHERE j.lease IS NOT NULL AND j.leased_until > $1 GROUP BY g.user_id),
+   next AS (
+     SELECT j.build_id, g.user_id FROM build_jobs j JOIN builds b ON b.id = j.build_id JOIN games g ON g.id = b.game_id
+     LEFT JOIN running r ON r.user_id = g.user_id
+     WHERE coalesce(j.leased_until <= $1, true) AND j.attempts < ${MAX_ATTEMPTS}
+     ORDER BY coalesce(r.jobs, 0), coalesce(array_position($4::bigint[], g.user_id), 0), j.created_at, j.build_id
+     LIMIT 1 FOR UPDATE OF j SKIP LOCKED)
+   UPDATE build_jobs j SET attempts = attempts + 1, lease = $2, leased_until = $3 FROM next
+   WHERE j.build_id = next.build_id RETURNING j.build_id, j.attempts, next.user_id AS owner_id`,
 );
 
 const RENEW = statement<{ build_id: number }>(
@@ -122,6 +137,7 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
   private readonly stopping = new AbortController();
   private readonly waiting = new Set<() => void>();
   private wakes = 0;
+  private served: number[] = [];
   private running: Promise<void>[] = [];
   private timer: NodeJS.Timeout | undefined;
 
@@ -195,10 +211,12 @@ export class BuildJobs implements OnApplicationBootstrap, BeforeApplicationShutd
 
   private async claim(): Promise<Claim | undefined> {
     const lease = randomUUID();
-    const claimed = await this.database.row(CLAIM, [new Date(this.clock.now()), lease, this.leaseEnd()]);
-    return (
-      claimed && { build_id: claimed.build_id, attempt: claimed.attempts, lease, started: performance.now() }
-    );
+    const now = new Date(this.clock.now());
+    const claimed = await this.database.row(CLAIM, [now, lease, this.leaseEnd(), this.served]);
+    if (!claimed) return undefined;
+    const { build_id, attempts, owner_id } = claimed;
+    this.served = [...this.served.filter((id) => id !== owner_id), owner_id].slice(-MAX_SERVED);
+    return { build_id, attempt: attempts, lease, started: performance.now() };
   }
 
   private leaseEnd(): Date {

@@ -4,12 +4,13 @@ import { Clock } from '../platform/config/clock';
 import { Settings } from '../platform/config/settings';
 import { Database } from '../platform/database/database';
 import { bind, longRead, read, statement } from '../platform/database/statement';
-import { apiError, badRequest } from '../platform/errors/api-error';
+import { apiError, badRequest, tooMany } from '../platform/errors/api-error';
 import { canEdit, editedBy } from '../games/visibility';
 import { IdempotencyService, type RetryKey } from '../idempotency/idempotency.service';
 import { UploadSessions } from '../uploads/sessions/upload-sessions.service';
 import { FileStorage } from '../uploads/storage/file-storage';
 import { ChannelsService } from '../uploads/channels.service';
+import { LOCK_OWNER } from '../uploads/lock-owner';
 import { BUILD_ROW } from '../uploads/upload.row';
 import { type Downloader, invalidBuild, isFor } from '../uploads/uploads.service';
 import type { Build } from '../wharf/build.entity';
@@ -118,13 +119,13 @@ const FILE_TO_FINISH = statement<{
   'SELECT id, session_id, state, size FROM build_files WHERE build_id = $1 AND id = $2',
 );
 
-// A file whose session has expired gets another one.
+// A file whose session $4 has expired gets another one. Of two requests, the second changes nothing.
 const CREATE_FILE = statement<{ id: number }>(
   'create_build_file',
   `INSERT INTO build_files (id, build_id, type, session_id)
    SELECT nextval('builds_id_seq'), b.id, $2, $3 FROM builds b WHERE b.id = $1 AND b.state = 'started'
    ON CONFLICT (build_id, type, sub_type) DO UPDATE SET session_id = EXCLUDED.session_id, updated_at = now()
-     WHERE build_files.state = 'created'
+     WHERE build_files.state = 'created' AND build_files.session_id IS NOT DISTINCT FROM $4::uuid
    RETURNING id`,
 );
 
@@ -192,12 +193,16 @@ export class PushesService {
     return this.idempotency.once(key, request, (manager) =>
       this.inTransaction(manager, async (db) => {
         const quota = await this.database.execute(
-          [bind(LOCK_GAME, [game_id, credential.user_id]), bind(QUOTA, [game_id, channel])],
+          [
+            bind(LOCK_GAME, [game_id, credential.user_id]),
+            bind(LOCK_OWNER, [game_id]),
+            bind(QUOTA, [game_id, channel]),
+          ],
           db,
         );
         const [{ unfinished = 0, channels = 0 } = {}] = quota(QUOTA);
-        if (unfinished >= MAX_UNFINISHED) throw apiError(429, 'too many unfinished builds');
-        if (channels >= MAX_CHANNELS) throw apiError(429, 'too many channels');
+        if (unfinished >= MAX_UNFINISHED) throw tooMany('too many unfinished builds');
+        if (channels >= MAX_CHANNELS) throw tooMany('too many channels');
         const texts = [
           user_version || null,
           hidden,
@@ -259,15 +264,26 @@ export class PushesService {
     const { file } = await this.idempotency.storedAfter(key, request, async () => {
       const known = await this.database.row(FILE_SESSION, [build_id, type]);
       if (known?.state === 'uploaded') throw apiError(409, 'the file is already complete');
-      if (known?.session_id && (await this.sessions.find(known.session_id)))
-        return { file: { id: known.id, session_id: known.session_id } };
+      const current = await this.withSession(known);
+      if (current) return { file: current };
       const { id: session_id } = await this.sessions.create(game_id);
-      const created = await this.database.row(CREATE_FILE, [build_id, type, session_id]);
+      const values = [build_id, type, session_id, known?.session_id ?? null];
+      const created = await this.database.row(CREATE_FILE, values);
       if (created) return { file: { id: created.id, session_id } };
       await this.sessions.discard(session_id);
-      throw notStarted();
+      const other = await this.withSession(await this.database.row(FILE_SESSION, [build_id, type]));
+      if (!other) throw notStarted();
+      return { file: other };
     });
     return { id: file.id, upload_url: this.sessions.sessionUrl(file.session_id), upload_headers: {} };
+  }
+
+  /** The file, if it can be sent to its session. */
+  private async withSession(
+    file: { id: number; session_id: string | null } | undefined,
+  ): Promise<{ id: number; session_id: string } | undefined> {
+    if (!file?.session_id || !(await this.sessions.find(file.session_id))) return undefined;
+    return { id: file.id, session_id: file.session_id };
   }
 
   async finishFile(

@@ -8,10 +8,12 @@ import { Settings } from '../platform/config/settings';
 import { Database } from '../platform/database/database';
 import { bind, longRead, statement } from '../platform/database/statement';
 import { ApiError, apiError, badRequest } from '../platform/errors/api-error';
+import { ConcurrencyLimit, type LimitedClient } from '../platform/limits/concurrency-limit';
 import { BuildSignatures } from './build-signatures.service';
 import { newFileKey } from './file-keys';
 import { FileUpload } from './file-upload.entity';
 import { recordFile } from './files.service';
+import { LOCK_OWNER } from './lock-owner';
 import { isComplete, UploadSessions } from './sessions/upload-sessions.service';
 import { FileStorage } from './storage/file-storage';
 import { Upload } from './upload.entity';
@@ -19,8 +21,8 @@ import { LOCK_GAME, UploadEditsService } from './upload-edits.service';
 
 const LIFETIME = `interval '24 hours'`;
 const LEASE_MS = 60_000;
-/** Files that a process copies at the same time. */
-const MAX_STORING = 2;
+/** Files that a process copies at the same time, and those of one seller. */
+const STORING = { accepted: Infinity, running: 2, each: 1 };
 
 export type NewFileUpload = Pick<
   FileUpload,
@@ -55,14 +57,6 @@ export const PENDING_UPLOADS = longRead<PendingUpload>(
      AND ($3::uuid IS NOT NULL OR p.state <> 'stored') AND p.created_at > $4::timestamptz - ${LIFETIME}
    ORDER BY p.created_at, p.id LIMIT 100`,
   'user $2',
-);
-
-// A separate statement, so that the next one counts what was committed while this one waited.
-const LOCK_OWNER = statement<{ owner_id: number }>(
-  'file_quota_lock',
-  `SELECT g.user_id AS owner_id, pg_advisory_xact_lock(7305811, hashint8(g.user_id))::text AS locked
-   FROM games g WHERE g.id = $1`,
-  'game $1',
 );
 
 /** Bytes of the stored files of the games of the user $1, and of those that are being uploaded. */
@@ -127,8 +121,9 @@ export class FileUploadsService implements OnApplicationShutdown {
   private readonly stopping = new AbortController();
   /** Resolved when their files are stored. */
   private readonly storing = new Set<Promise<void>>();
-  private readonly waiting: (() => void)[] = [];
-  private running = 0;
+  private readonly limit = new ConcurrencyLimit(STORING);
+  /** Sellers with files to store, and how many. */
+  private readonly sellers = new Map<number, LimitedClient & { files: number }>();
 
   constructor(
     private readonly database: Database,
@@ -232,14 +227,14 @@ export class FileUploadsService implements OnApplicationShutdown {
     this.storing.add(stored);
   }
 
-  private async inTurn(work: () => Promise<void>): Promise<void> {
-    if (this.running >= MAX_STORING) await new Promise<void>((resume) => this.waiting.push(resume));
-    this.running++;
+  private async inTurn(user_id: number, work: () => Promise<void>): Promise<void> {
+    const seller = this.sellers.get(user_id) ?? { queues: new Map(), files: 0 };
+    this.sellers.set(user_id, seller);
+    seller.files++;
     try {
-      await work();
+      await this.limit.run(seller, undefined, work);
     } finally {
-      this.running--;
-      this.waiting.shift()?.();
+      if (--seller.files === 0) this.sellers.delete(user_id);
     }
   }
 
@@ -248,7 +243,7 @@ export class FileUploadsService implements OnApplicationShutdown {
     const renew = () => void this.database.rows(RENEW, [id, this.now]).catch(() => undefined);
     const timer = setInterval(renew, LEASE_MS / 3).unref();
     try {
-      await this.inTurn(() => this.storeFile(file, editor));
+      await this.inTurn(editor.user_id, () => this.storeFile(file, editor));
     } catch (error) {
       await this.fail(id, error as Error).catch((failure: Error) => this.log.error(failure));
     } finally {

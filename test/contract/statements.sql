@@ -2339,10 +2339,18 @@ SELECT b.id, b.game_id, b.created_at, patch.session_id AS patch_session, signatu
    WHERE b.id = $1;
 
 -- claim_build_job: src/push/build-jobs.service.ts
-UPDATE build_jobs SET attempts = attempts + 1, lease = $2, leased_until = $3 WHERE build_id = (
-     SELECT build_id FROM build_jobs WHERE coalesce(leased_until <= $1, true) AND attempts < 3
-     ORDER BY created_at, build_id LIMIT 1 FOR UPDATE SKIP LOCKED)
-   RETURNING build_id, attempts;
+WITH running AS (
+     SELECT g.user_id, count(*) AS jobs
+     FROM build_jobs j JOIN builds b ON b.id = j.build_id JOIN games g ON g.id = b.game_id
+     WHERE j.lease IS NOT NULL AND j.leased_until > $1 GROUP BY g.user_id),
+   next AS (
+     SELECT j.build_id, g.user_id FROM build_jobs j JOIN builds b ON b.id = j.build_id JOIN games g ON g.id = b.game_id
+     LEFT JOIN running r ON r.user_id = g.user_id
+     WHERE coalesce(j.leased_until <= $1, true) AND j.attempts < 3
+     ORDER BY coalesce(r.jobs, 0), coalesce(array_position($4::bigint[], g.user_id), 0), j.created_at, j.build_id
+     LIMIT 1 FOR UPDATE OF j SKIP LOCKED)
+   UPDATE build_jobs j SET attempts = attempts + 1, lease = $2, leased_until = $3 FROM next
+   WHERE j.build_id = next.build_id RETURNING j.build_id, j.attempts, next.user_id AS owner_id;
 
 -- complete_build: src/push/build-jobs.service.ts
 WITH job AS (DELETE FROM build_jobs WHERE build_id = $1),
@@ -2384,7 +2392,7 @@ SELECT id, session_id, state, size FROM build_files WHERE build_id = $1 AND id =
 INSERT INTO build_files (id, build_id, type, session_id)
    SELECT nextval('builds_id_seq'), b.id, $2, $3 FROM builds b WHERE b.id = $1 AND b.state = 'started'
    ON CONFLICT (build_id, type, sub_type) DO UPDATE SET session_id = EXCLUDED.session_id, updated_at = now()
-     WHERE build_files.state = 'created'
+     WHERE build_files.state = 'created' AND build_files.session_id IS NOT DISTINCT FROM $4::uuid
    RETURNING id;
 
 -- create_pushed_build: src/push/pushes.service.ts
@@ -2546,10 +2554,6 @@ DELETE FROM file_uploads p USING games g
    WHERE p.id = $1 AND p.game_id = $2 AND g.id = p.game_id AND (g.user_id = $3 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $3 OFFSET 0))
      AND (p.state <> 'storing' OR (p.leased_until < $4::timestamptz) IS NOT FALSE) RETURNING p.id;
 
--- file_quota_lock: src/uploads/file-uploads.service.ts, turns: game $1
-SELECT g.user_id AS owner_id, pg_advisory_xact_lock(7305811, hashint8(g.user_id))::text AS locked
-   FROM games g WHERE g.id = $1;
-
 -- file_quota_used: src/uploads/file-uploads.service.ts
 SELECT coalesce(sum(f.bytes), 0)::float8 AS bytes FROM games g CROSS JOIN LATERAL (
      SELECT size AS bytes FROM uploads WHERE game_id = g.id AND file_key IS NOT NULL
@@ -2574,16 +2578,19 @@ UPDATE file_uploads SET state = $2, error = $3, leased_until = NULL WHERE id = $
 -- renew_file_upload: src/uploads/file-uploads.service.ts
 UPDATE file_uploads SET leased_until = $2::timestamptz + interval '60000 ms' WHERE id = $1 AND state = 'storing';
 
+-- file_quota_lock: src/uploads/lock-owner.ts, turns: game $1
+SELECT g.user_id AS owner_id, pg_advisory_xact_lock(7305811, hashint8(g.user_id))::text AS locked
+   FROM games g WHERE g.id = $1;
+
 -- begin_upload_part: src/uploads/sessions/upload-sessions.service.ts
-INSERT INTO upload_parts (session_id, file_key, start) SELECT id, $2, $3 FROM upload_sessions
-   WHERE id = $1 AND received = $3 RETURNING file_key;
+INSERT INTO upload_parts (session_id, file_key, start)
+   SELECT s.id, $2, $3 FROM upload_sessions s JOIN games g ON g.id = s.game_id
+   WHERE s.id = $1 AND s.received = $3 AND (SELECT coalesce(sum(o.received), 0) < 4::numeric * $5::bigint FROM games og JOIN upload_sessions o ON o.game_id = og.id WHERE og.user_id = g.user_id AND o.expires_at > $4) RETURNING file_key;
 
 -- create_upload_session: src/uploads/sessions/upload-sessions.service.ts
 INSERT INTO upload_sessions (id, game_id, max_bytes, size, created_at, expires_at)
    SELECT $1, g.id, $3, $4::bigint, $5, $6 FROM games g
-   WHERE g.id = $2 AND (
-     SELECT count(*) < 100 AND coalesce(sum(o.received), 0) < 4::numeric * $7::bigint
-     FROM games og JOIN upload_sessions o ON o.game_id = og.id WHERE og.user_id = g.user_id AND o.expires_at > $5)
+   WHERE g.id = $2 AND (SELECT count(*) < 100 FROM games og JOIN upload_sessions o ON o.game_id = og.id WHERE og.user_id = g.user_id AND o.expires_at > $5) AND (SELECT coalesce(sum(o.received), 0) < 4::numeric * $3::bigint FROM games og JOIN upload_sessions o ON o.game_id = og.id WHERE og.user_id = g.user_id AND o.expires_at > $5)
    RETURNING id;
 
 -- delete_upload_parts: src/uploads/sessions/upload-sessions.service.ts

@@ -197,8 +197,8 @@ describe('upload', () => {
     });
     await post(filesPath(`/uploads/${body.id}/complete`));
     theClock().advance(61_000);
-    // The second process stores it meanwhile.
-    await post(filesPath(`/uploads/${body.id}/complete`));
+    // The second process stores it meanwhile. A process stores the files of one seller one after the other.
+    await post(filesPath(`/uploads/${body.id}/complete`), {}, await browserOf(admin));
     await until(async () => (await uploadsOf()).length === 1);
     resume();
     await theApp().get(FileUploadsService).settled();
@@ -208,6 +208,41 @@ describe('upload', () => {
       { state: 'stored', error: null },
     ]);
     expect(await events()).toEqual(['upload.created']);
+  });
+
+  test('the files of one seller do not delay those of another', async () => {
+    const other = await make.user({ developer: true });
+    const theirs = await make.game({ owner: other });
+    const page = await browserOf(other);
+    const content = Buffer.from('content');
+    const { body: one } = await post(
+      filesPath('/uploads', theirs.id),
+      { filename: 'one.txt', size: '7' },
+      page,
+    );
+    await put(one.path, 'bytes 0-6/7', content);
+    const many: string[] = [];
+    for (const name of ['a.txt', 'b.txt', 'c.txt']) {
+      const { body } = await start(name, content.length);
+      await put(body.path, 'bytes 0-6/7', content);
+      many.push(body.id);
+    }
+    const storage = theApp().get(FileStorage);
+    const real = storage.put.bind(storage);
+    let resume!: () => void;
+    const held = new Promise<void>((resolve) => (resume = resolve));
+    const slow = jest.spyOn(storage, 'put').mockImplementation(async (key, ...more) => {
+      if (!key.includes('one.txt')) await held;
+      return real(key, ...more);
+    });
+    for (const id of many) await post(filesPath(`/uploads/${id}/complete`));
+    await post(filesPath(`/uploads/${one.id}/complete`, theirs.id), {}, page);
+    await until(async () => (await uploadsOf(theirs.id)).length === 1);
+    expect(await uploadsOf()).toEqual([]);
+    resume();
+    await theApp().get(FileUploadsService).settled();
+    slow.mockRestore();
+    expect(await uploadsOf()).toHaveLength(3);
   });
 
   test('a storage that fails keeps the parts, and the seller can finish later', async () => {

@@ -1,4 +1,4 @@
-import { expect } from '@jest/globals';
+import { equal } from 'node:assert/strict';
 import { until } from './time';
 
 const PART_BYTES = 16 * 1024 * 1024;
@@ -25,10 +25,16 @@ export interface PushedFile {
   state: string;
 }
 
+/** A buffer, or a file that is read piece by piece. */
+export interface Content {
+  length: number;
+  subarray(start: number, end: number): Buffer;
+}
+
 /** A file that starts at an offset, as after a part that failed. */
 interface Sending {
   location: string;
-  content: Buffer;
+  content: Content;
 }
 
 /** Sends the requests of the marketplace's own upload tool, in its order and with its headers. */
@@ -47,7 +53,7 @@ export class UploadTool {
   async push(
     target: string,
     channel: string,
-    files: { patch: Buffer; signature: Buffer },
+    files: { patch: Content; signature: Content },
     more: Record<string, string> = {},
   ): Promise<CreatedBuild> {
     const { build } = await this.post<{ build: CreatedBuild }>('/wharf/builds', { channel, target, ...more });
@@ -102,26 +108,27 @@ export class UploadTool {
     const path = `/wharf/builds/${build_id}/files/${file_id}/download?api_key=${this.key}`;
     const headers = { range: `bytes=${offset}-`, 'user-agent': 'Go-http-client/1.1' };
     const redirect = await this.request('GET', path, headers);
-    expect(redirect.status).toBe(302);
+    equal(redirect.status, 302);
     const { status, bytes } = await this.request('GET', redirect.headers.get('location')!, headers);
-    expect(status).toBe(206);
+    equal(status, 206);
     return bytes;
   }
 
-  async startFile(build_id: number, type: string, content: Buffer): Promise<Sending & { id: number }> {
+  async startFile(build_id: number, type: string, content: Content): Promise<Sending & { id: number }> {
     const { file } = await this.post<{ file: { id: number; upload_url: string; upload_headers: object } }>(
       `/wharf/builds/${build_id}/files`,
       { sub_type: 'default', type, upload_type: 'deferred_resumable' },
     );
     const started = await this.request('POST', file.upload_url, { ...file.upload_headers });
-    expect(started.status).toBe(201);
+    equal(started.status, 201);
     return { id: file.id, location: started.headers.get('location')!, content };
   }
 
   /** All parts but the last have no total. After an error, it asks for the state and goes on there. */
   async send({ location, content }: Sending): Promise<void> {
     for (let start = 0; start < content.length;) {
-      const end = Math.min(start + this.partBytes, content.length);
+      // After an error, the rest of that part.
+      const end = Math.min((Math.floor(start / this.partBytes) + 1) * this.partBytes, content.length);
       const total = end === content.length ? end : '*';
       const { status, headers } = await this.put(
         location,
@@ -132,9 +139,9 @@ export class UploadTool {
       if (status === 308) start = nextByte(headers);
       else if (status === 408 || status >= 500) {
         const asked = await this.put(location, 'bytes */*');
-        expect(asked.status).toBe(308);
+        equal(asked.status, 308);
         start = nextByte(asked.headers);
-        expect(start % BLOCK_BYTES).toBe(0);
+        equal(start % BLOCK_BYTES, 0);
       } else throw new Error(`The part was answered with ${status}.`);
     }
   }

@@ -7,18 +7,19 @@ import { Clock } from '../../platform/config/clock';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { bind, statement } from '../../platform/database/statement';
-import { apiError, badRequest } from '../../platform/errors/api-error';
+import { apiError, badRequest, tooMany } from '../../platform/errors/api-error';
 import { ServiceUrl } from '../../platform/server/service-url';
+import { LOCK_OWNER } from '../lock-owner';
 import { FileStorage } from '../storage/file-storage';
 import type { PartRange } from './content-range';
-import { NothingToKeep, type PartBody } from './part-body';
+import { KEPT_BLOCK_BYTES, NothingToKeep, type PartBody } from './part-body';
 import { type Part, readParts } from './read-parts';
 import type { UploadSession } from './upload-session.entity';
 
 /** An object in the storage has at most this many bytes. */
 const MAX_PART_BYTES = 16 * 1024 * 1024;
-// More than 5 GiB in blocks of 256 KiB, the smallest parts that the upload tool sends.
-const MAX_PARTS = 25_000;
+/** Of a file, besides one for each 256 KiB, which are the smallest parts that the upload tool sends. */
+const MAX_SMALL_PARTS = 1000;
 const LIFETIME_MS = 24 * 3600 * 1000;
 /** Unfinished sessions of the games of one owner, and their bytes as a multiple of FILES_MAX_BYTES. */
 export const MAX_SESSIONS = 100;
@@ -34,13 +35,15 @@ export const isComplete = ({ size, received }: Pick<Session, 'size' | 'received'
 const ofOwner = (now: string) =>
   `FROM games og JOIN upload_sessions o ON o.game_id = og.id WHERE og.user_id = g.user_id AND o.expires_at > ${now}`;
 
+/** SQL condition: the owner of the game `g` may store more parts. `max`: FILES_MAX_BYTES. */
+const hasQuota = (now: string, max: string) =>
+  `(SELECT coalesce(sum(o.received), 0) < ${MAX_STORED_FILES}::numeric * ${max}::bigint ${ofOwner(now)})`;
+
 const CREATE = statement<{ id: string }>(
   'create_upload_session',
   `INSERT INTO upload_sessions (id, game_id, max_bytes, size, created_at, expires_at)
    SELECT $1, g.id, $3, $4::bigint, $5, $6 FROM games g
-   WHERE g.id = $2 AND (
-     SELECT count(*) < ${MAX_SESSIONS} AND coalesce(sum(o.received), 0) < ${MAX_STORED_FILES}::numeric * $7::bigint
-     ${ofOwner('$5')})
+   WHERE g.id = $2 AND (SELECT count(*) < ${MAX_SESSIONS} ${ofOwner('$5')}) AND ${hasQuota('$5', '$3')}
    RETURNING id`,
 );
 
@@ -51,15 +54,17 @@ const FIND = statement<Session>('upload_session', SESSION);
 const FIND_TO_WRITE = statement<Session & { parts: number; has_quota: boolean }>(
   'upload_session_to_write',
   `SELECT s.*, (SELECT count(*) FROM upload_parts p WHERE p.session_id = s.id) AS parts,
-     (SELECT coalesce(sum(o.received), 0) < ${MAX_STORED_FILES}::numeric * $3::bigint ${ofOwner('$2')}) AS has_quota
+     ${hasQuota('$2', '$3')} AS has_quota
    FROM (${SESSION}) s JOIN games g ON g.id = s.game_id`,
 );
 
-// Recorded first, so that the object is found and deleted even if this process is killed while it writes.
+// Recorded first, so that the object is found and deleted even if this process is killed while it writes. The quota is
+// looked at for each object, because a request may send a whole file.
 const BEGIN_PART = statement<{ file_key: string }>(
   'begin_upload_part',
-  `INSERT INTO upload_parts (session_id, file_key, start) SELECT id, $2, $3 FROM upload_sessions
-   WHERE id = $1 AND received = $3 RETURNING file_key`,
+  `INSERT INTO upload_parts (session_id, file_key, start)
+   SELECT s.id, $2, $3 FROM upload_sessions s JOIN games g ON g.id = s.game_id
+   WHERE s.id = $1 AND s.received = $3 AND ${hasQuota('$4', '$5')} RETURNING file_key`,
 );
 
 // Of two requests with the same part, only the first finds the session as both read it.
@@ -147,8 +152,13 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
     const id = randomUUID();
     const now = this.clock.now();
     const times = [new Date(now), new Date(now + LIFETIME_MS)];
-    if (!(await this.database.row(CREATE, [id, game_id, max, size ?? null, ...times, max])))
-      throw apiError(429, 'too many unfinished uploads');
+    const rows = await this.database.transaction((db) =>
+      this.database.execute(
+        [bind(LOCK_OWNER, [game_id]), bind(CREATE, [id, game_id, max, size ?? null, ...times])],
+        db,
+      ),
+    );
+    if (rows(CREATE).length === 0) throw tooMany('too many unfinished uploads');
     return { id, upload_url: this.sessionUrl(id) };
   }
 
@@ -196,7 +206,9 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
     if (session.size !== null && (end > session.size || (size !== undefined && size !== session.size)))
       throw badRequest(`Content-Range must be within the ${session.size} bytes of the file`);
     if (start > session.received || end <= session.received) return session;
-    if (!session.has_quota || session.parts >= MAX_PARTS) throw apiError(429, 'too many unfinished uploads');
+    if (!session.has_quota) throw tooMany('too many unfinished uploads');
+    if (session.parts >= MAX_SMALL_PARTS + session.received / KEPT_BLOCK_BYTES)
+      throw tooMany('too many small parts');
     await body.skip(session.received - start);
     for (let at = session.received; at < end && !body.isCut; at += MAX_PART_BYTES)
       if (!(await this.storePart(id, at, Math.min(MAX_PART_BYTES, end - at), size ?? null, body))) break;
@@ -211,7 +223,8 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
     body: PartBody,
   ): Promise<boolean> {
     const key = `parts/${id}.${randomUUID()}`;
-    if (!(await this.database.row(BEGIN_PART, [id, key, start]))) return false;
+    const limits = [new Date(this.clock.now()), this.settings.FILES_MAX_BYTES];
+    if (!(await this.database.row(BEGIN_PART, [id, key, start, ...limits]))) return false;
     try {
       let kept = 0;
       const content = Readable.from(body.takeObject(start, bytes, (stored) => (kept = stored)));

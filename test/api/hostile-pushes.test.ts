@@ -1,0 +1,151 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MAX_UNFINISHED } from '../../src/push/pushes.service';
+import { MAX_SESSIONS } from '../../src/uploads/sessions/upload-sessions.service';
+import { HOSTILE_BUILDS } from '../support/hostile-builds';
+import { actors, baseUrl, failure, make, sql, useStore } from '../support/store';
+import { until } from '../support/time';
+import { UploadTool } from '../support/upload-tool';
+
+const MAX_BYTES = 40_000_000;
+const MEGABYTE = 2 ** 20;
+const folder = mkdtemp(join(tmpdir(), 'hostile-pushes-'));
+const environment: Record<string, string> = { FILES_MAX_BYTES: String(MAX_BYTES) };
+beforeAll(async () => {
+  environment.FILES_DIR = join(await folder, 'files');
+  environment.BUILD_DIR = join(await folder, 'builds');
+});
+afterAll(async () => rm(await folder, { recursive: true }));
+useStore(environment);
+
+const newTool = async () => {
+  const { owner } = await actors();
+  const game = await make.game({ owner });
+  const target = `${owner.username}/${game.slug}`;
+  return { target, tool: new UploadTool(baseUrl(), owner.key!) };
+};
+
+const filesIn = async (path: string) => {
+  const entries = await readdir(path, { recursive: true, withFileTypes: true }).catch(() => []);
+  return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
+};
+
+/** Neither an archive nor a part nor a temporary file. */
+async function nothingIsStored(): Promise<void> {
+  // Parts are deleted after the failure is visible.
+  await until(async () => (await sql('SELECT FROM upload_sessions')).length === 0);
+  expect(await filesIn(environment.FILES_DIR!)).toEqual([]);
+  await until(async () => (await readdir(environment.BUILD_DIR!)).length === 0);
+  expect(await sql('SELECT FROM upload_parts')).toEqual([]);
+  expect(await sql('SELECT FROM build_jobs')).toEqual([]);
+  expect(await sql('SELECT FROM build_files WHERE file_key IS NOT NULL')).toEqual([]);
+  expect(await sql('SELECT FROM builds WHERE file_key IS NOT NULL OR size IS NOT NULL')).toEqual([]);
+}
+
+test.each(HOSTILE_BUILDS)('%s: the build fails, says so and leaves nothing', async (_, files, error) => {
+  const { tool, target } = await newTool();
+  const build = await tool.push(target, 'linux', files());
+  expect(await tool.processed(build.id)).toMatchObject({
+    state: 'failed',
+    error: expect.stringContaining(error) as string,
+  });
+  await nothingIsStored();
+});
+
+/** A started build with an owner of its own, and a session for its patch. */
+async function newSession() {
+  const owner = await make.user();
+  const game = await make.game({ owner });
+  const tool = new UploadTool(baseUrl(), owner.key!);
+  const { build } = await tool.post<{ build: { id: number } }>('/wharf/builds', {
+    target: String(game.id),
+    channel: 'linux',
+  });
+  const { location } = await tool.startFile(build.id, 'patch', Buffer.alloc(0));
+  const [session] = await sql<{ id: string }>('SELECT id FROM upload_sessions WHERE game_id = $1', [game.id]);
+  return { owner, game, tool, build, location, session: session!.id };
+}
+
+test('of builds that are started at once, only as many as allowed are accepted', async () => {
+  const owner = await make.user();
+  const games = [await make.game({ owner }), await make.game({ owner })];
+  await sql(
+    `INSERT INTO builds (game_id, channel_name, state, expires_at)
+     SELECT $1, 'older', 'started', now() + interval '1 day' FROM generate_series(3, $2::int)`,
+    [games[0]!.id, MAX_UNFINISHED],
+  );
+  // The first response is compared with the description of the API, which takes a while to create.
+  await owner.get('/profile');
+  const started = await Promise.all(
+    Array.from({ length: 4 }, (_, i) =>
+      owner.post('/wharf/builds', { target: String(games[i % 2]!.id), channel: `channel-${i}` }),
+    ),
+  );
+  const refused = started.filter(({ status }) => status !== 200);
+  expect(refused).toEqual(Array(2).fill(failure(429, 'too many unfinished builds')));
+});
+
+test('of sessions that are started at once, only as many as allowed are accepted', async () => {
+  const { owner, game, build } = await newSession();
+  const channels = ['a', 'b', 'c'].map((channel) =>
+    owner.post('/wharf/builds', { target: String(game.id), channel }),
+  );
+  const builds = (await Promise.all(channels)).map(
+    ({ body }) => (body as { build: { id: number } }).build.id,
+  );
+  await sql(
+    `INSERT INTO upload_sessions (id, game_id, max_bytes, expires_at)
+     SELECT gen_random_uuid(), $1, 1, now() + interval '1 day' FROM generate_series(3, $2::int - 1)`,
+    [game.id, MAX_SESSIONS],
+  );
+  const start = (id: number) =>
+    owner.post(`/wharf/builds/${id}/files`, {
+      type: 'signature',
+      sub_type: 'default',
+      upload_type: 'deferred_resumable',
+    });
+  const started = await Promise.all([build.id, ...builds].map(start));
+  const refused = started.filter(({ status }) => status !== 200);
+  expect(refused).toEqual(Array(2).fill(failure(429, 'too many unfinished uploads')));
+  expect(await sql('SELECT FROM upload_sessions WHERE game_id = $1', [game.id])).toHaveLength(MAX_SESSIONS);
+});
+
+test('requests for the same file at once get the same session', async () => {
+  const { owner, game, build } = await newSession();
+  const asked = { type: 'signature', sub_type: 'default', upload_type: 'deferred_resumable' };
+  const files = await Promise.all(
+    Array.from({ length: 4 }, () => owner.post(`/wharf/builds/${build.id}/files`, asked)),
+  );
+  for (const file of files) expect(file).toEqual(files[0]);
+  expect(await sql('SELECT FROM upload_sessions WHERE game_id = $1', [game.id])).toHaveLength(2);
+});
+
+test('one large part ends where the quota of the owner does', async () => {
+  const { game, tool, location } = await newSession();
+  await sql(
+    `INSERT INTO upload_sessions (id, game_id, max_bytes, received, expires_at)
+     VALUES (gen_random_uuid(), $1, $2, $2, now() + interval '1 day')`,
+    [game.id, 4 * MAX_BYTES - 1],
+  );
+  const content = Buffer.alloc(20 * MEGABYTE);
+  const { status, headers } = await tool.put(location, `bytes 0-${content.length - 1}/*`, content);
+  expect([status, headers.get('range')]).toEqual([308, `bytes=0-${16 * MEGABYTE - 1}`]);
+  const next = await tool.put(
+    location,
+    `bytes ${16 * MEGABYTE}-${content.length - 1}/*`,
+    content.subarray(16 * MEGABYTE),
+  );
+  expect([next.status, next.bytes.toString()]).toEqual([429, '{"errors":["too many unfinished uploads"]}']);
+});
+
+test('a file in thousands of small parts is not accepted', async () => {
+  const { tool, location, session } = await newSession();
+  await sql(
+    `INSERT INTO upload_parts (session_id, file_key, start, size) SELECT $1, 'none/' || i, i, 1 FROM generate_series(0, 1000) i`,
+    [session],
+  );
+  await sql('UPDATE upload_sessions SET received = 1001 WHERE id = $1', [session]);
+  const { status, bytes } = await tool.put(location, 'bytes 1001-1001/*', Buffer.alloc(1));
+  expect([status, bytes.toString()]).toEqual([429, '{"errors":["too many small parts"]}']);
+});

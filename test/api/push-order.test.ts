@@ -1,0 +1,36 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gracefulStop } from '../../src/platform/operations/graceful-stop';
+import { rawPatch, rawSignature } from '../support/hostile-builds';
+import { baseUrl, make, openApp, sql, useStore } from '../support/store';
+import { until } from '../support/time';
+import { UploadTool } from '../support/upload-tool';
+
+const folder = mkdtemp(join(tmpdir(), 'push-order-'));
+const environment: Record<string, string> = { BUILD_WORKERS: '0' };
+beforeAll(async () => {
+  environment.FILES_DIR = join(await folder, 'files');
+  environment.BUILD_DIR = join(await folder, 'builds');
+});
+afterAll(async () => rm(await folder, { recursive: true }));
+useStore(environment);
+
+test('many pushes of one owner do not delay those of another', async () => {
+  const push = async (owner: { key?: string }, game: { id: number }, channel: string) => {
+    const tool = new UploadTool(baseUrl(), owner.key!);
+    const files = { patch: rawPatch(), signature: rawSignature() };
+    return (await tool.push(String(game.id), channel, files)).id;
+  };
+  const [busy, other] = [await make.user(), await make.user()];
+  const games = [await make.game({ owner: busy }), await make.game({ owner: busy })];
+  const many: number[] = [];
+  for (const channel of ['a', 'b', 'c', 'd']) many.push(await push(busy, games[many.length % 2]!, channel));
+  const one = await push(other, await make.game({ owner: other }), 'linux');
+  const worker = await openApp({ ...environment, BUILD_WORKERS: '1' });
+  const failed = () =>
+    sql<{ build_id: number }>(`SELECT build_id FROM build_events WHERE type = 'failed' ORDER BY id`);
+  await until(async () => (await failed()).length === 5);
+  await gracefulStop(worker);
+  expect((await failed()).map(({ build_id }) => Number(build_id))).toEqual([many[0], one, ...many.slice(1)]);
+});
