@@ -1,0 +1,119 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { EMPTY } from '../../src/wharf/pwr/container';
+import { writeSignature } from '../../src/wharf/pwr/signature';
+import { chunked, encodePatch, joined, RECORDINGS } from '../support/pushed-builds';
+import { runIf } from '../support/run-if';
+import { actors, baseUrl, make, sql, useStore } from '../support/store';
+import { until } from '../support/time';
+import { UploadTool } from '../support/upload-tool';
+
+const folder = mkdtemp(join(tmpdir(), 'large-push-'));
+const environment: Record<string, string> = {};
+beforeAll(async () => {
+  environment.FILES_DIR = join(await folder, 'files');
+  environment.BUILD_DIR = join(await folder, 'builds');
+});
+afterAll(async () => rm(await folder, { recursive: true }));
+useStore(environment);
+
+const RECORDING = `${RECORDINGS}/push-large.jsonl`;
+const withRecordings = runIf(existsSync(RECORDING), 'recordings of the upload tool are missing');
+
+interface Recorded {
+  method: string;
+  url: string;
+  status: number;
+  range?: string;
+  headers?: { range?: string };
+}
+
+/** Of the recording, whose patch has other bytes in the same number. */
+const SIZE = 40_000_000;
+const KEPT = 256 * 1024;
+
+/** The upload tool behind a proxy that answers 503 in the middle of the second part, when the service has its first block. */
+class CutUploadTool extends UploadTool {
+  readonly parts: { range: string; status: number; stored: string | null }[] = [];
+  private isCut = false;
+
+  override async put(location: string, range: string, body?: Buffer) {
+    const isSecond = range.startsWith(`bytes ${16 * 2 ** 20}-`) && !this.isCut;
+    if (isSecond) await this.sendPiece(location, range, body!);
+    const answer = isSecond
+      ? { status: 503, headers: new Headers(), bytes: Buffer.alloc(0) }
+      : await super.put(location, range, body);
+    this.parts.push({ range, status: answer.status, stored: answer.headers.get('range') });
+    return answer;
+  }
+
+  private async sendPiece(location: string, range: string, body: Buffer): Promise<void> {
+    this.isCut = true;
+    const headers = { 'content-range': range, 'content-length': body.length };
+    const outgoing = request(location, { method: 'PUT', headers });
+    outgoing.on('error', () => undefined);
+    await new Promise<void>((resolve) => outgoing.write(body.subarray(0, KEPT + 100), () => resolve()));
+    const open = () => sql('SELECT FROM upload_parts WHERE size IS NULL');
+    await until(async () => (await open()).length > 0);
+    outgoing.destroy();
+    await until(async () => (await open()).length === 0);
+  }
+}
+
+withRecordings.test('a push of 40 MB, one part of which fails, is the recorded one', async () => {
+  const recorded = readFileSync(RECORDING, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Recorded);
+  const content = randomBytes(SIZE);
+  const container = { ...EMPTY, files: [{ path: 'big.bin', mode: 0o644, size: SIZE }] };
+  const pieces = Array.from({ length: Math.ceil(SIZE / 4 / 2 ** 20) }, (_, i) => ({
+    data: content.subarray(i * 4 * 2 ** 20, (i + 1) * 4 * 2 ** 20),
+  }));
+  const files = {
+    patch: await encodePatch(EMPTY, container, [pieces]),
+    signature: await joined(writeSignature(container, () => chunked(content, 2 ** 20))),
+  };
+  const { owner } = await actors();
+  const game = await make.game({ owner });
+  const tool = new CutUploadTool(baseUrl(), owner.key!);
+  const build = await tool.push(`${owner.username}/${game.slug}`, 'big', files, { user_version: '1' });
+  // The end of a file is that of its own size.
+  const shape = (range: string, bytes: number) =>
+    range.replaceAll(String(bytes - 1), 'END').replaceAll(String(bytes), 'ALL');
+  const [signatureSize, patchSize] = [18_944, 40_000_402];
+  const ofRecording = recorded
+    .filter(({ method }) => method === 'PUT')
+    .map(({ range = '', status, headers = {} }) => [
+      shape(shape(range, signatureSize), patchSize),
+      status,
+      headers.range ?? null,
+    ]);
+  const ofTool = tool.parts.map(({ range, status, stored }) => [
+    shape(shape(range, files.signature.length), files.patch.length),
+    status,
+    stored,
+  ]);
+  // Both files are sent at the same time.
+  expect(ofTool.toSorted()).toEqual(ofRecording.toSorted());
+  expect(
+    tool.requests
+      .filter((line) => line.startsWith('POST'))
+      .map((line) => line.split(' ').at(-1))
+      .toSorted(),
+  ).toEqual(
+    recorded
+      .filter(({ method }) => method === 'POST')
+      .map(({ status }) => String(status))
+      .toSorted(),
+  );
+  expect(await tool.processed(build.id)).toMatchObject({ state: 'completed', error: null });
+  const stored = await tool.files(build.id);
+  const patch = await tool.download(build.id, stored.find(({ type }) => type === 'patch')!.id);
+  expect(patch.equals(files.patch)).toBe(true);
+  await until(async () => (await readdir(join(environment.FILES_DIR!, 'parts'))).length === 0);
+});
