@@ -6,7 +6,7 @@ const MAX_TURNS = 16;
 
 /**
  * Reads the first requests of new connections: of each client one connection at a time, and only once no further
- * connection is waiting to be accepted. Node accepts one per turn of the event loop, so a client with many connections
+ * connection is waiting to be accepted. Node accepts one per tick of the event loop, so a client with many connections
  * would otherwise delay those of all others by the time that its requests take.
  */
 export class NewConnections {
