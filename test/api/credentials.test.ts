@@ -327,8 +327,10 @@ describe('API keys', () => {
     theClock().stop();
     await owner.get('/credentials/info');
     await Promise.all(Array.from({ length: 200 }, (_, i) => anonymous.with(`garbage ${i}`).get('/profile')));
-    const { caches } = theApp().get(CredentialCache) as unknown as { caches: { key: Map<string, unknown> } };
-    const cached = [...caches.key.keys()];
+    const { caches } = theApp().get(CredentialCache) as unknown as {
+      caches: { key: { entries: Map<string, unknown> } };
+    };
+    const cached = [...caches.key.entries.keys()];
     expect(cached.length).toBeGreaterThan(0);
     expect(cached.filter((text) => text.startsWith('garbage'))).toEqual([]);
   });
