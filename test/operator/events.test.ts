@@ -111,13 +111,8 @@ test('an event for operators reaches only the webhooks of the store that name it
   const { owner } = await actors();
   const known = app.get(Events);
   const all = known.forEditors.map(({ name }) => name);
-  expect(all).toEqual([
-    'build.completed',
-    'build.failed',
-    'game.tested',
-    'purchase.completed',
-    'purchase.refunded',
-  ]);
+  expect(all).toContain('game.tested');
+  expect(all).not.toContain('account.tested');
   const [naming, ofAll, ofUser] = await Promise.all([
     receiver({ events: ['account.tested'] }),
     receiver({ events: all }),

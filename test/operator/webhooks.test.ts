@@ -151,7 +151,7 @@ describe('gamewharf webhooks', () => {
   test.each([
     [
       ['add', 'https://example.com/', '--events', 'sale'],
-      'The events are build.completed, build.failed, link.requested, purchase.completed, purchase.refunded.',
+      /The events are (\S+, )+purchase\.completed, purchase\.refunded[,.]/,
     ],
     [['add', 'https://example.com/', '--game', 'no/game'], "Game no/game doesn't exist."],
     [
@@ -162,7 +162,7 @@ describe('gamewharf webhooks', () => {
     [['remove', '-'], 'Use a numeric ID.'],
     [['test', '7'], "Webhook 7 doesn't exist."],
   ])('rejects %j', async (words, problem) => {
-    expect((await webhooks(...words))[0]).toContain(problem);
+    expect((await webhooks(...words))[0]).toMatch(problem);
   });
 
   test('adds up to twenty, displays each secret once, stores it encrypted, and lists and deletes webhooks', async () => {
@@ -182,7 +182,7 @@ describe('gamewharf webhooks', () => {
     const lines = await webhooks('list');
     expect(lines).toHaveLength(21);
     const [, id] =
-      /^(\d+) +https:\/\/example\.com\/1\?\.\.\. +- +build\.completed build\.failed purchase\.completed purchase\.refunded +all /.exec(
+      /^(\d+) +https:\/\/example\.com\/1\?\.\.\. +- +(?:\S+ )*purchase\.completed purchase\.refunded (?:\S+ )* *all /.exec(
         lines[1]!,
       )!;
     expect(await webhooks('remove', id!)).toEqual([`Removed webhook ${id}.`]);
