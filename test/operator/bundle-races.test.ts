@@ -12,7 +12,7 @@ import {
   wrongBuyers,
 } from '../support/importing';
 import { holdLocks, untilBlocked } from '../support/locks';
-import { Actor, failure, type HttpResponse, make, sql, useStore } from '../support/store';
+import { Actor, failure, type HttpResponse, make, openApp, sql, useStore } from '../support/store';
 
 useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
 
@@ -112,6 +112,19 @@ test('claims of several games and purchases at once create one key for each game
   expect((await keys()).map(({ game_id }) => game_id).toSorted()).toEqual(games);
 });
 
+test('claims at two replicas at once create one key', async () => {
+  const replica = await (await openApp({ OPERATOR_TOKEN })).getUrl();
+  const { release } = await holdPurchase();
+  const responses = [
+    claim(),
+    fetch(`${replica}/bundles/1/claim-game?game_id=1`, { method: 'POST', headers: player.headers }),
+  ];
+  await untilBlocked(2);
+  await release();
+  expect((await Promise.all(responses)).map(({ status }) => status)).toEqual([200, 200]);
+  expect(await keys()).toEqual([{ game_id: 1, live: true }]);
+});
+
 test('a claim during an erasure leaves no key of the person', async () => {
   const { release } = await holdLocks('SELECT FROM users WHERE id = 2 FOR UPDATE');
   const response = claim();
@@ -122,6 +135,16 @@ test('a claim during an erasure leaves no key of the person', async () => {
   expect([200, 401, 404]).toContain((await response).status);
   expect(await sql('SELECT FROM download_keys WHERE user_id = 2 OR account_id = 2')).toEqual([]);
   expect(await sql('SELECT FROM purchases WHERE user_id = 2')).toEqual([]);
+});
+
+test('a claim that waits for an erasure creates no key', async () => {
+  const { query, commit } = await holdLocks('SELECT FROM users WHERE id = 2 FOR UPDATE');
+  const response = claim();
+  await untilBlocked();
+  await query(`UPDATE users SET username = 'erased-2' WHERE id = 2`);
+  await commit();
+  expect((await response).status).toBe(404);
+  expect(await keys()).toEqual([]);
 });
 
 describe('an import that changes the bundle', () => {
