@@ -153,7 +153,7 @@ function opened(file: string): Input {
 }
 
 async function writeDemo(file: string, options: Partial<DemoOptions>): Promise<void> {
-  const records = Readable.from(toNdjson(demoRecords(options)));
+  const records = Readable.from(toNdjson(demoRecords({ ...options, now: Date.now() })));
   try {
     // Standard output stays open.
     if (file === '-') await pipeline(records, process.stdout, { end: false });

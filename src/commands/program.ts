@@ -50,7 +50,7 @@ const COMMANDS: Readonly<Record<string, Group>> = {
     ],
     delete: ['Delete a record and its dependents. Fails if purchases or keys depend on it.', 'import'],
     demo: [
-      'Generate the records of a demo store for import. The same options generate the same records, except for the times of recent sales.',
+      'Generate the records of a demo store for import. The dates end on the current day. The same options generate the same records on the same day, except for the times of recent sales.',
       'import',
     ],
     reset: ['Reset the demo store to its initial state.', 'import'],

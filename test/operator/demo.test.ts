@@ -127,6 +127,43 @@ test('equal options create equal stores, and another seed creates another one', 
   expect(textOf({ seed: 2 })).not.toBe(textOf());
 });
 
+test('every time is before the day of the store, sales follow publications, and builds are recent', () => {
+  const now = Date.UTC(2031, 5, 15, 12);
+  const records = all({ now, recent_sales: 100 }) as Record<string, string | number>[];
+  const today = now - (now % 86_400_000);
+  const times = records.flatMap((record) =>
+    Object.entries(record)
+      .filter(([name]) => name.endsWith('_at'))
+      .map(([, time]) => Date.parse(String(time))),
+  );
+  expect(Math.max(...times)).toBeLessThanOrEqual(now);
+  expect(Math.min(...times)).toBeGreaterThan(now - 1001 * 86_400_000);
+  const newest = new Map(
+    records
+      .filter(({ type }) => type === 'build')
+      .map(({ game_id, created_at }) => [game_id, Date.parse(String(created_at))]),
+  );
+  for (const time of newest.values()) expect(today - time).toBeLessThan(31 * 86_400_000);
+  const games = new Map(records.filter(({ type }) => type === 'game').map((game) => [game.id, game]));
+  for (const { type, game_id, created_at } of records)
+    if (type === 'purchase' && game_id !== undefined && games.get(game_id)?.published_at !== undefined)
+      expect([game_id, created_at! >= games.get(game_id)!.published_at!]).toEqual([game_id, true]);
+});
+
+test('most sales are at the price of the game', () => {
+  const records = all({ recent_sales: 100 }) as Record<string, string | number>[];
+  const price = new Map(
+    records.flatMap(({ type, id, min_price }) => (type === 'game' ? [[id, min_price]] : [])),
+  );
+  for (const id of [1, 2]) {
+    const sales = records.filter(
+      ({ type, game_id, currency }) => type === 'purchase' && game_id === id && currency === 'USD',
+    );
+    const exact = sales.filter(({ amount }) => amount === price.get(id));
+    expect([id, exact.length > sales.length / 2]).toEqual([id, true]);
+  }
+});
+
 test('creates the requested number of every record type', () => {
   const wanted = { users: 50, games: 60, purchases: 70, download_keys: 80, collections: 9, builds: 100 };
   const counts: Record<string, number> = {};

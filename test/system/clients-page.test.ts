@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Settings } from '../../src/platform/config/settings';
+import { EXAMPLE_TIME } from '../../src/dev/demo/demo-calendar';
 import { loadDemoStore } from '../../src/dev/demo/demo-store';
 import { LossyNetwork } from '../support/lossy-network';
 import { type Example, examplesOf, expectAsPrinted, run, runnable } from '../support/page-examples';
@@ -20,7 +21,8 @@ const folder = mkdtempSync(join(tmpdir(), 'gamewharf-clients-'));
 let key: string;
 
 beforeAll(async () => {
-  const demo = await loadDemoStore({ ...theApp().get(Settings), DATA_DIR: folder } as Settings);
+  const settings = { ...theApp().get(Settings), DATA_DIR: folder } as Settings;
+  const demo = await loadDemoStore(settings, undefined, EXAMPLE_TIME);
   key = demo!.api_key;
 });
 

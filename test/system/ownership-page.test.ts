@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { TokensService } from '../../src/auth/jwt/tokens.service';
 import { Settings } from '../../src/platform/config/settings';
+import { EXAMPLE_TIME } from '../../src/dev/demo/demo-calendar';
 import { loadDemoStore } from '../../src/dev/demo/demo-store';
 import { addCommands } from '../../src/commands/program';
 import { type Browser, browserOf } from '../support/browser';
@@ -25,7 +26,8 @@ let env: Record<string, string>;
 let player_id: number;
 
 beforeAll(async () => {
-  const demo = await loadDemoStore({ ...theApp().get(Settings), DATA_DIR: folder } as Settings);
+  const settings = { ...theApp().get(Settings), DATA_DIR: folder } as Settings;
+  const demo = await loadDemoStore(settings, undefined, EXAMPLE_TIME);
   const [player] = await sql<{ id: number }>(`SELECT id FROM users WHERE username = 'azure-bison'`);
   player_id = player!.id;
   // Creates what `gamewharf tokens create` does.

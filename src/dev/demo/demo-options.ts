@@ -16,7 +16,7 @@ export interface DemoOptions extends Record<keyof typeof DEMO_NUMBERS, number> {
   api_key?: string;
   /** URL of the service that serves the covers. */
   url?: string;
-  /** The end of the last 18 months, in milliseconds since 1970. */
+  /** The time before which everything happened, in milliseconds since 1970; a fixed one by default, for examples. */
   now?: number;
   /** The password of the first three users. */
   password?: string;

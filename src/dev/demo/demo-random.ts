@@ -1,10 +1,3 @@
-const START = Date.UTC(2013, 0, 1);
-const DAY_MS = 24 * 60 * 60 * 1000;
-export const DAYS = 4000;
-
-export const timeAt = (day: number, seconds = 0) =>
-  new Date(START + day * DAY_MS + seconds * 1000).toISOString().replace('.000', '');
-
 /** Random numbers that depend only on the names. */
 export function seedRandom(seed: number, what: string, id: number) {
   let state = 2_166_136_261 ^ seed;
@@ -24,8 +17,6 @@ export function seedRandom(seed: number, what: string, id: number) {
     below,
     chance: (share: number) => next() < share,
     of: <T>(values: readonly T[]) => values[below(values.length)]!,
-    days: () => below(DAYS - 400),
-    time: () => timeAt(below(DAYS), below(86_400)),
     text: (length: number) => Array.from({ length }, () => LETTERS[below(LETTERS.length)]).join(''),
   };
 }

@@ -19,7 +19,11 @@ type Found = Omit<DemoAccess, 'api_key' | 'password'> & { user_id: string; passw
  * Fills an empty store with demo data, whose covers are served at `url`. Returns the accounts and keys to show, without
  * those that no longer exist.
  */
-export async function loadDemoStore(settings: Settings, url?: string): Promise<DemoAccess | undefined> {
+export async function loadDemoStore(
+  settings: Settings,
+  url?: string,
+  now = Date.now(),
+): Promise<DemoAccess | undefined> {
   const api_key = createdSecret(settings.DATA_DIR, 'demo-api-key', newApiKey);
   const password = createdSecret(settings.DATA_DIR, 'demo-password', newDemoPassword);
   const pepper = Buffer.from(settings.API_KEY_PEPPER ?? '');
@@ -28,8 +32,8 @@ export async function loadDemoStore(settings: Settings, url?: string): Promise<D
   try {
     const { rows } = await client.query<{ empty: boolean }>('SELECT NOT EXISTS (SELECT FROM users) AS empty');
     if (rows[0]!.empty) {
-      const uploads = settings.FILES_DIR === undefined ? [] : await writeDemoUploads(settings.FILES_DIR);
-      const records = [...demoRecords({ api_key, recent_sales: 520, url }), ...uploads];
+      const uploads = settings.FILES_DIR === undefined ? [] : await writeDemoUploads(settings.FILES_DIR, now);
+      const records = [...demoRecords({ api_key, recent_sales: 520, url, now }), ...uploads];
       await importRecords(connect, Readable.from(toNdjson(records)), { pepper });
     } else if (url !== undefined) await moveCovers(client, url);
     const found = await find(client, api_key, pepper);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { JsonObject } from '../../operator/import/record-types/fields';
-import { timeAt } from './demo-random';
+import { calendarOf, DAYS } from './demo-calendar';
 
 const UPLOADS = [
   { name: 'windows', traits: ['p_windows'] },
@@ -20,7 +20,8 @@ const ZIP = Buffer.from(
 );
 
 /** Writes the files of the first game into the folder, and returns the records of its uploads. */
-export async function writeDemoUploads(folder: string): Promise<JsonObject[]> {
+export async function writeDemoUploads(folder: string, now: number): Promise<JsonObject[]> {
+  const created_at = calendarOf(now)(DAYS - 30);
   const records: JsonObject[] = [];
   for (const { name, ...shown } of UPLOADS) {
     const id = records.length + 1;
@@ -38,8 +39,8 @@ export async function writeDemoUploads(folder: string): Promise<JsonObject[]> {
       ...shown,
       position: id - 1,
       file: { key, size: ZIP.length, md5_hash },
-      created_at: timeAt(0),
-      updated_at: timeAt(0),
+      created_at,
+      updated_at: created_at,
     });
   }
   return records;

@@ -1,5 +1,7 @@
 import { type DemoOptions, SMALL_STORE } from './demo-options';
-import { DAYS, type Random, seedRandom, timeAt } from './demo-random';
+import { type Calendar, calendarOf, DAYS, EXAMPLE_TIME } from './demo-calendar';
+import { fromCents, LAUNCHED_BEFORE, PRICES } from './demo-prices';
+import { type Random, seedRandom } from './demo-random';
 import {
   ADJECTIVES,
   capital,
@@ -22,8 +24,11 @@ const USERS_PER_DEVELOPER = 10;
 const GAMES_OF_BUNDLE = 8;
 const PURCHASE_OF_BUNDLE = 4;
 const CHANNELS = ['windows', 'linux', 'osx', 'android'];
+/** A game is published and sold at most this many days after it was created. */
+const PREPARATION = 200;
+const DAYS_BETWEEN_BUILDS = 30;
 
-/** Generates the records of a store: the same ones for the same options, if these include `now` or no recent sales. */
+/** Generates the records of a store: the same ones for the same options. */
 export function* demoRecords(options: Partial<DemoOptions> = {}): Generator<JsonObject> {
   const store = new DemoStore({ ...SMALL_STORE, ...options });
   const { users, games, purchases, download_keys, recent_sales, collections, builds } = store.options;
@@ -42,12 +47,14 @@ export function* demoRecords(options: Partial<DemoOptions> = {}): Generator<Json
 class DemoStore {
   private readonly developers: number;
   private readonly step: number;
+  private readonly timeAt: Calendar;
 
   constructor(readonly options: DemoOptions) {
     if (options.users < 3 || options.games < 1)
       throw new RangeError('a store has at least 3 users and 1 game');
     if (options.collection_size > options.games)
       throw new RangeError('a collection cannot have more games than there are');
+    this.timeAt = calendarOf(options.now ?? EXAMPLE_TIME);
     this.developers = Math.ceil(options.users / USERS_PER_DEVELOPER);
     // Steps without a common factor with the number of games visit each game once.
     this.step = [7919, 104_729, 13, 11, 7, 5, 3, 2, 1].find((prime) => options.games % prime !== 0) ?? 1;
@@ -72,7 +79,8 @@ class DemoStore {
       ...(random.chance(0.6) && { cover_url: `https://images.example.com/users/${id}.png` }),
       ...(this.options.password !== undefined && id <= 3 && { password: this.options.password }),
       emails,
-      created_at: random.time(),
+      // Before the first sale.
+      created_at: this.timeAt(id === 1 ? 0 : random.below(PREPARATION), random.below(86_400)),
     };
   }
 
@@ -82,7 +90,7 @@ class DemoStore {
     const noun = NOUNS[id % NOUNS.length]!;
     const sequel = Math.floor(id / (ADJECTIVES.length * NOUNS.length));
     const title = `${adjective} ${noun}${sequel ? ` ${sequel + 1}` : ''}`;
-    const created = random.days();
+    const created = this.chooseCreated(random, id);
     // The first five cover all cases: public, restricted, private, unpublished, two developers.
     const other = id > 5 && random.chance(0.05) ? random.of(['restricted', 'private']) : 'public';
     const visibility = id === 3 ? 'restricted' : id === 4 ? 'private' : other;
@@ -101,8 +109,10 @@ class DemoStore {
       }),
       traits: game_type === 'default' ? this.platforms(random, id) : [],
       ...(visibility !== 'public' && { visibility }),
-      ...(published && { published_at: timeAt(created + random.below(200)) }),
-      created_at: timeAt(created),
+      ...(published && {
+        published_at: this.timeAt(created + (id === 2 ? PREPARATION : random.below(PREPARATION))),
+      }),
+      created_at: this.timeAt(created),
       min_price: this.choosePrice(random, id),
       ...((random.chance(0.9) || this.options.url !== undefined) && { cover_url: this.chooseCover(id) }),
       views_count: random.below(50_000),
@@ -121,8 +131,8 @@ class DemoStore {
       game_ids: Array.from({ length: GAMES_OF_BUNDLE }, (_, n) => n + 2),
       cover_url: this.chooseCover(1),
       min_price: 1000,
-      created_at: timeAt(0),
-      updated_at: timeAt(0),
+      created_at: this.timeAt(DAYS - LAUNCHED_BEFORE + 1),
+      updated_at: this.timeAt(DAYS - LAUNCHED_BEFORE + 1),
     };
   }
 
@@ -136,25 +146,37 @@ class DemoStore {
     // The buyer is an account, an account's verified email address, or a guest.
     const how = id <= 2 ? 0 : random.next();
     const currency = random.of(['USD', 'USD', 'USD', 'EUR', 'EUR', 'GBP', 'JPY']);
-    const sale_rate = random.chance(0.2) ? random.of([10, 25, 50, 75]) : 0;
+    // The guides show the first two, at the full price.
+    const discount = random.chance(0.2) ? random.of([10, 25, 50, 75]) : 0;
+    const sale_rate = id <= 2 ? 0 : discount;
+    const game_id = bundle ? this.walk(game, 2 + random.below(4)) : game;
+    const isSubProduct = !bundle && random.chance(0.02);
+    const email =
+      how < 0.9
+        ? random.chance(0.1)
+          ? createEmail(buyer).toUpperCase()
+          : createEmail(buyer)
+        : guestEmail(id);
+    const created_at = this.timeOfSale(random, bundle ? Math.max(...(game_id as number[])) : game);
+    const source = random.of(['card', 'card', 'wallet', 'bank_transfer']);
+    // Some pay more than the price.
+    const more = random.of([0, 0, 0, 0, 0, 0, 200, 500]);
+    const tip = id <= 2 ? 0 : more;
+    const quantity = random.chance(0.03) ? 2 + random.below(4) : 1;
+    const price = [game_id].flat().reduce((sum, one) => sum + this.priceOf(one), 0);
     return {
       type: 'purchase',
       id,
-      game_id: bundle ? this.walk(game, 2 + random.below(4)) : game,
-      ...(!bundle && random.chance(0.02) && { purchase_type: 'sub_product' }),
-      email:
-        how < 0.9
-          ? random.chance(0.1)
-            ? createEmail(buyer).toUpperCase()
-            : createEmail(buyer)
-          : guestEmail(id),
+      game_id,
+      ...(isSubProduct && { purchase_type: 'sub_product' }),
+      email,
       ...(how < 0.6 && { user_id: buyer }),
-      created_at: random.time(),
-      source: random.of(['card', 'card', 'wallet', 'bank_transfer']),
+      created_at,
+      source,
       currency,
-      amount: random.of([0, 199, 299, 499, 499, 999, 1499, 2000]),
+      amount: fromCents(Math.round((price * quantity * (100 - sale_rate)) / 100) + tip, currency),
       ...(sale_rate && { sale_rate }),
-      ...(random.chance(0.03) && { quantity: 2 + random.below(4) }),
+      ...(quantity > 1 && { quantity }),
       ...(id > 4 && random.chance(0.08) && { status: random.of(['pending', 'failed', 'refunded']) }),
       ...(random.chance(0.03) && { donation: true }),
     };
@@ -168,7 +190,9 @@ class DemoStore {
       bundle_id: 1,
       email: createEmail(2),
       user_id: 2,
-      created_at: this.random('purchase', PURCHASE_OF_BUNDLE).time(),
+      created_at: this.timeAt(
+        DAYS - LAUNCHED_BEFORE + 2 + this.random('purchase', PURCHASE_OF_BUNDLE).below(LAUNCHED_BEFORE - 2),
+      ),
       source: 'card',
       currency: 'USD',
       amount: 1000,
@@ -193,26 +217,27 @@ class DemoStore {
         ...(id === 1 && { user_id: purchase.user_id }),
         created_at: purchase.created_at,
         downloads: random.below(12),
-        ...(id > 2 && random.chance(0.03) && { revoked_at: timeAt(DAYS + random.below(100)) }),
+        ...(id > 2 && random.chance(0.03) && { revoked_at: this.timeAt(DAYS) }),
       };
     }
+    const game_id = id === 3 ? Math.min(3, games) : 1 + random.below(games);
     return {
       type: 'download_key',
       id,
       key,
-      game_id: id === 3 ? Math.min(3, games) : 1 + random.below(games),
+      game_id,
       ...(random.chance(0.3) && { email: guestEmail(id) }),
       ...((id === 3 || random.chance(0.6)) && { user_id: id === 3 ? 2 : 1 + random.below(users) }),
-      created_at: random.time(),
+      created_at: this.timeOfSale(random, game_id),
       downloads: random.below(12),
-      ...((id === 5 || random.chance(0.05)) && id !== 3 && { revoked_at: timeAt(DAYS + random.below(100)) }),
+      ...((id === 5 || random.chance(0.05)) && id !== 3 && { revoked_at: this.timeAt(DAYS) }),
     };
   }
 
   collection(id: number): JsonObject {
     const random = this.random('collection', id);
     const user_id = id <= 3 ? id : 1 + random.below(this.options.users);
-    const created = random.days();
+    const created = random.below(DAYS - 2 * PREPARATION);
     const first = 1 + random.below(this.options.games);
     return {
       type: 'collection',
@@ -227,14 +252,16 @@ class DemoStore {
         game_id,
         ...(random.chance(0.15) && { blurb: `<p>${random.of(ADJECTIVES)}, and <em>worth it</em>.</p>` }),
       })),
-      created_at: timeAt(created),
-      updated_at: timeAt(created + random.below(300)),
+      created_at: this.timeAt(created),
+      updated_at: this.timeAt(created + random.below(300)),
     };
   }
 
   build(id: number): JsonObject {
     const random = this.random('build', id);
     const round = Math.floor((id - 1) / this.options.games);
+    const rounds = Math.ceil(this.options.builds / this.options.games);
+    const between = Math.min(DAYS_BETWEEN_BUILDS, Math.floor(DAYS / rounds));
     const state = round && id % 29 === 0 ? ['started', 'processing', 'failed'][(id / 29) % 3]! : 'completed';
     return {
       type: 'build',
@@ -245,20 +272,21 @@ class DemoStore {
         user_version: `1.${Math.floor(round / CHANNELS.length)}.${random.below(10)}`,
       }),
       ...(state !== 'completed' && { state }),
-      created_at: timeAt(Math.min(DAYS, 200 + round * 30 + random.below(30))),
+      created_at: this.timeAt(DAYS - (rounds - round) * between + random.below(between)),
     };
   }
 
   *credentials(): Generator<JsonObject> {
     const { api_key: key, seed } = this.options;
-    if (key !== undefined) yield { type: 'api_key', key, user_id: 1, label: 'Demo', created_at: timeAt(0) };
+    if (key !== undefined)
+      yield { type: 'api_key', key, user_id: 1, label: 'Demo', created_at: this.timeAt(DAYS) };
     yield {
       type: 'api_key',
       key: `demo-${seed}-${this.random('api_key', 0).text(24)}`,
       user_id: 1,
       label: 'Lost laptop',
-      created_at: timeAt(0),
-      revoked_at: timeAt(10),
+      created_at: this.timeAt(DAYS - 100),
+      revoked_at: this.timeAt(DAYS - 90),
     };
     yield {
       type: 'oauth_application',
@@ -298,10 +326,25 @@ class DemoStore {
       : url + DEMO_COVERS[game % DEMO_COVERS.length]!;
   }
 
-  /** The guides sell the first game, and need players who don't own it. */
   private choosePrice(random: Random, game: number) {
     const price = random.chance(0.3) ? 0 : random.of([199, 299, 499, 999, 1499, 1999]);
-    return game === 1 ? 499 : price;
+    return game === 1 || game === 2 ? PRICES[game] : price;
+  }
+
+  /** The day of creation: the first random number of a game, so that its sales need only that. */
+  private chooseCreated(random: Random, game: number) {
+    const created = random.below(DAYS - 2 * PREPARATION);
+    return game === 1 ? 0 : game === 2 ? DAYS - LAUNCHED_BEFORE - PREPARATION : created;
+  }
+
+  /** Between the game's publication and the last day. */
+  private timeOfSale(random: Random, game: number) {
+    const first = this.chooseCreated(this.random('game', game), game) + PREPARATION;
+    return this.timeAt(first + random.below(DAYS - first), random.below(86_400));
+  }
+
+  private priceOf(game: number) {
+    return this.game(game).min_price as number;
   }
 
   private otherUser(random: Random, than: number) {

@@ -1,0 +1,15 @@
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** Days from the oldest record to the day on which the store is generated. */
+export const DAYS = 1000;
+/** The time of the examples in the documentation. */
+export const EXAMPLE_TIME = Date.UTC(2026, 2, 1);
+
+/** Times of a store that is generated at `now`, by day. All are before that day. */
+export const calendarOf = (now: number) => {
+  const start = Math.floor(now / DAY_MS) * DAY_MS - DAYS * DAY_MS;
+  return (day: number, seconds = 0) =>
+    new Date(start + day * DAY_MS + seconds * 1000).toISOString().replace('.000', '');
+};
+
+export type Calendar = ReturnType<typeof calendarOf>;
