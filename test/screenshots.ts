@@ -3,7 +3,10 @@ import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { PASSWORD, withPassword } from './support/browser';
 import { chromiumPath, openChromium, Window } from './support/chromium';
-import { type Actor, baseUrl, make, sql, useStore } from './support/store';
+import { type Actor } from './support/actor';
+import { baseUrl, useStore } from './support/app';
+import { make } from './support/make';
+import { sql } from './support/sql';
 
 const FOLDER = join('docs', 'screenshots');
 const OOB = 'urn:ietf:wg:oauth:2.0:oob';

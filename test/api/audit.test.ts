@@ -1,5 +1,6 @@
 import { Audit } from '../../src/audit/audit';
-import { logged, sql, theApp, useStore } from '../support/store';
+import { logged, theApp, useStore } from '../support/app';
+import { sql } from '../support/sql';
 
 useStore();
 

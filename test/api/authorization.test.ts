@@ -6,16 +6,11 @@ import { OperatorTokensService } from '../../src/operator/tokens/operator-tokens
 import { type Route, listRoutes } from '../../src/auth/access/routes';
 import { covers } from '../../src/auth/access/credential';
 import { type Scope, SCOPES } from '../../src/auth/access/scopes';
-import {
-  type Actor,
-  anonymous,
-  type HttpResponse,
-  failure,
-  make,
-  sql,
-  theApp,
-  useStore,
-} from '../support/store';
+import { type Actor, anonymous } from '../support/actor';
+import { theApp, useStore } from '../support/app';
+import { type HttpResponse, failure } from '../support/http';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 import { OPERATOR_TOKEN } from '../support/importing';
 import { forge } from '../support/tokens';
 

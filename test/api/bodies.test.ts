@@ -1,7 +1,11 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { type Actor, type HttpResponse, baseUrl, failure, make, send, sql, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { baseUrl, useStore } from '../support/app';
+import { type HttpResponse, failure, send } from '../support/http';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 
 useStore();
 

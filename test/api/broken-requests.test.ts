@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { baseUrl, send, useStore } from '../support/store';
+import { baseUrl, useStore } from '../support/app';
+import { send } from '../support/http';
 import { sendRaw } from '../support/raw';
 
 useStore();

@@ -23,7 +23,11 @@ import { readSignature, writeSignature } from '../../src/wharf/pwr/signature';
 import { openZip } from '../../src/wharf/zip/zip-archive';
 import { holdLocks, untilBlocked } from '../support/locks';
 import { chunked, encodePatch, joined, parentFrom, type Tree } from '../support/pushed-builds';
-import { type Actor, actors, failure, make, send, sql, theApp, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { theApp, useStore } from '../support/app';
+import { failure, send } from '../support/http';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 import { zipOf } from '../support/zip-archives';
 
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-updates-'));

@@ -1,18 +1,10 @@
 import { Audit } from '../../src/audit/audit';
 import { OPERATOR_TOKEN } from '../support/importing';
-import {
-  Actor,
-  actors,
-  anonymous,
-  failure,
-  type HttpResponse,
-  make,
-  ok,
-  send,
-  sql,
-  theApp,
-  useStore,
-} from '../support/store';
+import { Actor, anonymous } from '../support/actor';
+import { theApp, useStore } from '../support/app';
+import { failure, type HttpResponse, ok, send } from '../support/http';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 import { forge } from '../support/tokens';
 
 useStore({ OPERATOR_TOKEN });

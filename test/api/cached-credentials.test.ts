@@ -2,7 +2,9 @@ import { hashApiKey, newApiKey } from '../../src/auth/keys/api-key';
 import { ApiKeyUses } from '../../src/auth/keys/api-key-uses';
 import { Replicas } from '../support/replicas';
 import { statementsOf } from '../support/statements';
-import { make, PEPPER, sql, theClock, useStore } from '../support/store';
+import { PEPPER, theClock, useStore } from '../support/app';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 
 useStore();
 

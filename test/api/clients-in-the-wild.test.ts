@@ -1,6 +1,8 @@
 import { connect } from 'node:net';
 import { sendRaw } from '../support/raw';
-import { Actor, baseUrl, make, useStore } from '../support/store';
+import { Actor } from '../support/actor';
+import { baseUrl, useStore } from '../support/app';
+import { make } from '../support/make';
 
 // Requests of real clients, byte for byte, with other names and keys.
 useStore();

@@ -1,6 +1,10 @@
 import { FIRST_PAGE, LATER_PAGE } from '../../src/collections/collection-games.service';
 import { Database } from '../../src/platform/database/database';
-import { type Actor, actors, failure, make, ok, sql, theApp, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { theApp, useStore } from '../support/app';
+import { failure, ok } from '../support/http';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 import { until } from '../support/time';
 
 useStore();

@@ -6,19 +6,11 @@ import { Database } from '../../src/platform/database/database';
 import { DAY_MS, IdempotencyService, MAX_STORED_BYTES } from '../../src/idempotency/idempotency.service';
 import type { MemoryStorage } from '../../src/platform/limits/memory-storage';
 import { ExpiredRows } from '../../src/platform/database/expired-rows';
-import {
-  type Actor,
-  actors,
-  baseUrl,
-  failure,
-  make,
-  openApp,
-  send,
-  sql,
-  theApp,
-  theClock,
-  useStore,
-} from '../support/store';
+import { type Actor } from '../support/actor';
+import { baseUrl, openApp, theApp, theClock, useStore } from '../support/app';
+import { failure, send } from '../support/http';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 import { until } from '../support/time';
 
 useStore();

@@ -1,4 +1,8 @@
-import { type Actor, actors, baseUrl, failure, make, ok, send, sql, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { baseUrl, useStore } from '../support/app';
+import { failure, ok, send } from '../support/http';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 
 useStore();
 

@@ -1,4 +1,7 @@
-import { actors, failure, make, ok, send, sql, useStore } from '../support/store';
+import { useStore } from '../support/app';
+import { failure, ok, send } from '../support/http';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 
 useStore();
 

@@ -1,18 +1,11 @@
 import { Audit } from '../../src/audit/audit';
 import { MAX_UNCLAIMED } from '../../src/purchases/keys/created-keys.service';
 import { untilBlocked, holdLocks } from '../support/locks';
-import {
-  type Actor,
-  actors,
-  type HttpResponse,
-  failure,
-  make,
-  ok,
-  send,
-  sql,
-  theApp,
-  useStore,
-} from '../support/store';
+import { type Actor } from '../support/actor';
+import { theApp, useStore } from '../support/app';
+import { type HttpResponse, failure, ok, send } from '../support/http';
+import { make, useGame } from '../support/make';
+import { sql } from '../support/sql';
 
 useStore();
 
@@ -20,37 +13,27 @@ interface Created {
   download_keys: { id: number; key: string; label: string | null }[];
 }
 
-let owner: Actor;
-let admin: Actor;
-let stranger: Actor;
-let game: { id: number };
+const store = useGame();
 
-beforeAll(async () => {
-  ({ owner, admin, stranger } = await actors());
-});
-beforeEach(async () => {
-  game = await make.game({ owner, admins: [admin] });
-});
-
-const keysPath = () => `/games/${game.id}/download_keys`;
-const create = (fields: Record<string, unknown>, who = owner) => who.post(keysPath(), fields);
+const keysPath = () => `/games/${store.game.id}/download_keys`;
+const create = (fields: Record<string, unknown>, who = store.owner) => who.post(keysPath(), fields);
 /** Sends an Idempotency-Key, in its own transaction. */
-const createOnce = (key: string, who = owner) =>
+const createOnce = (key: string, who = store.owner) =>
   send('POST', keysPath(), {
     headers: { ...who.headers, 'content-type': 'application/json', 'idempotency-key': key },
     body: JSON.stringify({ count: 2, label: 'Reviewers' }),
   });
 const keysOf = (response: HttpResponse) => (response.body as Created).download_keys;
-const revoke = (id: number, who = owner) => who.post(`${keysPath()}/${id}/revoke`);
+const revoke = (id: number, who = store.owner) => who.post(`${keysPath()}/${id}/revoke`);
 const stored = () =>
-  sql('SELECT id, key, label FROM download_keys WHERE game_id = $1 ORDER BY id', [game.id]);
+  sql('SELECT id, key, label FROM download_keys WHERE game_id = $1 ORDER BY id', [store.game.id]);
 const noKey = failure(404, 'invalid download key');
 
 async function events() {
   await theApp().get(Audit).flush();
   return sql(
     `SELECT event, user_id, details FROM audit_events WHERE (details->>'game_id')::bigint = $1 ORDER BY id`,
-    [game.id],
+    [store.game.id],
   );
 }
 
@@ -61,7 +44,7 @@ test('creates unclaimed keys for the owner and for admins', async () => {
     ok({
       download_keys: [1, 2, 3].map(() => ({
         id: expect.any(Number) as number,
-        game_id: game.id,
+        game_id: store.game.id,
         key: expect.stringMatching(/^gwdl_[\w-]{24}$/) as string,
         label: 'Press kit',
         downloads: 0,
@@ -72,20 +55,20 @@ test('creates unclaimed keys for the owner and for admins', async () => {
   );
   expect(new Set(keys.map(({ key }) => key)).size).toBe(3);
   expect(keys.map(({ id }) => id)).toEqual(keys.map(({ id }) => id).sort((a, b) => a - b));
-  expect(keysOf(await create({ count: 1 }, admin))[0]!.label).toBeNull();
+  expect(keysOf(await create({ count: 1 }, store.admin))[0]!.label).toBeNull();
   expect(await stored()).toHaveLength(4);
   const { key } = keys[0]!;
-  expect(await owner.get(keysPath(), { download_key: key })).toEqual(
+  expect(await store.owner.get(keysPath(), { download_key: key })).toEqual(
     ok({ download_key: expect.not.objectContaining({ owner: expect.anything() as unknown }) as unknown }),
   );
   expect(await events()).toEqual(
     [
-      { user_id: owner.id, count: 3 },
-      { user_id: admin.id, count: 1 },
+      { user_id: store.owner.id, count: 3 },
+      { user_id: store.admin.id, count: 1 },
     ].map(({ user_id, count }) => ({
       event: 'download_key.created',
       user_id,
-      details: { game_id: game.id, count },
+      details: { game_id: store.game.id, count },
     })),
   );
 });
@@ -111,17 +94,17 @@ test('creates up to 1,000 keys at once', async () => {
 test('limits a game to 10,000 unclaimed keys, not counting claimed or revoked ones', async () => {
   await sql(
     `INSERT INTO download_keys (key, game_id) SELECT 'cap-' || $1 || '-' || n, $1::bigint FROM generate_series(1, $2::int) n`,
-    [game.id, MAX_UNCLAIMED - 2],
+    [store.game.id, MAX_UNCLAIMED - 2],
   );
-  const purchase = await make.purchase({ games: [game], email: 'buyer@example.com' });
-  await make.downloadKey({ game, purchase_id: purchase.id });
-  await make.downloadKey({ game, user_id: stranger.id });
-  await make.downloadKey({ game, email: 'friend@example.com' });
+  const purchase = await make.purchase({ games: [store.game], email: 'buyer@example.com' });
+  await make.downloadKey({ game: store.game, purchase_id: purchase.id });
+  await make.downloadKey({ game: store.game, user_id: store.stranger.id });
+  await make.downloadKey({ game: store.game, email: 'friend@example.com' });
   const tooMany = failure(400, 'a game can have at most 10000 unclaimed download keys');
   expect(await create({ count: 3 })).toEqual(tooMany);
   // Both wait for the lock on the game's row, as on two replicas, and one of them exceeds the limit.
-  const row = await holdLocks(`SELECT FROM games WHERE id = ${game.id} FOR NO KEY UPDATE`);
-  const waiting = Promise.all(['one', 'other'].map((key) => createOnce(`${key} ${game.id}`)));
+  const row = await holdLocks(`SELECT FROM games WHERE id = ${store.game.id} FOR NO KEY UPDATE`);
+  const waiting = Promise.all(['one', 'other'].map((key) => createOnce(`${key} ${store.game.id}`)));
   await untilBlocked(2);
   await row.release();
   const both = await waiting;
@@ -141,10 +124,10 @@ test('creates and records nothing when a request with an Idempotency-Key is repe
 });
 
 test('returns created keys to a retry only while the seller can edit the game', async () => {
-  const { body } = await createOnce('former admin', admin);
-  expect((await createOnce('former admin', admin)).body).toEqual(body);
-  await sql('DELETE FROM game_admins WHERE game_id = $1', [game.id]);
-  expect(await createOnce('former admin', admin)).toMatchObject(failure(404, 'invalid game'));
+  const { body } = await createOnce('former admin', store.admin);
+  expect((await createOnce('former admin', store.admin)).body).toEqual(body);
+  await sql('DELETE FROM game_admins WHERE game_id = $1', [store.game.id]);
+  expect(await createOnce('former admin', store.admin)).toMatchObject(failure(404, 'invalid game'));
   expect(await stored()).toHaveLength(2);
 });
 
@@ -160,44 +143,45 @@ test('stores no label for retries, because an erasure deletes labels from the ke
 });
 
 test('accepts an unscoped key and rejects one without the scope', async () => {
-  const limited = owner.with(await make.key({ owner, scopes: ['game:view', 'profile'] }));
+  const limited = store.owner.with(await make.key({ owner: store.owner, scopes: ['game:view', 'profile'] }));
   expect(await create({ count: 1 }, limited)).toEqual(
     failure(403, 'api key does not permit `game:edit:keys`'),
   );
   for (const scope of ['game', 'game:edit:keys'])
-    expect((await create({ count: 1 }, owner.with(await make.key({ owner, scopes: [scope] })))).status).toBe(
-      200,
-    );
-  expect(await create({ count: 1 }, stranger)).toEqual(failure(404, 'invalid game'));
+    expect(
+      (await create({ count: 1 }, store.owner.with(await make.key({ owner: store.owner, scopes: [scope] }))))
+        .status,
+    ).toBe(200);
+  expect(await create({ count: 1 }, store.stranger)).toEqual(failure(404, 'invalid game'));
 });
 
 test('rejects a revoked key, claimed or not', async () => {
   const [first, second] = keysOf(await create({ count: 2 }));
-  await sql('UPDATE download_keys SET user_id = $1 WHERE id = $2', [stranger.id, first!.id]);
-  const owns = () => stranger.get(`/games/${game.id}/ownership`);
+  await sql('UPDATE download_keys SET user_id = $1 WHERE id = $2', [store.stranger.id, first!.id]);
+  const owns = () => store.stranger.get(`/games/${store.game.id}/ownership`);
   expect(await owns()).toEqual(ok({ owns: true }));
-  expect(await revoke(first!.id, admin)).toEqual(ok({ success: true }));
+  expect(await revoke(first!.id, store.admin)).toEqual(ok({ success: true }));
   expect(await owns()).toEqual(ok({ owns: false }));
-  expect(await owner.get(keysPath(), { download_key: first!.key })).toEqual(noKey);
+  expect(await store.owner.get(keysPath(), { download_key: first!.key })).toEqual(noKey);
   expect(await revoke(first!.id)).toEqual(noKey);
   expect(await revoke(second!.id)).toEqual(ok({ success: true }));
   expect((await events()).slice(1)).toEqual(
-    [admin.id, owner.id].map((user_id) => ({
+    [store.admin.id, store.owner.id].map((user_id) => ({
       event: 'download_key.revoked',
       user_id,
-      details: { game_id: game.id, count: 1 },
+      details: { game_id: store.game.id, count: 1 },
     })),
   );
 });
 
 test('does not revoke keys of purchases or of other games', async () => {
-  const purchase = await make.purchase({ games: [game], email: 'buyer@example.com' });
-  const { id } = await make.downloadKey({ game, purchase_id: purchase.id });
+  const purchase = await make.purchase({ games: [store.game], email: 'buyer@example.com' });
+  const { id } = await make.downloadKey({ game: store.game, purchase_id: purchase.id });
   expect(await revoke(id)).toEqual(failure(403, "you can't revoke a purchased download key"));
-  const other = await make.downloadKey({ game: await make.game({ owner }) });
+  const other = await make.downloadKey({ game: await make.game({ owner: store.owner }) });
   expect(await revoke(other.id)).toEqual(noKey);
   expect(await revoke(4e6)).toEqual(noKey);
-  expect(await revoke(id, stranger)).toEqual(failure(404, 'invalid game'));
+  expect(await revoke(id, store.stranger)).toEqual(failure(404, 'invalid game'));
   expect(
     await sql('SELECT id FROM download_keys WHERE revoked_at IS NOT NULL AND id IN ($1, $2)', [id, other.id]),
   ).toEqual([]);

@@ -11,23 +11,11 @@ import { Settings } from '../../src/platform/config/settings';
 import { holdLocks } from '../support/locks';
 import { metric } from '../support/metric';
 import { sendRaw } from '../support/raw';
-import {
-  type Actor,
-  type HttpResponse,
-  actors,
-  anonymous,
-  failure,
-  logged,
-  make,
-  ok,
-  openApp,
-  PEPPER,
-  send,
-  sql,
-  theApp,
-  theClock,
-  useStore,
-} from '../support/store';
+import { type Actor, anonymous } from '../support/actor';
+import { logged, openApp, PEPPER, theApp, theClock, useStore } from '../support/app';
+import { type HttpResponse, failure, ok, send } from '../support/http';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 import { statementsOf } from '../support/statements';
 import { until } from '../support/time';
 import { forge } from '../support/tokens';

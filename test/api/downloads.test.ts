@@ -17,22 +17,11 @@ import { TestClock } from '../support/clock';
 import { holdLocks, untilBlocked } from '../support/locks';
 import { runIf } from '../support/run-if';
 import { S3Double } from '../support/s3';
-import {
-  type Actor,
-  actors,
-  anonymous,
-  baseUrl,
-  failure,
-  logged,
-  make,
-  ok,
-  openApp,
-  send,
-  sql,
-  theApp,
-  theClock,
-  useStore,
-} from '../support/store';
+import { type Actor, anonymous } from '../support/actor';
+import { baseUrl, logged, openApp, theApp, theClock, useStore } from '../support/app';
+import { failure, ok, send } from '../support/http';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 import { until } from '../support/time';
 
 let folder = '';

@@ -59,7 +59,9 @@ import { Between, Id, IdList } from '../../src/platform/input/parameters';
 import { Params } from '../../src/platform/input/params.decorator';
 import { describeApi } from '../../src/platform/openapi/describe-api';
 import { UsersService } from '../../src/users/users.service';
-import { databaseUrl, failure, logged, make, openApp, PEPPER, useStore } from '../support/store';
+import { databaseUrl, logged, openApp, PEPPER, useStore } from '../support/app';
+import { failure } from '../support/http';
+import { make } from '../support/make';
 
 // A module that an integrator adds to the service.
 useStore();

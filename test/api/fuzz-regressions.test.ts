@@ -4,7 +4,7 @@ import { readRegression, regressions, replay } from '../../tools/fuzz/regression
 import { importWorld } from '../../tools/fuzz/server';
 import { Target } from '../../tools/fuzz/target';
 import { FIRST_LANE, OPERATOR_TOKEN, Tenant } from '../support/world/world';
-import { baseUrl, databaseUrl, PEPPER, useStore } from '../support/store';
+import { baseUrl, databaseUrl, PEPPER, useStore } from '../support/app';
 
 let pool: Pool;
 let target: Target;

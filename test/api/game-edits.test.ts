@@ -1,18 +1,11 @@
 import { Audit } from '../../src/audit/audit';
 import { MAX_GAMES } from '../../src/games/editing/game-edits.service';
 import { holdLocks, untilBlocked } from '../support/locks';
-import {
-  type Actor,
-  actors,
-  failure,
-  type HttpResponse,
-  make,
-  ok,
-  send,
-  sql,
-  theApp,
-  useStore,
-} from '../support/store';
+import { type Actor } from '../support/actor';
+import { theApp, useStore } from '../support/app';
+import { failure, type HttpResponse, ok, send } from '../support/http';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 
 useStore();
 

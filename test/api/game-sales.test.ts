@@ -1,22 +1,15 @@
-import { type Actor, actors, failure, make, ok, sql, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { useStore } from '../support/app';
+import { failure, ok } from '../support/http';
+import { make, useGame } from '../support/make';
+import { sql } from '../support/sql';
 
 useStore({ RATE_LIMIT: 'off' });
 
-let owner: Actor;
-let admin: Actor;
-let developer: Actor;
-let stranger: Actor;
-let anonymous: Actor;
-let game: { id: number };
+const store = useGame();
 
-beforeAll(async () => {
-  ({ owner, admin, developer, stranger, anonymous } = await actors());
-});
-beforeEach(async () => {
-  game = await make.game({ owner, admins: [admin] });
-});
-
-const ask = (query: Record<string, unknown> = {}, who = owner) => who.get(`/games/${game.id}/sales`, query);
+const ask = (query: Record<string, unknown> = {}, who = store.owner) =>
+  who.get(`/games/${store.game.id}/sales`, query);
 async function idsOf(query: Record<string, unknown> = {}): Promise<number[]> {
   const { status, body } = await ask(query);
   expect(status).toBe(200);
@@ -25,15 +18,16 @@ async function idsOf(query: Record<string, unknown> = {}): Promise<number[]> {
 const none = ok({ page: 1, per_page: 100, sales: [] });
 
 test('requires an editor of the game and the scope for purchases', async () => {
-  await make.purchase({ games: [game] });
-  for (const who of [developer, stranger]) expect(await ask({}, who)).toEqual(failure(404, 'invalid game'));
-  expect(await ask({ page: 2 }, stranger)).toEqual(failure(404, 'invalid game'));
-  expect(await owner.get('/games/4000000/sales')).toEqual(failure(404, 'invalid game'));
-  expect(await ask({}, anonymous)).toEqual(failure(401, 'authentication required'));
-  const looking = owner.with(await make.key({ owner, scopes: ['game:view:ownership'] }));
+  await make.purchase({ games: [store.game] });
+  for (const who of [store.developer, store.stranger])
+    expect(await ask({}, who)).toEqual(failure(404, 'invalid game'));
+  expect(await ask({ page: 2 }, store.stranger)).toEqual(failure(404, 'invalid game'));
+  expect(await store.owner.get('/games/4000000/sales')).toEqual(failure(404, 'invalid game'));
+  expect(await ask({}, store.anonymous)).toEqual(failure(401, 'authentication required'));
+  const looking = store.owner.with(await make.key({ owner: store.owner, scopes: ['game:view:ownership'] }));
   expect(await ask({}, looking)).toEqual(failure(403, 'api key does not permit `game:view:purchases`'));
-  const selling = owner.with(await make.key({ owner, scopes: ['game:view:purchases'] }));
-  expect(await ask({}, selling)).toEqual(await ask({}, admin));
+  const selling = store.owner.with(await make.key({ owner: store.owner, scopes: ['game:view:purchases'] }));
+  expect(await ask({}, selling)).toEqual(await ask({}, store.admin));
   expect((await ask({}, selling)).status).toBe(200);
 });
 
@@ -55,7 +49,7 @@ test.each<[Record<string, unknown>, string]>([
 });
 
 test('still rejects a list of purchases without a selector', async () => {
-  expect(await owner.get(`/games/${game.id}/purchases`)).toEqual(
+  expect(await store.owner.get(`/games/${store.game.id}/purchases`)).toEqual(
     failure(400, 'exactly one of email, user_id is required'),
   );
 });
@@ -69,7 +63,7 @@ test('returns a sale with its buyer, its key and the account that claimed it', a
   });
   const friend = await make.user({ username: 'friend', developer: true });
   const purchase = await make.purchase({
-    games: [game],
+    games: [store.game],
     email,
     created_at: '2024-05-06T07:08:09.999Z',
     currency: 'EUR',
@@ -77,15 +71,15 @@ test('returns a sale with its buyer, its key and the account that claimed it', a
     quantity: 2,
   });
   const at = { purchase_id: purchase.id };
-  await make.downloadKey({ game, ...at, created_at: '2024-05-06T07:08:09Z' });
+  await make.downloadKey({ game: store.game, ...at, created_at: '2024-05-06T07:08:09Z' });
   const key = await make.downloadKey({
-    game,
+    game: store.game,
     ...at,
     user_id: friend.id,
     downloads: 3,
     created_at: '2024-05-07T00:00:00Z',
   });
-  await make.downloadKey({ game: await make.game({ owner }), ...at });
+  await make.downloadKey({ game: await make.game({ owner: store.owner }), ...at });
   const user = (id: number, username: string, display_name: string, developer: boolean) => ({
     id,
     username,
@@ -114,7 +108,7 @@ test('returns a sale with its buyer, its key and the account that claimed it', a
           quantity: 2,
           status: 'complete',
           purchase_type: 'game',
-          game_id: game.id,
+          game_id: store.game.id,
           user: user(buyer.id, 'mara', 'Mara', false),
           download_key: {
             id: key.id,
@@ -130,32 +124,36 @@ test('returns a sale with its buyer, its key and the account that claimed it', a
 });
 
 test('returns guests, revoked keys, bundles and refunds', async () => {
-  const other = await make.game({ owner: developer });
-  const guest = await make.purchase({ games: [game], created_at: '2024-01-03T00:00:00Z', donation: true });
+  const other = await make.game({ owner: store.developer });
+  const guest = await make.purchase({
+    games: [store.game],
+    created_at: '2024-01-03T00:00:00Z',
+    donation: true,
+  });
   const bundle = await make.purchase({
-    games: [other, game],
+    games: [other, store.game],
     purchase_type: 'bundle',
     created_at: '2024-01-02T00:00:00Z',
   });
   const refunded = await make.purchase({
-    games: [game],
+    games: [store.game],
     status: 'refunded',
     created_at: '2024-01-01T00:00:00Z',
   });
-  await make.downloadKey({ game, purchase_id: refunded.id, revoked_at: '2024-01-05T00:00:00Z' });
+  await make.downloadKey({ game: store.game, purchase_id: refunded.id, revoked_at: '2024-01-05T00:00:00Z' });
   expect((await ask()).body).toMatchObject({
     sales: [
       { id: guest.id, user: null, download_key: null, donation: true },
-      { id: bundle.id, purchase_type: 'bundle', game_id: [game.id, other.id] },
+      { id: bundle.id, purchase_type: 'bundle', game_id: [store.game.id, other.id] },
       { id: refunded.id, status: 'refunded', download_key: { revoked: true, claimed_by: null } },
     ],
   });
 });
 
 test('lists a purchase only once it is paid', async () => {
-  const purchase = await make.purchase({ games: [game], status: 'pending' });
-  await make.purchase({ games: [game], status: 'failed' });
-  await make.purchase({ games: [await make.game({ owner })] });
+  const purchase = await make.purchase({ games: [store.game], status: 'pending' });
+  await make.purchase({ games: [store.game], status: 'failed' });
+  await make.purchase({ games: [await make.game({ owner: store.owner })] });
   expect(await ask()).toEqual(none);
   await sql(`UPDATE purchases SET status = 'complete' WHERE id = $1`, [purchase.id]);
   expect(await idsOf()).toEqual([purchase.id]);
@@ -165,10 +163,10 @@ test('lists a purchase only once it is paid', async () => {
 
 test('lists sales newest first, by page, since a time', async () => {
   const at = '2024-01-01T00:00:00.5Z';
-  const first = await make.purchase({ games: [game], created_at: at });
-  const twin = await make.purchase({ games: [game], created_at: at });
-  const latest = await make.purchase({ games: [game], created_at: '2025-01-01T00:00:00Z' });
-  const earliest = await make.purchase({ games: [game], created_at: '2023-01-01T00:00:00Z' });
+  const first = await make.purchase({ games: [store.game], created_at: at });
+  const twin = await make.purchase({ games: [store.game], created_at: at });
+  const latest = await make.purchase({ games: [store.game], created_at: '2025-01-01T00:00:00Z' });
+  const earliest = await make.purchase({ games: [store.game], created_at: '2023-01-01T00:00:00Z' });
   const all = [latest.id, twin.id, first.id, earliest.id];
   expect(await idsOf()).toEqual(all);
   expect(await idsOf({ per_page: 3 })).toEqual(all.slice(0, 3));
@@ -190,12 +188,12 @@ test('returns a page of 500 in slices, and one that ends within a slice', async 
        SELECT 'many@example.com', 'card', 'USD', i, timestamptz '2024-01-01' + i / 3 * interval '1 second'
        FROM generate_series(1, 730) i RETURNING id)
      INSERT INTO purchase_games (purchase_id, game_id) SELECT id, $1 FROM made`,
-    [game.id],
+    [store.game.id],
   );
   const all = (
     await sql<{ id: number }>(
       'SELECT id FROM purchases JOIN purchase_games ON id = purchase_id WHERE game_id = $1 ORDER BY created_at DESC, id DESC',
-      [game.id],
+      [store.game.id],
     )
   ).map(({ id }) => id);
   expect(await idsOf({ per_page: 500 })).toEqual(all.slice(0, 500));

@@ -5,7 +5,9 @@ import { ServiceUrl } from '../../src/platform/server/service-url';
 import { Server } from '../../src/server';
 import { authorize, application, codeRequest, pkce, queryOf, useOauth, user } from '../support/oauth';
 import { sendRaw } from '../support/raw';
-import { baseUrl, databaseUrl, make, openApp, send, theApp } from '../support/store';
+import { baseUrl, databaseUrl, openApp, theApp } from '../support/app';
+import { send } from '../support/http';
+import { make } from '../support/make';
 
 // These tests run without PUBLIC_URL.
 useOauth();

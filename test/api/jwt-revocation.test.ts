@@ -3,18 +3,11 @@ import { decodeJwt } from 'jose';
 import { ApiKeysService } from '../../src/auth/keys/api-keys.service';
 import { TokensService } from '../../src/auth/jwt/tokens.service';
 import { browserOf } from '../support/browser';
-import {
-  type Actor,
-  actors,
-  baseUrl,
-  failure,
-  make,
-  openApp,
-  sql,
-  theApp,
-  theClock,
-  useStore,
-} from '../support/store';
+import { type Actor } from '../support/actor';
+import { baseUrl, openApp, theApp, theClock, useStore } from '../support/app';
+import { failure } from '../support/http';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 import { statementsOf } from '../support/statements';
 import { until } from '../support/time';
 import { forge } from '../support/tokens';

@@ -21,24 +21,11 @@ import { SigningKeysService } from '../../src/auth/jwt/signing-keys.service';
 import { TokensService } from '../../src/auth/jwt/tokens.service';
 import { CredentialCache } from '../../src/auth/keys/credential-cache';
 import { Settings } from '../../src/platform/config/settings';
-import {
-  type Actor,
-  actors,
-  anonymous,
-  type HttpResponse,
-  baseUrl,
-  failure,
-  logged,
-  make,
-  ok,
-  openApp,
-  PEPPER,
-  send,
-  sql,
-  theApp,
-  theClock,
-  useStore,
-} from '../support/store';
+import { type Actor, anonymous } from '../support/actor';
+import { baseUrl, logged, openApp, PEPPER, theApp, theClock, useStore } from '../support/app';
+import { type HttpResponse, failure, ok, send } from '../support/http';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 import { until } from '../support/time';
 import { statementsOf } from '../support/statements';
 import { claimsOf, forge } from '../support/tokens';

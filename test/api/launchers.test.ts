@@ -15,7 +15,11 @@ import {
   tokensFor,
 } from '../support/oauth';
 import { S3Double } from '../support/s3';
-import { type Actor, actors, baseUrl, make, openApp, send, sql, theApp, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { baseUrl, openApp, theApp, useStore } from '../support/app';
+import { send } from '../support/http';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 
 // Requests of existing clients, from a player's owned keys to the bytes on disk.
 

@@ -1,18 +1,10 @@
 import { TokensService } from '../../src/auth/jwt/tokens.service';
 import { sendRaw } from '../support/raw';
-import {
-  Actor,
-  actors,
-  anonymous,
-  failure,
-  make,
-  ok,
-  openApp,
-  send,
-  sql,
-  theApp,
-  useStore,
-} from '../support/store';
+import { Actor, anonymous } from '../support/actor';
+import { openApp, theApp, useStore } from '../support/app';
+import { failure, ok, send } from '../support/http';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 import { ROOT_SCOPES } from '../../src/auth/access/scopes';
 
 useStore();

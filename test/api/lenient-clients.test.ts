@@ -1,7 +1,9 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Database } from '../../src/platform/database/database';
 import { sendRaw } from '../support/raw';
-import { Actor, actors, baseUrl, logged, make, openApp, useStore } from '../support/store';
+import { Actor } from '../support/actor';
+import { baseUrl, logged, openApp, useStore } from '../support/app';
+import { actors, make } from '../support/make';
 
 // Two services on one database, one lenient and one strict.
 useStore();

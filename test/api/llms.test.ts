@@ -1,4 +1,5 @@
-import { baseUrl, theContract, useStore } from '../support/store';
+import { baseUrl, useStore } from '../support/app';
+import { theContract } from '../support/http';
 
 useStore();
 

@@ -11,7 +11,7 @@ import {
   useOauth,
   isAccepted,
 } from '../support/oauth';
-import { sql } from '../support/store';
+import { sql } from '../support/sql';
 
 useOauth();
 

@@ -23,7 +23,10 @@ import {
 } from '../support/oauth';
 import { statementsOf } from '../support/statements';
 import { openConnections } from '../support/pool';
-import { make, send, sql, theApp } from '../support/store';
+import { theApp } from '../support/app';
+import { send } from '../support/http';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 
 useOauth();
 

@@ -20,7 +20,11 @@ import {
   isAccepted,
 } from '../support/oauth';
 import { holdLocks, untilBlocked } from '../support/locks';
-import { type Actor, make, openApp, send, sql, theApp } from '../support/store';
+import { type Actor } from '../support/actor';
+import { openApp, theApp } from '../support/app';
+import { send } from '../support/http';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 
 useOauth();
 

@@ -16,8 +16,10 @@ import {
   useOauth,
   user,
 } from '../support/oauth';
-import { failure, make, sql } from '../support/store';
-import { send } from '../support/store';
+import { failure } from '../support/http';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
+import { send } from '../support/http';
 
 useOauth();
 

@@ -22,7 +22,10 @@ import {
   profileWith,
   isAccepted,
 } from '../support/oauth';
-import { failure, make, PEPPER, send, sql, theApp } from '../support/store';
+import { PEPPER, theApp } from '../support/app';
+import { failure, send } from '../support/http';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 
 useOauth();
 

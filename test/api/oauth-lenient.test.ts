@@ -25,7 +25,10 @@ import {
   useOauth,
   user,
 } from '../support/oauth';
-import { make, ok, openApp, sql } from '../support/store';
+import { openApp } from '../support/app';
+import { ok } from '../support/http';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 
 // Compares a lenient replica with a strict one.
 useOauth({ LENIENT_CLIENTS: 'true' });

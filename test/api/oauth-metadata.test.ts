@@ -1,5 +1,6 @@
 import { DEVICE_GRANT, useOauth } from '../support/oauth';
-import { send, theApp } from '../support/store';
+import { theApp } from '../support/app';
+import { send } from '../support/http';
 
 useOauth();
 

@@ -12,7 +12,8 @@ import {
   isAccepted,
 } from '../support/oauth';
 import { openConnections } from '../support/pool';
-import { sql, theApp } from '../support/store';
+import { theApp } from '../support/app';
+import { sql } from '../support/sql';
 
 useOauth();
 

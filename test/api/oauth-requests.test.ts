@@ -18,7 +18,10 @@ import {
   queryOf,
   useOauth,
 } from '../support/oauth';
-import { baseUrl, make, send, sql } from '../support/store';
+import { baseUrl } from '../support/app';
+import { send } from '../support/http';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 
 useOauth();
 

@@ -1,4 +1,6 @@
-import { make, ok, sql } from '../support/store';
+import { ok } from '../support/http';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 import {
   authorize,
   application,

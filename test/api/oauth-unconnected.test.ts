@@ -1,5 +1,5 @@
 import { Database } from '../../src/platform/database/database';
-import { logged, openApp, useStore } from '../support/store';
+import { logged, openApp, useStore } from '../support/app';
 
 useStore();
 

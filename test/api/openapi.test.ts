@@ -5,7 +5,9 @@ import addFormats from 'ajv-formats';
 import { browserOf } from '../support/browser';
 import { OPERATOR_TOKEN } from '../support/importing';
 import { Contract } from '../support/contract';
-import { baseUrl, failure, make, send, theApp, theContract, useStore } from '../support/store';
+import { baseUrl, theApp, useStore } from '../support/app';
+import { failure, send, theContract } from '../support/http';
+import { make } from '../support/make';
 
 useStore({ OPERATOR_TOKEN });
 

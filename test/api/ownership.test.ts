@@ -1,19 +1,11 @@
 import { createHash } from 'node:crypto';
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose';
 import { hashApiKey } from '../../src/auth/keys/api-key';
-import {
-  type Actor,
-  actors,
-  anonymous,
-  baseUrl,
-  failure,
-  make,
-  ok,
-  PEPPER,
-  sql,
-  theClock,
-  useStore,
-} from '../support/store';
+import { type Actor, anonymous } from '../support/actor';
+import { baseUrl, PEPPER, theClock, useStore } from '../support/app';
+import { failure, ok } from '../support/http';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 import { forge } from '../support/tokens';
 
 useStore();

@@ -17,7 +17,7 @@ import { Public } from '../../src/auth/access/access';
 import { describeApi } from '../../src/platform/openapi/describe-api';
 import { Between, Id, MaxCharacters, OneOf, Pattern, Text } from '../../src/platform/input/parameters';
 import { Params } from '../../src/platform/input/params.decorator';
-import { openApp, useStore } from '../support/store';
+import { openApp, useStore } from '../support/app';
 
 // A contributor's module with this API's decorators in any order and class-validator's own.
 class TypeFirst {

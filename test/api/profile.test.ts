@@ -1,19 +1,11 @@
 import { Readable } from 'node:stream';
 import { Settings } from '../../src/platform/config/settings';
 import { connectTo, importRecords } from '../../src/operator/import/import-records';
-import {
-  type Actor,
-  actors,
-  anonymous,
-  failure,
-  make,
-  ok,
-  PEPPER,
-  send,
-  sql,
-  theApp,
-  useStore,
-} from '../support/store';
+import { type Actor, anonymous } from '../support/actor';
+import { PEPPER, theApp, useStore } from '../support/app';
+import { failure, ok, send } from '../support/http';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 import { statementsAfterCredential } from '../support/statements';
 import { untilBlocked, holdLocks } from '../support/locks';
 

@@ -1,36 +1,19 @@
-import {
-  type Actor,
-  actors,
-  type HttpResponse,
-  failure,
-  make,
-  ok,
-  send,
-  sql,
-  useStore,
-} from '../support/store';
+import { type Actor } from '../support/actor';
+import { useStore } from '../support/app';
+import { type HttpResponse, failure, ok, send } from '../support/http';
+import { make, useGame } from '../support/make';
+import { sql } from '../support/sql';
 import { statementsAfterCredential } from '../support/statements';
 import { untilBlocked, holdLocks } from '../support/locks';
 
 useStore({ RATE_LIMIT: 'off' });
 
-let owner: Actor;
-let admin: Actor;
-let developer: Actor;
-let stranger: Actor;
-let game: { id: number };
-
-beforeAll(async () => {
-  ({ owner, admin, developer, stranger } = await actors());
-});
-beforeEach(async () => {
-  game = await make.game({ owner, admins: [admin] });
-});
+const store = useGame();
 
 let serial = 0;
 const address = () => `buyer${++serial}@shop.example`;
-const look = (selector: Record<string, unknown>, who = owner) =>
-  who.get(`/games/${game.id}/purchases`, selector);
+const look = (selector: Record<string, unknown>, who = store.owner) =>
+  who.get(`/games/${store.game.id}/purchases`, selector);
 const none = ok({ purchases: [] });
 
 async function idsOf(selector: Record<string, unknown>): Promise<number[]> {
@@ -42,7 +25,7 @@ async function idsOf(selector: Record<string, unknown>): Promise<number[]> {
 test('returns all fields of a purchase', async () => {
   const email = address();
   const purchase = await make.purchase({
-    games: [game],
+    games: [store.game],
     email: email.toUpperCase(),
     created_at: '2024-05-06T07:08:09.999Z',
     source: 'card',
@@ -66,62 +49,62 @@ test('returns all fields of a purchase', async () => {
           quantity: 2,
           status: 'complete',
           purchase_type: 'game',
-          game_id: game.id,
+          game_id: store.game.id,
         },
       ],
     }),
   );
-  expect(await look({ email }, admin)).toEqual(await look({ email }));
+  expect(await look({ email }, store.admin)).toEqual(await look({ email }));
 });
 
 test('lists all games of a bundle in ascending order, even a single one', async () => {
   const [email, alone] = [address(), address()];
-  const others = [await make.game({ owner: developer }), await make.game({ owner: developer })];
+  const others = [await make.game({ owner: store.developer }), await make.game({ owner: store.developer })];
   await make.purchase({
-    games: [others[1]!, game, others[0]!],
+    games: [others[1]!, store.game, others[0]!],
     email,
     purchase_type: 'bundle',
     donation: true,
   });
-  await make.purchase({ games: [game], email: alone, purchase_type: 'bundle' });
+  await make.purchase({ games: [store.game], email: alone, purchase_type: 'bundle' });
   expect((await look({ email })).body).toMatchObject({
     purchases: [
       {
         purchase_type: 'bundle',
         donation: true,
-        game_id: [game.id, ...others.map(({ id }) => id)].toSorted((a, b) => a - b),
+        game_id: [store.game.id, ...others.map(({ id }) => id)].toSorted((a, b) => a - b),
       },
     ],
   });
-  expect((await look({ email: alone })).body).toMatchObject({ purchases: [{ game_id: [game.id] }] });
+  expect((await look({ email: alone })).body).toMatchObject({ purchases: [{ game_id: [store.game.id] }] });
 });
 
 test('includes purchases of a sub-product of the game', async () => {
   const email = address();
-  await make.purchase({ games: [game], email, purchase_type: 'sub_product' });
+  await make.purchase({ games: [store.game], email, purchase_type: 'sub_product' });
   expect((await look({ email })).body).toMatchObject({
-    purchases: [{ purchase_type: 'sub_product', game_id: game.id }],
+    purchases: [{ purchase_type: 'sub_product', game_id: store.game.id }],
   });
 });
 
 test('lists only completed purchases of this game, newest first', async () => {
   const email = address();
   const at = '2024-01-01T00:00:00Z';
-  const first = await make.purchase({ games: [game], email, created_at: at });
-  const twin = await make.purchase({ games: [game], email, created_at: at });
-  const latest = await make.purchase({ games: [game], email, created_at: '2025-01-01T00:00:00Z' });
-  const earliest = await make.purchase({ games: [game], email, created_at: '2023-01-01T00:00:00Z' });
+  const first = await make.purchase({ games: [store.game], email, created_at: at });
+  const twin = await make.purchase({ games: [store.game], email, created_at: at });
+  const latest = await make.purchase({ games: [store.game], email, created_at: '2025-01-01T00:00:00Z' });
+  const earliest = await make.purchase({ games: [store.game], email, created_at: '2023-01-01T00:00:00Z' });
   for (const status of ['pending', 'failed', 'refunded'])
-    await make.purchase({ games: [game], email, status });
-  await make.purchase({ games: [await make.game({ owner })], email });
+    await make.purchase({ games: [store.game], email, status });
+  await make.purchase({ games: [await make.game({ owner: store.owner })], email });
   expect(await idsOf({ email })).toEqual([latest.id, twin.id, first.id, earliest.id]);
 });
 
 test('does not include claimed keys', async () => {
   const email = address();
-  await make.downloadKey({ game, email, user_id: stranger.id });
+  await make.downloadKey({ game: store.game, email, user_id: store.stranger.id });
   expect(await look({ email })).toEqual(none);
-  expect(await look({ user_id: stranger.id })).toEqual(none);
+  expect(await look({ user_id: store.stranger.id })).toEqual(none);
 });
 
 test('finds by email all verified addresses of the account and its own purchases', async () => {
@@ -135,8 +118,8 @@ test('finds by email all verified addresses of the account and its own purchases
   });
   const bought: Record<string, number> = {};
   for (const email of [one, two, unproven])
-    bought[email] = (await make.purchase({ games: [game], email })).id;
-  const signedIn = (await make.purchase({ games: [game], email: address(), user_id: user.id })).id;
+    bought[email] = (await make.purchase({ games: [store.game], email })).id;
+  const signedIn = (await make.purchase({ games: [store.game], email: address(), user_id: user.id })).id;
   const linked = [bought[one], bought[two], signedIn].toSorted((a, b) => b! - a!);
   expect(await idsOf({ email: one })).toEqual(linked);
   expect(await idsOf({ email: two.toUpperCase() })).toEqual(linked);
@@ -147,16 +130,16 @@ test('finds by email all verified addresses of the account and its own purchases
 test('distinguishes the Kelvin sign from k in an email address', async () => {
   const [kate, kelvin] = ['kate@shop.example', '\u212aate@shop.example'];
   const user = await make.user({ emails: [{ email: kate, verified: true }] });
-  const { id } = await make.purchase({ games: [game], email: kelvin });
-  const key = await make.downloadKey({ game, email: kelvin, purchase_id: id });
+  const { id } = await make.purchase({ games: [store.game], email: kelvin });
+  const key = await make.downloadKey({ game: store.game, email: kelvin, purchase_id: id });
   expect(await look({ email: kate })).toEqual(none);
   expect(await look({ user_id: user.id })).toEqual(none);
   expect(await idsOf({ email: kelvin })).toEqual([id]);
   for (const selector of [{ email: kate }, { user_id: user.id }])
-    expect(await owner.get(`/games/${game.id}/download_keys`, selector)).toEqual(
+    expect(await store.owner.get(`/games/${store.game.id}/download_keys`, selector)).toEqual(
       failure(404, 'no download key found'),
     );
-  expect(await owner.get(`/games/${game.id}/download_keys`, { email: kelvin })).toMatchObject({
+  expect(await store.owner.get(`/games/${store.game.id}/download_keys`, { email: kelvin })).toMatchObject({
     status: 200,
     body: { download_key: { id: key.id } },
   });
@@ -165,31 +148,34 @@ test('distinguishes the Kelvin sign from k in an email address', async () => {
 test('lists a purchase once if it matches in several ways', async () => {
   const email = address();
   const user = await make.user({ emails: [{ email, verified: true }] });
-  const { id } = await make.purchase({ games: [game], email, user_id: user.id });
+  const { id } = await make.purchase({ games: [store.game], email, user_id: user.id });
   expect(await idsOf({ email })).toEqual([id]);
   expect(await idsOf({ user_id: user.id })).toEqual([id]);
 });
 
 test('finds a purchase only by its new buyer after its buyer changes', async () => {
   const [before, after] = [address(), address()];
-  const { id } = await make.purchase({ games: [game], email: before });
+  const { id } = await make.purchase({ games: [store.game], email: before });
   await sql('UPDATE purchases SET email = $2, user_id = $3 WHERE id = $1', [
     id,
     after.toUpperCase(),
-    stranger.id,
+    store.stranger.id,
   ]);
   expect(await look({ email: before })).toEqual(none);
   expect(await idsOf({ email: after })).toEqual([id]);
-  expect(await idsOf({ user_id: stranger.id })).toEqual([id]);
+  expect(await idsOf({ user_id: store.stranger.id })).toEqual([id]);
   await sql('UPDATE purchases SET user_id = NULL WHERE id = $1', [id]);
-  expect(await look({ user_id: stranger.id })).toEqual(none);
+  expect(await look({ user_id: store.stranger.id })).toEqual(none);
 });
 
 test('finds a purchase whose games are added while its buyer changes', async () => {
   const [before, after] = [address(), address()];
   const { id } = await make.purchase({ games: [], email: before });
   const change = await holdLocks(`UPDATE purchases SET email = '${after}' WHERE id = ${id}`);
-  const inserted = sql('INSERT INTO purchase_games (purchase_id, game_id) VALUES ($1, $2)', [id, game.id]);
+  const inserted = sql('INSERT INTO purchase_games (purchase_id, game_id) VALUES ($1, $2)', [
+    id,
+    store.game.id,
+  ]);
   await untilBlocked();
   await change.commit();
   await inserted;
@@ -199,7 +185,7 @@ test('finds a purchase whose games are added while its buyer changes', async () 
 
 test('returns nothing for an unknown or similar email address', async () => {
   const email = address();
-  await make.purchase({ games: [game], email });
+  await make.purchase({ games: [store.game], email });
   expect(await look({ email: address() })).toEqual(none);
   expect(await look({ email: '%' })).toEqual(none);
   expect(await look({ email: email.replace('buyer', 'buye_') })).toEqual(none);
@@ -208,7 +194,7 @@ test('returns nothing for an unknown or similar email address', async () => {
 
 test('reads a space as an unescaped plus sign', async () => {
   const email = address().replace('@', '+a+b@');
-  const { id } = await make.purchase({ games: [game], email });
+  const { id } = await make.purchase({ games: [store.game], email });
   expect(await idsOf({ email: email.replaceAll('+', ' ') })).toEqual([id]);
   expect(await idsOf({ email })).toEqual([id]);
 });
@@ -216,20 +202,20 @@ test('reads a space as an unescaped plus sign', async () => {
 test.each(['0', '4000000', '2147483648', '9007199254740993', '9223372036854775807'])(
   'returns nothing for the user ID %s',
   async (user_id) => {
-    await make.purchase({ games: [game], user_id: null });
+    await make.purchase({ games: [store.game], user_id: null });
     expect(await look({ user_id })).toEqual(none);
   },
 );
 
 test('returns the response for an unknown game to other users, byte for byte', async () => {
   const email = address();
-  await make.purchase({ games: [game], email });
+  await make.purchase({ games: [store.game], email });
   const texts = new Set<string>();
   for (const [who, id] of [
-    [developer, game.id],
-    [stranger, game.id],
-    [owner, 4_000_000],
-    [owner, '9007199254740993'],
+    [store.developer, store.game.id],
+    [store.stranger, store.game.id],
+    [store.owner, 4_000_000],
+    [store.owner, '9007199254740993'],
   ] as const) {
     const response = await send('GET', `/games/${id}/purchases?email=${email}`, { headers: who.headers });
     expect(response).toMatchObject(failure(404, 'invalid game'));
@@ -240,10 +226,10 @@ test('returns the response for an unknown game to other users, byte for byte', a
 
 test('needs one statement', async () => {
   const email = address();
-  for (let i = 0; i < 5; i++) await make.purchase({ games: [game], email, purchase_type: 'bundle' });
+  for (let i = 0; i < 5; i++) await make.purchase({ games: [store.game], email, purchase_type: 'bundle' });
   const statements = await statementsAfterCredential(async () => {
     expect(await idsOf({ email })).toHaveLength(5);
-    await look({ user_id: stranger.id });
+    await look({ user_id: store.stranger.id });
   });
   expect(statements).toEqual(['purchases_by_email', 'purchases_by_user']);
 });
@@ -266,16 +252,16 @@ test.each<[string, HttpResponse]>([
   ),
   ['user_id=1&download_key=x', none],
 ])('?%s', async (query, expected) => {
-  const { status, body } = await send('GET', `/games/${game.id}/purchases?${query}`, {
-    headers: owner.headers,
+  const { status, body } = await send('GET', `/games/${store.game.id}/purchases?${query}`, {
+    headers: store.owner.headers,
   });
   expect({ status, body }).toEqual(expected);
 });
 
 test('does not read the body of a GET', async () => {
   expect(await look({ email: address() })).toEqual(none);
-  const { status } = await send('POST', `/games/${game.id}/purchases`, {
-    headers: { ...owner.headers, 'content-type': 'application/x-www-form-urlencoded' },
+  const { status } = await send('POST', `/games/${store.game.id}/purchases`, {
+    headers: { ...store.owner.headers, 'content-type': 'application/x-www-form-urlencoded' },
     body: 'user_id=1',
   });
   expect(status).toBe(405);

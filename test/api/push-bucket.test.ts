@@ -5,7 +5,11 @@ import { join } from 'node:path';
 import { openZip } from '../../src/wharf/zip/zip-archive';
 import { filesToPush, joined, rebuild, type Tree, treeOf } from '../support/pushed-builds';
 import { S3Double } from '../support/s3';
-import { type Actor, actors, baseUrl, make, send, sql, theClock, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { baseUrl, theClock, useStore } from '../support/app';
+import { send } from '../support/http';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 import { until } from '../support/time';
 import { UploadTool } from '../support/upload-tool';
 

@@ -8,7 +8,10 @@ import { writeSignature } from '../../src/wharf/pwr/signature';
 import { UploadSessions } from '../../src/uploads/sessions/upload-sessions.service';
 import { metric } from '../support/metric';
 import { chunked, encodePatch, joined, type Operation } from '../support/pushed-builds';
-import { actors, baseUrl, failure, make, ok, sql, theApp, theClock, useStore } from '../support/store';
+import { baseUrl, theApp, theClock, useStore } from '../support/app';
+import { failure, ok } from '../support/http';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 import { until } from '../support/time';
 import { UploadTool } from '../support/upload-tool';
 

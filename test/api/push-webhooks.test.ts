@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { WebhooksService } from '../../src/operator/webhooks/webhooks.service';
 import { filesToPush, treeOf } from '../support/pushed-builds';
-import { type Actor, actors, baseUrl, make, sql, theApp, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { baseUrl, theApp, useStore } from '../support/app';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 import { UploadTool } from '../support/upload-tool';
 import { closeReceivers, type Message, Receiver } from '../support/webhook-receiver';
 

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { openZip } from '../../src/wharf/zip/zip-archive';
 import { joined, recordedTrees, recording, RECORDINGS, type TreeEntry } from '../support/pushed-builds';
 import { runIf } from '../support/run-if';
-import { actors, baseUrl, make, useStore } from '../support/store';
+import { baseUrl, useStore } from '../support/app';
+import { actors, make } from '../support/make';
 import { until } from '../support/time';
 import { UploadTool } from '../support/upload-tool';
 

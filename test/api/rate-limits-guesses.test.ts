@@ -1,15 +1,10 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Browser, PASSWORD, withPassword } from '../support/browser';
 import { TestRedis, withRedis } from '../support/redis';
-import {
-  type Actor,
-  databaseUrl,
-  type Environment,
-  failure,
-  make,
-  openApp,
-  useStore,
-} from '../support/store';
+import { type Actor } from '../support/actor';
+import { databaseUrl, type Environment, openApp, useStore } from '../support/app';
+import { failure } from '../support/http';
+import { make } from '../support/make';
 import { until } from '../support/time';
 
 useStore();

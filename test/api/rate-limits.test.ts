@@ -3,18 +3,11 @@ import { MetricsRegistry } from '../../src/platform/observability/metrics-regist
 import { MemoryStorage } from '../../src/platform/limits/memory-storage';
 import { TestClock } from '../support/clock';
 import { TestRedis, withRedis } from '../support/redis';
-import {
-  type Actor,
-  type Environment,
-  databaseUrl,
-  failure,
-  logged,
-  make,
-  openApp,
-  sql,
-  theClock,
-  useStore,
-} from '../support/store';
+import { type Actor } from '../support/actor';
+import { type Environment, databaseUrl, logged, openApp, theClock, useStore } from '../support/app';
+import { failure } from '../support/http';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 import { until } from '../support/time';
 
 useStore();

@@ -1,5 +1,6 @@
 import { RequestLog } from '../../src/platform/observability/request-log';
-import { logged, make, theApp, useStore } from '../support/store';
+import { logged, theApp, useStore } from '../support/app';
+import { make } from '../support/make';
 
 useStore({ RATE_LIMIT: 'address=3/60s' });
 

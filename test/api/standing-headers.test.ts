@@ -1,6 +1,7 @@
 import { request } from 'node:http';
 import { SECURITY_HEADERS } from '../../src/platform/output/fixed-headers';
-import { baseUrl, make, useStore } from '../support/store';
+import { baseUrl, useStore } from '../support/app';
+import { make } from '../support/make';
 
 useStore();
 

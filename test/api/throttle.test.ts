@@ -4,7 +4,9 @@ import { SkipThrottle, Throttle } from '@nestjs/throttler';
 import { AnyCredential, Public } from '../../src/auth/access/access';
 import { RequestCost } from '../../src/platform/limits/rate-limits.decorators';
 import { TestRedis, withRedis } from '../support/redis';
-import { databaseUrl, type Environment, failure, make, openApp, useStore } from '../support/store';
+import { databaseUrl, type Environment, openApp, useStore } from '../support/app';
+import { failure } from '../support/http';
+import { make } from '../support/make';
 import { until } from '../support/time';
 
 // An extension by a developer who knows @nestjs/throttler but not this service.

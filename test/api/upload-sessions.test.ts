@@ -8,7 +8,9 @@ import { MAX_SESSIONS, UploadSessions } from '../../src/uploads/sessions/upload-
 import { FileStorage } from '../../src/uploads/storage/file-storage';
 import { joined } from '../support/pushed-builds';
 import { S3Double } from '../support/s3';
-import { actors, make, openApp, sql, theClock, useStore } from '../support/store';
+import { openApp, theClock, useStore } from '../support/app';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 import { until } from '../support/time';
 
 useStore();

@@ -1,4 +1,8 @@
-import { type Actor, actors, failure, make, ok, sql, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { useStore } from '../support/app';
+import { failure, ok } from '../support/http';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 import { forge } from '../support/tokens';
 
 useStore({ FILES_DIR: '/nonexistent' });

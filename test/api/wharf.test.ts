@@ -1,20 +1,10 @@
 import { Database } from '../../src/platform/database/database';
 import { NEWEST_BY_GAME, NEWEST_BY_TARGET } from '../../src/wharf/builds.service';
-import {
-  actors,
-  anonymous,
-  baseUrl,
-  failure,
-  logged,
-  make,
-  ok,
-  openApp,
-  send,
-  sql,
-  theApp,
-  theClock,
-  useStore,
-} from '../support/store';
+import { anonymous } from '../support/actor';
+import { baseUrl, logged, openApp, theApp, theClock, useStore } from '../support/app';
+import { failure, ok, send } from '../support/http';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 import { until } from '../support/time';
 
 useStore({ LATEST_MAX_AGE: '7' });

@@ -3,7 +3,7 @@ import { join, sep } from 'node:path';
 import { ModulesContainer } from '@nestjs/core';
 import { listRoutes } from '../../src/auth/access/routes';
 import { MockModule } from '../../src/dev/mock/mock.module';
-import { openApp, theApp, useStore } from '../support/store';
+import { openApp, theApp, useStore } from '../support/app';
 
 useStore();
 

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { ModulesContainer } from '@nestjs/core';
 import { type Route, listRoutes } from '../../src/auth/access/routes';
-import { theApp, theContract, useStore } from '../support/store';
+import { theApp, useStore } from '../support/app';
+import { theContract } from '../support/http';
 
 useStore({ SIGN_UP: 'true' });
 

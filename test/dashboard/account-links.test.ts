@@ -4,20 +4,11 @@ import { LinkRequests } from '../../src/users/links/link-requests.service';
 import { Audit } from '../../src/audit/audit';
 import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
 import { OPERATOR_TOKEN } from '../support/importing';
-import {
-  type Actor,
-  baseUrl,
-  failure,
-  type HttpResponse,
-  logged,
-  make,
-  ok,
-  openApp,
-  send,
-  sql,
-  theApp,
-  useStore,
-} from '../support/store';
+import { type Actor } from '../support/actor';
+import { baseUrl, logged, openApp, theApp, useStore } from '../support/app';
+import { failure, type HttpResponse, ok, send } from '../support/http';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 import { until } from '../support/time';
 import { closeReceivers, Receiver } from '../support/webhook-receiver';
 

@@ -4,7 +4,11 @@ import { WebhooksService } from '../../src/operator/webhooks/webhooks.service';
 import { LinkRequests } from '../../src/users/links/link-requests.service';
 import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
 import { OPERATOR_TOKEN } from '../support/importing';
-import { type Actor, make, openApp, send, sql, theApp, theClock, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { openApp, theApp, theClock, useStore } from '../support/app';
+import { send } from '../support/http';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 import { until } from '../support/time';
 import { closeReceivers, Receiver } from '../support/webhook-receiver';
 

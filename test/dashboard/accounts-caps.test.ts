@@ -2,7 +2,11 @@ import { MAX_FORM_BYTES } from '../../src/platform/input/body';
 import { type Browser, browserOf, cookieOf } from '../support/browser';
 import { holdLocks, untilBlocked } from '../support/locks';
 import { openConnections } from '../support/pool';
-import { type Actor, make, send, sql, theApp, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { theApp, useStore } from '../support/app';
+import { send } from '../support/http';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 
 useStore();
 

@@ -3,7 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ExpiredRows } from '../../src/platform/database/expired-rows';
 import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
-import { type Actor, type Environment, make, openApp, send, sql, theApp, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { type Environment, openApp, theApp, useStore } from '../support/app';
+import { send } from '../support/http';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 
 useStore({ RATE_LIMIT: 'off' });
 

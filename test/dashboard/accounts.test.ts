@@ -11,21 +11,11 @@ import { PasswordCost } from '../../src/auth/sign-in/password-hash';
 import { PasswordQueue } from '../../src/auth/sign-in/password-queue';
 import type { ApiError } from '../../src/platform/errors/api-error';
 import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
-import {
-  type Actor,
-  actors,
-  anonymous,
-  failure,
-  logged,
-  make,
-  ok,
-  send,
-  sql,
-  theApp,
-  theClock,
-  useStore,
-  LOW_COST,
-} from '../support/store';
+import { type Actor, anonymous } from '../support/actor';
+import { logged, theApp, theClock, useStore, LOW_COST } from '../support/app';
+import { failure, ok, send } from '../support/http';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 import { statementsOf } from '../support/statements';
 import { until } from '../support/time';
 import { ROOT_SCOPES } from '../../src/auth/access/scopes';

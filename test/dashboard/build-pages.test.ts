@@ -1,5 +1,8 @@
 import { type Browser, browserOf } from '../support/browser';
-import { type Actor, make, sql, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { useStore } from '../support/app';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 
 useStore({ FILES_DIR: '/nonexistent' });
 

@@ -1,5 +1,8 @@
 import { Browser, browserOf } from '../support/browser';
-import { type Actor, actors, make, sql, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { useStore } from '../support/app';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 
 useStore();
 

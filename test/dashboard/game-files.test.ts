@@ -9,17 +9,10 @@ import { UploadEditsService } from '../../src/uploads/upload-edits.service';
 import { type Browser, browserOf } from '../support/browser';
 import { until } from '../support/time';
 import { zipOf } from '../support/zip-archives';
-import {
-  type Actor,
-  actors,
-  baseUrl,
-  make,
-  openApp,
-  sql,
-  theApp,
-  theClock,
-  useStore,
-} from '../support/store';
+import { type Actor } from '../support/actor';
+import { baseUrl, openApp, theApp, theClock, useStore } from '../support/app';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'gamewharf-files-'));
 const MAX_BYTES = 2_000_000;

@@ -1,6 +1,9 @@
 import { Audit } from '../../src/audit/audit';
 import { type Browser, browserOf } from '../support/browser';
-import { type Actor, actors, baseUrl, logged, make, sql, theApp, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { baseUrl, logged, theApp, useStore } from '../support/app';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 import { statementsOf } from '../support/statements';
 
 useStore({ COVER_ORIGINS: 'https://images.example.com' });

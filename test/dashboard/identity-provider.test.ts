@@ -9,7 +9,9 @@ import {
   RealProvider,
   signInAt,
 } from '../support/identity-providers';
-import { type Environment, logged, make, openApp, sql, theClock, useStore } from '../support/store';
+import { type Environment, logged, openApp, theClock, useStore } from '../support/app';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 
 const real = new RealProvider();
 const fake = new FakeProvider();

@@ -1,20 +1,11 @@
 import { DownloadCounts } from '../../src/uploads/download-counts.service';
 import { Browser, browserOf } from '../support/browser';
 import { OPERATOR_TOKEN } from '../support/importing';
-import {
-  type Actor,
-  actors,
-  anonymous,
-  baseUrl,
-  failure,
-  logged,
-  make,
-  openApp,
-  send,
-  sql,
-  theApp,
-  useStore,
-} from '../support/store';
+import { type Actor, anonymous } from '../support/actor';
+import { baseUrl, logged, openApp, theApp, useStore } from '../support/app';
+import { failure, send } from '../support/http';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 
 useStore({ FILES_DIR: '/nonexistent', OPERATOR_TOKEN });
 

@@ -1,7 +1,10 @@
 import { DownloadCounts } from '../../src/uploads/download-counts.service';
 import { Browser, browserOf } from '../support/browser';
 import { holdLocks, untilBlocked } from '../support/locks';
-import { type Actor, actors, make, sql, theApp, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { theApp, useStore } from '../support/app';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 
 useStore({ FILES_DIR: '/nonexistent' });
 

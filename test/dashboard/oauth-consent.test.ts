@@ -24,7 +24,9 @@ import {
   user,
   isAccepted,
 } from '../support/oauth';
-import { logged, make, sql, theApp } from '../support/store';
+import { logged, theApp } from '../support/app';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 import { until } from '../support/time';
 
 useOauth();

@@ -1,5 +1,6 @@
 import { Browser } from '../support/browser';
-import { send, theContract, useStore } from '../support/store';
+import { useStore } from '../support/app';
+import { send, theContract } from '../support/http';
 
 useStore();
 

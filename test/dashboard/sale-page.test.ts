@@ -1,6 +1,9 @@
 import { type Browser, browserOf } from '../support/browser';
 import { OPERATOR_TOKEN } from '../support/importing';
-import { type Actor, actors, baseUrl, logged, make, openApp, sql, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { baseUrl, logged, openApp, useStore } from '../support/app';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 import { statementsOf } from '../support/statements';
 
 useStore({ OPERATOR_TOKEN, SELLERS_MAY_REFUND: 'true', STORE_NAME: 'Pier Games' });

@@ -5,7 +5,10 @@ import type { Statement } from '../../src/platform/database/statement';
 import { planOf } from '../support/plans';
 import { type Browser, browserOf, cookieOf } from '../support/browser';
 import { OPERATOR_TOKEN } from '../support/importing';
-import { type Actor, actors, baseUrl, databaseUrl, make, sql, theClock, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { baseUrl, databaseUrl, theClock, useStore } from '../support/app';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 import { statementsOf } from '../support/statements';
 
 useStore({ RATE_LIMIT: 'off', OPERATOR_TOKEN });

@@ -1,5 +1,8 @@
 import { type Browser, browserOf } from '../support/browser';
-import { type Actor, baseUrl, make, sql, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { baseUrl, useStore } from '../support/app';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 
 useStore();
 

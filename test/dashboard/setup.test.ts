@@ -1,6 +1,8 @@
 import { SetupService } from '../../src/dashboard/sign-in/setup.service';
 import { Browser, PASSWORD } from '../support/browser';
-import { logged, make, openApp, sql, theApp, useStore } from '../support/store';
+import { logged, openApp, theApp, useStore } from '../support/app';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 
 useStore({ DEMO_DATA: 'false' });
 

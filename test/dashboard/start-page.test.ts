@@ -6,7 +6,7 @@ import { Settings } from '../../src/platform/config/settings';
 import { loadDemoStore } from '../../src/dev/demo/demo-store';
 import { addCommands } from '../../src/commands/program';
 import { examplesOf, expectAsPrinted, run } from '../support/page-examples';
-import { baseUrl, theApp, useStore } from '../support/store';
+import { baseUrl, theApp, useStore } from '../support/app';
 import { readFileSync } from 'node:fs';
 
 useStore();

@@ -3,18 +3,11 @@ import { MAX_ATTEMPTS } from '../../src/operator/webhooks/webhook-attempts.servi
 import { MAX_USER_WEBHOOKS } from '../../src/operator/webhooks/webhooks.service';
 import { Browser, browserOf } from '../support/browser';
 import { OPERATOR_TOKEN } from '../support/importing';
-import {
-  type Actor,
-  databaseUrl,
-  logged,
-  make,
-  openApp,
-  send,
-  sql,
-  theApp,
-  theClock,
-  useStore,
-} from '../support/store';
+import { type Actor } from '../support/actor';
+import { databaseUrl, logged, openApp, theApp, theClock, useStore } from '../support/app';
+import { send } from '../support/http';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 import { until } from '../support/time';
 import { closeReceivers, Receiver, status } from '../support/webhook-receiver';
 

@@ -5,7 +5,8 @@ import { MOCK_API_KEY } from '../../src/dev/mock/mock-seed';
 import { MockModule } from '../../src/dev/mock/mock.module';
 import { LIVE, LiveQuirks } from '../../src/dev/mock/quirks.service';
 import { ResetService } from '../../src/dev/mock/reset.service';
-import { openApp, sql, theClock, useStore } from '../support/store';
+import { openApp, theClock, useStore } from '../support/app';
+import { sql } from '../support/sql';
 
 useStore();
 

@@ -14,7 +14,7 @@ import { CpuWait } from '../support/floods/metrics';
 import { type PatternName, PATTERNS } from '../support/floods/patterns';
 import { importLines, OPERATOR_TOKEN } from '../support/importing';
 import { runIf } from '../support/run-if';
-import { databaseUrl, openApp, useStore } from '../support/store';
+import { databaseUrl, openApp, useStore } from '../support/app';
 import { sleep, until } from '../support/time';
 import {
   ATTACKER,

@@ -2,7 +2,8 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Client } from 'pg';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import { browserOf } from '../support/browser';
-import { databaseUrl, make, openApp, useStore } from '../support/store';
+import { databaseUrl, openApp, useStore } from '../support/app';
+import { make } from '../support/make';
 import { sleep } from '../support/time';
 
 useStore();

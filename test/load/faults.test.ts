@@ -11,7 +11,10 @@ import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import { poolOf } from '../support/pool';
 import { FaultyProxy } from '../support/proxy';
 import { withoutPooler } from '../support/run-if';
-import { type Actor, databaseUrl, logged, make, openApp, sql, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { databaseUrl, logged, openApp, useStore } from '../support/app';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 import { sleep, until } from '../support/time';
 
 /** Far above the documented limit, and far below a request without a deadline, because machines are busy. */

@@ -10,21 +10,10 @@ import { ImportLimits } from '../../src/operator/import/import-limits';
 import { ImportThread } from '../../src/operator/import/import-thread';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import { allRows, game, importDirectly, ndjson, OPERATOR_TOKEN, sendSmall, user } from '../support/importing';
-import {
-  type HttpResponse,
-  anonymous,
-  baseUrl,
-  databaseUrl,
-  failure,
-  logged,
-  ok,
-  openApp,
-  PEPPER,
-  send,
-  sql,
-  theApp,
-  useStore,
-} from '../support/store';
+import { anonymous } from '../support/actor';
+import { baseUrl, databaseUrl, logged, openApp, PEPPER, theApp, useStore } from '../support/app';
+import { type HttpResponse, failure, ok, send } from '../support/http';
+import { sql } from '../support/sql';
 import { sleep, until } from '../support/time';
 
 useStore({ OPERATOR_TOKEN });

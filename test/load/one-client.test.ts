@@ -11,7 +11,9 @@ import { MAX_BODY_BYTES } from '../../src/platform/input/body';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import { Server } from '../../src/server';
 import { FaultyProxy } from '../support/proxy';
-import { type Actor, databaseUrl, type Environment, logged, make, openApp, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { databaseUrl, type Environment, logged, openApp, useStore } from '../support/app';
+import { make } from '../support/make';
 import { until } from '../support/time';
 
 useStore();

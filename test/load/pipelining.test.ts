@@ -6,7 +6,11 @@ import { RequestGate } from '../../src/platform/server/request-gate';
 import { MAX_BODY_BYTES } from '../../src/platform/input/body';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import { runIf } from '../support/run-if';
-import { type Actor, make, ok, openApp, sql, theApp, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { openApp, theApp, useStore } from '../support/app';
+import { ok } from '../support/http';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 import { sleep, until } from '../support/time';
 
 useStore();

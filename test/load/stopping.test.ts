@@ -3,7 +3,9 @@ import { Agent, createServer, get, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';
-import { databaseUrl, make, openApp, sql, useStore } from '../support/store';
+import { databaseUrl, openApp, useStore } from '../support/app';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 import { sleep, until } from '../support/time';
 
 useStore();

@@ -1,17 +1,11 @@
 import { decodeJwt } from 'jose';
 import { Command } from 'commander';
 import { addCommands } from '../../src/commands/program';
-import {
-  type Actor,
-  actors,
-  anonymous,
-  failure,
-  make,
-  sql,
-  theApp,
-  theClock,
-  useStore,
-} from '../support/store';
+import { type Actor, anonymous } from '../support/actor';
+import { theApp, theClock, useStore } from '../support/app';
+import { failure } from '../support/http';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 import { until } from '../support/time';
 import { ROOT_SCOPES } from '../../src/auth/access/scopes';
 

@@ -12,7 +12,11 @@ import {
   wrongBuyers,
 } from '../support/importing';
 import { holdLocks, untilBlocked } from '../support/locks';
-import { Actor, failure, type HttpResponse, make, openApp, sql, useStore } from '../support/store';
+import { Actor } from '../support/actor';
+import { openApp, useStore } from '../support/app';
+import { failure, type HttpResponse } from '../support/http';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 
 useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
 

@@ -2,7 +2,9 @@ import { Command } from 'commander';
 import type { Resanitized } from '../../src/collections/resanitize.service';
 import { addCommands } from '../../src/commands/program';
 import { ProgressDisplay } from '../../src/commands/progress';
-import { make, sql, theApp, useStore } from '../support/store';
+import { theApp, useStore } from '../support/app';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 
 useStore();
 

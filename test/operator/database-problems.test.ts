@@ -4,7 +4,7 @@ import { migrate } from '../../src/platform/database/migrate';
 import { temporaryProblem } from '../../src/platform/database/reachable';
 import { OperatorError } from '../../src/platform/errors/operator-error';
 import { holdLocks } from '../support/locks';
-import { databaseUrl, useStore } from '../support/store';
+import { databaseUrl, useStore } from '../support/app';
 
 useStore();
 

@@ -11,18 +11,11 @@ import { loadDemoStore } from '../../src/dev/demo/demo-store';
 import { greeting } from '../../src/dev/greeting';
 import { Browser } from '../support/browser';
 import { importDirectly } from '../support/importing';
-import {
-  Actor,
-  baseUrl,
-  anonymous,
-  LOW_COST,
-  make,
-  send,
-  sql,
-  theApp,
-  theClock,
-  useStore,
-} from '../support/store';
+import { Actor, anonymous } from '../support/actor';
+import { baseUrl, LOW_COST, theApp, theClock, useStore } from '../support/app';
+import { send } from '../support/http';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 
 const files = mkdtempSync(join(tmpdir(), 'gamewharf-demo-files-'));
 useStore({ FILES_DIR: files });

@@ -10,7 +10,9 @@ import { WebhooksService } from '../../src/operator/webhooks/webhooks.service';
 import { Database } from '../../src/platform/database/database';
 import { bind, type BoundStatement, read } from '../../src/platform/database/statement';
 import { OPERATOR_TOKEN } from '../support/importing';
-import { actors, make, openApp, sql, theApp, useStore } from '../support/store';
+import { openApp, theApp, useStore } from '../support/app';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 import { until } from '../support/time';
 import { closeReceivers, Receiver } from '../support/webhook-receiver';
 

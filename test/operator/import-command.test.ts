@@ -5,7 +5,8 @@ import { Command } from 'commander';
 import { addCommands } from '../../src/commands/program';
 import { importProgress, ProgressDisplay } from '../../src/commands/progress';
 import type { Progress } from '../../src/operator/import/import-records';
-import { sql, theApp, useStore } from '../support/store';
+import { theApp, useStore } from '../support/app';
+import { sql } from '../support/sql';
 
 useStore();
 

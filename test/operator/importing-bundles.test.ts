@@ -10,7 +10,11 @@ import {
   storedSales,
   user,
 } from '../support/importing';
-import { Actor, failure, type HttpResponse, make, ok, sql, useStore } from '../support/store';
+import { Actor } from '../support/actor';
+import { useStore } from '../support/app';
+import { failure, type HttpResponse, ok } from '../support/http';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 
 useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
 

@@ -16,7 +16,10 @@ import {
   user,
 } from '../support/importing';
 import { FaultyProxy } from '../support/proxy';
-import { Actor, anonymous, failure, openApp, send, sql, useStore } from '../support/store';
+import { Actor, anonymous } from '../support/actor';
+import { openApp, useStore } from '../support/app';
+import { failure, send } from '../support/http';
+import { sql } from '../support/sql';
 import { holdLocks } from '../support/locks';
 import { until } from '../support/time';
 

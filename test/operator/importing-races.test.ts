@@ -17,7 +17,10 @@ import {
   user,
 } from '../support/importing';
 import { untilBlocked, holdLocks } from '../support/locks';
-import { baseUrl, failure, type HttpResponse, make, ok, send, sql, theApp, useStore } from '../support/store';
+import { baseUrl, theApp, useStore } from '../support/app';
+import { failure, type HttpResponse, ok, send } from '../support/http';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 import { until } from '../support/time';
 
 useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });

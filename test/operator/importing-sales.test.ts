@@ -14,7 +14,9 @@ import {
   wrongBuyers,
 } from '../support/importing';
 import { untilBlocked, holdLocks } from '../support/locks';
-import { type HttpResponse, failure, send as ask, sql, useStore } from '../support/store';
+import { useStore } from '../support/app';
+import { type HttpResponse, failure, send as ask } from '../support/http';
+import { sql } from '../support/sql';
 
 useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
 

@@ -1,5 +1,6 @@
 import { game, importLines, OPERATOR_TOKEN, problemsOf, user } from '../support/importing';
-import { sql, useStore } from '../support/store';
+import { useStore } from '../support/app';
+import { sql } from '../support/sql';
 
 useStore({ OPERATOR_TOKEN });
 

@@ -26,7 +26,10 @@ import {
 } from '../support/importing';
 import { largeDemoRecords } from '../support/large-demo';
 import { untilBlocked, holdLocks } from '../support/locks';
-import { Actor, anonymous, baseUrl, failure, ok, send, sql, useStore } from '../support/store';
+import { Actor, anonymous } from '../support/actor';
+import { baseUrl, useStore } from '../support/app';
+import { failure, ok, send } from '../support/http';
+import { sql } from '../support/sql';
 import { until } from '../support/time';
 
 useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });

@@ -9,7 +9,9 @@ import { Browser, PASSWORD, withPassword } from '../support/browser';
 import { OPERATOR_TOKEN } from '../support/importing';
 import { examplesOf } from '../support/page-examples';
 import { freePort } from '../support/ports';
-import { actors, baseUrl, make, send, theApp, useStore } from '../support/store';
+import { baseUrl, theApp, useStore } from '../support/app';
+import { send } from '../support/http';
+import { actors, make } from '../support/make';
 import { until } from '../support/time';
 
 useStore({ OPERATOR_TOKEN, SIGN_UP: 'true' });

@@ -5,19 +5,10 @@ import { addCommands } from '../../src/commands/program';
 import { hashApiKey } from '../../src/auth/keys/api-key';
 import { OperatorTokensService } from '../../src/operator/tokens/operator-tokens.service';
 import { sendImport, sendSmall, user } from '../support/importing';
-import {
-  baseUrl,
-  failure,
-  logged,
-  make,
-  ok,
-  openApp,
-  send,
-  sql,
-  theApp,
-  theClock,
-  useStore,
-} from '../support/store';
+import { baseUrl, logged, openApp, theApp, theClock, useStore } from '../support/app';
+import { failure, ok, send } from '../support/http';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 import { until } from '../support/time';
 
 // Without OPERATOR_TOKEN. The tests run in this order: the first ones run without any token.

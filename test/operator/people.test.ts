@@ -4,19 +4,11 @@ import { Audit } from '../../src/audit/audit';
 import { addCommands } from '../../src/commands/program';
 import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
 import { importLines, OPERATOR_TOKEN, problemsOf } from '../support/importing';
-import {
-  type Actor,
-  anonymous,
-  failure,
-  logged,
-  make,
-  ok,
-  openApp,
-  send,
-  sql,
-  theApp,
-  useStore,
-} from '../support/store';
+import { type Actor, anonymous } from '../support/actor';
+import { logged, openApp, theApp, useStore } from '../support/app';
+import { failure, ok, send } from '../support/http';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 import { holdLocks, untilBlocked } from '../support/locks';
 import { until } from '../support/time';
 

@@ -4,7 +4,8 @@ import { given, optional, required } from '../../src/operator/import/record-type
 import { recordType } from '../../src/operator/import/record-types/record-type';
 import { boolean, ownId } from '../../src/operator/import/value-types';
 import type { StagedRow } from '../../src/operator/import/staging';
-import { sql, useStore } from '../support/store';
+import { useStore } from '../support/app';
+import { sql } from '../support/sql';
 
 useStore();
 

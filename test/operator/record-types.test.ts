@@ -1,5 +1,6 @@
 import { recordTypes } from '../../src/operator/import/record-types';
-import { sql, useStore } from '../support/store';
+import { useStore } from '../support/app';
+import { sql } from '../support/sql';
 
 useStore();
 

@@ -19,7 +19,10 @@ import {
 } from '../support/importing';
 import { LossyNetwork } from '../support/lossy-network';
 import { examplesOf, expectAsPrinted, run, withCurl } from '../support/page-examples';
-import { baseUrl, make, send, sql, theApp, theClock, useStore } from '../support/store';
+import { baseUrl, theApp, theClock, useStore } from '../support/app';
+import { send } from '../support/http';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 import { until } from '../support/time';
 import { zipOf } from '../support/zip-archives';
 

@@ -11,19 +11,11 @@ import {
   wrongBuyers,
 } from '../support/importing';
 import { blocked, untilBlocked, holdLocks } from '../support/locks';
-import {
-  type Actor,
-  type HttpResponse,
-  baseUrl,
-  failure,
-  logged,
-  make,
-  ok,
-  openApp,
-  send,
-  sql,
-  useStore,
-} from '../support/store';
+import { type Actor } from '../support/actor';
+import { baseUrl, logged, openApp, useStore } from '../support/app';
+import { type HttpResponse, failure, ok, send } from '../support/http';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 import { withoutPooler } from '../support/run-if';
 import { until } from '../support/time';
 

@@ -2,7 +2,8 @@ import { PassThrough, Readable } from 'node:stream';
 import { Command } from 'commander';
 import { addCommands } from '../../src/commands/program';
 import { Browser, browserOf } from '../support/browser';
-import { make, theApp, useStore } from '../support/store';
+import { theApp, useStore } from '../support/app';
+import { make } from '../support/make';
 
 useStore({ RATE_LIMIT: 'off' });
 

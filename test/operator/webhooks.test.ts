@@ -24,21 +24,11 @@ import { importLines, OPERATOR_TOKEN, purchase } from '../support/importing';
 import { examplesOf } from '../support/page-examples';
 import { freePort } from '../support/ports';
 import { statementsOf } from '../support/statements';
-import {
-  type Actor,
-  baseUrl,
-  databaseUrl,
-  failure,
-  logged,
-  make,
-  openApp,
-  PEPPER,
-  send,
-  sql,
-  theApp,
-  theClock,
-  useStore,
-} from '../support/store';
+import { type Actor } from '../support/actor';
+import { baseUrl, databaseUrl, logged, openApp, PEPPER, theApp, theClock, useStore } from '../support/app';
+import { failure, send } from '../support/http';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 import { until } from '../support/time';
 import {
   type Responding,

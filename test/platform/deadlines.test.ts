@@ -3,7 +3,9 @@ import { RequestGate } from '../../src/platform/server/request-gate';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
 import { holdLocks, untilBlocked } from '../support/locks';
-import { logged, make, openApp, sql, theClock, useStore } from '../support/store';
+import { logged, openApp, theClock, useStore } from '../support/app';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 
 useStore();
 

@@ -1,7 +1,8 @@
 import http, { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { setFlagsFromString } from 'node:v8';
 import type { Express } from 'express';
-import { send, theApp, useStore } from '../support/store';
+import { theApp, useStore } from '../support/app';
+import { send } from '../support/http';
 
 useStore();
 

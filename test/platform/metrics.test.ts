@@ -4,7 +4,8 @@ import { parse } from 'yaml';
 import { OperatorEvents } from '../../src/operator/tokens/operator-events';
 import { OperatorTokensService } from '../../src/operator/tokens/operator-tokens.service';
 import { MetricsService } from '../../src/platform/operations/metrics.service';
-import { databaseUrl, type Environment, logged, make, openApp, useStore } from '../support/store';
+import { databaseUrl, type Environment, logged, openApp, useStore } from '../support/app';
+import { make } from '../support/make';
 import { until } from '../support/time';
 
 useStore();

@@ -2,7 +2,10 @@ import { Settings } from '../../src/platform/config/settings';
 import { Descriptors } from '../../src/platform/server/descriptors';
 import { RequestGate } from '../../src/platform/server/request-gate';
 import { runIf } from '../support/run-if';
-import { actors, anonymous, baseUrl, failure, ok, send, theApp, theClock, useStore } from '../support/store';
+import { anonymous } from '../support/actor';
+import { baseUrl, theApp, theClock, useStore } from '../support/app';
+import { failure, ok, send } from '../support/http';
+import { actors } from '../support/make';
 
 useStore();
 

@@ -1,7 +1,9 @@
 import { connect, type Socket } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { RequestGate } from '../../src/platform/server/request-gate';
-import { type Actor, make, openApp, theApp, theClock, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { openApp, theApp, theClock, useStore } from '../support/app';
+import { make } from '../support/make';
 import { until } from '../support/time';
 
 useStore();

@@ -5,7 +5,8 @@ import { NotConnected } from '../../src/platform/database/sqlstates';
 import { bind, longRead, read, statement } from '../../src/platform/database/statement';
 import { poolOf } from '../support/pool';
 import { untilBlocked, holdLocks } from '../support/locks';
-import { openApp, sql, theApp, theClock, useStore } from '../support/store';
+import { openApp, theApp, theClock, useStore } from '../support/app';
+import { sql } from '../support/sql';
 
 useStore();
 

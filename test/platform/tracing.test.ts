@@ -5,7 +5,9 @@ import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { loadSettings } from '../../src/platform/config/settings';
 import { tracesUrl } from '../../src/platform/operations/tracing.service';
-import { databaseUrl, logged, make, openApp, sql, useStore } from '../support/store';
+import { databaseUrl, logged, openApp, useStore } from '../support/app';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 
 useStore();
 

@@ -6,7 +6,10 @@ import { dataSourceOptions } from '../../src/platform/database/data-source';
 import { hashApiKey } from '../../src/auth/keys/api-key';
 import { administer, dropDatabase, withDatabase } from '../support/database';
 import { OPERATOR_TOKEN } from '../support/importing';
-import { anonymous, make, PEPPER, send, useStore } from '../support/store';
+import { anonymous } from '../support/actor';
+import { PEPPER, useStore } from '../support/app';
+import { send } from '../support/http';
+import { make } from '../support/make';
 import { until } from '../support/time';
 
 // The baseline, which is the schema of the last release, and the statements that its replicas send. They keep sending

@@ -1,5 +1,7 @@
 import { hashPassword } from '../../src/auth/sign-in/password-hash';
-import { type Actor, baseUrl, LOW_COST, sql } from './store';
+import { type Actor } from './actor';
+import { baseUrl, LOW_COST } from './app';
+import { sql } from './sql';
 
 export interface Page {
   status: number;

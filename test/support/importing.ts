@@ -4,7 +4,9 @@ import { ApiKeysService } from '../../src/auth/keys/api-keys.service';
 import { type ImportOptions, importRecords } from '../../src/operator/import/import-records';
 import { ImportProblems } from '../../src/operator/import/problems';
 import { summaryLines } from '../../src/operator/import/summary';
-import { type HttpResponse, PEPPER, send, sql, theApp } from './store';
+import { PEPPER, theApp } from './app';
+import { type HttpResponse, send } from './http';
+import { sql } from './sql';
 
 export const OPERATOR_TOKEN = 'the token of the operator in tests';
 

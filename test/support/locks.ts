@@ -1,5 +1,6 @@
 import { Client } from 'pg';
-import { databaseUrl, sql } from './store';
+import { databaseUrl } from './app';
+import { sql } from './sql';
 import { until } from './time';
 
 const holders: Client[] = [];

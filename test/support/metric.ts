@@ -1,5 +1,5 @@
 import { MetricsRegistry } from '../../src/platform/observability/metrics-registry';
-import { theApp } from './store';
+import { theApp } from './app';
 
 /** The values of a metric of the tested service with these labels. */
 export async function metric(name: string, labels: Record<string, string> = {}) {

@@ -1,7 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { OauthApplication } from '../../src/auth/accounts/oauth-application.entity';
 import { type Browser, browserOf } from './browser';
-import { type Actor, type Environment, make, send, sql, useStore } from './store';
+import { type Actor } from './actor';
+import { type Environment, useStore } from './app';
+import { send } from './http';
+import { make } from './make';
+import { sql } from './sql';
 
 export const CALLBACK = 'https://game.example/callback';
 export const APPS = '/user/settings/oauth-apps';

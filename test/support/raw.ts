@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { baseUrl } from './store';
+import { baseUrl } from './app';
 
 export interface RawResponse {
   status: number;

@@ -1,6 +1,6 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { FaultyProxy } from './proxy';
-import { baseUrl, databaseUrl, openApp, theApp, theClock } from './store';
+import { baseUrl, databaseUrl, openApp, theApp, theClock } from './app';
 
 type Ask = (url: string) => Promise<string>;
 

@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { PostgresQueryRunner } from 'typeorm/driver/postgres/PostgresQueryRunner';
 import { Database } from '../../src/platform/database/database';
 import type { Statement } from '../../src/platform/database/statement';
-import { theApp } from './store';
+import { theApp } from './app';
 
 // Sent by timers, for all requests of a period.
 const BESIDE_REQUESTS =

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type JWTPayload, SignJWT } from 'jose';
 import { SigningKeysService } from '../../src/auth/jwt/signing-keys.service';
 import { TokensService } from '../../src/auth/jwt/tokens.service';
-import { theApp, theClock } from './store';
+import { theApp, theClock } from './app';
 
 export interface Forgery {
   sub?: unknown;

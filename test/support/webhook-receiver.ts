@@ -2,7 +2,8 @@ import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { sql, theClock } from './store';
+import { theClock } from './app';
+import { sql } from './sql';
 import { until } from './time';
 
 export interface Message {

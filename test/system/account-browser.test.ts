@@ -4,7 +4,9 @@ import { LinksService } from '../../src/users/links/links.service';
 import { checkAccessibility } from '../support/accessibility';
 import { PASSWORD, withPassword } from '../support/browser';
 import { inChromium, openChromium, Window } from '../support/chromium';
-import { baseUrl, make, sql, theApp, useStore } from '../support/store';
+import { baseUrl, theApp, useStore } from '../support/app';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 
 useStore({ RATE_LIMIT: 'off', SIGN_UP: 'true', FILES_DIR: '/nonexistent' });
 

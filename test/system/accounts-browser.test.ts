@@ -5,7 +5,10 @@ import { PASSWORD, withPassword } from '../support/browser';
 import { ClientApplication, inChromium, openChromium, Window } from '../support/chromium';
 import { isRunnable, run } from '../support/page-examples';
 import { OPERATOR_TOKEN } from '../support/importing';
-import { type Actor, baseUrl, make, sql, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { baseUrl, useStore } from '../support/app';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 import { until } from '../support/time';
 import { closeReceivers, Receiver, status } from '../support/webhook-receiver';
 

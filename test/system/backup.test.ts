@@ -38,7 +38,9 @@ import {
   withDatabase,
 } from '../support/database';
 import { largeDemoRecords } from '../support/large-demo';
-import { type Actor, actors, databaseUrl, make, openApp, PEPPER, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { databaseUrl, openApp, PEPPER, useStore } from '../support/app';
+import { actors, make } from '../support/make';
 
 useStore();
 

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { isInstalled } from '../support/page-examples';
 import { runIf } from '../support/run-if';
-import { actors, baseUrl, make, useStore } from '../support/store';
+import { baseUrl, useStore } from '../support/app';
+import { actors, make } from '../support/make';
 import { UploadTool } from '../support/upload-tool';
 
 const folder = mkdtemp(join(tmpdir(), 'butler-'));

@@ -16,7 +16,9 @@ import { MetricsRegistry } from '../../src/platform/observability/metrics-regist
 import { poolOf } from '../support/pool';
 import type { TestDatabase } from '../support/database';
 import { sendRaw } from '../support/raw';
-import { baseUrl, type Environment, logged, make, openApp, sql, theApp, useStore } from '../support/store';
+import { baseUrl, type Environment, logged, openApp, theApp, useStore } from '../support/app';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 import { migrateTemplate } from '../support/template';
 import { sleep, until } from '../support/time';
 

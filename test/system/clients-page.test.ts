@@ -6,7 +6,8 @@ import { EXAMPLE_TIME } from '../../src/dev/demo/demo-calendar';
 import { loadDemoStore } from '../../src/dev/demo/demo-store';
 import { LossyNetwork } from '../support/lossy-network';
 import { type Example, examplesOf, expectAsPrinted, run, runnable } from '../support/page-examples';
-import { baseUrl, sql, theApp, useStore } from '../support/store';
+import { baseUrl, theApp, useStore } from '../support/app';
+import { sql } from '../support/sql';
 
 useStore();
 

@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 import { LOCK } from '../../src/collections/collection-access';
-import { type Actor, baseUrl, make, openApp, sql, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { baseUrl, openApp, useStore } from '../support/app';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 
 useStore({ DATABASE_POOL_SIZE: '12' });
 

@@ -3,7 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Actor, baseUrl, make, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { baseUrl, useStore } from '../support/app';
+import { make } from '../support/make';
 import { HANGING } from '../support/time';
 
 useStore();

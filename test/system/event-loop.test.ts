@@ -8,7 +8,10 @@ import { browserOf } from '../support/browser';
 import { longestBlock, shortestBlock } from '../support/event-loop';
 import { importLines, OPERATOR_TOKEN } from '../support/importing';
 import { everyBody, everyHeader, everyParameter, everyRecord, formOf, type Input } from '../support/largest';
-import { type Actor, baseUrl, databaseUrl, make, sql, theApp, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { baseUrl, databaseUrl, theApp, useStore } from '../support/app';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 import { sleep } from '../support/time';
 
 useStore({ OPERATOR_TOKEN });

@@ -2,7 +2,9 @@ import { setImmediate as checkPhase } from 'node:timers/promises';
 import { sanitizeHtml } from '../../src/collections/html';
 import { HtmlThread } from '../../src/collections/html-thread';
 import { ATTACKS } from '../support/html-attacks';
-import { type Actor, make, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { useStore } from '../support/app';
+import { make } from '../support/make';
 import { until } from '../support/time';
 
 useStore();

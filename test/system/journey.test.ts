@@ -6,7 +6,10 @@ import type { Browser as Chromium } from 'playwright-core';
 import { PASSWORD, withPassword } from '../support/browser';
 import { inChromium, openChromium, Window } from '../support/chromium';
 import { OPERATOR_TOKEN } from '../support/importing';
-import { type Actor, baseUrl, databaseUrl, make, PEPPER, sql, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { baseUrl, databaseUrl, PEPPER, useStore } from '../support/app';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 
 // The path from an empty store to a game on a player's disk: each step as its guide describes.
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-journey-'));

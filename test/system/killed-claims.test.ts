@@ -1,7 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { join, resolve } from 'node:path';
-import { Actor, databaseUrl, make, PEPPER, sql, useStore } from '../support/store';
+import { Actor } from '../support/actor';
+import { databaseUrl, PEPPER, useStore } from '../support/app';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 import { freePort } from '../support/ports';
 import { until } from '../support/time';
 

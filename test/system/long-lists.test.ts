@@ -3,19 +3,11 @@ import { connect, type Socket } from 'node:net';
 import { Client } from 'pg';
 import { MAX_COLLECTIONS } from '../../src/collections/collections.service';
 import { OPERATOR_TOKEN } from '../support/importing';
-import {
-  type Actor,
-  baseUrl,
-  databaseUrl,
-  failure,
-  make,
-  ok,
-  openApp,
-  send,
-  sql,
-  theApp,
-  useStore,
-} from '../support/store';
+import { type Actor } from '../support/actor';
+import { baseUrl, databaseUrl, openApp, theApp, useStore } from '../support/app';
+import { failure, ok, send } from '../support/http';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 import { RequestGate } from '../../src/platform/server/request-gate';
 import { sleep, until } from '../support/time';
 

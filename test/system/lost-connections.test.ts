@@ -18,7 +18,10 @@ import { Browser, PASSWORD, withPassword } from '../support/browser';
 import { administer, dropDatabase, withDatabase } from '../support/database';
 import { game, ndjson, OPERATOR_TOKEN, sendImport, user } from '../support/importing';
 import { withoutPooler } from '../support/run-if';
-import { databaseUrl, make, openApp, send, sql, theApp, useStore } from '../support/store';
+import { databaseUrl, openApp, theApp, useStore } from '../support/app';
+import { send } from '../support/http';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 import { sleep, until } from '../support/time';
 
 useStore({ OPERATOR_TOKEN, DATABASE_POOL_SIZE: '6', TRUSTED_PROXIES: '127.0.0.1' });

@@ -2,7 +2,7 @@ import * as oauth from 'oauth4webapi';
 import * as openid from 'openid-client';
 import { AuthorizationCode } from 'simple-oauth2';
 import { application, browser, CALLBACK, decide, type Fields, useOauth, isAccepted } from '../support/oauth';
-import { baseUrl } from '../support/store';
+import { baseUrl } from '../support/app';
 
 // Each library as its own documentation uses it, except that http is allowed here.
 useOauth();

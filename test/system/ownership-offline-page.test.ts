@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { TokensService } from '../../src/auth/jwt/tokens.service';
 import { examplesOf, expectAsPrinted, isInstalled, run } from '../support/page-examples';
 import { runIf } from '../support/run-if';
-import { baseUrl, make, send, theApp, useStore } from '../support/store';
+import { baseUrl, theApp, useStore } from '../support/app';
+import { send } from '../support/http';
+import { make } from '../support/make';
 
 useStore();
 

@@ -12,7 +12,9 @@ import { addCommands } from '../../src/commands/program';
 import { type Browser, browserOf } from '../support/browser';
 import { examplesOf, expectAsPrinted, isInstalled, run, runnable, withCurl } from '../support/page-examples';
 import { runIf } from '../support/run-if';
-import { type Actor, baseUrl, sql, theApp, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { baseUrl, theApp, useStore } from '../support/app';
+import { sql } from '../support/sql';
 
 const folder = mkdtempSync(join(tmpdir(), 'gamewharf-ownership-'));
 useStore({ FILES_DIR: join(folder, 'files') });

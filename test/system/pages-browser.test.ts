@@ -6,7 +6,10 @@ import { listRoutes } from '../../src/auth/access/routes';
 import { checkAccessibility } from '../support/accessibility';
 import { PASSWORD, withPassword } from '../support/browser';
 import { inChromium, openChromium, Window } from '../support/chromium';
-import { type Actor, baseUrl, make, sql, theApp, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { baseUrl, theApp, useStore } from '../support/app';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 
 useStore({ RATE_LIMIT: 'off', SIGN_UP: 'true', SELLERS_MAY_REFUND: 'true' });
 

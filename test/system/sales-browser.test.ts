@@ -4,7 +4,9 @@ import { addToPeriods } from '../../src/purchases/earnings/earnings';
 import { PASSWORD, withPassword } from '../support/browser';
 import { inChromium, openChromium, Window } from '../support/chromium';
 import { OPERATOR_TOKEN } from '../support/importing';
-import { baseUrl, make, sql, useStore } from '../support/store';
+import { baseUrl, useStore } from '../support/app';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 
 useStore({ RATE_LIMIT: 'off', OPERATOR_TOKEN, SELLERS_MAY_REFUND: 'true' });
 

@@ -2,7 +2,7 @@ import { SetupService } from '../../src/dashboard/sign-in/setup.service';
 import { checkAccessibility } from '../support/accessibility';
 import { PASSWORD } from '../support/browser';
 import { inChromium, openChromium, Window } from '../support/chromium';
-import { baseUrl, theApp, useStore } from '../support/store';
+import { baseUrl, theApp, useStore } from '../support/app';
 
 useStore({
   DEMO_DATA: 'false',

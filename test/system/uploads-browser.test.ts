@@ -6,7 +6,10 @@ import type { Browser, Page } from 'playwright-core';
 import { checkAccessibility } from '../support/accessibility';
 import { PASSWORD, withPassword } from '../support/browser';
 import { inChromium, openChromium, Window } from '../support/chromium';
-import { type Actor, baseUrl, make, sql, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { baseUrl, useStore } from '../support/app';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'gamewharf-files-'));
 const PART_BYTES = 8 * 1024 * 1024;

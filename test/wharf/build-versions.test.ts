@@ -1,5 +1,7 @@
 import { holdLocks, untilBlocked } from '../support/locks';
-import { actors, make, sql, useStore } from '../support/store';
+import { useStore } from '../support/app';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 
 useStore();
 
