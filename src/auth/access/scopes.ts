@@ -1,12 +1,22 @@
 import type { Settings } from '../../platform/config/settings';
 import { covers } from './credential';
 
-/**
- * What each scope permits, or for a scope that covers others the words in front of theirs: for the user who grants it,
- * and for the developer who registers an app, which requests scopes from others.
- */
+interface Texts {
+  /** For the user who grants it. */
+  yours: string;
+  /** For the developer who registers an app, which requests scopes from others. */
+  of_others: string;
+  /** It permits only what the scopes that it covers permit, and introduces their texts. */
+  isSummary?: true;
+}
+
+/** What each scope permits. */
 const TEXTS = {
-  profile: { yours: 'See everything on your profile', of_others: 'See everything on a person’s profile' },
+  profile: {
+    yours: 'See everything on your profile',
+    of_others: 'See everything on a person’s profile',
+    isSummary: true,
+  },
   'profile:me': { yours: 'See who you are', of_others: 'See who a person is' },
   'profile:games': {
     yours: 'See the games you uploaded or can edit, with their earnings',
@@ -21,8 +31,16 @@ const TEXTS = {
     yours: 'See the list of your collections',
     of_others: 'See the list of a person’s collections',
   },
-  game: { yours: 'Everything about your games', of_others: 'Everything about a person’s games' },
-  'game:view': { yours: 'See everything about games', of_others: 'See everything about games' },
+  game: {
+    yours: 'Everything about your games',
+    of_others: 'Everything about a person’s games',
+    isSummary: true,
+  },
+  'game:view': {
+    yours: 'See everything about games',
+    of_others: 'See everything about games',
+    isSummary: true,
+  },
   'game:view:ownership': {
     yours: 'See whether you own a game',
     of_others: 'See whether a person owns a game',
@@ -50,6 +68,7 @@ const TEXTS = {
   collection: {
     yours: 'Everything about your collections',
     of_others: 'Everything about a person’s collections',
+    isSummary: true,
   },
   'collection:view': {
     yours: 'See your collections and what is in them',
@@ -59,7 +78,7 @@ const TEXTS = {
     yours: 'Change and delete your collections',
     of_others: 'Change and delete a person’s collections',
   },
-} as const;
+} as const satisfies Record<string, Texts>;
 
 export type Scope = keyof typeof TEXTS;
 
@@ -69,20 +88,16 @@ export const CLAIM_SCOPE = 'profile:owned:claim' satisfies Scope;
 const NAMES = Object.keys(TEXTS) as Scope[];
 const coveredBy = (scope: Scope) => NAMES.filter((one) => one !== scope && covers([scope], one));
 
-/** Scopes whose text only introduces those of the scopes that they cover. */
-const SUMMARIES: readonly Scope[] = ['profile', 'game', 'game:view', 'collection'];
+const isSummary = (scope: Scope) => 'isSummary' in TEXTS[scope];
 
 /** Users must see every permission that they grant, so the texts of covered scopes are part of it. */
 const withCovered = (reader: 'yours' | 'of_others'): Record<Scope, string> =>
   Object.fromEntries(
     NAMES.map((scope) => {
-      const covered = coveredBy(scope).filter((one) => !SUMMARIES.includes(one));
+      const covered = coveredBy(scope).filter((one) => !isSummary(one));
       const named = covered.map((one) => TEXTS[one][reader][0]!.toLowerCase() + TEXTS[one][reader].slice(1));
       const text = TEXTS[scope][reader];
-      return [
-        scope,
-        SUMMARIES.includes(scope) ? `${text}: ${named.join('; ')}` : [text, ...named].join('; '),
-      ];
+      return [scope, isSummary(scope) ? `${text}: ${named.join('; ')}` : [text, ...named].join('; ')];
     }),
   ) as Record<Scope, string>;
 
