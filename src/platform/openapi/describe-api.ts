@@ -1,6 +1,6 @@
 import { type INestApplication, ParseIntPipe } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
-import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { ApiOperation, DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { parseRateLimits } from '../config/rate-limits';
 import { Settings } from '../config/settings';
 import { describeResponses, ERRORS_SCHEMA, HEADERS } from './openapi-responses';
@@ -100,9 +100,16 @@ function successIs200(operation: Json): void {
 const compareByOrder = (names: string[]) => (a: string, b: string) =>
   (names.indexOf(a) + 1 || 99) - (names.indexOf(b) + 1 || 99) || a.localeCompare(b);
 
-/** The ID of `@ApiOperation({ operationId })`. Swagger doesn't export the name of its metadata. */
+/** The name of the metadata of `@ApiOperation()`, which Swagger doesn't export. */
+const OPERATION = (() => {
+  const handler = () => undefined;
+  ApiOperation({ operationId: 'any' })({}, handler.name, { value: handler });
+  return Reflect.getMetadataKeys(handler)[0] as string;
+})();
+
+/** The ID of `@ApiOperation({ operationId })`. */
 const declaredOperationId = (handler: Named) =>
-  (Reflect.getMetadata('swagger/apiOperation', handler) as { operationId?: string } | undefined)?.operationId;
+  (Reflect.getMetadata(OPERATION, handler) as { operationId?: string } | undefined)?.operationId;
 
 /** What Swagger adds to an ID: the index of one of several paths, and the method for `@All()`. */
 const SUFFIX = /(?:\[(\d+)\])?\.(?:_(\w+))?$/;
