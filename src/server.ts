@@ -70,7 +70,7 @@ export class Server {
     const demo = settings.DEMO_DATA ? await loadDemoStore(settings, service.url) : undefined;
     logger.info({ address: service.listening }, 'ready');
     const setup = this.app.get(SetupService);
-    const setupCode = (await setup.isOpen()) ? setup.code : undefined;
+    const setupCode = (await setup.isOpen()) ? await setup.code() : undefined;
     if (setupCode !== undefined) logger.warn({ url: `${service.url}/setup` }, `setup code: ${setupCode}`);
     if (!production) {
       this.app.get(Demo).access = demo;

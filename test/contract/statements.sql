@@ -715,6 +715,9 @@ SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) 
 -- title_of_own_game: src/dashboard/sales/sales-report.service.ts, small
 SELECT title FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0));
 
+-- last_account: src/dashboard/sign-in/setup.service.ts, small
+SELECT pg_sequence_last_value(pg_get_serial_sequence('users', 'id')::regclass) AS last;
+
 -- account_to_sign_in: src/dashboard/sign-in/sign-in.service.ts, small
 SELECT typed.name, found.id, found.password_hash
    FROM (SELECT lower_ascii($1) AS name) typed LEFT JOIN LATERAL (

@@ -6,9 +6,9 @@ import { sql } from '../support/sql';
 
 useStore({ DEMO_DATA: 'false' });
 
-const code = () => theApp().get(SetupService).code;
-const fields = (more: object = {}) => ({
-  code: code(),
+const code = () => theApp().get(SetupService).code();
+const fields = async (more: object = {}) => ({
+  code: await code(),
   username: 'captain',
   email: 'Captain@example.com',
   password: PASSWORD,
@@ -22,12 +22,11 @@ const open = async () => {
 afterEach(() => sql('DELETE FROM attempts'));
 
 test('the code has 12 letters and digits in groups of four, the same on each replica', async () => {
-  expect(code()).toMatch(/^[A-Z0-9]{4}-[A-Z0-9]{4}-[A-Z0-9]{4}$/);
-  expect((await openApp({ DEMO_DATA: 'false' })).get(SetupService).code).toBe(code());
+  expect(await code()).toMatch(/^[A-Z0-9]{4}-[A-Z0-9]{4}-[A-Z0-9]{4}$/);
+  expect(await (await openApp({ DEMO_DATA: 'false' })).get(SetupService).code()).toBe(await code());
   const pepper = 'another pepper, which is long enough';
-  expect((await openApp({ DEMO_DATA: 'false', API_KEY_PEPPER: pepper })).get(SetupService).code).not.toBe(
-    code(),
-  );
+  const other = await openApp({ DEMO_DATA: 'false', API_KEY_PEPPER: pepper });
+  expect(await other.get(SetupService).code()).not.toBe(await code());
 });
 
 test('exists neither in a demo store nor if passwords are not accepted', async () => {
@@ -55,7 +54,7 @@ test('says what is wrong, and creates nothing', async () => {
     [{ email: 'nobody@erased.invalid' }, 400, 'Enter an email address.'],
     [{ password: 'short' }, 400, 'at least 8'],
   ] as const) {
-    await browser.submit('/setup', fields(more));
+    await browser.submit('/setup', await fields(more));
     expect([browser.page.status, browser.words]).toEqual([status, expect.stringContaining(words)]);
     // What was typed stays, except for the password.
     expect(browser.page.text).not.toContain(PASSWORD);
@@ -67,18 +66,20 @@ test('limits wrong codes like passwords', async () => {
   const browser = await open();
   const statuses = [];
   for (let i = 0; i < 7; i++)
-    statuses.push((await browser.submit('/setup', fields({ code: 'wrong' }))).status);
+    statuses.push((await browser.submit('/setup', await fields({ code: 'wrong' }))).status);
   expect(statuses).toEqual([403, 403, 403, 403, 403, 429, 429]);
   expect(browser.page.headers.get('retry-after')).toMatch(/^\d+$/);
   // The right code waits, too.
-  expect((await browser.submit('/setup', fields())).status).toBe(429);
+  expect((await browser.submit('/setup', await fields())).status).toBe(429);
 });
 
 test('works once, and for one of several requests', async () => {
   const browsers = await Promise.all([open(), open(), open()]);
-  const typed = code().toLowerCase().replaceAll('-', ' ');
+  const typed = (await code()).toLowerCase().replaceAll('-', ' ');
   const pages = await Promise.all(
-    browsers.map((browser, i) => browser.submit('/setup', fields({ username: `captain-${i}`, code: typed }))),
+    browsers.map(async (browser, i) =>
+      browser.submit('/setup', await fields({ username: `captain-${i}`, code: typed })),
+    ),
   );
   // Concurrent attempts wait for each other.
   expect(pages.filter(({ status }) => status === 303)).toHaveLength(1);
@@ -99,4 +100,15 @@ test('works once, and for one of several requests', async () => {
 test('does not exist in a store with an account', async () => {
   await make.user();
   expect((await open()).page.status).toBe(404);
+});
+
+test('a used code is not valid again after all accounts were deleted', async () => {
+  await sql('DELETE FROM users');
+  const used = await code();
+  const browser = await open();
+  expect((await browser.submit('/setup', await fields({ username: 'first' }))).status).toBe(303);
+  await sql('DELETE FROM users');
+  const later = await open();
+  expect((await later.submit('/setup', await fields({ code: used }))).status).toBe(403);
+  expect((await later.submit('/setup', await fields())).status).toBe(303);
 });

@@ -249,6 +249,7 @@ const COSTLIEST: Record<string, unknown[][]> = {
   key_page: [['key-1000']],
   account_link: [[`\\x${'00'.repeat(32)}`]],
   links_are_sent: [[]],
+  last_account: [[]],
   link_request_email: [[1, null]],
   file_of_key: [['key-1000', 1]],
   owns_game: [

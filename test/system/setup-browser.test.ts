@@ -36,7 +36,7 @@ inChromium.describe('a first start', () => {
       expect(await page.evaluate('document.activeElement.id')).toBe('code');
       expect(await page.title()).toMatch(/^Error: Set up the store/);
       await check('/setup with a problem');
-      await page.getByLabel('Setup code').fill(theApp().get(SetupService).code);
+      await page.getByLabel('Setup code').fill(await theApp().get(SetupService).code());
       await page.getByLabel('Password').fill(PASSWORD);
       await page.getByRole('button', { name: 'Create account' }).click();
       await page.getByRole('heading', { name: 'Library' }).waitFor();

@@ -62,7 +62,11 @@ export class SetupController {
     if (hasProblems(problems)) return shown(problems);
     const { isRight, seconds } = await this.setup.check(given.code, req);
     if (seconds !== undefined) return shown({}, tooManyAttempts(seconds));
-    if (!isRight) return shown({ code: 'The setup code is incorrect.' }, { status: 403 });
+    if (!isRight) {
+      // A code that another request has used in the meantime isn't incorrect.
+      await this.requireOpen();
+      return shown({ code: 'The setup code is incorrect.' }, { status: 403 });
+    }
     const user_id = await this.setup.create({ ...given, password });
     if (user_id === undefined) throw apiError(404, 'invalid api endpoint');
     this.audit.record({ event: 'user.created', request_id: req.id, user_id });

@@ -1,4 +1,4 @@
-import { timingSafeEqual } from 'node:crypto';
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { EntityManager } from 'typeorm';
 import type { Request } from 'express';
@@ -10,12 +10,19 @@ import { AttemptsService, networkSubject, setupSubject } from '../../auth/sign-i
 import { hashPassword, PasswordCost } from '../../auth/sign-in/password-hash';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
+import { read } from '../../platform/database/statement';
 import { lowerAscii } from '../../platform/formats/lower-ascii';
 import { RateLimitsService } from '../../platform/limits/rate-limits.service';
 
 // There are no letters and digits that look similar.
 const ALPHABET = '23456789ABCDEFGHJKLMNPQRSTUVWXYZ';
 const LENGTH = 12;
+
+/** Null: there was none. An imported account may have its own ID. */
+const LAST_ACCOUNT = read<{ last: number | null }>(
+  'last_account',
+  `SELECT pg_sequence_last_value(pg_get_serial_sequence('users', 'id')::regclass) AS last`,
+);
 
 export interface FirstAccount {
   username: string;
@@ -42,9 +49,14 @@ export class SetupService {
     return !(await this.manager.existsBy(User, {}));
   }
 
-  /** Derived from the pepper, so that all replicas have the same code, also after a restart. */
-  get code(): string {
-    const bytes = deriveKey(listPeppers(this.settings)[0]!, 'gamewharf setup code');
+  /**
+   * Derived from the pepper, so that all replicas have the same code, also after a restart; and from the last ID of an
+   * account, so that a used code isn't valid again after all accounts were deleted.
+   */
+  async code(): Promise<string> {
+    const { last } = (await this.database.row(LAST_ACCOUNT, []))!;
+    const key = deriveKey(listPeppers(this.settings)[0]!, 'gamewharf setup code');
+    const bytes = createHmac('sha256', key).update(String(last)).digest();
     const characters = [...bytes.subarray(0, LENGTH)].map((byte) => ALPHABET[byte % ALPHABET.length]);
     return characters.join('').replace(/(.{4})(?=.)/g, '$1-');
   }
@@ -54,7 +66,7 @@ export class SetupService {
     const subjects = [setupSubject, networkSubject(req.exchange.client.network)] as const;
     const seconds = await this.attempts.reserve([...subjects]);
     if (seconds > 0) return { isRight: false, seconds };
-    const [own, given] = [hashSetupCode(this.code), hashSetupCode(code)];
+    const [own, given] = [hashSetupCode(await this.code()), hashSetupCode(code)];
     const isRight = timingSafeEqual(own, given);
     if (isRight) await this.attempts.succeeded(...subjects);
     else void this.limits.failed('sign-in', req);
