@@ -18,6 +18,10 @@ const STAGED_GAMES = `
   SELECT b.id, ARRAY(SELECT game_id FROM unnest(b.game_ids) AS game_id ORDER BY 1) AS game_ids
   FROM ${BUNDLE.records.name} b`;
 
+/** Lists of thousands of games are stored as they are. PostgreSQL would spend most of the time on compressing them. */
+const avoidCompression = (tables: TemporaryTables) =>
+  tables.query(`ALTER TABLE ${PURCHASE.records.name} ALTER game_ids SET STORAGE EXTERNAL`);
+
 /**
  * Completes the purchases that name a bundle in place of games: a new one has the games of the bundle, and one that is
  * stored as a purchase of this bundle keeps its own.
@@ -34,6 +38,7 @@ export async function completeBundleSales(tables: TemporaryTables): Promise<void
     SOLD_BUNDLES,
     isStaged ? `${STAGED_GAMES} WHERE b.id IN (${named}) UNION ALL ${stored}` : stored,
   );
+  await avoidCompression(tables);
   await tables.update(
     PURCHASE.records,
     { game_ids: 't.game_ids' },
@@ -62,6 +67,7 @@ export async function extendPurchases(tables: TemporaryTables): Promise<void> {
   await tables.materialize(EXTENDED_BUNDLES, `${STAGED_GAMES} WHERE b.extend`);
   const { name } = PURCHASE.records;
   if (!tables.rowCount(PURCHASE.records)) await tables.createEmpty(PURCHASE.records);
+  await avoidCompression(tables);
   await tables.query(`
     SELECT FROM purchases p WHERE p.bundle_id IN (SELECT id FROM ${EXTENDED_BUNDLES.name}) AND ${isOpen}
     ORDER BY p.id FOR NO KEY UPDATE`);
