@@ -48,7 +48,7 @@ async function kill(): Promise<void> {
   if (service.exitCode !== null || service.signalCode !== null) return;
   service.kill('SIGKILL');
   await once(service, 'exit');
-  // The server notices that the client is gone, and rolls back.
+  // The server notices that the connection is closed, and rolls back.
   await until(
     async () =>
       (
