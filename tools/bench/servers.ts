@@ -84,6 +84,10 @@ export class MeasuredServer {
     return server;
   }
 
+  get pid(): number {
+    return this.child.pid!;
+  }
+
   usage(): Promise<Usage> {
     return new Promise((response) => {
       this.responses.push(response);

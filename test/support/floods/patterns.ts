@@ -4,6 +4,7 @@ import { bytesOf, formMessage, type Message } from '../world/message';
 import { ALICE, ATTACKER, BOB, CAROL } from '../world/world';
 import type { Attack } from './attack';
 import { fastDownloads, lostDownloads, slowDownloads, unreadDownloads } from './downloads';
+import { hostilePushes } from './hostile-pushes';
 import { longCollections, manyCollections, slowExports, slowLists } from './large-lists';
 import { largestInputs } from './largest-inputs';
 import { manyTokens } from './tokens';
@@ -262,6 +263,7 @@ export const PATTERNS = {
   'fast-downloads': fastDownloads,
   'slow-downloads': slowDownloads,
   'lost-downloads': lostDownloads,
+  'hostile-pushes': hostilePushes,
   'largest-inputs': largestInputs,
   'many-collections': manyCollections,
   'long-collections': longCollections,
