@@ -30,6 +30,8 @@ ALTER INDEX builds_expires_at_idx RENAME TO builds_0_expires_at_idx;
 DROP TRIGGER builds_set_versions_of_new ON builds_0;
 DROP TRIGGER builds_set_versions_of_moved ON builds_0;
 DROP TRIGGER builds_delete_stale_files ON builds_0;
+DROP TRIGGER builds_record_replaced_file ON builds_0;
+DROP TRIGGER builds_record_deleted_file ON builds_0;
 CREATE TEMPORARY TABLE next_id ON COMMIT DROP AS
   SELECT nextval(pg_get_serial_sequence('builds_0', 'id')) AS id;
 ALTER TABLE builds_0 ALTER COLUMN id DROP IDENTITY;
@@ -55,6 +57,10 @@ CREATE TRIGGER builds_delete_stale_files AFTER UPDATE OF file_key, file_url ON b
   WHEN (coalesce(OLD.file_key, OLD.file_url) IS NOT NULL
         AND (OLD.file_key, OLD.file_url) IS DISTINCT FROM (NEW.file_key, NEW.file_url))
   EXECUTE FUNCTION builds_delete_stale_files();
+CREATE TRIGGER builds_record_replaced_file AFTER UPDATE OF file_key ON builds FOR EACH ROW
+  WHEN (OLD.file_key IS DISTINCT FROM NEW.file_key) EXECUTE FUNCTION record_unused_file();
+CREATE TRIGGER builds_record_deleted_file AFTER DELETE ON builds FOR EACH ROW
+  WHEN (OLD.file_key IS NOT NULL) EXECUTE FUNCTION record_unused_file();
 ALTER TABLE builds ATTACH PARTITION builds_0 FOR VALUES FROM (MINVALUE) TO (1000000000);
 CREATE TABLE builds_1 PARTITION OF builds FOR VALUES FROM (1000000000) TO (2000000000);
 SELECT setval(pg_get_serial_sequence('builds', 'id'), id, false) FROM next_id;

@@ -5,6 +5,7 @@ import { Database } from '../platform/database/database';
 import { bind, statement } from '../platform/database/statement';
 import { UploadSessions } from '../uploads/sessions/upload-sessions.service';
 import { FileStorage } from '../uploads/storage/file-storage';
+import { UnusedFiles } from '../uploads/unused-files.service';
 import { ADD_EVENT } from './build-events.service';
 import { storedKeys } from './build-keys';
 import { ANNOUNCE_FAILED } from './build-messages';
@@ -35,6 +36,7 @@ export class BuildFailures {
     private readonly database: Database,
     private readonly sessions: UploadSessions,
     private readonly storage: FileStorage,
+    private readonly unused: UnusedFiles,
     private readonly events: Events,
   ) {}
 
@@ -57,18 +59,22 @@ export class BuildFailures {
         ],
         db,
       );
-      return { ...build, sessions: rows(SESSIONS) };
+      const keys = keysOfAttempts(build.game_id, build_id, build.attempts);
+      await this.unused.record(keys, db);
+      return { keys, sessions: rows(SESSIONS) };
     });
     if (!failed) return false;
     this.events.announced();
     for (const { session_id } of failed.sessions) await this.sessions.discard(session_id);
-    await this.deleteStored(failed.game_id, build_id, failed.attempts);
+    await this.unused.deleteDue(failed.keys);
     return true;
   }
 
   /** Deletes what the first attempts to process a build have stored. */
   async deleteStored(game_id: number, build_id: number, attempts: number): Promise<void> {
-    for (let attempt = 1; attempt <= attempts; attempt++)
-      for (const key of Object.values(storedKeys(game_id, build_id, attempt))) await this.storage.delete(key);
+    for (const key of keysOfAttempts(game_id, build_id, attempts)) await this.storage.delete(key);
   }
 }
+
+const keysOfAttempts = (game_id: number, build_id: number, attempts: number) =>
+  Array.from({ length: attempts }, (_, i) => Object.values(storedKeys(game_id, build_id, i + 1))).flat();

@@ -2,8 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../platform/database/database';
 import { bind, longRead } from '../platform/database/statement';
 import { IS_PRUNABLE, LOCK_BUILD, PRUNE_BUILD } from '../wharf/build-files';
-import { KEY_OF_PUT } from './file-keys';
-import { FileStorage } from './storage/file-storage';
+import { UnusedFiles } from './unused-files.service';
 
 /** A build whose files are deleted. */
 export interface PrunedBuild {
@@ -34,19 +33,12 @@ const PRUNABLE = longRead<PrunedBuild>(
    ORDER BY b.id LIMIT ${SLICE}`,
 );
 
-/** Imported records can share a file. */
-const IS_SHARED = longRead<{ shared: boolean }>(
-  'shared_file',
-  `SELECT $1 !~ '${KEY_OF_PUT}' AND (
-     EXISTS (SELECT FROM builds WHERE file_key = $1) OR EXISTS (SELECT FROM uploads WHERE file_key = $1)) AS shared`,
-);
-
 /** Deletes the files of old builds. Their records stay, and so do the version numbers. */
 @Injectable()
 export class BuildPruning {
   constructor(
     private readonly database: Database,
-    private readonly storage: FileStorage,
+    private readonly unused: UnusedFiles,
   ) {}
 
   /** Builds older than the newest `keep` completed ones of each channel, except those in use. */
@@ -62,12 +54,13 @@ export class BuildPruning {
 
   /** Returns false if the build is in use by now. */
   async prune({ id }: PrunedBuild): Promise<boolean> {
-    const rows = await this.database.execute([bind(LOCK_BUILD, [id]), bind(PRUNE_BUILD, [id])]);
-    const keys = rows(PRUNE_BUILD).flatMap(({ file_key }) => file_key ?? []);
-    for (const key of keys) {
-      const row = await this.database.row(IS_SHARED, [key]);
-      if (!row!.shared) await this.storage.delete(key);
-    }
+    const keys = await this.database.transaction(async (db) => {
+      const rows = await this.database.execute([bind(LOCK_BUILD, [id]), bind(PRUNE_BUILD, [id])], db);
+      const pruned = rows(PRUNE_BUILD).flatMap(({ file_key }) => file_key ?? []);
+      await this.unused.record(pruned, db);
+      return pruned;
+    });
+    await this.unused.deleteDue(keys);
     return keys.length > 0;
   }
 }

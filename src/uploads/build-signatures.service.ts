@@ -15,6 +15,7 @@ import { BuildFolders } from './build-folders';
 import { newFileKey } from './file-keys';
 import { FileStorage } from './storage/file-storage';
 import { FolderStorage } from './storage/folder-storage';
+import { UnusedFiles } from './unused-files.service';
 
 /** A build with a zip archive in the storage, without a signature. */
 export interface UnsignedBuild {
@@ -55,6 +56,7 @@ export class BuildSignatures {
   constructor(
     private readonly database: Database,
     private readonly storage: FileStorage,
+    private readonly unused: UnusedFiles,
     private readonly folders: BuildFolders,
     private readonly settings: Settings,
   ) {}
@@ -95,14 +97,10 @@ export class BuildSignatures {
   private async store(build: UnsignedBuild, path: string, signal: AbortSignal): Promise<void> {
     const key = newFileKey({ game_id: build.game_id, filename: `build-${build.id}.pws` });
     const { size } = await stat(path);
+    await this.unused.announce(key);
     await this.storage.put(key, size, createReadStream(path), signal);
-    let isRecorded = false;
-    try {
-      const recorded = await this.database.rows(RECORD_SIGNATURE, [build.id, build.file_key, size, key]);
-      isRecorded = recorded.length > 0;
-    } finally {
-      if (!isRecorded) await this.storage.delete(key);
-    }
+    const recorded = await this.database.rows(RECORD_SIGNATURE, [build.id, build.file_key, size, key]);
+    if (recorded.length === 0) await this.unused.delete([key]);
   }
 
   private async findPath(

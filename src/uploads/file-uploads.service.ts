@@ -15,7 +15,7 @@ import { FileUpload } from './file-upload.entity';
 import { recordFile } from './files.service';
 import { LOCK_OWNER } from './lock-owner';
 import { isComplete, UploadSessions } from './sessions/upload-sessions.service';
-import { FileStorage } from './storage/file-storage';
+import { UnusedFiles } from './unused-files.service';
 import { Upload } from './upload.entity';
 import { LOCK_GAME, UploadEditsService } from './upload-edits.service';
 
@@ -129,7 +129,7 @@ export class FileUploadsService implements OnApplicationShutdown {
     private readonly database: Database,
     private readonly settings: Settings,
     private readonly sessions: UploadSessions,
-    private readonly storage: FileStorage,
+    private readonly unused: UnusedFiles,
     private readonly uploads: UploadEditsService,
     private readonly signatures: BuildSignatures,
     private readonly audit: Audit,
@@ -266,20 +266,21 @@ export class FileUploadsService implements OnApplicationShutdown {
   private async storeFile(file: FileUpload, editor: Editor): Promise<void> {
     const { id, game_id } = file;
     const file_key = newFileKey(file);
+    await this.unused.announce(file_key);
     const content = await this.sessions.store(id, file_key, this.stopping.signal);
     const stored = { file_key, ...content };
     let result: Recorded;
     try {
       result = await this.database.transaction((db) => this.record(db, file, stored, editor));
     } catch (error) {
-      await this.storage.delete(file_key);
+      await this.unused.delete([file_key]);
       throw error;
     }
     const { upload_id, previous_key, channel_name } = result;
     const event = file.replaces === null ? 'upload.created' : 'upload.replaced';
     this.audit.record({ event, ...editor, game_id, upload_id });
     await this.sessions.discard(id);
-    if (previous_key !== null) await this.uploads.deleteUnused(game_id, previous_key);
+    if (previous_key !== null) await this.unused.deleteDue([previous_key]);
     if (channel_name !== undefined) await this.signBuild({ game_id, channel_name });
   }
 

@@ -7,6 +7,7 @@ import { Game } from '../games/game.entity';
 import { Build } from '../wharf/build.entity';
 import { newFileKey } from './file-keys';
 import { FileStorage } from './storage/file-storage';
+import { UnusedFiles } from './unused-files.service';
 import { Upload } from './upload.entity';
 
 export interface NewFile {
@@ -26,6 +27,7 @@ export class FilesService {
   constructor(
     private readonly database: Database,
     private readonly storage: FileStorage,
+    private readonly unused: UnusedFiles,
   ) {}
 
   /**
@@ -42,12 +44,13 @@ export class FilesService {
         yield chunk;
       }
     };
+    await this.unused.announce(file_key);
     await this.storage.put(file_key, file.size, Readable.from(measured()), signal);
     const stored = { file_key, size: bytes, md5_hash: md5.digest('hex') };
     try {
       return await this.database.transaction((db) => recordFile(db, file, stored));
     } catch (error) {
-      await this.storage.delete(file_key);
+      await this.unused.delete([file_key]);
       throw error;
     }
   }
@@ -58,12 +61,10 @@ export class FilesService {
       const upload = await db.findOneBy(Upload, { id });
       if (!upload) return undefined;
       await db.delete(Upload, { id });
-      const { file_key } = upload;
-      if (file_key === null) return null;
-      const isShared = (await db.existsBy(Upload, { file_key })) || (await db.existsBy(Build, { file_key }));
-      return isShared ? null : file_key;
+      await this.unused.record([upload.file_key], db);
+      return upload.file_key;
     });
-    if (key) await this.storage.delete(key);
+    if (key) await this.unused.deleteDue([key]);
     return key !== undefined;
   }
 

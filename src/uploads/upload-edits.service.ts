@@ -1,4 +1,4 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Audit } from '../audit/audit';
 import { invalidGame } from '../games/errors';
@@ -6,8 +6,7 @@ import { gameTraitFor, UPDATE_TRAITS } from '../games/game-traits';
 import { canEdit } from '../games/visibility';
 import { Database } from '../platform/database/database';
 import { bind, longRead, statement } from '../platform/database/statement';
-import { KEY_OF_PUT } from './file-keys';
-import { FileStorage } from './storage/file-storage';
+import { UnusedFiles } from './unused-files.service';
 import { Upload } from './upload.entity';
 import { type FlatUploadRow, type UploadRow, uploadRow, uploadsWith } from './upload.row';
 import { invalidUpload } from './uploads.service';
@@ -36,24 +35,6 @@ const MOVE = statement(
    WHERE f.id = moved.id AND f.game_id = $1 AND f.position <> moved.position`,
 );
 
-/** Whether a stored file of the game $1 with the key $2 may be deleted: this service stored it, and nothing else has it. */
-const IS_UNUSED = statement<{ unused: boolean }>(
-  'file_is_unused',
-  `SELECT $2 ~ '${KEY_OF_PUT}' AND starts_with($2, $1 || '/')
-     AND NOT EXISTS (SELECT FROM uploads WHERE game_id = $1::bigint AND file_key = $2)
-     AND NOT EXISTS (SELECT FROM builds WHERE game_id = $1::bigint AND file_key = $2) AS unused`,
-);
-
-/** Keys of the stored files of the game $1. */
-const KEYS_OF_GAME = statement<{ file_key: string }>(
-  'file_keys_of_game',
-  `SELECT file_key FROM (
-     SELECT file_key FROM uploads WHERE game_id = $1::bigint
-     UNION SELECT file_key FROM builds WHERE game_id = $1::bigint
-     UNION SELECT f.file_key FROM builds b JOIN build_files f ON f.build_id = b.id WHERE b.game_id = $1::bigint) stored
-   WHERE (file_key ~ '${KEY_OF_PUT}' OR starts_with(file_key, $1 || '/builds/')) AND starts_with(file_key, $1 || '/')`,
-);
-
 export type UploadChange = Pick<Upload, 'display_name' | 'traits' | 'hidden'>;
 
 interface Editor {
@@ -64,12 +45,9 @@ interface Editor {
 /** The files of a game, for users who can edit it. */
 @Injectable()
 export class UploadEditsService {
-  private readonly log = new Logger('Files');
-  private deleting: Promise<unknown> = Promise.resolve();
-
   constructor(
     private readonly database: Database,
-    private readonly storage: FileStorage,
+    private readonly unused: UnusedFiles,
     private readonly audit: Audit,
   ) {}
 
@@ -121,35 +99,8 @@ export class UploadEditsService {
       await this.updateTraits(db, game_id, upload.traits);
       return upload.file_key;
     });
-    if (file_key !== null) await this.deleteUnused(game_id, file_key);
+    if (file_key !== null) await this.unused.deleteDue([file_key]);
     this.audit.record({ event: 'upload.deleted', ...editor, game_id, upload_id });
-  }
-
-  /** Deletes a stored file of the game that no record has any more. */
-  async deleteUnused(game_id: number, file_key: string): Promise<void> {
-    const found = await this.database.row(IS_UNUSED, [String(game_id), file_key]);
-    if (found?.unused) await this.storage.delete(file_key);
-  }
-
-  /** The keys of all files that this service stored for the game. */
-  async storedKeys(game_id: number, db: EntityManager): Promise<string[]> {
-    const getRows = await this.database.execute([bind(KEYS_OF_GAME, [String(game_id)])], db);
-    return getRows(KEYS_OF_GAME).map(({ file_key }) => file_key);
-  }
-
-  /** Deletes the stored files of a deleted game, after the response. What fails is logged. */
-  deleteFiles(keys: readonly string[]): void {
-    const deleted = (async () => {
-      for (const key of keys) await this.storage.delete(key);
-    })();
-    this.deleting = Promise.all([this.deleting, deleted]).catch((error: Error) =>
-      this.log.warn(`Files of a deleted game could not be deleted: ${error.message}`),
-    );
-  }
-
-  /** Waits until files of deleted games are deleted. */
-  async settled(): Promise<void> {
-    await this.deleting;
   }
 
   /** Platforms and demos that the game shows, after a change of uploads with these traits. */

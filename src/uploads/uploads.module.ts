@@ -23,6 +23,7 @@ import { UploadSessions } from './sessions/upload-sessions.service';
 import { createStorage } from './storage/create-storage';
 import { FileStorage } from './storage/file-storage';
 import { NoStorage, NOT_CONFIGURED } from './storage/no-storage';
+import { UnusedFiles } from './unused-files.service';
 import { UploadEditsService } from './upload-edits.service';
 import { UploadsController } from './uploads.controller';
 import { UploadsService } from './uploads.service';
@@ -41,6 +42,7 @@ import { UploadsService } from './uploads.service';
     BuildPruning,
     FileResponses,
     UploadSessions,
+    UnusedFiles,
     UploadEditsService,
     FileUploadsService,
     { provide: FileStorage, useFactory: createStorage, inject: [Settings, Clock, ServiceUrl] },
@@ -55,6 +57,7 @@ import { UploadsService } from './uploads.service';
     BuildPruning,
     FileStorage,
     UploadSessions,
+    UnusedFiles,
     UploadEditsService,
     FileUploadsService,
   ],

@@ -17,6 +17,7 @@ import { BuildSignatures } from '../../src/uploads/build-signatures.service';
 import { DownloadCounts } from '../../src/uploads/download-counts.service';
 import { FilesService } from '../../src/uploads/files.service';
 import { FileStorage } from '../../src/uploads/storage/file-storage';
+import { UnusedFiles } from '../../src/uploads/unused-files.service';
 import { BLOCK_BYTES, EMPTY } from '../../src/wharf/pwr/container';
 import { applyPatch } from '../../src/wharf/pwr/patch';
 import { readSignature, writeSignature } from '../../src/wharf/pwr/signature';
@@ -24,7 +25,7 @@ import { openZip } from '../../src/wharf/zip/zip-archive';
 import { holdLocks, untilBlocked } from '../support/locks';
 import { chunked, encodePatch, joined, parentFrom, type Tree } from '../support/pushed-builds';
 import { type Actor } from '../support/actor';
-import { theApp, useStore } from '../support/app';
+import { theApp, theClock, useStore } from '../support/app';
 import { failure, send } from '../support/http';
 import { actors, make } from '../support/make';
 import { sql } from '../support/sql';
@@ -262,10 +263,16 @@ describe('signatures of zip archives', () => {
   test('are deleted with the archive that an import replaces', async () => {
     const build = await put(contentsOf({ a: kept }));
     await sign();
+    const [signature] = await sql<Stored>('SELECT file_key FROM build_files WHERE build_id = $1', [build.id]);
+    const keys = [build.file_key, signature!.file_key];
     await sql(`UPDATE builds SET user_version = '2' WHERE id = $1`, [build.id]);
     expect(await sql('SELECT FROM build_files WHERE build_id = $1', [build.id])).toHaveLength(1);
+    await theApp().get(UnusedFiles).deleteDue();
+    expect(keys.map((key) => existsSync(pathOf(key)))).toEqual([true, true]);
     await sql(`UPDATE builds SET file_key = 'other.zip' WHERE id = $1`, [build.id]);
     expect(await sql('SELECT FROM build_files WHERE build_id = $1', [build.id])).toEqual([]);
+    await theApp().get(UnusedFiles).deleteDue();
+    expect(keys.map((key) => existsSync(pathOf(key)))).toEqual([false, false]);
   });
 });
 
@@ -453,6 +460,64 @@ describe('files of old builds are deleted', () => {
     expect(existsSync(path)).toBe(true);
     expect(await prune(second as unknown as Stored)).toBe(true);
     expect(existsSync(path)).toBe(false);
+  });
+});
+
+describe('files that no record uses are deleted later', () => {
+  const unused = () => theApp().get(UnusedFiles);
+  const storageFails = () =>
+    jest.spyOn(theApp().get(FileStorage), 'delete').mockRejectedValue(new Error('unavailable'));
+
+  test('if the storage fails when old builds are pruned', async () => {
+    const first = await put(contentsOf({ a: kept }));
+    await put(contentsOf({ a: kept }));
+    await sign();
+    const failing = storageFails();
+    for await (const build of theApp().get(BuildPruning).prunable(1))
+      if (build.id === first.id) expect(await theApp().get(BuildPruning).prune(build)).toBe(true);
+    failing.mockRestore();
+    expect(existsSync(pathOf(first.file_key))).toBe(true);
+    await unused().deleteDue();
+    expect(existsSync(pathOf(first.file_key))).toBe(false);
+    expect(await sql('SELECT FROM unused_files WHERE due_at <= now()')).toEqual([]);
+  });
+
+  test('if the process is killed before it records what it has stored', async () => {
+    const storage = theApp().get(FileStorage);
+    await sql('DELETE FROM unused_files');
+    const { file_key } = await put(contentsOf({ a: kept }));
+    const [announced] = await sql<{ file_key: string }>('SELECT file_key FROM unused_files');
+    expect(announced).toEqual({ file_key });
+    // The same without the record.
+    const lost = `${game.id}/00000000-0000-4000-8000-000000000000/lost.zip`;
+    await unused().announce(lost);
+    await storage.put(lost, 1, Readable.from([Buffer.from('x')]), signal);
+    await unused().deleteDue();
+    expect(existsSync(pathOf(lost))).toBe(true);
+    theClock().advance(24 * 3600 * 1000);
+    await unused().deleteDue();
+    expect(existsSync(pathOf(lost))).toBe(false);
+    expect(existsSync(pathOf(file_key))).toBe(true);
+    expect(await sql('SELECT FROM unused_files')).toEqual([]);
+  });
+
+  test('if another record of the game uses them, only with that', async () => {
+    const { file_key } = await put(contentsOf({ a: kept }));
+    const { id } = await make.upload({ game, file_key, size: 1 });
+    await sql('DELETE FROM builds WHERE file_key = $1', [file_key]);
+    await unused().deleteDue();
+    expect(existsSync(pathOf(file_key))).toBe(true);
+    await sql('DELETE FROM uploads WHERE id = $1', [id]);
+    await unused().deleteDue();
+    expect(existsSync(pathOf(file_key))).toBe(false);
+  });
+
+  test('but not files whose keys an import chose', async () => {
+    writeFileSync(pathOf('chosen.zip'), 'text');
+    const { id } = await make.build({ game, file_key: 'chosen.zip', size: 4 });
+    await sql('DELETE FROM builds WHERE id = $1', [id]);
+    await unused().deleteDue();
+    expect(existsSync(pathOf('chosen.zip'))).toBe(true);
   });
 });
 

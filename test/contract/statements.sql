@@ -2487,10 +2487,6 @@ SELECT b.id, u.username || '/' || g.slug AS game, b.channel_name, b.version, b.u
               AND n.state = 'completed' AND n.id > b.id LIMIT $1) newer) >= $1
    ORDER BY b.id LIMIT 100;
 
--- shared_file: src/uploads/build-pruning.service.ts, long
-SELECT $1 !~ '^[0-9]+/[0-9a-f-]{36}/' AND (
-     EXISTS (SELECT FROM builds WHERE file_key = $1) OR EXISTS (SELECT FROM uploads WHERE file_key = $1)) AS shared;
-
 -- newest_unsigned_build: src/uploads/build-signatures.service.ts, long
 SELECT b.id, b.game_id, b.channel_name, b.file_key, b.size FROM builds b
   WHERE b.state = 'completed' AND b.file_key ILIKE '%.zip'
@@ -2635,17 +2631,25 @@ SELECT s.*, (SELECT count(*) FROM upload_parts p WHERE p.session_id = s.id) AS p
    FROM (SELECT s.id, s.game_id, s.max_bytes, s.size, s.received FROM upload_sessions s
    WHERE s.id = $1 AND s.expires_at > $2 AND s.game_id IS NOT NULL) s JOIN games g ON g.id = s.game_id;
 
--- file_is_unused: src/uploads/upload-edits.service.ts
-SELECT $2 ~ '^[0-9]+/[0-9a-f-]{36}/' AND starts_with($2, $1 || '/')
-     AND NOT EXISTS (SELECT FROM uploads WHERE game_id = $1::bigint AND file_key = $2)
-     AND NOT EXISTS (SELECT FROM builds WHERE game_id = $1::bigint AND file_key = $2) AS unused;
+-- due_unused_files: src/uploads/unused-files.service.ts, long
+SELECT q.file_key, CASE WHEN q.file_key ~ '^[0-9]+/([0-9a-f-]{36}|builds)/' THEN
+     EXISTS (SELECT FROM uploads WHERE game_id = split_part(q.file_key, '/', 1)::bigint AND file_key = q.file_key)
+     OR EXISTS (SELECT FROM builds WHERE game_id = split_part(q.file_key, '/', 1)::bigint AND file_key = q.file_key)
+     OR EXISTS (SELECT FROM builds b JOIN build_files f ON f.build_id = b.id
+                WHERE b.game_id = split_part(q.file_key, '/', 1)::bigint AND f.file_key = q.file_key)
+   ELSE
+     EXISTS (SELECT FROM uploads WHERE file_key = q.file_key)
+     OR EXISTS (SELECT FROM builds WHERE file_key = q.file_key)
+   END AS is_used FROM unused_files q
+   WHERE q.due_at <= $1 AND q.file_key > $2 AND ($3::text[] IS NULL OR q.file_key = ANY ($3))
+   ORDER BY q.file_key LIMIT 100;
 
--- file_keys_of_game: src/uploads/upload-edits.service.ts
-SELECT file_key FROM (
-     SELECT file_key FROM uploads WHERE game_id = $1::bigint
-     UNION SELECT file_key FROM builds WHERE game_id = $1::bigint
-     UNION SELECT f.file_key FROM builds b JOIN build_files f ON f.build_id = b.id WHERE b.game_id = $1::bigint) stored
-   WHERE (file_key ~ '^[0-9]+/[0-9a-f-]{36}/' OR starts_with(file_key, $1 || '/builds/')) AND starts_with(file_key, $1 || '/');
+-- forget_unused_files: src/uploads/unused-files.service.ts
+DELETE FROM unused_files WHERE file_key = ANY ($1::text[]) AND due_at <= $2;
+
+-- record_unused_files: src/uploads/unused-files.service.ts
+INSERT INTO unused_files (file_key, due_at) SELECT DISTINCT unnest($1::text[]), $2::timestamptz
+   ON CONFLICT (file_key) DO UPDATE SET due_at = least(unused_files.due_at, EXCLUDED.due_at);
 
 -- own_uploads: src/uploads/upload-edits.service.ts, long, turns: user $2
 SELECT f.* FROM games g LEFT JOIN LATERAL (

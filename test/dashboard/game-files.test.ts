@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Audit } from '../../src/audit/audit';
 import { FileUploadsService } from '../../src/uploads/file-uploads.service';
 import { FileStorage } from '../../src/uploads/storage/file-storage';
-import { UploadEditsService } from '../../src/uploads/upload-edits.service';
+import { UnusedFiles } from '../../src/uploads/unused-files.service';
 import { type Browser, browserOf } from '../support/browser';
 import { until } from '../support/time';
 import { zipOf } from '../support/zip-archives';
@@ -537,7 +537,7 @@ describe('changes', () => {
     );
     expect(keys).toHaveLength(2);
     await seller.post(`/games/${game.id}/delete`);
-    await theApp().get(UploadEditsService).settled();
+    await theApp().get(UnusedFiles).settled();
     for (const { file_key } of keys) expect(() => contentOf(file_key)).toThrow();
     expect((await put(body.path, 'bytes */*')).status).toBe(404);
   });

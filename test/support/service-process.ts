@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
-import { databaseUrl, type Environment, PEPPER } from './store';
+import { databaseUrl, type Environment, PEPPER } from './app';
 import { freePort } from './ports';
 
 const ROOT = resolve(__dirname, '..', '..');

@@ -5,11 +5,14 @@ import { join } from 'node:path';
 import { BuildJobs } from '../../src/push/build-jobs.service';
 import { UploadSessions } from '../../src/uploads/sessions/upload-sessions.service';
 import { openZip } from '../../src/wharf/zip/zip-archive';
+import { type Actor } from '../support/actor';
+import { theApp, theClock, useStore } from '../support/app';
 import { holdLocks, untilBlocked } from '../support/locks';
+import { make } from '../support/make';
 import { filesToPush, joined, treeOf } from '../support/pushed-builds';
 import { S3Double } from '../support/s3';
 import { ServiceProcess } from '../support/service-process';
-import { type Actor, make, sql, theApp, theClock, useStore } from '../support/store';
+import { sql } from '../support/sql';
 import { until } from '../support/time';
 import { UploadTool } from '../support/upload-tool';
 

@@ -10,7 +10,7 @@ import { demoRecords } from './demo';
 import { toNdjson } from './demo-file';
 import { writeDemoUploads } from './demo-uploads';
 import type { FileStorage } from '../../uploads/storage/file-storage';
-import { KEY_OF_PUT } from '../../uploads/file-keys';
+import { OWN_KEY } from '../../uploads/file-keys';
 import { connectTo, importRecords } from '../../operator/import/import-records';
 
 type Found = Omit<DemoAccess, 'api_key' | 'password'> & { user_id: string; password_hash: string | null };
@@ -100,8 +100,9 @@ export async function resetDemoStore(
   let files: { file_key: string }[];
   try {
     const { rows } = await client.query<{ file_key: string }>(
-      `SELECT file_key FROM uploads WHERE file_key ~ $1 UNION SELECT file_key FROM builds WHERE file_key ~ $1`,
-      [KEY_OF_PUT],
+      `SELECT file_key FROM uploads WHERE file_key ~ $1 UNION SELECT file_key FROM builds WHERE file_key ~ $1
+       UNION SELECT file_key FROM build_files WHERE file_key ~ $1`,
+      [OWN_KEY],
     );
     files = rows;
     // CASCADE: also rows that belong to an account or a game.

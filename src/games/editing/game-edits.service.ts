@@ -12,7 +12,7 @@ import type { SuccessResponse } from '../../platform/output/success-response';
 import { invalidGame } from '../errors';
 import { gameResponse } from '../game.dto';
 import { GAME_ROW } from '../game.row';
-import { UploadEditsService } from '../../uploads/upload-edits.service';
+import { UnusedFiles } from '../../uploads/unused-files.service';
 import { slugify } from '../slug';
 import { canEdit } from '../visibility';
 import { DEPENDENTS, deleteParts, lockBeforeDeletion } from './game-deletion';
@@ -99,7 +99,7 @@ export class GameEditsService {
     private readonly database: Database,
     private readonly idempotency: IdempotencyService,
     private readonly audit: Audit,
-    private readonly uploads: UploadEditsService,
+    private readonly unused: UnusedFiles,
     private readonly links: StoreLinks,
   ) {}
 
@@ -150,7 +150,6 @@ export class GameEditsService {
 
   /** Only the owner can delete a game, and only one without purchases and keys. */
   async delete({ game_id }: { game_id: number }, editor: Editor, key?: RetryKey): Promise<SuccessResponse> {
-    let files: string[] = [];
     const remove = async (manager: EntityManager): Promise<SuccessResponse> => {
       const ids = [game_id, editor.user_id];
       // Collections before games, in the order in which other writes lock them.
@@ -164,7 +163,6 @@ export class GameEditsService {
       const counted = await this.database.execute([bind(COUNT_DEPENDENTS, ids)], manager);
       const dependents = describeDependents(counted(COUNT_DEPENDENTS)[0]!);
       if (dependents !== '') throw badRequest(`the game has ${dependents}: make it private instead`);
-      files = await this.uploads.storedKeys(game_id, manager);
       await this.database.execute(
         DELETE_GAME.map((one) => bind(one, ids)),
         manager,
@@ -174,7 +172,7 @@ export class GameEditsService {
     const deleted = await this.once(key, { game_id }, (manager) =>
       manager ? remove(manager) : this.database.transaction(remove),
     );
-    this.uploads.deleteFiles(files);
+    this.unused.wake();
     this.record(deleted, 'game.deleted', editor, game_id);
     return deleted.response;
   }

@@ -1,0 +1,120 @@
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import type { EntityManager } from 'typeorm';
+import { Clock } from '../platform/config/clock';
+import { Database } from '../platform/database/database';
+import { bind, longRead, statement } from '../platform/database/statement';
+import { FileStorage } from './storage/file-storage';
+import { NoStorage } from './storage/no-storage';
+import { OWN_KEY } from './file-keys';
+
+const SWEEP_INTERVAL_MS = 50_000;
+const SLICE = 100;
+/** A file that isn't recorded within this time after it was announced is deleted. */
+const ANNOUNCED_MS = 24 * 3600 * 1000;
+
+/** The files with the keys $1 are deleted at $2. */
+const RECORD_UNUSED = statement<{ file_key: string }>(
+  'record_unused_files',
+  `INSERT INTO unused_files (file_key, due_at) SELECT DISTINCT unnest($1::text[]), $2::timestamptz
+   ON CONFLICT (file_key) DO UPDATE SET due_at = least(unused_files.due_at, EXCLUDED.due_at)`,
+);
+
+/** The keys of this service begin with the ID of a game, so only its records are read. */
+const IS_USED = `CASE WHEN q.file_key ~ '${OWN_KEY}' THEN
+     EXISTS (SELECT FROM uploads WHERE game_id = split_part(q.file_key, '/', 1)::bigint AND file_key = q.file_key)
+     OR EXISTS (SELECT FROM builds WHERE game_id = split_part(q.file_key, '/', 1)::bigint AND file_key = q.file_key)
+     OR EXISTS (SELECT FROM builds b JOIN build_files f ON f.build_id = b.id
+                WHERE b.game_id = split_part(q.file_key, '/', 1)::bigint AND f.file_key = q.file_key)
+   ELSE
+     EXISTS (SELECT FROM uploads WHERE file_key = q.file_key)
+     OR EXISTS (SELECT FROM builds WHERE file_key = q.file_key)
+   END AS is_used`;
+
+/** Those that are due at $1 after the key $2; $3: only these. */
+const DUE = longRead<{ file_key: string; is_used: boolean }>(
+  'due_unused_files',
+  `SELECT q.file_key, ${IS_USED} FROM unused_files q
+   WHERE q.due_at <= $1 AND q.file_key > $2 AND ($3::text[] IS NULL OR q.file_key = ANY ($3))
+   ORDER BY q.file_key LIMIT ${SLICE}`,
+);
+
+const FORGET = statement(
+  'forget_unused_files',
+  'DELETE FROM unused_files WHERE file_key = ANY ($1::text[]) AND due_at <= $2',
+);
+
+/** Deletes stored files that no record uses any more, also after a process was killed. */
+@Injectable()
+export class UnusedFiles implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly log = new Logger('Files');
+  private timer: NodeJS.Timeout | undefined;
+  private running: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly database: Database,
+    private readonly storage: FileStorage,
+    private readonly clock: Clock,
+    private readonly host: HttpAdapterHost,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    // Without an adapter this is an operator's command.
+    if (!this.host.httpAdapter) return;
+    this.timer = setInterval(() => this.wake(), SWEEP_INTERVAL_MS * (0.8 + Math.random() / 5)).unref();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    clearInterval(this.timer);
+    await this.running;
+  }
+
+  /** Before a file is stored, so that it is deleted if this process is killed before it records the file. */
+  async announce(file_key: string): Promise<void> {
+    const due = new Date(this.clock.now() + ANNOUNCED_MS);
+    await this.database.rows(RECORD_UNUSED, [[file_key], due]);
+  }
+
+  /** In the transaction that forgets the files. Needed for keys that this service didn't choose; triggers record the others. */
+  async record(keys: readonly (string | null)[], db?: EntityManager): Promise<void> {
+    const known = keys.filter((key) => key !== null);
+    if (known.length === 0) return;
+    await this.database.execute([bind(RECORD_UNUSED, [known, new Date(this.clock.now())])], db);
+  }
+
+  /** Deletes files that no record uses. What fails is logged, and repeated by the next sweep. */
+  async delete(keys: readonly string[]): Promise<void> {
+    await this.record(keys);
+    await this.deleteDue(keys);
+  }
+
+  /** Deletes in the background what is due. */
+  wake(): void {
+    this.running = this.running.then(() => this.deleteDue());
+  }
+
+  /** Waits for what was begun in the background. */
+  async settled(): Promise<void> {
+    await this.running;
+  }
+
+  /** All files, or some, that were recorded in transactions. */
+  async deleteDue(keys: readonly string[] | null = null): Promise<void> {
+    if (this.storage instanceof NoStorage) return;
+    const now = new Date(this.clock.now());
+    let after = '';
+    try {
+      for (;;) {
+        const slice = await this.database.rows(DUE, [now, after, keys]);
+        for (const { file_key, is_used } of slice) {
+          if (!is_used) await this.storage.delete(file_key);
+          await this.database.rows(FORGET, [[file_key], now]);
+        }
+        if (slice.length < SLICE) return;
+        after = slice.at(-1)!.file_key;
+      }
+    } catch (error) {
+      this.log.warn(`Unused files could not be deleted: ${(error as Error).message}`);
+    }
+  }
+}
