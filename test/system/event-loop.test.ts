@@ -5,7 +5,7 @@ import { Client } from 'pg';
 import { addToPeriods } from '../../src/purchases/earnings/earnings';
 import { MAX_FORM_BYTES } from '../../src/platform/input/body';
 import { browserOf } from '../support/browser';
-import { longestBlock, shortestBlock } from '../support/event-loop';
+import { CONTROLS, limitNow, longestBlock, shortestBlock, TIMES } from '../support/event-loop';
 import { importLines, OPERATOR_TOKEN } from '../support/importing';
 import { everyBody, everyHeader, everyParameter, everyRecord, formOf, type Input } from '../support/largest';
 import { type Actor } from '../support/actor';
@@ -15,23 +15,6 @@ import { sql } from '../support/sql';
 import { sleep } from '../support/time';
 
 useStore({ OPERATOR_TOKEN });
-
-// The first takes 5 ms on a machine on which the service must not block for more than 20. The second one allocates more,
-// which takes several times as long on some virtual machines.
-const JSON_TEXT = JSON.stringify(Array.from({ length: 20_000 }, (_, id) => ({ id, name: `name ${id}` })));
-const HALF = JSON_TEXT.slice(JSON_TEXT.length / 2);
-const CONTROLS = [
-  () => void JSON.parse(JSON_TEXT),
-  () => void HALF.replace(/[<&"]/g, (character) => `&#${character.charCodeAt(0)};`),
-];
-const TIMES = 6;
-
-/** The longest time, in milliseconds, for which the service may block, on this machine now. */
-async function limitNow(tries: number): Promise<number> {
-  const times = [];
-  for (const control of CONTROLS) times.push(await shortestBlock(() => Promise.resolve(control()), tries));
-  return TIMES * Math.max(...times);
-}
 
 let owner: Actor;
 let limit: number;
