@@ -69,6 +69,7 @@ export function endpointPage(document: OpenAPIObject, id: string): EndpointPage 
         ${badge(route.method)}
         <code>${renderPath(route.path)}</code>${deprecated && html` ${tag('Deprecated')}`}
       </p>
+      <h2>Description</h2>
       ${description(route, schemas)}
       <p><a href="/docs">API reference</a></p>`,
   };
