@@ -312,6 +312,7 @@ describe('limits', () => {
     ['a path', '../../etc/passwd'],
     ['a Windows path', '..\\boot.ini'],
     ['dots', '..'],
+    ['only a space', ' '],
     ['nothing', ''],
     ['a line break', 'a\nb'],
     ['a NUL', 'a\0b'],

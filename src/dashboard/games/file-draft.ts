@@ -48,7 +48,7 @@ export function fileDraft(form: Form): FileDraft {
 export function newFileIn(form: Form, game_id: number, maxBytes: number): NewFileUpload {
   const filename = form.text('filename') ?? '';
   if (
-    filename === '' ||
+    filename.trim() === '' ||
     countCharacters(filename) > MAX_FILENAME ||
     !FILENAME.test(filename) ||
     DIRECTIONS.test(filename)
