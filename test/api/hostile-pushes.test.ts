@@ -4,7 +4,10 @@ import { join } from 'node:path';
 import { MAX_UNFINISHED } from '../../src/push/pushes.service';
 import { MAX_SESSIONS } from '../../src/uploads/sessions/upload-sessions.service';
 import { HOSTILE_BUILDS } from '../support/hostile-builds';
-import { actors, baseUrl, failure, make, sql, useStore } from '../support/store';
+import { baseUrl, useStore } from '../support/app';
+import { failure } from '../support/http';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 import { until } from '../support/time';
 import { UploadTool } from '../support/upload-tool';
 

@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import { rawPatch, rawSignature } from '../support/hostile-builds';
-import { baseUrl, make, openApp, sql, useStore } from '../support/store';
+import { baseUrl, openApp, useStore } from '../support/app';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 import { until } from '../support/time';
 import { UploadTool } from '../support/upload-tool';
 

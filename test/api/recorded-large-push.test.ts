@@ -8,7 +8,9 @@ import { EMPTY } from '../../src/wharf/pwr/container';
 import { writeSignature } from '../../src/wharf/pwr/signature';
 import { chunked, encodePatch, joined, RECORDINGS } from '../support/pushed-builds';
 import { runIf } from '../support/run-if';
-import { actors, baseUrl, make, sql, useStore } from '../support/store';
+import { baseUrl, useStore } from '../support/app';
+import { actors, make } from '../support/make';
+import { sql } from '../support/sql';
 import { until } from '../support/time';
 import { UploadTool } from '../support/upload-tool';
 

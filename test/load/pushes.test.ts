@@ -8,7 +8,10 @@ import { EMPTY } from '../../src/wharf/pwr/container';
 import { writeSignature } from '../../src/wharf/pwr/signature';
 import { limitNow, longestBlock } from '../support/event-loop';
 import { chunked, encodePatch, joined } from '../support/pushed-builds';
-import { type Actor, baseUrl, make, sql, useStore } from '../support/store';
+import { type Actor } from '../support/actor';
+import { baseUrl, useStore } from '../support/app';
+import { make } from '../support/make';
+import { sql } from '../support/sql';
 import { until } from '../support/time';
 
 const folder = mkdtemp(join(tmpdir(), 'pushes-'));

@@ -1,16 +1,14 @@
 import {
   expectedSales,
-  game,
   importLines,
   OPERATOR_TOKEN,
-  purchase,
   sendLarge,
   sendSmall,
   storedSales,
-  user,
   wrongAccounts,
   wrongBuyers,
 } from '../support/importing';
+import { game, purchase, user } from '../support/records';
 import { holdLocks, untilBlocked } from '../support/locks';
 import { Actor } from '../support/actor';
 import { openApp, useStore } from '../support/app';

@@ -1,15 +1,13 @@
 import {
   describeImports,
   expectedSales,
-  game,
   importLines,
   OPERATOR_TOKEN,
   problemsOf,
-  purchase,
   sendImport,
   storedSales,
-  user,
 } from '../support/importing';
+import { game, purchase, user, bundle } from '../support/records';
 import { Actor } from '../support/actor';
 import { useStore } from '../support/app';
 import { failure, type HttpResponse, ok } from '../support/http';
@@ -18,15 +16,6 @@ import { sql } from '../support/sql';
 
 useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
 
-const bundle = (id: number, fields: object = {}) => ({
-  type: 'bundle',
-  id,
-  user_id: 1,
-  slug: `bundle-${id}`,
-  title: `Bundle ${id}`,
-  game_ids: [3, 1, 2],
-  ...fields,
-});
 /** A purchase of the bundle 1 by the user 2. */
 const sale = (id: number, fields: object = {}) => {
   const { game_id: _, ...record } = purchase(id, { bundle_id: 1, user_id: 2, amount: 1000 });

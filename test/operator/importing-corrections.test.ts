@@ -3,18 +3,16 @@ import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import {
   databaseUrl,
   allRows,
-  game,
   importDirectly,
   importLines,
   ndjson,
   OPERATOR_TOKEN,
   problemsOf,
-  purchase,
   storedSales,
   expectedSales,
   sendSmall,
-  user,
 } from '../support/importing';
+import { game, purchase, user, downloadKey, collection } from '../support/records';
 import { FaultyProxy } from '../support/proxy';
 import { Actor, anonymous } from '../support/actor';
 import { openApp, useStore } from '../support/app';
@@ -27,20 +25,6 @@ useStore({ OPERATOR_TOKEN });
 
 const deleted = (type: string, id: number) => ({ type, id, deleted: true });
 
-const downloadKey = (id: number, fields: object = {}) => ({
-  type: 'download_key',
-  id,
-  key: `key-${id}`,
-  game_id: 1,
-  ...fields,
-});
-const collection = (id: number, fields: object = {}) => ({
-  type: 'collection',
-  id,
-  user_id: 1,
-  title: 'Best',
-  ...fields,
-});
 const build = { type: 'build', id: 1, game_id: 1, channel_name: 'windows', user_version: '1.0' };
 const apiKey = { type: 'api_key', key: 'a-key-of-somebody', user_id: 1 };
 const application = {

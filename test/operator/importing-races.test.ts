@@ -3,19 +3,17 @@ import type { ConcurrencyLimit } from '../../src/platform/limits/concurrency-lim
 import { ImportLimits } from '../../src/operator/import/import-limits';
 import {
   describeImports,
-  game,
   importDirectly,
   importLines,
   type Line,
   OPERATOR_TOKEN,
-  purchase,
   storedSales,
   expectedSales,
   sendImport,
   sendLarge,
   sendSmall,
-  user,
 } from '../support/importing';
+import { game, purchase, user } from '../support/records';
 import { untilBlocked, holdLocks } from '../support/locks';
 import { baseUrl, theApp, useStore } from '../support/app';
 import { failure, type HttpResponse, ok, send } from '../support/http';

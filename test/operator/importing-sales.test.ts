@@ -1,18 +1,16 @@
 import * as fc from 'fast-check';
 import {
-  game,
   importDirectly,
   importLines,
   OPERATOR_TOKEN,
   problemsOf,
-  purchase,
   storedSales,
   expectedSales,
   sendImport,
-  user,
   wrongAccounts,
   wrongBuyers,
 } from '../support/importing';
+import { game, purchase, user } from '../support/records';
 import { untilBlocked, holdLocks } from '../support/locks';
 import { useStore } from '../support/app';
 import { type HttpResponse, failure, send as ask } from '../support/http';

@@ -1,4 +1,5 @@
-import { game, importLines, OPERATOR_TOKEN, problemsOf, user } from '../support/importing';
+import { importLines, OPERATOR_TOKEN, problemsOf } from '../support/importing';
+import { game, user, upload, build } from '../support/records';
 import { useStore } from '../support/app';
 import { sql } from '../support/sql';
 
@@ -10,27 +11,13 @@ beforeEach(async () => {
 });
 
 const MD5 = '0cc175b9c0f1b6a831c399e269772661';
-const upload = (fields: object = {}) => ({
-  type: 'upload',
-  id: 1,
-  game_id: 1,
-  filename: 'moon.zip',
-  ...fields,
-});
-const build = (fields: object = {}) => ({
-  type: 'build',
-  id: 1,
-  game_id: 1,
-  channel_name: 'windows',
-  ...fields,
-});
 
 describe('uploads', () => {
   test('stores a file with its key, size and MD5', async () => {
     const file = { key: 'moon/moon 1+2.zip', size: 42, md5_hash: MD5.toUpperCase() };
-    expect(await importLines(upload({ file, traits: ['p_windows', 'demo'], upload_type: 'mod' }))).toEqual([
-      'uploads 1 new, 0 changed, 0 unchanged',
-    ]);
+    expect(await importLines(upload(1, { file, traits: ['p_windows', 'demo'], upload_type: 'mod' }))).toEqual(
+      ['uploads 1 new, 0 changed, 0 unchanged'],
+    );
     expect(
       await sql('SELECT type, traits, position, file_key, file_url, size, md5_hash FROM uploads'),
     ).toEqual([
@@ -44,11 +31,11 @@ describe('uploads', () => {
         md5_hash: MD5,
       },
     ]);
-    expect(await importLines(upload({ file }))).toEqual(['uploads 0 new, 0 changed, 1 unchanged']);
+    expect(await importLines(upload(1, { file }))).toEqual(['uploads 0 new, 0 changed, 1 unchanged']);
   });
 
   test('a partial record keeps absent fields and can replace the file of an upload with a channel', async () => {
-    await importLines(upload({ file: { url: 'https://cdn.example.com/a.zip', size: 1 }, position: 3 }));
+    await importLines(upload(1, { file: { url: 'https://cdn.example.com/a.zip', size: 1 }, position: 3 }));
     expect(await importLines({ type: 'upload', id: 1, position: 4 })).toEqual([
       'uploads 0 new, 1 changed, 0 unchanged',
     ]);
@@ -63,7 +50,7 @@ describe('uploads', () => {
   const oneSource = 'upload 1: exactly one of file, channel_name, external_url is required';
 
   test('a partial record cannot leave two sources or none', async () => {
-    await importLines(upload({ channel_name: 'windows' }));
+    await importLines(upload(1, { channel_name: 'windows' }));
     expect(await problemsOf({ type: 'upload', id: 1, external_url: 'https://example.com/' })).toEqual([
       `line 1: ${oneSource}`,
     ]);
@@ -94,14 +81,14 @@ describe('uploads', () => {
       /upload 1: file.key must (be the path of a file|not be empty)/,
     ]),
   ])('reports %j', async (fields, problem) => {
-    const found = await problemsOf(upload(fields));
+    const found = await problemsOf(upload(1, fields));
     expect(found).toEqual([
       typeof problem === 'string' ? `line 1: ${problem}` : expect.stringMatching(problem),
     ]);
   });
 
   test('a build has a file and the time of its last change', async () => {
-    await importLines(build(), upload({ channel_name: 'windows' }));
+    await importLines(build(1), upload(1, { channel_name: 'windows' }));
     expect(await sql('SELECT size, updated_at FROM builds')).toEqual([{ size: null, updated_at: null }]);
     await importLines({ type: 'build', id: 1, file: { key: 'moon/1.zip', size: 7 } });
     expect(
@@ -110,7 +97,7 @@ describe('uploads', () => {
   });
 
   test('an upload is deleted with its game or on its own', async () => {
-    await importLines(build(), upload({ channel_name: 'windows' }), upload({ id: 2, channel_name: 'linux' }));
+    await importLines(build(1), upload(1, { channel_name: 'windows' }), upload(2, { channel_name: 'linux' }));
     expect(await importLines({ type: 'upload', id: 2, deleted: true })).toEqual([
       'uploads 0 new, 0 changed, 0 unchanged, 1 deleted',
     ]);
@@ -121,7 +108,7 @@ describe('uploads', () => {
 
 test('a large import writes uploads', async () => {
   const records = Array.from({ length: 12_000 }, (_, i) =>
-    upload({ id: i + 1, external_url: 'https://example.com/' }),
+    upload(i + 1, { external_url: 'https://example.com/' }),
   );
   expect(await importLines(...records)).toEqual(['uploads 12000 new, 0 changed, 0 unchanged']);
 });

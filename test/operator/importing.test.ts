@@ -8,22 +8,20 @@ import { SCOPES } from '../../src/auth/access/scopes';
 import { demoRecords } from '../../src/dev/demo/demo';
 import {
   allRows,
-  game,
   importDirectly,
   importLines,
   type Line,
   ndjson,
   OPERATOR_TOKEN,
   problemsOf,
-  purchase,
   storedSales,
   expectedSales,
   sendImport,
-  user,
   wrongAccounts,
   wrongBuyers,
   wrongOwners,
 } from '../support/importing';
+import { game, purchase, user, downloadKey, collection } from '../support/records';
 import { largeDemoRecords } from '../support/large-demo';
 import { untilBlocked, holdLocks } from '../support/locks';
 import { Actor, anonymous } from '../support/actor';
@@ -38,20 +36,6 @@ beforeEach(async () => {
   await sql('TRUNCATE users, games, purchases, download_keys, collections, builds, api_keys CASCADE');
 });
 
-const downloadKey = (id: number, fields: object = {}) => ({
-  type: 'download_key',
-  id,
-  key: `key-${id}`,
-  game_id: 1,
-  ...fields,
-});
-const collection = (id: number, fields: object = {}) => ({
-  type: 'collection',
-  id,
-  user_id: 1,
-  title: `Collection ${id}`,
-  ...fields,
-});
 const build = (id: number, fields: object = {}) => ({
   type: 'build',
   id,

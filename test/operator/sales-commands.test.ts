@@ -10,13 +10,13 @@ import { addCommands } from '../../src/commands/program';
 import { UsageError } from '../../src/platform/errors/operator-error';
 import {
   OPERATOR_TOKEN,
-  purchase,
   storedSales,
   expectedSales,
   sendSmall,
   wrongAccounts,
   wrongBuyers,
 } from '../support/importing';
+import { purchase } from '../support/records';
 import { LossyNetwork } from '../support/lossy-network';
 import { examplesOf, expectAsPrinted, run, withCurl } from '../support/page-examples';
 import { baseUrl, theApp, theClock, useStore } from '../support/app';

@@ -4,12 +4,12 @@ import { metric } from '../support/metric';
 import {
   importLines,
   OPERATOR_TOKEN,
-  purchase,
   storedSales,
   expectedSales,
   wrongAccounts,
   wrongBuyers,
 } from '../support/importing';
+import { purchase } from '../support/records';
 import { blocked, untilBlocked, holdLocks } from '../support/locks';
 import { type Actor } from '../support/actor';
 import { baseUrl, logged, openApp, useStore } from '../support/app';

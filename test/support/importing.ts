@@ -15,32 +15,6 @@ export type Line = object | string;
 export const ndjson = (lines: Line[]) =>
   lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n');
 
-/** Records with the required fields only. */
-export const user = (id: number, fields: object = {}) => ({
-  type: 'user',
-  id,
-  username: `user${id}`,
-  ...fields,
-});
-export const game = (id: number, fields: object = {}) => ({
-  type: 'game',
-  id,
-  user_id: 1,
-  slug: `game-${id}`,
-  title: `Game ${id}`,
-  ...fields,
-});
-export const purchase = (id: number, fields: object = {}) => ({
-  type: 'purchase',
-  id,
-  game_id: 1,
-  email: 'buyer@example.com',
-  source: 'card',
-  currency: 'USD',
-  amount: 500,
-  ...fields,
-});
-
 type Way = 'small' | 'large';
 let way: Way = 'small';
 

@@ -1,5 +1,0 @@
-export * from './actor';
-export * from './app';
-export * from './http';
-export * from './make';
-export * from './sql';
