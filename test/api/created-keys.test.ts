@@ -1,7 +1,6 @@
 import { Audit } from '../../src/audit/audit';
 import { MAX_UNCLAIMED } from '../../src/purchases/keys/created-keys.service';
 import { untilBlocked, holdLocks } from '../support/locks';
-import { type Actor } from '../support/actor';
 import { theApp, useStore } from '../support/app';
 import { type HttpResponse, failure, ok, send } from '../support/http';
 import { make, useGame } from '../support/make';

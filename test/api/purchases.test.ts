@@ -1,4 +1,3 @@
-import { type Actor } from '../support/actor';
 import { useStore } from '../support/app';
 import { type HttpResponse, failure, ok, send } from '../support/http';
 import { make, useGame } from '../support/make';

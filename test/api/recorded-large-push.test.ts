@@ -38,7 +38,7 @@ interface Recorded {
 const SIZE = 40_000_000;
 const KEPT = 256 * 1024;
 
-/** The upload tool behind a proxy that answers 503 in the middle of the second part, when the service has its first block. */
+/** The upload tool behind a proxy that responds with 503 in the middle of the second part, when the service has its first block. */
 class CutUploadTool extends UploadTool {
   readonly parts: { range: string; status: number; stored: string | null }[] = [];
   private isCut = false;

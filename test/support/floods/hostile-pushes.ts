@@ -56,7 +56,7 @@ export async function hostilePushes(attack: Attack): Promise<string[]> {
   const completed: number[] = [];
   const pushed = async () => {
     while (!attack.isOver) {
-      // Refused like any of the other requests, and then tried again.
+      // Rejected like any of the other requests, and then tried again.
       const build = await tool.push(GAME, 'hostile', attack.pick(files)).catch(() => undefined);
       if (build) completed.push(build.id);
     }
