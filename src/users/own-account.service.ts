@@ -3,7 +3,6 @@ import { QueryFailedError } from 'typeorm';
 import { lockUser } from '../auth/accounts/lock-user';
 import { User } from '../auth/accounts/user.entity';
 import { UserEmail } from '../auth/accounts/user-email.entity';
-import { PasswordQueue } from '../auth/sign-in/password-queue';
 import { Database } from '../platform/database/database';
 import { longRead } from '../platform/database/statement';
 import { lowerAscii } from '../platform/formats/lower-ascii';
@@ -35,7 +34,6 @@ export class OwnAccountService {
   constructor(
     private readonly database: Database,
     private readonly accounts: AccountsService,
-    private readonly passwords: PasswordQueue,
     private readonly requests: LinkRequests,
   ) {}
 
@@ -58,8 +56,7 @@ export class OwnAccountService {
   }
 
   /** Ends other sessions and all links. `session`: the token of the current one. */
-  async changePassword(user_id: number, password: string, session: string): Promise<void> {
-    const password_hash = await this.passwords.hash(password);
+  async changePassword(user_id: number, password_hash: string, session: string): Promise<void> {
     await this.database.transaction((db) =>
       this.accounts.replacePassword(db, user_id, password_hash, session),
     );

@@ -9,7 +9,8 @@ import { ExpiredRows } from '../../src/platform/database/expired-rows';
 import { Demo } from '../../src/dashboard/layout/demo';
 import { PasswordCost } from '../../src/auth/sign-in/password-hash';
 import { PasswordQueue } from '../../src/auth/sign-in/password-queue';
-import type { ApiError } from '../../src/platform/errors/api-error';
+import { type ApiError, serviceUnavailable } from '../../src/platform/errors/api-error';
+import { Client } from '../../src/platform/limits/client-limits';
 import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
 import { type Actor, anonymous } from '../support/actor';
 import { logged, theApp, theClock, useStore, LOW_COST } from '../support/app';
@@ -84,7 +85,7 @@ describe('sign-in', () => {
     const verified = jest.spyOn(queue, 'matches');
     for (const name of [known.username, 'nobody-at-all', bare.username])
       await new Browser().signIn(name, 'wrong password');
-    const hashes = verified.mock.calls.map(([hash]) => hash);
+    const hashes = verified.mock.calls.map(([, hash]) => hash);
     verified.mockRestore();
     expect(hashes).toEqual([expect.stringMatching(/^\$argon2id/), ...hashes.slice(1)]);
     expect(hashes.slice(1).map((hash) => typeof hash === 'string')).toEqual([false, false]);
@@ -228,10 +229,11 @@ describe('sign-in', () => {
 
   test('computes two hashes at a time, queues a few, and rejects more at once', async () => {
     const queue = theApp().get(PasswordQueue);
+    const client = new Client('192.0.2.1');
     const order: string[] = [];
     const results = await Promise.allSettled(
       Array.from({ length: 30 }, () =>
-        queue.matches(undefined, 'x').then(
+        queue.matches(client, undefined, 'x').then(
           () => order.push('verified'),
           (error: ApiError) => {
             order.push('rejected');
@@ -250,15 +252,24 @@ describe('sign-in', () => {
   test('does not count an attempt that is rejected because the queue is full', async () => {
     const user = await withPassword(await make.user());
     const queue = theApp().get(PasswordQueue);
+    const full = jest.spyOn(queue, 'matches').mockRejectedValue(serviceUnavailable());
+    for (let i = 0; i < 7; i++) expect((await new Browser().signIn(user.username)).status).toBe(503);
+    full.mockRestore();
+    expect((await new Browser().signIn(user.username)).status).toBe(303);
+  });
+
+  test('a client that fills the queue does not keep another one from signing in', async () => {
+    const user = await withPassword(await make.user());
+    const queue = theApp().get(PasswordQueue);
+    const client = new Client('192.0.2.1');
     let full = true;
     const waiting = Array.from({ length: 10 }, async () => {
       // A slot is released in the check phase of the event loop.
-      while (full) await queue.matches(undefined, 'x').catch(() => checkPhase());
+      while (full) await queue.hash(client, 'x').catch(() => checkPhase());
     });
-    for (let i = 0; i < 7; i++) expect((await new Browser().signIn(user.username)).status).toBe(503);
+    expect((await new Browser().signIn(user.username)).status).toBe(303);
     full = false;
     await Promise.all(waiting);
-    expect((await new Browser().signIn(user.username)).status).toBe(303);
   });
 
   test.each([

@@ -1,13 +1,14 @@
 import { Injectable } from '@nestjs/common';
-import { ConcurrencyLimit } from '../../platform/limits/concurrency-limit';
+import { ConcurrencyLimit, type LimitedClient } from '../../platform/limits/concurrency-limit';
 import { decoyHash, hashPassword, isOutdated, PasswordCost, verifyPassword } from './password-hash';
 
 /**
- * Verifies passwords, two at a time, because each takes 19 MB and a core. When the queue is full, the response is 503.
+ * Hashes and verifies passwords, two at a time, because each takes 19 MB and a core. Clients alternate. When the queue is
+ * full, the response to the client with the most waiting passwords is 503.
  */
 @Injectable()
 export class PasswordQueue {
-  private readonly turns = new ConcurrencyLimit({ accepted: 10, each: 2 });
+  private readonly turns = new ConcurrencyLimit({ accepted: 10, running: 2, each: 2 });
   private readonly decoy: string;
 
   constructor(private readonly cost: PasswordCost) {
@@ -18,19 +19,23 @@ export class PasswordQueue {
    * Takes the same time for an unknown account, an account without a password and a wrong password. An imported hash of
    * another system takes its own time until it is replaced.
    */
-  async matches(passwordHash: string | null | undefined, password: string): Promise<boolean> {
+  async matches(
+    client: LimitedClient,
+    passwordHash: string | null | undefined,
+    password: string,
+  ): Promise<boolean> {
     const verify = () => verifyPassword(passwordHash ?? this.decoy, password);
-    const matches = await this.turns.run(this.turns.anyone, undefined, verify);
+    const matches = await this.turns.run(client, undefined, verify);
     return matches && typeof passwordHash === 'string';
   }
 
-  hash(password: string): Promise<string> {
-    return this.turns.run(this.turns.anyone, undefined, () => hashPassword(password, this.cost));
+  hash(client: LimitedClient, password: string): Promise<string> {
+    return this.turns.run(client, undefined, () => hashPassword(password, this.cost));
   }
 
   /** A hash to store instead of this one, whose algorithm or cost differs, or undefined if it is up to date. */
-  async renewed(passwordHash: string, password: string): Promise<string | undefined> {
+  async renewed(client: LimitedClient, passwordHash: string, password: string): Promise<string | undefined> {
     if (!isOutdated(passwordHash, this.cost)) return undefined;
-    return this.turns.run(this.turns.anyone, undefined, () => hashPassword(password, this.cost));
+    return this.turns.run(client, undefined, () => hashPassword(password, this.cost));
   }
 }

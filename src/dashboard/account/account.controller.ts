@@ -4,6 +4,7 @@ import { problemOfDisplayName } from '../../users/display-name';
 import { Controller, Get, Post, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { SignedIn } from '../../auth/access/access';
+import { PasswordQueue } from '../../auth/sign-in/password-queue';
 import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { Audit, type AuditEvent } from '../../audit/audit';
 import { ErasureService, withoutZeros } from '../../operator/people/erasure.service';
@@ -52,6 +53,7 @@ export class AccountController {
     private readonly provider: IdentityProvider,
     private readonly identities: IdentitiesService,
     private readonly signIns: SignInService,
+    private readonly passwords: PasswordQueue,
     private readonly visitors: Visitors,
     private readonly people: People,
     private readonly erasure: ErasureService,
@@ -134,7 +136,8 @@ export class AccountController {
       return this.page(visitor, { draft: { problems: { 'new-password': problem }, status: 400 } });
     const failure = await this.confirm(form, visitor, req);
     if (failure) return this.failed(visitor, failure);
-    await this.accounts.changePassword(visitor.user.id, password, visitor.token);
+    const password_hash = await this.passwords.hash(req.exchange.client, password);
+    await this.accounts.changePassword(visitor.user.id, password_hash, visitor.token);
     this.record('user.password_set', visitor);
     return seeOther(ACCOUNT_PATH, {
       message: 'Your password was changed, and other sessions were signed out.',

@@ -63,7 +63,8 @@ export class LinkController {
     const password = needsPassword ? (form.text('new_password') ?? '') : undefined;
     const problem = password === undefined ? undefined : problemOfNewPassword(password);
     if (problem !== undefined) return this.page(link, token, visitor, { status: 400, problem });
-    const password_hash = password === undefined ? undefined : await this.passwords.hash(password);
+    const { client } = req.exchange;
+    const password_hash = password === undefined ? undefined : await this.passwords.hash(client, password);
     const user_id = await this.enter(link, password_hash);
     if (typeof user_id !== 'number')
       return this.page(link, token, visitor, { status: 409, problem: PROBLEMS[user_id] });

@@ -1,6 +1,7 @@
 import { problemOfNewPassword } from '../../users/new-password';
 import { problemOfNewUsername } from '../../users/username';
-import { Controller, Get, Post } from '@nestjs/common';
+import { Controller, Get, Post, Req } from '@nestjs/common';
+import type { Request } from 'express';
 import { Public } from '../../auth/access/access';
 import { sha256 } from '../../auth/accounts/encryption';
 import { PasswordQueue } from '../../auth/sign-in/password-queue';
@@ -51,7 +52,7 @@ export class SignUpController {
   @Post()
   @ForBrowsers()
   @SignInAttempt()
-  async signUp(@FormFields() form: Form, @CurrentVisitor() visitor: Visitor) {
+  async signUp(@Req() req: Request, @FormFields() form: Form, @CurrentVisitor() visitor: Visitor) {
     const email = (form.text('email') ?? '').trim();
     const username = (form.text('username') ?? '').trim();
     const password = form.text('new_password') ?? '';
@@ -62,7 +63,7 @@ export class SignUpController {
     };
     if (hasProblems(problems)) return formPage(visitor, { email, username, problems });
     if (!(await this.requests.areSent())) return this.contact();
-    const password_hash = await this.passwords.hash(password);
+    const password_hash = await this.passwords.hash(req.exchange.client, password);
     this.requests.signUp({ email, username, password_hash, browser_hash: sha256(visitor.token) });
     return sentPage(
       'Check your email',

@@ -6,6 +6,7 @@ import { User } from '../../auth/accounts/user.entity';
 import { Audit } from '../../audit/audit';
 import { Database } from '../../platform/database/database';
 import { read } from '../../platform/database/statement';
+import type { LimitedClient } from '../../platform/limits/concurrency-limit';
 import { RateLimitsService } from '../../platform/limits/rate-limits.service';
 import { AttemptsService, accountSubject, networkSubject } from '../../auth/sign-in/attempts.service';
 import { PasswordQueue } from '../../auth/sign-in/password-queue';
@@ -65,25 +66,31 @@ export class SignInService {
       failed('wait');
       return { user_id: undefined, seconds };
     }
-    const matches = await this.passwords.matches(password_hash, password).catch(async (error: unknown) => {
-      await this.attempts.cancel(...subjects);
-      throw error;
-    });
+    const matches = await this.passwords
+      .matches(client, password_hash, password)
+      .catch(async (error: unknown) => {
+        await this.attempts.cancel(...subjects);
+        throw error;
+      });
     if (!matches || id === null) {
       failed('wrong');
       void this.limits.failed('sign-in', req);
       return { user_id: undefined };
     }
     await this.attempts.succeeded(...subjects);
-    await this.renew(id, password_hash!, password).catch(({ message }: Error) =>
+    await this.renew(client, { id, password_hash: password_hash! }, password).catch(({ message }: Error) =>
       this.log.warn(`The password hash of user ${id} is renewed at the next sign-in: ${message}`),
     );
     return { user_id: id };
   }
 
   /** Replaces an imported hash. A concurrent erasure or new password takes precedence. */
-  private async renew(id: number, password_hash: string, password: string): Promise<void> {
-    const renewed = await this.passwords.renewed(password_hash, password);
+  private async renew(
+    client: LimitedClient,
+    { id, password_hash }: { id: number; password_hash: string },
+    password: string,
+  ): Promise<void> {
+    const renewed = await this.passwords.renewed(client, password_hash, password);
     if (renewed) await this.users.update({ id, password_hash }, { password_hash: renewed });
   }
 }
