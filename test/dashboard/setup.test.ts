@@ -86,11 +86,12 @@ test('works once, and for one of several requests', async () => {
   for (const { status } of pages) expect([303, 404, 429]).toContain(status);
   const users = await sql<{ id: number }>('SELECT id, developer FROM users');
   expect(users).toEqual([{ id: expect.any(Number) as number, developer: true }]);
-  expect(await sql('SELECT user_id, email, verified FROM user_emails')).toEqual([
-    { user_id: users[0]!.id, email: 'captain@example.com', verified: true },
+  expect(await sql('SELECT user_id, email, verified, is_primary FROM user_emails')).toEqual([
+    { user_id: users[0]!.id, email: 'captain@example.com', verified: true, is_primary: true },
   ]);
   const first = browsers.find(({ page }) => page.status === 303)!;
-  expect((await first.get('/user/settings/collections')).status).toBe(200);
+  expect(first.page.location).toBe('/user/settings/games');
+  expect((await first.follow()).text).toContain('New game');
   for (const browser of browsers) expect((await browser.get('/setup')).status).toBe(404);
   expect(logged.join()).toContain('"event":"user.created"');
   expect(logged.join()).not.toContain(PASSWORD);

@@ -17,7 +17,7 @@ import {
   selectField,
 } from '../layout/fields';
 import { html, type Html, type Part } from '../layout/html';
-import { formToken, type Page, SALES_PATH } from '../layout/layout';
+import { formToken, GAMES_PATH, type Page, SALES_PATH } from '../layout/layout';
 import {
   alert,
   type Columns,
@@ -35,7 +35,7 @@ import type { SignedInVisitor } from '../layout/visitor';
 import { buyerLink, statusBadge } from '../sales/sales.page';
 import type { GameDraft, GameField } from './game-draft';
 import { gameTabs, type GameTab } from './game-tabs';
-import { GAMES_PATH, gamePath, gameState } from './games.page';
+import { gamePath, gameState } from './games.page';
 import type { GameSales, OwnGame } from './games-report.service';
 
 /** Days that the figures of the overview cover. */

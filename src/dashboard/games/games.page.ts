@@ -2,12 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { formatMoney } from '../../platform/formats/money';
 import { Covers } from '../layout/covers';
 import { html, type Html } from '../layout/html';
-import type { Page } from '../layout/layout';
+import { GAMES_PATH, type Page } from '../layout/layout';
 import { formatCount, day, done, linkButton, noMore, numberedPages } from '../layout/components';
 import { buyersPath, salesPath } from '../sales/sales-paths';
 import { type GameReport, GAMES_ON_A_PAGE, MAX_CHANNELS, MAX_UPLOADS } from './games-report.service';
-
-export const GAMES_PATH = '/user/settings/games';
 
 export const gamePath = (id: number, tab?: string) =>
   tab === undefined ? `${GAMES_PATH}/${id}` : `${GAMES_PATH}/${id}/${tab}`;

@@ -66,6 +66,7 @@ export const seeOther = (location: string, notice?: Notice) =>
 type Section = readonly [path: string, label: string];
 
 export const SALES_PATH = '/user/settings/sales';
+export const GAMES_PATH = '/user/settings/games';
 
 export const DEVELOPERS_PATH = '/developers';
 
@@ -74,7 +75,7 @@ export const homePath = (user: SignedInUser | undefined): string =>
   user === undefined ? '/login' : user.canEditGames ? SALES_PATH : '/user/games';
 
 /** Shown to developers, who can create games. */
-const GAMES: readonly Section[] = [['/user/settings/games', 'Games']];
+const GAMES: readonly Section[] = [[GAMES_PATH, 'Games']];
 /** Shown to users who can edit a game. */
 const SELLER: readonly Section[] = [
   ...GAMES,

@@ -10,11 +10,10 @@ import { isNewAddress } from '../../users/email-address';
 import { problemOfNewPassword } from '../../users/new-password';
 import { problemOfNewUsername } from '../../users/username';
 import { hasProblems } from '../layout/fields';
-import { seeOther } from '../layout/layout';
+import { GAMES_PATH, seeOther } from '../layout/layout';
 import { ForBrowsers, FormFields, Pages } from '../layout/page';
 import { CurrentVisitor, Visitor } from '../layout/visitor';
 import { Visitors } from '../layout/visitors';
-import { HOME } from './local-path';
 import { SETUP_PATH, setupPage } from './setup.page';
 import { SetupService } from './setup.service';
 import { tooManyAttempts } from './sign-in.page';
@@ -71,7 +70,8 @@ export class SetupController {
     if (user_id === undefined) throw apiError(404, 'invalid api endpoint');
     this.audit.record({ event: 'user.created', request_id: req.id, user_id });
     await this.visitors.signIn(user_id, visitor, res);
-    return seeOther(HOME);
+    // Its first step is a game.
+    return seeOther(GAMES_PATH);
   }
 
   private async requireOpen(): Promise<void> {

@@ -82,7 +82,7 @@ export class SetupService {
       if (await db.exists(User)) return undefined;
       const { identifiers } = await db.insert(User, { username, developer: true, password_hash });
       const { id } = identifiers[0] as Pick<User, 'id'>;
-      await db.insert(UserEmail, { user_id: id, email: lowerAscii(email), verified: true });
+      await db.insert(UserEmail, { user_id: id, email: lowerAscii(email), verified: true, is_primary: true });
       return id;
     });
   }
