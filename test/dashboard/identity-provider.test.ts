@@ -71,9 +71,9 @@ describe('sign-in with a provider', () => {
     const [user] = await usersOf(who.sub);
     expect(user).toMatchObject({ username: 'Zoe-of-the-Hills', label: 'Zoë of the Hills' });
     expect(await signedInAs(browser)).toBe('Zoe-of-the-Hills');
-    expect(await sql('SELECT email, verified FROM user_emails WHERE user_id = $1', [user!.user_id])).toEqual([
-      { email: who.email, verified: true },
-    ]);
+    expect(
+      await sql('SELECT email, verified, is_primary FROM user_emails WHERE user_id = $1', [user!.user_id]),
+    ).toEqual([{ email: who.email, verified: true, is_primary: true }]);
     // Neither the name nor the address identifies the person.
     const again = await signInAs({ ...who, email: 'new@example.com', preferred_username: 'renamed' });
     expect(await signedInAs(again)).toBe('Zoe-of-the-Hills');
@@ -482,6 +482,43 @@ describe('a provider that lies', () => {
     theClock().advance(600_001);
     await browser.get(callback);
     expect(browser.words).toContain('has expired');
+  });
+
+  test('takeover: an address of the ID token is not verified by what the user info says about another one', async () => {
+    fake.metadata = { userinfo_endpoint: `${fake.issuer}/userinfo` };
+    const at = await open();
+    const victim = 'unverified-at-provider@example.com';
+    fake.claims = (claims) => ({ ...claims, sub: 'two-sources', email: victim });
+    fake.responds = (path, res) => {
+      if (path !== '/userinfo') return false;
+      const about = { sub: 'two-sources', email: 'own@example.com', email_verified: true };
+      res.setHeader('Content-Type', 'application/json');
+      res.end(JSON.stringify(about));
+      return true;
+    };
+    await accepted(at);
+    expect(fake.requests).toContain('/userinfo');
+    expect(await sql('SELECT FROM user_emails WHERE email = $1', [victim])).toEqual([]);
+    // Without an address in the ID token, the user info is used.
+    fake.claims = (claims) => ({ ...claims, sub: 'two-sources' });
+    expect((await finish({}, at)).page.status).toBe(303);
+    expect(await sql(`SELECT verified FROM user_emails WHERE email = 'own@example.com'`)).toEqual([
+      { verified: true },
+    ]);
+  });
+
+  test('the user info of another subject is rejected', async () => {
+    fake.metadata = { userinfo_endpoint: `${fake.issuer}/userinfo` };
+    const at = await open();
+    fake.responds = (path, res) => {
+      if (path !== '/userinfo') return false;
+      res.setHeader('Content-Type', 'application/json');
+      res.end(JSON.stringify({ sub: 'another', email: 'another@example.com', email_verified: true }));
+      return true;
+    };
+    const { page } = await finish({}, at);
+    expect(page.status).toBeGreaterThanOrEqual(400);
+    expect(await sql(`SELECT FROM user_emails WHERE email = 'another@example.com'`)).toEqual([]);
   });
 
   test('fetches the keys once, and not again for each unknown key', async () => {

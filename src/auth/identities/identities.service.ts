@@ -104,7 +104,7 @@ export class IdentitiesService {
         return await this.database.transaction(async (db) => {
           const { identifiers } = await db.insert(User, { username });
           const { id: user_id } = identifiers[0] as Pick<User, 'id'>;
-          await db.insert(UserEmail, { user_id, email, verified: true });
+          await db.insert(UserEmail, { user_id, email, verified: true, is_primary: true });
           return { id: await insert(db, user_id, account), user_id };
         });
       } catch (error) {

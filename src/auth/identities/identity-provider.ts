@@ -131,14 +131,17 @@ export class IdentityProvider {
       if (claims.sub === '' || claims.sub.length > MAX_SUBJECT)
         throw new ProviderError('the subject is too long');
       const account = { issuer: claims.iss, subject: claims.sub };
-      let about: Record<string, unknown> = claims;
+      const claimed: Record<string, unknown> = claims;
+      let about = claimed;
       const isElsewhere =
         (claims.email === undefined || claims.preferred_username === undefined) &&
         config.serverMetadata().userinfo_endpoint !== undefined;
       // The library compares the subject of the response with that of the ID token.
       if (isElsewhere && (await isNew(account)))
         about = { ...(await openid.fetchUserInfo(config, tokens.access_token, claims.sub)), ...claims };
-      const { email, email_verified, preferred_username } = about;
+      const { preferred_username } = about;
+      // Both from one source: what one says about its address isn't true of another address.
+      const { email, email_verified } = claimed.email === undefined ? about : claimed;
       return {
         ...account,
         // Some providers send texts, which could say anything.
