@@ -3085,7 +3085,8 @@ INSERT INTO link_requests AS old (purpose, user_id, email)
 
 -- account_link: src/users/links/links.service.ts, small
 SELECT l.id, l.purpose, l.user_id, l.email, l.username, l.browser_hash, u.username AS account
-   FROM account_links l LEFT JOIN users u ON u.id = l.user_id WHERE l.token_hash = $1 AND NOT l.created_at <= now() - interval '24 hours';
+   FROM account_links l LEFT JOIN users u ON u.id = l.user_id WHERE l.token_hash = $1 AND NOT l.created_at <= now() - interval '24 hours' AND (l.purpose <> 'set_password' OR l.email IS NULL OR EXISTS (
+  SELECT FROM user_emails e WHERE e.user_id = l.user_id AND e.email = l.email AND e.verified));
 
 -- create_account_link: src/users/links/links.service.ts
 INSERT INTO account_links (token_hash, purpose, user_id)
@@ -3097,7 +3098,9 @@ INSERT INTO account_links (token_hash, purpose, user_id)
 
 -- fulfill_link_request: src/users/links/links.service.ts
 WITH request AS (
-     UPDATE link_requests SET used_at = now() WHERE id = $2 AND used_at IS NULL AND NOT created_at <= now() - interval '24 hours' RETURNING *
+     UPDATE link_requests r SET used_at = now()
+     WHERE id = $2 AND used_at IS NULL AND NOT created_at <= now() - interval '24 hours' AND (r.purpose <> 'set_password' OR r.email IS NULL OR EXISTS (
+  SELECT FROM user_emails e WHERE e.user_id = r.user_id AND e.email = r.email AND e.verified)) RETURNING *
    ), link AS (
      INSERT INTO account_links (token_hash, purpose, user_id, email, username, password_hash, browser_hash)
      SELECT $1, purpose, user_id, email, username, password_hash, browser_hash FROM request 
@@ -3106,7 +3109,8 @@ WITH request AS (
     browser_hash = excluded.browser_hash, created_at = now()
   RETURNING created_at + interval '24 hours' AS expires_at
    )
-   SELECT EXISTS (SELECT FROM link_requests WHERE id = $2 AND NOT created_at <= now() - interval '24 hours') AS exists,
+   SELECT EXISTS (SELECT FROM link_requests r WHERE id = $2 AND NOT created_at <= now() - interval '24 hours' AND (r.purpose <> 'set_password' OR r.email IS NULL OR EXISTS (
+  SELECT FROM user_emails e WHERE e.user_id = r.user_id AND e.email = r.email AND e.verified))) AS exists,
      (SELECT expires_at FROM link) AS expires_at, (SELECT user_id FROM request) AS user_id;
 
 -- own_account: src/users/own-account.service.ts, long, turns: user $1

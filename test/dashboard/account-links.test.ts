@@ -2,13 +2,15 @@ import { WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliverie
 import { WebhooksService } from '../../src/operator/webhooks/webhooks.service';
 import { LinkRequests } from '../../src/users/links/link-requests.service';
 import { Audit } from '../../src/audit/audit';
-import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
+import { BackgroundWriter } from '../../src/platform/database/background-writer';
+import { Browser, browserOf, type Page, PASSWORD, withPassword } from '../support/browser';
 import { OPERATOR_TOKEN } from '../support/importing';
 import { type Actor } from '../support/actor';
 import { baseUrl, logged, openApp, theApp, useStore } from '../support/app';
 import { failure, type HttpResponse, ok, send } from '../support/http';
 import { make } from '../support/make';
 import { sql } from '../support/sql';
+import { statementsOf } from '../support/statements';
 import { until } from '../support/time';
 import { closeReceivers, Receiver } from '../support/webhook-receiver';
 
@@ -308,6 +310,38 @@ describe('a forgotten password', () => {
     expect(await canSignIn(second, NEW_PASSWORD)).toBe(true);
   });
 
+  test('takeover: its link and its request end when the account removes the address', async () => {
+    const primary = `primary${serial}@example.com`;
+    await sql('INSERT INTO user_emails (user_id, email, verified, is_primary) VALUES ($1, $2, true, true)', [
+      user.id,
+      primary,
+    ]);
+    const remove = async (address: string) => {
+      const browser = await browserOf(user);
+      await browser.get('/user/settings/account');
+      const path = '/user/settings/account/addresses/remove';
+      expect((await browser.submit(path, { email: address, sure: 'on' })).status).toBe(303);
+    };
+    await forget(email);
+    const link = await sentLink();
+    expect((await new Browser().get(pathOf(link))).status).toBe(200);
+    await remove(email);
+    const browser = new Browser();
+    expect((await browser.get(pathOf(link))).status).toBe(404);
+    await browser.get('/login');
+    const { form_token } = browser.fieldsOf('/login');
+    const form = { form_token: form_token!, new_password: NEW_PASSWORD };
+    expect((await browser.post(pathOf(link), form)).status).toBe(404);
+    // A mailer that was down asks for the link later.
+    await forget(primary);
+    const [{ request_id } = {}] = await requested();
+    await remove(primary);
+    expect(await post('/operator/links', { request_id })).toMatchObject(failure(404, 'invalid request_id'));
+    // A link of the operator wasn't sent to an address of the account.
+    expect((await new Browser().get(pathOf(await linkOf('set_password')))).status).toBe(200);
+    expect(await canSignIn(user.username, PASSWORD)).toBe(true);
+  });
+
   test.each(['', 'x'.repeat(321), 'nul\0'])('rejects the name %j', async (name) => {
     expect((await forget(name)).status).toBe(400);
   });
@@ -397,6 +431,52 @@ describe('a sign-up', () => {
     expect((await fetch(`${await app.getUrl()}/sign-up`, { headers })).status).toBe(404);
     expect(await (await fetch(`${await app.getUrl()}/login`, { headers })).text()).not.toContain('/sign-up');
   });
+});
+
+describe('enumeration', () => {
+  const LATER = /^(request_\w+_link|announce_\w+|.*webhook.*)$/;
+  const UNIQUE = ['set-cookie', 'date', 'etag', 'x-request-id', 'content-security-policy'];
+  /** What a client can observe, and the statements that the response waits for. */
+  async function observed(work: () => Promise<Page>) {
+    let page: Page | undefined;
+    const statements = await statementsOf(async () => (page = await work()));
+    const headers = [...page!.headers].filter(([name]) => !UNIQUE.includes(name));
+    return {
+      page: comparable(page!),
+      headers,
+      length: page!.text.length,
+      statements: statements.filter((name) => !LATER.test(name)),
+    };
+  }
+
+  test('a forgotten password of an account sends the same statements and headers', async () => {
+    const bare = await make.user();
+    const known = await observed(() => forget(email));
+    for (const name of [user.username, bare.username, 'nobody', 'nobody@example.com'])
+      expect(await observed(() => forget(name))).toEqual(known);
+  });
+
+  test('so does a sign-up with the address of an account', async () => {
+    const known = await observed(() => signUp({ email }));
+    expect(await observed(() => signUp({ email: `free${serial}@example.com` }))).toEqual(known);
+  });
+
+  test('so does a sign-in with the name or address of an account', async () => {
+    const signIn = (name: string) => () => new Browser().signIn(name, 'not the password');
+    const statementsFor = async (name: string) => (await observed(signIn(name))).statements;
+    const known = await statementsFor(user.username);
+    for (const name of [email, 'nobody', `nobody${serial}@example.com`])
+      expect(await statementsFor(name)).toEqual(known);
+  });
+});
+
+test('requests that the database can’t keep up with are 503, whether or not the account exists', async () => {
+  const full = jest.spyOn(BackgroundWriter.prototype, 'add').mockReturnValue(false);
+  const statuses = [];
+  for (const request of [() => forget(email), () => forget('nobody'), () => signUp({})])
+    statuses.push((await request()).status);
+  full.mockRestore();
+  expect(statuses).toEqual([503, 503, 503]);
 });
 
 test('unknown links are limited like other failed lookups', async () => {

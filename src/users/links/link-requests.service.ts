@@ -3,6 +3,7 @@ import { Events } from '../../events/events';
 import { BackgroundWriter } from '../../platform/database/background-writer';
 import { Database } from '../../platform/database/database';
 import { bind, type BoundStatement, statement } from '../../platform/database/statement';
+import { serviceUnavailable } from '../../platform/errors/api-error';
 import { ANNOUNCE_REQUEST, LINKS_ARE_SENT } from './link-events';
 
 const INTERVAL_MS = 250;
@@ -79,15 +80,15 @@ export class LinkRequests implements BeforeApplicationShutdown {
   }
 
   forgottenPassword(name: string): void {
-    this.writer.add(bind(FORGOTTEN_PASSWORD, [name]));
+    this.add(bind(FORGOTTEN_PASSWORD, [name]));
   }
 
   signUp({ email, username, password_hash, browser_hash }: SignUp): void {
-    this.writer.add(bind(SIGN_UP, [email, username, password_hash, browser_hash]));
+    this.add(bind(SIGN_UP, [email, username, password_hash, browser_hash]));
   }
 
   verification(user_id: number, email: string): void {
-    this.writer.add(bind(VERIFICATION, [user_id, email]));
+    this.add(bind(VERIFICATION, [user_id, email]));
   }
 
   /** Stores all requests so far. */
@@ -97,6 +98,11 @@ export class LinkRequests implements BeforeApplicationShutdown {
 
   beforeApplicationShutdown(): Promise<void> {
     return this.flush();
+  }
+
+  /** 503 while too many requests wait for the database, whatever the account: nobody is told of a link that never comes. */
+  private add(request: BoundStatement<{ id: number }>): void {
+    if (!this.writer.add(request)) throw serviceUnavailable();
   }
 
   private async store(batch: BoundStatement<{ id: number }>[]): Promise<void> {

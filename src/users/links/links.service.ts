@@ -23,6 +23,12 @@ import type { LinkResponse } from './link.dto';
 const LIFETIME = `interval '24 hours'`;
 export const EXPIRED_LINKS = `created_at <= now() - ${LIFETIME}`;
 
+/** A forgotten password's link ends with the address that it was sent to: the address may have become another person's. */
+const hasAddress = (
+  table: string,
+) => `(${table}.purpose <> 'set_password' OR ${table}.email IS NULL OR EXISTS (
+  SELECT FROM user_emails e WHERE e.user_id = ${table}.user_id AND e.email = ${table}.email AND e.verified))`;
+
 // A newer link ends the older one of the same owner and purpose.
 const REPLACE = `
   ON CONFLICT (coalesce(user_id::text, email), purpose) DO UPDATE SET id = excluded.id, token_hash = excluded.token_hash,
@@ -41,12 +47,13 @@ const CREATE = statement<{ expires_at: string }>(
 const FULFILL = statement<{ exists: boolean; expires_at: string | null; user_id: number | null }>(
   'fulfill_link_request',
   `WITH request AS (
-     UPDATE link_requests SET used_at = now() WHERE id = $2 AND used_at IS NULL AND NOT ${EXPIRED_LINKS} RETURNING *
+     UPDATE link_requests r SET used_at = now()
+     WHERE id = $2 AND used_at IS NULL AND NOT ${EXPIRED_LINKS} AND ${hasAddress('r')} RETURNING *
    ), link AS (
      INSERT INTO account_links (token_hash, purpose, user_id, email, username, password_hash, browser_hash)
      SELECT $1, purpose, user_id, email, username, password_hash, browser_hash FROM request ${REPLACE}
    )
-   SELECT EXISTS (SELECT FROM link_requests WHERE id = $2 AND NOT ${EXPIRED_LINKS}) AS exists,
+   SELECT EXISTS (SELECT FROM link_requests r WHERE id = $2 AND NOT ${EXPIRED_LINKS} AND ${hasAddress('r')}) AS exists,
      (SELECT expires_at FROM link) AS expires_at, (SELECT user_id FROM request) AS user_id`,
 );
 
@@ -61,7 +68,7 @@ export interface FoundLink extends Pick<
 const FIND = read<FoundLink>(
   'account_link',
   `SELECT l.id, l.purpose, l.user_id, l.email, l.username, l.browser_hash, u.username AS account
-   FROM account_links l LEFT JOIN users u ON u.id = l.user_id WHERE l.token_hash = $1 AND NOT l.${EXPIRED_LINKS}`,
+   FROM account_links l LEFT JOIN users u ON u.id = l.user_id WHERE l.token_hash = $1 AND NOT l.${EXPIRED_LINKS} AND ${hasAddress('l')}`,
 );
 
 /** Creates and uses links that let people into their accounts. */
