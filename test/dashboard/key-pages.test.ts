@@ -6,6 +6,7 @@ import { baseUrl, logged, openApp, theApp, useStore } from '../support/app';
 import { failure, send } from '../support/http';
 import { actors, make } from '../support/make';
 import { sql } from '../support/sql';
+import { statementsOf } from '../support/statements';
 
 useStore({ FILES_DIR: '/nonexistent', OPERATOR_TOKEN });
 
@@ -133,6 +134,20 @@ test('unknown, revoked and foreign keys are the same 404', async () => {
   for (const text of ['unknown', revoked.key]) expect(await anonymous.get(path(text))).toEqual(noKey);
   const cookie = [...browser.cookies].map((pair) => pair.join('=')).join('; ');
   expect(await send('GET', path(), { headers: { cookie } })).toMatchObject(noKey);
+});
+
+test('unknown, revoked and foreign keys need the same statements', async () => {
+  const revoked = await make.downloadKey({ game, revoked_at: '2026-01-01T00:00:00Z' });
+  await claimed(owner);
+  const browser = await browserOf(player);
+  const statementsFor = (text: string, visitor: Browser) => statementsOf(() => visitor.get(path(text)));
+  for (const [visitor, keys] of [
+    [new Browser(), [revoked.key]],
+    [browser, [revoked.key, key.key]],
+  ] as const) {
+    const unknown = await statementsFor('unknown', visitor);
+    for (const text of keys) expect(await statementsFor(text, visitor)).toEqual(unknown);
+  }
 });
 
 test('a key of an account opens for its session, and asks others to sign in', async () => {
