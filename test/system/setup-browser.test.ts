@@ -39,7 +39,7 @@ inChromium.describe('a first start', () => {
       await page.getByLabel('Setup code').fill(await theApp().get(SetupService).code());
       await page.getByLabel('Password').fill(PASSWORD);
       await page.getByRole('button', { name: 'Create account' }).click();
-      await page.getByRole('heading', { name: 'Library' }).waitFor();
+      await page.getByRole('heading', { name: 'Games' }).waitFor();
 
       await page.goto('/user/settings/identities');
       await check('/user/settings/identities');
