@@ -1,4 +1,5 @@
 import { Audit } from '../../src/audit/audit';
+import { PasswordQueue } from '../../src/auth/sign-in/password-queue';
 import { WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliveries.service';
 import { WebhooksService } from '../../src/operator/webhooks/webhooks.service';
 import { LinkRequests } from '../../src/users/links/link-requests.service';
@@ -192,6 +193,22 @@ test('changing the password needs the current one, and ends other sessions and l
   expect([await canSignIn(NEW_PASSWORD), await canSignIn(PASSWORD)]).toEqual([true, false]);
   expect((await other.get(ACCOUNT)).location).toContain('/login');
   expect((await new Browser().get(new URL((body as { url: string }).url).pathname)).status).toBe(404);
+});
+
+test('a sign-in with the old password that is under way ends, too', async () => {
+  const passwords = theApp().get(PasswordQueue);
+  const matches = passwords.matches.bind(passwords);
+  const thief = new Browser();
+  jest.spyOn(passwords, 'matches').mockImplementationOnce(async (...given) => {
+    const isRight = await matches(...given);
+    await browser.submit(`${ACCOUNT}/password`, { password: PASSWORD, new_password: NEW_PASSWORD });
+    return isRight;
+  });
+  await thief.signIn(user.username);
+  expect([browser.page.status, thief.page.status]).toEqual([303, 403]);
+  expect(thief.words).toContain('Your password was changed');
+  expect((await thief.get(ACCOUNT)).location).toContain('/login');
+  expect((await browser.get(ACCOUNT)).status).toBe(200);
 });
 
 test('an account without a password sets one soon after the sign-in only', async () => {

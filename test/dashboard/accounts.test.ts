@@ -11,7 +11,7 @@ import { PasswordCost } from '../../src/auth/sign-in/password-hash';
 import { PasswordQueue } from '../../src/auth/sign-in/password-queue';
 import { type ApiError, serviceUnavailable } from '../../src/platform/errors/api-error';
 import { Client } from '../../src/platform/limits/client-limits';
-import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
+import { Browser, browserOf, type Page, PASSWORD, withPassword } from '../support/browser';
 import { type Actor, anonymous } from '../support/actor';
 import { logged, theApp, theClock, useStore, LOW_COST } from '../support/app';
 import { failure, ok, send } from '../support/http';
@@ -130,7 +130,7 @@ describe('sign-in', () => {
       await sql('UPDATE users SET password_hash = $2 WHERE id = $1', [user.id, other]);
       return 'a hash of the old password';
     });
-    expect((await new Browser().signIn(user.username)).status).toBe(303);
+    expect((await new Browser().signIn(user.username)).status).toBe(403);
     renewing.mockRestore();
     expect(await sql('SELECT password_hash FROM users WHERE id = $1', [user.id])).toEqual([
       { password_hash: other },
@@ -256,6 +256,22 @@ describe('sign-in', () => {
     for (let i = 0; i < 7; i++) expect((await new Browser().signIn(user.username)).status).toBe(503);
     full.mockRestore();
     expect((await new Browser().signIn(user.username)).status).toBe(303);
+  });
+
+  test('concurrent sign-ins of an imported user succeed, though only one replaces the hash', async () => {
+    const user = await make.user();
+    const imported = await bcrypt.hash(PASSWORD, 4);
+    await sql('UPDATE users SET password_hash = $2 WHERE id = $1', [user.id, imported]);
+    const queue = theApp().get(PasswordQueue);
+    const renewed = queue.renewed.bind(queue);
+    let first: Page | undefined;
+    const renewing = jest.spyOn(queue, 'renewed').mockImplementationOnce(async (...given) => {
+      first = await new Browser().signIn(user.username);
+      return renewed(...given);
+    });
+    const second = await new Browser().signIn(user.username);
+    renewing.mockRestore();
+    expect([first?.status, second.status]).toEqual([303, 303]);
   });
 
   test('a client that fills the queue does not keep another one from signing in', async () => {

@@ -6,7 +6,8 @@ import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { longRead, statement } from '../../platform/database/statement';
 import { serviceUnavailable } from '../../platform/errors/api-error';
-import type { User } from '../accounts/user.entity';
+import { forbidden } from '../access/errors';
+import { User } from '../accounts/user.entity';
 import { sha256, randomToken, encryptWithToken, decryptWithToken } from '../accounts/encryption';
 import { Session } from './session.entity';
 
@@ -32,6 +33,12 @@ export interface Notice {
   text?: string;
   kind?: 'token' | 'code';
   application?: string;
+}
+
+/** How a person signed in: with an identity provider, or with the password of this hash. */
+export interface Proof {
+  id_token?: string;
+  password_hash?: string;
 }
 
 export interface ListedSession extends Pick<Session, 'created_at' | 'seen_at' | 'network'> {
@@ -95,12 +102,23 @@ export class SessionsService {
     return user;
   }
 
-  /** `id_token`: of a sign-in with an identity provider. */
-  async start(user_id: number, res: ServerResponse, id_token?: string): Promise<string> {
+  /** A password must still be the account's: a new one ends all sessions. */
+  async start(
+    user_id: number,
+    res: ServerResponse,
+    { id_token, password_hash }: Proof = {},
+  ): Promise<string> {
     const token = randomToken();
     const network = res.req.exchange.client.networkPrefix('site') || null;
     const expires_at = () => `now() + make_interval(days => ${this.settings.SESSION_DAYS})`;
     await this.database.transaction(async (db) => {
+      if (password_hash !== undefined) {
+        // Locked: a concurrent change ends this session too, or has been made.
+        const where = { id: user_id, password_hash };
+        const lock = { mode: 'pessimistic_read' } as const;
+        if (!(await db.findOne(User, { select: { id: true }, where, lock })))
+          throw forbidden('Your password was changed a moment ago. Sign in with the new one.');
+      }
       await db.insert(Session, {
         token_hash: sha256(token),
         user_id,

@@ -6,7 +6,7 @@ import { Settings } from '../../platform/config/settings';
 import { ignoringCase } from '../../platform/database/ignoring-case';
 import { User } from '../../auth/accounts/user.entity';
 import { forbidden } from '../../auth/access/errors';
-import { SessionsService } from '../../auth/sign-in/sessions.service';
+import { type Proof, SessionsService } from '../../auth/sign-in/sessions.service';
 import { randomToken } from '../../auth/accounts/encryption';
 import { Cookies } from './cookies';
 import { Visitor } from './visitor';
@@ -45,8 +45,8 @@ export class Visitors {
   }
 
   /** Each sign-in gets a new cookie, so that a planted one never becomes a signed-in one. */
-  async signIn(user_id: number, previous: Visitor, res: Response, id_token?: string): Promise<void> {
-    const token = await this.sessions.start(user_id, res, id_token);
+  async signIn(user_id: number, previous: Visitor, res: Response, proof?: Proof): Promise<void> {
+    const token = await this.sessions.start(user_id, res, proof);
     await this.sessions.end(previous.token);
     this.cookies.set(res, SESSION, token, this.settings.SESSION_DAYS * DAY_SECONDS);
   }

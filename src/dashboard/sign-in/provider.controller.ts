@@ -136,7 +136,7 @@ export class ProviderController {
     { id_token }: ProviderAccount,
     return_to: string,
   ) {
-    await this.visitors.signIn(user_id, visitor, res, id_token);
+    await this.visitors.signIn(user_id, visitor, res, { id_token });
     this.audit.record({ event: 'user.signed_in', request_id: req.id, user_id, identity_id: id });
     return seeOther(return_to);
   }

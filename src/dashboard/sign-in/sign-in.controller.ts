@@ -75,8 +75,9 @@ export class SignInController {
         name,
         ...notSignedIn(result, 'The username or password is incorrect.'),
       });
-    await this.visitors.signIn(result.user_id, visitor, res);
-    this.audit.record({ event: 'user.signed_in', request_id: req.id, user_id: result.user_id });
+    const { user_id, password_hash } = result;
+    await this.visitors.signIn(user_id, visitor, res, { password_hash });
+    this.audit.record({ event: 'user.signed_in', request_id: req.id, user_id });
     return seeOther(return_to);
   }
 

@@ -12,7 +12,7 @@ import { AttemptsService, accountSubject, networkSubject } from '../../auth/sign
 import { PasswordQueue } from '../../auth/sign-in/password-queue';
 
 /** `seconds`: the client must wait, so the password was not checked. */
-type SignIn = { user_id: number } | { user_id: undefined; seconds?: number };
+type SignIn = { user_id: number; password_hash: string } | { user_id: undefined; seconds?: number };
 
 interface Account {
   /** The entered name, with ASCII letters in lowercase. */
@@ -78,19 +78,27 @@ export class SignInService {
       return { user_id: undefined };
     }
     await this.attempts.succeeded(...subjects);
-    await this.renew(client, { id, password_hash: password_hash! }, password).catch(({ message }: Error) =>
-      this.log.warn(`The password hash of user ${id} is renewed at the next sign-in: ${message}`),
-    );
-    return { user_id: id };
+    const stored = { id, password_hash: password_hash! };
+    const renewed = await this.renew(client, stored, password).catch(({ message }: Error) => {
+      this.log.warn(`The password hash of user ${id} is renewed at the next sign-in: ${message}`);
+      return undefined;
+    });
+    return { user_id: id, password_hash: renewed ?? stored.password_hash };
   }
 
-  /** Replaces an imported hash. A concurrent erasure or new password takes precedence. */
+  /** Replaces an imported hash, and returns the new one. A concurrent erasure or new password takes precedence. */
   private async renew(
     client: LimitedClient,
     { id, password_hash }: { id: number; password_hash: string },
     password: string,
-  ): Promise<void> {
+  ): Promise<string | undefined> {
     const renewed = await this.passwords.renewed(client, password_hash, password);
-    if (renewed) await this.users.update({ id, password_hash }, { password_hash: renewed });
+    if (!renewed) return undefined;
+    const { affected } = await this.users.update({ id, password_hash }, { password_hash: renewed });
+    if (affected === 1) return renewed;
+    // Another sign-in at the same time may have replaced it.
+    const user = await this.users.findOne({ select: { id: true, password_hash: true }, where: { id } });
+    const current = user?.password_hash ?? undefined;
+    return (await this.passwords.matches(client, current, password)) ? current : undefined;
   }
 }
