@@ -1,5 +1,6 @@
 import { WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliveries.service';
 import { WebhooksService } from '../../src/operator/webhooks/webhooks.service';
+import { LinksService } from '../../src/users/links/links.service';
 import { LinkRequests } from '../../src/users/links/link-requests.service';
 import { Audit } from '../../src/audit/audit';
 import { BackgroundWriter } from '../../src/platform/database/background-writer';
@@ -148,6 +149,24 @@ describe('a link of the operator', () => {
     other.cookies.set([...browser.cookies.keys()][0]!, planted[0]!);
     expect((await other.post(pathOf(link), form)).status).toBe(404);
     expect((await other.get('/user/games')).location).toContain('/login');
+  });
+
+  test('starts no session if the password is changed meanwhile', async () => {
+    const links = theApp().get(LinksService);
+    const [link, other] = [await linkOf('sign_in'), await linkOf('set_password')];
+    const [thief, owner] = [new Browser(), new Browser()];
+    const signIn = links.signIn.bind(links);
+    jest.spyOn(links, 'signIn').mockImplementationOnce(async (found) => {
+      const result = await signIn(found);
+      await owner.get(pathOf(other));
+      await owner.submit(pathOf(other), { new_password: NEW_PASSWORD });
+      return result;
+    });
+    await thief.get(pathOf(link));
+    await thief.submit(pathOf(link));
+    expect([owner.page.status, thief.page.status]).toEqual([303, 403]);
+    expect((await thief.get('/user/settings/account')).location).toContain('/login');
+    expect((await owner.get('/user/settings/account')).status).toBe(200);
   });
 
   test('works for one of several concurrent requests', async () => {

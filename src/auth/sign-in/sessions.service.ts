@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import type { Repository } from 'typeorm';
+import { IsNull, type Repository } from 'typeorm';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { longRead, statement } from '../../platform/database/statement';
@@ -35,10 +35,10 @@ export interface Notice {
   application?: string;
 }
 
-/** How a person signed in: with an identity provider, or with the password of this hash. */
+/** How a person signed in: with an identity provider, or while this was the hash of the password. Null: without one. */
 export interface Proof {
   id_token?: string;
-  password_hash?: string;
+  password_hash?: string | null;
 }
 
 export interface ListedSession extends Pick<Session, 'created_at' | 'seen_at' | 'network'> {
@@ -114,7 +114,7 @@ export class SessionsService {
     await this.database.transaction(async (db) => {
       if (password_hash !== undefined) {
         // Locked: a concurrent change ends this session too, or has been made.
-        const where = { id: user_id, password_hash };
+        const where = { id: user_id, password_hash: password_hash ?? IsNull() };
         const lock = { mode: 'pessimistic_read' } as const;
         if (!(await db.findOne(User, { select: { id: true }, where, lock })))
           throw forbidden('Your password was changed a moment ago. Sign in with the new one.');

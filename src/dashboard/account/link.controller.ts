@@ -65,10 +65,11 @@ export class LinkController {
     if (problem !== undefined) return this.page(link, token, visitor, { status: 400, problem });
     const { client } = req.exchange;
     const password_hash = password === undefined ? undefined : await this.passwords.hash(client, password);
-    const user_id = await this.enter(link, password_hash);
-    if (typeof user_id !== 'number')
-      return this.page(link, token, visitor, { status: 409, problem: PROBLEMS[user_id] });
-    await this.visitors.signIn(user_id, visitor, res);
+    const entered = await this.enter(link, password_hash);
+    if (typeof entered === 'string')
+      return this.page(link, token, visitor, { status: 409, problem: PROBLEMS[entered] });
+    const { user_id } = entered;
+    await this.visitors.signIn(user_id, visitor, res, { password_hash: entered.password_hash });
     const record = (event: AuditEvent['event']) => this.audit.record({ event, request_id: req.id, user_id });
     if (purpose === 'set_password') record('user.password_set');
     if (purpose === 'sign_up') record('user.signed_up');
@@ -77,10 +78,16 @@ export class LinkController {
   }
 
   private async enter(link: FoundLink, password_hash: string | undefined) {
-    if (link.purpose === 'sign_up') return this.links.signUp(link, password_hash);
-    const isFirst =
-      link.purpose === 'sign_in' ? this.links.signIn(link) : this.links.setPassword(link, password_hash!);
-    return (await isFirst) ? link.user_id! : 'used';
+    if (link.purpose === 'sign_up') {
+      const user_id = await this.links.signUp(link, password_hash);
+      return typeof user_id === 'number' ? { user_id, password_hash } : user_id;
+    }
+    const user_id = link.user_id!;
+    if (link.purpose === 'sign_in') {
+      const account = await this.links.signIn(link);
+      return account ? { user_id, password_hash: account.password_hash } : 'used';
+    }
+    return (await this.links.setPassword(link, password_hash!)) ? { user_id, password_hash } : 'used';
   }
 
   private async verify(link: FoundLink, token: string, visitor: Visitor) {

@@ -125,9 +125,13 @@ export class LinksService {
     return this.database.row(FIND, [sha256(token)]);
   }
 
-  /** Uses up a link that signs in. False: another request was faster. */
-  async signIn(link: FoundLink): Promise<boolean> {
-    return this.database.transaction(async (db) => (await take(db, link)) !== undefined);
+  /** Uses up a link that signs in, and returns what must still be true when the session starts. */
+  async signIn(link: FoundLink): Promise<Pick<User, 'password_hash'> | undefined> {
+    return this.database.transaction(async (db) => {
+      if (!(await take(db, link))) return undefined;
+      const select = { id: true, password_hash: true } as const;
+      return db.findOneOrFail(User, { select, where: { id: link.user_id! } });
+    });
   }
 
   /** Ends all sessions and other links of the account. */
