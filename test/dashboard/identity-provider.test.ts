@@ -435,6 +435,7 @@ describe('a provider that lies', () => {
     ['no subject', { sub: undefined }],
     ['an empty subject', { sub: '' }],
     ['a subject of 256 characters', { sub: 'x'.repeat(256) }],
+    ['a subject that can’t be stored', { sub: 'nul\0' }],
   ])('rejects an ID token with %s', async (_, changes) => {
     fake.claims = (claims) => ({ ...claims, ...changes });
     await rejected();
@@ -505,6 +506,20 @@ describe('a provider that lies', () => {
     expect(await sql(`SELECT verified FROM user_emails WHERE email = 'own@example.com'`)).toEqual([
       { verified: true },
     ]);
+  });
+
+  test('names and addresses that can’t be stored are as good as none', async () => {
+    const claims = {
+      sub: 'odd',
+      email: 'odd@example.com',
+      email_verified: true,
+      preferred_username: 'nul\0',
+    };
+    fake.claims = (usual) => ({ ...usual, ...claims, email: 'nul\0@example.com' });
+    await accepted();
+    fake.claims = (usual) => ({ ...usual, ...claims });
+    expect((await finish()).page.status).toBe(303);
+    expect((await usersOf('odd'))[0]!.username).toMatch(/^player/);
   });
 
   test('the user info of another subject is rejected', async () => {

@@ -4,6 +4,7 @@ import { Settings } from '../../platform/config/settings';
 import { serviceUnavailable } from '../../platform/errors/api-error';
 import { ConcurrencyLimit, type LimitedClient } from '../../platform/limits/concurrency-limit';
 import { Clock } from '../../platform/config/clock';
+import { isStorable } from '../../platform/input/readers';
 import { ServiceUrl } from '../../platform/server/service-url';
 
 /** Loaded at the first sign-in with a provider: most stores have none. */
@@ -128,8 +129,8 @@ export class IdentityProvider {
       const { OIDC_CLIENT_ID } = this.settings;
       if (claims.azp !== undefined && claims.azp !== OIDC_CLIENT_ID)
         throw new ProviderError('the ID token was issued to another client');
-      if (claims.sub === '' || claims.sub.length > MAX_SUBJECT)
-        throw new ProviderError('the subject is too long');
+      if (claims.sub === '' || claims.sub.length > MAX_SUBJECT || !isStorable(claims.sub))
+        throw new ProviderError('the subject is empty, too long or not storable');
       const account = { issuer: claims.iss, subject: claims.sub };
       const claimed: Record<string, unknown> = claims;
       let about = claimed;
@@ -145,8 +146,8 @@ export class IdentityProvider {
       return {
         ...account,
         // Some providers send texts, which could say anything.
-        verified_email: email_verified === true && typeof email === 'string' ? email : undefined,
-        username: typeof preferred_username === 'string' ? preferred_username : undefined,
+        verified_email: email_verified === true ? storableText(email) : undefined,
+        username: storableText(preferred_username),
         id_token: tokens.id_token!,
       };
     });
@@ -241,6 +242,8 @@ export class IdentityProvider {
     return { config, metadata, at: this.clock.monotonic() };
   }
 }
+
+const storableText = (claim: unknown) => (typeof claim === 'string' && isStorable(claim) ? claim : undefined);
 
 const UNAVAILABLE = [
   'OAUTH_TIMEOUT',
