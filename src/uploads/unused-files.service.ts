@@ -31,17 +31,20 @@ const IS_USED = `CASE WHEN q.file_key ~ '${OWN_KEY}' THEN
      OR EXISTS (SELECT FROM builds WHERE file_key = q.file_key)
    END AS is_used`;
 
+// The time of this process has no microseconds.
+const IS_DUE = (due_at: string, now: string) => `date_trunc('milliseconds', ${due_at}) <= ${now}`;
+
 /** Those that are due at $1 after the key $2; $3: only these. */
 const DUE = longRead<{ file_key: string; is_used: boolean }>(
   'due_unused_files',
   `SELECT q.file_key, ${IS_USED} FROM unused_files q
-   WHERE q.due_at <= $1 AND q.file_key > $2 AND ($3::text[] IS NULL OR q.file_key = ANY ($3))
+   WHERE ${IS_DUE('q.due_at', '$1')} AND q.file_key > $2 AND ($3::text[] IS NULL OR q.file_key = ANY ($3))
    ORDER BY q.file_key LIMIT ${SLICE}`,
 );
 
 const FORGET = statement(
   'forget_unused_files',
-  'DELETE FROM unused_files WHERE file_key = ANY ($1::text[]) AND due_at <= $2',
+  `DELETE FROM unused_files WHERE file_key = ANY ($1::text[]) AND ${IS_DUE('due_at', '$2')}`,
 );
 
 /** Deletes stored files that no record uses any more, also after a process was killed. */

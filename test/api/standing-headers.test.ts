@@ -62,9 +62,9 @@ describe.each<[string, string, string, [string, string][], Record<string, string
   });
 
   test('has no others except those that it sets itself', () => {
-    const set = head.filter(
-      ([name]) => name! in SECURITY_HEADERS && !expected.some(([standing]) => standing === name),
-    );
+    const set = head
+      .filter(([name]) => name! in SECURITY_HEADERS && !expected.some(([standing]) => standing === name))
+      .map(([name, value]) => [name, value!.replace(/'nonce-[^']+'/, "'nonce-NONCE'")]);
     expect(set).toMatchSnapshot();
   });
 });

@@ -2641,11 +2641,11 @@ SELECT q.file_key, CASE WHEN q.file_key ~ '^[0-9]+/([0-9a-f-]{36}|builds)/' THEN
      EXISTS (SELECT FROM uploads WHERE file_key = q.file_key)
      OR EXISTS (SELECT FROM builds WHERE file_key = q.file_key)
    END AS is_used FROM unused_files q
-   WHERE q.due_at <= $1 AND q.file_key > $2 AND ($3::text[] IS NULL OR q.file_key = ANY ($3))
+   WHERE date_trunc('milliseconds', q.due_at) <= $1 AND q.file_key > $2 AND ($3::text[] IS NULL OR q.file_key = ANY ($3))
    ORDER BY q.file_key LIMIT 100;
 
 -- forget_unused_files: src/uploads/unused-files.service.ts
-DELETE FROM unused_files WHERE file_key = ANY ($1::text[]) AND due_at <= $2;
+DELETE FROM unused_files WHERE file_key = ANY ($1::text[]) AND date_trunc('milliseconds', due_at) <= $2;
 
 -- record_unused_files: src/uploads/unused-files.service.ts
 INSERT INTO unused_files (file_key, due_at) SELECT DISTINCT unnest($1::text[]), $2::timestamptz

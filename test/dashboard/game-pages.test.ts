@@ -206,7 +206,8 @@ test('other users get the same 404 for every page of a game as for one that does
     const foreign = await page.get(`${GAMES}/${game.id}${tab}`);
     const missing = await page.get(`${GAMES}/4000000${tab}`);
     expect([foreign.status, missing.status]).toEqual([404, 404]);
-    expect(foreign.text.replaceAll(String(game.id), 'ID')).toBe(missing.text.replaceAll('4000000', 'ID'));
+    const inPath = new RegExp(`(?<=games(?:/|%2F))${game.id}\\b`, 'g');
+    expect(foreign.text.replace(inPath, '4000000')).toBe(missing.text);
   }
   for (const action of ['details', 'publish', 'delete'])
     expect(

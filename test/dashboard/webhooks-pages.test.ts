@@ -164,10 +164,9 @@ test('sends no more messages to an admin removed from a game, not even pending o
   const ofOwner = await added(await Receiver.open());
   await sold(game.id);
   await sold(shared.id);
-  await sold(shared.id);
-  await receiver.received(1);
   await recorded(receiver, 1);
-  const tried = receiver.messages.length;
+  // The failure has paused the receiver, so this message isn't tried yet.
+  await sold(shared.id);
   await sql('DELETE FROM game_admins WHERE user_id = $1', [admin.id]);
   receiver.response = status(204);
   await again();
@@ -175,15 +174,12 @@ test('sends no more messages to an admin removed from a game, not even pending o
   await sold(shared.id);
   await ofOwner.received(4);
   await idle();
-  expect(receiver.messages).toHaveLength(tried);
-  expect(receiver.messages.map(({ data }) => data.game_ids)).toEqual(
-    Array.from({ length: tried }, () => [shared.id]),
-  );
+  expect(receiver.messages.map(({ data }) => data.game_ids)).toEqual([[shared.id]]);
   // They can't resend an earlier failed one either.
   const [attempt] = await attemptsOf(receiver);
   await theirs.get(pathOf(receiver));
   expect((await theirs.submit(`${pathOf(receiver)}/attempts/${attempt!.id}`)).status).toBe(404);
-  expect(receiver.messages).toHaveLength(tried);
+  expect(receiver.messages).toHaveLength(1);
 });
 
 test('sends a test message, and resends a delivery with the same ID', async () => {
