@@ -75,7 +75,11 @@ withContainers.describe('the image', () => {
   it('adds only the service and the command to its base, and nothing of the build', () => {
     const base = new Set(listOf(containers.filesOf(baseImage())));
     const added = listOf(containers.filesOf('one')).filter((name) => !base.has(name));
-    expect(added.filter((name) => !name.startsWith('/app/'))).toEqual(['/usr/local/bin/gamewharf', '/app']);
+    expect(added.filter((name) => !name.startsWith('/app/'))).toEqual([
+      '/usr/local/bin/gamewharf',
+      '/files',
+      '/app',
+    ]);
     expect(new Set(added.map((name) => /^\/app\/([^/]+)/.exec(name)?.[1]).filter(Boolean))).toEqual(
       new Set(['dist', 'node_modules', 'package.json', 'sbom.cdx.json']),
     );

@@ -224,6 +224,8 @@ const COSTLIEST: Record<string, unknown[][]> = {
   collections_editable: [[COLLECTOR]],
   collections_editable_with_game: [[COLLECTOR, 1]],
   collection_editors: [[LONG_COLLECTION]],
+  collection_to_edit: [[COLLECTOR, LONG_COLLECTION]],
+  game_to_collect: [[POPULAR_GAME, 4999]],
   live_operator_tokens: [[]],
   person_account: [[COLLECTOR]],
   person_by_address: [['mail1000@example.com']],
