@@ -12,7 +12,7 @@ import { connectTo, importRecords } from '../../src/operator/import/import-recor
 import { type LargeDemoOptions, largeDemoRecords } from '../../test/support/large-demo';
 import { addBundles } from './bundles';
 import { addPlayers } from './players';
-import { addUploads } from './uploads';
+import { addPushedBuilds, addUploads } from './uploads';
 
 export const SEED = 1;
 
@@ -139,7 +139,7 @@ async function prewarm(url: string, folder: string): Promise<void> {
   }
 }
 
-/** A store that an older version created has no players or uploads yet. */
+/** A store that an older version created lacks what later ones add. */
 export async function fill(
   url: string,
   folder: string,
@@ -151,6 +151,7 @@ export async function fill(
   await addPlayers(url, { ...size, seed: SEED }, pepper, say);
   await addUploads(url, size.download_keys, say);
   await addBundles(url, size, pepper, say);
+  await addPushedBuilds(url, say);
   return made;
 }
 

@@ -42,3 +42,46 @@ export async function addUploads(url: string, download_keys: number, say: (line:
     await client.end();
   }
 }
+
+const CHANNELS = 2;
+/** Of each channel with pushed builds. */
+const BUILDS = 5;
+
+/** Pushes builds to two channels of one game of each developer: every build has an archive, a patch and a signature. */
+export async function addPushedBuilds(url: string, say: (line: string) => void) {
+  const client = await connectTo({ DATABASE_URL: url });
+  try {
+    const { rows } = await client.query('SELECT FROM build_files LIMIT 1');
+    if (rows.length > 0) return;
+    say(`adding ${BUILDS} pushed builds to ${CHANNELS} channels of a game of each developer (once)`);
+    const pushed = `channel_name LIKE 'pushed-%'`;
+    await client.query(
+      `INSERT INTO builds (game_id, channel_name, user_version, source, file_key, size, md5_hash, created_at, updated_at)
+       SELECT game_id, 'pushed-' || channel, '2.' || build, 'upload tool', game_id || '/' || channel || '-' || build || '.zip',
+         48211093, md5(game_id::text), '2020-01-01', '2020-01-02'
+       FROM (SELECT min(id) AS game_id FROM games GROUP BY user_id) games, generate_series(1, ${CHANNELS}) channel,
+         generate_series(1, ${BUILDS}) build
+       ORDER BY build, game_id`,
+    );
+    await client.query(
+      `UPDATE builds b SET parent_build_id = (
+         SELECT max(o.id) FROM builds o
+         WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id)
+       WHERE ${pushed}`,
+    );
+    await client.query(
+      `INSERT INTO uploads (game_id, filename, traits, channel_name, created_at, updated_at)
+       SELECT DISTINCT game_id, channel_name || '.zip', ARRAY['p_linux'], channel_name,
+         '2020-01-01'::timestamptz, '2020-01-02'::timestamptz
+       FROM builds WHERE ${pushed}`,
+    );
+    await client.query(
+      `INSERT INTO build_files (id, build_id, type, state, size, file_key)
+       SELECT nextval('builds_id_seq'), id, type, 'uploaded', 70001, id || '/' || type
+       FROM builds, (VALUES ('patch'), ('signature')) AS types (type) WHERE ${pushed}`,
+    );
+    await client.query('VACUUM (ANALYZE)');
+  } finally {
+    await client.end();
+  }
+}

@@ -90,6 +90,13 @@ const OWNED_BY_DEVELOPERS = ({ download_keys }: Store['size']) =>
   `SELECT account_id AS owner, game_id AS game FROM download_keys
    WHERE revoked_at IS NULL AND account_id % ${USERS_A_DEVELOPER} = 1 AND id <= ${download_keys}`;
 
+const PUSHED = `FROM builds b JOIN games g ON g.id = b.game_id WHERE b.parent_build_id IS NOT NULL`;
+const PUSHED_BUILDS = () => `SELECT g.user_id AS owner, b.id ${PUSHED}`;
+const PUSHED_CHANNELS = () =>
+  `SELECT * FROM (
+     SELECT DISTINCT g.user_id AS owner, g.owner_name || '/' || g.slug AS target, b.channel_name AS channel ${PUSHED}) channels`;
+const target = (row: Record<string, string>) => `target=${encodeURIComponent(row.target!)}`;
+
 /** Rank r, from 0, is requested 1/(r + 1) as often as the first. */
 const zipf = (size: number, next: () => number) =>
   Math.min(size, Math.floor(Math.exp(next() * Math.log(size + 1)))) - 1;
@@ -216,23 +223,53 @@ export const READS: Endpoint[] = [
       return drawn(count, (_below, next) => ({ path: rows[zipf(rows.length, next)]!.path, key: 0 }));
     },
   },
+  lookup('wharf/channels', PUSHED_CHANNELS, (row) => `/wharf/channels?${target(row)}`),
+  lookup('wharf/channels/CHANNEL', PUSHED_CHANNELS, (row) => `/wharf/channels/${row.channel}?${target(row)}`),
+  lookup('wharf/builds/ID', PUSHED_BUILDS, ({ id }) => `/wharf/builds/${id}`),
+  lookup('wharf/builds/ID/files', PUSHED_BUILDS, ({ id }) => `/wharf/builds/${id}/files`),
+  { ...keyed('profile/builds', (below) => `/profile/builds?page=${1 + below(2)}`), withoutStock: true },
+  {
+    name: 'builds/ID/upgrade-paths/ID',
+    withoutStock: true,
+    asks: (client, { size }, count) => {
+      const path = `(SELECT min(o.id) FROM builds o
+        WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) || '/upgrade-paths/' || b.id`;
+      return ofPlayers(client, size, count, path, (ids) => `/builds/${ids}`, PUSHED_BUILD);
+    },
+  },
+  {
+    name: 'builds/ID/download/signature',
+    withoutStock: true,
+    asks: (client, { size }, count) =>
+      ofPlayers(
+        client,
+        size,
+        count,
+        'b.id',
+        (id) => `/builds/${id}/download/signature/default`,
+        PUSHED_BUILD,
+      ),
+  },
   keyed('legacy me', () => '/api/1/key/me'),
   { ...keyed('legacy my-games', () => '/api/1/key/my-games'), withoutStock: true },
 ];
 
-/** Games that the players own, or uploads `u` of those. */
+const PUSHED_BUILD = 'builds b ON b.game_id = dk.game_id AND b.parent_build_id IS NOT NULL';
+
+/** Games that the players own, uploads `u` of those, or what else is joined. */
 async function ofPlayers(
   client: Client,
   size: Store['size'],
   count: number,
   column: string,
   path: (id: string) => string,
+  joined = 'uploads u USING (game_id)',
 ): Promise<Ask[]> {
   await client.query(`SELECT setseed(0.7)`);
   const { rows } = await client.query<{ id: string; player: string }>(
     `SELECT id, player FROM (
        SELECT DISTINCT ${column} AS id, 1 + (dk.id - $1 - 1) / ${GAMES_OF_PLAYER} AS player
-       FROM download_keys dk JOIN uploads u USING (game_id) WHERE dk.id > $1) owned
+       FROM download_keys dk JOIN ${joined} WHERE dk.id > $1) owned
      ORDER BY random() LIMIT $2`,
     [size.download_keys, count],
   );

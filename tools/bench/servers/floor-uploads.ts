@@ -26,7 +26,7 @@ function signingKey(day: string): Buffer {
 }
 
 /** A presigned GET, Signature Version 4. */
-function presigned(file_key: string, filename: string): string {
+export function presigned(file_key: string, filename: string): string {
   const date = `${new Date().toISOString().slice(0, 19).replace(/[-:]/g, '')}Z`;
   const scope = `${date.slice(0, 8)}/${FILES_S3_REGION}/s3/aws4_request`;
   const path = `/${FILES_S3_BUCKET}/${file_key.split('/').map(encoded).join('/')}`;
@@ -40,7 +40,7 @@ function presigned(file_key: string, filename: string): string {
   return `${origin}${path}?${query}&X-Amz-Signature=${signature.toString('hex')}`;
 }
 
-const IN_CHANNEL = 'o.game_id = b.game_id AND o.channel_name = b.channel_name';
+export const IN_CHANNEL = 'o.game_id = b.game_id AND o.channel_name = b.channel_name';
 const NEWEST_BUILD = `
   LEFT JOIN LATERAL (
     SELECT * FROM builds o WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name
@@ -53,8 +53,8 @@ const FILES = `
     b.id AS build_id, b.user_version, b.state, b.created_at AS built_at,
     coalesce(b.updated_at, b.created_at) AS rebuilt_at,
     (SELECT min(o.id) FROM uploads o WHERE ${IN_CHANNEL}) AS upload_id,
-    (SELECT max(o.id) FROM builds o WHERE ${IN_CHANNEL} AND o.id < b.id) AS parent_build_id,
-    (SELECT count(*) FROM builds o WHERE ${IN_CHANNEL} AND o.id <= b.id) AS version
+    coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o WHERE ${IN_CHANNEL} AND o.id < b.id)) AS parent_build_id,
+    b.version
   FROM uploads f ${NEWEST_BUILD}`;
 const FILE = `
   SELECT f.game_id, f.traits, f.filename, coalesce(f.file_key, b.file_key) AS file_key
@@ -62,7 +62,7 @@ const FILE = `
 
 const MAY_DOWNLOAD = `(owns OR free OR 'demo' = ANY (traits))`;
 
-const modern = (text: unknown) => `${String(text).slice(0, 10)}T${String(text).slice(11, 19)}Z`;
+export const modern = (text: unknown) => `${String(text).slice(0, 10)}T${String(text).slice(11, 19)}Z`;
 
 function sourceOf(row: Row) {
   if (row.external_url !== null) return { storage: 'external', host: new URL(String(row.external_url)).host };
@@ -108,6 +108,15 @@ const ADD = (table: string, column: string) => `
 const ADD_TO_GAMES = ADD('games', 'downloads_count');
 const ADD_TO_KEYS = ADD('download_keys', 'downloads');
 
+/** Selects what the user $2 may do with a game. */
+export const accessOf =
+  (owns: string) =>
+  (game: string, more = '') => `
+    SELECT * FROM (
+      SELECT g.visibility = 'public' AND g.published_at IS NOT NULL AS public, g.min_price = 0 AS free, ${owns} AS owns${more}
+      FROM games g WHERE g.id = ${game} OFFSET 0) asked
+    WHERE owns OR public`;
+
 /** `owns`: SQL for whether the user $2 owns the game `g`; `heldKey`: for their newest key of it. */
 export function uploadResponses(
   many: (name: string, text: string, values: unknown[]) => Promise<Row[]>,
@@ -128,11 +137,7 @@ export function uploadResponses(
       console.error(`Downloads were not counted: ${(error as Error).message}`);
     }
   }, 2000).unref();
-  const access = (game: string, more = '') => `
-    SELECT * FROM (
-      SELECT g.visibility = 'public' AND g.published_at IS NOT NULL AS public, g.min_price = 0 AS free, ${owns} AS owns${more}
-      FROM games g WHERE g.id = ${game} OFFSET 0) asked
-    WHERE owns OR public`;
+  const access = accessOf(owns);
   const LIST = `
     SELECT f.* FROM (${access('$1')}) access
     LEFT JOIN LATERAL (SELECT * FROM (${FILES} AND f.game_id = $1) f WHERE ${MAY_DOWNLOAD}) f ON true

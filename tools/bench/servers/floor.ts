@@ -6,7 +6,8 @@
 import { createHmac } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import { Pool, types } from 'pg';
-import { uploadResponses } from './floor-uploads';
+import { pushResponses } from './floor-pushes';
+import { accessOf, uploadResponses } from './floor-uploads';
 import type { Row } from './row';
 import { ROOT_SCOPES } from '../../../src/auth/access/scopes';
 
@@ -191,6 +192,8 @@ const uploads = uploadResponses(many, {
   owns: OWNS,
   heldKey: `SELECT id FROM (${keysOf('$2')}) held ${NEWEST}`,
 });
+
+const pushes = pushResponses(many, { canEdit: CAN_EDIT, access: accessOf(OWNS) });
 
 const modern = (text: string) => `${text.slice(0, 10)}T${text.slice(11, 19)}Z`;
 const legacy = (text: string) => text.slice(0, 19);
@@ -498,7 +501,17 @@ export async function response(
   if (path === '/profile/owned-bundles') return responses.ownedBundles(user);
   if (path === '/profile/collections') return responses.collections(user, query);
   if (path === '/credentials/info') return responses.credentialsInfo(credential.scopes);
-  const [, what, id, part] = path.split('/');
+  if (path === '/profile/builds')
+    return pushes.ofProfile(user, Number(query.page ?? 1), Number(query.per_page ?? 50));
+  const [, what, id, part, more] = path.split('/');
+  if (what === 'wharf') {
+    if (id === 'channels' && part === undefined) return pushes.channels(user, query.target!);
+    if (id === 'channels') return pushes.channel(user, query.target!, part!);
+    return more === undefined ? pushes.build(user, Number(part)) : pushes.files(user, Number(part));
+  }
+  if (what === 'builds' && part === 'upgrade-paths')
+    return pushes.upgradePath(user, Number(id), Number(more));
+  if (what === 'builds' && part === 'download') return pushes.signature(user, Number(id));
   if (what === 'bundles') return responses.bundleGames(user, Number(id), query);
   if (what === 'games' && part === undefined) return responses.game(user, Number(id));
   if (what === 'games' && part === 'ownership') return responses.ownership(user, Number(id));
