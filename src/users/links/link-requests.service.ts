@@ -100,7 +100,10 @@ export class LinkRequests implements BeforeApplicationShutdown {
     return this.flush();
   }
 
-  /** 503 while too many requests wait for the database, whatever the account: nobody is told of a link that never comes. */
+  /**
+   * 503 while too many requests wait for the database, whatever the account: otherwise some users would wait for a link
+   * that never comes.
+   */
   private add(request: BoundStatement<{ id: number }>): void {
     if (!this.writer.add(request)) throw serviceUnavailable();
   }
