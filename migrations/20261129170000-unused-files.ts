@@ -18,7 +18,7 @@ export class UnusedFiles20261129170000 implements MigrationInterface {
       -- SET search_path, because restoring rows from a dump runs without one.
       CREATE FUNCTION record_unused_file() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
       BEGIN
-        IF OLD.file_key ~ '^[0-9]+/([0-9a-f-]{36}|builds)/' THEN
+        IF OLD.file_key ~ '^[0-9]{1,18}/([0-9a-f-]{36}|builds)/' THEN
           INSERT INTO unused_files (file_key) VALUES (OLD.file_key)
           ON CONFLICT (file_key) DO UPDATE SET due_at = least(unused_files.due_at, EXCLUDED.due_at);
         END IF;

@@ -27,6 +27,7 @@ ALTER INDEX builds_channel_idx RENAME TO builds_0_channel_idx;
 ALTER INDEX builds_game_id_idx RENAME TO builds_0_game_id_idx;
 ALTER INDEX builds_parent_build_id_idx RENAME TO builds_0_parent_build_id_idx;
 ALTER INDEX builds_expires_at_idx RENAME TO builds_0_expires_at_idx;
+ALTER INDEX builds_other_key_idx RENAME TO builds_0_other_key_idx;
 DROP TRIGGER builds_set_versions_of_new ON builds_0;
 DROP TRIGGER builds_set_versions_of_moved ON builds_0;
 DROP TRIGGER builds_delete_stale_files ON builds_0;
@@ -48,6 +49,7 @@ CREATE INDEX builds_channel_idx ON builds (game_id, channel_name, id);
 CREATE INDEX builds_game_id_idx ON builds (game_id, id);
 CREATE INDEX builds_parent_build_id_idx ON builds (parent_build_id) WHERE parent_build_id IS NOT NULL;
 CREATE INDEX builds_expires_at_idx ON builds (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX builds_other_key_idx ON builds (file_key) WHERE split_part(file_key, '/', 1) <> game_id::text;
 CREATE TRIGGER builds_set_versions_of_new AFTER INSERT ON builds REFERENCING NEW TABLE AS new_builds
   FOR EACH STATEMENT EXECUTE FUNCTION builds_set_versions();
 CREATE TRIGGER builds_set_versions_of_moved AFTER UPDATE ON builds

@@ -35,7 +35,7 @@ export interface ProcessedBuild {
 /** `problem`: of the patch or the signature, for the user of the upload tool. */
 export type BuildOutcome = { built: ProcessedBuild } | { problem: string };
 
-/** For builds with 200,000 long paths. One of 2 GB in 100 files needs less than 100 MB, with its buffers. */
+/** Builds can have 200,000 long paths. One of 2 GB in 100 files took 81 MB, with its buffers: docs/guides/push-builds.md. */
 const MAX_HEAP_MEGABYTES = 512;
 
 /** Creates a build's archive. Rejects with a BuildFileError if its files are the problem. */

@@ -57,7 +57,7 @@ export class DownloadsService {
     this.counts.add({
       game_id,
       download_key_id: id,
-      uuid: this.signed(parseUuid(`${visit} ${id}`), game_id),
+      uuid: this.signed(hashToUuid(`${visit} ${id}`), game_id),
     });
     return url;
   }
@@ -105,7 +105,7 @@ export class DownloadsService {
 }
 
 /** The same UUID for the same text. */
-function parseUuid(text: string): string {
+function hashToUuid(text: string): string {
   const hex = createHash('sha256').update(text).digest('hex');
   return [
     hex.slice(0, 8),

@@ -152,7 +152,7 @@ export class FileUploadsService implements OnApplicationShutdown {
   }
 
   /** The path to which the browser sends the parts. */
-  filePath(id: string): string {
+  sessionPath(id: string): string {
     return new URL(this.sessions.sessionUrl(id)).pathname;
   }
 
@@ -181,7 +181,7 @@ export class FileUploadsService implements OnApplicationShutdown {
       await this.sessions.discard(id);
       throw error;
     }
-    return { id, path: this.filePath(id) };
+    return { id, path: this.sessionPath(id) };
   }
 
   /**

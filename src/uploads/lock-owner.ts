@@ -1,8 +1,8 @@
 import { statement } from '../platform/database/statement';
 
 /**
- * Of the game $1. A lock until the end of the transaction, which makes quotas exact: the next statement counts what was
- * committed while this one waited.
+ * Locks the owner of the game $1 until the end of the transaction, which makes quotas exact: the next statement counts
+ * what was committed while this one waited.
  */
 export const LOCK_OWNER = statement<{ owner_id: number }>(
   'file_quota_lock',

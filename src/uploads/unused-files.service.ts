@@ -6,12 +6,13 @@ import { Database } from '../platform/database/database';
 import { bind, longRead, statement } from '../platform/database/statement';
 import { FileStorage } from './storage/file-storage';
 import { NoStorage } from './storage/no-storage';
-import { OWN_KEY } from './file-keys';
 
 const SWEEP_INTERVAL_MS = 50_000;
 const SLICE = 100;
 /** A file that isn't recorded within this time after it was announced is deleted. */
 const ANNOUNCED_MS = 24 * 3600 * 1000;
+/** The wait after a file couldn't be deleted, so that it doesn't keep the others from being deleted. */
+const RETRY_MS = 10 * 60_000;
 
 /** The files with the keys $1 are deleted at $2. */
 const RECORD_UNUSED = statement<{ file_key: string }>(
@@ -20,21 +21,21 @@ const RECORD_UNUSED = statement<{ file_key: string }>(
    ON CONFLICT (file_key) DO UPDATE SET due_at = least(unused_files.due_at, EXCLUDED.due_at)`,
 );
 
-/** The keys of this service begin with the ID of a game, so only its records are read. */
-const IS_USED = `CASE WHEN q.file_key ~ '${OWN_KEY}' THEN
-     EXISTS (SELECT FROM uploads WHERE game_id = split_part(q.file_key, '/', 1)::bigint AND file_key = q.file_key)
-     OR EXISTS (SELECT FROM builds WHERE game_id = split_part(q.file_key, '/', 1)::bigint AND file_key = q.file_key)
+// Most keys begin with the ID of their game, so only its records are read. An index has the records with other keys.
+const IS_ELSEWHERE = `file_key = q.file_key AND split_part(file_key, '/', 1) <> game_id::text`;
+const GAME_OF_KEY = `split_part(q.file_key, '/', 1)::bigint`;
+const IS_USED = `(EXISTS (SELECT FROM uploads WHERE ${IS_ELSEWHERE}) OR EXISTS (SELECT FROM builds WHERE ${IS_ELSEWHERE})
+   OR CASE WHEN q.file_key ~ '^[0-9]{1,18}(/|$)' THEN
+     EXISTS (SELECT FROM uploads WHERE game_id = ${GAME_OF_KEY} AND file_key = q.file_key)
+     OR EXISTS (SELECT FROM builds WHERE game_id = ${GAME_OF_KEY} AND file_key = q.file_key)
      OR EXISTS (SELECT FROM builds b JOIN build_files f ON f.build_id = b.id
-                WHERE b.game_id = split_part(q.file_key, '/', 1)::bigint AND f.file_key = q.file_key)
-   ELSE
-     EXISTS (SELECT FROM uploads WHERE file_key = q.file_key)
-     OR EXISTS (SELECT FROM builds WHERE file_key = q.file_key)
-   END AS is_used`;
+                WHERE b.game_id = ${GAME_OF_KEY} AND f.file_key = q.file_key)
+   ELSE false END) AS is_used`;
 
 // The time of this process has no microseconds.
 const IS_DUE = (due_at: string, now: string) => `date_trunc('milliseconds', ${due_at}) <= ${now}`;
 
-/** Those that are due at $1 after the key $2; $3: only these. */
+/** The files that are due at $1 after the key $2; $3: only these. */
 const DUE = longRead<{ file_key: string; is_used: boolean }>(
   'due_unused_files',
   `SELECT q.file_key, ${IS_USED} FROM unused_files q
@@ -47,12 +48,16 @@ const FORGET = statement(
   `DELETE FROM unused_files WHERE file_key = ANY ($1::text[]) AND ${IS_DUE('due_at', '$2')}`,
 );
 
+const POSTPONE = statement('postpone_unused_file', 'UPDATE unused_files SET due_at = $2 WHERE file_key = $1');
+
 /** Deletes stored files that no record uses any more, also after a process was killed. */
 @Injectable()
 export class UnusedFiles implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly log = new Logger('Files');
   private timer: NodeJS.Timeout | undefined;
   private running: Promise<void> = Promise.resolve();
+  /** Calls of `wake` that haven't begun. The last one does the work of all. */
+  private sweeps = 0;
 
   constructor(
     private readonly database: Database,
@@ -72,13 +77,15 @@ export class UnusedFiles implements OnApplicationBootstrap, OnApplicationShutdow
     await this.running;
   }
 
-  /** Before a file is stored, so that it is deleted if this process is killed before it records the file. */
+  /** Must be called before a file is stored, so that it is deleted if this process is killed before it records the file. */
   async announce(file_key: string): Promise<void> {
     const due = new Date(this.clock.now() + ANNOUNCED_MS);
     await this.database.rows(RECORD_UNUSED, [[file_key], due]);
   }
 
-  /** In the transaction that forgets the files. Needed for keys that this service didn't choose; triggers record the others. */
+  /**
+   * Called in the transaction that forgets files whose keys this service didn't choose. Triggers record the others.
+   */
   async record(keys: readonly (string | null)[], db?: EntityManager): Promise<void> {
     const known = keys.filter((key) => key !== null);
     if (known.length === 0) return;
@@ -93,7 +100,8 @@ export class UnusedFiles implements OnApplicationBootstrap, OnApplicationShutdow
 
   /** Deletes in the background what is due. */
   wake(): void {
-    this.running = this.running.then(() => this.deleteDue());
+    this.sweeps++;
+    this.running = this.running.then(() => (--this.sweeps === 0 ? this.deleteDue() : undefined));
   }
 
   /** Waits for what was begun in the background. */
@@ -101,7 +109,7 @@ export class UnusedFiles implements OnApplicationBootstrap, OnApplicationShutdow
     await this.running;
   }
 
-  /** All files, or some, that were recorded in transactions. */
+  /** Deletes what is due: all files, or some that were recorded in transactions. */
   async deleteDue(keys: readonly string[] | null = null): Promise<void> {
     if (this.storage instanceof NoStorage) return;
     const now = new Date(this.clock.now());
@@ -110,7 +118,7 @@ export class UnusedFiles implements OnApplicationBootstrap, OnApplicationShutdow
       for (;;) {
         const slice = await this.database.rows(DUE, [now, after, keys]);
         for (const { file_key, is_used } of slice) {
-          if (!is_used) await this.storage.delete(file_key);
+          if (!is_used) await this.deleteOne(file_key);
           await this.database.rows(FORGET, [[file_key], now]);
         }
         if (slice.length < SLICE) return;
@@ -118,6 +126,15 @@ export class UnusedFiles implements OnApplicationBootstrap, OnApplicationShutdow
       }
     } catch (error) {
       this.log.warn(`Unused files could not be deleted: ${(error as Error).message}`);
+    }
+  }
+
+  private async deleteOne(file_key: string): Promise<void> {
+    try {
+      await this.storage.delete(file_key);
+    } catch (error) {
+      await this.database.rows(POSTPONE, [file_key, new Date(this.clock.now() + RETRY_MS)]);
+      throw error;
     }
   }
 }

@@ -61,6 +61,7 @@ const quotedList = (values: readonly string[]) => values.map((value) => `'${valu
 @Check('uploads_file_check', 'num_nonnulls(file_key, file_url) = num_nonnulls(size)')
 @Check('uploads_size_check', 'size >= 0')
 @Index('uploads_game_id_idx', ['game_id', 'position', 'id'])
+@Index('uploads_other_key_idx', { synchronize: false })
 @Index('uploads_channel_idx', ['game_id', 'channel_name'], { where: 'channel_name IS NOT NULL' })
 export class Upload {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'BY DEFAULT' })

@@ -52,6 +52,7 @@ export const isPublished = (b: string) => `${b}.state = 'completed' AND NOT ${b}
 @Check('builds_size_check', 'size >= 0')
 @Index('builds_head_idx', { synchronize: false })
 @Index('builds_head_file_idx', { synchronize: false })
+@Index('builds_other_key_idx', { synchronize: false })
 @Index('builds_channel_idx', ['game_id', 'channel_name', 'id'])
 @Index('builds_game_id_idx', ['game_id', 'id'])
 @Index('builds_parent_build_id_idx', ['parent_build_id'], { where: 'parent_build_id IS NOT NULL' })

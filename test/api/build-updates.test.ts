@@ -477,6 +477,12 @@ describe('files that no record uses are deleted later', () => {
       if (build.id === first.id) expect(await theApp().get(BuildPruning).prune(build)).toBe(true);
     failing.mockRestore();
     expect(existsSync(pathOf(first.file_key))).toBe(true);
+    // Tried again later, so that it doesn't keep other files from being deleted.
+    const other = await put(contentsOf({ a: kept }));
+    await sql('DELETE FROM builds WHERE id = $1', [other.id]);
+    await unused().deleteDue();
+    expect([first, other].map(({ file_key }) => existsSync(pathOf(file_key)))).toEqual([true, false]);
+    theClock().advance(10 * 60_000);
     await unused().deleteDue();
     expect(existsSync(pathOf(first.file_key))).toBe(false);
     expect(await sql('SELECT FROM unused_files WHERE due_at <= now()')).toEqual([]);
@@ -508,6 +514,20 @@ describe('files that no record uses are deleted later', () => {
     await unused().deleteDue();
     expect(existsSync(pathOf(file_key))).toBe(true);
     await sql('DELETE FROM uploads WHERE id = $1', [id]);
+    await unused().deleteDue();
+    expect(existsSync(pathOf(file_key))).toBe(false);
+  });
+
+  test('but not while a record of another game uses them, nor because of keys that no game can have', async () => {
+    const { id, file_key } = await put(contentsOf({ a: kept }));
+    const elsewhere = await make.upload({ game: await make.game({ owner }), file_key, size: 1 });
+    const huge = `${'9'.repeat(30)}/builds/a.zip`;
+    await sql('INSERT INTO unused_files (file_key) VALUES ($1)', [huge]);
+    await sql('DELETE FROM builds WHERE id = $1', [id]);
+    await unused().deleteDue();
+    expect(existsSync(pathOf(file_key))).toBe(true);
+    expect(await sql('SELECT FROM unused_files WHERE file_key = ANY ($1)', [[file_key, huge]])).toEqual([]);
+    await sql('DELETE FROM uploads WHERE id = $1', [elsewhere.id]);
     await unused().deleteDue();
     expect(existsSync(pathOf(file_key))).toBe(false);
   });

@@ -2632,20 +2632,21 @@ SELECT s.*, (SELECT count(*) FROM upload_parts p WHERE p.session_id = s.id) AS p
    WHERE s.id = $1 AND s.expires_at > $2 AND s.game_id IS NOT NULL) s JOIN games g ON g.id = s.game_id;
 
 -- due_unused_files: src/uploads/unused-files.service.ts, long
-SELECT q.file_key, CASE WHEN q.file_key ~ '^[0-9]+/([0-9a-f-]{36}|builds)/' THEN
+SELECT q.file_key, (EXISTS (SELECT FROM uploads WHERE file_key = q.file_key AND split_part(file_key, '/', 1) <> game_id::text) OR EXISTS (SELECT FROM builds WHERE file_key = q.file_key AND split_part(file_key, '/', 1) <> game_id::text)
+   OR CASE WHEN q.file_key ~ '^[0-9]{1,18}(/|$)' THEN
      EXISTS (SELECT FROM uploads WHERE game_id = split_part(q.file_key, '/', 1)::bigint AND file_key = q.file_key)
      OR EXISTS (SELECT FROM builds WHERE game_id = split_part(q.file_key, '/', 1)::bigint AND file_key = q.file_key)
      OR EXISTS (SELECT FROM builds b JOIN build_files f ON f.build_id = b.id
                 WHERE b.game_id = split_part(q.file_key, '/', 1)::bigint AND f.file_key = q.file_key)
-   ELSE
-     EXISTS (SELECT FROM uploads WHERE file_key = q.file_key)
-     OR EXISTS (SELECT FROM builds WHERE file_key = q.file_key)
-   END AS is_used FROM unused_files q
+   ELSE false END) AS is_used FROM unused_files q
    WHERE date_trunc('milliseconds', q.due_at) <= $1 AND q.file_key > $2 AND ($3::text[] IS NULL OR q.file_key = ANY ($3))
    ORDER BY q.file_key LIMIT 100;
 
 -- forget_unused_files: src/uploads/unused-files.service.ts
 DELETE FROM unused_files WHERE file_key = ANY ($1::text[]) AND date_trunc('milliseconds', due_at) <= $2;
+
+-- postpone_unused_file: src/uploads/unused-files.service.ts
+UPDATE unused_files SET due_at = $2 WHERE file_key = $1;
 
 -- record_unused_files: src/uploads/unused-files.service.ts
 INSERT INTO unused_files (file_key, due_at) SELECT DISTINCT unnest($1::text[]), $2::timestamptz

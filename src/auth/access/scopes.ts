@@ -2,9 +2,9 @@ import type { Settings } from '../../platform/config/settings';
 import { covers } from './credential';
 
 interface Texts {
-  /** For the user who grants it. */
+  /** Shown to the user who grants it. */
   yours: string;
-  /** For the developer who registers an app, which requests scopes from others. */
+  /** Shown to the developer who registers an app, which requests scopes from others. */
   of_others: string;
   /** It permits only what the scopes that it covers permit, and introduces their texts. */
   isSummary?: true;

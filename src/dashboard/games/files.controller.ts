@@ -64,7 +64,7 @@ export class GameFilesController {
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
     const status = await this.fileUploads.status(game_id, parseUuid(id), visitor.user.id);
-    return new JsonResponse({ ...status, path: this.fileUploads.filePath(id) });
+    return new JsonResponse({ ...status, path: this.fileUploads.sessionPath(id) });
   }
 
   @Post('uploads/:id/complete')

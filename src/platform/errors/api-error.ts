@@ -21,6 +21,6 @@ export const apiError = (status: number, ...errors: string[]) => new ApiError(st
 export const badRequest = (...errors: string[]) => apiError(400, ...errors);
 export const serviceUnavailable = (seconds = 1) =>
   new ApiError(503, ['service unavailable'], { 'Retry-After': String(seconds) });
-/** Of something that takes minutes or hours to end, such as uploads. */
+/** The error of a quota whose items take minutes or hours to end, such as uploads. */
 export const tooMany = (error: string, seconds = 60) =>
   new ApiError(429, [error], { 'Retry-After': String(seconds) });

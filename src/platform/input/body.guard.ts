@@ -8,7 +8,7 @@ const MAX_BYTES = 'gamewharf:max-body-bytes';
 /** Marks a handler that reads the body itself, as a stream, or has an interceptor that does, such as FileInterceptor. */
 export const StreamedBody = () => SetMetadata(STREAMED, true);
 
-/** Limits the bodies of a controller to less than MAX_BODY. */
+/** Limits the bodies of a controller to less than MAX_BODY_BYTES. */
 export const MaxBody = (bytes: number) => SetMetadata(MAX_BYTES, bytes);
 
 /**

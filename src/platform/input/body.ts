@@ -83,7 +83,7 @@ async function readFields(req: Request, limit: number): Promise<Values | undefin
   // Without a type, a chunked body may be empty, which is only known after it is read.
   if (!parser && mediaType !== '') throw apiError(415, 'unsupported media type');
   requireUtf8(req);
-  // raw-body would fail only after MAX_BODY bytes.
+  // raw-body would fail only after MAX_BODY_BYTES.
   if (Number(req.headers['content-length']) > MAX_BODY_BYTES) throw apiError(413, 'request too large');
   const body = await req.exchange.receive(() => readBytes(req, limit));
   if (body.length === 0) return undefined;

@@ -17,7 +17,7 @@ export const WAIT_TIMEOUT_MS = 1000;
 // The server's requestTimeout would also end an operator's import.
 export const BODY_TIMEOUT_MS = 8000;
 export const READ_TIMEOUT_MS = 10_000;
-/** A client that reads less of a response in READ_TIMEOUT loses its connection: 8 KB per second. */
+/** A client that reads less of a response in READ_TIMEOUT_MS loses its connection: 8 KB per second. */
 export const MIN_READ_BYTES = 80 * 1024;
 const SWEEP_INTERVAL_MS = 100;
 const SWEEPS_PER_FORGETTING = 100;

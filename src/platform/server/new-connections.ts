@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { ConcurrencyLimit, type LimitedClient } from '../limits/concurrency-limit';
 
-// Otherwise a client that only connects could prevent all reading.
+// Turns of the event loop after which reading begins in any case: a client that only connects could prevent it.
 const MAX_TURNS = 16;
 
 /**
@@ -27,7 +27,7 @@ export class NewConnections {
       setImmediate(() => this.endTurn());
     };
     this.limit.enter({ client, begin, reject: () => undefined });
-    // After Node has started to read it.
+    // Node starts to read it first.
     if (!isRead) process.nextTick(() => socket.pause());
   }
 

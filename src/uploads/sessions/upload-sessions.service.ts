@@ -18,7 +18,7 @@ import type { UploadSession } from './upload-session.entity';
 
 /** An object in the storage has at most this many bytes. */
 const MAX_PART_BYTES = 16 * 1024 * 1024;
-/** Of a file, besides one for each 256 KiB, which are the smallest parts that the upload tool sends. */
+/** The limit for a file, besides one part for each 256 KiB, the smallest that the upload tool sends. */
 const MAX_SMALL_PARTS = 1000;
 const LIFETIME_MS = 24 * 3600 * 1000;
 /** Unfinished sessions of the games of one owner, and their bytes as a multiple of FILES_MAX_BYTES. */

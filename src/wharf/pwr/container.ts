@@ -41,7 +41,7 @@ export function readContainer(bytes: Buffer, maxBytes: number): Container {
       continue;
     }
     if (typeof value === 'number') throw new BuildFileError(`Field ${field} isn't a list of messages.`);
-    // Before they need memory.
+    // Counted before they need memory.
     if (++entries > MAX_ENTRIES) throw new BuildFileError(`The build has more than ${MAX_ENTRIES} entries.`);
     if (field === 1) {
       const file = readFile(value, total);
