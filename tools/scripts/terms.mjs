@@ -44,7 +44,8 @@ export const TERMS = [
     '“a different …”',
   ],
   [/\b(gets?|got) `?[45]\d\d\b/, '“fails with …”, “is rejected with …”'],
-  [/\b(is|are) an? 4\d\d\b/, '“is rejected with …”'],
+  // In a question, such as “Where is a 404 created?”, the status is the subject.
+  [/(?<!\b(where|when|why|how) )\b(is|are) an? 4\d\d\b/i, '“the response is …” or “is rejected with …”'],
   [/\brespond(s|ed)? `?[2-5]\d\d\b/, '“responds with …”'],
   [/\bcosts? (nothing|no|an? |one)\b/i, 'what happens: “counts as”, “takes”, “without a query”'],
   [/\bcomes? to pass\b|\bby and by\b/i, 'a common word'],

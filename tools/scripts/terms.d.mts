@@ -1,0 +1,1 @@
+export function termsIn(text: string): Generator<[line: number, found: string, instead: string]>;
