@@ -20,8 +20,6 @@ const DIRECTIONS = /[\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
 
 const countCharacters = (text: string) => [...text].length;
 
-const lineIn = (form: Form, name: string) => (form.text(name) ?? '').replace(/\p{Cc}+/gu, ' ').trim();
-
 export interface FileDraft extends UploadChange {
   problems: Problems<'display_name'>;
 }
@@ -30,7 +28,7 @@ export const traitsIn = (form: Form): Upload['traits'] =>
   UPLOAD_TRAITS.filter((trait) => form.isChecked(trait));
 
 export function fileDraft(form: Form): FileDraft {
-  const display_name = lineIn(form, 'display_name');
+  const display_name = form.line('display_name');
   return {
     display_name: display_name || null,
     traits: traitsIn(form),
@@ -62,10 +60,10 @@ export function newFileIn(form: Form, game_id: number, maxBytes: number): NewFil
   if (size > maxBytes) throw apiError(413, 'The file is larger than this store accepts.');
   const { problems, ...draft } = fileDraft(form);
   if (problems.display_name !== undefined) throw badRequest(problems.display_name);
-  const channel_name = lineIn(form, 'channel_name').toLowerCase() || null;
+  const channel_name = form.line('channel_name').toLowerCase() || null;
   if (channel_name !== null && !CHANNEL.test(channel_name))
     throw badRequest('The name of a channel can have the letters a to z, digits, and . _ -');
-  const user_version = lineIn(form, 'user_version') || null;
+  const user_version = form.line('user_version') || null;
   if (user_version !== null && countCharacters(user_version) > MAX_VERSION)
     throw badRequest(`The version can have at most ${MAX_VERSION} characters.`);
   const replaces = form.text('replaces') === undefined ? null : readInteger(form.text('replaces'));

@@ -157,8 +157,7 @@ export class GameKeysController {
 
 const readDraft = (form: Form): KeysDraft => ({
   count: form.text('count')?.trim() ?? '',
-  // Line breaks become spaces, as browsers convert text pasted into a single-line field.
-  label: (form.text('label') ?? '').replace(/\p{Cc}+/gu, ' ').trim(),
+  label: form.line('label'),
   problems: {},
 });
 

@@ -6,20 +6,30 @@ import { readText } from './readers';
 
 /** The fields of a page's form, or the query of its URL. */
 export class Form {
-  constructor(private readonly fields: Record<string, unknown>) {}
+  /** The names before the brackets of fields such as `name[0]`. Collected once, because a form may have 1000 fields. */
+  private readonly bracketed: Set<string>;
+
+  constructor(private readonly fields: Record<string, unknown>) {
+    const names = Object.keys(fields).filter((name) => name.includes('['));
+    this.bracketed = new Set(names.map((name) => name.slice(0, name.indexOf('['))));
+  }
 
   /**
    * The text of a field, or undefined if it was not sent. A repeated field, or one that isn't text, is a bad request.
    */
   text(name: string): string | undefined {
     const value = this.fields[name] ?? undefined;
-    if (value instanceof Repeated || Object.keys(this.fields).some((one) => one.startsWith(`${name}[`)))
-      throw badRequest(`${name} must be given once`);
+    if (value instanceof Repeated || this.bracketed.has(name)) throw badRequest(`${name} must be given once`);
     if (value === NOT_UTF8) throw badRequest(`${name} must be valid UTF-8 text`);
     if (value === undefined) return undefined;
     const text = readText(value);
     if (text instanceof InvalidValue) throw badRequest(`${name} ${text.problem}`);
     return text;
+  }
+
+  /** The text of a single-line field: line breaks become spaces, as browsers convert text that is pasted into one. */
+  line(name: string): string {
+    return (this.text(name) ?? '').replace(/\p{Cc}+/gu, ' ').trim();
   }
 
   /** All fields with their texts. */
