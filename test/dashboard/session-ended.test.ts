@@ -70,9 +70,40 @@ test('the sign-in link never leads to another host', async () => {
   await endSessions();
   for (const referer of ['https://evil.example/phish', 'x', '']) {
     await browser.post(COLLECTIONS, fields, { referer });
-    expect(browser.page.text).toContain('href="/login?return_to=%2F"');
+    expect(browser.page.text).toContain('href="/login?return_to=%2Fuser%2Fsettings"');
   }
 });
+
+test('a form without entries isn’t sent again by someone who has signed in since', async () => {
+  const { id } = await make.collection({ owner: user });
+  const path = `${COLLECTIONS}/${id}/delete`;
+  await browser.get(path);
+  const fields = browser.fieldsOf(path);
+  await endSessions();
+  await browser.signIn(user.username);
+  await browser.post(path, fields, { referer: baseUrl() + path });
+  expect([browser.page.status, browser.words]).toEqual([
+    403,
+    expect.stringMatching(/^Your session has ended Nothing was changed\. .* Open the page$/),
+  ]);
+  expect(browser.page.text).toContain(`<a class="button" href="${path}">`);
+  expect(browser.page.text).not.toContain(`action="${path}"`);
+  expect(await titles()).toHaveLength(1);
+});
+
+test.each(['https://evil.example/phish', '//evil.example/phish'])(
+  'no link leads to another host, as with the referrer %s',
+  async (path) => {
+    await browser.get(NEW);
+    const fields = { ...browser.fieldsOf(COLLECTIONS), title: 'x' };
+    await endSessions();
+    await browser.signIn(user.username);
+    await browser.post(COLLECTIONS, fields, { referer: path.startsWith('/') ? baseUrl() + path : path });
+    expect(browser.words).toMatch(/^Send this form\?/);
+    expect(browser.page.text).not.toContain('evil');
+    expect(browser.page.text).toMatch(/href="\/user\/settings"\s*>Discard it/);
+  },
+);
 
 test('a form of another site, or without a token, is rejected as before', async () => {
   await browser.get(NEW);

@@ -5,6 +5,7 @@ import { forbidden } from '../../auth/access/errors';
 import { apiError } from '../../platform/errors/api-error';
 import { ServiceUrl } from '../../platform/server/service-url';
 import { type Form, readForm } from '../../platform/input/form';
+import { HOME, localPath } from '../sign-in/local-path';
 import type { LateForm } from './session-ended.page';
 import { Visitors } from './visitors';
 
@@ -85,9 +86,10 @@ export class PageGuard implements CanActivate {
   /** The page that sent the form, from its referrer. */
   private pageOfForm({ headers }: Request): string {
     const { referer = '' } = headers;
-    if (!URL.canParse(referer)) return '/';
+    if (!URL.canParse(referer)) return HOME;
     const { host, origin, pathname, search } = new URL(referer);
-    return host === headers.host || origin === new URL(this.service.url).origin ? pathname + search : '/';
+    const isOwn = host === headers.host || origin === new URL(this.service.url).origin;
+    return isOwn ? localPath(pathname + search) : HOME;
   }
 
   /** Whether the browser says that a page of this site sent the request. */

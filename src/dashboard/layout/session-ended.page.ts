@@ -1,3 +1,4 @@
+import { withQuery } from '../../platform/input/form';
 import { html, type Html } from './html';
 import { formToken, type Page } from './layout';
 import { descriptionList, inWords } from './components';
@@ -9,45 +10,60 @@ export interface LateForm {
   action: string;
   /** The page that it is on. */
   page: string;
-  /** Of the session in which the page was shown. */
+  /** The token of the session in which the page was shown. */
   token: string;
-  /** Without passwords. */
+  /** All fields except passwords. */
   fields: [name: string, value: string][];
 }
 
-const SHOWN = 500;
+const MAX_SHOWN = 500;
+const ENDED = { title: 'Your session has ended', status: 403, single: true };
 
 /**
  * Nothing is repeated without a click: first the person signs in, in another tab, because this page keeps what they
- * entered; then they see what would be sent, and send it.
+ * entered; then they see what would be sent, and send it. A form without entries, such as a button that deletes
+ * something, doesn't show what it would do, so it isn't sent again: the person opens its page.
  */
-export const sessionEndedPage = (visitor: Visitor | undefined, form: LateForm): Page =>
-  visitor?.user ? sendAgainPage(visitor, visitor.user.username, form) : signInFirstPage(form);
-
-function signInFirstPage({ action, page, token, fields }: LateForm): Page {
-  const signIn = `/login?return_to=${encodeURIComponent(page)}`;
-  return {
-    title: 'Your session has ended',
-    status: 403,
-    single: true,
-    main: html`<h1>Your session has ended</h1>
-      ${
-        fields.length === 0
-          ? html`<p>Nothing was changed. Sign in again, and then repeat the last step.</p>
-              <p class="buttons"><a class="button" href="${signIn}">Sign in</a></p>`
-          : html`<p>Nothing was changed. This page keeps what you entered, except passwords:</p>
-              ${entries(fields)}
-              <ol>
-                <li><a href="${signIn}" target="_blank" rel="noopener">Sign in in a new tab</a></li>
-                <li>Come back to this tab, and continue.</li>
-              </ol>
-              <form method="post" action="${action}">
-                ${hidden([['form_token', token], ...fields])}
-                <div class="buttons"><button>Continue</button></div>
-              </form>`
-      }`,
-  };
+export function sessionEndedPage(visitor: Visitor | undefined, form: LateForm): Page {
+  const isEmpty = form.fields.every(([, value]) => value === '');
+  if (visitor?.user)
+    return isEmpty ? openAgainPage(form) : sendAgainPage(visitor, visitor.user.username, form);
+  return isEmpty ? signInPage(form) : signInFirstPage(form);
 }
+
+const signInPath = ({ page }: LateForm) => withQuery('/login', { return_to: page });
+
+const openAgainPage = ({ page }: LateForm): Page => ({
+  ...ENDED,
+  main: html`<h1>${ENDED.title}</h1>
+    <p>
+      Nothing was changed. You have signed in since you opened the page: open it again, and repeat the last
+      step.
+    </p>
+    <p class="buttons"><a class="button" href="${page}">Open the page</a></p>`,
+});
+
+const signInPage = (form: LateForm): Page => ({
+  ...ENDED,
+  main: html`<h1>${ENDED.title}</h1>
+    <p>Nothing was changed. Sign in again, and then repeat the last step.</p>
+    <p class="buttons"><a class="button" href="${signInPath(form)}">Sign in</a></p>`,
+});
+
+const signInFirstPage = (form: LateForm): Page => ({
+  ...ENDED,
+  main: html`<h1>${ENDED.title}</h1>
+    <p>Nothing was changed. This page keeps what you entered, except passwords:</p>
+    ${entries(form.fields)}
+    <ol>
+      <li><a href="${signInPath(form)}" target="_blank" rel="noopener">Sign in in a new tab</a></li>
+      <li>Come back to this tab, and continue.</li>
+    </ol>
+    <form method="post" action="${form.action}">
+      ${hidden([['form_token', form.token], ...form.fields])}
+      <div class="buttons"><button>Continue</button></div>
+    </form>`,
+});
 
 const sendAgainPage = (visitor: Visitor, username: string, { action, page, fields }: LateForm): Page => ({
   title: 'Send this form?',
@@ -73,7 +89,10 @@ const entries = (fields: LateForm['fields']): Html =>
     Object.fromEntries(
       fields
         .filter(([, value]) => value !== '')
-        .map(([name, value]) => [inWords(name), value.length > SHOWN ? `${value.slice(0, SHOWN)}…` : value]),
+        .map(([name, value]) => [
+          inWords(name),
+          value.length > MAX_SHOWN ? `${value.slice(0, MAX_SHOWN)}…` : value,
+        ]),
     ),
   );
 
