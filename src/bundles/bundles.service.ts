@@ -54,7 +54,7 @@ const CLAIMABLE = read<Claimable>(
   `SELECT ${ownsBundle('$2::bigint', '$1')} AS owned, ${isListed('$2', '$3')} AS listed`,
 );
 
-/** Sales that come from the bundle $4. */
+/** Creates the key of a game that the player bought with the bundle $4. */
 const CLAIM = claimKey('claim', `${ownsBundle('$4::bigint', '$1')} AND ${isListed('$4', '$2')}`);
 
 @Injectable()

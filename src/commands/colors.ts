@@ -7,9 +7,9 @@ const hasColors = (stream: Partial<WriteStream>) => stream.hasColors?.() === tru
 // Node would check standard output in each case.
 const ANY_STREAM = { validateStream: false };
 
-/** The colors of standard error. */
+/** A red text on standard error. */
 export const red = (text: string) => (hasColors(process.stderr) ? styleText('red', text, ANY_STREAM) : text);
 
-/** The colors of standard output. */
+/** A bold text on standard output. */
 export const bold = (text: string) =>
   hasColors(process.stdout) ? styleText('bold', text, ANY_STREAM) : text;

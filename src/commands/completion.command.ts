@@ -58,7 +58,7 @@ const listing = ({ options }: Place) => options.filter(({ values }) => values.le
 const deepestFirst = (places: Place[]) =>
   places.toSorted((a, b) => b.words.split(' ').length - a.words.split(' ').length);
 
-/** Quotes it as a single-quoted string of bash and zsh. */
+/** The text as a single-quoted string of bash and zsh. */
 const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** A pattern for the words so far, each followed by a space. */
@@ -129,7 +129,7 @@ ${cases.join('\n')}
 if [ "$funcstack[1]" = _gamewharf ]; then _gamewharf "$@"; else compdef _gamewharf gamewharf; fi`;
 }
 
-/** Quotes it as a single-quoted string of fish. */
+/** The text as a single-quoted string of fish. */
 const inFish = (text: string) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 
 function fishValues(takesValue: boolean, values: readonly string[]): string {

@@ -34,7 +34,7 @@ export async function openDatabase(
   mode: 'serve' | 'join-or-start',
   log: (line: string) => void,
   signal: AbortSignal,
-  /** Only an embedded server has it. */
+  /** Settings of an embedded server. */
   postgres?: Record<string, string>,
 ): Promise<OpenDatabase> {
   const { DATABASE_URL, DATA_DIR, HOST, PORT } = settings;

@@ -5,7 +5,7 @@ export const DAYS = 1000;
 /** The time of the examples in the documentation. */
 export const EXAMPLE_TIME = Date.UTC(2026, 2, 1);
 
-/** Times of a store that is generated at `now`, by day. All are before that day. */
+/** Times of a store that is generated at `now`, by day. Day DAYS is the current one, of which only the start is used. */
 export const calendarOf = (now: number) => {
   const start = Math.floor(now / DAY_MS) * DAY_MS - DAYS * DAY_MS;
   return (day: number, seconds = 0) =>

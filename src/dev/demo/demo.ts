@@ -20,11 +20,12 @@ import type { JsonObject } from '../../operator/import/record-types/fields';
 
 /** One in this many users is a developer, starting with the first. */
 const USERS_PER_DEVELOPER = 10;
-/** The ID of the only bundle and of its purchase. The bundle starts with the second game, because guides use the first one. */
+/** The only bundle starts with the second game, because guides use the first one. */
 const GAMES_OF_BUNDLE = 8;
+/** The ID of the purchase of the bundle. */
 const PURCHASE_OF_BUNDLE = 4;
 const CHANNELS = ['windows', 'linux', 'osx', 'android'];
-/** A game is published and sold at most this many days after it was created. */
+/** A game is published at most this many days after it was created, and sold only after them. */
 const PREPARATION = 200;
 const DAYS_BETWEEN_BUILDS = 30;
 

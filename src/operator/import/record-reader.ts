@@ -35,7 +35,7 @@ function credentialFields({ name }: RecordType, { password, password_hash }: Jso
 
 /** Parses lines, stages their records, and reports problems. */
 export class RecordReader {
-  /** There were no problems. */
+  /** Records without problems. */
   records = 0;
   readonly withPassword: WithPassword[] = [];
   /** Types with a record that omits required fields. */
@@ -214,7 +214,7 @@ function meant(name: string, known: readonly string[]): string {
   return differing <= 2 && 2 * differing <= name.length ? `: did you mean \`${found}\`?` : '';
 }
 
-/** Is the `subject` of the type. */
+/** The record in a message, such as `game 7`. */
 function describeRecord({ name, key, fields }: RecordType, record: JsonObject) {
   const value = record[key];
   if (key === 'id') return isId(value) ? `${name} ${value}` : name;

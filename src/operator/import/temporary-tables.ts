@@ -17,7 +17,7 @@ export class TemporaryTables {
     private readonly rows = new Map<string, number>(),
   ) {}
 
-  /** Changes that may be rolled back use it. */
+  /** A copy for changes that may be rolled back. */
   copy(): TemporaryTables {
     return new TemporaryTables(this.client, new Map(this.rows));
   }

@@ -27,7 +27,7 @@ const valueFor = ({ name, field, given }: Column, otherwise = `t.${name}`) =>
 /** The value of a new record. */
 const newValueFor = ({ name, field }: Column) => (field.now ? `coalesce(s.${name}, now())` : `s.${name}`);
 
-/** This excludes a purchase identified by its reference, because the service assigned its ID. */
+/** False for a purchase identified by its reference, because the service assigned its ID. */
 const hasOwnId = ({ fields, key }: RecordType) => given(fields, key);
 
 export const listTables = ({ table, lists }: RecordType) => [table, ...(lists?.tables ?? [])];

@@ -44,7 +44,7 @@ type Erased = Record<(typeof TABLES)[number], number> & Record<string, number>;
 export const withoutZeros = (erased: Erased): Record<string, number> =>
   Object.fromEntries(Object.entries(erased).filter(([, count]) => count > 0));
 
-/** This excludes the name that an erasure gave to the account. */
+/** Whether the account chose the name: an erasure gives it another one. */
 const isChosenName = (username: string | null, user_id: number | null) =>
   username !== null && user_id !== null && !isPseudonym(username, user_id);
 

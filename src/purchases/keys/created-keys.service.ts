@@ -33,7 +33,7 @@ const OF_PERSON = ['label'];
 
 const GAME = `SELECT g.id, g.title FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')}`;
 
-/** Retries need it, because their stored responses contain the texts of keys. */
+/** Checked before a retry, because its stored response contains the texts of keys. */
 const EDITED_GAME = read('created_keys_game', GAME);
 
 // A separate statement, so that the next one counts the keys that were committed while this one waited.

@@ -186,7 +186,7 @@ export class LibraryService {
     return row && KEY_PAGE_ROW.read(row);
   }
 
-  /** There is at most one more than MAX_SOLD_TOGETHER. */
+  /** The titles of at most MAX_SOLD_TOGETHER games, and one more if there are more. */
   async soldWithKey(key: string): Promise<string[]> {
     return (await this.database.rows(SOLD_WITH_KEY, [key])).map(({ title }) => title);
   }

@@ -34,7 +34,8 @@ const newest = (sales: string) =>
 // The index of user_emails has the default collation: another would scan the table for each address.
 /**
  * The buyers of the games that $1 can edit, or only of the game $2; those who bought last first. Only the purchases of
- * the people on the page are read. Their IDs are collected as text, because arrays of several lengths can't be.
+ * the people on the page are read. Their IDs are collected as text, because array_agg() rejects arrays of different
+ * lengths.
  */
 export const BUYERS = longRead<Buyer>(
   'seller_buyers',

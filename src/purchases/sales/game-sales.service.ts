@@ -89,7 +89,7 @@ export class GameSalesService {
     }
   }
 
-  /** There are at most MAX_SLICE sales. */
+  /** Returns at most MAX_SLICE sales. */
   async slice(
     game_id: number,
     editor_id: number,

@@ -49,7 +49,7 @@ export interface SalesFilter {
 }
 
 interface Slice {
-  /** They have the order in which they were read. */
+  /** Sales in the order in which they were read. */
   sales: ListedSale[];
   /** Where a later read continues; undefined: there are no more sales. */
   next: Place | undefined;

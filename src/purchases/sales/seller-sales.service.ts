@@ -226,7 +226,7 @@ export class SellerSalesService {
     return this.database.row(SELLER_SALE, [seller_id, purchase_id]);
   }
 
-  /** There is at most one more than SHOWN_SALES. */
+  /** Returns SHOWN_SALES sales, and one more if there are more. */
   ofPerson(seller_id: number, { account_id, email }: Person): Promise<SellerSale[]> {
     return this.database.rows(SALES_OF_PERSON, [seller_id, account_id, email]);
   }
