@@ -5,7 +5,7 @@ import { forbidden } from '../../auth/access/errors';
 import { apiError } from '../../platform/errors/api-error';
 import { ServiceUrl } from '../../platform/server/service-url';
 import { type Form, readForm } from '../../platform/input/form';
-import { HOME, localPath } from '../sign-in/local-path';
+import { HOME, localPath } from './local-path';
 import type { LateForm } from './session-ended.page';
 import { Visitors } from './visitors';
 

@@ -13,7 +13,7 @@ import { MAX_PASSWORD } from '../layout/fields';
 import { type FormResult, seeOther } from '../layout/layout';
 import { FormFields, Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
-import { IDENTITIES_PATH } from '../sign-in/local-path';
+import { IDENTITIES_PATH } from '../layout/local-path';
 import { type PendingAccount, ProviderSignIn } from '../sign-in/provider-sign-in';
 import { notSignedIn } from '../sign-in/sign-in.page';
 import { SignInService } from '../sign-in/sign-in.service';

@@ -5,7 +5,7 @@ import type { FormResult, Page } from '../layout/layout';
 import { alert, type Columns, actions, day, done, linkButton, tableOr } from '../layout/components';
 import { formToken } from '../layout/layout';
 import type { Visitor } from '../layout/visitor';
-import { IDENTITIES_PATH } from '../sign-in/local-path';
+import { IDENTITIES_PATH } from '../layout/local-path';
 import type { PendingAccount } from '../sign-in/provider-sign-in';
 
 /** The user's accounts at the provider, for any page of the account. */

@@ -19,7 +19,7 @@ import { seeOther } from '../layout/layout';
 import { ForBrowsers, PageQuery, Pages } from '../layout/page';
 import { CurrentVisitor, Visitor } from '../layout/visitor';
 import { Visitors } from '../layout/visitors';
-import { IDENTITIES_PATH, localPath } from './local-path';
+import { IDENTITIES_PATH, localPath } from '../layout/local-path';
 import { ProviderSignIn } from './provider-sign-in';
 import { PROVIDER_PATH, providerProblemPage } from './sign-in.page';
 

@@ -13,7 +13,7 @@ import { type FormResult, homePath, seeOther } from '../layout/layout';
 import { ForBrowsers, FormFields, PageQuery, Pages } from '../layout/page';
 import { CurrentVisitor, isSignedIn, type SignedInVisitor, Visitor } from '../layout/visitor';
 import { Visitors } from '../layout/visitors';
-import { HOME, localPath } from './local-path';
+import { HOME, localPath } from '../layout/local-path';
 import { ProviderSignIn } from './provider-sign-in';
 import { signedOutPage, signInElsewherePage, signInPage, notSignedIn } from './sign-in.page';
 import { SignInService } from './sign-in.service';
