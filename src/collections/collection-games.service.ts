@@ -190,11 +190,7 @@ export class CollectionGamesService {
     user_id: number,
     { collection_id, page, per_page }: CollectionGamesRequest,
   ): Promise<RowsOrSlices<Packed>> {
-    const asked = [collection_id, user_id, per_page];
-    const rows =
-      page === 1
-        ? await this.database.rows(FIRST_PAGE, asked)
-        : await this.database.rows(LATER_PAGE, [...asked, (page - 1) * per_page]);
+    const rows = await this.entries(user_id, collection_id, (page - 1) * per_page, per_page);
     if (rows.length === 0) throw invalidCollection();
     // An empty page is one row without an entry.
     if (rows[0]!.packed === null) return [];
@@ -203,17 +199,21 @@ export class CollectionGamesService {
 
   /** A page of PER_PAGE games for a list without notes: one more if there is a next page. */
   async titles(user_id: number, collection_id: number, page: number): Promise<CollectedGame[]> {
-    const asked = [collection_id, user_id, PER_PAGE + 1];
-    const rows =
-      page === 1
-        ? await this.database.rows(FIRST_PAGE, asked)
-        : await this.database.rows(LATER_PAGE, [...asked, (page - 1) * PER_PAGE]);
+    const rows = await this.entries(user_id, collection_id, (page - 1) * PER_PAGE, PER_PAGE + 1);
     return rows
       .filter(({ packed }) => packed !== null)
       .map((row) => {
         const { id, title, owner_name, slug, cover_url, position } = COLLECTION_GAME_ROW.read(row);
         return { game_id: id, title, owner_name, slug, cover_url, position };
       });
+  }
+
+  /** No row if the user can't view the collection, and one without an entry if there are none. */
+  private entries(user_id: number, collection_id: number, offset: number, limit: number): Promise<Packed[]> {
+    const asked = [collection_id, user_id, limit];
+    return offset === 0
+      ? this.database.rows(FIRST_PAGE, asked)
+      : this.database.rows(LATER_PAGE, [...asked, offset]);
   }
 
   private async *entrySlices(collection_id: number, rows: Packed[]): AsyncGenerator<Packed[]> {
