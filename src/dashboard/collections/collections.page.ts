@@ -203,7 +203,6 @@ export class CollectionsPage {
   private entry(visitor: Visitor, path: string, page: number, count: number, game: CollectedGame): Html {
     const { game_id, title, owner_name, slug, cover_url, position } = game;
     const action = `${path}/games/${game_id}`;
-    const onPage = page > 1 && html`<input type="hidden" name="page" value="${page}" />`;
     const move = (to: string, words: string) =>
       html`<button class="quiet" name="to" value="${to}">
         ${words}<span class="hidden"> ${title}</span>
@@ -218,12 +217,13 @@ export class CollectionsPage {
       </div>
       <div class="buttons">
         <form method="post" action="${action}/move" class="buttons">
-          ${formToken(visitor)} ${onPage} ${position > 1 && position <= LAST_MOVABLE && move('up', 'Up')}
+          ${formToken(visitor)} ${pageField(page)}
+          ${position > 1 && position <= LAST_MOVABLE && move('up', 'Up')}
           ${position < count && position <= LAST_MOVABLE && move('down', 'Down')}
           ${position > 2 && move('top', 'To the top')}
         </form>
         <form method="post" action="${action}/remove">
-          ${formToken(visitor)} ${onPage}
+          ${formToken(visitor)} ${pageField(page)}
           <button class="quiet">Remove<span class="hidden"> ${title}</span></button>
         </form>
       </div>
@@ -272,6 +272,10 @@ const draftFields = ({ title, isPrivate, isOnProfile }: CollectionDraft, problem
   ${checkbox('private', isPrivate, html`Private: only people who can edit it see it`)}
   ${checkbox('on_profile', isOnProfile, html`Show on my profile`)}`;
 
+/** The page of the list to return to. */
+const pageField = (page: number): Html =>
+  html`${page > 1 && html`<input type="hidden" name="page" value="${page}" />`}`;
+
 const columns = (visitor: Visitor, page: number): Columns<ShownCollection> => ({
   Title: ({ id, title, own, ...collection }) =>
     html`<a href="${collectionPath(id)}">${title}</a
@@ -281,7 +285,7 @@ const columns = (visitor: Visitor, page: number): Columns<ShownCollection> => ({
   Change: actions(
     ({ id, title, on_profile }) =>
       html`<form method="post" action="${collectionPath(id)}/on-profile">
-        ${formToken(visitor)} ${page > 1 && html`<input type="hidden" name="page" value="${page}" />`}
+        ${formToken(visitor)} ${pageField(page)}
         <button class="quiet" name="on" value="${on_profile ? 'no' : 'yes'}">
           ${on_profile ? 'Hide from profile' : 'Show on profile'}<span class="hidden"> ${title}</span>
         </button>

@@ -9,6 +9,7 @@ import {
 } from '../../collections/profile-collections.service';
 import { ApiError, apiError } from '../../platform/errors/api-error';
 import { Form, withQuery } from '../../platform/input/form';
+import { readTitle } from '../../platform/input/readers';
 import { LibraryService } from '../../purchases/library/library.service';
 import { type FormResult, seeOther } from '../layout/layout';
 import { FormFields, PageQuery, Pages, PathId } from '../layout/page';
@@ -76,7 +77,7 @@ export class PlayerCollectionsController {
     const user_id = visitor.user.id;
     const game_id = parseId(form.text('game_id') ?? '');
     const chosen = form.text('collection') ?? 'new';
-    const title = (form.text('title') ?? '').trim();
+    const title = titleIn(form);
     if (chosen !== 'new') return this.addTo(visitor, parseId(chosen), game_id);
     const again = (result: FormResult) =>
       this.chooseCollection(visitor, game_id, { collection: chosen, title }, result);
@@ -120,7 +121,7 @@ export class PlayerCollectionsController {
   }
 
   @Get(':collection_id/delete')
-  async confirmDelete(
+  async confirmDeletion(
     @PathId('collection_id') collection_id: number,
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
@@ -171,7 +172,10 @@ export class PlayerCollectionsController {
       to === undefined ? [] : await this.own.orderAfter(user_id, { collection_id, game_id, to });
     if (game_ids.length > 0)
       await this.entries.order(user_id, { collection_id, game_ids, remove_game_ids: [] });
-    return seeOther(pagePath(collectionPath(collection_id), form), { message: 'The order was changed.' });
+    return seeOther(
+      pagePath(collectionPath(collection_id), form),
+      game_ids.length > 0 ? { message: 'The order was changed.' } : undefined,
+    );
   }
 
   @Post(':collection_id/games/:game_id/remove')
@@ -239,11 +243,17 @@ export class PlayerCollectionsController {
 
 const noCollection = () => apiError(404, 'This collection doesn’t exist, or you can’t edit it.');
 
-// Owners of a private game don't see its page, and neither do other people in the collection.
+// A player who owns a private game can't view it either: its page is only for its editors.
 const noGame = () => apiError(404, 'This game doesn’t exist, or it is private and can’t be in a collection.');
 
+/** Reads the title like the API, which rejects control characters and clears a title that nobody could see. */
+function titleIn(form: Form): string {
+  const title = readTitle(form.line('title'));
+  return typeof title === 'string' ? title : '';
+}
+
 const readDraft = (form: Form): CollectionDraft => ({
-  title: (form.text('title') ?? '').trim(),
+  title: titleIn(form),
   isPrivate: form.isChecked('private'),
   isOnProfile: form.isChecked('on_profile'),
 });
