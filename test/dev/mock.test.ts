@@ -1,10 +1,13 @@
 import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { NestExpressApplication } from '@nestjs/platform-express';
 import { interceptTraffic } from '../../src/dev/mock/mock-app';
 import { MOCK_API_KEY } from '../../src/dev/mock/mock-seed';
 import { MockModule } from '../../src/dev/mock/mock.module';
 import { LIVE, LiveQuirks } from '../../src/dev/mock/quirks.service';
+import { ResetLock } from '../../src/dev/mock/reset-lock';
 import { ResetService } from '../../src/dev/mock/reset.service';
+import { SalesService } from '../../src/purchases/sales/sales.service';
 import { openApp, theClock, useStore } from '../support/app';
 import { sql } from '../support/sql';
 
@@ -47,12 +50,14 @@ const SEED = [
   { type: 'api_key', key: 'leaf-key', user_id: 2 },
   { type: 'api_key', key: 'player-key', user_id: 3 },
 ];
+const SALE = { game_id: '10', user_id: '3', currency: 'USD', amount: '499', reference: 'order-1' };
 const ndjson = (records: object[]) => records.map((record) => JSON.stringify(record)).join('\n');
 
+let app: NestExpressApplication;
 let url = '';
 
 beforeAll(async () => {
-  const app = await openApp({ LENIENT_CLIENTS: 'true' }, { imports: [MockModule], before: interceptTraffic });
+  app = await openApp({ LENIENT_CLIENTS: 'true' }, { imports: [MockModule], before: interceptTraffic });
   app.get(LiveQuirks).start(LIVE);
   await app.get(ResetService).start(ndjson(SEED));
   url = `http://127.0.0.1:${(app.getHttpServer().address() as AddressInfo).port}`;
@@ -159,28 +164,73 @@ describe('resets', () => {
 });
 
 describe('resets and slow requests', () => {
+  /** The response of a request that waits for longer than the five seconds. */
+  async function responseAfterWait(method: string, path: string, sent?: Sent) {
+    const lock = app.get(ResetLock);
+    const spies = [jest.spyOn(lock, 'reset'), jest.spyOn(lock, 'enter')];
+    let isOver = false;
+    const response = call(method, path, sent).finally(() => (isOver = true));
+    // The deadline of a request is shorter, and applies until it waits.
+    while (!isOver && spies.every(({ mock }) => mock.calls.length === 0)) await get('/mock/quirks');
+    for (; !isOver; await get('/mock/quirks')) theClock().advance(1000);
+    for (const spy of spies) spy.mockRestore();
+    return response;
+  }
+
   test('a reset waits for at most five seconds, and changes nothing then', async () => {
     theClock().stop();
     await fault({ path: '/profile' }, { delay_ms: 60_000 });
     const slow = get(PROFILE, MOCK_API_KEY);
     // Waits until it is in flight.
     while (!JSON.stringify((await get('/mock/faults')).body).includes('"used":1'));
-    let isOver = false;
-    const reset = call('POST', '/mock/reset').finally(() => (isOver = true));
-    // Each request takes a moment, so the reset begins to wait at some time.
-    for (; !isOver; await get('/mock/quirks')) theClock().advance(1000);
-    expect(await reset).toEqual({ status: 503, body: { errors: ['service unavailable'] } });
+    expect(await responseAfterWait('POST', '/mock/reset')).toEqual({
+      status: 503,
+      body: { errors: ['service unavailable'] },
+    });
     expect(await get('/mock/faults')).toMatchObject({ body: { faults: [{ used: 1 }] } });
     theClock().advance(60_000);
     expect(await slow).toMatchObject({ status: 200 });
   });
+
+  test('a reset waits for a sale', async () => {
+    theClock().stop();
+    let release!: () => void;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    const sales = app.get(SalesService);
+    const sell = sales.sell.bind(sales);
+    let isReached = false;
+    jest.spyOn(sales, 'sell').mockImplementationOnce(async (...given) => {
+      isReached = true;
+      await held;
+      return sell(...given);
+    });
+    const sold = call('POST', '/mock/sales', { form: SALE });
+    while (!isReached) await get('/mock/quirks');
+    expect(await responseAfterWait('POST', '/mock/reset')).toMatchObject({ status: 503 });
+    release();
+    expect(await sold).toMatchObject({ status: 200 });
+  });
+
+  test.each([
+    ['a sale', '/mock/sales', () => SALE],
+    ['a refund', '/mock/refunds', () => ({ reference: 'order-1' })],
+    ['a token', '/mock/tokens', () => ({ user_id: '3', game_id: '10', scope: 'profile:me' })],
+  ])('%s waits for a reset', async (_, path, form) => {
+    expect(await call('POST', '/mock/sales', { form: SALE })).toMatchObject({ status: 200 });
+    theClock().stop();
+    let release!: () => void;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    const reset = app.get(ResetLock).reset(() => held);
+    expect(await responseAfterWait('POST', path, { form: form() })).toMatchObject({ status: 503 });
+    release();
+    await reset;
+    expect(await call('POST', path, { form: form() })).toMatchObject({ status: 200 });
+  });
 });
 
 describe('sales, refunds and tokens', () => {
-  const sale = { game_id: '10', user_id: '3', currency: 'USD', amount: '499', reference: 'order-1' };
-
   test('need no credential', async () => {
-    const sold = await call('POST', '/mock/sales', { form: sale });
+    const sold = await call('POST', '/mock/sales', { form: SALE });
     expect(sold).toMatchObject({ status: 200, body: { download_keys: [{ game_id: 10 }] } });
     expect(await get('/games/10/ownership', 'player-key')).toEqual({ status: 200, body: { owns: true } });
     const refunded = await call('POST', '/mock/refunds', { form: { reference: 'order-1' } });

@@ -59,12 +59,7 @@ test('many resets in a row fail no request of four parallel test files', async (
     const url = `${store.url}/games/${game_id}/download_keys?email=${encodeURIComponent(email)}`;
     let tests = 0;
     for (; !over; tests++) {
-      // On a busy machine, a statement may take longer than its timeout.
-      await store
-        .sell({ game_id, email, currency: 'USD', amount: 499 })
-        .catch((error: { status: number }) => {
-          if (error.status !== 503) throw error;
-        });
+      await store.sell({ game_id, email, currency: 'USD', amount: 499 });
       const response = await fetch(url, { headers: { authorization: `Bearer ${store.apiKey}` } });
       await response.arrayBuffer();
       statuses.add(response.status);
@@ -81,7 +76,7 @@ test('many resets in a row fail no request of four parallel test files', async (
   over = true;
   for (const tests of await Promise.all(files)) expect(tests).toBeGreaterThan(3);
   // 404: a reset between the sale and the lookup deleted the key.
-  expect([...statuses].filter((one) => ![200, 404, 503].includes(one))).toEqual([]);
+  expect([...statuses].filter((one) => ![200, 404].includes(one))).toEqual([]);
   await store.reset();
   const { purchase } = await store.sell({
     game_id: 1,

@@ -1,4 +1,4 @@
-import { Body, Controller, Delete, Get, Post, Put, Req, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Post, Put, Req, Res, UseInterceptors } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../../auth/access/access';
@@ -22,6 +22,7 @@ import {
 import { sendMockPage } from './mock.page';
 import { LiveQuirks } from './quirks.service';
 import { RecordedRequests } from './recorded-requests.service';
+import { ResetInterceptor } from './reset.interceptor';
 import { ResetService } from './reset.service';
 
 const MAX_SEED_BYTES = 64 * 1024 * 1024;
@@ -62,11 +63,13 @@ export class MockController {
   }
 
   @Post('sales')
+  @UseInterceptors(ResetInterceptor)
   sell(@Params() request: SaleRequest): Promise<SaleResponse> {
     return this.sales.sell(request, MOCK);
   }
 
   @Post('refunds')
+  @UseInterceptors(ResetInterceptor)
   async refund(@Params() { purchase_id, reference, keep_keys }: MockRefundRequest): Promise<RefundResponse> {
     const id = purchase_id ?? (await this.resets.findPurchase(reference!));
     if (id === undefined) throw apiError(404, 'invalid purchase');
@@ -74,6 +77,7 @@ export class MockController {
   }
 
   @Post('tokens')
+  @UseInterceptors(ResetInterceptor)
   async token(@Params() { user_id, game_id, scope, expires_in, issuer }: MockTokenRequest) {
     const scopes = scope.split(/\s+/).filter(Boolean);
     const unknown = scopes.filter((one) => !(one in SCOPES));
