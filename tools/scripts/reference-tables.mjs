@@ -73,7 +73,24 @@ const kib = (value) => (value % 1024 ** 2 ? `${value / 1024} KiB` : `${value / 1
 const seconds = (ms) => `${ms / 1000} s`;
 const rate = ({ count, period_ms }) => `${number(count)} in ${period_ms / 1000} s`;
 
-/** The page about limits with regenerated tables, and the text behind them. */
+const COUNTED_RATES = {
+  user: 'requests with any credential of a user; three times `credential`',
+  credential: 'requests with an API key; a JWT counts for the API key that created it',
+  address: 'requests without a valid credential, and requests for unknown paths, by IP address',
+  misses:
+    'lookups without a result: of download keys and purchases, by user; of links and pages of download keys, by IP address',
+  'sign-in': 'sign-in attempts on the account pages, by IP address',
+};
+
+/** The page with new tables in its marked places. */
+const fillPlaces = (page, tables) =>
+  Object.entries(tables).reduce((text, [name, rows]) => {
+    const place = new RegExp(`(<!-- ${name}: npm run docs:reference -->)[^]*?(<!-- end -->)`);
+    if (!place.test(text)) throw new Error(`a page has no place for the table “${name}”`);
+    return text.replace(place, (_, start, end) => `${start}\n\n${rows}\n\n${end}`);
+  }, page);
+
+/** The page about limits with regenerated tables, and the text between them. */
 export function limitsPage(page) {
   const { Settings } = of('platform/config/settings');
   const { MAX_IN_FLIGHT, MAX_CONNECTIONS } = new Settings();
@@ -88,7 +105,46 @@ export function limitsPage(page) {
   const deliveries = of('operator/webhooks/webhook-deliveries.service');
   const webhooks = of('operator/webhooks/webhooks.service');
   const limits = (...rows) => table(['limit', 'value', 'beyond the limit'], ...rows);
-  const rates = Object.entries(of('platform/config/rate-limits').parseRateLimits(''));
+  const rates = Object.entries(of('platform/config/rate-limits').parseRateLimits('')).map(([name, one]) => [
+    code(name),
+    rate(one),
+    COUNTED_RATES[name],
+  ]);
+  const places = {
+    'rate limits': table(['limit', 'default', 'counts'], ...rates),
+    'concurrency limits': table(
+      ['limit', 'value', 'counts'],
+      [
+        code('requests'),
+        `${number(MAX_IN_FLIGHT)}, set by \`MAX_IN_FLIGHT\``,
+        'running and waiting requests; not while their body arrives',
+      ],
+      [
+        code('uploads'),
+        kib(flight.MAX_UPLOAD_BYTES),
+        'bytes of request bodies that are arriving, by `Content-Length`, at least 16 KiB each',
+      ],
+      [
+        code('health'),
+        number(flight.MAX_HEALTH),
+        'requests for `/health/live` and `/health/ready`, which never wait for other requests',
+      ],
+      [code('connections'), `${number(MAX_CONNECTIONS)}, set by \`MAX_CONNECTIONS\``, 'open connections'],
+    ),
+    'concurrency limits of a client': table(
+      ['limit', 'value'],
+      ['requests in flight on one connection', number(front.MAX_PIPELINED)],
+      ['running requests of one IP address, while others send requests', number(concurrency.PER_CLIENT)],
+      ['wait before a request starts', seconds(flight.WAIT_TIMEOUT_MS)],
+      ['files that one IP address downloads from a local folder at a time', number(files.FILES_EACH)],
+      ['files that all clients download from a local folder at a time', 'a quarter of `MAX_CONNECTIONS`'],
+      ['wait before a download starts', seconds(files.MAX_WAIT_MS)],
+      [
+        'minimum read rate of a long response',
+        `${kib(flight.MIN_READ_BYTES)} in ${seconds(flight.READ_TIMEOUT_MS)}`,
+      ],
+    ),
+  };
   return `# Limits
 
 <!-- Written by \`npm run docs:reference\` up to its end mark: change the code it comes from. -->
@@ -187,35 +243,7 @@ ${limits(
   ['pending messages per webhook', number(deliveries.MAX_PENDING), 'the oldest is dropped'],
 )}
 
-## Request rates
-
-[Rate limits](limits.md#rate-limits) describes what each limit counts. Requests beyond a limit fail with 429. Change the limits with \`RATE_LIMIT\`.
-
-${table(['limit', 'default'], ...rates.map(([name, one]) => [code(name), rate(one)]))}
-
-## Concurrency
-
-[Overload](limits.md#overload) describes what each limit counts. Requests beyond a limit fail with 503.
-
-${table(
-  ['limit', 'value'],
-  [code('requests'), `${number(MAX_IN_FLIGHT)}, set by \`MAX_IN_FLIGHT\``],
-  [code('uploads'), kib(flight.MAX_UPLOAD_BYTES)],
-  [code('health'), number(flight.MAX_HEALTH)],
-  [code('connections'), `${number(MAX_CONNECTIONS)}, set by \`MAX_CONNECTIONS\``],
-  ['requests in flight on one connection', number(front.MAX_PIPELINED)],
-  ['running requests of one IP address, while others send requests', number(concurrency.PER_CLIENT)],
-  ['wait before a request starts', seconds(flight.WAIT_TIMEOUT_MS)],
-  ['files that one IP address downloads from a local folder at a time', number(files.FILES_EACH)],
-  ['files that all clients download from a local folder at a time', 'a quarter of `MAX_CONNECTIONS`'],
-  ['wait before a download starts', seconds(files.MAX_WAIT_MS)],
-  [
-    'minimum read rate of a long response',
-    `${kib(flight.MIN_READ_BYTES)} in ${seconds(flight.READ_TIMEOUT_MS)}`,
-  ],
-)}
-
-${page.slice(page.indexOf(GENERATED_END))}`;
+${fillPlaces(page.slice(page.indexOf(GENERATED_END)), places)}`;
 }
 
 const DEFAULTS = { '\\N': '', t: 'true', f: 'false', '{}': '[]' };
@@ -241,14 +269,10 @@ export function importRecordsPage(page) {
   const { recordTypes } = of('operator/import/record-types');
   const { ENTRY_FIELDS } = of('operator/import/record-types/collection');
   const types = [...recordTypes(Buffer.alloc(0)), { name: 'entry', fields: ENTRY_FIELDS }];
-  let text = page;
-  for (const { name, fields } of types) {
-    const place = new RegExp(`(<!-- fields of ${name}: npm run docs:reference -->)[^]*?(<!-- end -->)`);
-    if (!place.test(text))
-      throw new Error(`docs/reference/import-records.md has no place for the fields of ${name}`);
-    text = text.replace(place, (_, start, end) => `${start}\n\n${fieldsTable(fields)}\n\n${end}`);
-  }
-  return text;
+  return fillPlaces(
+    page,
+    Object.fromEntries(types.map(({ name, fields }) => [`fields of ${name}`, fieldsTable(fields)])),
+  );
 }
 
 /** The page about personal data with regenerated tables, from the entities of the build. */
@@ -277,12 +301,5 @@ export function privacyPage(page) {
     ),
     'not about people': table(heads, ...others.map(cells)),
   };
-  return Object.entries(tables).reduce(
-    (text, [name, rows]) =>
-      text.replace(
-        new RegExp(`(<!-- ${name}: npm run docs:reference -->)[^]*?(<!-- end -->)`),
-        (_, start, end) => `${start}\n\n${rows}\n\n${end}`,
-      ),
-    page,
-  );
+  return fillPlaces(page, tables);
 }

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 import { ConcurrencyLimit, type LimitedClient } from '../limits/concurrency-limit';
 
-// Turns of the event loop after which reading begins in any case: a client that only connects could prevent it.
-const MAX_TURNS = 16;
+// Ticks of the event loop after which reading begins in any case: a client that only connects could prevent it.
+const MAX_TICKS = 16;
 
 /**
  * Reads the first requests of new connections: of each client one connection at a time, and only once no further
@@ -14,7 +14,7 @@ export class NewConnections {
   /** The clients of the connections that are being read. */
   private readonly clients: LimitedClient[] = [];
   private hasAccepted = false;
-  private turns = 0;
+  private ticks = 0;
 
   add(socket: Socket, client: LimitedClient): void {
     this.hasAccepted = true;
@@ -23,7 +23,7 @@ export class NewConnections {
       isRead = true;
       socket.resume();
       if (this.clients.push(client) > 1) return;
-      this.turns = 0;
+      this.ticks = 0;
       setImmediate(() => this.endTurn());
     };
     this.limit.enter({ client, begin, reject: () => undefined });
@@ -32,7 +32,7 @@ export class NewConnections {
   }
 
   private endTurn(): void {
-    const mayWait = this.hasAccepted && ++this.turns < MAX_TURNS;
+    const mayWait = this.hasAccepted && ++this.ticks < MAX_TICKS;
     this.hasAccepted = false;
     if (mayWait) setImmediate(() => this.endTurn());
     else for (const client of this.clients.splice(0)) this.limit.leave(client);
