@@ -24,7 +24,7 @@ import { FormFields, PagesInDescription, PathId, SecretPath } from '../layout/pa
 import { SignInRequired, wantsPage } from '../layout/page.guard';
 import { CurrentVisitor, isSignedIn, type Visitor } from '../layout/visitor';
 import { LIBRARY_PATH } from '../library/library.page';
-import { visitorsPlatform } from '../library/platforms';
+import { visitorsPlatform } from '../layout/platforms';
 import { tooManyAttempts } from '../sign-in/sign-in.page';
 import { KeyPageResponse } from './key-page.dto';
 import { KeyPageView } from './key-page.page';

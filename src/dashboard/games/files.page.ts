@@ -29,8 +29,9 @@ import {
   tag,
   unlabeled,
 } from '../layout/components';
+import { PLATFORM_NAMES } from '../layout/platforms';
 import type { SignedInVisitor } from '../layout/visitor';
-import { GamePage, PLATFORM_NAMES, listPlatforms } from './game.page';
+import { GamePage, listPlatforms } from './game.page';
 import { gamePath } from './games.page';
 import type { OwnGame } from './games-report.service';
 

@@ -31,6 +31,7 @@ import {
   tag,
   unlabeled,
 } from '../layout/components';
+import { platformNames } from '../layout/platforms';
 import type { SignedInVisitor } from '../layout/visitor';
 import { buyerLink, statusBadge } from '../sales/sales.page';
 import type { GameDraft, GameField } from './game-draft';
@@ -339,15 +340,8 @@ const SALE_COLUMNS: Columns<GameSaleRow> = {
   Status: unlabeled(({ status }) => statusBadge(status)),
 };
 
-export const PLATFORM_NAMES: Record<string, string> = {
-  p_windows: 'Windows',
-  p_linux: 'Linux',
-  p_osx: 'macOS',
-  p_android: 'Android',
-};
-
 export const listPlatforms = (traits: readonly string[]): Part => {
-  const names = traits.flatMap((trait) => PLATFORM_NAMES[trait] ?? []);
+  const names = platformNames(traits);
   return names.length === 0 ? muted('Any') : names.join(', ');
 };
 

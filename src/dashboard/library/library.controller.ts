@@ -11,10 +11,10 @@ import { UploadsService } from '../../uploads/uploads.service';
 import { type FormResult, seeOther } from '../layout/layout';
 import { FormFields, PageQuery, Pages, PathId } from '../layout/page';
 import { parsePage } from '../layout/components';
+import { visitorsPlatform } from '../layout/platforms';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { tooManyAttempts } from '../sign-in/sign-in.page';
 import { LIBRARY_PATH, LibraryPage, MAX_KEY, MAX_SEARCH } from './library.page';
-import { visitorsPlatform } from './platforms';
 
 @Pages()
 @SignedIn()

@@ -27,9 +27,9 @@ import {
   pageLinks,
   tag,
 } from '../layout/components';
+import { type Platform, PLATFORM_NAMES, platformNames } from '../layout/platforms';
 import type { SignedInVisitor } from '../layout/visitor';
 import { addPath, COLLECTIONS_PATH } from '../collections/collections.page';
-import { platformNames } from './platforms';
 
 export const LIBRARY_PATH = '/user/games';
 const REDEEM_PATH = `${LIBRARY_PATH}/redeem`;
@@ -38,7 +38,7 @@ export const MAX_SEARCH = 100;
 
 /** The page of a library, and the trait of files for the visitor's platform. */
 export interface LibraryView extends LibraryQuery {
-  platform: string | undefined;
+  platform: Platform | undefined;
 }
 
 const SORTS = [
@@ -211,7 +211,7 @@ export class LibraryPage {
   private game(
     game: BundledGame,
     files: UploadRow[],
-    platform: string | undefined,
+    platform: Platform | undefined,
     rows: LibraryRow[] = [],
   ): Html {
     const { game_id, title, slug, owner_name, developer, traits, cover_url } = game;
@@ -260,9 +260,8 @@ const receiptSection = (title: string, rows: LibraryRow[]): Html => {
 };
 
 /** A button for the visitor's platform, and below it all files. */
-function fileSection(title: string, files: UploadRow[], platform: string | undefined): Html {
-  const matching =
-    platform === undefined ? [] : files.filter(({ traits }) => traits.includes(platform as never));
+function fileSection(title: string, files: UploadRow[], platform: Platform | undefined): Html {
+  const matching = platform === undefined ? [] : files.filter(({ traits }) => traits.includes(platform));
   const isDemo = ({ traits }: UploadRow) => traits.includes('demo');
   const best = matching.find((file) => !isDemo(file)) ?? matching[0];
   return html`${best && downloadButton(title, best, isDemo(best), platform!)}
@@ -283,12 +282,10 @@ function fileSection(title: string, files: UploadRow[], platform: string | undef
   }`;
 }
 
-const downloadButton = (title: string, file: UploadRow, isDemo: boolean, platform: string): Html =>
+const downloadButton = (title: string, file: UploadRow, isDemo: boolean, platform: Platform): Html =>
   html`<p class="download">
     <a class="button" href="${downloadPath(file)}"
-      >Download ${isDemo && 'demo '}for ${platformNames([platform])[0]}<span class="hidden"
-        >: ${title}</span
-      ></a
+      >Download ${isDemo && 'demo '}for ${PLATFORM_NAMES[platform]}<span class="hidden">: ${title}</span></a
     >
     <small class="muted">${versionAndSize(file).join(' · ')}</small>
   </p>`;
