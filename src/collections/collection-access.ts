@@ -50,11 +50,11 @@ export async function writeCollection<Row extends CollectionAccess>(
   collection_id: number,
   [change, ...others]: [BoundStatement<Row>, ...BoundStatement[]],
   manager?: EntityManager,
-): Promise<{ row: Row; rowsOf: RowsOf }> {
+): Promise<{ row: Row; getRows: RowsOf }> {
   const lock = bind(LOCK, [collection_id, user_id]);
   const getRows = await database.execute([lock, change, ...others], manager);
   const [row] = getRows(change.statement);
   if (!row) throw invalidCollection();
   if (!row.editable) throw forbidden("you can't edit this collection");
-  return { row, rowsOf: getRows };
+  return { row, getRows };
 }

@@ -241,14 +241,14 @@ export class CollectionGamesService {
   ): Promise<OneCollectionGameResponse> {
     const added = bind(ADD, [collection_id, user_id, game_id, blurb]);
     const entry = bind(ENTRY, [collection_id, user_id, game_id]);
-    const { row, rowsOf } = await writeCollection(
+    const { row, getRows } = await writeCollection(
       this.database,
       user_id,
       collection_id,
       [added, entry],
       manager,
     );
-    const [found] = rowsOf(ENTRY);
+    const [found] = getRows(ENTRY);
     // Without an entry, the game became private after it was added.
     if (!row.viewable || !found) throw invalidGame();
     return { collection_game: collectionGameResponse(collection_id, found, this.links) };
@@ -272,14 +272,14 @@ export class CollectionGamesService {
   ): Promise<OneCollectionGameResponse> {
     const updated = bind(UPDATE, [collection_id, user_id, game_id, blurb === null ? '' : blurb]);
     const entry = bind(ENTRY, [collection_id, user_id, game_id]);
-    const { rowsOf } = await writeCollection(
+    const { getRows } = await writeCollection(
       this.database,
       user_id,
       collection_id,
       [updated, entry],
       manager,
     );
-    const [found] = rowsOf(ENTRY);
+    const [found] = getRows(ENTRY);
     if (!found) throw notInCollection();
     return { collection_game: collectionGameResponse(collection_id, found, this.links) };
   }

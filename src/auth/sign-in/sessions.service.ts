@@ -35,9 +35,11 @@ export interface Notice {
   application?: string;
 }
 
-/** How a person signed in: with an identity provider, or while this was the hash of the password. Null: without one. */
+/** What a sign-in relies on. */
 export interface Proof {
+  /** The token of the identity provider. */
   id_token?: string;
+  /** The account's password hash at the time of the sign-in; null: it had no password. */
   password_hash?: string | null;
 }
 
@@ -113,7 +115,7 @@ export class SessionsService {
     const expires_at = () => `now() + make_interval(days => ${this.settings.SESSION_DAYS})`;
     await this.database.transaction(async (db) => {
       if (password_hash !== undefined) {
-        // Locked: a concurrent change ends this session too, or has been made.
+        // The lock makes a concurrent change of the password wait, and then end this session too.
         const where = { id: user_id, password_hash: password_hash ?? IsNull() };
         const lock = { mode: 'pessimistic_read' } as const;
         if (!(await db.findOne(User, { select: { id: true }, where, lock })))

@@ -83,7 +83,7 @@ export class KeyPageView {
     };
   }
 
-  /** The text for a visitor who owns the game already: redeeming the key gives them nothing. */
+  /** Asks a visitor who already owns the game, because redeeming the key gives them nothing. */
   claimAgain(visitor: Visitor, key: string, { title }: KeyPageRow): Page {
     return confirmation(visitor, {
       title: 'Add to your library',

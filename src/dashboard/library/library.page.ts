@@ -177,7 +177,7 @@ export class LibraryPage {
     };
   }
 
-  /** The text for a player who owns the game already: redeeming the key gives them nothing. */
+  /** Asks a player who already owns the game, because redeeming the key gives them nothing. */
   redeemAgain(visitor: SignedInVisitor, key: string, title: string): Page {
     return confirmation(visitor, {
       section: LIBRARY_PATH,

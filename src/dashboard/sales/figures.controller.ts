@@ -73,7 +73,7 @@ export class FiguresController {
     const asked = parsePeriod(query, new Date(this.clock.now()));
     const filter = { game_id, currency: query.currency };
     const report = await this.sales.report(visitor.user.id, asked, filter, games);
-    const period = asked.range === 'all' ? { ...asked, from: firstCurrency(report) ?? asked.to } : asked;
+    const period = asked.range === 'all' ? { ...asked, from: firstColumn(report) ?? asked.to } : asked;
     return { query, game_id, title, period, report };
   }
 }
@@ -86,4 +86,4 @@ function figureRows(of: string | undefined, { report, period }: Found): FigureRo
   return report.games.filter(({ purchases }) => purchases > 0).map((one) => ({ ...one, of: one.title }));
 }
 
-const firstCurrency = ({ columns }: Report): string | undefined => [...columns.keys()].sort()[0];
+const firstColumn = ({ columns }: Report): string | undefined => [...columns.keys()].sort()[0];

@@ -48,7 +48,6 @@ export interface FiguresView {
   query: FiguresQuery;
   period: Period;
   report: Report;
-  /** One more than fits on the page, if there is a next page. */
   page: number;
   /** The title of the game, if it is only one. */
   title: string | undefined;

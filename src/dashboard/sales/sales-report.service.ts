@@ -51,7 +51,7 @@ export interface Report {
   columns: Map<string, Sold>;
   /** The revenue of the previous period, by the columns of the current one. */
   before: Map<string, number>;
-  /** Highest revenue first, and those without sales. */
+  /** As many as requested, highest revenue first, also those without sales. */
   games: GameSold[];
   current: Recent;
   previous: Recent;

@@ -52,7 +52,7 @@ export class SalesPageController {
     const isNewer = direction === 'newer';
     const sales = isNewer ? slice.sales.toReversed() : slice.sales;
     const next = slice.next && toCursor(slice.next);
-    const toPlace = ({ created_at, id }: ListedSale) => toCursor({ sold_at: created_at, purchase_id: id });
+    const cursorAt = ({ created_at, id }: ListedSale) => toCursor({ sold_at: created_at, purchase_id: id });
     const [first, last] = [sales[0], sales.at(-1)];
     return salesPage({
       query,
@@ -63,8 +63,8 @@ export class SalesPageController {
       sales,
       isPartial: slice.next !== undefined && sales.length < SALES_ON_A_PAGE,
       // A page without sales has no place of its own.
-      newer: isNewer ? next : from && (first ? toPlace(first) : toCursor(from)),
-      older: isNewer ? last && toPlace(last) : next,
+      newer: isNewer ? next : from && (first ? cursorAt(first) : toCursor(from)),
+      older: isNewer ? last && cursorAt(last) : next,
       isFirst: !from,
     });
   }

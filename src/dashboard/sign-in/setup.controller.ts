@@ -70,7 +70,7 @@ export class SetupController {
     if (user_id === undefined) throw apiError(404, 'invalid api endpoint');
     this.audit.record({ event: 'user.created', request_id: req.id, user_id });
     await this.visitors.signIn(user_id, visitor, res);
-    // Its first step is a game.
+    // The first step of a new store is to add a game.
     return seeOther(GAMES_PATH);
   }
 

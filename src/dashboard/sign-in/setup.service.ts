@@ -14,11 +14,11 @@ import { read } from '../../platform/database/statement';
 import { lowerAscii } from '../../platform/formats/lower-ascii';
 import { RateLimitsService } from '../../platform/limits/rate-limits.service';
 
-// There are no letters and digits that look similar.
+// Letters and digits that look similar are omitted.
 const ALPHABET = '23456789ABCDEFGHJKLMNPQRSTUVWXYZ';
 const LENGTH = 12;
 
-/** Null: there was none. An imported account may have its own ID. */
+/** The last ID that the database assigned, or null before the first one. Imported accounts may have other IDs. */
 const LAST_ACCOUNT = read<{ last: number | null }>(
   'last_account',
   `SELECT pg_sequence_last_value(pg_get_serial_sequence('users', 'id')::regclass) AS last`,
@@ -50,8 +50,8 @@ export class SetupService {
   }
 
   /**
-   * Derived from the pepper, so that all replicas have the same code, also after a restart; and from the last ID of an
-   * account, so that a used code isn't valid again after all accounts were deleted.
+   * Derived from the pepper, so that all replicas have the same code, also after a restart; and from the last assigned
+   * ID of an account, so that a used code isn't valid again after all accounts were deleted.
    */
   async code(): Promise<string> {
     const { last } = (await this.database.row(LAST_ACCOUNT, []))!;
@@ -88,5 +88,5 @@ export class SetupService {
   }
 }
 
-/** Reads the code as a person types it: hyphens and spaces don't matter, nor does case. */
+/** The hash of a code as a person types it: hyphens, spaces and case don't matter. */
 const hashSetupCode = (code: string) => sha256(code.toUpperCase().replace(/[\s-]/g, ''));

@@ -62,7 +62,7 @@ export const webhookName = ({ url }: Pick<OwnWebhook, 'url'>): string =>
 
 export const outcomeText = (outcome: number | string): string => REASONS[outcome] ?? String(outcome);
 
-export const listPage = (webhooks: OwnWebhook[], sells: boolean): Page => ({
+export const listPage = (webhooks: OwnWebhook[], canEditGames: boolean): Page => ({
   section: WEBHOOKS_PATH,
   title: 'Webhooks',
   main: (notice) =>
@@ -74,7 +74,7 @@ export const listPage = (webhooks: OwnWebhook[], sells: boolean): Page => ({
         Webhooks notify your own systems of each sale and refund of the games that you can edit.
       </p>
       ${done(notice.message)}
-      ${tableOr(sells ? 'You don’t have any webhooks yet.' : 'Webhooks are for sellers. You can’t edit any games yet.', 'Your webhooks', COLUMNS, webhooks)}`,
+      ${tableOr(canEditGames ? 'You don’t have any webhooks yet.' : 'Webhooks are for sellers. You can’t edit any games yet.', 'Your webhooks', COLUMNS, webhooks)}`,
 });
 
 const describeGames = ({ game_id, title }: OwnWebhook): string =>

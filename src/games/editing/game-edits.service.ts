@@ -20,7 +20,7 @@ import type { CreateGameRequest, EditedGameResponse, UpdateGameRequest } from '.
 
 export const MAX_GAMES = 10_000;
 
-// This lock is like that of an owner of collections.
+// Works like the lock of an owner of collections.
 const LOCK_OWNER = statement(
   'game_owner_lock',
   'SELECT pg_advisory_xact_lock(7305810, hashint8($1::bigint))',

@@ -101,8 +101,8 @@ export class LinkRequests implements BeforeApplicationShutdown {
   }
 
   /**
-   * 503 while too many requests wait for the database, whatever the account: otherwise some users would wait for a link
-   * that never comes.
+   * Responds with 503 while too many requests wait for the database, whether or not the account exists: otherwise some
+   * users would wait for a link that is never sent.
    */
   private add(request: BoundStatement<{ id: number }>): void {
     if (!this.writer.add(request)) throw serviceUnavailable();
