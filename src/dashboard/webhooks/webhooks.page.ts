@@ -68,7 +68,7 @@ export const listPage = (webhooks: OwnWebhook[], canEditGames: boolean): Page =>
   main: (notice) =>
     html`<div class="head">
         <h1>Webhooks</h1>
-        ${sells && html`<a class="button" href="${WEBHOOKS_PATH}/new">Add webhook</a>`}
+        ${canEditGames && html`<a class="button" href="${WEBHOOKS_PATH}/new">Add webhook</a>`}
       </div>
       <p class="lead">
         Webhooks notify your own systems of each sale and refund of the games that you can edit.
