@@ -45,7 +45,7 @@ CMD ["node", "dist/src/cli.js", "mock", "--host", "0.0.0.0"]
 
 FROM ${NODE_IMAGE} AS runtime
 # The service only needs Node: the image has no package manager and no setuid programs. Scanners read the remaining
-# Debian packages from /var/lib/dpkg/status. A volume for game files that is mounted at /files gets its owner.
+# Debian packages from /var/lib/dpkg/status. A volume mounted at /files gets the owner of the image's folder.
 RUN dpkg --log=/dev/null --purge --force-depends apt \
  && rm -rf /usr/bin/dpkg* /usr/sbin/dpkg* /usr/lib/dpkg /usr/share/dpkg /etc/apt /var/lib/apt /var/cache/* /var/log/* \
            /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack \
