@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { closest } from 'fastest-levenshtein';
-import { QueryFailedError, type Repository } from 'typeorm';
+import { type Repository } from 'typeorm';
 import { ignoringCase } from '../platform/database/ignoring-case';
+import { violatedConstraint } from '../platform/database/sqlstates';
 import { OperatorError, UsageError } from '../platform/errors/operator-error';
 import { InvalidValue } from '../platform/input/input-values';
 import { readInteger } from '../platform/input/readers';
@@ -64,9 +65,7 @@ export class StoreGames {
       const { identifiers } = await this.games.insert({ ...game, traits, published_at: () => 'now()' });
       return (identifiers[0] as Pick<Game, 'id'>).id;
     } catch (error) {
-      const { constraint } = (error instanceof QueryFailedError ? error.driverError : {}) as {
-        constraint?: string;
-      };
+      const constraint = violatedConstraint(error);
       if (constraint !== 'games_slug_key') throw error;
       throw new OperatorError(
         `The game ${game.owner_name}/${game.slug} exists already. Use --slug for another URL.`,

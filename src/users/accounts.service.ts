@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { type EntityManager, Not, QueryFailedError, type Repository } from 'typeorm';
+import { type EntityManager, Not, type Repository } from 'typeorm';
 import { sha256 } from '../auth/accounts/encryption';
 import { Session } from '../auth/sign-in/session.entity';
 import { AccountLink } from './links/account-link.entity';
@@ -8,6 +8,7 @@ import { User } from '../auth/accounts/user.entity';
 import { UserEmail } from '../auth/accounts/user-email.entity';
 import { hashPassword, PasswordCost } from '../auth/sign-in/password-hash';
 import { Database } from '../platform/database/database';
+import { violatedConstraint } from '../platform/database/sqlstates';
 import { ignoringCase } from '../platform/database/ignoring-case';
 import { longRead } from '../platform/database/statement';
 import { OperatorError } from '../platform/errors/operator-error';
@@ -71,9 +72,7 @@ export class AccountsService {
         return id;
       });
     } catch (error) {
-      const { constraint } = (error instanceof QueryFailedError ? error.driverError : {}) as {
-        constraint?: string;
-      };
+      const constraint = violatedConstraint(error);
       if (constraint === 'users_username_key')
         throw new OperatorError(`The username ${account.username} is already taken.`);
       if (constraint === 'user_emails_verified_key')

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { QueryFailedError } from 'typeorm';
 import { lockUser } from '../auth/accounts/lock-user';
 import { User } from '../auth/accounts/user.entity';
 import { UserEmail } from '../auth/accounts/user-email.entity';
 import { Database } from '../platform/database/database';
+import { violatedConstraint } from '../platform/database/sqlstates';
 import { longRead } from '../platform/database/statement';
 import { lowerAscii } from '../platform/formats/lower-ascii';
 import { AccountsService } from './accounts.service';
@@ -47,9 +47,7 @@ export class OwnAccountService {
       await this.database.transaction((db) => db.update(User, { id: user_id }, names));
       return true;
     } catch (error) {
-      const { constraint } = (error instanceof QueryFailedError ? error.driverError : {}) as {
-        constraint?: string;
-      };
+      const constraint = violatedConstraint(error);
       if (constraint === 'users_username_key') return false;
       throw error;
     }

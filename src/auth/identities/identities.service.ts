@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { type EntityManager, QueryFailedError, type Repository } from 'typeorm';
+import { type EntityManager, type Repository } from 'typeorm';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
+import { violatedConstraint } from '../../platform/database/sqlstates';
 import { read, statement } from '../../platform/database/statement';
 import { lowerAscii } from '../../platform/formats/lower-ascii';
 import { lockUser } from '../accounts/lock-user';
@@ -39,9 +40,6 @@ const DISCONNECT = statement<{ id: number }>(
 
 export type Connection = { id: number } | { problem: 'taken' | 'too many' };
 export type SignUp = { id: number; user_id: number } | { problem: 'address' | 'connected' };
-
-const violatedConstraint = (error: unknown) =>
-  error instanceof QueryFailedError ? (error.driverError as { constraint?: string }).constraint : undefined;
 
 /** Which account at the identity provider signs in which user. Only the issuer and the subject identify it. */
 @Injectable()

@@ -5,6 +5,7 @@ import { forbidden } from '../../auth/access/errors';
 import { IdempotencyService, type RetryKey, type Work } from '../../idempotency/idempotency.service';
 import { StoreLinks } from '../../platform/config/store-links';
 import { Database } from '../../platform/database/database';
+import { violatedConstraint } from '../../platform/database/sqlstates';
 import type { Packed } from '../../platform/database/packed-row';
 import { bind, statement } from '../../platform/database/statement';
 import { badRequest } from '../../platform/errors/api-error';
@@ -185,7 +186,7 @@ export class GameEditsService {
     try {
       return await this.idempotency.run(key, request, work);
     } catch (error) {
-      const { constraint } = error as { constraint?: string };
+      const constraint = violatedConstraint(error);
       throw constraint === 'games_slug_key' ? badRequest('slug is taken by another game') : error;
     }
   }

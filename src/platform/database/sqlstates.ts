@@ -61,6 +61,9 @@ type Cause = Partial<Pick<DatabaseError, 'message' | 'constraint' | 'detail'>> &
 const findCause = (error: unknown): Cause =>
   ((error instanceof QueryFailedError ? error.driverError : error) as object | undefined) ?? {};
 
+/** The name of the constraint that a statement violated. */
+export const violatedConstraint = (error: unknown): string | undefined => findCause(error).constraint;
+
 const NOT_UNICODE = /^(22021|22P05)$/;
 
 // isNativeError: jest runs tests in another realm, whose Error is another class.

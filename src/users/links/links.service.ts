@@ -11,6 +11,7 @@ import { IdempotencyService, type RetryKey } from '../../idempotency/idempotency
 import type { Actor } from '../../operator/tokens/actor';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
+import { violatedConstraint } from '../../platform/database/sqlstates';
 import { bind, read, statement } from '../../platform/database/statement';
 import { apiError } from '../../platform/errors/api-error';
 import { modernTimestamp } from '../../platform/formats/timestamps';
@@ -161,9 +162,7 @@ export class LinksService {
         return id;
       });
     } catch (error) {
-      const { constraint } = ((error as { driverError?: object }).driverError ?? {}) as {
-        constraint?: string;
-      };
+      const constraint = violatedConstraint(error);
       if (constraint === 'users_username_key') return 'username taken';
       if (constraint === 'user_emails_verified_key') return 'email taken';
       throw error;
@@ -184,9 +183,7 @@ export class LinksService {
         return affected === 1;
       });
     } catch (error) {
-      const { constraint } = ((error as { driverError?: object }).driverError ?? {}) as {
-        constraint?: string;
-      };
+      const constraint = violatedConstraint(error);
       if (constraint === 'user_emails_verified_key') return false;
       throw error;
     }
