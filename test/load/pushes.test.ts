@@ -4,10 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { EMPTY } from '../../src/wharf/pwr/container';
-import { writeSignature } from '../../src/wharf/pwr/signature';
 import { limitNow, longestBlock } from '../support/event-loop';
-import { chunked, encodePatch, joined } from '../support/pushed-builds';
+import { fileToPush } from '../support/pushed-builds';
 import { type Actor } from '../support/actor';
 import { baseUrl, useStore } from '../support/app';
 import { make } from '../support/make';
@@ -23,8 +21,6 @@ beforeAll(async () => {
 afterAll(async () => rm(await folder, { recursive: true }));
 useStore(environment);
 
-const MEGABYTE = 2 ** 20;
-
 let owner: Actor;
 let game: { id: number };
 let limit: number;
@@ -33,18 +29,6 @@ beforeAll(async () => {
   game = await make.game({ owner });
   limit = await limitNow(20);
 });
-
-const filesOf = async (size: number) => {
-  const content = randomBytes(size);
-  const container = { ...EMPTY, files: [{ path: 'game.bin', mode: 0o644, size }] };
-  const data = Array.from({ length: Math.ceil(size / MEGABYTE) }, (_, i) => ({
-    data: content.subarray(i * MEGABYTE, (i + 1) * MEGABYTE),
-  }));
-  return {
-    patch: await encodePatch(EMPTY, container, [data]),
-    signature: await joined(writeSignature(container, () => chunked(content, MEGABYTE))),
-  };
-};
 
 const stateOf = async (id: number) =>
   (await sql<{ state: string }>('SELECT state FROM builds WHERE id = $1', [id]))[0]!.state;
@@ -61,7 +45,7 @@ async function expectNotBlocked(work: (attempt: number) => Promise<void>): Promi
 }
 
 test('the event loop is not blocked by a large push', async () => {
-  const files = await filesOf(48 * MEGABYTE);
+  const files = await fileToPush('game.bin', randomBytes(48 * 2 ** 20));
   await expectNotBlocked(async (attempt) => {
     const order = {
       url: baseUrl(),

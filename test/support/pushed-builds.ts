@@ -64,6 +64,21 @@ export async function filesToPush(tree: Tree, parent: Tree = NO_TREE) {
   };
 }
 
+/** As much data as the upload tool sends in one message. */
+const MESSAGE_BYTES = 4 * 2 ** 20;
+
+/** The files of the first push of one file, in messages as large as those of the upload tool. */
+export async function fileToPush(path: string, content: Buffer) {
+  const { container } = treeOf({ [path]: content });
+  const pieces = Array.from({ length: Math.ceil(content.length / MESSAGE_BYTES) }, (_, i) => ({
+    data: content.subarray(i * MESSAGE_BYTES, (i + 1) * MESSAGE_BYTES),
+  }));
+  return {
+    patch: await encodePatch(EMPTY, container, [pieces]),
+    signature: await joined(writeSignature(container, () => chunked(content, MESSAGE_BYTES))),
+  };
+}
+
 export const parentFrom = ({ container, contents }: Tree): Parent => ({
   container,
   read: (file, start, end) => chunked(contents[file]!.subarray(start, end)),
