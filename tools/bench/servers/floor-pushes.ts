@@ -1,29 +1,16 @@
-import { IN_CHANNEL, modern, presigned } from './floor-uploads';
+import {
+  buildColumns,
+  buildOf,
+  IN_CHANNEL,
+  modern,
+  nullableBuild,
+  presigned,
+  UPLOAD_OF_BUILD,
+  uploadOf,
+} from './floor-uploads';
 import type { Row } from './row';
 
 const PUBLISHED = (b: string) => `${b}.state = 'completed' AND NOT ${b}.hidden`;
-
-const parentOf = (b: string) => `coalesce(${b}.parent_build_id, (SELECT max(o.id) FROM builds o
-  WHERE o.game_id = ${b}.game_id AND o.channel_name = ${b}.channel_name AND o.id < ${b}.id))`;
-
-/** The columns of the build `b`, of which the upload is known; their names start with the alias. */
-const buildColumns = (b: string) => `
-  ${b}.id AS ${b}_id, ${b}.game_id AS ${b}_game_id, ${parentOf(b)} AS ${b}_parent_build_id, ${b}.version AS ${b}_version,
-  ${b}.user_version AS ${b}_user_version, ${b}.state AS ${b}_state, ${b}.created_at AS ${b}_created_at,
-  coalesce(${b}.updated_at, ${b}.created_at) AS ${b}_updated_at`;
-const UPLOAD_OF_BUILD = `(SELECT min(o.id) FROM uploads o WHERE ${IN_CHANNEL}) AS upload_id`;
-
-const buildOf = (row: Row, b = 'b', upload_id = row.upload_id) => ({
-  id: row[`${b}_id`],
-  upload_id,
-  game_id: row[`${b}_game_id`],
-  parent_build_id: row[`${b}_parent_build_id`] ?? -1,
-  version: row[`${b}_version`],
-  user_version: row[`${b}_user_version`],
-  state: row[`${b}_state`],
-  created_at: modern(row[`${b}_created_at`]),
-  updated_at: modern(row[`${b}_updated_at`]),
-});
 
 const pushedOf = (row: Row) => ({ ...buildOf(row), hidden: row.hidden, error: row.error });
 
@@ -34,7 +21,7 @@ const newest = (b: string, condition: string) => `
 
 const channelsOf = (canEdit: string, condition: string) => `
   SELECT f.id, f.game_id, f.position, f.type, f.traits, f.filename, f.display_name, f.channel_name, f.created_at,
-    f.updated_at, b.size, b.md5_hash, ${['b', 'head', 'pending'].map(buildColumns).join()}
+    f.updated_at, f.id AS upload_id, b.size, b.md5_hash, ${['b', 'head', 'pending'].map(buildColumns).join()}
   FROM users u
   JOIN LATERAL (SELECT id, user_id FROM games WHERE user_id = u.id AND slug = $3 LIMIT 1) g ON true
   LEFT JOIN LATERAL (
@@ -45,33 +32,15 @@ const channelsOf = (canEdit: string, condition: string) => `
   ${newest('pending', `o.state IN ('started', 'processing') AND o.id > coalesce(head.id, 0)`)}
   WHERE lower_ascii(u.username) = lower_ascii($1) AND ${canEdit}`;
 
-const nullableBuild = (row: Row, b: string) => (row[`${b}_id`] === null ? null : buildOf(row, b, row.id));
-
 const channelOf = (row: Row) => ({
   name: row.channel_name,
   tags: row.traits
     .filter((trait) => trait.startsWith('p_'))
     .map((trait) => trait.slice(2))
     .join(),
-  upload: {
-    id: row.id,
-    game_id: row.game_id,
-    position: row.position,
-    type: row.type,
-    traits: row.traits,
-    filename: row.filename,
-    display_name: row.display_name,
-    created_at: modern(row.created_at),
-    updated_at: modern(row.updated_at),
-    storage: 'build',
-    size: row.size,
-    md5_hash: row.md5_hash,
-    build_id: row.b_id,
-    channel_name: row.channel_name,
-    build: nullableBuild(row, 'b'),
-  },
-  head: nullableBuild(row, 'head'),
-  pending: nullableBuild(row, 'pending'),
+  upload: uploadOf(row),
+  head: nullableBuild(row, 'head', row.id),
+  pending: nullableBuild(row, 'pending', row.id),
 });
 
 const fileOf = (row: Row) => ({

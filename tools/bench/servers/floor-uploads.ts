@@ -41,6 +41,17 @@ export function presigned(file_key: string, filename: string): string {
 }
 
 export const IN_CHANNEL = 'o.game_id = b.game_id AND o.channel_name = b.channel_name';
+
+const parentOf = (b: string) => `coalesce(${b}.parent_build_id, (SELECT max(o.id) FROM builds o
+  WHERE o.game_id = ${b}.game_id AND o.channel_name = ${b}.channel_name AND o.id < ${b}.id))`;
+
+/** The columns of the build `b`; their names start with the alias. */
+export const buildColumns = (b: string) => `
+  ${b}.id AS ${b}_id, ${b}.game_id AS ${b}_game_id, ${parentOf(b)} AS ${b}_parent_build_id, ${b}.version AS ${b}_version,
+  ${b}.user_version AS ${b}_user_version, ${b}.state AS ${b}_state, ${b}.created_at AS ${b}_created_at,
+  coalesce(${b}.updated_at, ${b}.created_at) AS ${b}_updated_at`;
+export const UPLOAD_OF_BUILD = `(SELECT min(o.id) FROM uploads o WHERE ${IN_CHANNEL}) AS upload_id`;
+
 const NEWEST_BUILD = `
   LEFT JOIN LATERAL (
     SELECT * FROM builds o WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name
@@ -50,11 +61,7 @@ const NEWEST_BUILD = `
 const FILES = `
   SELECT f.id, f.game_id, f.position, f.type, f.traits, f.filename, f.display_name, f.external_url, f.channel_name,
     f.created_at, f.updated_at, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
-    b.id AS build_id, b.user_version, b.state, b.created_at AS built_at,
-    coalesce(b.updated_at, b.created_at) AS rebuilt_at,
-    (SELECT min(o.id) FROM uploads o WHERE ${IN_CHANNEL}) AS upload_id,
-    coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o WHERE ${IN_CHANNEL} AND o.id < b.id)) AS parent_build_id,
-    b.version
+    ${UPLOAD_OF_BUILD}, ${buildColumns('b')}
   FROM uploads f ${NEWEST_BUILD}`;
 const FILE = `
   SELECT f.game_id, f.traits, f.filename, coalesce(f.file_key, b.file_key) AS file_key
@@ -64,32 +71,30 @@ const MAY_DOWNLOAD = `(owns OR free OR 'demo' = ANY (traits))`;
 
 export const modern = (text: unknown) => `${String(text).slice(0, 10)}T${String(text).slice(11, 19)}Z`;
 
+export const buildOf = (row: Row, b = 'b', upload_id = row.upload_id) => ({
+  id: row[`${b}_id`],
+  upload_id,
+  game_id: row[`${b}_game_id`],
+  parent_build_id: row[`${b}_parent_build_id`] ?? -1,
+  version: row[`${b}_version`],
+  user_version: row[`${b}_user_version`],
+  state: row[`${b}_state`],
+  created_at: modern(row[`${b}_created_at`]),
+  updated_at: modern(row[`${b}_updated_at`]),
+});
+
+export const nullableBuild = (row: Row, b: string, upload_id: unknown) =>
+  row[`${b}_id`] === null ? null : buildOf(row, b, upload_id);
+
 function sourceOf(row: Row) {
-  if (row.external_url !== null) return { storage: 'external', host: new URL(String(row.external_url)).host };
-  const { size, md5_hash } = row;
-  if (row.channel_name === null) return { storage: 'hosted', size, md5_hash };
-  const build = {
-    id: row.build_id,
-    upload_id: row.upload_id,
-    game_id: row.game_id,
-    parent_build_id: row.parent_build_id ?? -1,
-    version: row.version,
-    user_version: row.user_version,
-    state: row.state,
-    created_at: modern(row.built_at),
-    updated_at: modern(row.rebuilt_at),
-  };
-  return {
-    storage: 'build',
-    size,
-    md5_hash,
-    build_id: row.build_id,
-    channel_name: row.channel_name,
-    build,
-  };
+  const { external_url, channel_name, size, md5_hash } = row;
+  if (external_url) return { storage: 'external', host: new URL(String(external_url)).host };
+  if (channel_name === null) return { storage: 'hosted', size, md5_hash };
+  const build = nullableBuild(row, 'b', row.upload_id);
+  return { storage: 'build', size, md5_hash, build_id: row.b_id, channel_name, build };
 }
 
-const uploadOf = (row: Row) => ({
+export const uploadOf = (row: Row) => ({
   id: row.id,
   game_id: row.game_id,
   position: row.position,
