@@ -21,42 +21,39 @@ beforeAll(async () => {
 afterAll(async () => rm(await folder, { recursive: true }));
 useStore(environment);
 
+const MEGABYTE = 2 ** 20;
+
 let owner: Actor;
 let game: { id: number };
-let limit: number;
 beforeAll(async () => {
   owner = await make.user();
   game = await make.game({ owner });
-  limit = await limitNow(20);
 });
 
 const stateOf = async (id: number) =>
   (await sql<{ state: string }>('SELECT state FROM builds WHERE id = $1', [id]))[0]!.state;
 
-/** The first attempt may compile code, and any may collect garbage: one within the limit is enough. */
-async function expectNotBlocked(work: (attempt: number) => Promise<void>): Promise<void> {
-  const tries: number[] = [];
-  for (let attempt = 0; attempt < 4; attempt++) {
-    tries.push(await longestBlock(() => work(attempt)));
-    limit = Math.max(limit, await limitNow(5));
-    if (Math.min(...tries) <= limit) return;
-  }
-  throw new Error(`${tries.map(Math.round).join(', ')} ms, more than ${limit}`);
+/** The upload tool, on a thread that has its copy of the files. */
+async function toolFor(channel: string, files: { patch: Buffer; signature: Buffer }): Promise<Worker> {
+  const order = { url: baseUrl(), key: owner.key, target: String(game.id), channel, ...files };
+  const tool = new Worker(join(__dirname, '../support/threads/upload-tool.mjs'), { workerData: order });
+  await once(tool, 'message');
+  return tool;
+}
+
+async function push(tool: Worker): Promise<void> {
+  tool.postMessage('push');
+  const [{ id }] = (await once(tool, 'message')) as [{ id: number }];
+  await until(async () => (await stateOf(id)) === 'completed');
+  await until(async () => (await sql('SELECT FROM upload_sessions')).length === 0);
 }
 
 test('the event loop is not blocked by a large push', async () => {
-  const files = await fileToPush('game.bin', randomBytes(48 * 2 ** 20));
-  await expectNotBlocked(async (attempt) => {
-    const order = {
-      url: baseUrl(),
-      key: owner.key,
-      target: String(game.id),
-      channel: `large-${attempt}`,
-      ...files,
-    };
-    const tool = new Worker(join(__dirname, '../support/threads/upload-tool.mjs'), { workerData: order });
-    const [{ id }] = (await once(tool, 'message')) as [{ id: number }];
-    await until(async () => (await stateOf(id)) === 'completed');
-    await until(async () => (await sql('SELECT FROM upload_sessions')).length === 0);
-  });
+  const small = await fileToPush('game.bin', randomBytes(MEGABYTE));
+  const large = await fileToPush('game.bin', randomBytes(48 * MEGABYTE));
+  // V8 compiles the code.
+  await push(await toolFor('small', small));
+  const tool = await toolFor('large', large);
+  const limit = await limitNow(20);
+  expect(await longestBlock(() => push(tool))).toBeLessThan(limit);
 });
