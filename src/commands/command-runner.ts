@@ -8,12 +8,10 @@ import type { Settings } from '../platform/config/settings';
 import { Database } from '../platform/database/database';
 import { migrate } from '../platform/database/migrate';
 import { requireSupportedServer } from '../platform/database/reachable';
-import { withClient } from '../platform/database/with-client';
+import { CONNECT_TIMEOUT_MS, withClient } from '../platform/database/with-client';
 import { requireStore } from '../dev/open-database';
 import { createLogger, NestLogger } from '../platform/observability/logger';
 import { say, withDatabase } from './with-database';
-
-const CONNECT_TIMEOUT_MS = 5_000;
 
 export const runCommand: CommandRunner = async (work, { database = true, createsStore = false } = {}) => {
   // A command isn't aborted if its output is not read to the end: `head` closes its input early.

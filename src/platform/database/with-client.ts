@@ -3,7 +3,7 @@ import { DatabaseClient } from './client';
 import { connectionProblem } from './reachable';
 
 // pg waits without end for a server that accepts the connection and doesn't respond.
-const CONNECT_TIMEOUT_MS = 5_000;
+export const CONNECT_TIMEOUT_MS = 5_000;
 
 /** Works on a connection of its own, which the signal closes. */
 export async function withClient<T>(
