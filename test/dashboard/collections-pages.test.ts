@@ -44,7 +44,7 @@ test('a player creates, fills, orders, renames and deletes a collection with for
   await browser.get(`${COLLECTIONS}/new`);
   expect((await browser.submit(COLLECTIONS, { title: ' ' })).status).toBe(400);
   expect(browser.words).toContain('Enter a title.');
-  // Like in the API, a title that nobody could see is none.
+  // As in the API, an invisible title is blank.
   expect((await browser.submit(COLLECTIONS, { title: '\u200b\u2800' })).status).toBe(400);
   expect((await browser.submit(COLLECTIONS, { title: 'x'.repeat(61) })).status).toBe(400);
   await browser.submit(COLLECTIONS, { title: 'By the <sea>', private: 'yes', on_profile: 'yes' });

@@ -246,7 +246,7 @@ const noCollection = () => apiError(404, 'This collection doesn’t exist, or yo
 // A player who owns a private game can't view it either: its page is only for its editors.
 const noGame = () => apiError(404, 'This game doesn’t exist, or it is private and can’t be in a collection.');
 
-/** Reads the title like the API, which rejects control characters and clears a title that nobody could see. */
+/** Reads the title like the API, which rejects control characters and clears an invisible title. */
 function titleIn(form: Form): string {
   const title = readTitle(form.line('title'));
   return typeof title === 'string' ? title : '';
