@@ -1,11 +1,8 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { join, resolve } from 'node:path';
 import { Actor } from '../support/actor';
-import { databaseUrl, PEPPER, useStore } from '../support/app';
+import { useStore } from '../support/app';
 import { make } from '../support/make';
 import { sql } from '../support/sql';
-import { freePort } from '../support/ports';
+import { ServiceProcess } from '../support/service-process';
 import { until } from '../support/time';
 
 const OPERATOR_TOKEN = 'the operator token of this file';
@@ -15,39 +12,14 @@ const RESPONSES_BEFORE_KILL = [1, 12, 30];
 
 useStore({ OPERATOR_TOKEN });
 
-const root = resolve(__dirname, '..', '..');
-let service: ChildProcess;
-let url: string;
-
-beforeAll(() => {
-  expect(spawnSync(process.execPath, ['tools/scripts/compile.mjs'], { cwd: root }).status).toBe(0);
+let service: ServiceProcess;
+beforeAll(async () => {
+  service = await ServiceProcess.open({ OPERATOR_TOKEN });
 });
-afterEach(() => kill());
-
-async function start(): Promise<void> {
-  const port = await freePort();
-  url = `http://127.0.0.1:${port}`;
-  service = spawn(process.execPath, [join('dist', 'src', 'main.js')], {
-    cwd: root,
-    env: {
-      ...process.env,
-      NODE_ENV: 'test',
-      DATABASE_URL: databaseUrl(),
-      API_KEY_PEPPER: PEPPER,
-      OPERATOR_TOKEN,
-      RATE_LIMIT: 'off',
-      LOG_LEVEL: 'silent',
-      PORT: String(port),
-    },
-    stdio: 'ignore',
-  });
-  await until(async () => (await fetch(`${url}/health/ready`).catch(() => undefined))?.status === 200);
-}
+afterEach(() => service.kill());
 
 async function kill(): Promise<void> {
-  if (service.exitCode !== null || service.signalCode !== null) return;
-  service.kill('SIGKILL');
-  await once(service, 'exit');
+  await service.kill();
   // The server notices that the connection is closed, and rolls back.
   await until(
     async () =>
@@ -67,7 +39,7 @@ async function post(path: string, token: string, body: object, retryKey?: string
     ...(retryKey !== undefined && { 'idempotency-key': retryKey }),
   };
   try {
-    const response = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) });
+    const response = await fetch(service.url + path, { method: 'POST', headers, body: JSON.stringify(body) });
     return response.status === 200 ? await response.json() : undefined;
   } catch {
     return undefined;
@@ -135,9 +107,9 @@ test.each(RESPONSES_BEFORE_KILL)(
   async (before) => {
     const bought = await bundleOfPlayer();
     const { purchase_id, game_ids } = bought;
-    await start();
+    await service.start();
     const first = await claimAll(bought, 'claim', (responses) => {
-      if (responses === before) service.kill('SIGKILL');
+      if (responses === before) void service.kill();
     });
     await kill();
     const kept = await liveKeys(purchase_id);
@@ -146,7 +118,7 @@ test.each(RESPONSES_BEFORE_KILL)(
     expect(kept).toEqual(expect.arrayContaining([...first].map(([game_id, id]) => ({ id, game_id }))));
     expect(first.size).toBeLessThan(game_ids.length);
 
-    await start();
+    await service.start();
     const all = await claimAll(bought, 'claim');
     expect(all.size).toBe(GAMES);
     for (const { game_id, id } of kept) expect(all.get(game_id)).toBe(id);
@@ -156,12 +128,12 @@ test.each(RESPONSES_BEFORE_KILL)(
     const refund = () => post(`/operator/purchases/${purchase_id}/refund`, OPERATOR_TOKEN, {});
     await Promise.all([
       claimAll(bought, 'claim before refund', (responses) => {
-        if (responses === before) service.kill('SIGKILL');
+        if (responses === before) void service.kill();
       }),
       refund(),
     ]);
     await kill();
-    await start();
+    await service.start();
     expect(await refund()).toMatchObject({ purchase: { id: purchase_id } });
     expect(await liveKeys(purchase_id)).toEqual([]);
     expect((await claimAll(bought, 'claim after refund')).size).toBe(0);
