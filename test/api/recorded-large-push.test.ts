@@ -44,11 +44,11 @@ class CutUploadTool extends UploadTool {
   override async put(location: string, range: string, body?: Buffer) {
     const isSecond = range.startsWith(`bytes ${16 * 2 ** 20}-`) && !this.isCut;
     if (isSecond) await this.sendPiece(location, range, body!);
-    const answer = isSecond
+    const response = isSecond
       ? { status: 503, headers: new Headers(), bytes: Buffer.alloc(0) }
       : await super.put(location, range, body);
-    this.parts.push({ range, status: answer.status, stored: answer.headers.get('range') });
-    return answer;
+    this.parts.push({ range, status: response.status, stored: response.headers.get('range') });
+    return response;
   }
 
   private async sendPiece(location: string, range: string, body: Buffer): Promise<void> {

@@ -26,18 +26,18 @@ export async function longestBlock(work: () => Promise<unknown>): Promise<number
   let longest = 0;
   let last = now();
   let done = false;
-  const look = () => {
+  const measure = () => {
     const at = now();
     longest = Math.max(longest, at - last);
     last = at;
   };
-  const turn = () => {
-    look();
-    if (!done) setImmediate(turn);
+  const tick = () => {
+    measure();
+    if (!done) setImmediate(tick);
   };
-  setImmediate(turn);
+  setImmediate(tick);
   // Timers run in their own ticks.
-  const timer = setInterval(look, 1);
+  const timer = setInterval(measure, 1);
   try {
     await work();
     // Includes what it scheduled for the following ticks.

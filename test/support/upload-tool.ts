@@ -6,7 +6,7 @@ const BLOCK_BYTES = 256 * 1024;
 /** The least that a zip archive ends with. */
 const DIRECTORY_BYTES = 22;
 
-interface Answer {
+interface ToolResponse {
   status: number;
   headers: Headers;
   bytes: Buffer;
@@ -124,7 +124,7 @@ export class UploadTool {
     return { id: file.id, location: started.headers.get('location')!, content };
   }
 
-  /** All parts but the last have no total. After an error, it asks for the state and goes on there. */
+  /** All parts but the last have no total. After an error, it requests the state and continues there. */
   async send({ location, content }: Sending): Promise<void> {
     for (let start = 0; start < content.length;) {
       // After an error, the rest of that part.
@@ -138,15 +138,15 @@ export class UploadTool {
       if (status === 200) return;
       if (status === 308) start = nextByte(headers);
       else if (status === 408 || status >= 500) {
-        const asked = await this.put(location, 'bytes */*');
-        equal(asked.status, 308);
-        start = nextByte(asked.headers);
+        const state = await this.put(location, 'bytes */*');
+        equal(state.status, 308);
+        start = nextByte(state.headers);
         equal(start % BLOCK_BYTES, 0);
-      } else throw new Error(`The part was answered with ${status}.`);
+      } else throw new Error(`The response to the part has status ${status}.`);
     }
   }
 
-  put(location: string, range: string, body?: Buffer): Promise<Answer> {
+  put(location: string, range: string, body?: Buffer): Promise<ToolResponse> {
     const headers = { 'content-range': range, 'user-agent': 'Go-http-client/1.1', 'accept-encoding': 'gzip' };
     return this.request('PUT', location, headers, body);
   }
@@ -182,7 +182,7 @@ export class UploadTool {
     path: string,
     headers: Record<string, string>,
     body?: Buffer | string,
-  ): Promise<Answer> {
+  ): Promise<ToolResponse> {
     const url = new URL(path, this.url);
     const sent = typeof body === 'string' || body === undefined ? body : new Uint8Array(body);
     const response = await fetch(url, { method, headers, body: sent, redirect: 'manual' });
