@@ -24,17 +24,17 @@ export class NewConnections {
       socket.resume();
       if (this.clients.push(client) > 1) return;
       this.ticks = 0;
-      setImmediate(() => this.endTurn());
+      setImmediate(() => this.endTick());
     };
     this.limit.enter({ client, begin, reject: () => undefined });
     // Node starts to read it first.
     if (!isRead) process.nextTick(() => socket.pause());
   }
 
-  private endTurn(): void {
+  private endTick(): void {
     const mayWait = this.hasAccepted && ++this.ticks < MAX_TICKS;
     this.hasAccepted = false;
-    if (mayWait) setImmediate(() => this.endTurn());
+    if (mayWait) setImmediate(() => this.endTick());
     else for (const client of this.clients.splice(0)) this.limit.leave(client);
   }
 }
