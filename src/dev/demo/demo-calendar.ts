@@ -6,10 +6,10 @@ export const DAYS = 1000;
 export const EXAMPLE_TIME = Date.UTC(2026, 2, 1);
 
 /** Times of a store that is generated at `now`, by day. Day DAYS is the current one, of which only the start is used. */
-export const calendarOf = (now: number) => {
+export const createCalendar = (now: number) => {
   const start = Math.floor(now / DAY_MS) * DAY_MS - DAYS * DAY_MS;
   return (day: number, seconds = 0) =>
     new Date(start + day * DAY_MS + seconds * 1000).toISOString().replace('.000', '');
 };
 
-export type Calendar = ReturnType<typeof calendarOf>;
+export type Calendar = ReturnType<typeof createCalendar>;

@@ -1,5 +1,5 @@
 import { type DemoOptions, SMALL_STORE } from './demo-options';
-import { type Calendar, calendarOf, DAYS, EXAMPLE_TIME } from './demo-calendar';
+import { type Calendar, createCalendar, DAYS, EXAMPLE_TIME } from './demo-calendar';
 import { fromCents, LAUNCHED_BEFORE, PRICES } from './demo-prices';
 import { type Random, seedRandom } from './demo-random';
 import {
@@ -55,7 +55,7 @@ class DemoStore {
       throw new RangeError('a store has at least 3 users and 1 game');
     if (options.collection_size > options.games)
       throw new RangeError('a collection cannot have more games than there are');
-    this.timeAt = calendarOf(options.now ?? EXAMPLE_TIME);
+    this.timeAt = createCalendar(options.now ?? EXAMPLE_TIME);
     this.developers = Math.ceil(options.users / USERS_PER_DEVELOPER);
     // Steps without a common factor with the number of games visit each game once.
     this.step = [7919, 104_729, 13, 11, 7, 5, 3, 2, 1].find((prime) => options.games % prime !== 0) ?? 1;
