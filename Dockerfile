@@ -71,5 +71,5 @@ LABEL org.opencontainers.image.title="Gamewharf" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.base.name="docker.io/library/${NODE_IMAGE}"
 # Garbage collection: twice V8's default space for young objects, and no allocation of objects as old ones. Both are
-# measured in docs/contributing/decisions/fast-requests.md. Node derives the heap limit from the container's memory limit.
+# measured in docs/contributing/decisions/requests.md. Node derives the heap limit from the container's memory limit.
 CMD ["node", "--max-semi-space-size=32", "--no-allocation-site-pretenuring", "dist/src/main.js"]

@@ -13,7 +13,7 @@ written. Before you change the versions in this test:
      timeout, _handleErrorMessage, _pulsePipelinedQueryQueue) and lib/connection.js (stream) of pg; lib/index.js (connect, release) of pg-pool; the serializer of pg-protocol.
   2. Change pipeline.ts where they differ in what it uses.
   3. Run the tests that speak through it: npx jest statement-batcher; npx jest --config jest.system.config.js lost-connections; npx jest --config jest.load.config.js faults
-What it is for: docs/contributing/decisions/statement-batches.md.`;
+What it is for: docs/contributing/decisions/performance.md.`;
 
 const versionOf = (name: string) =>
   (JSON.parse(readFileSync(join('node_modules', name, 'package.json'), 'utf8')) as { version: string })

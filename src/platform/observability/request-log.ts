@@ -22,7 +22,7 @@ export class RequestLog {
     this.lines = (logger as Logger & Record<typeof symbols.streamSym, DestinationStream>)[symbols.streamSym];
   }
 
-  // Formatted by hand, because pino took as long as routing: docs/contributing/decisions/fast-requests.md. The values
+  // Formatted by hand, because pino took as long as routing: docs/contributing/decisions/requests.md. The values
   // need no redaction.
   readonly completed: Observer = (req, res, ms) => {
     const path = req.route?.path;

@@ -185,7 +185,7 @@ function sendEnded(): void {
   for (const response of responses) response.sendBody();
 }
 
-/** Sends the responses of one tick of the event loop together: docs/contributing/decisions/fast-requests.md. */
+/** Sends the responses of one tick of the event loop together: docs/contributing/decisions/requests.md. */
 export class OutgoingResponse<
   Request extends IncomingMessage = IncomingMessage,
 > extends ServerResponse<Request> {

@@ -123,7 +123,7 @@ export class Admission {
   readonly health: ConcurrencyLimit;
   /** Requests whose response is not sent yet. */
   count = 0;
-  // An array, because requests in a Set survive more garbage collections: docs/contributing/decisions/fast-requests.md.
+  // An array, because requests in a Set survive more garbage collections: docs/contributing/decisions/requests.md.
   private readonly exchanges: InFlightRequest[] = [];
   private readonly clients = new Clients();
   private readonly newConnections = new NewConnections();

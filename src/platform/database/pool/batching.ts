@@ -36,7 +36,7 @@ const WRITES_PER_ROW = 2;
 /**
  * Sends statements on connections of the pool. The small reads of one tick of the event loop form a batch on one
  * connection; a failed statement affects no other, and a timeout ends the connection and fails the rest of the batch:
- * docs/contributing/decisions/statement-batches.md.
+ * docs/contributing/decisions/performance.md.
  */
 export class StatementBatcher {
   /** The batch that accepts more statements; undefined: the last one was sent. */

@@ -149,7 +149,7 @@ class Pipeline extends Query {
 /**
  * Sends the statements with one write to the socket and one Sync: the server runs them as one transaction, unless one
  * is open, and responds with one write. An error has the name of its statement. This is the only file that uses pg's
- * internals; its record says what that saves: docs/contributing/decisions/statement-batches.md.
+ * internals; its record says what that saves: docs/contributing/decisions/performance.md.
  *
  * `isPrepared`: false if a pooler in between does not track prepared statements.
  */
