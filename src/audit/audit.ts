@@ -7,7 +7,7 @@ import { statement } from '../platform/database/statement';
 import { RequestLog } from '../platform/observability/request-log';
 import { AuditEventRow } from './audit-event.entity';
 
-/** Each event, and when it is recorded; also shown on the page docs/reference/events.md. */
+/** Each event, and when it is recorded; also shown on the page docs/reference/observability.md. */
 export const EVENTS = {
   'user.signed_in':
     'A user signed in on the account pages. Includes the ID of the identity if an identity provider signed the user in.',

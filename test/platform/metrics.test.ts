@@ -45,8 +45,8 @@ test('counts a request by route template, method and status class', async () => 
   expect(await scrape()).not.toMatch(/someone|another@|7777777/);
 });
 
-test('docs/reference/metrics.md lists every metric with its type and help text', async () => {
-  const page = readFileSync('docs/reference/metrics.md', 'utf8');
+test('docs/reference/observability.md lists every metric with its type and help text', async () => {
+  const page = readFileSync('docs/reference/observability.md', 'utf8');
   const listed = [...page.matchAll(/^\| `(\w+)` +\| (\w+) +\| .* \| (\S.*?) +\|$/gm)].map(([, ...row]) =>
     row.join(' '),
   );

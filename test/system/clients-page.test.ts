@@ -14,7 +14,7 @@ useStore();
 const LOSSES = 2;
 // One connection breaks, and a proxy returns an error for the other.
 const PROXIED = 1;
-const examples = ['guides/clients.md', 'guides/retries.md'].flatMap(examplesOf);
+const examples = examplesOf('guides/clients.md');
 /** Runs on a network that breaks connections. */
 const isLossy = ({ heading }: Example) => heading === 'When a connection is lost';
 const numbered = runnable(examples).map((one, i) => ({ ...one, i }));

@@ -117,7 +117,9 @@ async function follow(steps: Step[]): Promise<void> {
   );
 }
 
-const FIELD = pageOf('add-a-field.md');
+const FIELD = pageOf('common-changes.md')
+  .split(/^(?=## )/m)
+  .find((section) => section.startsWith('## Add a field to a game\n'))!;
 
 test('a new field needs the number of edits that the page states', () => {
   const edits = stepsIn(FIELD).filter(

@@ -7,10 +7,9 @@ import { getMetadataStorage } from 'class-validator';
 import prettier from 'prettier';
 import {
   code,
-  eventsPage,
   importRecordsPage,
   limitsPage,
-  metricsPage,
+  observabilityPage,
   privacyPage,
   table,
   WRITTEN,
@@ -151,7 +150,7 @@ A scope limits what a credential can do. It includes every scope that begins wit
 
 ${table(['scope', 'description', 'routes that require it'], ...Object.entries(SCOPES).map(([scope, text]) => [code(scope), text, of(scope)]))}
 
-These routes require something else. Permissions that begin with \`operator\` are those of [operator tokens](operator-tokens.md).
+These routes require something else. Permissions that begin with \`operator\` are those of [operator tokens](credentials.md#operator-tokens).
 
 ${table(['route', 'requires'], ...others.map(([method, path, access]) => [code(`${method} ${path}`), access]))}
 
@@ -183,8 +182,9 @@ const pages = {
     (words) => !SERVICE_COMMANDS.test(words),
   ),
   'docs/reference/scopes.md': scopesPage(),
-  'docs/reference/metrics.md': await metricsPage(),
-  'docs/reference/events.md': eventsPage(),
+  'docs/reference/observability.md': await observabilityPage(
+    readFileSync('docs/reference/observability.md', 'utf8'),
+  ),
   'docs/reference/limits.md': limitsPage(readFileSync('docs/reference/limits.md', 'utf8')),
   'docs/explanation/privacy.md': privacyPage(readFileSync('docs/explanation/privacy.md', 'utf8')),
   'docs/reference/import-records.md': importRecordsPage(

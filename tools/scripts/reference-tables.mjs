@@ -1,4 +1,4 @@
-// The pages of metrics, audit events, limits and personal data, from the build in dist.
+// The tables of the generated reference pages, from the build in dist.
 import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { getMetadataArgsStorage } from 'typeorm';
@@ -25,48 +25,6 @@ function labelsOf(series, labels) {
       return values.length ? `${code(label)} (${values.map(code).join(', ')})` : code(label);
     })
     .join(', ');
-}
-
-export async function metricsPage() {
-  const { Settings } = of('platform/config/settings');
-  const { MetricsRegistry } = of('platform/observability/metrics-registry');
-  const { createLogger } = of('platform/observability/logger');
-  const settings = Object.assign(new Settings(), { API_KEY_PEPPER: 'nothing is hashed with it' });
-  // Providers register their metrics in their constructors, so nothing has to start.
-  const app = await of('app').createApp(settings, createLogger('silent'));
-  const { registry } = app.get(MetricsRegistry);
-  const metrics = await registry.getMetricsAsJSON();
-  const families = metrics.map(({ name, type, help, values }) => [
-    code(name),
-    type,
-    labelsOf(values, registry.getSingleMetric(name).labelNames),
-    help,
-  ]);
-  families.sort(([a], [b]) => (a < b ? -1 : 1));
-  return `# Metrics
-
-${WRITTEN}
-
-The metrics that each process exposes at \`/metrics\`. [Observability](observability.md) describes the port, the labels and the alerts.
-
-${table(['metric', 'type', 'labels', 'description'], ...families)}
-
-Labels without listed values are open-ended: \`route\` is a route template, and \`currency\` is a currency of the store's purchases. Metrics that begin with
-\`process_\` and \`nodejs_\` come from prom-client: memory, CPU, event loop delay and garbage collection.
-`;
-}
-
-export function eventsPage() {
-  const { EVENTS } = of('audit/audit');
-  return `# Audit events
-
-${WRITTEN}
-
-Each event is a log line with \`"audit":true\`. Unless the table says otherwise, it is also a row of \`audit_events\`, which \`gamewharf audit list\` shows.
-[Observability](observability.md#audit-events) describes the fields and the retention.
-
-${table(['event', 'description'], ...Object.entries(EVENTS).map(([event, when]) => [code(event), when]))}
-`;
 }
 
 const kib = (value) => (value % 1024 ** 2 ? `${value / 1024} KiB` : `${value / 1024 ** 2} MiB`);
@@ -244,6 +202,35 @@ ${limits(
 )}
 
 ${fillPlaces(page.slice(page.indexOf(GENERATED_END)), places)}`;
+}
+
+async function metricRows() {
+  const { Settings } = of('platform/config/settings');
+  const { MetricsRegistry } = of('platform/observability/metrics-registry');
+  const { createLogger } = of('platform/observability/logger');
+  const settings = Object.assign(new Settings(), { API_KEY_PEPPER: 'nothing is hashed with it' });
+  // Providers register their metrics in their constructors, so nothing has to start.
+  const app = await of('app').createApp(settings, createLogger('silent'));
+  const { registry } = app.get(MetricsRegistry);
+  const metrics = await registry.getMetricsAsJSON();
+  return metrics
+    .map(({ name, type, help, values }) => [
+      code(name),
+      type,
+      labelsOf(values, registry.getSingleMetric(name).labelNames),
+      help,
+    ])
+    .toSorted(([a], [b]) => (a < b ? -1 : 1));
+}
+
+/** The page about observability with regenerated tables of metrics and audit events. */
+export async function observabilityPage(page) {
+  const { EVENTS } = of('audit/audit');
+  const events = Object.entries(EVENTS).map(([event, when]) => [code(event), when]);
+  return fillPlaces(page, {
+    metrics: table(['metric', 'type', 'labels', 'description'], ...(await metricRows())),
+    'audit events': table(['event', 'description'], ...events),
+  });
 }
 
 const DEFAULTS = { '\\N': '', t: 'true', f: 'false', '{}': '[]' };
