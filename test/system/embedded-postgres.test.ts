@@ -18,7 +18,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { packagedBinaries } from '../../src/dev/embedded/binaries';
-import { isServerProcess } from '../../src/dev/embedded/processes';
+import { findPostmaster } from '../../src/dev/embedded/postmaster';
 import { compileEmbedded, copyPackages, EmbeddedProcess, Failure, Ready } from '../support/embedded-process';
 import { runIf } from '../support/run-if';
 import { temporaryFolder } from '../support/temporary';
@@ -72,8 +72,7 @@ const isUp = (url: string) =>
     () => true,
     () => false,
   );
-const postmaster = async ({ dataDir }: Ready) =>
-  Number((await readFile(join(dataDir, 'postmaster.pid'), 'utf8')).split('\n')[0]);
+const postmaster = async ({ dataDir }: Ready) => (await findPostmaster(dataDir))!.pid;
 
 async function isHalfMade(dataDir: string): Promise<boolean> {
   const entries = await readdir(dataDir).catch(() => []);
@@ -131,9 +130,8 @@ beforeAll(async () => {
 afterEach(async () => {
   await Promise.all(started.splice(0).map((process) => process.kill()));
   for (const cluster of clusters) {
-    const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => '');
-    const pid = Number(text.split('\n')[0]);
-    if (pid && (await isServerProcess(cluster, pid))) process.kill(pid, 'SIGKILL');
+    const server = await findPostmaster(cluster);
+    if (server?.owner) process.kill(server.pid, 'SIGKILL');
   }
   clusters.clear();
 });
@@ -344,8 +342,7 @@ describe('after kill -9', () => {
     expect(alive(pid)).toBe(true);
     const [heir, second] = await open({ dataDir });
     expect(second).toMatchObject({ url: ready.url, joined: false });
-    // The orphan may not have been waited for, which then keeps its process ID.
-    expect(await isServerProcess(ready.dataDir, pid)).toBe(false);
+    expect(await postmaster(second)).not.toBe(pid);
     await heir.stop();
     expect(await isUp(second.url)).toBe(false);
   });

@@ -2,7 +2,8 @@ import { chmod, cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { type Account, serverAccount } from '../../src/dev/embedded/account';
-import { freePort, postmasterPid, ServerProcess } from '../../src/dev/embedded/server';
+import { findPostmaster } from '../../src/dev/embedded/postmaster';
+import { freePort, ServerProcess } from '../../src/dev/embedded/server';
 import { until } from '../../test/support/time';
 import { familyOf, killFamily, signal } from './processes';
 
@@ -137,7 +138,7 @@ export class Postgres {
   }
 
   private async pid(): Promise<number> {
-    return (await postmasterPid(this.cluster)) ?? 0;
+    return (await findPostmaster(this.cluster))?.pid ?? 0;
   }
 
   private at(url: string): string {

@@ -20,7 +20,7 @@ import { OperatorError } from '../../platform/errors/operator-error';
 import { createdSecret } from '../../platform/config/stored-secrets';
 import type { Account } from './account';
 import { program } from './binaries';
-import { isSignaled } from './processes';
+import { isSignaled } from './postmaster';
 
 const MAJOR_VERSION = '18';
 const PASSWORD = 'postgres-password';

@@ -4,9 +4,9 @@ import { OperatorError } from '../../platform/errors/operator-error';
 import { canReach, reachable, serverAccount } from './account';
 import { packagedBinaries, usableBinaries } from './binaries';
 import { DataFolder } from './data-folder';
-import { isServerProcess, isSignaled } from './processes';
-import { freePort, postmasterPid, ServerProcess } from './server';
-import { countConnections, createRole, findOwner, type Owner, databaseUrl } from './server-queries';
+import { findPostmaster, isSignaled, ownerSetting, type Owner, type Postmaster } from './postmaster';
+import { freePort, ServerProcess } from './server';
+import { countConnections, createDatabase, databaseUrl } from './server-queries';
 
 const POLL_MS = 50;
 const START_POLL_MS = 10;
@@ -138,36 +138,30 @@ async function open(folder: DataFolder, options: OpenOptions, port?: number): Pr
   let awaited: number | undefined;
   for (; ; await sleep(POLL_MS)) {
     requireNotCanceled(signal);
-    const url = await folder.url();
-    const owner = url ? await findOwner(url, folder.path) : undefined;
     const cluster = await folder.cluster();
-    // A recovery after a crash has no timeout.
-    if (owner === 'starting') continue;
-    if (owner && url && cluster) {
-      since = Date.now();
+    const postmaster = cluster === undefined ? undefined : await findPostmaster(cluster);
+    const isOver = Date.now() - since > START_TIMEOUT_MS;
+    if (cluster && postmaster?.owner) {
+      const { pid, owner, isReady, port } = postmaster;
       if (!isSignaled(owner.pid, 0)) {
         // It was killed together with the supervisor of its server.
-        await stopAbandoned(cluster);
-      } else if (mode === 'join-or-start') {
-        return { url, cluster };
-      } else if (owner.isService) {
-        throw inUse(folder, owner, new URL(url));
+        isSignaled(pid, isOver ? 'SIGKILL' : 'SIGINT');
+        continue;
+      }
+      since = Date.now();
+      // Another process is starting or stopping it.
+      if (!isReady) continue;
+      if (mode === 'join-or-start') {
+        const url = await folder.url();
+        if (url && new URL(url).port === port) return { url, cluster };
+      } else if (owner.mode === 'serve') {
+        throw inUse(folder, postmaster, owner);
       } else if (awaited !== owner.pid) {
         log(`waiting for the command with process ID ${(awaited = owner.pid)}, which uses ${folder.path}`);
       }
       continue;
     }
-    const isOver = Date.now() - since > START_TIMEOUT_MS;
-    const pid = cluster === undefined ? undefined : await postmasterPid(cluster);
-    if (cluster && pid && (await isServerProcess(cluster, pid))) {
-      // Another process is starting or stopping it.
-      if (!isOver) continue;
-      throw new OperatorError(
-        `The PostgreSQL of ${folder.path} (process ${pid}) is running but doesn't respond. ` +
-          'Stop that process, and start Gamewharf again.',
-      );
-    }
-    const opened = await start(folder, options, cluster, pid, port);
+    const opened = await start(folder, options, cluster, postmaster?.pid, port);
     if (typeof opened === 'object') return opened;
     if (!PASSING.test(opened) || isOver)
       throw new OperatorError(`PostgreSQL did not start: ${opened} (more in ${folder.log}).`);
@@ -178,17 +172,12 @@ function requireNotCanceled(signal: AbortSignal): void {
   if (signal.aborted) throw new OperatorError('The start of PostgreSQL was canceled.');
 }
 
-const inUse = (folder: DataFolder, { pid, servingAt }: Owner, { host }: URL) =>
+const inUse = (folder: DataFolder, { port }: Postmaster, { pid, servingAt }: Owner) =>
   new OperatorError(
-    `The data folder ${folder.path} is in use by process ${pid}${servingAt ? ` (${servingAt})` : ''}, and its database listens on ${host}: ` +
-      `to share that database, set DATABASE_URL_FILE=${folder.urlFile} and a different PORT; ` +
+    `The data folder ${folder.path} is in use by process ${pid}${servingAt && ` (${servingAt})`}, and its database listens on ` +
+      `127.0.0.1:${port}: to share that database, set DATABASE_URL_FILE=${folder.urlFile} and a different PORT; ` +
       'for a store of its own, set DATA_DIR to another folder.',
   );
-
-async function stopAbandoned(cluster: string): Promise<void> {
-  const pid = await postmasterPid(cluster);
-  if (pid && (await isServerProcess(cluster, pid))) isSignaled(pid, 'SIGINT');
-}
 
 /** The running server, or the reason why it ended. */
 async function start(
@@ -213,13 +202,7 @@ async function start(
     (await folder.createCluster(home, { native, account, settings: options.settings ?? {}, signal }));
   const port = appPort ?? (await freePort(await folder.lastPort()));
   const [password, rolePassword] = [await folder.password(), await folder.rolePassword()];
-  const owner = `${mode} ${process.pid} ${servingAt}`.trim();
-  // Other processes ask the server for its folder, because the URL in a copied folder is that of the original.
-  const settings = {
-    ...options.settings,
-    'gamewharf.folder': folder.path,
-    'gamewharf.owner': owner,
-  };
+  const owner = { mode, pid: process.pid, servingAt };
   const who = account ? `, run by account ${account.name}` : '';
   log(`PostgreSQL starts on 127.0.0.1:${port}, with its data in ${cluster}${who}`);
   const server = await ServerProcess.start({
@@ -227,7 +210,7 @@ async function start(
     cluster,
     account,
     port,
-    settings,
+    settings: { ...ownerSetting(owner), ...options.settings },
     log: folder.log,
     unrelatedPid,
   });
@@ -236,7 +219,9 @@ async function start(
       requireNotCanceled(signal);
       const failure = server.failure();
       if (failure !== undefined) return failure;
-      if (!(await createRole(port, password, rolePassword, owner))) continue;
+      const postmaster = await findPostmaster(cluster);
+      if (!postmaster?.isReady || postmaster.owner?.pid !== process.pid) continue;
+      if (!(await createDatabase(port, password, rolePassword))) continue;
       const url = databaseUrl(port, rolePassword);
       await folder.writeUrl(url);
       return { url, cluster, server };

@@ -5,28 +5,6 @@ import { OperatorError } from '../../platform/errors/operator-error';
 
 const ROLE = 'gamewharf';
 
-export interface Owner {
-  pid: number;
-  isService: boolean;
-  servingAt?: string;
-}
-
-/** The process that owns the server at this URL; undefined if no server of this data folder accepts connections. */
-export async function findOwner(url: string, folder: string): Promise<Owner | 'starting' | undefined> {
-  try {
-    const { rows } = await connected({ connectionString: url }, (client) =>
-      client.query<Record<'folder' | 'owner', string | null>>(
-        `SELECT current_setting('gamewharf.folder', true) AS folder, current_setting('gamewharf.owner', true) AS owner`,
-      ),
-    );
-    if (rows[0]?.folder !== folder) return undefined;
-    const [mode, pid, servingAt] = rows[0].owner?.split(' ') ?? [];
-    return { pid: Number(pid), isService: mode === 'serve', servingAt };
-  } catch (error) {
-    return (error as DatabaseError).code === '57P03' ? 'starting' : undefined;
-  }
-}
-
 /** The number of connections of the app's role; 0 if the server doesn't respond. */
 export async function countConnections(url: string): Promise<number> {
   try {
@@ -41,24 +19,17 @@ export async function countConnections(url: string): Promise<number> {
   }
 }
 
-/** Creates the role and the database of the app. False: the owner's server isn't ready yet. */
-export async function createRole(
-  port: number,
-  password: string,
-  rolePassword: string,
-  owner: string,
-): Promise<boolean> {
+/** Creates the role and the database of the app. False: the server has been stopped or killed, or doesn't respond. */
+export async function createDatabase(port: number, password: string, rolePassword: string): Promise<boolean> {
   const admin = { host: '127.0.0.1', port, user: 'postgres', password, database: 'postgres' };
   try {
-    return await connected(admin, async (client) => {
-      const { rows } = await client.query<Record<'isOurs' | 'role' | 'database', boolean>>(
-        `SELECT current_setting('gamewharf.owner', true) = $2 AS "isOurs",
-                EXISTS (SELECT FROM pg_roles WHERE rolname = $1) AS role,
+    await connected(admin, async (client) => {
+      const { rows } = await client.query<Record<'role' | 'database', boolean>>(
+        `SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1) AS role,
                 EXISTS (SELECT FROM pg_database WHERE datname = $1) AS database`,
-        [ROLE, owner],
+        [ROLE],
       );
-      const { isOurs, role, database } = rows[0]!;
-      if (!isOurs) return false;
+      const { role, database } = rows[0]!;
       if (!role)
         await client.query(
           `CREATE ROLE ${ROLE} LOGIN CREATEDB PASSWORD ${client.escapeLiteral(rolePassword)}`,
@@ -66,8 +37,8 @@ export async function createRole(
       // `gamewharf restore` needs it.
       await client.query(`GRANT SET ON PARAMETER session_replication_role TO ${ROLE}`);
       if (!database) await client.query(`CREATE DATABASE ${ROLE} OWNER ${ROLE}`);
-      return true;
     });
+    return true;
   } catch (error) {
     if (!(error instanceof DatabaseError) || error.code?.startsWith('57P')) return false;
     if (!error.code?.startsWith('28')) throw error;

@@ -1,14 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
-import { chmod, readFile, rename } from 'node:fs/promises';
+import { chmod, rename } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Account } from './account';
 import { program } from './binaries';
 import { serverEnvironment, unlessMissing } from './data-folder';
-import { isSignaled } from './processes';
+import { isSignaled } from './postmaster';
 
 interface ServerPlan {
   native: string;
@@ -130,12 +129,6 @@ function exitReason(log: number): string {
   readSync(log, end, 0, end.length, size - end.length);
   const lines = end.toString().trim().split('\n');
   return lines.find((line) => /FATAL|PANIC/.test(line)) ?? lines.at(-1) ?? '';
-}
-
-/** The process ID in postmaster.pid; 0 while the file is being written, undefined without one. */
-export async function postmasterPid(cluster: string): Promise<number | undefined> {
-  const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(unlessMissing);
-  return text === undefined ? undefined : Number(text.split('\n')[0]) || 0;
 }
 
 /** A port below the ephemeral ones, which could be in use at the next start. */
