@@ -494,7 +494,7 @@ describe('files that no record uses are deleted later', () => {
     const { file_key } = await put(contentsOf({ a: kept }));
     const [announced] = await sql<{ file_key: string }>('SELECT file_key FROM unused_files');
     expect(announced).toEqual({ file_key });
-    // The same without the record.
+    // A stored file that no record names is deleted a day later.
     const lost = `${game.id}/00000000-0000-4000-8000-000000000000/lost.zip`;
     await unused().announce(lost);
     await storage.put(lost, 1, Readable.from([Buffer.from('x')]), signal);

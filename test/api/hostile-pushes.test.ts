@@ -34,7 +34,7 @@ const filesIn = async (path: string) => {
   return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
 };
 
-/** Neither an archive nor a part nor a temporary file. */
+/** Checks that no archive, part or temporary file is left. */
 async function nothingIsStored(): Promise<void> {
   // Parts are deleted after the failure is visible.
   await until(async () => (await sql('SELECT FROM upload_sessions')).length === 0);

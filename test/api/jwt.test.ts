@@ -510,7 +510,7 @@ describe('signing keys', () => {
     expect(await statusAt(later, old)).toBe(200);
     await later.close();
 
-    // After the last token of the old key has expired, including the clock tolerance.
+    // By then, the last token of the old key has expired, even with the clock tolerance.
     await sql(`UPDATE signing_keys SET signs_from = signs_from - interval '3690 seconds'`);
     const still = await replica();
     expect(await kidsOf(still)).toHaveLength(2);

@@ -9,7 +9,7 @@ import { ROOT_SCOPES } from '../../src/auth/access/scopes';
 
 useStore();
 
-/** The same caller, with the key in the path and no header. */
+/** The path of a request with the actor's key in the path and no header. */
 const inPath = (actor: Actor, path: string) => `/api/1/${encodeURIComponent(actor.key!)}${path}`;
 
 async function store() {

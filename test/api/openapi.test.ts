@@ -468,7 +468,7 @@ describe('/docs', () => {
       expect(policy).toContain("connect-src 'self'");
       expect(policy).not.toContain('unsafe');
       const html = await page.text();
-      // With the list of endpoints for readers without JavaScript.
+      // The limit includes the list of endpoints for readers without JavaScript.
       expect(html.length).toBeLessThan(40_000);
       expect(html).toContain('class="brand" href="/"');
       expect(html).not.toMatch(/<script(?![^>]*src=)|\son\w+=|style=|javascript:/);

@@ -22,7 +22,7 @@ afterEach(closeReceivers);
 
 const EVENTS = ['build.completed', 'build.failed'];
 
-/** Of a user, or without one of the store. */
+/** Adds a webhook of the user, or of the store if there is none. */
 async function subscribed(user_id?: number): Promise<Receiver> {
   const receiver = await Receiver.open();
   const { url } = receiver;

@@ -32,7 +32,7 @@ interface Recorded {
   headers?: { range?: string };
 }
 
-/** As many random bytes as were pushed in the recording. */
+/** The recorded push had this many random bytes. */
 const SIZE = 40_000_000;
 const KEPT = 256 * 1024;
 

@@ -144,7 +144,7 @@ test('lists uploads by position, then by ID, without channels that have nothing 
     third.id,
     last.id,
   ]);
-  // Also for players who would have to buy the game first.
+  // A missing build is reported before a missing purchase.
   const paid = await make.game({ owner, min_price: 500 });
   const unsold = await make.upload({ game: paid, channel_name: 'windows' });
   for (const { id } of [empty, unsold])

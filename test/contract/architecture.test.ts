@@ -9,7 +9,7 @@ const ORDER = [...readFileSync(PAGE, 'utf8').matchAll(/^src\/((?:[\w/]+\/(?:, )?
   folders!.match(/\w+(\/\w+)*/g)!,
 );
 
-// The same for the folders inside these; the files beside them are free, except for cycles.
+// The ranks of the folders inside these. The files beside them are free, except for cycles.
 const INSIDE: Record<string, string[][]> = {
   platform: [
     ['formats', 'errors'],

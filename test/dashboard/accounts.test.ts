@@ -792,7 +792,7 @@ describe('every page', () => {
     const [, nonce] = / nonce="([\w-]{22})"/.exec(scripts[0]!)!;
     expect(scripts.filter((attributes) => !attributes.includes(` nonce="${nonce}"`))).toEqual([]);
     expect((await send('GET', '/login', request)).text).not.toContain(nonce);
-    // Without 'self', which would include uploaded scripts under /files/.
+    // script-src has no 'self', which would include uploaded scripts under /files/.
     expect(headers.get('content-security-policy')).toBe(
       `default-src 'none'; style-src 'self'; script-src 'nonce-${nonce}'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
     );

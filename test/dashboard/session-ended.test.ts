@@ -34,7 +34,7 @@ test.each([
   expect(browser.words).toMatch(
     /^Your session has ended Nothing was changed\. .* Title Long & <hard> to type Sign in in a new tab/,
   );
-  // Before signing in, it stays so.
+  // Without a new sign-in, a second submission gets the same page.
   await browser.submit(COLLECTIONS);
   expect(browser.words).toMatch(/^Your session has ended/);
   const kept = browser.fieldsOf(COLLECTIONS);

@@ -56,7 +56,7 @@ test('says what is wrong, and creates nothing', async () => {
   ] as const) {
     await browser.submit('/setup', await fields(more));
     expect([browser.page.status, browser.words]).toEqual([status, expect.stringContaining(words)]);
-    // What was typed stays, except for the password.
+    // The form keeps its entries, except for the password.
     expect(browser.page.text).not.toContain(PASSWORD);
   }
   expect(await sql('SELECT FROM users')).toEqual([]);

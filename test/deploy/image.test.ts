@@ -108,7 +108,7 @@ const PATHS: Record<string, string> = {
   '/user/settings/collections/add': '/user/settings/collections/add?game_id=1',
   '/user/settings/sales/figures.csv': '/user/settings/sales/figures.csv?of=time',
 };
-/** Other than 200: redirects, and pages that need a running upload or an identity provider. */
+/** Routes that don't return 200: redirects, and pages that need a running upload or an identity provider. */
 const STATUSES: Record<string, number> = {
   '/user/games/downloads/:upload_id': 303,
   '/user/settings': 303,

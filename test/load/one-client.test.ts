@@ -354,7 +354,7 @@ test('connections: a thousand from one IP address do not prevent others from con
   };
   const times: number[] = [];
   for (let i = 0; i < 5; i++) {
-    // All in one tick of the event loop, in which the service accepts none.
+    // These connections are opened in one tick of the event loop, in which the service accepts none.
     const opened = many(1000, () => from(ONE));
     const begun = performance.now();
     const other = from(OTHER);

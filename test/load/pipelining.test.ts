@@ -178,7 +178,7 @@ test('a listener for the end of a response is called for pipelined ones', async 
   });
   await lose(app, (socket) => socket.resetAndDestroy(), 20);
   await until(() => inFlight(app).count === 0 && closed >= begun);
-  // Once each.
+  // The pause would show a request that closes twice.
   await sleep(50);
   expect(closed).toBe(begun);
   await gracefulStop(app);

@@ -55,7 +55,7 @@ afterEach(async () => {
   expect(await storedSales()).toEqual(await expectedSales());
   expect(await wrongBuyers()).toEqual([]);
   expect(await wrongAccounts()).toEqual([]);
-  // No key for a game that its purchase doesn't have.
+  // No key is for a game that its purchase doesn't have.
   expect(
     await sql(
       `SELECT k.id FROM download_keys k WHERE purchase_id IS NOT NULL AND NOT EXISTS (
@@ -108,7 +108,7 @@ describe('a claim that races a refund leaves no live key', () => {
 test('claims of several games and purchases at once create one key for each game', async () => {
   await sell();
   const games = [1, 2, 3];
-  // As many as one client can run at a time: on a busy machine, further ones may wait for too long.
+  // One client can run this many requests at a time. On a busy machine, further ones may wait for too long.
   const responses = await Promise.all(Array.from({ length: 15 }, (_, i) => claim(games[i % 3])));
   expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
   expect((await keys()).map(({ game_id }) => game_id).toSorted()).toEqual(games);

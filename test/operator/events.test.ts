@@ -54,7 +54,7 @@ useStore({ OPERATOR_TOKEN });
 let app: INestApplication;
 
 beforeAll(async () => {
-  // Only the application that knows these types delivers.
+  // Only the application that knows these types may deliver.
   theApp().get(WebhookDeliveries).beforeApplicationShutdown();
   app = await openApp({}, { imports: [EventsModule.forFeature([GAME_TESTED, ACCOUNT_TESTED])] });
 });

@@ -142,7 +142,7 @@ describeImports('a game that an import changes', () => {
     ['completely', game(1, { slug: 'changed' })],
     ['partially', { type: 'game', id: 1, slug: 'changed' }],
   ])('is sold first if its sale has begun, and then %s changed', async (_, changed) => {
-    // Like a sale, which first acquires the lock of a foreign key.
+    // A sale acquires this lock first, for its foreign key.
     const { query, commit } = await holdLocks('SELECT FROM games WHERE id = 1 FOR KEY SHARE');
     const response = sendImport([changed]);
     await untilBlocked();

@@ -12,7 +12,7 @@ import { make } from '../support/make';
 import { sql } from '../support/sql';
 import { until } from '../support/time';
 
-// Without OPERATOR_TOKEN. The tests run in this order: the first ones run without any token.
+// The first tests need a store without any operator token, so OPERATOR_TOKEN isn't set, and the order of the tests matters.
 useStore();
 
 let hints: string[];

@@ -25,7 +25,7 @@ const columns = () =>
      WHERE table_schema = 'public' AND table_type = 'BASE TABLE' GROUP BY table_name ORDER BY table_name`,
   );
 
-/** Where any of these texts is found in any column of any table: `table.column: text`. */
+/** Searches all columns of all tables, and returns each place as `table.column: text`. */
 async function searched(texts: string[]): Promise<string[]> {
   const found: string[] = [];
   for (const { table, columns: names } of await columns())

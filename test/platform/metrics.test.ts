@@ -84,7 +84,7 @@ test('exposes the pool, limits and process metrics', async () => {
     await valueOf('gamewharf_rate_limit_decisions_total{limit="address",decision="allowed"}'),
   ).toBeGreaterThan(0);
   expect(await valueOf('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0);
-  // Only the requests in flight.
+  // The gauge counts requests in flight, so it returns to 0.
   await until(async () => (await valueOf('gamewharf_http_in_flight')) === 0);
 });
 

@@ -55,7 +55,7 @@ async function begin(app: NestExpressApplication, head: string): Promise<SlowReq
   return request;
 }
 
-/** Deadlines are checked every 100 ms. */
+/** Advances the clock, and checks the deadlines, which a timer does otherwise. */
 function advance(milliseconds: number): void {
   theClock().advance(milliseconds);
   for (const app of [theApp(), lenient]) app.get(RequestGate).inFlight['sweep']();

@@ -14,7 +14,7 @@ export class TestClock extends Clock {
     return this.stopped?.monotonic ?? super.monotonic() + this.monotonicOffset;
   }
 
-  /** Only the time of the app: PostgreSQL keeps its own. */
+  /** Advances the time of the app. PostgreSQL keeps its own. */
   advance(milliseconds: number): void {
     if (this.stopped) {
       this.stopped.now += milliseconds;
@@ -25,9 +25,9 @@ export class TestClock extends Clock {
     }
   }
 
-  /** From now on only `advance` moves it. */
+  /** Stops the clock, so that only `advance` moves it. */
   stop(): void {
-    // A whole number, so that sums are exact.
+    // Whole numbers make sums exact.
     this.stopped ??= { now: this.now(), monotonic: Math.ceil(this.monotonic()) };
   }
 

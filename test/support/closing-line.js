@@ -5,7 +5,7 @@ module.exports = class ClosingLine {
   constructor({ rootDir, testNamePattern }) {
     this.rootDir = rootDir;
     this.testNamePattern = testNamePattern;
-    // At exit, because jest prints its own summary after all other reporters.
+    // jest prints its own summary after all other reporters, so only the exit is later.
     process.once('exit', () => process.stderr.write(this.text ?? ''));
   }
 

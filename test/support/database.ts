@@ -7,7 +7,7 @@ const INSUFFICIENT_PRIVILEGE = '42501';
 
 export interface TestDatabase {
   url: string;
-  /** The same, bypassing the pooler if there is one. */
+  /** URL of the database that bypasses the pooler, if there is one. */
   direct_url?: string;
   drop(): Promise<void>;
 }

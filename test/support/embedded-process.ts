@@ -26,7 +26,7 @@ export interface Failure {
   message: string;
 }
 
-// What main.ts does with the embedded server, and nothing else.
+// The program does what main.ts does with the embedded server, and nothing else.
 const program = `
 const { openEmbeddedPostgres } = require('./dev/embedded/embedded-postgres.js');
 const { OperatorError } = require('./platform/errors/operator-error.js');

@@ -44,7 +44,7 @@ export const sendImport = (lines: Line[], token = OPERATOR_TOKEN): Promise<HttpR
     ? sendLarge(lines)
     : sendSmall(lines, { authorization: `Bearer ${token}` });
 
-/** The same over HTTP, even in tests of both ways. */
+/** Sends a small import over HTTP, even in tests that also use the command. */
 export async function sendSmall(lines: Line[], headers: Record<string, string> = {}): Promise<HttpResponse> {
   const { status, body } = await send('POST', '/operator/import', {
     headers: {

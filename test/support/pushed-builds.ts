@@ -64,7 +64,7 @@ export async function filesToPush(tree: Tree, parent: Tree = NO_TREE) {
   };
 }
 
-/** As much data as the upload tool sends in one message. */
+/** The upload tool sends this much data in one message. */
 const MESSAGE_BYTES = 4 * 2 ** 20;
 
 /** The files of the first push of one file, in messages as large as those of the upload tool. */

@@ -127,7 +127,7 @@ export class UploadTool {
   /** All parts but the last have no total. After an error, it requests the state and continues there. */
   async send({ location, content }: Sending): Promise<void> {
     for (let start = 0; start < content.length;) {
-      // After an error, the rest of that part.
+      // After an error, only the rest of the part is sent.
       const end = Math.min((Math.floor(start / this.partBytes) + 1) * this.partBytes, content.length);
       const total = end === content.length ? end : '*';
       const { status, headers } = await this.put(

@@ -17,7 +17,7 @@ export interface ZipEntry {
   /** Replaces the right ones. */
   crc?: number;
   size?: number;
-  /** What the local header says is ignored by readers of the central directory. */
+  /** The offset in the central directory, whose readers ignore the local header. */
   offset?: number;
 }
 

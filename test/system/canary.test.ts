@@ -22,7 +22,7 @@ import { sql } from '../support/sql';
 import { migrateTemplate } from '../support/template';
 import { sleep, until } from '../support/time';
 
-// Only letters and digits, so that no URL or JSON encoding hides them.
+// Canaries consist of letters and digits, so that no URL or JSON encoding hides them.
 const CANARIES = {
   unknown: 'c4n4ryUnknownKey0000000000000001',
   good: 'c4n4ryGoodKey0000000000000000002',

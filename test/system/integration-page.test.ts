@@ -81,7 +81,7 @@ test('Node, with jest and gamewharf/mock', () => {
   expectRedThenGreen('owns.mjs', blocks('owns.mjs'), test, /Received promise resolved instead of rejected/);
 });
 
-/** Not a dependency of this repository, whose own tests use jest. */
+/** vitest isn't a dependency of this repository, whose own tests use jest. */
 const VITEST = 'vitest@4.1.12';
 const runners = mkdtempSync(join(tmpdir(), 'integration-page-'));
 afterAll(() => rmSync(runners, { recursive: true }));

@@ -25,11 +25,11 @@ const WITHOUT_PAGE = [
   /^\/user\/settings$/,
   // JSON for the script of the page.
   /\/files\/uploads\/:id$/,
-  // Only in an empty store, or with an identity provider: setup-browser.test.ts has them.
+  // These pages need an empty store or an identity provider: setup-browser.test.ts tests them.
   /^\/(setup|logout|login\/(provider|callback)|user\/settings\/identities.*)$/,
 ];
 
-// Only some of the endpoints: axe takes seconds for all of them.
+// axe takes seconds for all endpoints, so this opens some of them.
 const OPEN_DETAILS = `document.querySelectorAll('details:not(.endpoint, .endpoint details), .endpoint:nth-of-type(-n + 2), .endpoint:nth-of-type(-n + 2) details')
   .forEach((one) => (one.open = true))`;
 

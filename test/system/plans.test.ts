@@ -139,7 +139,7 @@ const LOOKUPS: [string, unknown[], number][] = [
     1000,
   ],
   ['recent_sales', [ownerOf(POPULAR_GAME), null, '2024-01-01', '2024-01-31', null, null], 35_000],
-  // All of 100,000 email addresses, and the names of 20,000 buyers.
+  // The search reads all 100,000 email addresses, and the names of 20,000 buyers.
   ['seller_search', [ownerOf(POPULAR_GAME), 'mail1', null], 250_000],
   ['seller_search', [ownerOf(POPULAR_GAME), '1@example', null], 8000],
   ['seller_search', [ownerOf(POPULAR_GAME), `user${COLLECTOR}`, null], 250_000],

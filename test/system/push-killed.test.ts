@@ -67,7 +67,7 @@ async function withParent(): Promise<number> {
   return id;
 }
 
-/** As if the lease of the killed process had ended. */
+/** Ends the lease of the killed process, so that no test waits for it. */
 const endLease = () => sql('UPDATE build_jobs SET leased_until = now()');
 
 const storedFor = (build_id: number, attempt: number) =>

@@ -17,7 +17,7 @@ beforeAll(async () => {
     filter: (path) => dirname(path) !== ROOT || !LEFT_OUT.includes(basename(path)),
   });
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-  // Of `npm run types`, which then checks again only what an edit changes.
+  // With this file of `npm run types`, tsc checks only what an edit changes.
   const checked = join('dist', 'tsconfig.tsbuildinfo');
   if (existsSync(join(ROOT, checked))) {
     mkdirSync(join(copy, 'dist'));

@@ -32,7 +32,7 @@ export async function measure(
   if (Object.keys(outcome.failures).length > 0)
     console.error(`${server.name} failed at ${endpoint}: ${JSON.stringify(outcome.failures)}`);
   return {
-    // At least one, so that no response differs from a division by zero.
+    // A server without responses counts as one, so that no ratio divides by zero.
     rate: Math.max(1, outcome.responses) / outcome.seconds,
     p50: outcome.p50,
     p99: outcome.p99,

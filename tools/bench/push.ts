@@ -209,7 +209,7 @@ async function measurePush(tool: UploadTool, folder: string, push: number, usage
   return [uploading, processing];
 }
 
-/** Without a load that would need memory, too. */
+/** Polls the build until it is completed or has failed. */
 async function processed(tool: UploadTool, id: number): Promise<{ state: string; error: string | null }> {
   for (;;) {
     const { build } = await tool.get<{ build: { state: string; error: string | null } }>(

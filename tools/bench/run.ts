@@ -27,7 +27,7 @@ const { values } = parseArgs({
 const quick = values.quick;
 // Seconds until a new process has reached its final speed: V8 compiles while it runs.
 const COMPILED = quick ? 1 : 5;
-// The same for the code of one endpoint: a page of a hundred games allows only some hundred requests per second.
+// Seconds until the code of one endpoint is compiled: a page of a hundred games allows only some hundred requests per second.
 const WARMED_UP = quick ? 0.2 : 4;
 const LEAD_IN = quick ? 0.05 : 0.5;
 // Modules are still compiled for a moment after the start.

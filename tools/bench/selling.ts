@@ -27,7 +27,7 @@ const rounds = Number(values.rounds);
 
 const TOKEN = 'an operator token of the benchmark';
 const SENDERS = [64, 1];
-/** More than are sent in all rounds: repeating a record would change nothing. */
+/** Enough for all rounds, because repeating a record would change nothing. */
 const REQUESTS = 12_000 * seconds * (rounds + 1);
 const IDS_OF_ONE = 10_000_000;
 const DATABASE = 'selling_bench';

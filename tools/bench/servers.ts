@@ -135,7 +135,7 @@ export class LoadGenerator {
   }
 }
 
-/** pgbench of this machine, if it has one. */
+/** The path of pgbench, if this machine has it. */
 export function findPgbench(): string | undefined {
   const folders = (process.env.PATH ?? '').split(process.platform === 'win32' ? ';' : ':');
   for (let version = 20; version >= 13; version--) folders.push(`/usr/lib/postgresql/${version}/bin`);

@@ -175,7 +175,7 @@ async function importDemo(
       }
     };
     say('creating the store (once)');
-    // Through a file, so that the import's time excludes generating the records.
+    // The records are written to a file first, so that the time of the import excludes generating them.
     const file = join(folder, 'records.ndjson');
     await pipeline(Readable.from(toNdjson(counted())), createWriteStream(file));
     const start = performance.now();

@@ -44,7 +44,7 @@ export async function addUploads(url: string, download_keys: number, say: (line:
 }
 
 const CHANNELS = 2;
-/** Of each channel with pushed builds. */
+/** Builds of each channel. */
 const BUILDS = 5;
 
 /** Pushes builds to two channels of one game of each developer: every build has an archive, a patch and a signature. */

@@ -28,7 +28,7 @@ const keyOf = (user: number) => (user - 1) / USERS_A_DEVELOPER + 1;
 
 export const apiKey = (n: number) => demoApiKey(SEED, n);
 
-/** The same numbers in every run. */
+/** A seeded generator, so that every run requests the same. */
 function randomOf(seed: number): () => number {
   let state = seed;
   return () => {

@@ -29,7 +29,7 @@ const ORDERS = 20;
 interface Write {
   name: string;
   request: (random: (below: number) => number) => string;
-  /** The same transaction, for pgbench. */
+  /** The transaction of the request, for pgbench. */
   scripts: Script[];
 }
 
@@ -70,7 +70,7 @@ function writesOf({ owner, ids, games }: WrittenCollections, { api_keys, users }
     },
     {
       name: 'POST /collections',
-      // No user can create many more, and the owner of those above none.
+      // The owner of the collections above can create no more, and every other user only some.
       request: (random) => post('/collections', titleField, OWNER + 1 + random(api_keys - OWNER)),
       scripts: [
         transaction(

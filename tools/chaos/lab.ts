@@ -159,7 +159,7 @@ export class Lab {
       RATE_LIMIT: 'off',
       WEBHOOKS_ALLOW_PRIVATE: 'true',
       LOG_LEVEL: 'warn',
-      // The same for all replicas, because it is part of tokens.
+      // Replicas accept each other's tokens, so they need the same issuer.
       PUBLIC_URL: 'http://store.test',
       DRAIN_SECONDS: '2',
     };

@@ -34,7 +34,7 @@ export async function killFamily(pid: number): Promise<void> {
   await until(async () => (await Promise.all(family.map(isRunning))).every((running) => !running));
 }
 
-/** Resident memory in bytes. */
+/** The resident memory of a process. */
 export async function memoryOf(pid: number): Promise<number> {
   const [, pages] = (await readFile(`/proc/${pid}/statm`, 'utf8')).split(' ');
   return Number(pages) * 4096;

@@ -20,7 +20,7 @@ const seed = Number(values.seed ?? randomInt(2 ** 31));
 /** Larger builds would take most of the time. */
 const MAX_BYTES = 2_000_000;
 
-// mulberry32, so that a run can be repeated.
+// mulberry32 has a seed, so a run can be repeated.
 let state = seed;
 function random(below: number): number {
   state = (state + 0x6d2b79f5) | 0;
@@ -109,7 +109,7 @@ async function check(push: Push): Promise<'rejected' | 'same' | 'other signature
   if (!other) return 'another tree than the signature’s';
   const { container, contents } = tree;
   const computed = await joined(writeSignature(container, (file) => chunked(contents[file]!)));
-  // Of a file without compression, the messages follow the header directly.
+  // If the file isn't compressed, the messages follow the header directly.
   const given = signature.subarray(startOf(signature));
   const isSame = messagesOf(computed).equals(given) || messagesOf(computed).equals(messagesOf(signature));
   return isSame ? 'other signature' : 'another tree than the signature’s';

@@ -83,7 +83,7 @@ function startReplica(build: string, url: string, metricsPort: number): ChildPro
       RATE_LIMIT: 'off',
       WEBHOOKS_ALLOW_PRIVATE: 'true',
       PORT: '0',
-      // The same for all replicas, because it is part of tokens.
+      // Replicas accept each other's tokens, so they need the same issuer.
       PUBLIC_URL: 'http://127.0.0.1',
       METRICS_PORT: String(metricsPort),
       DRAIN_SECONDS: '0',

@@ -101,7 +101,7 @@ function compile() {
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
-  // nest copies them to the folder in nest-cli.json, which is another one.
+  // nest copies assets to the folder in nest-cli.json, not to this one.
   for (const { include } of readJson('nest-cli.json').compilerOptions.assets) {
     const folder = path.dirname(include);
     cpSync(path.join(root, 'src', folder), path.join(out, 'dist', 'src', folder), { recursive: true });

@@ -108,7 +108,7 @@ class Connection {
     this.socket.on('error', () => undefined);
     this.socket.setTimeout(IDLE, () => {
       if (this.current) return;
-      // Before the close event, which takes a tick: nothing must use the connection in the meantime.
+      // The close event takes a tick, and nothing may use the connection in the meantime.
       this.lost(this);
       this.socket.destroy();
     });

@@ -7,7 +7,7 @@ import { ALICE, ATTACKER } from '../world/world';
 import type { Attack } from './attack';
 
 export const FLOOD_FILE = 'flooded-file';
-// More than sockets buffer.
+// The file is larger than what sockets buffer.
 const SIZE = 64 * 2 ** 20;
 const TICK = 50;
 const BYTES_A_SECOND = 12_000;
@@ -76,7 +76,7 @@ export async function slowDownloads(attack: Attack): Promise<void> {
   await attack.every(TICK, () => {
     for (const socket of connections(attack, Math.min(1500 - sockets.length, 50), ten))
       sockets.push(socket.pause());
-    // Each of them once a second.
+    // Each socket is read once a second.
     for (let i = tick++ % 20; i < sockets.length; i += 20) sockets[i]!.read(BYTES_A_SECOND);
   });
 }

@@ -126,7 +126,7 @@ const formOfBrowser = (path: string, fields: Record<string, string>): Message =>
     ],
   );
 
-/** Without a mailer, pages that request links only say how to reach the store. */
+/** Runs `work` with a mailer, because pages that request links show no form without one. */
 async function withMailer(attack: Attack, work: () => Promise<void>): Promise<string[]> {
   const { rows } = await attack.sql.query<{ id: string }>(
     `INSERT INTO webhooks (url, events, secret) VALUES ('http://127.0.0.1:9/', '{link.requested}', '\\x00') RETURNING id`,
@@ -141,7 +141,7 @@ async function withMailer(attack: Attack, work: () => Promise<void>): Promise<st
   }
 }
 
-/** For accounts that exist or don't, and invented links. */
+/** Requests links for accounts that exist and that don't, and opens invented links. */
 const forgottenPasswords: Pattern = (attack) =>
   withMailer(attack, () =>
     attack.clientsThat(60, () => {
@@ -155,7 +155,7 @@ const forgottenPasswords: Pattern = (attack) =>
     }),
   );
 
-/** For new addresses and one that an account has; each is hashed. */
+/** Signs up with new email addresses and one that an account has. Each request hashes a password. */
 const signUps: Pattern = (attack) =>
   withMailer(attack, () =>
     attack.clientsThat(60, () => {
@@ -218,7 +218,7 @@ const ownedKeys: Pattern = async (attack) => {
      SELECT 'owned ' || n, $1, $2, $2 FROM generate_series(1, $3::int) AS n`,
     [game, ATTACKER.user(CAROL), OWNED_KEYS],
   );
-  // Like autovacuum within a minute; otherwise the plan would be one for an almost empty table.
+  // Autovacuum would do this within a minute. Without it, the plan is one for an almost empty table.
   await attack.sql.query('ANALYZE download_keys');
   try {
     attack.begin();
