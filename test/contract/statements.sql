@@ -1995,18 +1995,17 @@ WITH sold AS MATERIALIZED (SELECT * FROM (SELECT game_id, currency, day, 1 AS pu
     SELECT g.id FROM games g WHERE g.id IN (SELECT game_id FROM sold s WHERE NOT false)
     ORDER BY g.id FOR NO KEY UPDATE),
   counted AS (
-    
   UPDATE games t SET purchases_count = t.purchases_count + d.purchases
-  FROM (SELECT game_id, sum(purchases) AS purchases FROM sold JOIN locked ON id = game_id GROUP BY game_id) d WHERE t.id = d.game_id AND d.purchases <> 0 RETURNING t.id),
+  FROM (SELECT game_id, sum(purchases) AS purchases FROM (SELECT s.* FROM sold s WHERE (SELECT count(*) FROM locked) >= 0 AND NOT false) changes GROUP BY game_id) d WHERE t.id = d.game_id AND d.purchases <> 0 RETURNING t.id),
   earned AS (
   INSERT INTO game_earnings AS e (game_id, currency, amount)
-  SELECT game_id, currency, amount FROM (SELECT game_id, currency, sum(amount) AS amount FROM (SELECT s.* FROM sold s CROSS JOIN (SELECT count(*) FROM counted) all_written) changes GROUP BY game_id, currency) d WHERE amount > 0
+  SELECT game_id, currency, amount FROM (SELECT game_id, currency, sum(amount) AS amount FROM (SELECT s.* FROM sold s WHERE (SELECT count(*) FROM counted) >= 0 AND true) changes GROUP BY game_id, currency) d WHERE amount > 0
   ON CONFLICT (game_id, currency) DO UPDATE SET amount = e.amount + excluded.amount RETURNING e.game_id)
   
   INSERT INTO sales_periods AS s (game_id, unit, first_day, currency, purchases, amount)
   SELECT * FROM (SELECT game_id, unit, date_trunc(unit, day::timestamp)::date AS first_day, currency,
            sum(purchases) AS purchases, sum(amount) AS amount
-    FROM (SELECT s.* FROM sold s CROSS JOIN (SELECT count(*) FROM earned) all_written) changes, unnest('{day,month}'::text[]) AS unit
+    FROM (SELECT s.* FROM sold s WHERE (SELECT count(*) FROM earned) >= 0 AND true) changes, unnest('{day,month}'::text[]) AS unit
     GROUP BY 1, 2, 3, 4 HAVING sum(purchases) <> 0 OR sum(amount) <> 0) d WHERE purchases >= 0 AND amount >= 0 ORDER BY 1, 2, 3, 4
   ON CONFLICT (game_id, unit, first_day, currency)
   DO UPDATE SET purchases = s.purchases + excluded.purchases, amount = s.amount + excluded.amount;

@@ -1,3 +1,4 @@
+import { Client } from 'pg';
 import {
   describeImports,
   expectedSales,
@@ -9,9 +10,10 @@ import {
 } from '../support/importing';
 import { game, purchase, user, bundle } from '../support/records';
 import { Actor } from '../support/actor';
-import { useStore } from '../support/app';
+import { databaseUrl, useStore } from '../support/app';
 import { failure, type HttpResponse, ok } from '../support/http';
 import { make } from '../support/make';
+import { planOf } from '../support/plans';
 import { sql } from '../support/sql';
 
 useStore({ OPERATOR_TOKEN, RATE_LIMIT: 'off' });
@@ -346,6 +348,28 @@ describe('a sale of a bundle over HTTP', () => {
     expect((await operator.postJson(`/operator/purchases/${id}/refund`, {})).status).toBe(200);
     expect(await sql('SELECT FROM game_earnings')).toEqual([]);
   });
+});
+
+test('a sale is counted in linear time, even if PostgreSQL expects one game for each purchase', async () => {
+  const games = 500;
+  await sql(
+    `INSERT INTO games (id, user_id, slug, title)
+     SELECT id, 1, 'g' || id, 'Game' FROM generate_series(100, ${99 + games}) AS id`,
+  );
+  await importLines(
+    bundle(1, { game_ids: Array.from({ length: games }, (_, i) => i + 100) }),
+    ...Array.from({ length: 500 }, (_, i) => purchase(i + 2)),
+    sale(1),
+  );
+  const client = new Client({ connectionString: databaseUrl() });
+  await client.connect();
+  // Ends without COMMIT.
+  await client.query('BEGIN');
+  await client.query('ALTER TABLE purchase_games ALTER purchase_id SET (n_distinct = -1)');
+  await client.query('ANALYZE purchase_games, games, purchases, sales_periods');
+  const { rows } = await planOf(client, 'sale_count', [1]);
+  await client.end();
+  expect(rows).toBeLessThan(100 * games);
 });
 
 test('a bundle of ten thousand games is stored, sold and extended', async () => {

@@ -7,6 +7,9 @@ interface Node {
   'Relation Name'?: string;
   'Shared Hit Blocks'?: number;
   'Shared Read Blocks'?: number;
+  'Actual Rows': number;
+  'Actual Loops': number;
+  'Rows Removed by Join Filter'?: number;
   Plans?: Node[];
 }
 
@@ -20,6 +23,8 @@ export interface Plan {
   remembers: boolean;
   /** Pages of 8 kB read: an index probe needs three or four. */
   pages: number;
+  /** Rows that the steps of the plan produced or compared, repetitions included. */
+  rows: number;
 }
 
 interface Explained {
@@ -42,6 +47,11 @@ export async function planOf(client: Client, statement: Named, values: unknown[]
     sorted: nodes.some((node) => node['Node Type'].endsWith('Sort')),
     remembers: nodes.some((node) => node['Node Type'] === 'Memoize'),
     pages: (root['Shared Hit Blocks'] ?? 0) + (root['Shared Read Blocks'] ?? 0),
+    rows: nodes.reduce(
+      (sum, node) =>
+        sum + (node['Actual Rows'] + (node['Rows Removed by Join Filter'] ?? 0)) * node['Actual Loops'],
+      0,
+    ),
   };
 }
 

@@ -52,18 +52,18 @@ export const subtractSales = (sales: string) => ({
 
 /**
  * Adds sales to counts, earnings and periods, in this order. Locks the games first, in the order of their IDs.
- * `isCounted` is a condition on a sale `s`: whether the count of its game already includes it.
+ * `isCounted` is a condition on a sale `s`: whether the count of its game already includes it. The order is enforced by
+ * counts that PostgreSQL computes once: joins would be nested loops over thousands of games if it expects few.
  */
 export const addSales = (sales: string, isCounted = 'false') => {
-  const after = (written: string) =>
-    `(SELECT s.* FROM sold s CROSS JOIN (SELECT count(*) FROM ${written}) all_written)`;
+  const after = (step: string, condition = 'true') =>
+    `(SELECT s.* FROM sold s WHERE (SELECT count(*) FROM ${step}) >= 0 AND ${condition})`;
   return `
   WITH sold AS MATERIALIZED (SELECT * FROM ${sales} changes),
   locked AS MATERIALIZED (
     SELECT g.id FROM games g WHERE g.id IN (SELECT game_id FROM sold s WHERE NOT ${isCounted})
     ORDER BY g.id FOR NO KEY UPDATE),
-  counted AS (
-    ${addToPurchasesCount('(SELECT game_id, sum(purchases) AS purchases FROM sold JOIN locked ON id = game_id GROUP BY game_id)')}),
+  counted AS (${countPurchases(after('locked', `NOT ${isCounted}`))}),
   earned AS (${addEarnings(after('counted'))} RETURNING e.game_id)
   ${addToPeriods(after('earned'))}`;
 };
