@@ -38,6 +38,8 @@ module.exports = {
   resolver: '<rootDir>/test/support/resolver.js',
   transformIgnorePatterns: [`/node_modules/(?!(${esmOnly.join('|')})/)`],
   testEnvironment: '<rootDir>/test/support/environment.mjs',
+  // The service's deadlines are ten times as long, because a test may take longer on a busy machine.
+  globals: { isPatient: true },
   setupFiles: ['<rootDir>/test/support/no-colors.js'],
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',

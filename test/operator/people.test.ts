@@ -5,7 +5,7 @@ import { addCommands } from '../../src/commands/program';
 import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
 import { importLines, OPERATOR_TOKEN, problemsOf } from '../support/importing';
 import { type Actor, anonymous } from '../support/actor';
-import { logged, openApp, theApp, useStore } from '../support/app';
+import { logged, openApp, theApp, theClock, useStore } from '../support/app';
 import { failure, ok, send } from '../support/http';
 import { make } from '../support/make';
 import { sql } from '../support/sql';
@@ -894,6 +894,7 @@ test('a key that another replica has cached is rejected there within a second', 
     (await fetch(`${await replica.getUrl()}/profile`, { headers: user.headers })).status;
   expect(await ask()).toBe(200);
   await operator.post(`/operator/users/${user.id}/erase`);
+  theClock().advance(1000);
   expect(await ask()).toBe(401);
 });
 

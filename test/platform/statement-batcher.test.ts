@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { PoolClient } from 'pg';
+import { connectionOptions } from '../../src/platform/database/data-source';
 import { Database } from '../../src/platform/database/database';
 import { NotConnected } from '../../src/platform/database/sqlstates';
 import { bind, longRead, read, statement } from '../../src/platform/database/statement';
@@ -231,7 +232,7 @@ test.each([
   const early = database().row(locked, []);
   const rejected = expect(early).rejects.toBeInstanceOf(NotConnected);
   await setImmediate();
-  theClock().advance(700);
+  theClock().advance(connectionOptions.connectionTimeoutMillis);
   const late = database().row(locked, []);
   await commit();
   await rejected;

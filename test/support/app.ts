@@ -7,6 +7,7 @@ import { PasswordCost } from '../../src/auth/sign-in/password-hash';
 import { problemsOfManifestScopes } from '../../src/auth/access/scopes';
 import { type Settings, loadSettings } from '../../src/platform/config/settings';
 import { AppModule } from '../../src/app.module';
+import { connectionOptions } from '../../src/platform/database/data-source';
 import { Database } from '../../src/platform/database/database';
 import { createLogger, NestLogger } from '../../src/platform/observability/logger';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';
@@ -22,6 +23,9 @@ import { closePool, openPool } from './sql';
 export const LOW_COST: PasswordCost = { memoryCost: 8, timeCost: 1, parallelism: 1 };
 
 export const PEPPER = 'a pepper for tests, long enough to pass';
+
+if (globalThis.isPatient)
+  Object.assign(connectionOptions, { connectionTimeoutMillis: 20_000, query_timeout: 30_000 });
 
 let app: NestExpressApplication;
 /** Shared by all replicas of this file. */
