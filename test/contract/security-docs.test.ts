@@ -72,7 +72,7 @@ test('the ASVS page assesses each of the 253 requirements of levels 1 and 2 once
   expect(counts).toEqual(assessed.map(({ length }) => length));
 });
 
-test('only webhooks, file storage and the trace exporter send HTTP requests to other servers', () => {
+test('only webhooks, file storage, the identity provider and the trace exporter send HTTP requests', () => {
   const sources = (readdirSync('src', { recursive: true }) as string[]).filter((file) =>
     file.endsWith('.ts'),
   );
@@ -82,6 +82,9 @@ test('only webhooks, file storage and the trace exporter send HTTP requests to o
       /(?<!\.)\bfetch\([^)]|\bglobalThis\.fetch\b|\bhttps?\.(?:get|request)\(|\bnode:http2|'(?:undici|axios|got|node-fetch)'|import\('node:http|\b(?:get|request)\b[^}]*} from 'node:http/,
     ),
   ).toEqual([join('operator', 'webhooks', 'send.ts'), join('uploads', 'storage', 's3-storage.ts')]);
+  expect(matching(/import\('openid-client'\)|^import (?!type).* from 'openid-client'/m)).toEqual([
+    join('auth', 'identities', 'identity-provider.ts'),
+  ]);
   expect(matching(/exporter-trace-otlp-http/)).toEqual([
     join('platform', 'operations', 'tracing.service.ts'),
   ]);
