@@ -325,7 +325,9 @@ describe('changes nothing when a restore is rejected', () => {
       /damaged or incomplete|isn't a backup that this version can read|created by a newer version|schema is older/,
     );
     const left = await administer((client) =>
-      client.query(`SELECT datname FROM pg_database WHERE datname LIKE '%\\_restore\\_%'`),
+      client.query('SELECT FROM pg_database WHERE starts_with(datname, $1)', [
+        `${new URL(other.url).pathname.slice(1)}_restore_`,
+      ]),
     );
     expect(left.rows).toEqual([]);
   });
