@@ -60,7 +60,7 @@ function registerOperatorTokens(tokens: OperatorCommand): void {
       const columns: Columns<(typeof rows)[number]> = {
         NAME: (row) => row.name,
         TOKEN: (row) => `${row.hint}...`,
-        PERMISSIONS: (row) => row.rights,
+        PERMISSIONS: (row) => row.permissions,
         CREATED: (row) => formatTime(row.created_at),
         'LAST USED': (row) => formatTime(row.last_used_at),
         REVOKED: (row) => formatTime(row.revoked_at),

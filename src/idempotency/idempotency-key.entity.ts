@@ -27,8 +27,9 @@ export class IdempotencyKey {
   @Column('bytea')
   fingerprint: Buffer;
 
-  @Column('text', { nullable: true })
-  answer: string | null;
+  // Replicas of 0.1 read the column by its name.
+  @Column('text', { name: 'answer', nullable: true })
+  response: string | null;
 
   @TimestampColumn({ default: () => 'now()' })
   created_at: string;

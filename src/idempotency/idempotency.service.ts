@@ -52,9 +52,9 @@ export class IdempotencyService {
   ): Promise<Result | undefined> {
     if (!key) return undefined;
     const { credential, user_id } = key;
-    const kept = await this.database.row(STORED_RESPONSE, [credential, hashKey(key), user_id]);
-    return kept?.fingerprint.equals(computeFingerprint(key, JSON.stringify(request)))
-      ? (JSON.parse(kept.answer) as Result)
+    const stored = await this.database.row(STORED_RESPONSE, [credential, hashKey(key), user_id]);
+    return stored?.fingerprint.equals(computeFingerprint(key, JSON.stringify(request)))
+      ? (JSON.parse(stored.response) as Result)
       : undefined;
   }
 

@@ -30,13 +30,13 @@ export const CLAIM = statement(
 
 export interface StoredResponse {
   fingerprint: Buffer;
-  answer: string;
+  response: string;
 }
 
 // The rows that CLAIM leaves unchanged.
 export const STORED_RESPONSE = statement<StoredResponse>(
   'idempotency_kept',
-  `SELECT fingerprint, answer FROM idempotency_keys
+  `SELECT fingerprint, answer AS response FROM idempotency_keys
    WHERE credential = $1 AND key_hash = $2 AND (user_id <> $3) IS NOT TRUE AND created_at >= now() - ${LIFE}`,
 );
 
@@ -93,7 +93,7 @@ export const computeFingerprint = (key: RetryKey, ...parameters: (string | Buffe
 
 export function readResponse<Result>(stored: StoredResponse | undefined, fingerprint: Buffer): Result {
   if (!stored?.fingerprint.equals(fingerprint)) throw badRequest(`${HEADER} was used with other parameters`);
-  return JSON.parse(stored.answer) as Result;
+  return JSON.parse(stored.response) as Result;
 }
 
 export const hashKey = ({ key }: RetryKey) => hash('sha256', key, 'buffer');

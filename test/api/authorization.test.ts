@@ -657,19 +657,22 @@ test.each(Object.keys(TABLE))('%s: accepts only scopes that include it', async (
 
 test('accepts only operator tokens with the required permission', async () => {
   const tokens = theApp().get(OperatorTokensService);
-  const all = [{ token: OPERATOR_TOKEN, rights: ALL_PERMISSIONS }];
-  for (const rights of [ALL_PERMISSIONS, ...ALL_PERMISSIONS.map((permission) => [permission])])
-    all.push({ token: await tokens.create(`may-${rights.length}-${rights[0]}`, rights), rights });
+  const all = [{ token: OPERATOR_TOKEN, permissions: ALL_PERMISSIONS }];
+  for (const permissions of [ALL_PERMISSIONS, ...ALL_PERMISSIONS.map((permission) => [permission])])
+    all.push({
+      token: await tokens.create(`may-${permissions.length}-${permissions[0]}`, permissions),
+      permissions,
+    });
   const object = await (shared ??= fixtures());
   for (const route of routes()) {
     const row = rowOf(route);
     const [kind, permission] = isForOperators(route.access!) ? route.access.split(':') : [];
-    for (const { token, rights } of kind === 'operator' ? all : all.slice(-1)) {
+    for (const { token, permissions } of kind === 'operator' ? all : all.slice(-1)) {
       const response = await ask(route, row, token, object);
-      const where = `${nameOf(route)} with ${rights.join()}`;
+      const where = `${nameOf(route)} with ${permissions.join()}`;
       if (kind !== 'operator')
         expect([where, response.status]).toEqual([where, readsNoCredential(route) ? row.success : 401]);
-      else if (permission === undefined || (rights as string[]).includes(permission))
+      else if (permission === undefined || (permissions as string[]).includes(permission))
         expect([where, response.status]).toEqual([where, row.success]);
       else
         expect([where, response]).toEqual([

@@ -955,7 +955,7 @@ INSERT INTO idempotency_keys AS k (credential, key_hash, fingerprint, user_id) V
 UPDATE idempotency_keys SET answer = $3 WHERE credential = $1 AND key_hash = $2;
 
 -- idempotency_kept: src/idempotency/stored-responses.ts
-SELECT fingerprint, answer FROM idempotency_keys
+SELECT fingerprint, answer AS response FROM idempotency_keys
    WHERE credential = $1 AND key_hash = $2 AND (user_id <> $3) IS NOT TRUE AND created_at >= now() - interval '24 hours';
 
 -- erase_account: src/operator/people/erasure-statements.ts
@@ -1150,7 +1150,7 @@ WITH person AS (SELECT $1::bigint AS user_id, $2::text[] AS addresses)
      WHERE theirs OR n = 5000 ORDER BY n;
 
 -- live_operator_tokens: src/operator/tokens/operator-tokens.service.ts, small
-SELECT id, name, rights, encode(token_hash, 'hex') AS hash,
+SELECT id, name, rights AS permissions, encode(token_hash, 'hex') AS hash,
           (extract(epoch FROM now() - last_used_at) * 1000)::float8 AS unused_ms
    FROM operator_tokens WHERE revoked_at IS NULL ORDER BY id LIMIT 100;
 

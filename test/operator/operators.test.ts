@@ -38,8 +38,8 @@ async function gamewharf(...words: string[]): Promise<string[]> {
   return printed;
 }
 
-const made = async (name: string, ...rights: string[]) =>
-  (await gamewharf('create', name, '--permissions', rights.join(',')))[0]!;
+const made = async (name: string, ...permissions: string[]) =>
+  (await gamewharf('create', name, '--permissions', permissions.join(',')))[0]!;
 
 const openapi = async (token: string | undefined, url?: string) => {
   const headers = token === undefined ? undefined : { authorization: `Bearer ${token}` };

@@ -61,9 +61,12 @@ export class OauthRefreshToken {
   @Column('bytea', { nullable: true })
   successor_hash: Buffer | null;
 
-  /** The tokens that replaced this one, encrypted with it, for a client that retries. */
-  @Column('bytea', { nullable: true })
-  answer: Buffer | null;
+  /**
+   * The tokens that replaced this one, encrypted with it, for a client that retries. Replicas of 0.1 read the column by
+   * its name.
+   */
+  @Column('bytea', { name: 'answer', nullable: true })
+  response: Buffer | null;
 
   @ManyToOne(() => OauthGrant, { onDelete: 'CASCADE' })
   grant?: Relation<OauthGrant>;

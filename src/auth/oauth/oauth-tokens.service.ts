@@ -193,7 +193,7 @@ export class OauthTokensService {
       const row = grant && (await this.refreshToken(db, token));
       if (!grant || row?.expired) throw invalidGrant();
       if (row?.used_at === null) return this.rotate(db, grant, row, token, scope);
-      if (row?.repeatable && row.answer) return decryptWithToken<TokensResponse>(token, row.answer)!;
+      if (row?.repeatable && row.response) return decryptWithToken<TokensResponse>(token, row.response)!;
       return { revoked: await this.revokeFamily(db, family) };
     });
   }
@@ -250,6 +250,7 @@ export class OauthTokensService {
       .leftJoin(OauthRefreshToken, 's', 's.token_hash = t.successor_hash AND s.used_at IS NULL')
       .select([
         't.*',
+        't.answer AS response',
         'least(t.expires_at, t.family_ends_at) <= now() AS expired',
         `s.token_hash IS NOT NULL AND t.used_at > now() - make_interval(secs => ${RETRY_SECONDS}) AS repeatable`,
       ])
@@ -272,7 +273,7 @@ export class OauthTokensService {
     const replaced = {
       used_at: () => 'now()',
       successor_hash: sha256(tokens.refresh_token),
-      answer: encryptWithToken(token, tokens),
+      response: encryptWithToken(token, tokens),
     };
     await db.update(OauthRefreshToken, { token_hash }, replaced);
     return tokens;

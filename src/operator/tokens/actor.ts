@@ -8,16 +8,16 @@ import type { OperatorPermission } from './operator-may';
  */
 export interface Actor {
   operator?: string;
-  rights?: readonly string[];
+  permissions?: readonly string[];
   request_id?: string;
   user_id?: number;
 }
 
-export const may = ({ rights }: Actor, permission: OperatorPermission): boolean =>
-  rights?.includes(permission) ?? true;
+export const may = ({ permissions }: Actor, permission: OperatorPermission): boolean =>
+  permissions?.includes(permission) ?? true;
 
 /** The operator token of the request, which the guard has accepted. */
 export const CurrentOperator = createParamDecorator((_: unknown, context: ExecutionContext) => {
   const { operator, id } = context.switchToHttp().getRequest<Request>();
-  return { operator: operator!.name, rights: operator!.rights, request_id: id } satisfies Actor;
+  return { operator: operator!.name, permissions: operator!.permissions, request_id: id } satisfies Actor;
 });

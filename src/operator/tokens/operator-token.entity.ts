@@ -32,8 +32,9 @@ export class OperatorToken {
   @Column('text')
   hint: string;
 
-  @Column('text', { array: true })
-  rights: OperatorPermission[];
+  // Replicas of 0.1 read the column by its name.
+  @Column('text', { name: 'rights', array: true })
+  permissions: OperatorPermission[];
 
   @TimestampColumn({ default: () => 'now()' })
   created_at: string;

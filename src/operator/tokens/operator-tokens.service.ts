@@ -35,7 +35,7 @@ interface LiveTokens {
 
 const LIVE_TOKENS = read<LiveToken>(
   'live_operator_tokens',
-  `SELECT id, name, rights, encode(token_hash, 'hex') AS hash,
+  `SELECT id, name, rights AS permissions, encode(token_hash, 'hex') AS hash,
           (extract(epoch FROM now() - last_used_at) * 1000)::float8 AS unused_ms
    FROM operator_tokens WHERE revoked_at IS NULL ORDER BY id LIMIT ${MAX_LIVE}`,
 );
@@ -69,7 +69,7 @@ export class OperatorTokensService {
   async find(text: string): Promise<Operator | undefined> {
     if (text === '') return undefined;
     if (this.setting && timingSafeEqual(computeDigest(text), this.setting))
-      return { id: null, name: 'OPERATOR_TOKEN', rights: ALL_PERMISSIONS };
+      return { id: null, name: 'OPERATOR_TOKEN', permissions: ALL_PERMISSIONS };
     const { byHash, readAt } = await this.liveTokens();
     if (byHash.size === 0) return undefined;
     const hashes = this.peppers.map((pepper) => hashApiKey(text, pepper));
@@ -79,7 +79,7 @@ export class OperatorTokensService {
   }
 
   /** Returns the only copy of the token: only its hash is stored. */
-  async create(name: string, rights: readonly OperatorPermission[]): Promise<string> {
+  async create(name: string, permissions: readonly OperatorPermission[]): Promise<string> {
     const token = newOperatorToken();
     await this.database.transaction(async (db) => {
       await db.query('LOCK TABLE operator_tokens IN SHARE ROW EXCLUSIVE MODE');
@@ -93,7 +93,7 @@ export class OperatorTokensService {
         name,
         token_hash: hashApiKey(token, this.peppers[0]!),
         hint: keyHint(token),
-        rights: [...rights],
+        permissions: [...permissions],
       });
     });
     this.live.clear();

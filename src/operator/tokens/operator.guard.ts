@@ -26,7 +26,7 @@ export class OperatorGuard implements CanActivate {
       const token = readAuthorization(req);
       req.operator = await this.tokens.find(token);
       if (!req.operator) await this.reject(req, res, token);
-      if (permission !== undefined && !req.operator!.rights.includes(permission))
+      if (permission !== undefined && !req.operator!.permissions.includes(permission))
         throw insufficientPermission(permission);
       return true;
     } catch (error) {

@@ -19,7 +19,7 @@ export interface Operator {
   /** The ID of the token; null: the setting OPERATOR_TOKEN. */
   id: number | null;
   name: string;
-  rights: readonly string[];
+  permissions: readonly string[];
 }
 
 declare module 'node:http' {
