@@ -6,18 +6,19 @@ import { ProfileCollection } from './profile-collection.entity';
 import { canEditCollection } from './collection-access';
 import { canView, canViewOfMany } from '../games/visibility';
 import { Database } from '../platform/database/database';
+import { type Cursor, NEWEST } from '../platform/input/cursor';
 import { longRead, read, statement } from '../platform/database/statement';
 
 const COLUMNS = ['id', 'title', 'private', 'games_count'] as const satisfies (keyof Collection)[];
 
-export type ShownCollection = Pick<Collection, (typeof COLUMNS)[number]> & {
+export type ShownCollection = Pick<Collection, (typeof COLUMNS)[number] | 'updated_at'> & {
   own: boolean;
   on_profile: boolean;
   /** Whether it contains the requested game. */
   has_game: boolean;
 };
 
-export type EditableCollection = Omit<ShownCollection, 'own' | 'has_game'>;
+export type EditableCollection = Omit<ShownCollection, 'updated_at' | 'own' | 'has_game'>;
 
 /** A game of a collection. */
 export interface CollectedGame {
@@ -36,14 +37,19 @@ export const LAST_MOVABLE = 1000;
 
 const ON_PROFILE = `EXISTS (SELECT FROM profile_collections p WHERE p.collection_id = c.id AND p.user_id = $1) AS on_profile`;
 
+/** The last updated collections, beginning after $3, $4. */
+const lastUpdated = (collections: string) => `
+  (SELECT c.id FROM ${collections} AND (c.updated_at, c.id) < ($3::timestamptz, $4)
+   ORDER BY c.updated_at DESC, c.id DESC LIMIT $2)`;
+
 // Raw SQL for the UNION, which uses the indexes of both tables.
 const COLLECTIONS_OF = longRead<ShownCollection>(
   'collections_to_show',
-  `SELECT ${COLUMNS.map((column) => `c.${column}`).join(', ')}, c.user_id = $1 AS own, ${ON_PROFILE},
-          EXISTS (SELECT FROM collection_games e WHERE e.collection_id = c.id AND e.game_id = $4) AS has_game
-   FROM (SELECT id FROM collections WHERE user_id = $1
-         UNION SELECT collection_id FROM collection_admins WHERE user_id = $1) mine
-   JOIN collections c USING (id) ORDER BY c.updated_at DESC, c.id DESC LIMIT $2 OFFSET $3`,
+  `SELECT ${COLUMNS.map((column) => `c.${column}`).join(', ')}, c.updated_at, c.user_id = $1 AS own, ${ON_PROFILE},
+          EXISTS (SELECT FROM collection_games e WHERE e.collection_id = c.id AND e.game_id = $5) AS has_game
+   FROM (${lastUpdated('collections c WHERE c.user_id = $1')} UNION
+         ${lastUpdated('collection_admins ca JOIN collections c ON c.id = ca.collection_id WHERE ca.user_id = $1')}) mine
+   JOIN collections c USING (id) ORDER BY c.updated_at DESC, c.id DESC LIMIT $2`,
   'user $1',
 );
 const ONE = read<EditableCollection>(
@@ -82,9 +88,12 @@ export class ProfileCollectionsService {
     @InjectRepository(ProfileCollection) private readonly shown: Repository<ProfileCollection>,
   ) {}
 
-  /** One more than fits on the page, if there is a next page. */
-  listCollections(user_id: number, page: number, game_id?: number): Promise<ShownCollection[]> {
-    return this.database.rows(COLLECTIONS_OF, [user_id, PER_PAGE + 1, (page - 1) * PER_PAGE, game_id]);
+  /** Last updated first; one more than fits on the page, if there is a next page. */
+  listCollections(
+    user_id: number,
+    { after = NEWEST, game_id }: { after?: Cursor; game_id?: number } = {},
+  ): Promise<ShownCollection[]> {
+    return this.database.rows(COLLECTIONS_OF, [user_id, PER_PAGE + 1, after.at, after.id, game_id]);
   }
 
   /** Undefined if the user can't edit such a collection. */

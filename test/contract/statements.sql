@@ -532,11 +532,15 @@ SELECT c.id, c.title, c.private, c.games_count, EXISTS (SELECT FROM profile_coll
   OR EXISTS (SELECT FROM collection_admins ca WHERE ca.collection_id = c.id AND ca.user_id = $1 OFFSET 0));
 
 -- collections_to_show: src/collections/profile-collections.service.ts, long, turns: user $1
-SELECT c.id, c.title, c.private, c.games_count, c.user_id = $1 AS own, EXISTS (SELECT FROM profile_collections p WHERE p.collection_id = c.id AND p.user_id = $1) AS on_profile,
-          EXISTS (SELECT FROM collection_games e WHERE e.collection_id = c.id AND e.game_id = $4) AS has_game
-   FROM (SELECT id FROM collections WHERE user_id = $1
-         UNION SELECT collection_id FROM collection_admins WHERE user_id = $1) mine
-   JOIN collections c USING (id) ORDER BY c.updated_at DESC, c.id DESC LIMIT $2 OFFSET $3;
+SELECT c.id, c.title, c.private, c.games_count, c.updated_at, c.user_id = $1 AS own, EXISTS (SELECT FROM profile_collections p WHERE p.collection_id = c.id AND p.user_id = $1) AS on_profile,
+          EXISTS (SELECT FROM collection_games e WHERE e.collection_id = c.id AND e.game_id = $5) AS has_game
+   FROM (
+  (SELECT c.id FROM collections c WHERE c.user_id = $1 AND (c.updated_at, c.id) < ($3::timestamptz, $4)
+   ORDER BY c.updated_at DESC, c.id DESC LIMIT $2) UNION
+         
+  (SELECT c.id FROM collection_admins ca JOIN collections c ON c.id = ca.collection_id WHERE ca.user_id = $1 AND (c.updated_at, c.id) < ($3::timestamptz, $4)
+   ORDER BY c.updated_at DESC, c.id DESC LIMIT $2)) mine
+   JOIN collections c USING (id) ORDER BY c.updated_at DESC, c.id DESC LIMIT $2;
 
 -- game_to_collect: src/collections/profile-collections.service.ts, small
 SELECT g.title FROM games g WHERE g.id = $1 AND (
@@ -593,17 +597,18 @@ SELECT b.id, b.channel_name, b.version, b.user_version, b.state, b.hidden, b.err
          AND o.size IS NOT NULL ORDER BY o.id DESC LIMIT 1) AS is_head,
      (SELECT f.size FROM build_files f WHERE f.build_id = b.id AND f.type = 'patch' AND f.file_key IS NOT NULL) AS patch_size, (SELECT f.size FROM build_files f WHERE f.build_id = b.id AND f.type = 'signature' AND f.file_key IS NOT NULL) IS NOT NULL AS signed
    FROM games g JOIN builds b ON b.game_id = g.id
-   WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) AND ($3::text IS NULL OR b.channel_name = $3)
-   ORDER BY b.id DESC LIMIT 51 OFFSET $4;
+   WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) AND ($3::text IS NULL OR b.channel_name = $3) AND b.id < $4
+   ORDER BY b.id DESC LIMIT 51;
 
 -- games_page: src/dashboard/games/games-report.service.ts, long, turns: user $1
-SELECT g.id, g.title, g.slug, g.owner_name, g.cover_url, g.visibility, g.published_at, g.min_price, g.views_count, g.downloads_count, g.purchases_count, b.builds,
+SELECT g.id, g.created_at, g.title, g.slug, g.owner_name, g.cover_url, g.visibility, g.published_at, g.min_price, g.views_count, g.downloads_count, g.purchases_count, b.builds,
      (SELECT count(*) FROM (SELECT FROM uploads WHERE game_id = g.id LIMIT 1001) counted) AS uploads
    FROM (
   SELECT id FROM (
     SELECT id, created_at FROM games WHERE user_id = $1
     UNION SELECT g.id, g.created_at FROM game_admins ga JOIN games g ON g.id = ga.game_id WHERE ga.user_id = $1) own
-  ORDER BY created_at DESC, id DESC LIMIT 21 OFFSET $2) page
+  WHERE (created_at, id) < ($2::timestamptz, $3)
+  ORDER BY created_at DESC, id DESC LIMIT 21) page
   JOIN games g ON g.id = page.id
    CROSS JOIN LATERAL (
      SELECT json_agg(json_build_object('channel_name', c.name, 'user_version', newest.user_version,
@@ -620,7 +625,7 @@ SELECT g.id, g.title, g.slug, g.owner_name, g.cover_url, g.visibility, g.publish
    ORDER BY g.created_at DESC, g.id DESC;
 
 -- games_with_keys_page: src/dashboard/games/games-report.service.ts, long, turns: user $1
-SELECT g.id, g.title,
+SELECT g.id, g.created_at, g.title,
      (SELECT count(*) FROM (SELECT FROM download_keys WHERE game_id = g.id AND purchase_id IS NULL LIMIT 1001) counted) AS created,
      (SELECT count(*) FROM (SELECT FROM download_keys WHERE game_id = g.id AND purchase_id IS NULL AND email IS NULL AND user_id IS NULL AND revoked_at IS NULL
                             LIMIT 1001) counted) AS unclaimed
@@ -628,7 +633,8 @@ SELECT g.id, g.title,
   SELECT id FROM (
     SELECT id, created_at FROM games WHERE user_id = $1
     UNION SELECT g.id, g.created_at FROM game_admins ga JOIN games g ON g.id = ga.game_id WHERE ga.user_id = $1) own
-  ORDER BY created_at DESC, id DESC LIMIT 21 OFFSET $2) page
+  WHERE (created_at, id) < ($2::timestamptz, $3)
+  ORDER BY created_at DESC, id DESC LIMIT 21) page
   JOIN games g ON g.id = page.id ORDER BY g.created_at DESC, g.id DESC;
 
 -- own_game: src/dashboard/games/games-report.service.ts, small

@@ -77,7 +77,11 @@ test('publishes a hidden build', async () => {
 test('shows 50 builds on a page', async () => {
   for (let i = 0; i < 51; i++) await build();
   expect(await wordsOf()).toMatch(/windows 51 Newest/);
-  expect(await wordsOf('?page=2')).toMatch(/windows 1 Completed/);
+  await browser.click('Older');
+  expect(browser.words).toMatch(/windows 1 Completed/);
+  expect(browser.words).not.toMatch(/windows 2 /);
+  await browser.click('Newest');
+  expect(browser.words).toMatch(/windows 51 Newest/);
 });
 
 test('is for users who can edit the game', async () => {

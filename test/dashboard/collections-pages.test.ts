@@ -196,6 +196,34 @@ test('a player with as many collections as possible is told so', async () => {
   expect(mine.words).toContain('You have too many collections. Delete one first.');
 });
 
+test('a player with many collections sees the last changed ones first, in pages whose forms return to the same one', async () => {
+  const many = await make.user();
+  await sql(
+    `INSERT INTO collections (user_id, title, updated_at)
+     SELECT $1, 'Number ' || n || '.', timestamptz '2024-01-01' + n / 2 * interval '1 minute' FROM generate_series(1, 101) n`,
+    [many.id],
+  );
+  const admin = await make.collection({ owner, title: 'Of a friend' });
+  await sql('INSERT INTO collection_admins (collection_id, user_id) VALUES ($1, $2)', [admin.id, many.id]);
+  const mine = await browserOf(many);
+  const numbers = () => [...mine.page.text.matchAll(/>Number (\d+)\.<\/a/g)].map(([, n]) => Number(n));
+  await mine.get(COLLECTIONS);
+  expect(mine.words).toContain('Of a friend Admin');
+  const seen = numbers();
+  await mine.click('Next');
+  seen.push(...numbers());
+  await mine.submit(/action="([^"]*\/on-profile)"/.exec(mine.page.text)![1]!);
+  const { location } = mine.page;
+  await mine.follow();
+  expect(location).toContain('?after=');
+  expect(numbers()).toEqual(seen.slice(49));
+  await mine.click('Next');
+  expect(numbers()).toEqual([2, 1]);
+  expect([...seen, ...numbers()]).toEqual(Array.from({ length: 101 }, (_, i) => 101 - i));
+  await mine.click('First');
+  expect(numbers()).toEqual(seen.slice(0, 49));
+});
+
 test('a long collection has pages, and its forms return to the same one', async () => {
   const games = [];
   for (let n = 1; n <= 51; n++) games.push(await make.game({ owner, title: `Number ${n}` }));

@@ -94,6 +94,13 @@ export class Browser {
     return fields;
   }
 
+  /** Follows the link with these words on the last page. */
+  async click(words: string): Promise<Page> {
+    const link = new RegExp(`href="([^"]*)"[^>]*>\\s*${words}\\s*<`).exec(this.page.text);
+    if (!link) throw new Error(`no link ${words} on this page (${this.page.status}):\n${this.page.text}`);
+    return this.get(unescape(link[1]!));
+  }
+
   async signIn(username: string, password = PASSWORD, return_to?: string): Promise<Page> {
     await this.get(return_to ? `/login?return_to=${encodeURIComponent(return_to)}` : '/login');
     return this.submit('/login', { username, password });

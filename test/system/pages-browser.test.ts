@@ -14,6 +14,8 @@ import { sql } from '../support/sql';
 useStore({ RATE_LIMIT: 'off', SIGN_UP: 'true', SELLERS_MAY_REFUND: 'true' });
 
 const SETTINGS = '/user/settings';
+// After the last entry of a list.
+const AFTER_ALL = 'after=2000-01-01+00:00:00%2B00,1';
 const SALES = `${SETTINGS}/sales`;
 const GAMES = `${SETTINGS}/games`;
 const LONG = 'long'.repeat(20);
@@ -214,14 +216,14 @@ async function pagesOf(seller: Actor): Promise<Record<string, string[]>> {
     [`${SETTINGS}/api-keys/:key_id/revoke`]: [`${SETTINGS}/api-keys/${key!.id}/revoke`],
     [`${SETTINGS}/authorized-apps`]: [`${SETTINGS}/authorized-apps`],
     [`${SETTINGS}/authorized-apps/:grant_id/revoke`]: [`${SETTINGS}/authorized-apps/${grant}/revoke`],
-    [`${SETTINGS}/collections`]: [`${SETTINGS}/collections`, `${SETTINGS}/collections?page=9`],
+    [`${SETTINGS}/collections`]: [`${SETTINGS}/collections`, `${SETTINGS}/collections?${AFTER_ALL}`],
     [`${SETTINGS}/collections/add`]: [`${SETTINGS}/collections/add?game_id=${game.id}`],
     [`${SETTINGS}/collections/new`]: [`${SETTINGS}/collections/new`],
     [`${SETTINGS}/collections/:collection_id`]: [`${collections}?find=tin`, `${collections}?page=9`],
     [`${SETTINGS}/collections/:collection_id/delete`]: [`${collections}/delete`],
     [`${SETTINGS}/data`]: [`${SETTINGS}/data`],
     [`${SETTINGS}/download-keys`]: [`${SETTINGS}/download-keys`],
-    [GAMES]: [GAMES, `${GAMES}?page=9`],
+    [GAMES]: [GAMES, `${GAMES}?${AFTER_ALL}`],
     [`${GAMES}/new`]: [`${GAMES}/new`],
     [`${GAMES}/:game_id`]: [`${GAMES}/${game.id}`],
     [`${GAMES}/:game_id/details`]: [`${GAMES}/${game.id}/details`],

@@ -168,8 +168,10 @@ const LOOKUPS: [string, unknown[], number][] = [
   ['pending_file_uploads', [POPULAR_GAME, ADMIN_OF_ALL, null, '2026-01-01'], 40],
   ['own_game', [POPULAR_GAME, ADMIN_OF_ALL], 20],
   ['recent_game_sales', [ADMIN_OF_ALL, POPULAR_GAME, '2024-01-01'], 50],
-  ['games_page', [ownerOf(GAME), 0], 700],
-  ['games_with_keys_page', [ownerOf(GAME), 0], 450],
+  ['games_page', [ownerOf(GAME), ...NEWEST], 700],
+  ['games_with_keys_page', [ownerOf(GAME), ...NEWEST], 450],
+  ['builds_page', [POPULAR_GAME, ADMIN_OF_ALL, null, NEWEST_BUILD], 850],
+  ['builds_page', [POPULAR_GAME, ADMIN_OF_ALL, null, NEWEST_BUILD - NIGHTLY_BUILDS / 2], 850],
 ];
 
 test.each(LOOKUPS)('%s %j uses index probes only', async (name, values, most) => {

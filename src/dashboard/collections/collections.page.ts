@@ -8,6 +8,7 @@ import {
   type ShownCollection,
 } from '../../collections/profile-collections.service';
 import { StoreLinks } from '../../platform/config/store-links';
+import { type Cursor, formatCursor } from '../../platform/input/cursor';
 import { withQuery } from '../../platform/input/form';
 import type { LibraryRow } from '../../purchases/library/library.service';
 import { Covers } from '../layout/covers';
@@ -19,8 +20,10 @@ import {
   alert,
   type Columns,
   confirmation,
+  continuedPages,
   done,
   formatCount,
+  lastShown,
   linkButton,
   muted,
   noMore,
@@ -31,6 +34,9 @@ import {
 import type { Visitor } from '../layout/visitor';
 
 export const COLLECTIONS_PATH = '/user/settings/collections';
+/** The list, from the collection after `after` on. */
+export const collectionsPath = (after: Cursor | undefined) =>
+  withQuery(COLLECTIONS_PATH, { after: after && formatCursor(after) });
 export const collectionPath = (id: number) => `${COLLECTIONS_PATH}/${id}`;
 export const addPath = (game_id: number) =>
   withQuery(`${COLLECTIONS_PATH}/add`, { game_id: String(game_id) });
@@ -64,7 +70,9 @@ export class CollectionsPage {
     private readonly covers: Covers,
   ) {}
 
-  list(visitor: Visitor, found: ShownCollection[], page: number): Page {
+  list(visitor: Visitor, found: ShownCollection[], after: Cursor | undefined): Page {
+    const last = lastShown(found, PER_PAGE);
+    const next = last && formatCursor({ at: last.updated_at, id: last.id });
     return {
       section: COLLECTIONS_PATH,
       title: 'Collections',
@@ -78,12 +86,12 @@ export class CollectionsPage {
           <p class="lead">Collections that you own or administer. Choose the ones to show on your profile.</p>
           ${done(notice.message)}
           ${tableOr(
-            noMore('collections', page),
+            noMore('collections', !after),
             'Your collections',
-            columns(visitor, page),
+            columns(visitor, after),
             found.slice(0, PER_PAGE),
           )}
-          ${numberedPages(COLLECTIONS_PATH, page, found.length > PER_PAGE, ['Previous', 'Next'])}`,
+          ${continuedPages(COLLECTIONS_PATH, !after, next, ['First', 'Next'])}`,
     };
   }
 
@@ -126,7 +134,7 @@ export class CollectionsPage {
           ${done(notice.message)} ${notice.problem !== undefined && alert(notice.problem)}
           ${
             games.length === 0
-              ? html`<p class="empty">${noMore('games', page, 'This collection has no games yet.')}</p>`
+              ? html`<p class="empty">${noMore('games', page === 1, 'This collection has no games yet.')}</p>`
               : html`<ol class="entries">
                   ${games.slice(0, PER_PAGE).map((game) => this.entry(visitor, path, page, games_count, game))}
                 </ol>`
@@ -276,7 +284,7 @@ const draftFields = ({ title, isPrivate, isOnProfile }: CollectionDraft, problem
 const pageField = (page: number): Html =>
   html`${page > 1 && html`<input type="hidden" name="page" value="${page}" />`}`;
 
-const columns = (visitor: Visitor, page: number): Columns<ShownCollection> => ({
+const columns = (visitor: Visitor, after: Cursor | undefined): Columns<ShownCollection> => ({
   Title: ({ id, title, own, ...collection }) =>
     html`<a href="${collectionPath(id)}">${title}</a
       >${collection.private && html` ${tag('Private')}`}${!own && html` ${tag('Admin')}`}`,
@@ -285,7 +293,8 @@ const columns = (visitor: Visitor, page: number): Columns<ShownCollection> => ({
   Change: actions(
     ({ id, title, on_profile }) =>
       html`<form method="post" action="${collectionPath(id)}/on-profile">
-        ${formToken(visitor)} ${pageField(page)}
+        ${formToken(visitor)}
+        ${after && html`<input type="hidden" name="after" value="${formatCursor(after)}" />`}
         <button class="quiet" name="on" value="${on_profile ? 'no' : 'yes'}">
           ${on_profile ? 'Hide from profile' : 'Show on profile'}<span class="hidden"> ${title}</span>
         </button>

@@ -8,6 +8,7 @@ import {
   ProfileCollectionsService,
 } from '../../collections/profile-collections.service';
 import { ApiError, apiError } from '../../platform/errors/api-error';
+import { parseCursor } from '../../platform/input/cursor';
 import { Form, withQuery } from '../../platform/input/form';
 import { readTitle } from '../../platform/input/readers';
 import { LibraryService } from '../../purchases/library/library.service';
@@ -20,6 +21,7 @@ import {
   collectionPath,
   COLLECTIONS_PATH,
   CollectionsPage,
+  collectionsPath,
   EMPTY_DRAFT,
   MAX_FIND,
 } from './collections.page';
@@ -40,9 +42,8 @@ export class PlayerCollectionsController {
 
   @Get()
   async list(@PageQuery() query: Form, @CurrentVisitor() visitor: SignedInVisitor) {
-    const page = parsePage(query.text('page'));
-    const found = await this.own.listCollections(visitor.user.id, page);
-    return this.page.list(visitor, found, page);
+    const after = parseCursor(query.text('after'));
+    return this.page.list(visitor, await this.own.listCollections(visitor.user.id, { after }), after);
   }
 
   @Get('new')
@@ -144,7 +145,7 @@ export class PlayerCollectionsController {
     const on = form.text('on') === 'yes';
     const title = await this.own.setOnProfile(visitor.user.id, collection_id, on);
     if (title === undefined) throw noCollection();
-    return seeOther(pagePath(COLLECTIONS_PATH, form), {
+    return seeOther(collectionsPath(parseCursor(form.text('after'))), {
       message: `“${title}” is ${on ? 'now' : 'no longer'} on your profile.`,
     });
   }
@@ -234,7 +235,7 @@ export class PlayerCollectionsController {
   ) {
     const title = await this.own.titleOfGame(visitor.user.id, game_id);
     if (title === undefined) throw noGame();
-    const collections = await this.own.listCollections(visitor.user.id, 1, game_id);
+    const collections = await this.own.listCollections(visitor.user.id, { game_id });
     const [first] = collections.filter(({ has_game }) => !has_game);
     const chosen = draft ?? { collection: first ? String(first.id) : 'new', title: '' };
     return this.page.add(visitor, { id: game_id, title }, collections, chosen, result);

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { canEdit } from '../../games/visibility';
 import { Database } from '../../platform/database/database';
 import { longRead } from '../../platform/database/statement';
+import { NEWEST } from '../../platform/input/cursor';
 import { type Build, isPublished } from '../../wharf/build.entity';
 
 export const BUILDS_ON_A_PAGE = 50;
@@ -19,7 +20,7 @@ export interface ListedBuild extends Pick<
 const fileOf = (type: string) =>
   `(SELECT f.size FROM build_files f WHERE f.build_id = b.id AND f.type = '${type}' AND f.file_key IS NOT NULL)`;
 
-/** Builds of the game $1, for the user $2; $3: only those of one channel. */
+/** Builds of the game $1, for the user $2; $3: only those of one channel; before the build $4. */
 export const BUILDS_PAGE = longRead<ListedBuild>(
   'builds_page',
   `SELECT b.id, b.channel_name, b.version, b.user_version, b.state, b.hidden, b.error, b.size, b.created_at,
@@ -28,8 +29,8 @@ export const BUILDS_PAGE = longRead<ListedBuild>(
          AND o.size IS NOT NULL ORDER BY o.id DESC LIMIT 1) AS is_head,
      ${fileOf('patch')} AS patch_size, ${fileOf('signature')} IS NOT NULL AS signed
    FROM games g JOIN builds b ON b.game_id = g.id
-   WHERE g.id = $1 AND ${canEdit('g', '$2')} AND ($3::text IS NULL OR b.channel_name = $3)
-   ORDER BY b.id DESC LIMIT ${BUILDS_ON_A_PAGE + 1} OFFSET $4`,
+   WHERE g.id = $1 AND ${canEdit('g', '$2')} AND ($3::text IS NULL OR b.channel_name = $3) AND b.id < $4
+   ORDER BY b.id DESC LIMIT ${BUILDS_ON_A_PAGE + 1}`,
   'user $2',
 );
 
@@ -39,8 +40,11 @@ export class BuildsReportService {
   constructor(private readonly database: Database) {}
 
   /** Newest first; one more than fits on the page if there is a next page. */
-  page(game_id: number, user_id: number, channel: string | undefined, page: number): Promise<ListedBuild[]> {
-    const offset = (page - 1) * BUILDS_ON_A_PAGE;
-    return this.database.rows(BUILDS_PAGE, [game_id, user_id, channel ?? null, offset]);
+  page(
+    game_id: number,
+    user_id: number,
+    { channel, after = NEWEST.id }: { channel?: string; after?: number },
+  ): Promise<ListedBuild[]> {
+    return this.database.rows(BUILDS_PAGE, [game_id, user_id, channel ?? null, after]);
   }
 }

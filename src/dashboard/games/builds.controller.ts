@@ -1,11 +1,11 @@
 import { Controller, Get, Post } from '@nestjs/common';
 import { SignedIn } from '../../auth/access/access';
 import { Form } from '../../platform/input/form';
+import { readInteger } from '../../platform/input/readers';
 import { PushesService } from '../../push/pushes.service';
 import { invalidBuild } from '../../uploads/uploads.service';
 import { seeOther } from '../layout/layout';
 import { PageQuery, Pages, PathId } from '../layout/page';
-import { parsePage } from '../layout/components';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { BuildsPage, buildsPath } from './builds.page';
 import { BuildsReportService } from './builds-report.service';
@@ -31,9 +31,10 @@ export class GameBuildsController {
   ) {
     const game = await this.games.one(game_id, visitor.user.id);
     const channel = query.text('channel');
-    const page = parsePage(query.text('page'));
-    const builds = await this.builds.page(game_id, visitor.user.id, channel, page);
-    return this.page.list(visitor, game, builds, { channel, page });
+    const after = readInteger(query.text('after') ?? '');
+    const shown = { channel, after: typeof after === 'number' ? after : undefined };
+    const builds = await this.builds.page(game_id, visitor.user.id, shown);
+    return this.page.list(visitor, game, builds, shown);
   }
 
   @Post(':build_id/publish')

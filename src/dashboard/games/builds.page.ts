@@ -6,11 +6,13 @@ import { formToken, type Page } from '../layout/layout';
 import {
   actions,
   type Columns,
+  continuedPages,
   day,
   done,
+  lastShown,
   muted,
+  noMore,
   number,
-  numberedPages,
   tableOr,
   tag,
   unlabeled,
@@ -31,7 +33,8 @@ const STATES: Record<ListedBuild['state'], string> = {
 interface Shown {
   /** Only builds of this channel. */
   channel: string | undefined;
-  page: number;
+  /** The build before the first one on the page. */
+  after: number | undefined;
 }
 
 /** The page with the builds of a game's channels. */
@@ -39,8 +42,10 @@ interface Shown {
 export class BuildsPage {
   constructor(private readonly games: GamePage) {}
 
-  list(visitor: SignedInVisitor, game: OwnGame, builds: ListedBuild[], { channel, page }: Shown): Page {
+  list(visitor: SignedInVisitor, game: OwnGame, builds: ListedBuild[], { channel, after }: Shown): Page {
     const path = buildsPath(game.id, channel);
+    const last = lastShown(builds, BUILDS_ON_A_PAGE);
+    const isFirst = after === undefined;
     const what = channel === undefined ? 'Builds, newest first' : `Builds of ${channel}, newest first`;
     return this.games.page(
       game,
@@ -52,8 +57,8 @@ export class BuildsPage {
             edit the game.
             ${channel !== undefined && html`<a href="${buildsPath(game.id)}">Show all channels</a>`}
           </p>
-          ${tableOr(page === 1 ? 'There are no builds yet.' : 'There are no more builds.', what, buildColumns(visitor, game.id), builds.slice(0, BUILDS_ON_A_PAGE))}
-          ${numberedPages(path, page, builds.length > BUILDS_ON_A_PAGE)}`,
+          ${tableOr(noMore('builds', isFirst, 'There are no builds yet.'), what, buildColumns(visitor, game.id), builds.slice(0, BUILDS_ON_A_PAGE))}
+          ${continuedPages(path, isFirst, last && String(last.id))}`,
     );
   }
 }

@@ -6,6 +6,7 @@ import { canEdit } from '../../games/visibility';
 import { Database } from '../../platform/database/database';
 import type { Packed } from '../../platform/database/packed-row';
 import { prefixColumns, longRead, read } from '../../platform/database/statement';
+import { type Cursor, NEWEST } from '../../platform/input/cursor';
 import { type Build, isPublished } from '../../wharf/build.entity';
 
 export const GAMES_ON_A_PAGE = 20;
@@ -15,6 +16,7 @@ export const MAX_COUNTED_KEYS = 1000;
 
 const COLUMNS = [
   'id',
+  'created_at',
   'title',
   'slug',
   'owner_name',
@@ -43,12 +45,13 @@ const CHANNELS = `
     FROM channels c WHERE c.name IS NOT NULL)
   SELECT name FROM channels WHERE name IS NOT NULL LIMIT ${MAX_CHANNELS + 1}`;
 
-/** The games that $1 can edit, newest first, in a page starting at $2. */
+/** The games that $1 can edit, newest first, in a page that begins after $2, $3. */
 const PAGE = `(
   SELECT id FROM (
     SELECT id, created_at FROM games WHERE user_id = $1
     UNION SELECT g.id, g.created_at FROM game_admins ga JOIN games g ON g.id = ga.game_id WHERE ga.user_id = $1) own
-  ORDER BY created_at DESC, id DESC LIMIT ${GAMES_ON_A_PAGE + 1} OFFSET $2) page
+  WHERE (created_at, id) < ($2::timestamptz, $3)
+  ORDER BY created_at DESC, id DESC LIMIT ${GAMES_ON_A_PAGE + 1}) page
   JOIN games g ON g.id = page.id`;
 
 const GAMES_PAGE = longRead<GameReport>(
@@ -66,7 +69,7 @@ const GAMES_PAGE = longRead<GameReport>(
   'user $1',
 );
 
-export interface KeysReport extends Pick<Game, 'id' | 'title'> {
+export interface KeysReport extends Pick<Game, 'id' | 'created_at' | 'title'> {
   /** Keys without a purchase, at most one more than MAX_COUNTED_KEYS. */
   created: number;
   /** Those of them without an account, which any player can redeem, at most one more than MAX_COUNTED_KEYS. */
@@ -77,7 +80,7 @@ const KEYS_OF_GAME = 'FROM download_keys WHERE game_id = g.id AND purchase_id IS
 
 const KEYS_PAGE = longRead<KeysReport>(
   'games_with_keys_page',
-  `SELECT g.id, g.title,
+  `SELECT g.id, g.created_at, g.title,
      (SELECT count(*) FROM (SELECT ${KEYS_OF_GAME} LIMIT ${MAX_COUNTED_KEYS + 1}) counted) AS created,
      (SELECT count(*) FROM (SELECT ${KEYS_OF_GAME} AND email IS NULL AND user_id IS NULL AND revoked_at IS NULL
                             LIMIT ${MAX_COUNTED_KEYS + 1}) counted) AS unclaimed
@@ -117,8 +120,8 @@ export class GamesReportService {
   constructor(private readonly database: Database) {}
 
   /** Newest first; one game more than fits on the page if there is a next page. */
-  page(user_id: number, page: number): Promise<GameReport[]> {
-    return this.database.rows(GAMES_PAGE, [user_id, (page - 1) * GAMES_ON_A_PAGE]);
+  page(user_id: number, { at, id }: Cursor = NEWEST): Promise<GameReport[]> {
+    return this.database.rows(GAMES_PAGE, [user_id, at, id]);
   }
 
   async one(id: number, user_id: number): Promise<OwnGame> {
@@ -132,7 +135,7 @@ export class GamesReportService {
     return this.database.rows(RECENT_GAME_SALES, [user_id, game_id, day]);
   }
 
-  keysPage(user_id: number, page: number): Promise<KeysReport[]> {
-    return this.database.rows(KEYS_PAGE, [user_id, (page - 1) * GAMES_ON_A_PAGE]);
+  keysPage(user_id: number, { at, id }: Cursor = NEWEST): Promise<KeysReport[]> {
+    return this.database.rows(KEYS_PAGE, [user_id, at, id]);
   }
 }

@@ -1,8 +1,8 @@
 import { Controller, Get } from '@nestjs/common';
 import { SignedIn } from '../../auth/access/access';
+import { parseCursor } from '../../platform/input/cursor';
 import { Form } from '../../platform/input/form';
 import { PageQuery, Pages } from '../layout/page';
-import { parsePage } from '../layout/components';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { GamesReportService } from './games-report.service';
 import { GamesPage } from './games.page';
@@ -20,13 +20,13 @@ export class SellerGamesController {
 
   @Get('games')
   async list(@PageQuery() query: Form, @CurrentVisitor() visitor: SignedInVisitor) {
-    const page = parsePage(query.text('page'));
-    return this.page.list(await this.games.page(visitor.user.id, page), page, visitor.user.developer);
+    const after = parseCursor(query.text('after'));
+    return this.page.list(await this.games.page(visitor.user.id, after), !after, visitor.user.developer);
   }
 
   @Get('download-keys')
   async keys(@PageQuery() query: Form, @CurrentVisitor() visitor: SignedInVisitor) {
-    const page = parsePage(query.text('page'));
-    return gamesWithKeysPage(await this.games.keysPage(visitor.user.id, page), page);
+    const after = parseCursor(query.text('after'));
+    return gamesWithKeysPage(await this.games.keysPage(visitor.user.id, after), !after);
   }
 }

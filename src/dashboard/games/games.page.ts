@@ -3,7 +3,15 @@ import { formatMoney } from '../../platform/formats/money';
 import { Covers } from '../layout/covers';
 import { html, type Html } from '../layout/html';
 import { GAMES_PATH, type Page } from '../layout/layout';
-import { formatCount, day, done, linkButton, noMore, numberedPages } from '../layout/components';
+import {
+  formatCount,
+  day,
+  done,
+  lastShown,
+  linkButton,
+  newestFirstPages,
+  noMore,
+} from '../layout/components';
 import { buyersPath, salesPath } from '../sales/sales-paths';
 import { type GameReport, GAMES_ON_A_PAGE, MAX_CHANNELS, MAX_UPLOADS } from './games-report.service';
 
@@ -16,7 +24,7 @@ const NOT_A_DEVELOPER = 'Ask the store to make your account one of a developer, 
 export class GamesPage {
   constructor(private readonly covers: Covers) {}
 
-  list(rows: GameReport[], page: number, mayCreate: boolean): Page {
+  list(rows: GameReport[], isFirst: boolean, mayCreate: boolean): Page {
     const games = rows.slice(0, GAMES_ON_A_PAGE);
     return {
       section: GAMES_PATH,
@@ -30,13 +38,13 @@ export class GamesPage {
           ${
             games.length === 0
               ? html`<p class="empty">
-                  ${noMore('games', page)} ${page === 1 && !mayCreate && NOT_A_DEVELOPER}
+                  ${noMore('games', isFirst)} ${isFirst && !mayCreate && NOT_A_DEVELOPER}
                 </p>`
               : html`<ul class="plain games">
                   ${games.map((game) => this.game(game))}
                 </ul>`
           }
-          ${numberedPages(GAMES_PATH, page, rows.length > GAMES_ON_A_PAGE)}`,
+          ${newestFirstPages(GAMES_PATH, isFirst, lastShown(rows, GAMES_ON_A_PAGE))}`,
     };
   }
 

@@ -14,11 +14,12 @@ import {
   day,
   done,
   descriptionList,
+  lastShown,
   linkButton,
   muted,
+  newestFirstPages,
   noMore,
   number,
-  numberedPages,
   pageLinks,
   tableOr,
   unlabeled,
@@ -64,7 +65,7 @@ const filterQuery = ({ from, to, label, state }: KeyFilter) => ({
   state,
 });
 
-export function gamesWithKeysPage(rows: KeysReport[], page: number): Page {
+export function gamesWithKeysPage(rows: KeysReport[], isFirst: boolean): Page {
   const games = rows.slice(0, GAMES_ON_A_PAGE);
   return {
     section: KEYS_PATH,
@@ -74,8 +75,8 @@ export function gamesWithKeysPage(rows: KeysReport[], page: number): Page {
         Keys that you create for reviewers, friends or other stores. Keys that come with a purchase are on the
         pages of its sales.
       </p>
-      ${tableOr(noMore('games', page), 'Games with their download keys', GAME_COLUMNS, games)}
-      ${numberedPages(KEYS_PATH, page, rows.length > GAMES_ON_A_PAGE)}`,
+      ${tableOr(noMore('games', isFirst), 'Games with their download keys', GAME_COLUMNS, games)}
+      ${newestFirstPages(KEYS_PATH, isFirst, lastShown(rows, GAMES_ON_A_PAGE))}`,
   };
 }
 

@@ -1,5 +1,6 @@
 import { covers } from '../../auth/access/credential';
 import { apiError } from '../../platform/errors/api-error';
+import { formatCursor } from '../../platform/input/cursor';
 import { withQuery } from '../../platform/input/form';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import { InvalidValue } from '../../platform/input/input-values';
@@ -146,8 +147,8 @@ export const linkButton = (href: string, words: string, about = '', style = 'qui
   > `;
 
 /** The text of an empty page of a list. */
-export const noMore = (things: string, page: number, first = `You have no ${things} yet.`): string =>
-  page === 1 ? first : `There are no more ${things}.`;
+export const noMore = (things: string, isFirst: boolean, first = `You have no ${things} yet.`): string =>
+  isFirst ? first : `There are no more ${things}.`;
 
 /** Values by name, without those that are false. */
 export const descriptionList = (values: Record<string, Part>, style = 'facts'): Html =>
@@ -180,6 +181,29 @@ export const numberedPages = (
     [before!]: page > 1 && withQuery(path, { page: String(page - 1) }),
     [after!]: isMore && withQuery(path, { page: String(page + 1) }),
   });
+
+/** The row after which the next page of a list begins, if there are more rows than the page shows. */
+export const lastShown = <Row>(rows: readonly Row[], shown: number): Row | undefined =>
+  rows.length > shown ? rows[shown - 1] : undefined;
+
+/** Links between the pages of a list that begin after an entry; `next`: the one before the next page. */
+export const continuedPages = (
+  path: string,
+  isFirst: boolean,
+  next: string | undefined,
+  [first, later] = ['Newest', 'Older'],
+): Html =>
+  pageLinks({
+    [first!]: !isFirst && path,
+    [later!]: next !== undefined && withQuery(path, { after: next }),
+  });
+
+/** The same for a list of what was created. */
+export const newestFirstPages = (
+  path: string,
+  isFirst: boolean,
+  last: { created_at: string; id: number } | undefined,
+): Html => continuedPages(path, isFirst, last && formatCursor({ at: last.created_at, id: last.id }));
 
 /** `1,000+` for more than `most`. */
 export const formatCount = (value: number, most = Infinity): string =>

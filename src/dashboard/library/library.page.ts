@@ -89,7 +89,7 @@ export class LibraryPage {
           }
           ${
             shown.length === 0
-              ? html`<p class="empty">${noMore('games', page, none)}</p>`
+              ? html`<p class="empty">${noMore('games', page === 1, none)}</p>`
               : html`<ul class="library">
                   ${shown.map((row, index) => {
                     if (row.bundle) return this.bundleRow(row, row.bundle);
@@ -131,7 +131,7 @@ export class LibraryPage {
         </form>
         ${
           games.length === 0
-            ? html`<p class="empty">${noMore('games', page, none)}</p>`
+            ? html`<p class="empty">${noMore('games', page === 1, none)}</p>`
             : html`<ul class="library">
                 ${games.slice(0, GAMES_ON_A_PAGE).map((game) =>
                   this.game(

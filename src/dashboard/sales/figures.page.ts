@@ -225,7 +225,7 @@ const soldColumns = (currency: string, largest?: number): Columns<Sold> => ({
 function gameList(view: FiguresView): Html {
   const { query, report, page } = view;
   const { games } = report;
-  if (games.length === 0) return html`<p class="empty">${noMore('games', page)}</p>`;
+  if (games.length === 0) return html`<p class="empty">${noMore('games', page === 1)}</p>`;
   const currency = report.chosen?.currency;
   const shown = games.slice(0, GAMES_ON_A_PAGE);
   const sold = shown.filter(({ purchases }) => purchases > 0);
