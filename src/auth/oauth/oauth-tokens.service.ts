@@ -250,7 +250,7 @@ export class OauthTokensService {
       .leftJoin(OauthRefreshToken, 's', 's.token_hash = t.successor_hash AND s.used_at IS NULL')
       .select([
         't.*',
-        't.answer AS response',
+        't.response AS response',
         'least(t.expires_at, t.family_ends_at) <= now() AS expired',
         `s.token_hash IS NOT NULL AND t.used_at > now() - make_interval(secs => ${RETRY_SECONDS}) AS repeatable`,
       ])
