@@ -70,11 +70,11 @@ describe.each([
 });
 
 test('fetches the keys once with Node only', async () => {
-  const counted = `let asked = 0;
+  const counted = `let requests = 0;
     const real = fetch;
-    globalThis.fetch = (...call) => (asked++, real(...call));
+    globalThis.fetch = (...call) => (requests++, real(...call));
     ${programs[1]!}
-    await playerOf(process.argv[2]);
-    console.log(asked);`;
+    await verifyPlayer(process.argv[2]);
+    console.log(requests);`;
   expect(await run(counted, await launch(game_id!))).toBe(`${player.id}\n1`);
 });
