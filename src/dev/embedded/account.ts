@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmod, lstat, mkdir, realpath, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { chmod, lstat, mkdir, stat } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { OperatorError } from '../../platform/errors/operator-error';
 
@@ -11,6 +10,14 @@ export interface Account {
   uid: number;
   gid: number;
 }
+
+/** Options of a process of that account. Its environment has no secrets, and no variables that change PostgreSQL's settings. */
+export const processOf = (account: Account | undefined) => ({
+  uid: account?.uid,
+  gid: account?.gid,
+  cwd: '/',
+  env: { PATH: process.env.PATH, LC_ALL: 'C' },
+});
 
 /**
  * The account that runs PostgreSQL, which can't run as root; undefined: the current one. The owner of an existing
@@ -37,15 +44,11 @@ export async function serverAccount(names: string[], cluster?: string): Promise<
 }
 
 /** Whether the account can enter this folder and all folders above it. */
-export async function canReach(account: Account | undefined, folder: string): Promise<boolean> {
-  if (!account) return true;
-  for (let path = await realpath(folder); ; path = dirname(path)) {
-    const { uid, gid, mode } = await stat(path);
-    const pass = uid === account.uid ? 0o100 : gid === account.gid ? 0o010 : 0o001;
-    if (!(mode & pass)) return false;
-    if (path === dirname(path)) return true;
-  }
-}
+export const canReach = (account: Account | undefined, folder: string): Promise<boolean> =>
+  execute('test', ['-x', folder], processOf(account)).then(
+    () => true,
+    () => false,
+  );
 
 /** The data folder, or a folder of root that the account can reach instead and that no other user can have created. */
 export async function reachable(

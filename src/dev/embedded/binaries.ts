@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
-import { chmod, constants, cp, readFile, rename, rm, symlink } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chmod, cp, readFile, rename, rm, symlink } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { OperatorError } from '../../platform/errors/operator-error';
-import type { Account } from './account';
+import { type Account, processOf } from './account';
+import { unlessCreated } from './data-folder';
 
 const execute = promisify(execFile);
 const USE_A_SERVER = 'set DATABASE_URL to a PostgreSQL server';
@@ -24,10 +25,6 @@ export function packagedBinaries(platform: string = process.platform, arch: stri
   }
 }
 
-const PROGRAMS = ['initdb', 'pg_ctl', 'postgres'] as const;
-
-export const program = (native: string, name: (typeof PROGRAMS)[number]) => join(native, 'bin', name);
-
 /** Binaries that the account can run: npm's, or a copy in the folder `home` if it cannot access or complete those. */
 export async function usableBinaries(
   native: string,
@@ -35,26 +32,27 @@ export async function usableBinaries(
   home: string,
   log: (message: string) => void,
 ): Promise<string> {
-  const fault = await findFault(native, account);
-  if (!fault) return native;
+  const problem = await findProblem(native, account);
+  if (!problem) return native;
   const { version } = JSON.parse(await readFile(join(native, '..', 'package.json'), 'utf8')) as {
     version: string;
   };
   const copy = join(home, `postgres-binaries-${version}`);
-  if (!(await findFault(copy, account))) return copy;
-  log(`copying the PostgreSQL binaries to ${copy}, because ${fault}`);
-  await replaceByCopy(native, copy);
-  const left = await findFault(copy, account);
+  if (!existsSync(copy)) {
+    log(`copying the PostgreSQL binaries to ${copy}, because ${problem}`);
+    await copyReadable(native, copy);
+  }
+  const left = await findProblem(copy, account);
   if (!left) return copy;
   throw new OperatorError(`The embedded PostgreSQL cannot be used, because ${left}: ${USE_A_SERVER}.`);
 }
 
 /** A problem that a copy may solve; throws others. */
-async function findFault(native: string, account: Account | undefined): Promise<string | undefined> {
+async function findProblem(native: string, account: Account | undefined): Promise<string | undefined> {
   await complete(native).catch(() => undefined);
-  const postgres = program(native, 'postgres');
+  const postgres = join(native, 'bin', 'postgres');
   try {
-    await execute(postgres, ['--version'], { uid: account?.uid, gid: account?.gid, cwd: '/' });
+    await execute(postgres, ['--version'], processOf(account));
     return undefined;
   } catch (error) {
     const { code, stderr, message } = error as Error & { code?: string | number; stderr?: string };
@@ -70,27 +68,20 @@ async function findFault(native: string, account: Account | undefined): Promise<
 
 /** npm packages contain no symbolic links: an install script creates them if it is allowed to run. */
 async function complete(native: string): Promise<void> {
-  const list = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
-  for (const { source, target } of JSON.parse(list) as { source: string; target: string }[])
+  const links = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
+  for (const { source, target } of JSON.parse(links) as { source: string; target: string }[])
     await symlink(basename(source), join(native, relative('native', target))).catch(() => undefined);
-  for (const name of PROGRAMS) await chmod(program(native, name), 0o755);
+  for (const name of ['initdb', 'postgres']) await chmod(join(native, 'bin', name), 0o755);
 }
 
-async function replaceByCopy(native: string, copy: string): Promise<void> {
-  const fresh = `${copy}.${randomBytes(4).toString('hex')}`;
+/** Regardless of the umask of npm install. */
+async function copyReadable(native: string, copy: string): Promise<void> {
+  const unfinished = `${copy}.${process.pid}`;
   try {
-    // Files for compilers aren't needed.
-    await cp(native, fresh, {
-      recursive: true,
-      verbatimSymlinks: true,
-      mode: constants.COPYFILE_FICLONE,
-      filter: (path) => !/\.a$|\/(pkgconfig|include)$/.test(path),
-    });
-    // Regardless of the umask of npm install.
-    await execute('chmod', ['-R', 'a+rX', fresh]);
-    await rm(copy, { recursive: true, force: true });
-    await rename(fresh, copy);
+    await cp(native, unfinished, { recursive: true, verbatimSymlinks: true });
+    await execute('chmod', ['-R', 'a+rX', unfinished]);
+    await rename(unfinished, copy).catch(unlessCreated);
   } finally {
-    await rm(fresh, { recursive: true, force: true });
+    await rm(unfinished, { recursive: true, force: true });
   }
 }

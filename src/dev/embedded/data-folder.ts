@@ -14,17 +14,16 @@ import {
   symlink,
   writeFile,
 } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { OperatorError } from '../../platform/errors/operator-error';
 import { createdSecret } from '../../platform/config/stored-secrets';
-import type { Account } from './account';
-import { program } from './binaries';
+import { type Account, processOf } from './account';
 import { isSignaled } from './postmaster';
 
 const MAJOR_VERSION = '18';
 const PASSWORD = 'postgres-password';
-const INIT_PREFIX = 'postgres.init-';
+const UNFINISHED = 'postgres.init-';
 
 interface InitPlan {
   native: string;
@@ -71,53 +70,45 @@ export class DataFolder {
   }
 
   /**
-   * Creates the cluster in a temporary folder and renames it, so that an incomplete one is never found. `home`: the data
-   * folder, or the folder for the data of data folders that the account cannot reach.
+   * Creates the cluster in a temporary folder, so that an incomplete one is never found. `home`: the data folder, or the
+   * folder for the data of data folders that the account cannot reach.
    */
   async createCluster(home: string, plan: InitPlan): Promise<string> {
     for (const name of await readdir(this.path))
-      if (name.startsWith(INIT_PREFIX) && !isOfRunningProcess(name)) await removeWork(join(this.path, name));
-    const own = home === this.path ? home : await mkdtemp(join(home, 'data-'));
-    const work = join(own, `${INIT_PREFIX}${process.pid}`);
-    const target = join(own, 'postgres');
+      if (name.startsWith(UNFINISHED) && !isOfRunningProcess(name)) await remove(join(this.path, name));
+    const isElsewhere = home !== this.path;
+    const work = isElsewhere ? await mkdtemp(join(home, 'data-')) : join(home, `${UNFINISHED}${process.pid}`);
+    const [data, passwordFile] = [join(work, 'postgres'), join(work, 'password')];
     try {
-      if (own !== this.path) {
-        await chmod(own, 0o755);
-        await writeFile(join(own, 'belongs-to'), `${this.path}\n`);
-      }
-      await mkdir(work, { mode: 0o700 });
-      const passwordFile = join(work, 'password');
-      await writeFile(passwordFile, createdSecret(this.path, PASSWORD), { mode: 0o600 });
+      await mkdir(data, { recursive: true, mode: 0o700 });
+      // Regardless of the umask.
+      await chmod(work, 0o755);
+      await writeFile(passwordFile, this.password(), { mode: 0o600 });
       const { account } = plan;
-      if (account) for (const path of [work, passwordFile]) await chown(path, account.uid, account.gid);
-      await initdb(join(work, 'data'), passwordFile, plan);
-      await rename(join(work, 'data'), target);
-      if (own !== this.path) await symlink(target, this.link);
+      if (account) for (const path of [data, passwordFile]) await chown(path, account.uid, account.gid);
+      await initdb(data, passwordFile, plan);
+      await rm(passwordFile);
+      if (isElsewhere) {
+        await writeFile(join(work, 'belongs-to'), `${this.path}\n`);
+        await symlink(data, this.link);
+      } else {
+        await rename(data, this.link);
+        await remove(work);
+      }
     } catch (error) {
-      if (own !== this.path) await rm(own, { recursive: true, force: true });
-      // Another process was faster.
-      if (!['EEXIST', 'ENOTEMPTY'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
-    } finally {
-      await removeWork(work);
+      await remove(work);
+      unlessCreated(error as NodeJS.ErrnoException);
     }
     return realpath(this.link);
   }
 
-  async password(): Promise<string> {
-    const file = join(this.path, PASSWORD);
-    const password = await readFile(file, 'utf8').catch(({ code }: NodeJS.ErrnoException) => {
-      throw new OperatorError(
-        `The password of the database in ${file} cannot be read (${code}): restore it from a backup, start this command as ` +
-          'the account that started Gamewharf, or set DATABASE_URL.',
-      );
-    });
-    return password.trim();
+  password(): string {
+    return createdSecret(this.path, PASSWORD);
   }
 
   /** The app connects as an ordinary role, so that SQL injection cannot read files. */
-  async rolePassword(): Promise<string> {
-    const hmac = createHmac('sha256', await this.password());
-    return hmac.update('gamewharf').digest('base64url');
+  rolePassword(): string {
+    return createHmac('sha256', this.password()).update('gamewharf').digest('base64url');
   }
 
   async writeUrl(url: string): Promise<void> {
@@ -141,52 +132,50 @@ async function initdb(
   passwordFile: string,
   { native, account, settings, signal }: InitPlan,
 ): Promise<void> {
-  const options = {
-    pgdata: data,
-    username: 'postgres',
-    pwfile: passwordFile,
-    auth: 'scram-sha-256',
+  const options = [
+    `--pgdata=${data}`,
+    '--username=postgres',
+    `--pwfile=${passwordFile}`,
+    '--auth=scram-sha-256',
     // Sort order and case must not depend on the locales of the machine.
-    encoding: 'UTF8',
-    locale: 'C',
-    'locale-provider': 'builtin',
-    'builtin-locale': 'C.UTF-8',
-  };
-  const given = [
-    ...Object.entries(options).map(([name, value]) => `--${name}=${value}`),
-    ...Object.entries(settings).map(([name, value]) => `--set=${name}=${value}`),
+    '--encoding=UTF8',
+    '--locale=C',
+    '--locale-provider=builtin',
+    '--builtin-locale=C.UTF-8',
     '--no-instructions',
     ...(settings.fsync === 'off' ? ['--no-sync'] : []),
+    ...Object.entries(settings).map(([name, value]) => `--set=${name}=${value}`),
   ];
   try {
-    const run = { uid: account?.uid, gid: account?.gid, cwd: '/', env: serverEnvironment(), signal };
-    await promisify(execFile)(program(native, 'initdb'), given, run);
+    await promisify(execFile)(join(native, 'bin', 'initdb'), options, { ...processOf(account), signal });
   } catch (error) {
     if (signal.aborted) throw error;
     const { stderr = '', message } = error as Error & { stderr?: string };
     const reason = stderr.split('\n').find((line) => /error:/i.test(line)) ?? message.split('\n')[0];
     throw new OperatorError(
-      `PostgreSQL could not create its data in ${resolve(data, '..', '..')} (${reason}): ` +
+      `PostgreSQL could not create its data in ${dirname(dirname(data))} (${reason}): ` +
         'set DATA_DIR to another folder, or DATABASE_URL to a PostgreSQL server.',
     );
   }
 }
 
-/** The environment of the server: no secrets, and no variables that change its settings. */
-export const serverEnvironment = (): NodeJS.ProcessEnv => ({ PATH: process.env.PATH, LC_ALL: 'C' });
-
 /** Its name ends with the ID of the process that creates it. */
 function isOfRunningProcess(work: string): boolean {
-  const pid = Number(work.slice(INIT_PREFIX.length));
+  const pid = Number(work.slice(UNFINISHED.length));
   return pid !== process.pid && isSignaled(pid, 0);
 }
 
 /** May fail while an initdb of a killed parent still writes here; the next start tries again. */
-async function removeWork(path: string): Promise<void> {
+async function remove(path: string): Promise<void> {
   await rm(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }).catch(() => undefined);
 }
 
 export const unlessMissing = (error: NodeJS.ErrnoException) => {
   if (error.code !== 'ENOENT') throw error;
   return undefined;
+};
+
+/** Another process was faster. */
+export const unlessCreated = (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EEXIST' && error.code !== 'ENOTEMPTY') throw error;
 };

@@ -34,7 +34,7 @@ export interface EmbeddedPostgresOptions {
 
 interface Opened {
   url: string;
-  cluster: string;
+  dataDir: string;
   /** Undefined: another process owns the server. */
   server?: ServerProcess;
 }
@@ -43,14 +43,14 @@ interface Opened {
 export async function openEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const stopping = new AbortController();
   const signal = options.signal ? AbortSignal.any([options.signal, stopping.signal]) : stopping.signal;
-  const connect = async (port?: number) => {
+  const open = async (port?: number) => {
     try {
-      return await open(await DataFolder.open(options.dataDir), { ...options, signal }, port);
+      return await findOrStart(await DataFolder.open(options.dataDir), { ...options, signal }, port);
     } catch (error) {
       throw explained(error, options.dataDir);
     }
   };
-  return new EmbeddedPostgres(options, await connect(), stopping, connect);
+  return new EmbeddedPostgres(options, await open(), stopping, open);
 }
 
 /** Adds a remedy to an error of the file system. */
@@ -76,12 +76,12 @@ export class EmbeddedPostgres {
 
   constructor(
     private readonly options: EmbeddedPostgresOptions,
-    { url, cluster, server }: Opened,
+    { url, dataDir, server }: Opened,
     private readonly stopping: AbortController,
     private readonly reopen: (port: number) => Promise<Opened>,
   ) {
     this.url = url;
-    this.dataDir = cluster;
+    this.dataDir = dataDir;
     this.joined = server === undefined;
     this.own(server);
   }
@@ -116,14 +116,15 @@ export class EmbeddedPostgres {
 
   private async recover(): Promise<void> {
     const { log } = this.options;
+    const { signal } = this.stopping;
     log('PostgreSQL has ended unexpectedly');
-    for (let pause = 50; !this.stopping.signal.aborted; pause = Math.min(pause * 2, 5_000)) {
+    for (let pause = 50; !signal.aborted; pause = Math.min(pause * 2, 5_000)) {
       try {
         this.own((await this.reopen(Number(new URL(this.url).port))).server);
         return log('PostgreSQL responds again');
       } catch (error) {
         log((error as Error).message);
-        await sleep(pause, undefined, { signal: this.stopping.signal }).catch(() => undefined);
+        await sleep(pause, undefined, { signal }).catch(() => undefined);
       }
     }
   }
@@ -132,44 +133,41 @@ export class EmbeddedPostgres {
 type OpenOptions = EmbeddedPostgresOptions & { signal: AbortSignal };
 
 /** `port`: the one that the app already uses. */
-async function open(folder: DataFolder, options: OpenOptions, port?: number): Promise<Opened> {
+async function findOrStart(folder: DataFolder, options: OpenOptions, port?: number): Promise<Opened> {
   const { mode, log, signal } = options;
   let since = Date.now();
   let awaited: number | undefined;
   for (; ; await sleep(POLL_MS)) {
-    requireNotCanceled(signal);
+    signal.throwIfAborted();
     const cluster = await folder.cluster();
     const postmaster = cluster === undefined ? undefined : await findPostmaster(cluster);
     const isOver = Date.now() - since > START_TIMEOUT_MS;
-    if (cluster && postmaster?.owner) {
-      const { pid, owner, isReady, port } = postmaster;
-      if (!isSignaled(owner.pid, 0)) {
-        // It was killed together with the supervisor of its server.
-        isSignaled(pid, isOver ? 'SIGKILL' : 'SIGINT');
-        continue;
-      }
-      since = Date.now();
-      // Another process is starting or stopping it.
-      if (!isReady) continue;
-      if (mode === 'join-or-start') {
-        const url = await folder.url();
-        if (url && new URL(url).port === port) return { url, cluster };
-      } else if (owner.mode === 'serve') {
-        throw inUse(folder, postmaster, owner);
-      } else if (awaited !== owner.pid) {
-        log(`waiting for the command with process ID ${(awaited = owner.pid)}, which uses ${folder.path}`);
-      }
+    if (!cluster || !postmaster?.owner) {
+      const opened = await start(folder, options, cluster, postmaster?.pid, port);
+      if (typeof opened === 'object') return opened;
+      if (!PASSING.test(opened) || isOver)
+        throw new OperatorError(`PostgreSQL did not start: ${opened} (more in ${folder.log}).`);
       continue;
     }
-    const opened = await start(folder, options, cluster, postmaster?.pid, port);
-    if (typeof opened === 'object') return opened;
-    if (!PASSING.test(opened) || isOver)
-      throw new OperatorError(`PostgreSQL did not start: ${opened} (more in ${folder.log}).`);
+    const { owner, isReady } = postmaster;
+    if (!isSignaled(owner.pid, 0)) {
+      // It was killed together with the supervisor of its server.
+      isSignaled(postmaster.pid, isOver ? 'SIGKILL' : 'SIGINT');
+      continue;
+    }
+    since = Date.now();
+    // Another process is starting or stopping it.
+    if (!isReady) continue;
+    if (mode === 'join-or-start') {
+      const url = await folder.url();
+      // At the first start, the file comes after the server.
+      if (url && new URL(url).port === postmaster.port) return { url, dataDir: cluster };
+    } else if (owner.mode === 'serve') {
+      throw inUse(folder, postmaster, owner);
+    } else if (awaited !== owner.pid) {
+      log(`waiting for the command with process ID ${(awaited = owner.pid)}, which uses ${folder.path}`);
+    }
   }
-}
-
-function requireNotCanceled(signal: AbortSignal): void {
-  if (signal.aborted) throw new OperatorError('The start of PostgreSQL was canceled.');
 }
 
 const inUse = (folder: DataFolder, { port }: Postmaster, { pid, servingAt }: Owner) =>
@@ -187,44 +185,40 @@ async function start(
   unrelatedPid: number | undefined,
   appPort: number | undefined,
 ): Promise<Opened | string> {
-  const { log, signal, mode, servingAt = '' } = options;
+  const { log, signal, mode, servingAt = '', settings = {} } = options;
   const { accounts = ['postgres', 'nobody'], fallback = '/var/lib/gamewharf' } = options;
   const account = await serverAccount(accounts, existing);
-  if (existing && !(await canReach(account, existing)))
+  if (existing && account && !(await canReach(account, existing)))
     throw new OperatorError(
-      `Account ${account!.name}, which runs PostgreSQL, cannot reach the data in ${existing}: ` +
+      `Account ${account.name}, which runs PostgreSQL, cannot reach the data in ${existing}: ` +
         'allow it to enter the folders above them.',
     );
   const home = await reachable(account, folder.path, fallback);
   const native = await usableBinaries(options.binaries ?? packagedBinaries(), account, home, log);
-  const cluster =
-    existing ??
-    (await folder.createCluster(home, { native, account, settings: options.settings ?? {}, signal }));
+  const dataDir = existing ?? (await folder.createCluster(home, { native, account, settings, signal }));
   const port = appPort ?? (await freePort(await folder.lastPort()));
-  const [password, rolePassword] = [await folder.password(), await folder.rolePassword()];
-  const owner = { mode, pid: process.pid, servingAt };
   const who = account ? `, run by account ${account.name}` : '';
-  log(`PostgreSQL starts on 127.0.0.1:${port}, with its data in ${cluster}${who}`);
+  log(`PostgreSQL starts on 127.0.0.1:${port}, with its data in ${dataDir}${who}`);
   const server = await ServerProcess.start({
     native,
-    cluster,
+    cluster: dataDir,
     account,
     port,
-    settings: { ...ownerSetting(owner), ...options.settings },
+    settings: { ...ownerSetting({ mode, pid: process.pid, servingAt }), ...settings },
     log: folder.log,
     unrelatedPid,
   });
   try {
     for (; ; await sleep(START_POLL_MS)) {
-      requireNotCanceled(signal);
+      signal.throwIfAborted();
       const failure = server.failure();
       if (failure !== undefined) return failure;
-      const postmaster = await findPostmaster(cluster);
+      const postmaster = await findPostmaster(dataDir);
       if (!postmaster?.isReady || postmaster.owner?.pid !== process.pid) continue;
-      if (!(await createDatabase(port, password, rolePassword))) continue;
-      const url = databaseUrl(port, rolePassword);
+      if (!(await createDatabase(port, folder.password(), folder.rolePassword()))) continue;
+      const url = databaseUrl(port, folder.rolePassword());
       await folder.writeUrl(url);
-      return { url, cluster, server };
+      return { url, dataDir, server };
     }
   } catch (error) {
     await server.stop();

@@ -43,7 +43,7 @@ export async function createDatabase(port: number, password: string, rolePasswor
     if (!(error instanceof DatabaseError) || error.code?.startsWith('57P')) return false;
     if (!error.code?.startsWith('28')) throw error;
     throw new OperatorError(
-      `The PostgreSQL on port ${port} rejects the stored password. Restore postgres-password from a backup.`,
+      `PostgreSQL rejects the password in the file postgres-password of the data folder: restore it from a backup.`,
     );
   }
 }

@@ -1,12 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
-import { chmod, rename } from 'node:fs/promises';
+import { chmod, type FileHandle, open, rename } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Account } from './account';
-import { program } from './binaries';
-import { serverEnvironment, unlessMissing } from './data-folder';
+import { type Account, processOf } from './account';
+import { unlessMissing } from './data-folder';
 import { isSignaled } from './postmaster';
 
 interface ServerPlan {
@@ -50,21 +49,19 @@ const LOG_END_BYTES = 64 * 1024;
 
 /** A server process that ends with this process. */
 export class ServerProcess {
-  private readonly ended: Promise<unknown>;
-  private exited = false;
+  private readonly ended: Promise<void>;
   private reason: string | undefined;
 
-  /** `log`: the descriptor of its log, which a process that starts at the same time may rename. */
+  /** `log`: a handle, because a process that starts at the same time may rename the file. */
   private constructor(
     private readonly child: ChildProcess,
-    log: number,
+    log: FileHandle,
   ) {
     this.ended = once(child, 'exit')
       .catch(() => undefined)
-      .then(() => {
-        this.reason = exitReason(log);
-        closeSync(log);
-        this.exited = true;
+      .then(async () => {
+        this.reason = await lastError(log).catch(() => '');
+        await log.close();
       });
     child.unref();
     (child.stdio[3] as Socket | undefined)?.on('error', () => undefined).unref();
@@ -74,27 +71,22 @@ export class ServerProcess {
     // PostgreSQL rejects the permissions that a copy or a backup may have.
     await chmod(cluster, 0o700);
     await rename(plan.log, `${plan.log}.1`).catch(unlessMissing);
-    const log = openSync(plan.log, 'a+', 0o600);
-    const settings = { ...plan.settings, ...FIXED_SETTINGS, port: String(plan.port) };
+    const log = await open(plan.log, 'a+', 0o600);
+    const settings = { ...plan.settings, ...FIXED_SETTINGS, port: plan.port };
     const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-    try {
-      const child = spawn('sh', ['-c', SUPERVISOR, program(native, 'postgres'), '-D', cluster, ...options], {
-        uid: account?.uid,
-        gid: account?.gid,
-        cwd: '/',
+    const run = processOf(account);
+    const child = spawn(
+      'sh',
+      ['-c', SUPERVISOR, join(native, 'bin', 'postgres'), '-D', cluster, ...options],
+      {
+        ...run,
         // Ctrl-C signals the whole process group, but the app must drain before the server stops.
         detached: true,
-        stdio: ['ignore', log, log, 'pipe'],
-        env: {
-          ...serverEnvironment(),
-          ...(plan.unrelatedPid && { PG_GRANDPARENT_PID: String(plan.unrelatedPid) }),
-        },
-      });
-      return new ServerProcess(child, log);
-    } catch (error) {
-      closeSync(log);
-      throw error;
-    }
+        stdio: ['ignore', log.fd, log.fd, 'pipe'],
+        env: { ...run.env, ...(plan.unrelatedPid && { PG_GRANDPARENT_PID: String(plan.unrelatedPid) }) },
+      },
+    );
+    return new ServerProcess(child, log);
   }
 
   onExit(listener: () => void): void {
@@ -103,7 +95,7 @@ export class ServerProcess {
 
   /** The reason why it ended, from its log, or undefined if it runs. */
   failure(): string | undefined {
-    return this.exited ? this.reason : undefined;
+    return this.reason;
   }
 
   /** A fast shutdown, then an immediate one, then SIGKILL. Committed data is safe in each case. */
@@ -114,7 +106,7 @@ export class ServerProcess {
       ['SIGKILL', 300],
     ];
     for (const [signal, timeout] of steps) {
-      if (this.exited || !this.child.pid) return;
+      if (this.reason !== undefined || !this.child.pid) return;
       isSignaled(-this.child.pid, signal);
       const timer = new AbortController();
       await Promise.race([this.ended, sleep(timeout, undefined, timer)]);
@@ -123,10 +115,10 @@ export class ServerProcess {
   }
 }
 
-function exitReason(log: number): string {
-  const { size } = fstatSync(log);
+async function lastError(log: FileHandle): Promise<string> {
+  const { size } = await log.stat();
   const end = Buffer.alloc(Math.min(size, LOG_END_BYTES));
-  readSync(log, end, 0, end.length, size - end.length);
+  await log.read({ buffer: end, position: size - end.length });
   const lines = end.toString().trim().split('\n');
   return lines.find((line) => /FATAL|PANIC/.test(line)) ?? lines.at(-1) ?? '';
 }
