@@ -81,8 +81,7 @@ export class Postgres {
     this.server = server;
     await until(async () => {
       if (this.discarded && (await this.pid())) throw new Error('interrupted');
-      const failure = server.failure();
-      if (failure) throw new Error(`PostgreSQL did not start: ${failure}`);
+      if (server.failure) throw new Error(`PostgreSQL did not start: ${server.failure}`);
       return this.query('SELECT 1').then(
         () => true,
         () => false,

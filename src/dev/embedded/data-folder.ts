@@ -107,8 +107,9 @@ export class DataFolder {
   }
 
   /** The app connects as an ordinary role, so that SQL injection cannot read files. */
-  rolePassword(): string {
-    return createHmac('sha256', this.password()).update('gamewharf').digest('base64url');
+  urlAt(port: number): string {
+    const password = createHmac('sha256', this.password()).update('gamewharf').digest('base64url');
+    return `postgresql://gamewharf:${password}@127.0.0.1:${port}/gamewharf`;
   }
 
   async writeUrl(url: string): Promise<void> {

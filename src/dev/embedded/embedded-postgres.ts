@@ -6,7 +6,7 @@ import { packagedBinaries, usableBinaries } from './binaries';
 import { DataFolder } from './data-folder';
 import { findPostmaster, isSignaled, ownerSetting, type Owner, type Postmaster } from './postmaster';
 import { freePort, ServerProcess } from './server';
-import { countConnections, createDatabase, databaseUrl } from './server-queries';
+import { countConnections, createDatabase } from './server-queries';
 
 const POLL_MS = 50;
 const START_POLL_MS = 10;
@@ -109,7 +109,7 @@ export class EmbeddedPostgres {
   private own(server: ServerProcess | undefined): void {
     this.server = server;
     if (this.options.mode === 'serve')
-      server?.onExit(() => {
+      void server?.ended.then(() => {
         if (!this.stopping.signal.aborted) this.recovery = this.recover();
       });
   }
@@ -211,12 +211,11 @@ async function start(
   try {
     for (; ; await sleep(START_POLL_MS)) {
       signal.throwIfAborted();
-      const failure = server.failure();
-      if (failure !== undefined) return failure;
+      if (server.failure !== undefined) return server.failure;
       const postmaster = await findPostmaster(dataDir);
       if (!postmaster?.isReady || postmaster.owner?.pid !== process.pid) continue;
-      if (!(await createDatabase(port, folder.password(), folder.rolePassword()))) continue;
-      const url = databaseUrl(port, folder.rolePassword());
+      const url = folder.urlAt(port);
+      if (!(await createDatabase(url, folder.password()))) continue;
       await folder.writeUrl(url);
       return { url, dataDir, server };
     }

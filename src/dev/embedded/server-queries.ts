@@ -1,14 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Client, type ClientConfig, DatabaseError } from 'pg';
+import { type Client, DatabaseError } from 'pg';
 import { DatabaseClient } from '../../platform/database/client';
 import { OperatorError } from '../../platform/errors/operator-error';
-
-const ROLE = 'gamewharf';
 
 /** The number of connections of the app's role; 0 if the server doesn't respond. */
 export async function countConnections(url: string): Promise<number> {
   try {
-    const { rows } = await connected({ connectionString: url }, (client) =>
+    const { rows } = await connected(url, (client) =>
       client.query<{ count: number }>(
         `SELECT count(*)::int AS count FROM pg_stat_activity WHERE usename = current_user AND pid <> pg_backend_pid()`,
       ),
@@ -19,24 +17,21 @@ export async function countConnections(url: string): Promise<number> {
   }
 }
 
-/** Creates the role and the database of the app. False: the server has been stopped or killed, or doesn't respond. */
-export async function createDatabase(port: number, password: string, rolePassword: string): Promise<boolean> {
-  const admin = { host: '127.0.0.1', port, user: 'postgres', password, database: 'postgres' };
+/** Creates the role and the database of that URL. False: the server has been stopped or killed, or doesn't respond. */
+export async function createDatabase(url: string, superuserPassword: string): Promise<boolean> {
+  const { port, password } = new URL(url);
+  const admin = `postgresql://postgres:${superuserPassword}@127.0.0.1:${port}/postgres`;
   try {
     await connected(admin, async (client) => {
       const { rows } = await client.query<Record<'role' | 'database', boolean>>(
-        `SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1) AS role,
-                EXISTS (SELECT FROM pg_database WHERE datname = $1) AS database`,
-        [ROLE],
+        `SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = 'gamewharf') AS role,
+                EXISTS (SELECT FROM pg_database WHERE datname = 'gamewharf') AS database`,
       );
       const { role, database } = rows[0]!;
-      if (!role)
-        await client.query(
-          `CREATE ROLE ${ROLE} LOGIN CREATEDB PASSWORD ${client.escapeLiteral(rolePassword)}`,
-        );
+      if (!role) await client.query(`CREATE ROLE gamewharf LOGIN CREATEDB PASSWORD '${password}'`);
       // `gamewharf restore` needs it.
-      await client.query(`GRANT SET ON PARAMETER session_replication_role TO ${ROLE}`);
-      if (!database) await client.query(`CREATE DATABASE ${ROLE} OWNER ${ROLE}`);
+      await client.query('GRANT SET ON PARAMETER session_replication_role TO gamewharf');
+      if (!database) await client.query('CREATE DATABASE gamewharf OWNER gamewharf');
     });
     return true;
   } catch (error) {
@@ -48,12 +43,9 @@ export async function createDatabase(port: number, password: string, rolePasswor
   }
 }
 
-export const databaseUrl = (port: number, rolePassword: string) =>
-  `postgresql://${ROLE}:${rolePassword}@127.0.0.1:${port}/${ROLE}`;
-
-async function connected<T>(config: ClientConfig, work: (client: Client) => Promise<T>): Promise<T> {
+async function connected<T>(connectionString: string, work: (client: Client) => Promise<T>): Promise<T> {
   const client = new DatabaseClient({
-    ...config,
+    connectionString,
     ssl: false,
     connectionTimeoutMillis: 2_000,
     query_timeout: 5_000,

@@ -49,8 +49,9 @@ const LOG_END_BYTES = 64 * 1024;
 
 /** A server process that ends with this process. */
 export class ServerProcess {
-  private readonly ended: Promise<void>;
-  private reason: string | undefined;
+  readonly ended: Promise<void>;
+  /** The reason why it ended, from its log; undefined while it runs. */
+  failure: string | undefined;
 
   /** `log`: a handle, because a process that starts at the same time may rename the file. */
   private constructor(
@@ -60,7 +61,7 @@ export class ServerProcess {
     this.ended = once(child, 'exit')
       .catch(() => undefined)
       .then(async () => {
-        this.reason = await lastError(log).catch(() => '');
+        this.failure = await lastError(log).catch(() => '');
         await log.close();
       });
     child.unref();
@@ -89,15 +90,6 @@ export class ServerProcess {
     return new ServerProcess(child, log);
   }
 
-  onExit(listener: () => void): void {
-    void this.ended.then(listener);
-  }
-
-  /** The reason why it ended, from its log, or undefined if it runs. */
-  failure(): string | undefined {
-    return this.reason;
-  }
-
   /** A fast shutdown, then an immediate one, then SIGKILL. Committed data is safe in each case. */
   async stop(): Promise<void> {
     const steps: [NodeJS.Signals, number][] = [
@@ -106,7 +98,7 @@ export class ServerProcess {
       ['SIGKILL', 300],
     ];
     for (const [signal, timeout] of steps) {
-      if (this.reason !== undefined || !this.child.pid) return;
+      if (this.failure !== undefined || !this.child.pid) return;
       isSignaled(-this.child.pid, signal);
       const timer = new AbortController();
       await Promise.race([this.ended, sleep(timeout, undefined, timer)]);
