@@ -1,10 +1,9 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readdir } from 'node:fs/promises';
 import { MAX_UNFINISHED } from '../../src/push/pushes.service';
 import { MAX_SESSIONS } from '../../src/uploads/sessions/upload-sessions.service';
 import { HOSTILE_BUILDS } from '../support/hostile-builds';
-import { baseUrl, useStore } from '../support/app';
+import { baseUrl } from '../support/app';
+import { useFiles } from '../support/files';
 import { failure } from '../support/http';
 import { actors, make } from '../support/make';
 import { sql } from '../support/sql';
@@ -13,14 +12,7 @@ import { UploadTool } from '../support/upload-tool';
 
 const MAX_BYTES = 40_000_000;
 const MEGABYTE = 2 ** 20;
-const folder = mkdtemp(join(tmpdir(), 'hostile-pushes-'));
-const environment: Record<string, string> = { FILES_MAX_BYTES: String(MAX_BYTES) };
-beforeAll(async () => {
-  environment.FILES_DIR = join(await folder, 'files');
-  environment.BUILD_DIR = join(await folder, 'builds');
-});
-afterAll(async () => rm(await folder, { recursive: true }));
-useStore(environment);
+const { environment } = useFiles({ FILES_MAX_BYTES: String(MAX_BYTES) });
 
 const newTool = async () => {
   const { owner } = await actors();
@@ -38,8 +30,8 @@ const filesIn = async (path: string) => {
 async function nothingIsStored(): Promise<void> {
   // Parts are deleted after the failure is visible.
   await until(async () => (await sql('SELECT FROM upload_sessions')).length === 0);
-  expect(await filesIn(environment.FILES_DIR!)).toEqual([]);
-  await until(async () => (await readdir(environment.BUILD_DIR!)).length === 0);
+  expect(await filesIn(environment.FILES_DIR)).toEqual([]);
+  await until(async () => (await readdir(environment.BUILD_DIR)).length === 0);
   expect(await sql('SELECT FROM upload_parts')).toEqual([]);
   expect(await sql('SELECT FROM build_jobs')).toEqual([]);
   expect(await sql('SELECT FROM build_files WHERE file_key IS NOT NULL')).toEqual([]);

@@ -1,22 +1,13 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import { rawPatch, rawSignature } from '../support/hostile-builds';
-import { baseUrl, openApp, useStore } from '../support/app';
+import { baseUrl, openApp } from '../support/app';
+import { useFiles } from '../support/files';
 import { make } from '../support/make';
 import { sql } from '../support/sql';
 import { until } from '../support/time';
 import { UploadTool } from '../support/upload-tool';
 
-const folder = mkdtemp(join(tmpdir(), 'push-order-'));
-const environment: Record<string, string> = { BUILD_WORKERS: '0' };
-beforeAll(async () => {
-  environment.FILES_DIR = join(await folder, 'files');
-  environment.BUILD_DIR = join(await folder, 'builds');
-});
-afterAll(async () => rm(await folder, { recursive: true }));
-useStore(environment);
+const { environment } = useFiles({ BUILD_WORKERS: '0' });
 
 test('many pushes of one owner do not delay those of another', async () => {
   const push = async (owner: { key?: string }, game: { id: number }, channel: string) => {

@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, readdir, rm, utimes } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Container } from '../../src/wharf/pwr/entries';
 import { BuildJobs } from '../../src/push/build-jobs.service';
@@ -8,21 +7,15 @@ import { writeSignature } from '../../src/wharf/pwr/signature';
 import { UploadSessions } from '../../src/uploads/sessions/upload-sessions.service';
 import { metric } from '../support/metric';
 import { chunked, encodePatch, joined, type Operation } from '../support/pushed-builds';
-import { baseUrl, theApp, theClock, useStore } from '../support/app';
+import { baseUrl, theApp, theClock } from '../support/app';
+import { useFiles } from '../support/files';
 import { failure, ok } from '../support/http';
 import { actors, make } from '../support/make';
 import { sql } from '../support/sql';
 import { until } from '../support/time';
 import { UploadTool } from '../support/upload-tool';
 
-const folder = mkdtemp(join(tmpdir(), 'push-'));
-const environment: Record<string, string> = { FILES_MAX_BYTES: '10000000' };
-beforeAll(async () => {
-  environment.FILES_DIR = join(await folder, 'files');
-  environment.BUILD_DIR = join(await folder, 'builds');
-});
-afterAll(async () => rm(await folder, { recursive: true }));
-useStore(environment);
+const { environment } = useFiles({ FILES_MAX_BYTES: '10000000' });
 
 const DAY_MS = 24 * 3600 * 1000;
 
@@ -167,13 +160,13 @@ test('a build that is not complete after a day fails, and its parts are deleted'
 test('folders of killed processes in BUILD_DIR are deleted when they are unchanged for ten minutes', async () => {
   const names = ['build-1.1.killed', 'signature-2.killed', 'build-3.1.running', 'of-another-program'];
   for (const name of names) {
-    const path = join(environment.BUILD_DIR!, name);
+    const path = join(environment.BUILD_DIR, name);
     await mkdir(path, { recursive: true });
     const seconds = theClock().now() / 1000 - (name.endsWith('running') ? 590 : 610);
     await utimes(path, seconds, seconds);
   }
   await theApp().get(BuildJobs).sweep();
-  expect((await readdir(environment.BUILD_DIR!)).toSorted()).toEqual([
+  expect((await readdir(environment.BUILD_DIR)).toSorted()).toEqual([
     'build-3.1.running',
     'of-another-program',
   ]);

@@ -1,23 +1,14 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { WebhooksService } from '../../src/operator/webhooks/webhooks.service';
 import { filesToPush, treeOf } from '../support/pushed-builds';
 import { type Actor } from '../support/actor';
-import { baseUrl, theApp, useStore } from '../support/app';
+import { baseUrl, theApp } from '../support/app';
+import { useFiles } from '../support/files';
 import { actors, make } from '../support/make';
 import { sql } from '../support/sql';
 import { UploadTool } from '../support/upload-tool';
 import { closeReceivers, type Message, Receiver } from '../support/webhook-receiver';
 
-const folder = mkdtemp(join(tmpdir(), 'push-webhooks-'));
-const environment: Record<string, string> = {};
-beforeAll(async () => {
-  environment.FILES_DIR = join(await folder, 'files');
-  environment.BUILD_DIR = join(await folder, 'builds');
-});
-useStore(environment);
-afterAll(async () => rm(await folder, { recursive: true }));
+useFiles();
 afterEach(closeReceivers);
 
 const EVENTS = ['build.completed', 'build.failed'];

@@ -1,26 +1,18 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openZip } from '../../src/wharf/zip/zip-archive';
 import { joined, recordedTrees, recording, RECORDINGS, type TreeEntry } from '../support/pushed-builds';
 import { runIf } from '../support/run-if';
-import { baseUrl, useStore } from '../support/app';
+import { baseUrl } from '../support/app';
+import { useFiles } from '../support/files';
 import { actors, make } from '../support/make';
 import { until } from '../support/time';
 import { UploadTool } from '../support/upload-tool';
 
-const folder = mkdtemp(join(tmpdir(), 'push-'));
-const environment: Record<string, string> = {};
 const QUOTA = 1_000_000_000;
-beforeAll(async () => {
-  environment.FILES_DIR = join(await folder, 'files');
-  environment.FILES_QUOTA_BYTES = String(QUOTA);
-  environment.BUILD_DIR = join(await folder, 'builds');
-});
-afterAll(async () => rm(await folder, { recursive: true }));
-useStore(environment);
+const { folder, environment } = useFiles({ FILES_QUOTA_BYTES: String(QUOTA) });
 
 const isRecorded = existsSync(RECORDINGS);
 const withRecordings = runIf(isRecorded, 'recordings of the upload tool are missing');
@@ -32,7 +24,7 @@ const asSent = (entry: TreeEntry) =>
 
 /** The files and links of a zip archive. */
 async function treeIn(archive: Buffer): Promise<TreeEntry[]> {
-  const path = join(await folder, `${randomBytes(8).toString('hex')}.zip`);
+  const path = join(folder, `${randomBytes(8).toString('hex')}.zip`);
   await writeFile(path, archive);
   const zip = await openZip(path, 1e9);
   const entries: TreeEntry[] = zip.container.links.map(({ path, target }) => ({ path, link: target }));
@@ -70,7 +62,7 @@ withRecordings.describe('the recorded pushes', () => {
       error: 'Not enough space: the files of the owner exceed the quota.',
     });
     // Deleted after the failure is visible.
-    await until(async () => (await readdir(join(environment.FILES_DIR!, 'parts'))).length === 0);
+    await until(async () => (await readdir(join(environment.FILES_DIR, 'parts'))).length === 0);
   });
 
   const cases = isRecorded ? Object.entries(recordedTrees()) : [];
@@ -104,7 +96,7 @@ withRecordings.describe('the recorded pushes', () => {
       expect(folders).toEqual(expect.arrayContaining(tree.filter(isFolder).map(({ path }) => path)));
     }
     // Deleted after the build is visible.
-    for (const emptied of [environment.BUILD_DIR!, join(environment.FILES_DIR!, 'parts')])
+    for (const emptied of [environment.BUILD_DIR, join(environment.FILES_DIR, 'parts')])
       await until(async () => (await readdir(emptied)).length === 0);
   });
 });

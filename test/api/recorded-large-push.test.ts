@@ -1,25 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { request } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileToPush, RECORDINGS } from '../support/pushed-builds';
 import { runIf } from '../support/run-if';
-import { baseUrl, useStore } from '../support/app';
+import { baseUrl } from '../support/app';
+import { useFiles } from '../support/files';
 import { actors, make } from '../support/make';
 import { sql } from '../support/sql';
 import { until } from '../support/time';
 import { UploadTool } from '../support/upload-tool';
 
-const folder = mkdtemp(join(tmpdir(), 'large-push-'));
-const environment: Record<string, string> = {};
-beforeAll(async () => {
-  environment.FILES_DIR = join(await folder, 'files');
-  environment.BUILD_DIR = join(await folder, 'builds');
-});
-afterAll(async () => rm(await folder, { recursive: true }));
-useStore(environment);
+const { environment } = useFiles();
 
 const RECORDING = `${RECORDINGS}/push-large.jsonl`;
 const withRecordings = runIf(existsSync(RECORDING), 'recordings of the upload tool are missing');
@@ -107,5 +100,5 @@ withRecordings.test('a push of 40 MB, one part of which fails, sends the recorde
   const stored = await tool.files(build.id);
   const patch = await tool.download(build.id, stored.find(({ type }) => type === 'patch')!.id);
   expect(patch.equals(files.patch)).toBe(true);
-  await until(async () => (await readdir(join(environment.FILES_DIR!, 'parts'))).length === 0);
+  await until(async () => (await readdir(join(environment.FILES_DIR, 'parts'))).length === 0);
 });

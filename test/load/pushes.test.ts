@@ -1,25 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { limitNow, longestBlock } from '../support/event-loop';
 import { fileToPush } from '../support/pushed-builds';
 import { type Actor } from '../support/actor';
-import { baseUrl, useStore } from '../support/app';
+import { baseUrl } from '../support/app';
+import { useFiles } from '../support/files';
 import { make } from '../support/make';
 import { sql } from '../support/sql';
 import { until } from '../support/time';
 
-const folder = mkdtemp(join(tmpdir(), 'pushes-'));
-const environment: Record<string, string> = {};
-beforeAll(async () => {
-  environment.FILES_DIR = join(await folder, 'files');
-  environment.BUILD_DIR = join(await folder, 'builds');
-});
-afterAll(async () => rm(await folder, { recursive: true }));
-useStore(environment);
+useFiles();
 
 const MEGABYTE = 2 ** 20;
 

@@ -1,22 +1,15 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { isInstalled } from '../support/page-examples';
 import { runIf } from '../support/run-if';
-import { baseUrl, useStore } from '../support/app';
+import { baseUrl } from '../support/app';
+import { useFiles } from '../support/files';
 import { actors, make } from '../support/make';
 import { UploadTool } from '../support/upload-tool';
 
-const folder = mkdtemp(join(tmpdir(), 'butler-'));
-const environment: Record<string, string> = {};
-beforeAll(async () => {
-  environment.FILES_DIR = join(await folder, 'files');
-  environment.BUILD_DIR = join(await folder, 'builds');
-});
-afterAll(async () => rm(await folder, { recursive: true }));
-useStore(environment);
+const { folder } = useFiles();
 
 const withButler = runIf(isInstalled(['butler', '--version']), 'butler is not installed');
 
@@ -26,11 +19,11 @@ withButler.test('butler pushes two builds of a folder and lists their channel', 
   const target = `${owner.username}/${game.slug}`;
   const requests = new UploadTool(baseUrl(), owner.key!);
   const butler = async (...args: string[]) => {
-    const env = { ...process.env, BUTLER_API_KEY: owner.key!, HOME: await folder };
+    const env = { ...process.env, BUTLER_API_KEY: owner.key!, HOME: folder };
     const { stdout } = await promisify(execFile)('butler', ['--address', baseUrl(), ...args], { env });
     return stdout;
   };
-  const build = join(await folder, 'game');
+  const build = join(folder, 'game');
   await mkdir(build);
   const ids: number[] = [];
   for (const version of ['1.0', '1.1']) {
