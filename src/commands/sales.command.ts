@@ -3,7 +3,7 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { InvalidArgumentError } from 'commander';
 import type { Game } from '../games/game.entity';
 import { StoreGames } from '../games/store-games.service';
-import { isPseudonym } from '../users/erased-users';
+import { isPseudonym } from '../auth/accounts/erased-users';
 import { parseAmount } from './games.command';
 import { AccountsService } from '../users/accounts.service';
 import { requireAddress } from './email-address';

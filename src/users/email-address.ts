@@ -1,5 +1,5 @@
 import { lowerAscii } from '../platform/formats/lower-ascii';
-import { ERASED_ADDRESS } from './erased-users';
+import { ERASED_ADDRESS } from '../auth/accounts/erased-users';
 
 const MAX_ADDRESS = 254;
 

@@ -9,7 +9,7 @@ import { EntityManager } from 'typeorm';
 import { AppModule } from '../../src/app.module';
 import { Settings } from '../../src/platform/config/settings';
 import { Database } from '../../src/platform/database/database';
-import { ERASED_ADDRESS } from '../../src/users/erased-users';
+import { ERASED_ADDRESS } from '../../src/auth/accounts/erased-users';
 import { createLogger } from '../../src/platform/observability/logger';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import { SaleRequest } from '../../src/purchases/sales/sale.dto';

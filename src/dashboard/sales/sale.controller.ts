@@ -1,6 +1,6 @@
 import { Controller, Get, Param, Post } from '@nestjs/common';
 import { SignedIn } from '../../auth/access/access';
-import { ERASED_ADDRESS } from '../../users/erased-users';
+import { ERASED_ADDRESS } from '../../auth/accounts/erased-users';
 import { SalesService } from '../../purchases/sales/sales.service';
 import { WebhookAttempts } from '../../operator/webhooks/webhook-attempts.service';
 import { Settings } from '../../platform/config/settings';

@@ -7,7 +7,7 @@ import {
   SHOWN_SALES,
   type Spent,
 } from '../../purchases/sales/seller-sales.service';
-import { ERASED_ADDRESS } from '../../users/erased-users';
+import { ERASED_ADDRESS } from '../../auth/accounts/erased-users';
 import { isSuccess, type SubjectDelivery } from '../../operator/webhooks/webhook-attempts.service';
 import type { KeyPages } from '../../platform/server/key-pages';
 import { html, type Html } from '../layout/html';

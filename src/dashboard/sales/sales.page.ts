@@ -1,7 +1,7 @@
 import { formatMoney } from '../../platform/formats/money';
 import { withQuery } from '../../platform/input/form';
 import type { ListedSale } from '../../purchases/sales/sales-list.service';
-import { ERASED_ADDRESS } from '../../users/erased-users';
+import { ERASED_ADDRESS } from '../../auth/accounts/erased-users';
 import { html, type Html } from '../layout/html';
 import { type Page, SALES_PATH } from '../layout/layout';
 import { field, problemAt, selectField, filterForm } from '../layout/fields';

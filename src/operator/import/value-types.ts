@@ -2,7 +2,7 @@ import { SCOPES } from '../../auth/access/scopes';
 import { isWorthSanitizing, MAX_HTML_CHARACTERS, sanitizeHtml } from '../../collections/html';
 import { lowerAscii } from '../../platform/formats/lower-ascii';
 import { isTimestamp } from '../../platform/formats/timestamps';
-import { ERASED_ADDRESS } from '../../users/erased-users';
+import { ERASED_ADDRESS } from '../../auth/accounts/erased-users';
 
 /** Reports the problem of a value; `at` is its index in a list. Returns '' so that an encoder can return it. */
 export type Reject = (why: string, at?: string) => string;

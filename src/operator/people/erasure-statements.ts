@@ -2,7 +2,7 @@ import { MAX_LABEL } from '../../purchases/keys/download-key.dto';
 import type { DataSource } from 'typeorm';
 import { personalRows } from '../../platform/database/personal-data';
 import { longRead, type Statement, statement } from '../../platform/database/statement';
-import { ERASED_ADDRESS, isErased, PSEUDONYM } from '../../users/erased-users';
+import { ERASED_ADDRESS, isErased, PSEUDONYM } from '../../auth/accounts/erased-users';
 import { PERSON } from './table-scan';
 
 /** The maximum number of rows that one statement changes. It is run until none is left. */

@@ -13,7 +13,7 @@ import { LOCK_COLLECTIONS } from '../../collections/collection-access';
 import { StoreLinks } from '../../platform/config/store-links';
 import { Database } from '../../platform/database/database';
 import { bind, type Statement } from '../../platform/database/statement';
-import { isPseudonym } from '../../users/erased-users';
+import { isPseudonym } from '../../auth/accounts/erased-users';
 import { CLAIMS, type Person } from './person';
 import * as sql from './erasure-statements';
 import { transposeKeys, type Scan, sliceRows } from './table-scan';

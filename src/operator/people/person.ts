@@ -5,7 +5,7 @@ import { Database } from '../../platform/database/database';
 import { ignoringCase } from '../../platform/database/ignoring-case';
 import { read } from '../../platform/database/statement';
 import { User } from '../../auth/accounts/user.entity';
-import { ERASED_ADDRESS } from '../../users/erased-users';
+import { ERASED_ADDRESS } from '../../auth/accounts/erased-users';
 import { type PersonKeys, createScan } from './table-scan';
 
 /** The person whose data is exported or erased. */

@@ -1,6 +1,6 @@
 import type { Packed } from '../../platform/database/packed-row';
 import { read, statement } from '../../platform/database/statement';
-import { isErased } from '../../users/erased-users';
+import { isErased } from '../../auth/accounts/erased-users';
 import { selectOwnedKeys, newestOfGame } from '../ownership/key-owners';
 import { boughtBy } from '../purchases.service';
 import { OWNED_KEY_ROW } from './owned-key.row';

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { editedBy } from '../../games/visibility';
 import { Database } from '../../platform/database/database';
 import { longRead } from '../../platform/database/statement';
-import { ERASED_ADDRESS } from '../../users/erased-users';
+import { ERASED_ADDRESS } from '../../auth/accounts/erased-users';
 
 /** A person who bought games of a seller: an account, otherwise an email address. */
 export interface Buyer {

@@ -3,7 +3,7 @@ import { addSales, countPurchases, subtractSales } from '../earnings/earnings';
 import { cameWithSale } from '../ownership/sold-keys';
 import type { Purchase } from '../purchase.entity';
 import { PURCHASE, type PurchaseRow } from '../purchase.row';
-import { isErased } from '../../users/erased-users';
+import { isErased } from '../../auth/accounts/erased-users';
 import { HAS_WEBHOOKS } from '../../events/announcement';
 import { announceRefund, announceSale } from '../messages/sale-messages';
 

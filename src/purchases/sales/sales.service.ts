@@ -9,7 +9,7 @@ import { bind } from '../../platform/database/statement';
 import { invalidBundle } from '../../bundles/records/errors';
 import { invalidGame } from '../../games/errors';
 import { badRequest, apiError, serviceUnavailable } from '../../platform/errors/api-error';
-import { ERASED_ADDRESS } from '../../users/erased-users';
+import { ERASED_ADDRESS } from '../../auth/accounts/erased-users';
 import { newDownloadKey } from '../keys/new-download-key';
 import { Events } from '../../events/events';
 import { KeyPages } from '../../platform/server/key-pages';

@@ -17,7 +17,7 @@ import { apiError } from '../../platform/errors/api-error';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import { ServiceUrl } from '../../platform/server/service-url';
 import { AccountsService } from '../accounts.service';
-import { isErased } from '../erased-users';
+import { isErased } from '../../auth/accounts/erased-users';
 import { AccountLink } from './account-link.entity';
 import type { LinkResponse } from './link.dto';
 
