@@ -1846,37 +1846,194 @@ SELECT p.id, p.donation, p.email, p.created_at, p.source, p.currency, p.amount, 
    JOIN purchases p ON p.id = listed.id AND p.status = 'complete' ORDER BY listed.place;
 
 -- seller_buyers: src/purchases/sales/buyers.service.ts, long, turns: user $1
-WITH sales AS MATERIALIZED (
-     SELECT DISTINCT s.sold_at, s.purchase_id, s.user_id, s.email COLLATE "C" AS email
-     FROM (SELECT own.id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) own WHERE $2::bigint IS NULL OR own.id = $2) g
-     CROSS JOIN LATERAL (
-       SELECT sold_at, purchase_id, user_id, email FROM purchase_games pg WHERE game_id = g.id AND sold_at IS NOT NULL
-       ORDER BY pg.sold_at DESC, pg.purchase_id DESC LIMIT 20000) s
-     ORDER BY s.sold_at DESC, s.purchase_id DESC LIMIT 20000),
-   of_addresses AS MATERIALIZED (
-     SELECT user_id, email, string_agg(purchase_id::text, ',') AS sales,
-       min(sold_at) AS first_at, max(sold_at) AS last_at, max(purchase_id) AS last_sale
-     FROM sales WHERE email <> 'nobody@erased.invalid' GROUP BY 1, 2),
-   people AS MATERIALIZED (
-     SELECT p.account_id, string_agg(a.sales, ',') AS sales, min(a.first_at) AS first_at, max(a.last_at) AS last_at,
-       max(a.last_sale) AS last_sale, count(*) OVER () AS buyers
-     FROM of_addresses a CROSS JOIN LATERAL (
-       SELECT coalesce(a.user_id, (SELECT user_id FROM user_emails WHERE email = a.email COLLATE "default" AND verified)) AS account_id OFFSET 0) p
-     GROUP BY p.account_id, CASE WHEN p.account_id IS NULL THEN a.email END
-     ORDER BY max(a.last_at) DESC, max(a.last_sale) DESC LIMIT $3 OFFSET $4)
-   SELECT b.account_id, b.first_at, b.last_at, b.last_sale, b.buyers, spent.*, p.email,
-     (SELECT username FROM users WHERE id = b.account_id) AS username,
-     (SELECT count(*) FROM sales) >= 20000 AS is_partial
-   FROM people b JOIN purchases p ON p.id = b.last_sale
-   CROSS JOIN LATERAL (
-     SELECT sum(orders)::bigint AS orders, sum(refunds)::bigint AS refunds,
-       json_agg(json_build_object('currency', c.currency, 'amount', c.amount) ORDER BY c.amount DESC, c.currency) AS totals
-     FROM (
-       SELECT p.currency, count(*) AS orders, count(*) FILTER (WHERE p.status = 'refunded') AS refunds,
-         coalesce(sum(p.amount) FILTER (WHERE p.status = 'complete'), 0)::float8 AS amount
-       FROM unnest(string_to_array(b.sales, ',')::bigint[]) AS s (id)
-       CROSS JOIN LATERAL (SELECT status, currency, amount FROM purchases WHERE id = s.id OFFSET 0) p GROUP BY 1) c) spent
-   ORDER BY b.last_at DESC, b.last_sale DESC;
+WITH edited AS MATERIALIZED (
+       SELECT own.id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) own WHERE $2::bigint IS NULL OR own.id = $2),
+     next_of_games AS MATERIALIZED (
+       SELECT g.id, s.sold_at, s.purchase_id FROM edited g CROSS JOIN LATERAL (
+    SELECT sold_at, purchase_id FROM purchase_games
+    WHERE game_id = g.id AND sold_at >= $3::timestamptz AND sold_at < $4::timestamptz
+      AND (sold_at, purchase_id) < ($5::timestamptz, $6)
+    ORDER BY sold_at DESC, purchase_id DESC LIMIT 1) s
+       ORDER BY s.sold_at DESC, s.purchase_id DESC LIMIT $7::int + 1),
+     limits AS MATERIALIZED (
+       SELECT coalesce($8::int, greatest(4, 20000 / greatest(count(*), 1)))::int AS sales FROM next_of_games),
+     found AS MATERIALIZED (
+       SELECT g.id AS game_id, s.*
+       FROM (SELECT * FROM next_of_games n ORDER BY n.sold_at DESC, n.purchase_id DESC LIMIT $7::int) g
+       CROSS JOIN LATERAL (
+    SELECT sold_at, purchase_id, row_number() OVER () AS rank FROM purchase_games
+    WHERE game_id = g.id AND sold_at >= $3::timestamptz AND sold_at < $4::timestamptz
+      AND (sold_at, purchase_id) < ($5::timestamptz, $6)
+    ORDER BY sold_at DESC, purchase_id DESC LIMIT (SELECT sales FROM limits)) s),
+     complete_to AS MATERIALIZED (
+       SELECT sold_at, purchase_id FROM (
+         (SELECT sold_at, purchase_id FROM next_of_games n ORDER BY n.sold_at DESC, n.purchase_id DESC OFFSET $7::int LIMIT 1)
+         UNION ALL SELECT sold_at, purchase_id FROM found WHERE rank = (SELECT sales FROM limits)) e
+       ORDER BY e.sold_at DESC, e.purchase_id DESC LIMIT 1),
+     next_sales AS MATERIALIZED (
+       SELECT c.sold_at, c.purchase_id, p.email, coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified)) AS account_id
+       FROM (
+         SELECT sold_at, purchase_id FROM (
+           SELECT sold_at, purchase_id FROM found UNION SELECT sold_at, purchase_id FROM complete_to) read
+         WHERE NOT EXISTS (SELECT FROM complete_to)
+           OR (sold_at, purchase_id) >= (SELECT sold_at, purchase_id FROM complete_to)
+         ORDER BY sold_at DESC, purchase_id DESC LIMIT $9) c
+       CROSS JOIN LATERAL (SELECT user_id, email FROM purchases WHERE id = c.purchase_id OFFSET 0) p),
+     people AS MATERIALIZED (
+       SELECT DISTINCT account_id, CASE WHEN account_id IS NULL THEN lower_ascii(email) END AS email
+       FROM next_sales WHERE email <> 'nobody@erased.invalid'),
+     addresses AS MATERIALIZED (
+       SELECT email FROM people WHERE account_id IS NULL
+       UNION ALL SELECT e.email FROM people CROSS JOIN LATERAL (
+         SELECT email FROM user_emails WHERE user_id = people.account_id AND verified OFFSET 0) e),
+     probes AS MATERIALIZED (
+       SELECT (SELECT count(*) FROM edited) * ((SELECT count(*) FROM people) + (SELECT count(*) FROM addresses))
+         <= 20000 AS are_few),
+     their_sales AS MATERIALIZED (
+       SELECT s.purchase_id, 0 AS number_read FROM edited g CROSS JOIN addresses a CROSS JOIN LATERAL (
+         SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = a.email OFFSET 0) s
+       WHERE (SELECT are_few FROM probes)
+       UNION ALL SELECT s.purchase_id, 0 FROM edited g CROSS JOIN people CROSS JOIN LATERAL (
+         SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = people.account_id OFFSET 0) s
+       WHERE (SELECT are_few FROM probes)
+       UNION ALL SELECT s.purchase_id, s.number_read FROM (
+         SELECT all_sales.*, row_number() OVER () AS number_read FROM edited g CROSS JOIN LATERAL (
+           SELECT purchase_id, email FROM purchase_games WHERE game_id = g.id OFFSET 0) all_sales
+         WHERE NOT (SELECT are_few FROM probes) LIMIT 1000000) s
+       WHERE number_read = 1000000 OR s.email IN (SELECT email FROM addresses)
+       UNION ALL SELECT s.purchase_id, 0 FROM people CROSS JOIN LATERAL (
+         SELECT purchase_id, game_id FROM purchase_games
+         WHERE NOT (SELECT are_few FROM probes) AND user_id = people.account_id LIMIT 100000) s
+       WHERE (s.game_id IN (SELECT id FROM edited)) IS TRUE),
+     counted AS MATERIALIZED (
+       SELECT p.id, p.created_at, p.currency, p.amount, p.status, p.email, coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified)) AS account_id
+       FROM (
+         SELECT purchase_id FROM next_sales
+         UNION (SELECT purchase_id FROM their_sales LIMIT 100000)) s
+       CROSS JOIN LATERAL (SELECT * FROM purchases WHERE id = s.purchase_id OFFSET 0) p
+       WHERE p.status IN ('complete', 'refunded') AND p.email <> 'nobody@erased.invalid'),
+     newest AS (
+       SELECT DISTINCT ON (person) * FROM (SELECT *, coalesce(account_id::text, lower_ascii(email)) AS person FROM counted) c
+       ORDER BY person, created_at DESC, id DESC),
+     listed AS MATERIALIZED (
+       SELECT n.* FROM newest n WHERE id IN (SELECT purchase_id FROM next_sales)
+       ORDER BY created_at DESC, id DESC LIMIT $10),
+     spent AS (
+       SELECT person, sum(orders)::bigint AS orders, sum(refunds)::bigint AS refunds, min(first_at) AS first_at,
+         json_agg(json_build_object('currency', currency, 'amount', amount) ORDER BY amount DESC, currency) AS totals
+       FROM (
+         SELECT coalesce(account_id::text, lower_ascii(email)) AS person, currency, count(*) AS orders, count(*) FILTER (WHERE status = 'refunded') AS refunds,
+           coalesce(sum(amount) FILTER (WHERE status = 'complete'), 0)::float8 AS amount, min(created_at) AS first_at
+         FROM counted GROUP BY 1, 2) c GROUP BY 1)
+     SELECT e.sold_at AS ends_at, e.purchase_id AS ends_with, b.*,
+       (SELECT count(*) >= 100000 OR max(number_read) = 1000000 FROM their_sales) IS TRUE AS is_partial
+     FROM (SELECT) one
+     LEFT JOIN (
+       SELECT * FROM (
+         (SELECT sold_at, purchase_id FROM next_sales WHERE (SELECT count(*) FROM next_sales) >= $9
+          ORDER BY sold_at ASC, purchase_id ASC LIMIT 1)
+         UNION ALL SELECT sold_at, purchase_id FROM complete_to) ends
+       ORDER BY sold_at DESC, purchase_id DESC LIMIT 1) e ON true
+     LEFT JOIN (
+       SELECT l.account_id, l.email, l.id AS last_sale, l.created_at AS last_at, s.orders, s.refunds, s.first_at, s.totals,
+         (SELECT username FROM users WHERE id = l.account_id) AS username
+       FROM listed l JOIN spent s USING (person)) b ON true
+     ORDER BY b.last_at DESC, b.last_sale DESC;
+
+-- seller_buyers_before: src/purchases/sales/buyers.service.ts, long, turns: user $1
+WITH edited AS MATERIALIZED (
+       SELECT own.id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) own WHERE $2::bigint IS NULL OR own.id = $2),
+     next_of_games AS MATERIALIZED (
+       SELECT g.id, s.sold_at, s.purchase_id FROM edited g CROSS JOIN LATERAL (
+    SELECT sold_at, purchase_id FROM purchase_games
+    WHERE game_id = g.id AND sold_at >= $3::timestamptz AND sold_at < $4::timestamptz
+      AND (sold_at, purchase_id) > ($5::timestamptz, $6)
+    ORDER BY sold_at ASC, purchase_id ASC LIMIT 1) s
+       ORDER BY s.sold_at ASC, s.purchase_id ASC LIMIT $7::int + 1),
+     limits AS MATERIALIZED (
+       SELECT coalesce($8::int, greatest(4, 20000 / greatest(count(*), 1)))::int AS sales FROM next_of_games),
+     found AS MATERIALIZED (
+       SELECT g.id AS game_id, s.*
+       FROM (SELECT * FROM next_of_games n ORDER BY n.sold_at ASC, n.purchase_id ASC LIMIT $7::int) g
+       CROSS JOIN LATERAL (
+    SELECT sold_at, purchase_id, row_number() OVER () AS rank FROM purchase_games
+    WHERE game_id = g.id AND sold_at >= $3::timestamptz AND sold_at < $4::timestamptz
+      AND (sold_at, purchase_id) > ($5::timestamptz, $6)
+    ORDER BY sold_at ASC, purchase_id ASC LIMIT (SELECT sales FROM limits)) s),
+     complete_to AS MATERIALIZED (
+       SELECT sold_at, purchase_id FROM (
+         (SELECT sold_at, purchase_id FROM next_of_games n ORDER BY n.sold_at ASC, n.purchase_id ASC OFFSET $7::int LIMIT 1)
+         UNION ALL SELECT sold_at, purchase_id FROM found WHERE rank = (SELECT sales FROM limits)) e
+       ORDER BY e.sold_at ASC, e.purchase_id ASC LIMIT 1),
+     next_sales AS MATERIALIZED (
+       SELECT c.sold_at, c.purchase_id, p.email, coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified)) AS account_id
+       FROM (
+         SELECT sold_at, purchase_id FROM (
+           SELECT sold_at, purchase_id FROM found UNION SELECT sold_at, purchase_id FROM complete_to) read
+         WHERE NOT EXISTS (SELECT FROM complete_to)
+           OR (sold_at, purchase_id) <= (SELECT sold_at, purchase_id FROM complete_to)
+         ORDER BY sold_at ASC, purchase_id ASC LIMIT $9) c
+       CROSS JOIN LATERAL (SELECT user_id, email FROM purchases WHERE id = c.purchase_id OFFSET 0) p),
+     people AS MATERIALIZED (
+       SELECT DISTINCT account_id, CASE WHEN account_id IS NULL THEN lower_ascii(email) END AS email
+       FROM next_sales WHERE email <> 'nobody@erased.invalid'),
+     addresses AS MATERIALIZED (
+       SELECT email FROM people WHERE account_id IS NULL
+       UNION ALL SELECT e.email FROM people CROSS JOIN LATERAL (
+         SELECT email FROM user_emails WHERE user_id = people.account_id AND verified OFFSET 0) e),
+     probes AS MATERIALIZED (
+       SELECT (SELECT count(*) FROM edited) * ((SELECT count(*) FROM people) + (SELECT count(*) FROM addresses))
+         <= 20000 AS are_few),
+     their_sales AS MATERIALIZED (
+       SELECT s.purchase_id, 0 AS number_read FROM edited g CROSS JOIN addresses a CROSS JOIN LATERAL (
+         SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = a.email OFFSET 0) s
+       WHERE (SELECT are_few FROM probes)
+       UNION ALL SELECT s.purchase_id, 0 FROM edited g CROSS JOIN people CROSS JOIN LATERAL (
+         SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = people.account_id OFFSET 0) s
+       WHERE (SELECT are_few FROM probes)
+       UNION ALL SELECT s.purchase_id, s.number_read FROM (
+         SELECT all_sales.*, row_number() OVER () AS number_read FROM edited g CROSS JOIN LATERAL (
+           SELECT purchase_id, email FROM purchase_games WHERE game_id = g.id OFFSET 0) all_sales
+         WHERE NOT (SELECT are_few FROM probes) LIMIT 1000000) s
+       WHERE number_read = 1000000 OR s.email IN (SELECT email FROM addresses)
+       UNION ALL SELECT s.purchase_id, 0 FROM people CROSS JOIN LATERAL (
+         SELECT purchase_id, game_id FROM purchase_games
+         WHERE NOT (SELECT are_few FROM probes) AND user_id = people.account_id LIMIT 100000) s
+       WHERE (s.game_id IN (SELECT id FROM edited)) IS TRUE),
+     counted AS MATERIALIZED (
+       SELECT p.id, p.created_at, p.currency, p.amount, p.status, p.email, coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified)) AS account_id
+       FROM (
+         SELECT purchase_id FROM next_sales
+         UNION (SELECT purchase_id FROM their_sales LIMIT 100000)) s
+       CROSS JOIN LATERAL (SELECT * FROM purchases WHERE id = s.purchase_id OFFSET 0) p
+       WHERE p.status IN ('complete', 'refunded') AND p.email <> 'nobody@erased.invalid'),
+     newest AS (
+       SELECT DISTINCT ON (person) * FROM (SELECT *, coalesce(account_id::text, lower_ascii(email)) AS person FROM counted) c
+       ORDER BY person, created_at DESC, id DESC),
+     listed AS MATERIALIZED (
+       SELECT n.* FROM newest n WHERE id IN (SELECT purchase_id FROM next_sales)
+       ORDER BY created_at ASC, id ASC LIMIT $10),
+     spent AS (
+       SELECT person, sum(orders)::bigint AS orders, sum(refunds)::bigint AS refunds, min(first_at) AS first_at,
+         json_agg(json_build_object('currency', currency, 'amount', amount) ORDER BY amount DESC, currency) AS totals
+       FROM (
+         SELECT coalesce(account_id::text, lower_ascii(email)) AS person, currency, count(*) AS orders, count(*) FILTER (WHERE status = 'refunded') AS refunds,
+           coalesce(sum(amount) FILTER (WHERE status = 'complete'), 0)::float8 AS amount, min(created_at) AS first_at
+         FROM counted GROUP BY 1, 2) c GROUP BY 1)
+     SELECT e.sold_at AS ends_at, e.purchase_id AS ends_with, b.*,
+       (SELECT count(*) >= 100000 OR max(number_read) = 1000000 FROM their_sales) IS TRUE AS is_partial
+     FROM (SELECT) one
+     LEFT JOIN (
+       SELECT * FROM (
+         (SELECT sold_at, purchase_id FROM next_sales WHERE (SELECT count(*) FROM next_sales) >= $9
+          ORDER BY sold_at DESC, purchase_id DESC LIMIT 1)
+         UNION ALL SELECT sold_at, purchase_id FROM complete_to) ends
+       ORDER BY sold_at ASC, purchase_id ASC LIMIT 1) e ON true
+     LEFT JOIN (
+       SELECT l.account_id, l.email, l.id AS last_sale, l.created_at AS last_at, s.orders, s.refunds, s.first_at, s.totals,
+         (SELECT username FROM users WHERE id = l.account_id) AS username
+       FROM listed l JOIN spent s USING (person)) b ON true
+     ORDER BY b.last_at ASC, b.last_sale ASC;
 
 -- game_sales: src/purchases/sales/game-sales.service.ts, long, turns: user $2
 SELECT s.* FROM games g LEFT JOIN LATERAL (
@@ -2051,10 +2208,10 @@ SELECT g.id, g.title FROM (SELECT id FROM (SELECT id FROM games WHERE user_id = 
    JOIN games g ON g.id = newest.id ORDER BY g.title, g.id;
 
 -- seller_sales: src/purchases/sales/sales-list.service.ts, long, turns: user $1
-WITH next_of_games AS MATERIALIZED (
-       SELECT g.id, s.sold_at, s.purchase_id
-       FROM (SELECT own.id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) own WHERE $2::bigint IS NULL OR own.id = $2) g
-       CROSS JOIN LATERAL (
+WITH edited AS MATERIALIZED (
+       SELECT own.id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) own WHERE $2::bigint IS NULL OR own.id = $2),
+     next_of_games AS MATERIALIZED (
+       SELECT g.id, s.sold_at, s.purchase_id FROM edited g CROSS JOIN LATERAL (
     SELECT sold_at, purchase_id FROM purchase_games
     WHERE game_id = g.id AND sold_at >= $3::timestamptz AND sold_at < $4::timestamptz
       AND (sold_at, purchase_id) < ($5::timestamptz, $6)
@@ -2105,10 +2262,10 @@ WITH next_of_games AS MATERIALIZED (
      ORDER BY l.sold_at DESC, l.id DESC;
 
 -- seller_sales_before: src/purchases/sales/sales-list.service.ts, long, turns: user $1
-WITH next_of_games AS MATERIALIZED (
-       SELECT g.id, s.sold_at, s.purchase_id
-       FROM (SELECT own.id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) own WHERE $2::bigint IS NULL OR own.id = $2) g
-       CROSS JOIN LATERAL (
+WITH edited AS MATERIALIZED (
+       SELECT own.id FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) own WHERE $2::bigint IS NULL OR own.id = $2),
+     next_of_games AS MATERIALIZED (
+       SELECT g.id, s.sold_at, s.purchase_id FROM edited g CROSS JOIN LATERAL (
     SELECT sold_at, purchase_id FROM purchase_games
     WHERE game_id = g.id AND sold_at >= $3::timestamptz AND sold_at < $4::timestamptz
       AND (sold_at, purchase_id) > ($5::timestamptz, $6)

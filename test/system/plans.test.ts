@@ -114,8 +114,21 @@ const LOOKUPS: [string, unknown[], number][] = [
     ];
   }),
   ['seller_game_titles', [ownerOf(POPULAR_GAME), 201], 250],
-  ['seller_buyers', [ownerOf(POPULAR_GAME), null, 50, 0], 145_000],
-  ['seller_buyers', [ownerOf(POPULAR_GAME), POPULAR_GAME, 50, 50], 145_000],
+  ...(['older', 'newer'] as const).flatMap((direction): typeof LOOKUPS => {
+    const name = direction === 'older' ? 'seller_buyers' : 'seller_buyers_before';
+    const start = direction === 'older' ? NEWEST : ['-infinity', 0];
+    const seller = ownerOf(POPULAR_GAME);
+    const all = [seller, null, '-infinity', 'infinity'];
+    return [
+      [name, [...all, ...start, 200, 102, 102, 51], 40_000],
+      [name, [...all, '2024-01-05 00:00:00+00', 345600, 200, 102, 102, 51], 40_000],
+      [name, [seller, POPULAR_GAME, '-infinity', 'infinity', ...start, 200, 102, 102, 51], 40_000],
+      // More sales, because few of their buyers were new.
+      [name, [...all, ...start, 10_000, null, 408, 51], 40_000],
+    ];
+  }),
+  // With thousands of games, the index of the seller's sales is read instead of an entry per game and buyer.
+  ['seller_buyers', [ADMIN_OF_ALL, null, '-infinity', 'infinity', ...NEWEST, 200, 102, 102, 51], 2_000_000],
   // Five bundles of 1741 games, of which the seller's are found.
   ['seller_sales_of_person', [ownerOf(POPULAR_GAME), COLLECTOR, ADDRESS_OF_COLLECTOR], 1800],
   ['seller_sales_of_person', [ownerOf(POPULAR_GAME), null, 'mail4@example.com'], 175],

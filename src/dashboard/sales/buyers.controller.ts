@@ -5,12 +5,13 @@ import { plainMoney } from '../../platform/formats/money';
 import { modernTimestamp } from '../../platform/formats/timestamps';
 import { Form } from '../../platform/input/form';
 import { ListStreams } from '../../platform/output/list-streams';
-import { type Buyer, BuyersService } from '../../purchases/sales/buyers.service';
+import { type Buyer, BuyersService, placeOfBuyer } from '../../purchases/sales/buyers.service';
 import { PageQuery, Pages } from '../layout/page';
-import { parseId, parsePage } from '../layout/components';
+import { parseId } from '../layout/components';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { BUYERS_ON_A_PAGE, buyersPage } from './buyers.page';
 import { type Cell, csvName, CsvResponse } from './csv';
+import { placeIn, toCursor } from './place';
 import { SalesReportService } from './sales-report.service';
 
 /** The people who bought a seller's games. */
@@ -27,10 +28,21 @@ export class BuyersController {
   @Get('buyers')
   async list(@PageQuery() query: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     const game = await this.gameIn(query, visitor);
-    const page = parsePage(query.text('page'));
-    const offset = (page - 1) * BUYERS_ON_A_PAGE;
-    const rows = await this.buyers.page(visitor.user.id, game?.id, BUYERS_ON_A_PAGE, offset);
-    return buyersPage(rows, page, game);
+    const { direction = 'older', from } = placeIn(query) ?? {};
+    const slice = await this.buyers.slice(visitor.user.id, game?.id, BUYERS_ON_A_PAGE, direction, from);
+    const isNewer = direction === 'newer';
+    const buyers = isNewer ? slice.buyers.toReversed() : slice.buyers;
+    const next = slice.next && toCursor(slice.next);
+    const [first, last] = [buyers[0], buyers.at(-1)];
+    return buyersPage({
+      game,
+      buyers,
+      isCounted: !slice.isPartial,
+      // A page without buyers has no place of its own.
+      newer: isNewer ? next : from && toCursor(first ? placeOfBuyer(first) : from),
+      older: isNewer ? last && toCursor(placeOfBuyer(last)) : next,
+      isFirst: !from,
+    });
   }
 
   @Get('buyers.csv')

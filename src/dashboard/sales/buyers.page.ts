@@ -1,6 +1,6 @@
 import { formatMoney } from '../../platform/formats/money';
 import { withQuery } from '../../platform/input/form';
-import { type Buyer, MAX_SALES_OF_BUYERS } from '../../purchases/sales/buyers.service';
+import { type Buyer, MAX_SALES_COUNTED } from '../../purchases/sales/buyers.service';
 import { html, type Html } from '../layout/html';
 import { type Page, SALES_PATH } from '../layout/layout';
 import { clipped, type Columns, formatCount, day, number, pageLinks, tableOr } from '../layout/components';
@@ -8,11 +8,22 @@ import { BUYERS_PATH, buyerPath, salesViews } from './sales-paths';
 
 export const BUYERS_ON_A_PAGE = 50;
 
-export function buyersPage(buyers: Buyer[], page: number, game?: { id: number; title: string }): Page {
+interface BuyersView {
+  /** If the page shows only one. */
+  game: { id: number; title: string } | undefined;
+  buyers: Buyer[];
+  /** Whether all sales of these buyers are counted. */
+  isCounted: boolean;
+  /** Cursors of the adjacent pages. */
+  newer: string | undefined;
+  older: string | undefined;
+  isFirst: boolean;
+}
+
+export function buyersPage({ game, buyers, isCounted, newer, older, isFirst }: BuyersView): Page {
   const name = game ? `Buyers of ${game.title}` : 'Buyers';
   const id = game && String(game.id);
-  const count = buyers[0]?.buyers ?? 0;
-  const first = (page - 1) * BUYERS_ON_A_PAGE + 1;
+  const isShort = older !== undefined && buyers.length < BUYERS_ON_A_PAGE;
   return {
     section: SALES_PATH,
     title: name,
@@ -30,21 +41,19 @@ export function buyersPage(buyers: Buyer[], page: number, game?: { id: number; t
       ${
         buyers.length > 0 &&
         html`<p class="muted">
-          ${formatCount(first)} to ${formatCount(first + buyers.length - 1)} of
-          ${count === 1 ? '1 buyer' : `${formatCount(count)} buyers`}, the last to buy
-          first.${buyers[0]!.is_partial && ` Only the newest ${formatCount(MAX_SALES_OF_BUYERS)} sales are counted.`}
+          The last to buy
+          first.${!isCounted && ` Only ${formatCount(MAX_SALES_COUNTED)} sales of these buyers are counted.`}
         </p>`
       }
-      ${tableOr(page === 1 ? 'There are no buyers yet.' : 'There are no more buyers.', 'Buyers', COLUMNS, buyers, 'cards list')}
+      ${tableOr(isFirst ? 'There are no buyers yet.' : 'There are no more buyers.', 'Buyers', COLUMNS, buyers, 'cards list')}
+      ${isShort && html`<p class="muted">Older sales may have more buyers.</p>`}
       ${pageLinks({
-        Previous: page > 1 && pagePath(page - 1, id),
-        Next: first + buyers.length <= count && pagePath(page + 1, id),
+        Newest: !isFirst && withQuery(BUYERS_PATH, { game: id }),
+        Newer: newer !== undefined && withQuery(BUYERS_PATH, { game: id, before: newer }),
+        Older: older !== undefined && withQuery(BUYERS_PATH, { game: id, after: older }),
       })}`,
   };
 }
-
-const pagePath = (page: number, game: string | undefined) =>
-  withQuery(BUYERS_PATH, { game, page: String(page) });
 
 /** Leaves out currencies in which everything was refunded or free, if there are others. */
 export function renderTotals(totals: Buyer['totals']): Html {

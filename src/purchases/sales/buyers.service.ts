@@ -1,8 +1,16 @@
 import { Injectable } from '@nestjs/common';
-import { editedBy } from '../../games/visibility';
 import { Database } from '../../platform/database/database';
 import { longRead } from '../../platform/database/statement';
 import { ERASED_ADDRESS } from '../../auth/accounts/erased-users';
+import {
+  type Direction,
+  FILTERED_GAMES_READ,
+  GAMES_READ,
+  nextSales,
+  ORDERS,
+  type Place,
+  START,
+} from './sales-list.service';
 
 /** A person who bought games of a seller: an account, otherwise an email address. */
 export interface Buyer {
@@ -10,7 +18,7 @@ export interface Buyer {
   /** The email address of the sale below. */
   email: string;
   username: string | null;
-  /** The one with the highest ID. */
+  /** The newest one. */
   last_sale: number;
   orders: number;
   refunds: number;
@@ -18,75 +26,184 @@ export interface Buyer {
   totals: { currency: string; amount: number }[];
   first_at: string;
   last_at: string;
-  /** All buyers, on all pages. */
-  buyers: number;
-  /** Whether there are older sales, which aren't counted. */
-  is_partial: boolean;
 }
 
-/** The newest sales of which the buyers are listed. */
-export const MAX_SALES_OF_BUYERS = 20_000;
-const SLICE = 5000;
+export interface Buyers {
+  /** In the order in which they were read. */
+  buyers: Buyer[];
+  /** Where a later read continues; undefined: there are no more buyers. */
+  next: Place | undefined;
+  /** Whether some sales of these buyers aren't counted. */
+  isPartial: boolean;
+}
 
-const newest = (sales: string) =>
-  `${sales}.sold_at DESC, ${sales}.purchase_id DESC LIMIT ${MAX_SALES_OF_BUYERS}`;
+type Row = (Buyer | { last_sale: null }) & {
+  is_partial: boolean;
+  ends_at: string | null;
+  ends_with: number | null;
+};
+
+const SLICE = 2000;
+// The buyers of the next sales may be listed already, because of newer ones. Then another statement reads more sales, of
+// more games.
+const SALES_PER_BUYER = 2;
+const GROWTH = 4;
+const MAX_READS = 4;
+
+// Each game is probed for each account and email address. Beyond this number of probes, it is faster to read an index of
+// all sales of the games, up to a number of them.
+const MAX_PROBES = 20_000;
+const MAX_SALES_READ = 1_000_000;
+/** The sales of the listed buyers that are counted. */
+export const MAX_SALES_COUNTED = 100_000;
 
 // The index of user_emails has the default collation: another would scan the table for each address.
+const ACCOUNT = `coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))`;
+/** Of an account, the ID; otherwise, the email address. */
+const PERSON = 'coalesce(account_id::text, lower_ascii(email))';
+
 /**
- * The buyers of the games that $1 can edit, or only of the game $2; those who bought last first. Only the purchases of
- * the people on the page are read. Their IDs are collected as text, because array_agg() rejects arrays of different
- * lengths.
+ * The next $10 buyers of the games that $1 can edit, or only of the game $2, by their newest sale, from the place $5, $6
+ * on. It reads the next $9 sales, then all sales of their buyers: those whose newest sale isn't one of the first are
+ * listed elsewhere. The list is complete up to `ends_at`. Null: there are no more sales.
  */
-export const BUYERS = longRead<Buyer>(
-  'seller_buyers',
-  `WITH sales AS MATERIALIZED (
-     SELECT DISTINCT s.sold_at, s.purchase_id, s.user_id, s.email COLLATE "C" AS email
-     FROM (SELECT own.id FROM (${editedBy('$1')}) own WHERE $2::bigint IS NULL OR own.id = $2) g
-     CROSS JOIN LATERAL (
-       SELECT sold_at, purchase_id, user_id, email FROM purchase_games pg WHERE game_id = g.id AND sold_at IS NOT NULL
-       ORDER BY ${newest('pg')}) s
-     ORDER BY ${newest('s')}),
-   of_addresses AS MATERIALIZED (
-     SELECT user_id, email, string_agg(purchase_id::text, ',') AS sales,
-       min(sold_at) AS first_at, max(sold_at) AS last_at, max(purchase_id) AS last_sale
-     FROM sales WHERE email <> '${ERASED_ADDRESS}' GROUP BY 1, 2),
-   people AS MATERIALIZED (
-     SELECT p.account_id, string_agg(a.sales, ',') AS sales, min(a.first_at) AS first_at, max(a.last_at) AS last_at,
-       max(a.last_sale) AS last_sale, count(*) OVER () AS buyers
-     FROM of_addresses a CROSS JOIN LATERAL (
-       SELECT coalesce(a.user_id, (SELECT user_id FROM user_emails WHERE email = a.email COLLATE "default" AND verified)) AS account_id OFFSET 0) p
-     GROUP BY p.account_id, CASE WHEN p.account_id IS NULL THEN a.email END
-     ORDER BY max(a.last_at) DESC, max(a.last_sale) DESC LIMIT $3 OFFSET $4)
-   SELECT b.account_id, b.first_at, b.last_at, b.last_sale, b.buyers, spent.*, p.email,
-     (SELECT username FROM users WHERE id = b.account_id) AS username,
-     (SELECT count(*) FROM sales) >= ${MAX_SALES_OF_BUYERS} AS is_partial
-   FROM people b JOIN purchases p ON p.id = b.last_sale
-   CROSS JOIN LATERAL (
-     SELECT sum(orders)::bigint AS orders, sum(refunds)::bigint AS refunds,
-       json_agg(json_build_object('currency', c.currency, 'amount', c.amount) ORDER BY c.amount DESC, c.currency) AS totals
-     FROM (
-       SELECT p.currency, count(*) AS orders, count(*) FILTER (WHERE p.status = 'refunded') AS refunds,
-         coalesce(sum(p.amount) FILTER (WHERE p.status = 'complete'), 0)::float8 AS amount
-       FROM unnest(string_to_array(b.sales, ',')::bigint[]) AS s (id)
-       CROSS JOIN LATERAL (SELECT status, currency, amount FROM purchases WHERE id = s.id OFFSET 0) p GROUP BY 1) c) spent
-   ORDER BY b.last_at DESC, b.last_sale DESC`,
-  'user $1',
-);
+const list = (name: string, direction: Direction) => {
+  const { order, within } = ORDERS[direction];
+  const reverse = ORDERS[direction === 'older' ? 'newer' : 'older'].order;
+  return longRead<Row>(
+    name,
+    `WITH ${nextSales(ORDERS[direction])},
+     next_sales AS MATERIALIZED (
+       SELECT c.sold_at, c.purchase_id, p.email, ${ACCOUNT} AS account_id
+       FROM (
+         SELECT sold_at, purchase_id FROM (
+           SELECT sold_at, purchase_id FROM found UNION SELECT sold_at, purchase_id FROM complete_to) read
+         WHERE NOT EXISTS (SELECT FROM complete_to)
+           OR (sold_at, purchase_id) ${within} (SELECT sold_at, purchase_id FROM complete_to)
+         ORDER BY sold_at ${order}, purchase_id ${order} LIMIT $9) c
+       CROSS JOIN LATERAL (SELECT user_id, email FROM purchases WHERE id = c.purchase_id OFFSET 0) p),
+     people AS MATERIALIZED (
+       SELECT DISTINCT account_id, CASE WHEN account_id IS NULL THEN lower_ascii(email) END AS email
+       FROM next_sales WHERE email <> '${ERASED_ADDRESS}'),
+     addresses AS MATERIALIZED (
+       SELECT email FROM people WHERE account_id IS NULL
+       UNION ALL SELECT e.email FROM people CROSS JOIN LATERAL (
+         SELECT email FROM user_emails WHERE user_id = people.account_id AND verified OFFSET 0) e),
+     probes AS MATERIALIZED (
+       SELECT (SELECT count(*) FROM edited) * ((SELECT count(*) FROM people) + (SELECT count(*) FROM addresses))
+         <= ${MAX_PROBES} AS are_few),
+     their_sales AS MATERIALIZED (
+       SELECT s.purchase_id, 0 AS number_read FROM edited g CROSS JOIN addresses a CROSS JOIN LATERAL (
+         SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = a.email OFFSET 0) s
+       WHERE (SELECT are_few FROM probes)
+       UNION ALL SELECT s.purchase_id, 0 FROM edited g CROSS JOIN people CROSS JOIN LATERAL (
+         SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = people.account_id OFFSET 0) s
+       WHERE (SELECT are_few FROM probes)
+       UNION ALL SELECT s.purchase_id, s.number_read FROM (
+         SELECT all_sales.*, row_number() OVER () AS number_read FROM edited g CROSS JOIN LATERAL (
+           SELECT purchase_id, email FROM purchase_games WHERE game_id = g.id OFFSET 0) all_sales
+         WHERE NOT (SELECT are_few FROM probes) LIMIT ${MAX_SALES_READ}) s
+       WHERE number_read = ${MAX_SALES_READ} OR s.email IN (SELECT email FROM addresses)
+       UNION ALL SELECT s.purchase_id, 0 FROM people CROSS JOIN LATERAL (
+         SELECT purchase_id, game_id FROM purchase_games
+         WHERE NOT (SELECT are_few FROM probes) AND user_id = people.account_id LIMIT ${MAX_SALES_COUNTED}) s
+       WHERE (s.game_id IN (SELECT id FROM edited)) IS TRUE),
+     counted AS MATERIALIZED (
+       SELECT p.id, p.created_at, p.currency, p.amount, p.status, p.email, ${ACCOUNT} AS account_id
+       FROM (
+         SELECT purchase_id FROM next_sales
+         UNION (SELECT purchase_id FROM their_sales LIMIT ${MAX_SALES_COUNTED})) s
+       CROSS JOIN LATERAL (SELECT * FROM purchases WHERE id = s.purchase_id OFFSET 0) p
+       WHERE p.status IN ('complete', 'refunded') AND p.email <> '${ERASED_ADDRESS}'),
+     newest AS (
+       SELECT DISTINCT ON (person) * FROM (SELECT *, ${PERSON} AS person FROM counted) c
+       ORDER BY person, created_at DESC, id DESC),
+     listed AS MATERIALIZED (
+       SELECT n.* FROM newest n WHERE id IN (SELECT purchase_id FROM next_sales)
+       ORDER BY created_at ${order}, id ${order} LIMIT $10),
+     spent AS (
+       SELECT person, sum(orders)::bigint AS orders, sum(refunds)::bigint AS refunds, min(first_at) AS first_at,
+         json_agg(json_build_object('currency', currency, 'amount', amount) ORDER BY amount DESC, currency) AS totals
+       FROM (
+         SELECT ${PERSON} AS person, currency, count(*) AS orders, count(*) FILTER (WHERE status = 'refunded') AS refunds,
+           coalesce(sum(amount) FILTER (WHERE status = 'complete'), 0)::float8 AS amount, min(created_at) AS first_at
+         FROM counted GROUP BY 1, 2) c GROUP BY 1)
+     SELECT e.sold_at AS ends_at, e.purchase_id AS ends_with, b.*,
+       (SELECT count(*) >= ${MAX_SALES_COUNTED} OR max(number_read) = ${MAX_SALES_READ} FROM their_sales) IS TRUE AS is_partial
+     FROM (SELECT) one
+     LEFT JOIN (
+       SELECT * FROM (
+         (SELECT sold_at, purchase_id FROM next_sales WHERE (SELECT count(*) FROM next_sales) >= $9
+          ORDER BY sold_at ${reverse}, purchase_id ${reverse} LIMIT 1)
+         UNION ALL SELECT sold_at, purchase_id FROM complete_to) ends
+       ORDER BY sold_at ${order}, purchase_id ${order} LIMIT 1) e ON true
+     LEFT JOIN (
+       SELECT l.account_id, l.email, l.id AS last_sale, l.created_at AS last_at, s.orders, s.refunds, s.first_at, s.totals,
+         (SELECT username FROM users WHERE id = l.account_id) AS username
+       FROM listed l JOIN spent s USING (person)) b ON true
+     ORDER BY b.last_at ${order}, b.last_sale ${order}`,
+    'user $1',
+  );
+};
+
+export const BUYERS_LISTS = {
+  older: list('seller_buyers', 'older'),
+  newer: list('seller_buyers_before', 'newer'),
+};
 
 /** The people who bought a seller's games. */
 @Injectable()
 export class BuyersService {
   constructor(private readonly database: Database) {}
 
-  page(seller_id: number, game_id: number | undefined, limit: number, offset: number): Promise<Buyer[]> {
-    return this.database.rows(BUYERS, [seller_id, game_id ?? null, limit, offset]);
+  /**
+   * The next buyers in a direction, in its order. If the next sales are all by buyers who are listed elsewhere, there are
+   * fewer of them, and still a next place.
+   */
+  async slice(
+    seller_id: number,
+    game_id: number | undefined,
+    limit: number,
+    direction: Direction = 'older',
+    from: Place = START[direction],
+  ): Promise<Buyers> {
+    const buyers: Buyer[] = [];
+    let isPartial = false;
+    for (let i = 0, sales = SALES_PER_BUYER * (limit + 1); i < MAX_READS; i++, sales *= GROWTH) {
+      const rows = await this.database.rows(BUYERS_LISTS[direction], [
+        seller_id,
+        game_id ?? null,
+        '-infinity',
+        'infinity',
+        from.sold_at,
+        from.purchase_id,
+        ...(i === 0 ? [GAMES_READ, sales] : [FILTERED_GAMES_READ, null]),
+        sales,
+        limit + 1 - buyers.length,
+      ]);
+      buyers.push(...rows.filter((row): row is typeof row & Buyer => row.last_sale !== null));
+      const { ends_at, ends_with, is_partial } = rows[0]!;
+      isPartial ||= is_partial;
+      if (buyers.length > limit) {
+        return { buyers: buyers.slice(0, limit), next: placeOfBuyer(buyers[limit - 1]!), isPartial };
+      }
+      if (ends_at === null) return { buyers, next: undefined, isPartial };
+      from = { sold_at: ends_at, purchase_id: ends_with! };
+    }
+    return { buyers, next: from, isPartial };
   }
 
   async *all(seller_id: number, game_id: number | undefined): AsyncGenerator<Buyer[]> {
-    for (let offset = 0; ; offset += SLICE) {
-      const rows = await this.page(seller_id, game_id, SLICE, offset);
-      yield rows;
-      if (rows.length < SLICE) return;
+    for (let from: Place | undefined = START.older; from;) {
+      const slice: Buyers = await this.slice(seller_id, game_id, SLICE, 'older', from);
+      yield slice.buyers;
+      from = slice.next;
     }
   }
 }
+
+/** Of a buyer: that of their newest sale. */
+export const placeOfBuyer = ({ last_at, last_sale }: Pick<Buyer, 'last_at' | 'last_sale'>): Place => ({
+  sold_at: last_at,
+  purchase_id: last_sale,
+});

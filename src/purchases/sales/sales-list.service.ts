@@ -62,17 +62,17 @@ const MAX_SLICE = 500;
 
 // Games whose sales are read for one slice, and sales of each. Fifty more recent ones than those of other games are
 // enough for a page, unless most of them are bundles of the same games.
-const GAMES_READ = 200;
+export const GAMES_READ = 200;
 // With a filter, all games are read, and together so many of their sales.
-const FILTERED_GAMES_READ = 10_000;
+export const FILTERED_GAMES_READ = 10_000;
 const FILTERED_SALES_READ = 20_000;
 
-const START: Record<Direction, Place> = {
+export const START: Record<Direction, Place> = {
   older: { sold_at: 'infinity', purchase_id: Number.MAX_SAFE_INTEGER },
   newer: { sold_at: '-infinity', purchase_id: 0 },
 };
 
-const ORDERS = {
+export const ORDERS = {
   older: { order: 'DESC', beyond: '<', within: '>=' },
   newer: { order: 'ASC', beyond: '>', within: '<=' },
 } as const;
@@ -85,24 +85,22 @@ interface ReadSale extends ListedSale {
 type Row = (ReadSale | { id: null }) & { ends_at: string | null; ends_with: number | null };
 
 /**
- * The sales of all games that $1 can edit, or only of the game $2, from the place $5, $6 on. It reads the next sale of
- * each game, then more sales ($8) of those games ($7) that have the next ones of all. The list is complete up to the
- * place where the first of the other games, or of the sales that were not read, would follow: `ends_at`. Null: all were
- * read.
+ * The next sales of all games that $1 can edit, or only of the game $2, from the place $5, $6 on: `found`, with some of
+ * them repeated. It reads the next sale of each game, then more sales ($8) of those games ($7) that have the next ones
+ * of all. They are complete up to the place where the first of the other games, or of the sales that were not read,
+ * would follow: `complete_to`. No row: all were read.
  */
-const list = (name: string, { order, beyond, within }: (typeof ORDERS)[Direction]) => {
+export const nextSales = ({ order, beyond }: (typeof ORDERS)[Direction]) => {
   const place = (sales: string) => `${sales}.sold_at ${order}, ${sales}.purchase_id ${order}`;
   const sales = (columns: string, count: string) => `
     SELECT sold_at, purchase_id${columns} FROM purchase_games
     WHERE game_id = g.id AND sold_at >= $3::timestamptz AND sold_at < $4::timestamptz
       AND (sold_at, purchase_id) ${beyond} ($5::timestamptz, $6)
     ORDER BY sold_at ${order}, purchase_id ${order} LIMIT ${count}`;
-  return longRead<Row>(
-    name,
-    `WITH next_of_games AS MATERIALIZED (
-       SELECT g.id, s.sold_at, s.purchase_id
-       FROM (SELECT own.id FROM (${editedBy('$1')}) own WHERE $2::bigint IS NULL OR own.id = $2) g
-       CROSS JOIN LATERAL (${sales('', '1')}) s
+  return `edited AS MATERIALIZED (
+       SELECT own.id FROM (${editedBy('$1')}) own WHERE $2::bigint IS NULL OR own.id = $2),
+     next_of_games AS MATERIALIZED (
+       SELECT g.id, s.sold_at, s.purchase_id FROM edited g CROSS JOIN LATERAL (${sales('', '1')}) s
        ORDER BY ${place('s')} LIMIT $7::int + 1),
      limits AS MATERIALIZED (
        SELECT coalesce($8::int, greatest(4, ${FILTERED_SALES_READ} / greatest(count(*), 1)))::int AS sales FROM next_of_games),
@@ -114,7 +112,14 @@ const list = (name: string, { order, beyond, within }: (typeof ORDERS)[Direction
        SELECT sold_at, purchase_id FROM (
          (SELECT sold_at, purchase_id FROM next_of_games n ORDER BY ${place('n')} OFFSET $7::int LIMIT 1)
          UNION ALL SELECT sold_at, purchase_id FROM found WHERE rank = (SELECT sales FROM limits)) e
-       ORDER BY ${place('e')} LIMIT 1)
+       ORDER BY ${place('e')} LIMIT 1)`;
+};
+
+const list = (name: string, direction: Direction) => {
+  const { order, within } = ORDERS[direction];
+  return longRead<Row>(
+    name,
+    `WITH ${nextSales(ORDERS[direction])}
      SELECT e.sold_at AS ends_at, e.purchase_id AS ends_with, l.*
      FROM (SELECT) one LEFT JOIN complete_to e ON true
      LEFT JOIN LATERAL (
@@ -148,8 +153,8 @@ const list = (name: string, { order, beyond, within }: (typeof ORDERS)[Direction
 };
 
 export const SALES_LISTS = {
-  older: list('seller_sales', ORDERS.older),
-  newer: list('seller_sales_before', ORDERS.newer),
+  older: list('seller_sales', 'older'),
+  newer: list('seller_sales_before', 'newer'),
 };
 
 const GAMES = longRead<{ id: number; title: string }>(
