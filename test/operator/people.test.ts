@@ -850,6 +850,23 @@ describe('an email address', () => {
     expect(await sql(`SELECT FROM purchase_references WHERE reference = 'slow sale'`)).toEqual([]);
   });
 
+  test('keeps no session and no identity of a sign-in that began before', async () => {
+    const user = await make.user();
+    // Only the last step of the erasure waits for it.
+    const { query, commit } = await holdLocks(`SELECT FROM users WHERE id = ${user.id} FOR KEY SHARE`);
+    const erased = operator.post(`/operator/users/${user.id}/erase`);
+    await untilBlocked();
+    await query(`INSERT INTO sessions (token_hash, user_id, expires_at) VALUES (sha256('slow'), ${user.id}, now() + interval '1 day');
+      INSERT INTO identities (issuer, subject, user_id) VALUES ('https://id.example.com', 'slow', ${user.id})`);
+    await commit();
+    expect((await erased).status).toBe(200);
+    for (const table of ['sessions', 'identities'])
+      expect(await sql(`SELECT FROM ${table} WHERE user_id = $1`, [user.id])).toEqual([]);
+    expect(await sql('SELECT username FROM users WHERE id = $1', [user.id])).toEqual([
+      { username: `erased-${user.id}` },
+    ]);
+  });
+
   test('that another account has verified or entered stays with that account', async () => {
     const shared = 'shared@harbour.example';
     const open = 'open@harbour.example';

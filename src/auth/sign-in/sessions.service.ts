@@ -1,12 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { IsNull, type Repository } from 'typeorm';
+import { type Repository } from 'typeorm';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
 import { longRead, statement } from '../../platform/database/statement';
 import { serviceUnavailable } from '../../platform/errors/api-error';
 import { forbidden } from '../access/errors';
+import { isPseudonym } from '../accounts/erased-users';
 import { User } from '../accounts/user.entity';
 import { sha256, randomToken, encryptWithToken, decryptWithToken } from '../accounts/encryption';
 import { Session } from './session.entity';
@@ -114,13 +115,13 @@ export class SessionsService {
     const network = res.req.exchange.client.networkPrefix('site') || null;
     const expires_at = () => `now() + make_interval(days => ${this.settings.SESSION_DAYS})`;
     await this.database.transaction(async (db) => {
-      if (password_hash !== undefined) {
-        // The lock makes a concurrent change of the password wait, and then end this session too.
-        const where = { id: user_id, password_hash: password_hash ?? IsNull() };
-        const lock = { mode: 'pessimistic_read' } as const;
-        if (!(await db.findOne(User, { select: { id: true }, where, lock })))
-          throw forbidden('Your password was changed a moment ago. Sign in with the new one.');
-      }
+      // The lock makes a concurrent change of the password or an erasure wait, and then end this session too.
+      const lock = { mode: 'pessimistic_read' } as const;
+      const select = { id: true, username: true, password_hash: true } as const;
+      const user = await db.findOne(User, { select, where: { id: user_id }, lock });
+      if (!user || isPseudonym(user.username, user_id)) throw forbidden('This account was erased.');
+      if (password_hash !== undefined && user.password_hash !== password_hash)
+        throw forbidden('Your password was changed a moment ago. Sign in with the new one.');
       await db.insert(Session, {
         token_hash: sha256(token),
         user_id,
