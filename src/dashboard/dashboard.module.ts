@@ -50,6 +50,7 @@ import { PlayerCollectionsController } from './collections/player-collections.co
 import { IdentitiesModule } from '../auth/identities/identities.module';
 import { IdentitiesController } from './settings/identities.controller';
 import { ProviderController } from './sign-in/provider.controller';
+import { ConfirmationService } from './sign-in/confirmation.service';
 import { ProviderSignIn } from './sign-in/provider-sign-in';
 import { SetupController } from './sign-in/setup.controller';
 import { SetupService } from './sign-in/setup.service';
@@ -119,6 +120,7 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
   ],
   providers: [
     Assets,
+    ConfirmationService,
     Covers,
     Demo,
     FilesPage,

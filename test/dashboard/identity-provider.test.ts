@@ -11,6 +11,7 @@ import {
 } from '../support/identity-providers';
 import { type Environment, logged, openApp, theClock, useStore } from '../support/app';
 import { make } from '../support/make';
+import { holdLocks, untilBlocked } from '../support/locks';
 import { sql } from '../support/sql';
 
 const real = new RealProvider();
@@ -32,6 +33,7 @@ afterEach(async () => {
 });
 
 const IDENTITIES = '/user/settings/identities';
+const ACCOUNT = '/user/settings/account';
 let people = 0;
 const person = (more: Partial<Person> = {}): Person => {
   const n = ++people;
@@ -197,7 +199,7 @@ describe('takeover', () => {
     await browser.follow();
     expect(browser.words).toContain(`You signed in at Keyring as ${who.preferred_username}`);
     await browser.submit(IDENTITIES, { password: 'not this one' });
-    expect([browser.page.status, browser.words]).toEqual([403, expect.stringContaining('incorrect')]);
+    expect([browser.page.status, browser.words]).toEqual([403, expect.stringContaining('wrong')]);
     expect(await usersOf(who.sub)).toEqual([]);
     await browser.submit(IDENTITIES, { password: PASSWORD });
     await browser.follow();
@@ -284,7 +286,7 @@ describe('connected providers', () => {
     await signInAs(second, browser, `${IDENTITIES}/connect`);
     await sql(`UPDATE sessions SET created_at = now() - interval '6 minutes' WHERE user_id = $1`, [user_id]);
     await browser.follow();
-    expect(browser.words).toContain('within five minutes');
+    expect(browser.words).toContain('within the last five minutes');
     await sql(`UPDATE sessions SET created_at = now() WHERE user_id = $1`, [user_id]);
     await browser.get(IDENTITIES);
     await browser.submit(IDENTITIES, {}, 'Connect');
@@ -313,6 +315,45 @@ describe('connected providers', () => {
     const form_token = /name="form_token" value="([^"]*)"/.exec(browser.page.text)![1]!;
     await browser.post(`${IDENTITIES}/${id}/disconnect`, { form_token });
     expect(await usersOf(who.sub)).toHaveLength(1);
+  });
+});
+
+describe('an erasure that ends first', () => {
+  /** Until the returned function is called, requests that lock the user wait for an erasure. */
+  const eraseAccount = (user_id: number) =>
+    holdLocks(`
+      SELECT FROM users WHERE id = ${user_id} FOR UPDATE;
+      UPDATE users SET username = 'erased-${user_id}', password_hash = NULL WHERE id = ${user_id}`);
+
+  test('rejects a sign-in that has found the identity', async () => {
+    const who = person();
+    await signInAs(who);
+    const [{ user_id } = { user_id: 0 }] = await usersOf(who.sub);
+    await sql('DELETE FROM sessions WHERE user_id = $1', [user_id]);
+    const { commit } = await eraseAccount(user_id);
+    const signingIn = signInAs(who);
+    await untilBlocked();
+    await commit();
+    const browser = await signingIn;
+    expect([browser.page.status, browser.words]).toEqual([403, expect.stringContaining('was erased')]);
+    expect(await sql('SELECT FROM sessions WHERE user_id = $1', [user_id])).toEqual([]);
+  });
+
+  test('rejects a connection', async () => {
+    const user = await make.user();
+    const browser = await browserOf(user);
+    const who = person();
+    await signInAs(who, browser, `${IDENTITIES}/connect`);
+    await browser.follow();
+    // Confirmed by the sign-in.
+    await sql('UPDATE users SET password_hash = NULL WHERE id = $1', [user.id]);
+    await browser.get(IDENTITIES);
+    const { commit } = await eraseAccount(user.id);
+    const connecting = browser.submit(IDENTITIES, {}, 'Connect');
+    await untilBlocked();
+    await commit();
+    expect((await connecting).status).toBe(403);
+    expect(await usersOf(who.sub)).toEqual([]);
   });
 });
 
@@ -365,6 +406,41 @@ describe('OIDC_ONLY', () => {
     });
     expect(headers.get('set-cookie')).toBeNull();
     expect((await signInAs(person(), browser)).page.location).toBe('/user/settings');
+  });
+
+  test('a stored password is not asked for: changes are confirmed by signing in again at the provider', async () => {
+    const who = person();
+    const browser = await signInAs(who, new Browser({}, () => base));
+    const [{ user_id } = { user_id: 0 }] = await usersOf(who.sub);
+    await sql('UPDATE users SET password_hash = $2 WHERE id = $1', [user_id, 'not checked']);
+    await browser.get(ACCOUNT);
+    expect(browser.page.text).not.toContain('type="password"');
+    const form_token = /name="form_token" value="([^"]*)"/.exec(browser.page.text)![1]!;
+    const stored = { form_token, new_password: PASSWORD };
+    expect((await browser.post(`${ACCOUNT}/password`, stored)).status).toBe(404);
+    const steps = [`${ACCOUNT}/erase`, '/user/settings/data'];
+    const statuses = async () => {
+      const found = [];
+      for (const path of steps) {
+        await browser.get(path);
+        expect(browser.page.text).not.toContain('type="password"');
+        found.push((await browser.submit(path)).status);
+      }
+      return found;
+    };
+    expect(await statuses()).toEqual([200, 200]);
+    await sql(`UPDATE sessions SET created_at = now() - interval '6 minutes' WHERE user_id = $1`, [user_id]);
+    expect(await statuses()).toEqual([403, 403]);
+    await browser.get(`${ACCOUNT}/erase`);
+    const again = /href="(\/login\/provider\?[^"]*)"/.exec(browser.page.text)![1]!.replaceAll('&amp;', '&');
+    await signInAs(person(), browser, again);
+    expect(browser.words).toContain('isn’t connected to your account here');
+    expect(await statuses()).toEqual([403, 403]);
+    await signInAs(who, browser, again);
+    expect(browser.page.location).toBe(`${ACCOUNT}/erase`);
+    expect(await statuses()).toEqual([200, 200]);
+    await browser.get(again);
+    expect(browser.page.location).toContain('prompt=login');
   });
 
   test.each(['/setup', '/sign-up', '/forgot-password'])('%s does not exist', async (path) => {

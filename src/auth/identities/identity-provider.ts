@@ -85,8 +85,8 @@ export class IdentityProvider {
     return this.settings.OIDC_ISSUER && new URL(this.settings.OIDC_ISSUER).origin;
   }
 
-  /** The URL at which the person signs in. */
-  begin(client: LimitedClient): Promise<{ url: string; request: ProviderRequest }> {
+  /** The URL at which the person signs in. `again`: even if they are signed in there. */
+  begin(client: LimitedClient, again = false): Promise<{ url: string; request: ProviderRequest }> {
     return this.calling(client, async () => {
       const { config } = await this.discover();
       const openid = await library();
@@ -102,6 +102,7 @@ export class IdentityProvider {
         nonce: request.nonce,
         code_challenge: await openid.calculatePKCECodeChallenge(request.code_verifier),
         code_challenge_method: 'S256',
+        ...(again && { prompt: 'login' }),
       });
       return { url: url.href, request };
     });

@@ -18,7 +18,7 @@ import { SignInAttempt } from '../../platform/limits/rate-limits.decorators';
 import { isNewAddress } from '../../users/email-address';
 import { LinkRequests } from '../../users/links/link-requests.service';
 import { MAX_ADDRESSES, OwnAccountService } from '../../users/own-account.service';
-import { hasProblems, MAX_PASSWORD } from '../layout/fields';
+import { hasProblems } from '../layout/fields';
 import { IdentitiesService } from '../../auth/identities/identities.service';
 import { IdentityProvider } from '../../auth/identities/identity-provider';
 import type { Identities } from '../settings/identities.page';
@@ -26,8 +26,7 @@ import { type FormResult, seeOther } from '../layout/layout';
 import { FormFields, Pages } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { Visitors } from '../layout/visitors';
-import { notSignedIn } from '../sign-in/sign-in.page';
-import { SignInService } from '../sign-in/sign-in.service';
+import { ConfirmationService } from '../sign-in/confirmation.service';
 import {
   ACCOUNT_PATH,
   accountPage,
@@ -39,7 +38,6 @@ import {
 } from './account.page';
 
 const STEP_MS = 5 * 60_000;
-const SIGN_IN_AGAIN = 'Sign out and in again, and repeat this within five minutes.';
 
 /** What users see and change of their own accounts. */
 @Pages()
@@ -52,7 +50,7 @@ export class AccountController {
     private readonly requests: LinkRequests,
     private readonly provider: IdentityProvider,
     private readonly identities: IdentitiesService,
-    private readonly signIns: SignInService,
+    private readonly confirmation: ConfirmationService,
     private readonly passwords: PasswordQueue,
     private readonly visitors: Visitors,
     private readonly people: People,
@@ -130,6 +128,7 @@ export class AccountController {
     @CurrentVisitor() visitor: SignedInVisitor,
   ) {
     this.requireOwnSignIn();
+    if (this.settings.OIDC_ONLY) throw apiError(404, 'Check the URL for typos.');
     const password = form.text('new_password') ?? '';
     const problem = problemOfNewPassword(password);
     if (problem !== undefined)
@@ -158,7 +157,7 @@ export class AccountController {
   @Get('erase')
   async confirmErasure(@CurrentVisitor() visitor: SignedInVisitor) {
     this.requireErasure();
-    return erasePage(visitor, (await this.accounts.find(visitor.user.id)).has_password);
+    return erasePage(visitor, await this.confirmation.needed(visitor));
   }
 
   /** Takes two steps: the password, and then the button of a page that only the first step shows. */
@@ -183,26 +182,16 @@ export class AccountController {
       await this.visitors.signOut(visitor, res);
       return erasedPage(this.settings.STORE_NAME);
     }
-    const { has_password } = await this.accounts.find(visitor.user.id);
     const failure = await this.confirm(form, visitor, req);
-    if (failure) return erasePage(visitor, has_password, failure.problem, failure);
+    if (failure) return erasePage(visitor, await this.confirmation.needed(visitor), failure.problem, failure);
     const next = String(this.clock.now() + STEP_MS);
     return eraseForGoodPage(visitor, next, visitor.createSignature(`erase until ${next}`));
   }
 
-  /** Confirms the user by the password, or by a recent sign-in if the account has none. */
   private async confirm(form: Form, visitor: SignedInVisitor, req: Request): Promise<FormResult | undefined> {
-    if (this.settings.TRUSTED_IDENTITY_HEADER) return undefined;
-    const { has_password } = await this.accounts.find(visitor.user.id);
-    if (!has_password)
-      return (await this.sessions.isFresh(visitor.token))
-        ? undefined
-        : { status: 403, problem: SIGN_IN_AGAIN };
-    const password = form.text('password') ?? '';
-    if (password === '' || password.length > MAX_PASSWORD)
-      return { status: 400, problem: 'Enter your password.' };
-    const result = await this.signIns.signIn(visitor.user.username, password, req);
-    return result.user_id === undefined ? notSignedIn(result, 'The password is wrong.') : undefined;
+    return this.settings.TRUSTED_IDENTITY_HEADER
+      ? undefined
+      : this.confirmation.problemWith(form, visitor, req);
   }
 
   private failed(visitor: SignedInVisitor, { problem, status = 403, headers }: FormResult, draft = {}) {
@@ -244,6 +233,8 @@ export class AccountController {
       sendsLinks: await this.requests.areSent(),
       store: this.settings.STORE_NAME,
       signsInHere: !this.settings.TRUSTED_IDENTITY_HEADER,
+      confirmation: await this.confirmation.needed(visitor),
+      hasPasswords: !this.settings.OIDC_ONLY,
       mayErase: this.mayErase,
       ...more,
     });

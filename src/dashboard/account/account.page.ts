@@ -1,6 +1,7 @@
 import type { ListedSession } from '../../auth/sign-in/sessions.service';
 import type { OwnAccount, OwnAddress } from '../../users/own-account.service';
-import { AS_TYPED, changeForm, field, passwordField, type Problems } from '../layout/fields';
+import { type Confirmation, confirmationField } from '../sign-in/confirmation-field';
+import { AS_TYPED, changeForm, field, type Problems } from '../layout/fields';
 import { html, type Html } from '../layout/html';
 import { formToken, type Page } from '../layout/layout';
 import { alert, confirmation, day, done, muted, table, tag, timeElement } from '../layout/components';
@@ -18,6 +19,9 @@ export interface AccountView {
   store: string;
   /** False: people sign in at the store, which has their names and passwords. */
   signsInHere: boolean;
+  /** False: people sign in with the provider only. */
+  hasPasswords: boolean;
+  confirmation: Confirmation;
   mayErase: boolean;
   /** Whether the store sends links. */
   sendsLinks: boolean;
@@ -35,7 +39,9 @@ export interface AccountView {
 export type AccountProblems = Problems<'username' | 'display_name' | 'email' | 'new-password'>;
 
 export function accountPage(visitor: SignedInVisitor, view: AccountView): Page {
-  const { account, sessions, identities, store, signsInHere, mayErase, draft, headers, problem } = view;
+  const { account, sessions, identities, store, signsInHere, hasPasswords, confirmation, mayErase, draft } =
+    view;
+  const { headers, problem } = view;
   const problems = draft?.problems ?? {};
   return {
     section: ACCOUNT_PATH,
@@ -68,7 +74,8 @@ export function accountPage(visitor: SignedInVisitor, view: AccountView): Page {
           }
           ${addAddress(visitor, view, problems.email)}
         </section>
-        ${signsInHere && html`${passwordSection(visitor, account, problems)} ${sessionsSection(visitor, sessions)}`}
+        ${signsInHere && hasPasswords && passwordSection(visitor, account, confirmation, problems)}
+        ${signsInHere && sessionsSection(visitor, sessions)}
         ${
           identities &&
           html`<section class="stack" aria-labelledby="providers">
@@ -113,7 +120,7 @@ const addressRow = (visitor: SignedInVisitor, { email, verified, is_primary }: O
 
 function addAddress(
   visitor: SignedInVisitor,
-  { account, draft, store, sendsLinks, signsInHere }: AccountView,
+  { confirmation, draft, store, sendsLinks, signsInHere }: AccountView,
   problem?: string,
 ): Html {
   if (!sendsLinks) return html`<p class="muted">To add an email address, contact ${store}.</p>`;
@@ -121,7 +128,7 @@ function addAddress(
     visitor,
     { action: `${ACCOUNT_PATH}/addresses`, button: 'Add email address' },
     html`${field({ id: 'email', label: 'New email address', type: 'email', value: draft?.email ?? '', ...AS_TYPED, autocomplete: 'email', maxlength: 320, problem })}
-      ${signsInHere && account.has_password && passwordField('Your password')}
+      ${signsInHere && confirmationField(confirmation, ACCOUNT_PATH)}
       <p class="muted">
         You get an email with a link that verifies it. To get another link, add the address again.
       </p>`,
@@ -131,6 +138,7 @@ function addAddress(
 const passwordSection = (
   visitor: SignedInVisitor,
   { has_password }: OwnAccount,
+  confirmation: Confirmation,
   problems: AccountProblems,
 ): Html =>
   html`<section class="stack" aria-labelledby="password-title">
@@ -138,7 +146,7 @@ const passwordSection = (
     ${changeForm(
       visitor,
       { action: `${ACCOUNT_PATH}/password`, button: has_password ? 'Change password' : 'Set password' },
-      html`${has_password && field({ id: 'current-password', name: 'password', label: 'Current password', type: 'password', autocomplete: 'current-password', required: true, maxlength: 1000 })}
+      html`${has_password ? field({ id: 'current-password', name: 'password', label: 'Current password', type: 'password', autocomplete: 'current-password', required: true, maxlength: 1000 }) : confirmationField(confirmation, ACCOUNT_PATH)}
         ${newPasswordField('New password', problems['new-password'])}
         <p class="muted">Signs you out everywhere else, and ends links to your account.</p>`,
     )}
@@ -185,7 +193,7 @@ export const removeAddressPage = (visitor: SignedInVisitor, email: string): Page
 /** The first step: who asks. */
 export const erasePage = (
   visitor: SignedInVisitor,
-  has_password: boolean,
+  confirmation: Confirmation,
   problem?: string,
   response: Pick<Page, 'status' | 'headers'> = {},
 ): Page => ({
@@ -203,9 +211,7 @@ export const erasePage = (
     ${changeForm(
       visitor,
       { action: `${ACCOUNT_PATH}/erase`, button: 'Continue', back: ACCOUNT_PATH },
-      has_password
-        ? passwordField('Your password')
-        : html`<p class="muted">You must have signed in within the last five minutes.</p>`,
+      confirmationField(confirmation, `${ACCOUNT_PATH}/erase`),
     )}`,
 });
 

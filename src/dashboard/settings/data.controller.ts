@@ -7,12 +7,10 @@ import { OperatorEvents } from '../../operator/tokens/operator-events';
 import { Settings } from '../../platform/config/settings';
 import { Form } from '../../platform/input/form';
 import { SignInAttempt } from '../../platform/limits/rate-limits.decorators';
-import { MAX_PASSWORD } from '../layout/fields';
 import type { FormResult } from '../layout/layout';
 import { FormFields, Pages } from '../layout/page';
-import { CurrentVisitor, type SignedInVisitor, Visitor } from '../layout/visitor';
-import { notSignedIn } from '../sign-in/sign-in.page';
-import { SignInService } from '../sign-in/sign-in.service';
+import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
+import { ConfirmationService } from '../sign-in/confirmation.service';
 import { dataPage } from './data.page';
 
 @Pages()
@@ -22,13 +20,13 @@ export class DataController {
   constructor(
     private readonly people: People,
     private readonly exports: ExportService,
-    private readonly signIns: SignInService,
+    private readonly confirmation: ConfirmationService,
     private readonly events: OperatorEvents,
     private readonly settings: Settings,
   ) {}
 
   @Get()
-  show(@CurrentVisitor() visitor: Visitor) {
+  show(@CurrentVisitor() visitor: SignedInVisitor) {
     return this.page(visitor);
   }
 
@@ -36,12 +34,8 @@ export class DataController {
   @SignInAttempt()
   async export(@Req() req: Request, @FormFields() form: Form, @CurrentVisitor() visitor: SignedInVisitor) {
     if (this.settings.TRUSTED_IDENTITY_HEADER) return this.page(visitor);
-    const password = form.text('password') ?? '';
-    if (password === '' || password.length > MAX_PASSWORD)
-      return this.page(visitor, { status: 400, problem: 'Enter your password.' });
-    const result = await this.signIns.signIn(visitor.user.username, password, req);
-    if (result.user_id === undefined)
-      return this.page(visitor, notSignedIn(result, 'The password is wrong.'));
+    const failure = await this.confirmation.problemWith(form, visitor, req);
+    if (failure) return this.page(visitor, failure);
     return this.exports.response(
       await this.people.verified(visitor.user.id),
       (counts) =>
@@ -50,7 +44,7 @@ export class DataController {
     );
   }
 
-  private page(visitor: Visitor, result: FormResult = {}) {
-    return dataPage(visitor, this.settings, result);
+  private async page(visitor: SignedInVisitor, result: FormResult = {}) {
+    return dataPage(visitor, this.settings, await this.confirmation.needed(visitor), result);
   }
 }

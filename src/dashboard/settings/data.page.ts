@@ -1,5 +1,6 @@
 import type { Settings } from '../../platform/config/settings';
-import { changeForm, passwordField } from '../layout/fields';
+import { type Confirmation, confirmationField } from '../sign-in/confirmation-field';
+import { changeForm } from '../layout/fields';
 import { html } from '../layout/html';
 import type { FormResult, Page } from '../layout/layout';
 import { alert } from '../layout/components';
@@ -7,7 +8,12 @@ import type { Visitor } from '../layout/visitor';
 
 const PATH = '/user/settings/data';
 
-export function dataPage(visitor: Visitor, settings: Settings, { problem, ...response }: FormResult): Page {
+export function dataPage(
+  visitor: Visitor,
+  settings: Settings,
+  confirmation: Confirmation,
+  { problem, ...response }: FormResult,
+): Page {
   const store = settings.STORE_NAME;
   return {
     section: PATH,
@@ -24,7 +30,7 @@ export function dataPage(visitor: Visitor, settings: Settings, { problem, ...res
           One file with your account and its email addresses, purchases, download keys, collections, API keys,
           apps, sign-ins and audit events. Each line is a JSON object.
         </p>
-        ${settings.TRUSTED_IDENTITY_HEADER ? html`<p>You sign in at ${store}. Request the file there.</p>` : changeForm(visitor, { action: PATH, button: 'Download my data' }, passwordField('Your password'), 'stack')}
+        ${settings.TRUSTED_IDENTITY_HEADER ? html`<p>You sign in at ${store}. Request the file there.</p>` : changeForm(visitor, { action: PATH, button: 'Download my data' }, confirmationField(confirmation, PATH), 'stack')}
       </section>
       <section class="card stack" aria-labelledby="erasure">
         <h2 id="erasure">Have your data erased</h2>

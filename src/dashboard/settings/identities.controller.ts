@@ -4,19 +4,16 @@ import { Audit } from '../../audit/audit';
 import { SignedIn } from '../../auth/access/access';
 import { IdentitiesService } from '../../auth/identities/identities.service';
 import { IdentityProvider } from '../../auth/identities/identity-provider';
-import { SessionsService } from '../../auth/sign-in/sessions.service';
 import { Settings } from '../../platform/config/settings';
 import { apiError } from '../../platform/errors/api-error';
 import type { Form } from '../../platform/input/form';
 import { SignInAttempt } from '../../platform/limits/rate-limits.decorators';
-import { MAX_PASSWORD } from '../layout/fields';
 import { type FormResult, seeOther } from '../layout/layout';
 import { FormFields, Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { IDENTITIES_PATH } from '../layout/local-path';
 import { type PendingAccount, ProviderSignIn } from '../sign-in/provider-sign-in';
-import { notSignedIn } from '../sign-in/sign-in.page';
-import { SignInService } from '../sign-in/sign-in.service';
+import { ConfirmationService } from '../sign-in/confirmation.service';
 import { type Identities, identitiesPage } from './identities.page';
 
 /** Connects the user's account at the identity provider, and disconnects it. */
@@ -28,8 +25,7 @@ export class IdentitiesController {
     private readonly provider: IdentityProvider,
     private readonly identities: IdentitiesService,
     private readonly requests: ProviderSignIn,
-    private readonly signIns: SignInService,
-    private readonly sessions: SessionsService,
+    private readonly confirmation: ConfirmationService,
     private readonly settings: Settings,
     private readonly audit: Audit,
   ) {}
@@ -70,7 +66,7 @@ export class IdentitiesController {
     const pending = this.requests.pending(req, visitor);
     if (!pending)
       return seeOther(IDENTITIES_PATH, { problem: 'This has expired. Connect the account again.' });
-    const problem = await this.problemWith(form, req, visitor);
+    const problem = await this.confirmation.problemWith(form, visitor, req);
     if (problem) return this.page(visitor, pending, problem);
     const { id: user_id } = visitor.user;
     const connected = await this.identities.connect(user_id, pending);
@@ -97,26 +93,9 @@ export class IdentitiesController {
     return seeOther(IDENTITIES_PATH, { message: 'The account is disconnected.' });
   }
 
-  /** A new way to sign in needs the password, or without one a sign-in a moment ago: a session alone may be stolen. */
-  private async problemWith(
-    form: Form,
-    req: Request,
-    visitor: SignedInVisitor,
-  ): Promise<FormResult | undefined> {
-    if (!(await this.identities.hasPassword(visitor.user.id)))
-      return (await this.sessions.isFresh(visitor.token)) ? undefined : { status: 403 };
-    const password = form.text('password') ?? '';
-    if (password === '' || password.length > MAX_PASSWORD)
-      return { status: 400, problem: 'Enter your password.' };
-    const result = await this.signIns.signIn(visitor.user.username, password, req);
-    return result.user_id === undefined ? notSignedIn(result, 'The password is incorrect.') : undefined;
-  }
-
   private async page(visitor: SignedInVisitor, pending?: PendingAccount, result: FormResult = {}) {
-    const all = await this.of(visitor);
-    const isFresh = all.hasPassword || !pending || (await this.sessions.isFresh(visitor.token));
-    const confirms = all.hasPassword ? 'password' : isFresh ? 'button' : 'too late';
-    return identitiesPage(visitor, all, { ...result, pending, confirms });
+    const confirmation = await this.confirmation.needed(visitor);
+    return identitiesPage(visitor, await this.of(visitor), confirmation, { ...result, pending });
   }
 
   private async of(visitor: SignedInVisitor): Promise<Identities> {

@@ -1,5 +1,6 @@
 import type { ListedIdentity } from '../../auth/identities/identities.service';
-import { changeForm, passwordField } from '../layout/fields';
+import { type Confirmation, confirmationField } from '../sign-in/confirmation-field';
+import { changeForm } from '../layout/fields';
 import { html, type Html } from '../layout/html';
 import type { FormResult, Page } from '../layout/layout';
 import { alert, type Columns, actions, day, done, linkButton, tableOr } from '../layout/components';
@@ -40,12 +41,11 @@ export function identityList(visitor: Visitor, all: Identities): Html {
     <p>${linkButton(`${IDENTITIES_PATH}/connect`, `Connect ${all.provider}`)}</p>`;
 }
 
-/** `needsPassword` false: the user has none, and has signed in a moment ago. */
-const confirmation = (
+const connectForm = (
   visitor: Visitor,
   { provider }: Identities,
   pending: PendingAccount,
-  confirms: 'password' | 'button' | 'too late',
+  confirmation: Confirmation,
 ): Html =>
   html`<section class="card stack" aria-labelledby="confirm">
     <h2 id="confirm">Connect this account?</h2>
@@ -54,30 +54,19 @@ const confirmation = (
       <strong>${pending.username ?? pending.verified_email ?? pending.subject}</strong>. Once it is connected,
       anyone who can sign in to that account can sign in as <strong>${visitor.user?.username}</strong>.
     </p>
-    ${
-      confirms === 'too late'
-        ? html`<p>
-            Sign out and sign in again, and connect the account within five minutes. Your account has no
-            password to confirm this with.
-          </p>`
-        : changeForm(
-            visitor,
-            { action: IDENTITIES_PATH, button: 'Connect', back: `${IDENTITIES_PATH}/cancel` },
-            confirms === 'password' ? passwordField('Your password', true) : '',
-            'stack',
-          )
-    }
+    ${changeForm(
+      visitor,
+      { action: IDENTITIES_PATH, button: 'Connect', back: `${IDENTITIES_PATH}/cancel` },
+      confirmationField(confirmation, IDENTITIES_PATH, true),
+      'stack',
+    )}
   </section>`;
 
 export const identitiesPage = (
   visitor: Visitor,
   all: Identities,
-  {
-    pending,
-    confirms = 'password',
-    problem,
-    ...response
-  }: { pending?: PendingAccount; confirms?: 'password' | 'button' | 'too late' } & FormResult = {},
+  confirmation: Confirmation,
+  { pending, problem, ...response }: { pending?: PendingAccount } & FormResult = {},
 ): Page => ({
   section: IDENTITIES_PATH,
   title: 'Connected providers',
@@ -86,5 +75,5 @@ export const identitiesPage = (
     html`<h1>Connected providers</h1>
       <p class="lead">Sign in with an account that you have at ${all.provider}.</p>
       ${done(notice.message)} ${notice.problem && alert(notice.problem)} ${problem && alert(problem)}
-      ${pending && confirmation(visitor, all, pending, confirms)} ${identityList(visitor, all)}`,
+      ${pending && connectForm(visitor, all, pending, confirmation)} ${identityList(visitor, all)}`,
 });

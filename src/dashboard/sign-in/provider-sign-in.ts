@@ -19,6 +19,8 @@ export interface Purpose {
   return_to: string;
   /** The signed-in user who connects an account; absent for a sign-in. */
   connects?: number;
+  /** The signed-in user who signs in again, to confirm a change. */
+  confirms?: number;
 }
 
 /** An account of the provider that its person has yet to confirm. */
@@ -46,7 +48,7 @@ export class ProviderSignIn {
   async begin(req: Request, res: Response, visitor: Visitor, purpose: Purpose): Promise<string> {
     // The provider may need longer than the deadline of a response; it has a timeout of its own.
     req.exchange.takesLong();
-    const { url, request } = await this.provider.begin(req.exchange.client);
+    const { url, request } = await this.provider.begin(req.exchange.client, purpose.confirms !== undefined);
     const return_to = purpose.return_to.length > MAX_RETURN_TO ? '/user/settings' : purpose.return_to;
     visitor.remember();
     this.store(res, visitor, REQUEST, { ...purpose, return_to, request });

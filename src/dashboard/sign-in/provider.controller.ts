@@ -48,6 +48,8 @@ export class ProviderController {
   ) {
     this.requireProvider();
     const return_to = localPath(query.text('return_to'));
+    if (visitor.user && query.isChecked('again'))
+      return seeOther(await this.requests.begin(req, res, visitor, { return_to, confirms: visitor.user.id }));
     if (visitor.user) return seeOther(return_to);
     return seeOther(await this.requests.begin(req, res, visitor, { return_to }));
   }
@@ -64,10 +66,12 @@ export class ProviderController {
     this.requireProvider();
     const found = this.requests.takeRequest(req, res, visitor);
     if (!found) return this.problem('This sign-in has expired, or it began in another browser or tab.');
-    const { request, return_to, connects } = found;
+    const { request, return_to, connects, confirms } = found;
     // A user who signed out in between, or as someone else, connects nothing.
     if (connects !== undefined && connects !== visitor.user?.id)
       return this.problem('You are no longer signed in as the user who connects the account.', return_to);
+    if (confirms !== undefined && confirms !== visitor.user?.id)
+      return this.problem('You are no longer signed in as the user who signs in again.', return_to);
     req.exchange.takesLong();
     const query = new URL(req.originalUrl, 'http://here.invalid').search;
     let account: ProviderAccount;
@@ -86,6 +90,11 @@ export class ProviderController {
     }
     if (connects !== undefined) return this.confirm(res, visitor, account);
     const known = await this.identities.signIn(account);
+    if (confirms !== undefined && confirms !== known?.user_id)
+      return this.problem(
+        `This ${this.provider.name} account isn’t connected to your account here.`,
+        return_to,
+      );
     if (known) return this.signIn(req, res, visitor, known, account, return_to);
     // Someone who is signed in by now connects the account, as its page explains.
     if (visitor.user) return this.confirm(res, visitor, account);

@@ -1,0 +1,46 @@
+import { Injectable } from '@nestjs/common';
+import type { Request } from 'express';
+import { IdentitiesService } from '../../auth/identities/identities.service';
+import { IdentityProvider } from '../../auth/identities/identity-provider';
+import { SessionsService } from '../../auth/sign-in/sessions.service';
+import type { Form } from '../../platform/input/form';
+import { MAX_PASSWORD } from '../layout/fields';
+import type { FormResult } from '../layout/layout';
+import type { SignedInVisitor } from '../layout/visitor';
+import type { Confirmation } from './confirmation-field';
+import { notSignedIn } from './sign-in.page';
+import { SignInService } from './sign-in.service';
+
+/** Confirms users by their password, or by a recent sign-in if no password signs them in. */
+@Injectable()
+export class ConfirmationService {
+  constructor(
+    private readonly identities: IdentitiesService,
+    private readonly provider: IdentityProvider,
+    private readonly sessions: SessionsService,
+    private readonly signIns: SignInService,
+  ) {}
+
+  async needed(visitor: SignedInVisitor): Promise<Confirmation> {
+    const byPassword = await this.identities.hasPassword(visitor.user.id);
+    return {
+      byPassword,
+      isFresh: !byPassword && (await this.sessions.isFresh(visitor.token)),
+      provider: this.provider.isConfigured ? this.provider.name : undefined,
+    };
+  }
+
+  /** Undefined: the user is confirmed. */
+  async problemWith(form: Form, visitor: SignedInVisitor, req: Request): Promise<FormResult | undefined> {
+    const { byPassword, isFresh } = await this.needed(visitor);
+    if (!byPassword)
+      return isFresh
+        ? undefined
+        : { status: 403, problem: 'Sign in again, and repeat this within five minutes.' };
+    const password = form.text('password') ?? '';
+    if (password === '' || password.length > MAX_PASSWORD)
+      return { status: 400, problem: 'Enter your password.' };
+    const result = await this.signIns.signIn(visitor.user.username, password, req);
+    return result.user_id === undefined ? notSignedIn(result, 'The password is wrong.') : undefined;
+  }
+}
