@@ -211,6 +211,14 @@ test('only the composition root reads the environment', () => {
   ]);
 });
 
+// A release of Nest may change them without notice: those who upgrade have one file to compare.
+test('only one file imports private parts of Nest', () => {
+  const importing = files.filter((file) =>
+    /'@nestjs\/[\w-]+\/[^']+'/.test(readFileSync(join(src, file), 'utf8')),
+  );
+  expect(importing).toEqual([join('platform', 'server', 'routes.ts')]);
+});
+
 test('legacy contains no SQL, and nothing needs forwardRef', () => {
   const text = (file: string) => readFileSync(join(src, file), 'utf8');
   expect(

@@ -1,6 +1,4 @@
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
-import { ROUTE_ARGS_METADATA, VERSION_METADATA } from '@nestjs/common/constants';
-import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum';
 import { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
 import { getOptionsToken } from '@nestjs/throttler';
 import { plainToInstance } from 'class-transformer';
@@ -8,7 +6,13 @@ import { ValidationTypes } from 'class-validator';
 import { OperatorError } from '../../platform/errors/operator-error';
 import { readRules } from '../../platform/input/parameters';
 import { readRequestClass } from '../../platform/input/params.decorator';
-import { listHandlers, type Named, OPERATOR_PATH, readParameterTypes } from '../../platform/server/routes';
+import {
+  hasVersion,
+  listHandlers,
+  type Named,
+  OPERATOR_PATH,
+  readTypesOfClients,
+} from '../../platform/server/routes';
 import { readLimitNames } from '../../platform/limits/rate-limits.decorators';
 import { isForOperators } from '../access/access';
 import { type Route, listRoutes } from '../access/routes';
@@ -93,30 +97,14 @@ function requireNone(rule: string, problems: string[]): void {
   if (problems.length > 0) throw new OperatorError(`${rule}: ${problems.join('; ')}.`);
 }
 
-const hasVersion = (target: Named) => Reflect.getMetadata(VERSION_METADATA, target) !== undefined;
-
 type RequestClass = Named & (new () => object);
 
-// Nest has no public API that lists a handler's parameters. With its own constants, a change of theirs fails the build.
-const { BODY, QUERY, PARAM } = RouteParamtypes;
-const VALUES_OF_CLIENTS = new RegExp(`^(?:${BODY}|${QUERY}|${PARAM}):(\\d+)$`);
-
 /** The classes of the parameters that a client sends. */
-function listRequestClasses(handler: Named, controller: Named): RequestClass[] {
-  const types = readParameterTypes(handler, controller);
-  const parameters = Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, handler.name) as object | undefined;
-  const classes = Object.entries(parameters ?? {}).flatMap(
-    ([key, { data }]: [string, { data?: unknown }]) => {
-      const [, index] = VALUES_OF_CLIENTS.exec(key) ?? [];
-      // `@Body('name')` is a single value.
-      return index === undefined || data !== undefined ? [] : [types[Number(index)]];
-    },
-  );
-  return [readRequestClass(handler), ...classes].filter(
+const listRequestClasses = (handler: Named, controller: Named): RequestClass[] =>
+  [readRequestClass(handler), ...readTypesOfClients(handler, controller)].filter(
     (type): type is RequestClass =>
       typeof type === 'function' && ![Object, String, Number, Boolean, Array].includes(type as never),
   );
-}
 
 /**
  * The fields of the class without a validator. An instance has them all as own properties, also those without a value,
