@@ -110,7 +110,7 @@ export class BundleGameResponse {
 }
 
 export class BundleGamesResponse extends PageResponse {
-  @ApiProperty({ type: [BundleGameResponse], description: 'In the order of the bundle' })
+  @ApiProperty({ type: [BundleGameResponse], description: 'Games in the order of the bundle' })
   bundle_games: BundleGameResponse[];
 }
 

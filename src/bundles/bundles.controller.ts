@@ -37,7 +37,7 @@ export class BundlesController {
   @ApiOperation({
     summary: 'List the bundles that the user owns',
     description:
-      'The newest purchase of each bundle, at most 100. Owning a bundle is owning its games: a download key is created only when a game is claimed.',
+      'The newest purchase of each bundle, at most 100. A user who owns a bundle owns its games. The download key of a game is created when the user claims it.',
   })
   @Scopes('profile:owned')
   @ApiOkResponse({ type: OwnedBundlesResponse })
@@ -50,7 +50,7 @@ export class BundlesController {
   @ApiOperation({
     summary: "List a bundle's games",
     description:
-      'In the order of the bundle, including games that are private or not published. An empty page follows the last one.',
+      'Lists the games in the order of the bundle, including games that are private or not published. The page after the last one is empty.',
   })
   @Scopes('profile:owned')
   @ApiOkResponse({ type: BundleGamesResponse })

@@ -76,7 +76,7 @@ export class OneCollectionGameResponse {
 }
 
 export class CollectionGamesResponse extends PageResponse {
-  @ApiProperty({ type: [CollectionGameResponse], description: 'In display order' })
+  @ApiProperty({ type: [CollectionGameResponse], description: 'Entries in display order' })
   collection_games: CollectionGameResponse[];
 }
 

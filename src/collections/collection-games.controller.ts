@@ -37,7 +37,7 @@ export class CollectionGamesController {
   @ApiOperation({
     summary: "List a collection's games",
     description:
-      'In the order of the collection. The list omits games that the user cannot see; positions refer to the whole collection.',
+      'Lists the entries in the order of the collection. Games that the user cannot see are omitted; positions refer to the whole collection.',
   })
   @Scopes('collection:view')
   @ApiOkResponse({ type: CollectionGamesResponse })

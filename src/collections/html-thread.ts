@@ -15,7 +15,7 @@ const TIMEOUT_MS = 1000;
 const IDLE_TIMEOUT_MS = 30_000;
 const MEGABYTES = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 };
 
-/** Sanitizes long texts on a thread, which ends when it is idle. After a crash or timeout, which is a 503, a new one starts. */
+/** Sanitizes long texts on a thread, which ends when it is idle. After a crash or timeout, to which the response is 503, a new one starts. */
 export class HtmlThread implements OnApplicationShutdown {
   private readonly log = new Logger(HtmlThread.name);
   private readonly turns = new ConcurrencyLimit({ accepted: MAX_ACCEPTED, each: 1 });

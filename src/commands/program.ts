@@ -40,7 +40,7 @@ const COMMANDS: Readonly<Record<string, Group>> = {
     refund: ['Refund a purchase and revoke its download keys.', 'sales'],
     give: ['Create a download key without a purchase and print it.', 'sales'],
     purchases: ['List and search purchases.', 'sales'],
-    webhooks: ['Manage webhooks for sales and refunds.', 'webhooks'],
+    webhooks: ['Manage webhooks, and test them.', 'webhooks'],
     collections: ['Manage collections of games.', 'collections'],
   },
   'Records:': {

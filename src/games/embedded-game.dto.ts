@@ -37,7 +37,7 @@ export class EmbeddedGameResponse {
   })
   cover_url: string | null;
 
-  @EnumField(GAME_TYPES, 'How it is played: after a download (`default`), or in a browser')
+  @EnumField(GAME_TYPES, 'How the game is played: after a download (`default`), or in a browser')
   type: (typeof GAME_TYPES)[number];
 
   @EnumField(GAME_CLASSIFICATIONS, 'Category of the product')

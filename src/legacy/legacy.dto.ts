@@ -130,7 +130,7 @@ export class LegacyUpload extends IntersectionType(
 }
 
 export class LegacyUploadsResponse {
-  @ApiProperty({ type: [LegacyUpload], description: 'By position, then by ID' })
+  @ApiProperty({ type: [LegacyUpload], description: 'Uploads by position, then by ID' })
   uploads: LegacyUpload[];
 }
 

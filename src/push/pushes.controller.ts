@@ -173,7 +173,10 @@ export class PushesController {
   }
 
   @Post(':build_id/events')
-  @ApiOperation({ summary: 'Report an event of a build', description: `${EDITORS} At most 1,000 a build.` })
+  @ApiOperation({
+    summary: 'Report an event of a build',
+    description: `${EDITORS} At most 1,000 events per build.`,
+  })
   @OncePerKey()
   @ApiOkResponse({ type: SuccessResponse })
   @Fails(404, 'invalid build')

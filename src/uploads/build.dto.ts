@@ -80,7 +80,8 @@ export class OneBuildResponse {
 export class UpgradePath {
   @ApiProperty({
     type: [BuildWithFilesResponse],
-    description: 'From the current build (included) to the target. Each build after the first has a patch',
+    description:
+      'Builds from the current one (included) to the target. Each build after the first has a patch',
   })
   builds: BuildWithFilesResponse[];
 }

@@ -31,7 +31,7 @@ export class ChannelsController {
   @ApiOperation({
     summary: "List a game's channels",
     description:
-      'Only for users who can edit the game. At most 500. Channels without an upload are left out.',
+      'Only for users who can edit the game. At most 500 channels. Channels without an upload are omitted.',
   })
   @Scopes('game:view:uploads')
   @ApiOkResponse({ type: ChannelsResponse })

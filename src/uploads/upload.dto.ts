@@ -77,7 +77,7 @@ export class UploadResponse {
 }
 
 export class UploadsResponse {
-  @ApiProperty({ type: [UploadResponse], description: 'By position, then by ID' })
+  @ApiProperty({ type: [UploadResponse], description: 'Uploads by position, then by ID' })
   uploads: UploadResponse[];
 }
 

@@ -344,7 +344,7 @@ describe('repeated requests', () => {
   });
 });
 
-test('a request that the database fails is a 500 whose reason is logged', async () => {
+test('fails with 500 and logs the reason if the statement fails', async () => {
   const { game } = await gameWithBuilds();
   const rows = jest.spyOn(theApp().get(Database), 'rows').mockRejectedValue(new Error('broken on purpose'));
   logged.length = 0;

@@ -493,7 +493,7 @@ describe('enumeration', () => {
   });
 });
 
-test('requests that the database can’t keep up with are 503, whether or not the account exists', async () => {
+test('requests that the database can’t keep up with fail with 503, whether or not the account exists', async () => {
   const full = jest.spyOn(BackgroundWriter.prototype, 'add').mockReturnValue(false);
   const statuses = [];
   for (const request of [() => forget(email), () => forget('nobody'), () => signUp({})])

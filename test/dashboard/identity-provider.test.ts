@@ -624,7 +624,7 @@ describe('a provider that lies', () => {
     expect(new Set(fake.requests)).toEqual(new Set(['/token']));
   });
 
-  test('a provider that is down is a 503 of its button only', async () => {
+  test('only the button returns 503 while the provider is down', async () => {
     const at = await open();
     fake.responds = (_path, res) => {
       res.statusCode = 500;
@@ -653,7 +653,7 @@ describe('a provider that lies', () => {
     expect(half.page.status).toBe(503);
   });
 
-  test('with OIDC_ONLY, a provider that is down is a 503 of the sign-in page', async () => {
+  test('with OIDC_ONLY, the sign-in page returns 503 while the provider is down', async () => {
     const at = await open({ OIDC_ONLY: 'true' });
     fake.responds = (_path, res) => {
       res.statusCode = 500;

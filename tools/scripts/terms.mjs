@@ -46,6 +46,10 @@ export const TERMS = [
   [/\b(gets?|got) `?[45]\d\d\b/, '“fails with …”, “is rejected with …”'],
   // In a question, such as “Where is a 404 created?”, the status is the subject.
   [/(?<!\b(where|when|why|how) )\b(is|are) an? 4\d\d\b/i, '“the response is …” or “is rejected with …”'],
+  [
+    /(?<!\b(response|status|readiness|liveness)\b[^.;:]*)\b(is|are) (then |otherwise )?[45]\d\d\b/i,
+    '“the response is …” or “fails with …”',
+  ],
   [/\brespond(s|ed)? `?[2-5]\d\d\b/, '“responds with …”'],
   [/\bcosts? (nothing|no|an? |one)\b/i, 'what happens: “counts as”, “takes”, “without a query”'],
   [/\bcomes? to pass\b|\bby and by\b/i, 'a common word'],

@@ -127,7 +127,7 @@ export class OauthController {
   @Post('oauth/revoke')
   @ForClients('Revoke an access token or a refresh token')
   @InBodyOnly()
-  @ApiOkResponse({ type: RevocationResponse, description: 'Also for an unknown token.' })
+  @ApiOkResponse({ type: RevocationResponse, description: 'Success, even if the token is unknown.' })
   async revoke(
     @Req() req: Request,
     @Params() { client_id, token }: RevocationRequest,

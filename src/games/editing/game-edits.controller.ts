@@ -65,7 +65,7 @@ export class GameEditsController {
   @ApiOperation({
     summary: 'Delete a game',
     description:
-      'Also deletes its files and builds, and removes it from collections. Only for its owner. A game with purchases or download keys can’t be deleted.',
+      'Deletes the game with its files and builds, and removes it from collections. Only for its owner. A game with purchases or download keys can’t be deleted.',
   })
   @Scopes('game:edit')
   @OncePerKey()

@@ -58,7 +58,7 @@ const CoverUrl = () =>
 
 const Type = (options: Options) =>
   applyDecorators(
-    Text('How it is played: after a download (`default`), or in a browser', options),
+    Text('How the game is played: after a download (`default`), or in a browser', options),
     OneOf(GAME_TYPES),
   );
 

@@ -35,7 +35,7 @@ export class ImportController {
   @ApiConsumes('application/x-ndjson')
   @ApiBody({
     schema: { type: 'string' },
-    description: 'One JSON record per line. docs/reference/importing.md describes the format.',
+    description: 'One JSON record per line, in the import format of the documentation.',
   })
   @ApiExtraModels(TypeCountsResponse)
   @ApiOkResponse({ type: ImportResponse })

@@ -32,7 +32,7 @@ export class PeopleController {
   @Post('users/:user_id/export')
   @ApiOperation({
     summary: "Export a user's data",
-    description: 'One JSON object per line. docs/explanation/privacy.md describes each `type`.',
+    description: 'One JSON object per line, with a `type`.',
   })
   @OperatorMay('users')
   @ApiOkResponse({ content: { 'application/x-ndjson': { schema: { type: 'string' } } } })

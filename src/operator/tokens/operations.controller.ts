@@ -20,7 +20,7 @@ export class OperationsController {
   @OperatorMay('metrics')
   @ApiOperation({
     summary: 'Get the metrics of this replica',
-    description: 'In the text format of Prometheus, the same as on METRICS_PORT.',
+    description: 'Returns the metrics of METRICS_PORT in the text format of Prometheus.',
   })
   @ApiOkResponse({ content: { 'text/plain': { schema: { type: 'string' } } } })
   async readMetrics(@Res() res: Response): Promise<void> {

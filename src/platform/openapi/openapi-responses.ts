@@ -73,7 +73,7 @@ export const ERRORS_SCHEMA = {
       items: { type: 'string' },
       minItems: 1,
       description:
-        'One text for each problem. Use the status code to decide what to do; the texts distinguish the causes of a status',
+        'One message for each problem. Use the status code to decide what to do; the messages distinguish the causes of a status',
     },
   },
   required: ['errors'],

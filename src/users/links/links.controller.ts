@@ -18,7 +18,7 @@ export class LinksController {
   @ApiOperation({
     summary: 'Create a link into an account',
     description:
-      'It works once, for 24 hours, and ends older links of the same user and purpose. Send it only to the owner of the account.',
+      'The link works once, for 24 hours, and replaces older links of the same user and purpose. Send it only to the owner of the account.',
   })
   @OperatorMay('users')
   @OncePerKey()
@@ -36,7 +36,7 @@ export class LinksController {
   @ApiOperation({
     summary: 'Create a link that a person requested',
     description:
-      'For the `request_id` of an event `link.requested`, within 24 hours. Send the link to the email address of the event.',
+      'Creates the link for the `request_id` of an event `link.requested`, within 24 hours. Send the link to the email address of the event.',
   })
   @OperatorMay('users')
   @OncePerKey()
