@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -13,7 +14,7 @@ import type { Bytes } from '../wharf/pwr/message-reader';
 import { applyPatch, type Parent } from '../wharf/pwr/patch';
 import { readSignature, type Signature } from '../wharf/pwr/signature';
 import { openZip, type ZipArchive } from '../wharf/zip/zip-archive';
-import { ZipWriter } from '../wharf/zip/zip-writer';
+import { writeZip } from '../wharf/zip/zip-writer';
 import type { BuildOutcome, BuildWork, ProcessedBuild } from './build-thread';
 
 const CHUNK_BYTES = 64 * 1024;
@@ -47,18 +48,18 @@ async function writeArchive(
   signature: Signature,
   path: string,
 ) {
-  const { folders, links } = signature.container;
-  const zip = new ZipWriter(path, new Date(created_at));
-  try {
-    for (const { path, mode } of folders) zip.addFolder(path, mode);
-    const files = applyPatch(readParts(storage, patch), parent ?? NO_PARENT, signature);
-    for await (const { entry, content } of files)
-      await zip.addFile(entry.path, entry.mode, entry.size, content);
-    for (const { path, mode, target } of links) zip.addLink(path, mode, target);
-    return await zip.finish();
-  } finally {
-    zip.destroy();
-  }
+  const files = applyPatch(readParts(storage, patch), parent ?? NO_PARENT, signature);
+  const md5 = createHash('md5');
+  let size = 0;
+  const measured = async function* () {
+    for await (const chunk of writeZip(signature.container, files, new Date(created_at))) {
+      md5.update(chunk);
+      size += chunk.length;
+      yield chunk;
+    }
+  };
+  await pipeline(measured, createWriteStream(path));
+  return { size, md5_hash: md5.digest('hex') };
 }
 
 const NO_PARENT: Parent = {
@@ -76,7 +77,8 @@ class ParentFiles implements Parent {
     private readonly folder: string,
     readonly container: Signature['container'],
     private readonly zip: ZipArchive,
-    private readonly numbers: Map<string, number>,
+    /** The number in the archive of each file. */
+    private readonly numbers: number[],
   ) {}
 
   static async open(work: BuildWork, storage: FileStorage): Promise<ParentFiles | undefined> {
@@ -89,14 +91,15 @@ class ParentFiles implements Parent {
       work.max_bytes,
     );
     const zip = await openZip(path, work.max_bytes);
-    const numbers = new Map(zip.container.files.map(({ path }, number) => [path, number]));
+    const numberOf = new Map(zip.container.files.map(({ path }, number) => [path, number]));
+    const numbers = container.files.map(({ path }) => numberOf.get(path) ?? -1);
     return new ParentFiles(work.folder, container, zip, numbers);
   }
 
   async *read(file: number, start: number, end: number): AsyncGenerator<Buffer> {
     const { path, size } = this.container.files[file]!;
-    const number = this.numbers.get(path);
-    if (number === undefined) throw new Error(`The archive of the parent has no file ${path}.`);
+    const number = this.numbers[file]!;
+    if (number < 0) throw new Error(`The archive of the parent has no file ${path}.`);
     if (start === 0 && end === size && !this.extracted.has(file)) {
       yield* this.zip.read(number);
       return;

@@ -1,0 +1,109 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { BLOCK_BYTES, EMPTY } from '../../src/wharf/pwr/container';
+import type { Container } from '../../src/wharf/pwr/entries';
+import type { NewFile } from '../../src/wharf/pwr/patch';
+import { openZip } from '../../src/wharf/zip/zip-archive';
+import { writeZip } from '../../src/wharf/zip/zip-writer';
+import { chunked, joined } from '../support/pushed-builds';
+import { runIf } from '../support/run-if';
+import { temporaryFolder } from '../support/temporary';
+
+const MTIME = new Date('2026-11-28T12:34:57Z');
+/** Smaller than a piece, as large as one, and streamed. */
+const CONTENTS = [
+  Buffer.alloc(0),
+  Buffer.from('text'),
+  randomBytes(BLOCK_BYTES),
+  randomBytes(3 * BLOCK_BYTES),
+];
+const BUILD: Container = {
+  files: CONTENTS.map(({ length: size }, i) => ({ path: `größe/${i}`, mode: i === 1 ? 0o755 : 0o644, size })),
+  folders: [
+    { path: 'größe', mode: 0o755 },
+    { path: 'empty', mode: 0o700 | 0o44 },
+  ],
+  links: [{ path: 'link', mode: 0o777, target: 'größe/1' }],
+};
+
+let folder: string;
+let archive: string;
+beforeAll(async () => {
+  folder = await temporaryFolder('zip-writer-');
+  archive = join(folder, 'archive.zip');
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function* filesOf({ files }: Container): AsyncGenerator<NewFile> {
+  for (const [i, entry] of files.entries())
+    yield await Promise.resolve({ entry, content: chunked(CONTENTS[i]!) });
+}
+
+const write = async (build: Container) =>
+  writeFileSync(archive, await joined(writeZip(build, filesOf(build), MTIME)));
+
+test('a zip archive has the entries of the build', async () => {
+  await write(BUILD);
+  const zip = await openZip(archive, 1e9);
+  const sorted = ({ files, folders, links }: Container) => ({
+    files,
+    folders: folders.toSorted((a, b) => (a.path < b.path ? -1 : 1)),
+    links,
+  });
+  expect(sorted(zip.container)).toEqual(sorted(BUILD));
+  for (const [i, content] of CONTENTS.entries())
+    expect((await joined(zip.read(i))).equals(content)).toBe(true);
+  zip.close();
+});
+
+test('more entries than 16 bits can count are listed', async () => {
+  const folders = Array.from({ length: 0xffff }, (_, i) => ({ path: `${i}`, mode: 0o755 }));
+  await write({ ...EMPTY, folders });
+  const zip = await openZip(archive, 1e9);
+  const paths = zip.container.folders.map(({ path }) => path).join();
+  expect(paths === folders.map(({ path }) => path).join()).toBe(true);
+  zip.close();
+});
+
+test('an error of the content is that of the archive', async () => {
+  const failing = async function* () {
+    yield await Promise.resolve(CONTENTS[3]!);
+    throw new Error('differs from the signature');
+  };
+  for (const entry of [BUILD.files[1]!, BUILD.files[3]!]) {
+    const files = (async function* () {
+      yield await Promise.resolve({ entry, content: failing() });
+    })();
+    await expect(joined(writeZip(BUILD, files, MTIME))).rejects.toThrow('differs from the signature');
+  }
+});
+
+const hasPython = () => {
+  try {
+    return execFileSync('python3', ['--version']).length > 0;
+  } catch {
+    return false;
+  }
+};
+
+runIf(hasPython(), 'Python is missing').test('Python reads the archive', async () => {
+  await write(BUILD);
+  const script = `
+import sys, zipfile
+with zipfile.ZipFile(sys.argv[1]) as z:
+    assert z.testzip() is None
+    for i in z.infolist(): print(i.filename, oct(i.external_attr >> 16), i.file_size, i.date_time)`;
+  const time = '(2026, 11, 28, 12, 34, 56)';
+  const listed = execFileSync('python3', ['-c', script, archive], { encoding: 'utf8' }).trim().split('\n');
+  expect(listed).toEqual([
+    `größe/ 0o40755 0 ${time}`,
+    `empty/ 0o40744 0 ${time}`,
+    `größe/0 0o100644 0 ${time}`,
+    `größe/1 0o100755 4 ${time}`,
+    `größe/2 0o100644 ${BLOCK_BYTES} ${time}`,
+    `größe/3 0o100644 ${3 * BLOCK_BYTES} ${time}`,
+    `link 0o120777 9 ${time}`,
+  ]);
+});
