@@ -28,9 +28,36 @@ function permissions(message: Message, type: number): number {
   return mode & PERMISSIONS;
 }
 
+type List = keyof Container;
+const LISTS: Record<number, List> = { 1: 'files', 2: 'folders', 3: 'links' };
+
 /** Reads the entries of a build and checks everything about them. `maxBytes`: of all files. */
 export function readContainer(bytes: Buffer, maxBytes: number): Container {
   const container: Container = { files: [], folders: [], links: [] };
+  let total = 0;
+  for (const [list, entry] of readEntries(bytes)) {
+    if ('size' in entry && (total += entry.size) > maxBytes)
+      throw new BuildFileError(`The files have more than ${maxBytes} bytes.`);
+    (container[list] as Entry[]).push(entry);
+  }
+  checkPaths(container);
+  return container;
+}
+
+/** Whether the message has the entries of a build that is already checked. Needs no memory for them. */
+export function hasEntries(bytes: Buffer, expected: Container): boolean {
+  const next = { files: 0, folders: 0, links: 0 };
+  for (const [list, entry] of readEntries(bytes)) {
+    const other = expected[list][next[list]++];
+    if (!other || !isSame(entry, other)) return false;
+  }
+  return Object.entries(next).every(([list, count]) => count === expected[list as List].length);
+}
+
+const isSame = <T extends object>(one: T, other: T) =>
+  Object.keys(one).every((name) => one[name as keyof T] === other[name as keyof T]);
+
+function* readEntries(bytes: Buffer): Generator<[List, Entry | FileEntry | LinkEntry]> {
   let [total, entries] = [0, 0];
   let announced: number | undefined;
   for (const [field, value] of readFields(bytes, [1, 2, 3, 16])) {
@@ -43,17 +70,14 @@ export function readContainer(bytes: Buffer, maxBytes: number): Container {
     if (typeof value === 'number') throw new BuildFileError(`Field ${field} isn't a list of messages.`);
     // Counted before they need memory.
     if (++entries > MAX_ENTRIES) throw new BuildFileError(`The build has more than ${MAX_ENTRIES} entries.`);
-    if (field === 1) {
+    const list = LISTS[field]!;
+    if (list === 'files') {
       const file = readFile(value, total);
       total += file.size;
-      if (total > maxBytes) throw new BuildFileError(`The files have more than ${maxBytes} bytes.`);
-      container.files.push(file);
-    } else if (field === 2) container.folders.push(readFolder(value));
-    else container.links.push(readLink(value));
+      yield [list, file];
+    } else yield [list, list === 'folders' ? readFolder(value) : readLink(value)];
   }
   if ((announced ?? 0) !== total) throw new BuildFileError('The size of the build isn’t that of its files.');
-  checkPaths(container);
-  return container;
 }
 
 function readFile(bytes: Buffer, offset: number): FileEntry {
@@ -100,10 +124,3 @@ export function encodeContainer({ files, folders, links }: Container): Buffer {
   ];
   return Buffer.concat([...entries, encodeField(16, total)]);
 }
-
-const same = <T extends object>(a: T[], b: T[]) =>
-  a.length === b.length &&
-  a.every((one, i) => Object.keys(one).every((name) => one[name as keyof T] === b[i]![name as keyof T]));
-
-export const isSameContainer = (a: Container, b: Container): boolean =>
-  same(a.files, b.files) && same(a.folders, b.folders) && same(a.links, b.links);

@@ -1,5 +1,5 @@
 import { BuildFileError } from './build-file-error';
-import { BLOCK_BYTES, blockCount, isSameContainer, MAX_CONTAINER_BYTES, readContainer } from './container';
+import { BLOCK_BYTES, blockCount, hasEntries, MAX_CONTAINER_BYTES } from './container';
 import type { Container, FileEntry } from './entries';
 import { type Bytes, type MessageReader, openMessages, PATCH_MAGIC, trailing } from './message-reader';
 import { Message } from './protobuf';
@@ -61,8 +61,8 @@ async function requireContainer(
   expected: Container,
   otherwise: string,
 ): Promise<void> {
-  const container = readContainer(await messages.required(MAX_CONTAINER_BYTES), Number.MAX_SAFE_INTEGER);
-  if (!isSameContainer(container, expected)) throw new BuildFileError(otherwise);
+  if (!hasEntries(await messages.required(MAX_CONTAINER_BYTES), expected))
+    throw new BuildFileError(otherwise);
 }
 
 async function* checkedContent(

@@ -91,23 +91,26 @@ async function* signatureMessages(
 
 /** The bytes in blocks of 64 KiB; an empty file has one without bytes. */
 export async function* splitBlocks(content: Bytes): AsyncGenerator<Buffer> {
-  let block = Buffer.alloc(BLOCK_BYTES);
+  let pieces: Buffer[] = [];
   let filled = 0;
   let isEmpty = true;
   for await (const chunk of content) {
     for (let at = 0; at < chunk.length;) {
-      const copied = chunk.copy(block, filled, at);
-      at += copied;
-      filled += copied;
+      const piece = chunk.subarray(at, at + BLOCK_BYTES - filled);
+      pieces.push(piece);
+      at += piece.length;
+      filled += piece.length;
       if (filled < BLOCK_BYTES) continue;
-      yield block;
+      yield joinedPieces(pieces);
       isEmpty = false;
-      block = Buffer.alloc(BLOCK_BYTES);
+      pieces = [];
       filled = 0;
     }
   }
-  if (filled > 0 || isEmpty) yield block.subarray(0, filled);
+  if (filled > 0 || isEmpty) yield joinedPieces(pieces);
 }
+
+const joinedPieces = (pieces: Buffer[]) => (pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces));
 
 function hashBlock(bytes: Buffer): BlockHash {
   // Two sums of 16 bits: of the bytes, and of these sums.
