@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { cpus, platform, release, totalmem } from 'node:os';
 import { join } from 'node:path';
@@ -51,6 +52,9 @@ export interface Results {
 }
 
 export const machine = (store: Store): Record<string, string> => ({
+  date: new Date().toISOString().slice(0, 10),
+  commit:
+    spawnSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).stdout?.trim() || 'unknown',
   processor: `${cpus().length} x ${cpus()[0]?.model.trim() ?? 'unknown'}`,
   memory: `${Math.round(totalmem() / 2 ** 30)} GB`,
   system: `${platform()} ${release()}`,
