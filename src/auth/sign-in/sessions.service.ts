@@ -8,6 +8,7 @@ import { longRead, statement } from '../../platform/database/statement';
 import { serviceUnavailable } from '../../platform/errors/api-error';
 import { forbidden } from '../access/errors';
 import { isPseudonym } from '../accounts/erased-users';
+import { accountErased } from '../accounts/lock-user';
 import { User } from '../accounts/user.entity';
 import { sha256, randomToken, encryptWithToken, decryptWithToken } from '../accounts/encryption';
 import { Session } from './session.entity';
@@ -119,7 +120,7 @@ export class SessionsService {
       const lock = { mode: 'pessimistic_read' } as const;
       const select = { id: true, username: true, password_hash: true } as const;
       const user = await db.findOne(User, { select, where: { id: user_id }, lock });
-      if (!user || isPseudonym(user.username, user_id)) throw forbidden('This account was erased.');
+      if (!user || isPseudonym(user.username, user_id)) throw accountErased();
       if (password_hash !== undefined && user.password_hash !== password_hash)
         throw forbidden('Your password was changed a moment ago. Sign in with the new one.');
       await db.insert(Session, {
