@@ -3,7 +3,7 @@ import { TokensService } from '../../src/auth/jwt/tokens.service';
 import { Settings } from '../../src/platform/config/settings';
 import { ServiceUrl } from '../../src/platform/server/service-url';
 import { Server } from '../../src/server';
-import { authorize, application, codeRequest, pkce, queryOf, useOauth, user } from '../support/oauth';
+import { authorize, application, pkce, queryOf, useOauth, user } from '../support/oauth';
 import { sendRaw } from '../support/raw';
 import { baseUrl, databaseUrl, openApp, theApp } from '../support/app';
 import { send } from '../support/http';
@@ -28,7 +28,7 @@ const askEvil = (method: string, path: string, body = '') =>
 
 test('the issuer is the same in metadata, OAuth responses, JWTs and pages', async () => {
   expect(await issuerOf()).toBe(baseUrl());
-  const location = await authorize(codeRequest(await application(), pkce().code_challenge));
+  const location = await authorize((await application()).codeRequest(pkce().code_challenge));
   expect(queryOf(location).iss).toBe(baseUrl());
   expect(decodeJwt((await tokenOf()).key)).toMatchObject({ iss: baseUrl(), aud: baseUrl() });
   const home = await send('GET', '/developers', { headers: { accept: 'text/html' } });
@@ -36,10 +36,10 @@ test('the issuer is the same in metadata, OAuth responses, JWTs and pages', asyn
 });
 
 test('the issuer does not depend on the Host header', async () => {
-  const client_id = await application();
+  const app = await application();
   for (const response of [
     await askEvil('GET', '/.well-known/oauth-authorization-server'),
-    await askEvil('POST', '/oauth/device', `client_id=${client_id}&scope=profile:me`),
+    await askEvil('POST', '/oauth/device', `client_id=${app.id}&scope=profile:me`),
     await askEvil('GET', '/developers'),
   ]) {
     expect(response.status).toBe(200);

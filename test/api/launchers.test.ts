@@ -5,15 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DownloadCounts } from '../../src/uploads/download-counts.service';
 import { type Browser, browserOf, cookieOf } from '../support/browser';
-import {
-  application,
-  authorize,
-  authorizePath,
-  codeRequest,
-  pkce,
-  tokenRequest,
-  tokensFor,
-} from '../support/oauth';
+import { application, authorize, authorizePath, pkce } from '../support/oauth';
 import { S3Double } from '../support/s3';
 import { type Actor } from '../support/actor';
 import { baseUrl, openApp, theApp, useStore } from '../support/app';
@@ -235,12 +227,12 @@ describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
 
   /** Signs the player in through the consent page, which lists these descriptions of the scope. */
   async function signedIn(client: Client, scope: string, ...meanings: string[]): Promise<Program> {
-    const client_id = await application({ scopes: ['profile', 'collection', 'game'] });
-    const path = authorizePath(codeRequest(client_id, pkce().code_challenge, { scope }));
+    const app = await application({ scopes: ['profile', 'collection', 'game'] });
+    const path = authorizePath(app.codeRequest(pkce().code_challenge, { scope }));
     record(client, { method: 'GET', path, headers: cookieOf(browser) });
     await browser.get(path);
     for (const meaning of meanings) expect(browser.words).toContain(meaning);
-    const { key: token } = await tokensFor(client_id, { scope }, browser);
+    const { key: token } = await app.tokensFor({ scope }, browser);
     expect(token.created_at).toMatch(/^\d{4}-\d\d-\d\dT[\d:]{8}Z$/);
     return new Program(client, GO_LIBRARY(token.key), { keyInUrls: token.key });
   }
@@ -370,10 +362,10 @@ describe.each(['folder', 'bucket'])('files in a %s', (storage) => {
   });
 
   test('the login of an upload tool sends the whole fragment of its redirect as the key', async () => {
-    const client_id = await application({
+    const app = await application({
       scopes: ['profile:games', 'game:view:uploads', 'game:edit:builds'],
     });
-    const location = await authorize(tokenRequest(client_id, { scope: 'wharf' }), browser);
+    const location = await authorize(app.tokenRequest({ scope: 'wharf' }), browser);
     const { status, body } = await send('GET', '/wharf/status', {
       headers: GO_LIBRARY(new URL(location).hash.slice(1)),
     });

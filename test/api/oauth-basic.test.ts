@@ -1,13 +1,11 @@
 import {
   application,
   CALLBACK,
-  codeFor,
   DEVICE_GRANT,
   type Fields,
   form,
   oauthError,
   type Tokens,
-  tokensFor,
   useOauth,
   isAccepted,
 } from '../support/oauth';
@@ -20,9 +18,9 @@ const basic = (user: string, password = '') => ({
 });
 
 test('RFC 6749 2.3.1: accepts a public client as HTTP Basic user with an empty password at every endpoint', async () => {
-  const client_id = await application();
-  const as = basic(client_id);
-  const { code, code_verifier } = await codeFor(client_id);
+  const client = await application();
+  const as = basic(client.id);
+  const { code, code_verifier } = await client.codeFor();
   const exchanged = await form(
     '/oauth/token',
     { grant_type: 'authorization_code', code, code_verifier, redirect_uri: CALLBACK },
@@ -45,20 +43,22 @@ test('RFC 6749 2.3.1: accepts a public client as HTTP Basic user with an empty p
 });
 
 test('RFC 6749 2.3.1: accepts the client ID in the body too if it is the same', async () => {
-  const [client_id, other] = [await application(), await application()];
-  const { refresh_token } = await tokensFor(client_id);
+  const [client, other] = [await application(), await application()];
+  const { refresh_token } = await client.tokensFor();
   const fields = { grant_type: 'refresh_token', refresh_token };
-  expect(await form('/oauth/token', { ...fields, client_id: other }, basic(client_id))).toMatchObject({
+  expect(await form('/oauth/token', { ...fields, client_id: other.id }, basic(client.id))).toMatchObject({
     status: 400,
     body: { error: 'invalid_request', errors: ['client_id must be given once'] },
   });
-  expect((await form('/oauth/token', { ...fields, client_id }, basic(client_id))).status).toBe(200);
+  expect((await form('/oauth/token', { ...fields, client_id: client.id }, basic(client.id))).status).toBe(
+    200,
+  );
 });
 
 test('RFC 6749 2.3.1: decodes the client ID as in a form', async () => {
-  const client_id = await application();
-  const named = `${client_id} & söns`;
-  await sql('UPDATE oauth_applications SET client_id = $2 WHERE client_id = $1', [client_id, named]);
+  const client = await application();
+  const named = `${client.id} & söns`;
+  await sql('UPDATE oauth_applications SET client_id = $2 WHERE client_id = $1', [client.id, named]);
   const encoded = encodeURIComponent(named).replaceAll('%20', '+');
   const { status } = await form('/oauth/device', { scope: 'profile:me' }, basic(encoded));
   expect(status).toBe(200);
@@ -73,7 +73,7 @@ test.each([
   ['invalid Base64', { authorization: 'Basic !!!' }],
   ['nothing', { authorization: 'Basic' }],
 ])('RFC 6749 5.2: returns 401 and the scheme for %s', async (_, headers) => {
-  const { refresh_token } = await tokensFor(await application());
+  const { refresh_token } = await (await application()).tokensFor();
   for (const path of ['/oauth/token', '/oauth/revoke', '/oauth/device', '/oauth/device/poll']) {
     const response = await form(path, { grant_type: 'refresh_token', refresh_token }, headers);
     expect(response).toMatchObject(oauthError('invalid_client', 401));

@@ -5,12 +5,9 @@ import {
   application,
   browser,
   decide,
-  device,
   DEVICE_GRANT,
-  exchange,
   form,
   pkce,
-  poll,
   pollAgainSoon,
   oauthError,
   type Tokens,
@@ -30,8 +27,8 @@ useOauth();
 
 describe('the device grant', () => {
   test('RFC 8628 3.2: responds to a device', async () => {
-    const client_id = await application();
-    const { status, body } = await form('/oauth/device', { client_id, scope: 'profile:me' });
+    const client = await application();
+    const { status, body } = await form('/oauth/device', { client_id: client.id, scope: 'profile:me' });
     expect(status).toBe(200);
     const { user_code, verification_uri } = body as { user_code: string; verification_uri: string };
     expect(body).toEqual({
@@ -45,80 +42,80 @@ describe('the device grant', () => {
   });
 
   test('RFC 8628 3.1: rejects an unknown client or scope', async () => {
-    const client_id = await application();
+    const client = await application();
     expect(await form('/oauth/device', { client_id: 'nobody', scope: 'profile:me' })).toMatchObject(
       oauthError('invalid_client'),
     );
-    expect(await form('/oauth/device', { client_id, scope: 'everything' })).toMatchObject(
+    expect(await form('/oauth/device', { client_id: client.id, scope: 'everything' })).toMatchObject(
       oauthError('invalid_scope'),
     );
-    expect(await form('/oauth/device', { client_id })).toMatchObject(oauthError('invalid_scope'));
+    expect(await form('/oauth/device', { client_id: client.id })).toMatchObject(oauthError('invalid_scope'));
   });
 
   test('RFC 8628 3.3: accepts the code as people type it and asks for consent', async () => {
-    const client_id = await application();
-    const { user_code } = await device(client_id);
+    const client = await application();
+    const { user_code } = await client.device();
     await browser.get(`/user/oauth/device?code=${user_code.toLowerCase().replace('-', ' ')}`);
     expect(browser.words).toContain(user_code);
     expect(browser.words).toContain('See who you are');
   });
 
   test('RFC 8628 3.3, 5.4: requires confirmation of a code in the URL', async () => {
-    const client_id = await application();
-    const { device_code, verification_uri_complete } = await device(client_id);
+    const client = await application();
+    const { device_code, verification_uri_complete } = await client.device();
     await browser.get(
       new URL(verification_uri_complete).pathname + new URL(verification_uri_complete).search,
     );
     expect(browser.words).toContain('Continue only if a device in front of you shows this code');
     await pollAgainSoon();
-    expect((await poll(client_id, device_code)).body).toMatchObject({ status: 'pending' });
+    expect((await client.poll(device_code)).body).toMatchObject({ status: 'pending' });
   });
 
   test('RFC 8628 3.4: returns pending, then tokens for the verifier after approval', async () => {
-    const client_id = await application();
+    const client = await application();
     const { code_verifier, code_challenge } = pkce();
-    const { device_code, user_code } = await device(client_id, {
+    const { device_code, user_code } = await client.device({
       code_challenge,
       code_challenge_method: 'S256',
     });
-    expect(await poll(client_id, device_code)).toMatchObject({
+    expect(await client.poll(device_code)).toMatchObject({
       status: 200,
       body: { status: 'pending', interval: 5 },
     });
     await decide(user_code, 'Allow');
     expect(browser.words).toContain('Return to your device');
-    const { body } = await poll(client_id, device_code);
+    const { body } = await client.poll(device_code);
     expect(body).toEqual({ status: 'approved', code: expect.any(String) as string });
     const { code } = body as { code: string };
-    expect((await poll(client_id, device_code)).body).toEqual(body);
-    const response = await exchange(client_id, code, code_verifier, { redirect_uri: 'urn:example:poll' });
+    expect((await client.poll(device_code)).body).toEqual(body);
+    const response = await client.exchange(code, code_verifier, { redirect_uri: 'urn:example:poll' });
     expect(response.status).toBe(200);
     expect(await isAccepted((response.body as Tokens).access_token)).toBe(true);
-    expect((await poll(client_id, device_code)).body).toEqual({ status: 'expired' });
+    expect((await client.poll(device_code)).body).toEqual({ status: 'expired' });
   });
 
   test.each(['approved', 'polled'])('is %s after a deletion of what it refers to', async (action) => {
-    const client_id = await application();
+    const client = await application();
     const { code_challenge } = pkce();
     const challenge = { code_challenge, code_challenge_method: 'S256' };
-    const { device_code, user_code } = await device(client_id, challenge);
+    const { device_code, user_code } = await client.device(challenge);
     if (action === 'polled') await decide(user_code, 'Allow');
     const { query, release } = await holdLocks(
-      `SELECT FROM oauth_applications WHERE client_id = '${client_id}' FOR UPDATE;
-       SELECT FROM oauth_grants WHERE client_id = '${client_id}' FOR UPDATE`,
+      `SELECT FROM oauth_applications WHERE client_id = '${client.id}' FOR UPDATE;
+       SELECT FROM oauth_grants WHERE client_id = '${client.id}' FOR UPDATE`,
     );
-    const response = action === 'polled' ? poll(client_id, device_code) : decide(user_code, 'Allow');
+    const response = action === 'polled' ? client.poll(device_code) : decide(user_code, 'Allow');
     await untilBlocked();
-    await query(`SELECT FROM oauth_device_requests WHERE client_id = '${client_id}' FOR UPDATE NOWAIT`);
+    await query(`SELECT FROM oauth_device_requests WHERE client_id = '${client.id}' FOR UPDATE NOWAIT`);
     await release();
     await response;
-    expect((await poll(client_id, device_code)).body).toMatchObject({ status: 'approved' });
+    expect((await client.poll(device_code)).body).toMatchObject({ status: 'approved' });
   });
 
   test('RFC 8628 3.4, 3.5: supports the same at the token endpoint', async () => {
-    const client_id = await application();
-    const { device_code, user_code } = await device(client_id);
-    const ask = () => form('/oauth/token', { grant_type: DEVICE_GRANT, client_id, device_code });
+    const client = await application();
+    const { device_code, user_code } = await client.device();
+    const ask = () => form('/oauth/token', { grant_type: DEVICE_GRANT, client_id: client.id, device_code });
     expect(await ask()).toMatchObject(
       oauthError('authorization_pending', 400, 'the user has not decided yet'),
     );
@@ -130,23 +127,23 @@ describe('the device grant', () => {
   });
 
   test('RFC 7636 4.6: rejects a device code with another verifier', async () => {
-    const client_id = await application();
+    const client = await application();
     const { code_challenge } = pkce();
-    const { device_code, user_code } = await device(client_id, {
+    const { device_code, user_code } = await client.device({
       code_challenge,
       code_challenge_method: 'S256',
     });
     await decide(user_code, 'Allow');
-    const { code } = (await poll(client_id, device_code)).body as { code: string };
-    expect(await exchange(client_id, code, pkce().code_verifier)).toMatchObject(oauthError('invalid_grant'));
-    const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
+    const { code } = (await client.poll(device_code)).body as { code: string };
+    expect(await client.exchange(code, pkce().code_verifier)).toMatchObject(oauthError('invalid_grant'));
+    const fields = { grant_type: DEVICE_GRANT, client_id: client.id, device_code };
     expect(await form('/oauth/token', fields)).toMatchObject(oauthError('invalid_grant'));
   });
 
   test('RFC 7636 4.4.1: requires S256 for a challenge, and returns no code to a poll without one', async () => {
-    const client_id = await application();
+    const client = await application();
     const { code_challenge } = pkce();
-    const asked = { client_id, scope: 'profile:me', code_challenge };
+    const asked = { client_id: client.id, scope: 'profile:me', code_challenge };
     expect(await form('/oauth/device', asked)).toMatchObject(oauthError('invalid_request'));
     expect(await form('/oauth/device', { ...asked, code_challenge_method: 'plain' })).toMatchObject(
       oauthError('invalid_request'),
@@ -162,31 +159,31 @@ describe('the device grant', () => {
       ).toMatchObject(
         oauthError('invalid_request', 400, expect.stringContaining('code_challenge must be the S256')),
       );
-    const { device_code, user_code } = await device(client_id);
+    const { device_code, user_code } = await client.device();
     await decide(user_code, 'Allow');
-    expect(await poll(client_id, device_code)).toMatchObject(
+    expect(await client.poll(device_code)).toMatchObject(
       oauthError('invalid_request', 400, 'without a code_challenge, use /oauth/token'),
     );
   });
 
   test('RFC 8628 3.5: returns access_denied when the user cancels', async () => {
-    const client_id = await application();
-    const { device_code, user_code } = await device(client_id);
+    const client = await application();
+    const { device_code, user_code } = await client.device();
     const other = await browserOf(await make.user());
     const late = await decisionForms(other, user_code);
     await decide(user_code, 'Cancel');
     expect((await browser.get(`/user/oauth/device?code=${user_code}`)).status).toBe(404);
     for (const decision of late) expect((await other.post('/user/oauth/device', decision)).status).toBe(404);
-    expect((await poll(client_id, device_code)).body).toEqual({ status: 'denied' });
-    const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
+    expect((await client.poll(device_code)).body).toEqual({ status: 'denied' });
+    const fields = { grant_type: DEVICE_GRANT, client_id: client.id, device_code };
     expect(await form('/oauth/token', fields)).toMatchObject(
       oauthError('access_denied', 400, 'the user denied access'),
     );
   });
 
   test('RFC 8628 3.3: approves for one of two concurrent users and grants nothing from the other', async () => {
-    const client_id = await application();
-    const { user_code } = await device(client_id);
+    const client = await application();
+    const { user_code } = await client.device();
     const users = [await make.user(), await make.user()];
     const browsers = await Promise.all(users.map((user) => browserOf(user)));
     const decisions = await Promise.all(browsers.map((one) => decisionForms(one, user_code)));
@@ -199,89 +196,89 @@ describe('the device grant', () => {
         return asked;
       });
     expect((await Promise.all(responses)).map(({ status }) => status).sort()).toEqual([200, 404]);
-    expect(await sql('SELECT FROM oauth_grants WHERE client_id = $1', [client_id])).toHaveLength(1);
+    expect(await sql('SELECT FROM oauth_grants WHERE client_id = $1', [client.id])).toHaveLength(1);
   });
 
   test('RFC 8628 3.5: returns slow_down to a fast poll and increases the interval', async () => {
-    const client_id = await application();
-    const { device_code } = await device(client_id);
-    await poll(client_id, device_code);
-    const again = await poll(client_id, device_code);
+    const client = await application();
+    const { device_code } = await client.device();
+    await client.poll(device_code);
+    const again = await client.poll(device_code);
     expect(again).toMatchObject(oauthError('slow_down', 429, 'wait 10 seconds'));
     expect(again.headers.get('retry-after')).toBe('10');
-    const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
+    const fields = { grant_type: DEVICE_GRANT, client_id: client.id, device_code };
     expect(await form('/oauth/token', fields)).toMatchObject(oauthError('slow_down', 400, 'wait 15 seconds'));
     await pollAgainSoon();
-    expect((await poll(client_id, device_code)).body).toEqual({ status: 'pending', interval: 15 });
+    expect((await client.poll(device_code)).body).toEqual({ status: 'pending', interval: 15 });
   });
 
   test('RFC 8628 3.5: rejects an expired code', async () => {
-    const client_id = await application();
-    const { device_code, user_code } = await device(client_id);
+    const client = await application();
+    const { device_code, user_code } = await client.device();
     const late = await decisionForms(browser, user_code);
     await sql('UPDATE oauth_device_requests SET expires_at = now()');
     for (const decision of late)
       expect((await browser.post('/user/oauth/device', decision)).status).toBe(404);
     expect((await browser.get(`/user/oauth/device?code=${user_code}`)).status).toBe(404);
-    expect((await poll(client_id, device_code)).body).toEqual({ status: 'expired' });
-    const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
+    expect((await client.poll(device_code)).body).toEqual({ status: 'expired' });
+    const fields = { grant_type: DEVICE_GRANT, client_id: client.id, device_code };
     expect(await form('/oauth/token', fields)).toMatchObject(
       oauthError('expired_token', 400, 'the device code has expired or was used'),
     );
   });
 
   test('RFC 8628 3.5: rejects an expired code that was approved in time', async () => {
-    const client_id = await application();
+    const client = await application();
     const { code_challenge } = pkce();
-    const { device_code, user_code } = await device(client_id, {
+    const { device_code, user_code } = await client.device({
       code_challenge,
       code_challenge_method: 'S256',
     });
     await decide(user_code, 'Allow');
     await sql('UPDATE oauth_device_requests SET expires_at = now()');
-    expect((await poll(client_id, device_code)).body).toEqual({ status: 'expired' });
-    const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
+    expect((await client.poll(device_code)).body).toEqual({ status: 'expired' });
+    const fields = { grant_type: DEVICE_GRANT, client_id: client.id, device_code };
     expect(await form('/oauth/token', fields)).toMatchObject(oauthError('expired_token'));
   });
 
   test('RFC 9700 4.3.2: rejects a device code in the URL', async () => {
-    const client_id = await application();
-    const { device_code } = await device(client_id);
-    expect(await form(`/oauth/device/poll?device_code=${device_code}`, { client_id })).toMatchObject(
-      oauthError('invalid_request', 400, 'send the parameters in the body'),
-    );
+    const client = await application();
+    const { device_code } = await client.device();
+    expect(
+      await form(`/oauth/device/poll?device_code=${device_code}`, { client_id: client.id }),
+    ).toMatchObject(oauthError('invalid_request', 400, 'send the parameters in the body'));
   });
 
   test('RFC 8628 3.4: rejects an unknown device code and that of another client', async () => {
-    const [client_id, attacker] = [await application(), await application()];
-    const { device_code } = await device(client_id);
-    expect(await poll(attacker, device_code)).toMatchObject(oauthError('invalid_grant'));
-    expect(await poll(client_id, 'made-up')).toMatchObject(oauthError('invalid_grant'));
+    const [client, attacker] = [await application(), await application()];
+    const { device_code } = await client.device();
+    expect(await attacker.poll(device_code)).toMatchObject(oauthError('invalid_grant'));
+    expect(await client.poll('made-up')).toMatchObject(oauthError('invalid_grant'));
   });
 
   test('RFC 8628 3.5: limits the interval to a minute', async () => {
-    const client_id = await application();
-    const { device_code } = await device(client_id);
-    await poll(client_id, device_code);
-    for (let i = 0; i < 12; i++) await poll(client_id, device_code);
-    const { headers } = await poll(client_id, device_code);
+    const client = await application();
+    const { device_code } = await client.device();
+    await client.poll(device_code);
+    for (let i = 0; i < 12; i++) await client.poll(device_code);
+    const { headers } = await client.poll(device_code);
     expect(headers.get('retry-after')).toBe('60');
   });
 
   test('RFC 8628 6.1: never assigns one code to two waiting devices', async () => {
-    const client_id = await application();
+    const client = await application();
     const letters = jest.spyOn(crypto, 'randomInt');
     for (const letter of [1, 1, 2]) for (let i = 0; i < 8; i++) letters.mockImplementationOnce(() => letter);
-    const codes = [(await device(client_id)).user_code, (await device(client_id)).user_code];
+    const codes = [(await client.device()).user_code, (await client.device()).user_code];
     letters.mockRestore();
     expect(codes).toEqual(['CCCC-CCCC', 'DDDD-DDDD']);
   });
 
   test('RFC 7636 4.6: validates a device’s verifier even without a challenge', async () => {
-    const client_id = await application();
-    const { device_code, user_code } = await device(client_id);
+    const client = await application();
+    const { device_code, user_code } = await client.device();
     await decide(user_code, 'Allow');
-    const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
+    const fields = { grant_type: DEVICE_GRANT, client_id: client.id, device_code };
     for (const code_verifier of ['short', pkce().code_verifier])
       expect(await form('/oauth/token', { ...fields, code_verifier })).toMatchObject(
         oauthError('invalid_grant'),
@@ -290,13 +287,13 @@ describe('the device grant', () => {
   });
 
   test('RFC 8628 3.3: ignores a cancellation after approval', async () => {
-    const client_id = await application();
-    const { device_code, user_code } = await device(client_id);
+    const client = await application();
+    const { device_code, user_code } = await client.device();
     const other = await browserOf(await make.user());
     const late = await decisionForms(other, user_code);
     await decide(user_code, 'Allow');
     for (const decision of late) expect((await other.post('/user/oauth/device', decision)).status).toBe(404);
-    const fields = { grant_type: DEVICE_GRANT, client_id, device_code };
+    const fields = { grant_type: DEVICE_GRANT, client_id: client.id, device_code };
     expect((await form('/oauth/token', fields)).status).toBe(200);
   });
 
@@ -318,16 +315,16 @@ describe('the device grant', () => {
   test('RFC 8628 5.1: does not reset failed attempts after a correct code', async () => {
     const attacker = await make.user();
     const attackerBrowser = await browserOf(attacker);
-    const client_id = await application();
+    const client = await application();
     for (let i = 0; i < 4; i++) {
       expect((await attackerBrowser.get(WRONG)).status).toBe(404);
-      const { user_code } = await device(client_id);
+      const { user_code } = await client.device();
       expect((await attackerBrowser.get(`/user/oauth/device?code=${user_code}`)).status).toBe(200);
       expect(await failuresOf(attacker)).toBe(i + 1);
     }
     expect((await attackerBrowser.get(WRONG)).status).toBe(404);
     expect((await attackerBrowser.get(WRONG)).status).toBe(429);
-    const { user_code } = await device(client_id);
+    const { user_code } = await client.device();
     expect((await attackerBrowser.get(`/user/oauth/device?code=${user_code}`)).status).toBe(429);
   });
 
@@ -387,8 +384,8 @@ describe('the device grant', () => {
   });
 
   test('RFC 8628 5.1: accepts decisions only for codes shown in the same session', async () => {
-    const client_id = await application();
-    const [shown, guessed] = [await device(client_id), await device(client_id)];
+    const client = await application();
+    const [shown, guessed] = [await client.device(), await client.device()];
     const [victim, attacker] = [await browserOf(await make.user()), await browserOf(await make.user())];
     const [yes, no] = await decisionForms(victim, shown.user_code);
     const [stolen] = await decisionForms(attacker, guessed.user_code);
@@ -400,40 +397,44 @@ describe('the device grant', () => {
       { ...yes, shown: stolen!.shown!, code: guessed.user_code },
     ])
       expect((await victim.post('/user/oauth/device', decision)).status).toBe(403);
-    expect(await sql('SELECT FROM oauth_grants WHERE client_id = $1', [client_id])).toEqual([]);
+    expect(await sql('SELECT FROM oauth_grants WHERE client_id = $1', [client.id])).toEqual([]);
     for (const { device_code } of [shown, guessed])
-      expect((await poll(client_id, device_code)).body).toMatchObject({ status: 'pending' });
+      expect((await client.poll(device_code)).body).toMatchObject({ status: 'pending' });
     expect((await victim.post('/user/oauth/device', yes!)).status).toBe(200);
   });
 
   test('RFC 8628 5.4: tells the second of two users with one code that it was used', async () => {
-    const client_id = await application();
-    const { device_code, user_code } = await device(client_id);
+    const client = await application();
+    const { device_code, user_code } = await client.device();
     const [one, other] = [await browserOf(await make.user()), await browserOf(await make.user())];
     const [[first], [second]] = [await decisionForms(one, user_code), await decisionForms(other, user_code)];
     expect((await one.post('/user/oauth/device', first!)).status).toBe(200);
     expect((await other.post('/user/oauth/device', second!)).status).toBe(404);
     expect(other.words).toContain('This code has expired or was already used.');
-    expect(await sql('SELECT FROM oauth_grants WHERE client_id = $1', [client_id])).toHaveLength(1);
-    expect((await form('/oauth/token', { grant_type: DEVICE_GRANT, client_id, device_code })).status).toBe(
-      200,
-    );
+    expect(await sql('SELECT FROM oauth_grants WHERE client_id = $1', [client.id])).toHaveLength(1);
+    expect(
+      (await form('/oauth/token', { grant_type: DEVICE_GRANT, client_id: client.id, device_code })).status,
+    ).toBe(200);
   });
 
   test('RFC 8628 5.1: ignores a decision from another site', async () => {
-    const { user_code } = await device(await application());
+    const { user_code } = await (await application()).device();
     expect((await browser.post('/user/oauth/device', { code: user_code, decision: 'allow' })).status).toBe(
       403,
     );
   });
 
   test('RFC 8628 3.3: does not let another user change a decision', async () => {
-    const client_id = await application();
-    const { device_code, user_code } = await device(client_id);
+    const client = await application();
+    const { device_code, user_code } = await client.device();
     await decide(user_code, 'Allow');
     const other = await browserOf(await make.user());
     expect((await other.get(`/user/oauth/device?code=${user_code}`)).status).toBe(404);
-    const { body } = await form('/oauth/token', { grant_type: DEVICE_GRANT, client_id, device_code });
+    const { body } = await form('/oauth/token', {
+      grant_type: DEVICE_GRANT,
+      client_id: client.id,
+      device_code,
+    });
     expect((body as Tokens).key.user_id).toBe(user.id);
   });
 });

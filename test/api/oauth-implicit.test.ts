@@ -7,20 +7,16 @@ import {
   authorizePath,
   authorize,
   application,
-  codeRequest,
-  tokenRequest,
   browser,
-  codeFor,
-  exchange,
   fragmentOf,
   appWithGrant,
   OOB,
   pkce,
-  tokensFor,
   useOauth,
   user,
   profileWith,
   isAccepted,
+  OauthClient,
 } from '../support/oauth';
 import { PEPPER, theApp } from '../support/app';
 import { failure, send } from '../support/http';
@@ -31,7 +27,7 @@ useOauth();
 
 describe('response_type=token', () => {
   test('RFC 6749 4.2.2: returns the token in the fragment with its type, scope and state', async () => {
-    const location = await authorize(tokenRequest(await application(), { state: 'a b&c=d#e' }));
+    const location = await authorize((await application()).tokenRequest({ state: 'a b&c=d#e' }));
     expect(location).toMatch(/^https:\/\/game\.example\/callback#access_token=gw_\w+&state=/);
     expect(fragmentOf(location)).toMatchObject({
       token_type: 'bearer',
@@ -41,56 +37,56 @@ describe('response_type=token', () => {
   });
 
   test('RFC 6749 7: returns a key that permits only what was granted', async () => {
-    const client_id = await application();
-    const { access_token } = fragmentOf(await authorize(tokenRequest(client_id)));
+    const client = await application();
+    const { access_token } = fragmentOf(await authorize(client.tokenRequest()));
     expect(await isAccepted(access_token!)).toBe(true);
     expect(await user.with(access_token).get('/credentials/info')).toEqual({
       status: 200,
-      body: { type: 'key', scopes: ['profile:me'], oauth_application_id: client_id },
+      body: { type: 'key', scopes: ['profile:me'], oauth_application_id: client.id },
     });
     expect((await user.with(access_token).get('/profile/games')).status).toBe(403);
   });
 
   test('RFC 9700 2.1.2: can be disabled by an app', async () => {
-    const client_id = await appWithGrant({ implicit_allowed: false });
-    const { location } = await browser.get(authorizePath(tokenRequest(client_id)));
+    const client = await appWithGrant({ implicit_allowed: false });
+    const { location } = await browser.get(authorizePath(client.tokenRequest()));
     expect(fragmentOf(location)).toMatchObject({ error: 'unauthorized_client', state: 'xyz' });
   });
 
   test('RFC 6749 4.2.2: returns no refresh token', async () => {
-    expect(fragmentOf(await authorize(tokenRequest(await application())))).not.toHaveProperty(
+    expect(fragmentOf(await authorize((await application()).tokenRequest()))).not.toHaveProperty(
       'refresh_token',
     );
   });
 
-  const tokenFor = async (client_id: string, by = browser) =>
-    fragmentOf(await authorize(tokenRequest(client_id), by)).access_token!;
-  const liveKeysOf = (client_id: string) =>
+  const tokenFor = async (client: OauthClient, by = browser) =>
+    fragmentOf(await authorize(client.tokenRequest(), by)).access_token!;
+  const liveKeysOf = (client: OauthClient) =>
     sql(
       `SELECT k.id FROM api_keys k JOIN oauth_grants g ON g.id = k.grant_id
        WHERE g.client_id = $1 AND k.expires_at IS NULL AND k.revoked_at IS NULL`,
-      [client_id],
+      [client.id],
     );
 
   test('replaces the previous token of the same app and user at once', async () => {
-    const [client_id, another] = [await application(), await application()];
+    const [client, another] = [await application(), await application()];
     const other = await browserOf(await make.user());
-    const others = [await tokenFor(another), await tokenFor(client_id, other)];
-    const { access_token: exchanged } = await tokensFor(client_id);
-    const first = await tokenFor(client_id);
+    const others = [await tokenFor(another), await tokenFor(client, other)];
+    const { access_token: exchanged } = await client.tokensFor();
+    const first = await tokenFor(client);
     expect(await isAccepted(first)).toBe(true);
-    const second = await tokenFor(client_id);
+    const second = await tokenFor(client);
     expect(await profileWith(first)).toEqual(failure(401, 'invalid key'));
     for (const token of [second, exchanged, ...others]) expect(await isAccepted(token)).toBe(true);
   });
 
   test('keeps one of two tokens requested at the same time', async () => {
-    const client_id = await application();
-    await tokenFor(client_id);
+    const client = await application();
+    await tokenFor(client);
     for (let round = 0; round < 3; round++) {
       const locations = await Promise.all(
         Array.from({ length: 6 }, async () => {
-          const { headers } = await send('GET', authorizePath(tokenRequest(client_id)), {
+          const { headers } = await send('GET', authorizePath(client.tokenRequest()), {
             headers: cookieOf(browser),
           });
           return headers.get('location')!;
@@ -98,12 +94,12 @@ describe('response_type=token', () => {
       );
       const good = await Promise.all(locations.map((one) => isAccepted(fragmentOf(one).access_token!)));
       expect(good.filter(Boolean)).toHaveLength(1);
-      expect(await liveKeysOf(client_id)).toHaveLength(1);
+      expect(await liveKeysOf(client)).toHaveLength(1);
     }
   });
 
   test('expires a token and its JWTs after 90 days without use', async () => {
-    const client_id = await application({ may_start_games: true });
+    const client = await application({ may_start_games: true });
     const game = await make.game({ owner: user });
     const used = (days: number, token: string) =>
       sql(
@@ -112,7 +108,7 @@ describe('response_type=token', () => {
         [days, hashApiKey(token, Buffer.from(PEPPER))],
       );
     const forgetAll = () => theApp().get(CredentialCache).forgetAll();
-    const token = await tokenFor(client_id);
+    const token = await tokenFor(client);
     const order = { game_id: game.id, scope: 'profile:me' };
     const { key } = (await user.with(token).post('/credentials/subkey', order)).body as { key: string };
     expect([await isAccepted(token), await isAccepted(key)]).toEqual([true, true]);
@@ -127,11 +123,11 @@ describe('response_type=token', () => {
   });
 
   test('deletes a replaced token with expired ones', async () => {
-    const client_id = await application();
-    for (let i = 0; i < 3; i++) await tokenFor(client_id);
+    const client = await application();
+    for (let i = 0; i < 3; i++) await tokenFor(client);
     const keys = () =>
       sql('SELECT k.id FROM api_keys k JOIN oauth_grants g ON g.id = k.grant_id WHERE client_id = $1', [
-        client_id,
+        client.id,
       ]);
     expect(await keys()).toHaveLength(3);
     await sql(`UPDATE api_keys SET expires_at = expires_at - interval '2 days'`);
@@ -140,22 +136,20 @@ describe('response_type=token', () => {
   });
 
   test('does not accept consent for codes as consent for tokens', async () => {
-    const client_id = await application();
-    await codeFor(client_id);
-    const { status } = await browser.get(authorizePath(tokenRequest(client_id)));
+    const client = await application();
+    await client.codeFor();
+    const { status } = await browser.get(authorizePath(client.tokenRequest()));
     expect(status).toBe(200);
-    expect(await liveKeysOf(client_id)).toEqual([]);
+    expect(await liveKeysOf(client)).toEqual([]);
     await browser.submit('/user/oauth', {}, 'Allow');
     expect(fragmentOf(browser.page.location)).toHaveProperty('access_token');
-    expect((await browser.get(authorizePath(tokenRequest(client_id)))).status).toBe(303);
-    expect((await browser.get(authorizePath(codeRequest(client_id, pkce().code_challenge)))).status).toBe(
-      303,
-    );
+    expect((await browser.get(authorizePath(client.tokenRequest()))).status).toBe(303);
+    expect((await browser.get(authorizePath(client.codeRequest(pkce().code_challenge)))).status).toBe(303);
   });
 
   test('RFC 8252 7 (out of band): displays the token once, to be copied', async () => {
-    const client_id = await application({ redirect_uris: [OOB] });
-    const location = await authorize(tokenRequest(client_id, { redirect_uri: OOB }));
+    const client = await application({ redirect_uris: [OOB] });
+    const location = await authorize(client.tokenRequest({ redirect_uri: OOB }));
     expect(location).toBe('/user/oauth/result');
     await browser.follow();
     const [, token] = /<textarea id="result"[^>]*>\s*([^<]+)</.exec(browser.page.text)!;
@@ -169,9 +163,9 @@ describe('response_type=token', () => {
   });
 
   test('RFC 8252 7 (out of band): displays a code, and returns to “Connected apps” after a cancellation', async () => {
-    const client_id = await application({ redirect_uris: [OOB] });
+    const client = await application({ redirect_uris: [OOB] });
     const { code_verifier, code_challenge } = pkce();
-    await browser.get(authorizePath(codeRequest(client_id, code_challenge, { redirect_uri: OOB })));
+    await browser.get(authorizePath(client.codeRequest(code_challenge, { redirect_uri: OOB })));
     expect(browser.words).toContain('You then get a code to copy into the app.');
     expect(browser.page.headers.get('content-security-policy')).toContain(`form-action 'self';`);
     await browser.submit('/user/oauth', {}, 'Allow');
@@ -179,11 +173,11 @@ describe('response_type=token', () => {
     expect(browser.words).toMatch(/^Copy the code to Game <\d+> Code /);
     expect(browser.words).toContain('It is valid for one minute. Don’t share it.');
     const [, code] = /<textarea id="result"[^>]*>\s*([^<]+)</.exec(browser.page.text)!;
-    const { status } = await exchange(client_id, code!, code_verifier, { redirect_uri: OOB });
+    const { status } = await client.exchange(code!, code_verifier, { redirect_uri: OOB });
     expect(status).toBe(200);
-    await browser.get(authorizePath(tokenRequest(client_id, { redirect_uri: OOB })));
+    await browser.get(authorizePath(client.tokenRequest({ redirect_uri: OOB })));
     expect((await browser.submit('/user/oauth', {}, 'Cancel')).location).toBe(ACCESS);
-    await browser.get(authorizePath(tokenRequest(client_id, { redirect_uri: OOB, scope: 'everything' })));
+    await browser.get(authorizePath(client.tokenRequest({ redirect_uri: OOB, scope: 'everything' })));
     expect(browser.page.status).toBe(400);
     expect(browser.words).not.toContain('Back to');
   });

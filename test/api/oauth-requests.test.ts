@@ -4,12 +4,8 @@ import {
   authorize,
   application,
   APPS,
-  codeRequest,
-  tokenRequest,
   browser,
   CALLBACK,
-  codeFor,
-  device,
   type Fields,
   fragmentOf,
   appWithGrant,
@@ -17,6 +13,7 @@ import {
   pkce,
   queryOf,
   useOauth,
+  OauthClient,
 } from '../support/oauth';
 import { baseUrl } from '../support/app';
 import { send } from '../support/http';
@@ -27,8 +24,8 @@ useOauth();
 
 describe('GET /user/oauth', () => {
   test('RFC 6749 3.1: asks for sign-in and returns to the request', async () => {
-    const client_id = await application();
-    const path = authorizePath({ client_id, ...tokenRequest(client_id) });
+    const client = await application();
+    const path = authorizePath({ client_id: client.id, ...client.tokenRequest() });
     const stranger = new Browser();
     expect((await stranger.get(path)).location).toBe(`/login?return_to=${encodeURIComponent(path)}`);
     await stranger.follow();
@@ -38,7 +35,7 @@ describe('GET /user/oauth', () => {
   });
 
   test('RFC 6749 4.1.1: keeps a long state through the sign-in page', async () => {
-    const path = authorizePath({ ...tokenRequest(await application()), state: '"'.repeat(2700) });
+    const path = authorizePath({ ...(await application()).tokenRequest(), state: '"'.repeat(2700) });
     const stranger = new Browser();
     await stranger.get(path);
     await stranger.follow();
@@ -52,8 +49,8 @@ describe('GET /user/oauth', () => {
   ])(
     'RFC 6749 10.15: does not redirect elsewhere after sign-in through %s',
     async (_, page, nobody, redirect_uri) => {
-      const client_id = nobody ?? (await application({ redirect_uris: [redirect_uri] }));
-      const query = new URLSearchParams(tokenRequest(client_id, { redirect_uri })).toString();
+      const client = nobody ? new OauthClient(nobody) : await application({ redirect_uris: [redirect_uri] });
+      const query = new URLSearchParams(client.tokenRequest({ redirect_uri })).toString();
       const { status, headers } = await new Browser().get(
         `/login?return_to=${encodeURIComponent(`${page}?${query}`)}`,
       );
@@ -63,7 +60,7 @@ describe('GET /user/oauth', () => {
   );
 
   test('does not report an unknown client if the database fails', async () => {
-    const path = `/login?return_to=${encodeURIComponent(authorizePath(tokenRequest(await application())))}`;
+    const path = `/login?return_to=${encodeURIComponent(authorizePath((await application()).tokenRequest()))}`;
     await sql('ALTER TABLE oauth_applications RENAME TO away');
     const { status } = await new Browser().get(path);
     await sql('ALTER TABLE away RENAME TO oauth_applications');
@@ -71,7 +68,7 @@ describe('GET /user/oauth', () => {
   });
 
   test('RFC 6749 3.1.2.4: shows an error for an unknown client and does not redirect', async () => {
-    const page = await browser.get(authorizePath(tokenRequest('nobody')));
+    const page = await browser.get(authorizePath(new OauthClient('nobody').tokenRequest()));
     expect({ status: page.status, location: page.location }).toEqual({ status: 400, location: undefined });
     expect(browser.words).toContain('The app that sent you here is unknown');
   });
@@ -94,16 +91,16 @@ describe('GET /user/oauth', () => {
     ['script', 'javascript:alert(1)'],
     ['a percent-encoded letter', 'https://game.example/%63allback'],
   ])('RFC 6749 3.1.2.3, RFC 9700 4.1.3: rejects a redirect URI with %s', async (_, redirect_uri) => {
-    const client_id = await application();
-    const page = await browser.get(authorizePath(tokenRequest(client_id, { redirect_uri })));
+    const client = await application();
+    const page = await browser.get(authorizePath(client.tokenRequest({ redirect_uri })));
     expect({ status: page.status, location: page.location }).toEqual({ status: 400, location: undefined });
     expect(browser.words).toContain('wants to send you to a redirect URI that it hasn’t registered');
     expect(page.text).not.toContain('evil');
   });
 
   test('RFC 6749 3.1.2.3: requires a redirect URI if several are registered', async () => {
-    const client_id = await application({ redirect_uris: [CALLBACK, 'https://game.example/other'] });
-    const { redirect_uri: _, ...fields } = tokenRequest(client_id);
+    const client = await application({ redirect_uris: [CALLBACK, 'https://game.example/other'] });
+    const { redirect_uri: _, ...fields } = client.tokenRequest();
     expect((await browser.get(authorizePath(fields))).status).toBe(400);
     expect(browser.words).toContain('sent no redirect_uri');
     const redirect_uri = 'https://game.example/other';
@@ -111,45 +108,44 @@ describe('GET /user/oauth', () => {
   });
 
   test('RFC 6749 3.1.2.3: allows omitting the only registered redirect URI', async () => {
-    const client_id = await application();
-    const { redirect_uri: _, ...fields } = tokenRequest(client_id);
+    const client = await application();
+    const { redirect_uri: _, ...fields } = client.tokenRequest();
     expect(await authorize(fields)).toMatch(/^https:\/\/game\.example\/callback#access_token=/);
   });
 
   test('RFC 6749 3.1: ignores a parameter without a value', async () => {
-    const fields = tokenRequest(await application(), { redirect_uri: '', state: '' });
+    const fields = (await application()).tokenRequest({ redirect_uri: '', state: '' });
     const location = await authorize(fields);
     expect(location).toMatch(/^https:\/\/game\.example\/callback#access_token=/);
     expect(fragmentOf(location)).not.toHaveProperty('state');
   });
 
   test('RFC 9700 4.1: does not redirect to a registered URI that runs script', async () => {
-    const client_id = await application({ redirect_uris: ['javascript:alert(1)'] });
+    const client = await application({ redirect_uris: ['javascript:alert(1)'] });
     expect(
-      (await browser.get(authorizePath(tokenRequest(client_id, { redirect_uri: 'javascript:alert(1)' }))))
-        .status,
+      (await browser.get(authorizePath(client.tokenRequest({ redirect_uri: 'javascript:alert(1)' })))).status,
     ).toBe(400);
   });
 
   test('RFC 9700 2.6: does not redirect to a registered URI without TLS', async () => {
-    const client_id = await application({ redirect_uris: ['http://game.example/'] });
+    const client = await application({ redirect_uris: ['http://game.example/'] });
     expect(
-      (await browser.get(authorizePath(tokenRequest(client_id, { redirect_uri: 'http://game.example/' }))))
+      (await browser.get(authorizePath(client.tokenRequest({ redirect_uri: 'http://game.example/' }))))
         .status,
     ).toBe(400);
   });
 
   test('RFC 6749 3.1: rejects a repeated parameter', async () => {
-    const client_id = await application();
-    expect(
-      (await browser.get(`${authorizePath(tokenRequest(client_id))}&client_id=${client_id}`)).status,
-    ).toBe(400);
-    expect((await browser.get(`${authorizePath(tokenRequest(client_id))}&state=other`)).status).toBe(400);
+    const client = await application();
+    expect((await browser.get(`${authorizePath(client.tokenRequest())}&client_id=${client.id}`)).status).toBe(
+      400,
+    );
+    expect((await browser.get(`${authorizePath(client.tokenRequest())}&state=other`)).status).toBe(400);
   });
 
   test('RFC 6749 3.1: ignores unknown parameters', async () => {
-    const client_id = await application();
-    expect((await browser.get(authorizePath(tokenRequest(client_id, { nonsense: '1' })))).status).toBe(200);
+    const client = await application();
+    expect((await browser.get(authorizePath(client.tokenRequest({ nonsense: '1' })))).status).toBe(200);
   });
 
   test.each([
@@ -159,8 +155,8 @@ describe('GET /user/oauth', () => {
     ['that is missing', ''],
     ['that is a property of every object', 'constructor'],
   ])('RFC 6749 3.3: shows an error page with a way back for a scope %s', async (_, scope) => {
-    const client_id = await application();
-    const page = await browser.get(authorizePath(tokenRequest(client_id, { scope })));
+    const client = await application();
+    const page = await browser.get(authorizePath(client.tokenRequest({ scope })));
     expect({ status: page.status, location: page.location }).toEqual({ status: 400, location: undefined });
     expect(page.text).toMatch(/href="https:\/\/game\.example\/callback#error=invalid_scope/);
     expect(browser.words).toContain('sent a request that isn’t allowed');
@@ -168,55 +164,53 @@ describe('GET /user/oauth', () => {
   });
 
   test('RFC 6749 3.3: allows a scope below a registered one', async () => {
-    const client_id = await application({ scopes: ['profile'] });
-    expect(
-      (await browser.get(authorizePath(tokenRequest(client_id, { scope: 'profile:games' })))).status,
-    ).toBe(200);
+    const client = await application({ scopes: ['profile'] });
+    expect((await browser.get(authorizePath(client.tokenRequest({ scope: 'profile:games' })))).status).toBe(
+      200,
+    );
   });
 
   test('RFC 6749 3.1.1: rejects a missing response_type', async () => {
-    const client_id = await appWithGrant();
-    const { response_type: _, ...fields } = tokenRequest(client_id);
+    const client = await appWithGrant();
+    const { response_type: _, ...fields } = client.tokenRequest();
     const { location } = await browser.get(authorizePath(fields));
     expect(queryOf(location)).toMatchObject({ error: 'invalid_request', state: 'xyz' });
   });
 
   test('RFC 6749 3.1.1: rejects an unknown response_type', async () => {
-    const client_id = await appWithGrant();
-    const { location } = await browser.get(
-      authorizePath(tokenRequest(client_id, { response_type: 'id_token' })),
-    );
+    const client = await appWithGrant();
+    const { location } = await browser.get(authorizePath(client.tokenRequest({ response_type: 'id_token' })));
     expect(queryOf(location)).toMatchObject({ error: 'unsupported_response_type', state: 'xyz' });
   });
 
   test('RFC 9700 4.11.2: redirects to no app before sign-in, not even with an error', async () => {
-    const client_id = await application();
+    const client = await application();
     const { location } = await new Browser().get(
-      authorizePath(tokenRequest(client_id, { response_type: 'id_token' })),
+      authorizePath(client.tokenRequest({ response_type: 'id_token' })),
     );
     expect(location).toMatch(/^\/login\?/);
   });
 
   test('RFC 6749 10.13: forbids framing of the consent page', async () => {
-    const { headers } = await browser.get(authorizePath(tokenRequest(await application())));
+    const { headers } = await browser.get(authorizePath((await application()).tokenRequest()));
     expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
     expect(headers.get('x-frame-options')).toBe('DENY');
   });
 
   test('RFC 6749 10.12: ignores a decision from another site', async () => {
-    const client_id = await application();
-    const forged = { ...tokenRequest(client_id), decision: 'allow' };
+    const client = await application();
+    const forged = { ...client.tokenRequest(), decision: 'allow' };
     expect((await browser.post('/user/oauth', forged)).status).toBe(403);
-    await browser.get(authorizePath(tokenRequest(client_id)));
+    await browser.get(authorizePath(client.tokenRequest()));
     const fields = { ...browser.fieldsOf('/user/oauth', 'Allow') };
     expect((await browser.post('/user/oauth', fields, { 'sec-fetch-site': 'cross-site' })).status).toBe(403);
-    expect(await sql('SELECT FROM oauth_grants WHERE client_id = $1', [client_id])).toEqual([]);
+    expect(await sql('SELECT FROM oauth_grants WHERE client_id = $1', [client.id])).toEqual([]);
   });
 
   test('RFC 6749 10.11, 10.14: displays the app and its scopes with all markup escaped', async () => {
-    const client_id = await application();
+    const client = await application();
     await browser.get(
-      authorizePath(tokenRequest(client_id, { scope: 'collection:view profile:me', state: '"><script>' })),
+      authorizePath(client.tokenRequest({ scope: 'collection:view profile:me', state: '"><script>' })),
     );
     expect(browser.words).toContain('See who you are');
     expect(browser.words).toContain('See your collections and what is in them');
@@ -234,51 +228,51 @@ describe('GET /user/oauth', () => {
   });
 
   test("RFC 6749 10.14: isolates the text direction of the app's name", async () => {
-    const client_id = await application();
+    const client = await application();
     const name = 'Game \u202eyb noitacilppa na';
     const loose = () =>
       browser.page.text.replace(/<title>.*<\/title>/, '').replaceAll(`<bdi>${name}</bdi>`, '');
-    await sql('UPDATE oauth_applications SET name = $2 WHERE client_id = $1', [client_id, name]);
-    await browser.get(authorizePath(tokenRequest(client_id)));
+    await sql('UPDATE oauth_applications SET name = $2 WHERE client_id = $1', [client.id, name]);
+    await browser.get(authorizePath(client.tokenRequest()));
     expect(loose()).not.toContain('\u202e');
-    const { user_code } = await device(client_id);
+    const { user_code } = await client.device();
     await browser.get(`/user/oauth/device?code=${user_code}`);
     expect(loose()).not.toContain('\u202e');
   });
 
   test('RFC 6749 4.1.1: validates the request again with the decision', async () => {
-    await browser.get(authorizePath(tokenRequest(await application())));
+    await browser.get(authorizePath((await application()).tokenRequest()));
     const scope = await browser.submit('/user/oauth', { scope: 'everything' }, 'Allow');
     expect({ status: scope.status, location: scope.location }).toEqual({ status: 400, location: undefined });
-    await browser.get(authorizePath(tokenRequest(await application())));
+    await browser.get(authorizePath((await application()).tokenRequest()));
     const type = await browser.submit('/user/oauth', { response_type: 'id_token' }, 'Allow');
     expect({ status: type.status, location: type.location }).toEqual({ status: 400, location: undefined });
     expect(browser.words).toContain('response_type must be code or token');
   });
 
-  const WRONG: [string, string, (client_id: string) => Fields][] = [
+  const WRONG: [string, string, (client: OauthClient) => Fields][] = [
     [
       'unsupported_response_type',
       'response_type must be code or token',
-      (id) => tokenRequest(id, { response_type: 'id_token' }),
+      (id) => id.tokenRequest({ response_type: 'id_token' }),
     ],
-    ['invalid_request', 'response_type is missing', (id) => tokenRequest(id, { response_type: '' })],
-    ['invalid_request', 'state is too long', (id) => tokenRequest(id, { state: 'x'.repeat(4001) })],
-    ['invalid_request', 'code_challenge is missing', (id) => codeRequest(id, '')],
-    ['unauthorized_client', 'this app does not allow tokens', (id) => tokenRequest(id)],
+    ['invalid_request', 'response_type is missing', (id) => id.tokenRequest({ response_type: '' })],
+    ['invalid_request', 'state is too long', (id) => id.tokenRequest({ state: 'x'.repeat(4001) })],
+    ['invalid_request', 'code_challenge is missing', (id) => id.codeRequest('')],
+    ['unauthorized_client', 'this app does not allow tokens', (id) => id.tokenRequest()],
     [
       'invalid_scope',
       'a requested scope does not exist',
-      (id) => codeRequest(id, pkce().code_challenge, { scope: 'no:such' }),
+      (id) => id.codeRequest(pkce().code_challenge, { scope: 'no:such' }),
     ],
   ];
 
   test.each(WRONG)(
     'RFC 9700 4.11.2: shows %s (%s) as a page until the user has granted the app something',
     async (error, words, asking) => {
-      const client_id = await application({ implicit_allowed: false });
+      const client = await application({ implicit_allowed: false });
       const isTold = async (by = browser) => {
-        const { status, location } = await by.get(authorizePath(asking(client_id)));
+        const { status, location } = await by.get(authorizePath(asking(client)));
         if (status === 303) return location;
         expect({ status, location }).toEqual({ status: 400, location: undefined });
         expect(by.words).toContain(words);
@@ -287,26 +281,26 @@ describe('GET /user/oauth', () => {
         return undefined;
       };
       expect(await isTold()).toBeUndefined();
-      await codeFor(client_id);
+      await client.codeFor();
       expect(await isTold()).toMatch(new RegExp(`^${CALLBACK}[?#]error=${error}&`));
       expect(await isTold(await browserOf(await make.user()))).toBeUndefined();
-      await sql('UPDATE oauth_grants SET revoked_at = now() WHERE client_id = $1', [client_id]);
+      await sql('UPDATE oauth_grants SET revoked_at = now() WHERE client_id = $1', [client.id]);
       expect(await isTold()).toBeUndefined();
     },
   );
 
   test('RFC 9700 4.11.2: does not redirect to an app that changed while its consent page was open', async () => {
-    const client_id = await application();
-    await browser.get(authorizePath(tokenRequest(client_id)));
-    await sql('UPDATE oauth_applications SET implicit_allowed = false WHERE client_id = $1', [client_id]);
+    const client = await application();
+    await browser.get(authorizePath(client.tokenRequest()));
+    await sql('UPDATE oauth_applications SET implicit_allowed = false WHERE client_id = $1', [client.id]);
     const { status, location } = await browser.submit('/user/oauth', {}, 'Allow');
     expect({ status, location }).toEqual({ status: 400, location: undefined });
     expect(browser.words).toContain('this app does not allow tokens in the redirect URI');
   });
 
   test('RFC 8252 7 (out of band): displays an error without a redirect', async () => {
-    const client_id = await application({ redirect_uris: [OOB] });
-    const fields = tokenRequest(client_id, { redirect_uri: OOB });
+    const client = await application({ redirect_uris: [OOB] });
+    const fields = client.tokenRequest({ redirect_uri: OOB });
     for (const before of ['nothing', 'a grant']) {
       const { status, location } = await browser.get(authorizePath({ ...fields, response_type: 'id_token' }));
       expect({ before, status, location }).toEqual({ before, status: 400, location: undefined });
@@ -317,17 +311,17 @@ describe('GET /user/oauth', () => {
   });
 
   test('RFC 6749 4.1.1: grants nothing without a decision', async () => {
-    const client_id = await application();
-    await browser.get(authorizePath(tokenRequest(client_id)));
+    const client = await application();
+    await browser.get(authorizePath(client.tokenRequest()));
     const { location } = await browser.submit('/user/oauth');
     expect(fragmentOf(location)).toMatchObject({ error: 'access_denied' });
-    expect(await sql('SELECT FROM oauth_grants WHERE client_id = $1', [client_id])).toEqual([]);
+    expect(await sql('SELECT FROM oauth_grants WHERE client_id = $1', [client.id])).toEqual([]);
   });
 
   test('RFC 6749 3.1: asks again after sign-in if the session expired meanwhile', async () => {
     const leaving = await make.user();
     const leaver = await browserOf(leaving);
-    const { state: _, ...fields } = tokenRequest(await application());
+    const { state: _, ...fields } = (await application()).tokenRequest();
     await leaver.get(authorizePath(fields));
     await sql('DELETE FROM sessions WHERE user_id = $1', [leaving.id]);
     const sent = { ...fields, form_token: leaver.fieldsOf('/user/oauth').form_token!, decision: 'allow' };
@@ -342,7 +336,7 @@ describe('GET /user/oauth', () => {
 
   test('RFC 6749 4.1.2.1: returns access_denied when the user cancels', async () => {
     const { code_challenge } = pkce();
-    await browser.get(authorizePath(codeRequest(await application(), code_challenge)));
+    await browser.get(authorizePath((await application()).codeRequest(code_challenge)));
     const { location } = await browser.submit('/user/oauth', {}, 'Cancel');
     expect(queryOf(location)).toEqual({
       error: 'access_denied',
@@ -353,16 +347,16 @@ describe('GET /user/oauth', () => {
   });
 
   test('RFC 6749 4.2.2.1: returns access_denied for a token when the user cancels', async () => {
-    await browser.get(authorizePath(tokenRequest(await application())));
+    await browser.get(authorizePath((await application()).tokenRequest()));
     const { location } = await browser.submit('/user/oauth', {}, 'Cancel');
     expect(fragmentOf(location)).toMatchObject({ error: 'access_denied', state: 'xyz' });
   });
 
   test('RFC 6749 3.1.2: keeps the query of a redirect URI', async () => {
     const redirect_uri = 'https://game.example/cb?lang=en';
-    const client_id = await application({ redirect_uris: [redirect_uri] });
+    const client = await application({ redirect_uris: [redirect_uri] });
     const { code_challenge } = pkce();
-    const location = await authorize(codeRequest(client_id, code_challenge, { redirect_uri }));
+    const location = await authorize(client.codeRequest(code_challenge, { redirect_uri }));
     expect(queryOf(location)).toMatchObject({
       lang: 'en',
       code: expect.any(String) as string,
@@ -371,16 +365,16 @@ describe('GET /user/oauth', () => {
   });
 
   test('RFC 9700 4.12: redirects with a 303 after a form', async () => {
-    await browser.get(authorizePath(tokenRequest(await application())));
+    await browser.get(authorizePath((await application()).tokenRequest()));
     expect((await browser.submit('/user/oauth', {}, 'Allow')).status).toBe(303);
   });
 
   test('RFC 9700 4.4.2.1 (RFC 9207): names the issuer in the response', async () => {
     const { body } = await send('GET', '/.well-known/oauth-authorization-server');
     const { issuer } = body as { issuer: string };
-    const location = await authorize(tokenRequest(await application()));
+    const location = await authorize((await application()).tokenRequest());
     expect(fragmentOf(location).iss).toBe(issuer);
-    const code = await authorize(codeRequest(await application(), pkce().code_challenge));
+    const code = await authorize((await application()).codeRequest(pkce().code_challenge));
     expect(queryOf(code).iss).toBe(issuer);
   });
 });
@@ -391,24 +385,22 @@ describe('redirect URIs of native apps', () => {
     'http://127.0.0.1/callback',
     'http://127.0.0.1:65535/callback',
   ])('RFC 8252 7.3: accepts loopback at any port: %s', async (redirect_uri) => {
-    const client_id = await application({ redirect_uris: ['http://127.0.0.1:3000/callback'] });
-    await browser.get(authorizePath(tokenRequest(client_id, { redirect_uri })));
+    const client = await application({ redirect_uris: ['http://127.0.0.1:3000/callback'] });
+    await browser.get(authorizePath(client.tokenRequest({ redirect_uri })));
     expect(browser.words).toContain('You then return to the program on this computer.');
-    expect(await authorize(tokenRequest(client_id, { redirect_uri }))).toContain(
-      `${redirect_uri}#access_token=`,
-    );
+    expect(await authorize(client.tokenRequest({ redirect_uri }))).toContain(`${redirect_uri}#access_token=`);
   });
 
   test('RFC 8252 7.3: accepts loopback over IPv6', async () => {
-    const client_id = await application({ redirect_uris: ['http://[::1]/callback'] });
+    const client = await application({ redirect_uris: ['http://[::1]/callback'] });
     const redirect_uri = 'http://[::1]:61023/callback';
-    expect(await authorize(tokenRequest(client_id, { redirect_uri }))).toContain(`${redirect_uri}#`);
+    expect(await authorize(client.tokenRequest({ redirect_uri }))).toContain(`${redirect_uri}#`);
   });
 
   test('RFC 9700 2.1: accepts localhost', async () => {
-    const client_id = await application({ redirect_uris: ['http://localhost/callback'] });
+    const client = await application({ redirect_uris: ['http://localhost/callback'] });
     const redirect_uri = 'http://localhost:61023/callback';
-    expect(await authorize(tokenRequest(client_id, { redirect_uri }))).toContain(`${redirect_uri}#`);
+    expect(await authorize(client.tokenRequest({ redirect_uri }))).toContain(`${redirect_uri}#`);
   });
 
   test.each([
@@ -420,17 +412,17 @@ describe('redirect URIs of native apps', () => {
     'http://localhost:3000/callback',
     'http://127.0.0.1:/callback',
   ])('RFC 8252 7.3: allows only a different port: %s', async (redirect_uri) => {
-    const client_id = await application({ redirect_uris: ['http://127.0.0.1:3000/callback'] });
-    expect((await browser.get(authorizePath(tokenRequest(client_id, { redirect_uri })))).status).toBe(400);
+    const client = await application({ redirect_uris: ['http://127.0.0.1:3000/callback'] });
+    expect((await browser.get(authorizePath(client.tokenRequest({ redirect_uri })))).status).toBe(400);
   });
 
   test('RFC 8252 7.1: accepts a private-use scheme', async () => {
     const redirect_uri = 'com.example.game:/callback';
-    const client_id = await application({ redirect_uris: [redirect_uri] });
+    const client = await application({ redirect_uris: [redirect_uri] });
     const { code_challenge } = pkce();
-    const location = await authorize(codeRequest(client_id, code_challenge, { redirect_uri }));
+    const location = await authorize(client.codeRequest(code_challenge, { redirect_uri }));
     expect(location).toMatch(/^com\.example\.game:\/callback\?code=/);
-    await browser.get(authorizePath(tokenRequest(client_id, { redirect_uri })));
+    await browser.get(authorizePath(client.tokenRequest({ redirect_uri })));
     expect(browser.page.headers.get('content-security-policy')).toContain(
       "form-action 'self' com.example.game:;",
     );

@@ -7,22 +7,16 @@ import {
   authorize,
   application,
   APPS,
-  tokenRequest,
   browser,
   CALLBACK,
-  codeFor,
   decide,
-  device,
-  exchange,
   fragmentOf,
-  poll,
-  refresh,
   oauthError,
   type Tokens,
-  tokensFor,
   useOauth,
   user,
   isAccepted,
+  OauthClient,
 } from '../support/oauth';
 import { logged, theApp } from '../support/app';
 import { make } from '../support/make';
@@ -33,73 +27,77 @@ useOauth();
 
 describe('consent', () => {
   test('is stored: the second time redirects at once, and each is logged', async () => {
-    const client_id = await application();
-    await authorize(tokenRequest(client_id));
-    const { status, location } = await browser.get(authorizePath(tokenRequest(client_id)));
+    const client = await application();
+    await authorize(client.tokenRequest());
+    const { status, location } = await browser.get(authorizePath(client.tokenRequest()));
     expect(status).toBe(303);
     expect(fragmentOf(location).access_token).toMatch(/^gw_/);
     const events = () =>
       sql(
         `SELECT event, user_id, details->'scopes' AS scopes FROM audit_events
          WHERE details->>'client_id' = $1 ORDER BY id`,
-        [client_id],
+        [client.id],
       );
     await theApp().get(Audit).flush();
     expect(await events()).toEqual([{ event: 'grant.created', user_id: user.id, scopes: ['profile:me'] }]);
     // It isn't stored, to avoid a row for each request.
     const reused = logged.map((line) => line.trim()).find((line) => line.includes('"event":"grant.reused"'));
-    expect(JSON.parse(reused!)).toMatchObject({ user_id: user.id, client_id, scopes: ['profile:me'] });
+    expect(JSON.parse(reused!)).toMatchObject({
+      user_id: user.id,
+      client_id: client.id,
+      scopes: ['profile:me'],
+    });
   });
 
   test('stores the newest codes, because a stored consent issues one for each request', async () => {
-    const client_id = await application();
-    const oldest = await codeFor(client_id);
+    const client = await application();
+    const oldest = await client.codeFor();
     await sql(
       `INSERT INTO oauth_codes (code_hash, grant_id, scopes, family_id, expires_at)
        SELECT sha256(n::text::bytea), id, scopes, gen_random_uuid(), now() + interval '60 seconds'
        FROM oauth_grants, generate_series(1, 99) n WHERE client_id = $1`,
-      [client_id],
+      [client.id],
     );
-    const newest = await codeFor(client_id);
+    const newest = await client.codeFor();
     expect(
       await sql(
         'SELECT count(*)::int AS codes FROM oauth_codes c JOIN oauth_grants g ON g.id = grant_id WHERE client_id = $1',
-        [client_id],
+        [client.id],
       ),
     ).toEqual([{ codes: 100 }]);
-    expect(await exchange(client_id, newest.code, newest.code_verifier)).toMatchObject({ status: 200 });
-    expect(await exchange(client_id, oldest.code, oldest.code_verifier)).toMatchObject(
+    expect(await client.exchange(newest.code, newest.code_verifier)).toMatchObject({ status: 200 });
+    expect(await client.exchange(oldest.code, oldest.code_verifier)).toMatchObject(
       oauthError('invalid_grant'),
     );
   });
 
   test('RFC 6749 3.3: is requested again for more scopes, which are marked as new', async () => {
-    const client_id = await application();
-    await authorize(tokenRequest(client_id));
+    const client = await application();
+    await authorize(client.tokenRequest());
     const { status } = await browser.get(
-      authorizePath(tokenRequest(client_id, { scope: 'profile:me profile:games' })),
+      authorizePath(client.tokenRequest({ scope: 'profile:me profile:games' })),
     );
     expect(status).toBe(200);
     expect(browser.words).toMatch(/See the games you uploaded[^.]* New/);
     const { location } = await browser.submit('/user/oauth', {}, 'Allow');
     expect(fragmentOf(location).scope).toBe('profile:games profile:me');
-    expect(
-      (await browser.get(authorizePath(tokenRequest(client_id, { scope: 'profile:games' })))).status,
-    ).toBe(303);
+    expect((await browser.get(authorizePath(client.tokenRequest({ scope: 'profile:games' })))).status).toBe(
+      303,
+    );
   });
 
   test('RFC 8252 8.6: is requested again where another program could intercept the redirect URI', async () => {
     const redirect_uri = 'com.example.game:/callback';
-    const client_id = await application({ redirect_uris: [redirect_uri] });
-    await authorize(tokenRequest(client_id, { redirect_uri }));
-    expect((await browser.get(authorizePath(tokenRequest(client_id, { redirect_uri })))).status).toBe(200);
+    const client = await application({ redirect_uris: [redirect_uri] });
+    await authorize(client.tokenRequest({ redirect_uri }));
+    expect((await browser.get(authorizePath(client.tokenRequest({ redirect_uri })))).status).toBe(200);
   });
 
   test('applies to one user only', async () => {
-    const client_id = await application();
-    await authorize(tokenRequest(client_id));
+    const client = await application();
+    await authorize(client.tokenRequest());
     const other = await browserOf(await make.user());
-    expect((await other.get(authorizePath(tokenRequest(client_id)))).status).toBe(200);
+    expect((await other.get(authorizePath(client.tokenRequest()))).status).toBe(200);
   });
 });
 
@@ -115,46 +113,46 @@ describe('revoking access', () => {
   };
 
   test('RFC 9700 4.14.2: revokes every token of a grant at once', async () => {
-    const client_id = await application();
-    const tokens = await tokensFor(client_id);
-    const { access_token } = fragmentOf(await authorize(tokenRequest(client_id)));
-    const waiting = await codeFor(client_id);
-    const { device_code, user_code } = await device(client_id);
+    const client = await application();
+    const tokens = await client.tokensFor();
+    const { access_token } = fragmentOf(await authorize(client.tokenRequest()));
+    const waiting = await client.codeFor();
+    const { device_code, user_code } = await client.device();
     await decide(user_code, 'Allow');
     expect(await isAccepted(tokens.access_token)).toBe(true);
     await revoke();
     expect(await isAccepted(tokens.access_token)).toBe(false);
     expect(await isAccepted(access_token!)).toBe(false);
-    expect(await refresh(client_id, tokens.refresh_token)).toMatchObject(oauthError('invalid_grant'));
+    expect(await client.refresh(tokens.refresh_token)).toMatchObject(oauthError('invalid_grant'));
     expect(
       await sql(
         'SELECT FROM oauth_refresh_tokens JOIN oauth_grants g ON g.id = grant_id WHERE client_id = $1',
-        [client_id],
+        [client.id],
       ),
     ).toEqual([]);
-    expect(await exchange(client_id, waiting.code, waiting.code_verifier)).toMatchObject(
+    expect(await client.exchange(waiting.code, waiting.code_verifier)).toMatchObject(
       oauthError('invalid_grant'),
     );
-    expect((await poll(client_id, device_code)).body).toEqual({ status: 'denied' });
-    expect((await browser.get(authorizePath(tokenRequest(client_id)))).status).toBe(200);
+    expect((await client.poll(device_code)).body).toEqual({ status: 'denied' });
+    expect((await browser.get(authorizePath(client.tokenRequest()))).status).toBe(200);
   });
 
   test('RFC 6749 10.3: leaves no valid token after a concurrent exchange', async () => {
-    const client_id = await application();
+    const client = await application();
     for (let round = 0; round < 5; round++) {
-      const { code, code_verifier } = await codeFor(client_id);
+      const { code, code_verifier } = await client.codeFor();
       await browser.get(ACCESS);
       const path = /href="(\/user\/settings\/authorized-apps\/\d+\/revoke)"/.exec(browser.page.text)![1]!;
       await browser.get(path);
-      const [{ body }] = await Promise.all([exchange(client_id, code, code_verifier), browser.submit(path)]);
+      const [{ body }] = await Promise.all([client.exchange(code, code_verifier), browser.submit(path)]);
       const { access_token } = body as Partial<Tokens>;
       if (access_token) expect(await isAccepted(access_token)).toBe(false);
     }
   });
 
   test('shows each app with its scopes and date, only to its user', async () => {
-    const client_id = await application();
-    const { access_token } = await tokensFor(client_id);
+    const client = await application();
+    const { access_token } = await client.tokensFor();
     await browser.get(ACCESS);
     expect(browser.words).toContain('See who you are Since');
     const path = /href="(\/user\/settings\/authorized-apps\/\d+\/revoke)"/.exec(browser.page.text)![1]!;
@@ -167,9 +165,9 @@ describe('revoking access', () => {
   });
 
   test('grants nothing to an app that is being deleted', async () => {
-    const client_id = await application();
-    await browser.get(authorizePath(tokenRequest(client_id)));
-    const { commit } = await holdLocks(`DELETE FROM oauth_applications WHERE client_id = '${client_id}'`);
+    const client = await application();
+    await browser.get(authorizePath(client.tokenRequest()));
+    const { commit } = await holdLocks(`DELETE FROM oauth_applications WHERE client_id = '${client.id}'`);
     const allowed = browser.submit('/user/oauth', {}, 'Allow');
     await untilBlocked();
     await commit();
@@ -178,12 +176,12 @@ describe('revoking access', () => {
   });
 
   test('revokes tokens of an app whose developer is deleted', async () => {
-    const client_id = await application();
-    const { access_token } = await tokensFor(client_id);
-    const { access_token: implicit } = fragmentOf(await authorize(tokenRequest(client_id)));
+    const client = await application();
+    const { access_token } = await client.tokensFor();
+    const { access_token: implicit } = fragmentOf(await authorize(client.tokenRequest()));
     expect([await isAccepted(access_token), await isAccepted(implicit!)]).toEqual([true, true]);
     await sql('DELETE FROM users WHERE id = (SELECT user_id FROM oauth_applications WHERE client_id = $1)', [
-      client_id,
+      client.id,
     ]);
     await until(async () => !(await isAccepted(access_token)) && !(await isAccepted(implicit!)));
   });
@@ -193,12 +191,12 @@ describe('revoking access', () => {
     const mine = await browserOf(owner);
     await mine.get(`${APPS}/new`);
     await mine.submit(APPS, { name: 'Short-lived', redirect_uris: CALLBACK });
-    const client_id = decodeURIComponent(mine.page.location!.split('/').at(-1)!);
-    const { access_token, refresh_token } = await tokensFor(client_id);
-    await mine.get(`${APPS}/${client_id}/delete`);
-    await mine.submit(`${APPS}/${client_id}/delete`);
+    const client = new OauthClient(decodeURIComponent(mine.page.location!.split('/').at(-1)!));
+    const { access_token, refresh_token } = await client.tokensFor();
+    await mine.get(`${APPS}/${client.id}/delete`);
+    await mine.submit(`${APPS}/${client.id}/delete`);
     expect(await isAccepted(access_token)).toBe(false);
-    expect(await refresh(client_id, refresh_token)).toMatchObject(oauthError('invalid_client'));
-    expect((await browser.get(authorizePath(tokenRequest(client_id)))).status).toBe(400);
+    expect(await client.refresh(refresh_token)).toMatchObject(oauthError('invalid_client'));
+    expect((await browser.get(authorizePath(client.tokenRequest()))).status).toBe(400);
   });
 });

@@ -42,7 +42,7 @@ export async function application(
   fields: Partial<
     Pick<OauthApplication, 'redirect_uris' | 'scopes' | 'implicit_allowed' | 'may_start_games'>
   > = {},
-): Promise<string> {
+): Promise<OauthClient> {
   const owner = await make.user();
   const client_id = `client-${++serial}`;
   await sql(
@@ -58,14 +58,14 @@ export async function application(
       fields.may_start_games ?? false,
     ],
   );
-  return client_id;
+  return new OauthClient(client_id);
 }
 
 /** An app with an existing grant from `user`: only such apps are notified of errors. */
-export async function appWithGrant(fields: Parameters<typeof application>[0] = {}): Promise<string> {
-  const client_id = await application(fields);
-  await codeFor(client_id);
-  return client_id;
+export async function appWithGrant(fields: Parameters<typeof application>[0] = {}): Promise<OauthClient> {
+  const client = await application(fields);
+  await client.codeFor();
+  return client;
 }
 
 /** S256 of RFC 7636. */
@@ -82,24 +82,76 @@ export const queryOf = (location: string | undefined): Fields =>
 export const fragmentOf = (location: string | undefined): Fields =>
   Object.fromEntries(new URLSearchParams(new URL(location!).hash.slice(1)));
 
-export const codeRequest = (client_id: string, code_challenge: string, more: Fields = {}): Fields => ({
-  response_type: 'code',
-  client_id,
-  scope: 'profile:me',
-  redirect_uri: CALLBACK,
-  state: 's t&a=te',
-  code_challenge,
-  code_challenge_method: 'S256',
-  ...more,
-});
-export const tokenRequest = (client_id: string, more: Fields = {}): Fields => ({
-  response_type: 'token',
-  client_id,
-  scope: 'profile:me',
-  redirect_uri: CALLBACK,
-  state: 'xyz',
-  ...more,
-});
+/** What an app sends. */
+export class OauthClient {
+  constructor(readonly id: string) {}
+
+  codeRequest(code_challenge: string, more: Fields = {}): Fields {
+    return {
+      response_type: 'code',
+      client_id: this.id,
+      scope: 'profile:me',
+      redirect_uri: CALLBACK,
+      state: 's t&a=te',
+      code_challenge,
+      code_challenge_method: 'S256',
+      ...more,
+    };
+  }
+
+  tokenRequest(more: Fields = {}): Fields {
+    return {
+      response_type: 'token',
+      client_id: this.id,
+      scope: 'profile:me',
+      redirect_uri: CALLBACK,
+      state: 'xyz',
+      ...more,
+    };
+  }
+
+  exchange(code: string, code_verifier: string, more: Fields = {}) {
+    return form('/oauth/token', {
+      grant_type: 'authorization_code',
+      client_id: this.id,
+      code,
+      code_verifier,
+      redirect_uri: CALLBACK,
+      ...more,
+    });
+  }
+
+  refresh(refresh_token: string, more: Fields = {}) {
+    return form('/oauth/token', { grant_type: 'refresh_token', client_id: this.id, refresh_token, ...more });
+  }
+
+  async codeFor(more: Fields = {}, by = browser) {
+    const { code_verifier, code_challenge } = pkce();
+    const { code } = queryOf(await authorize(this.codeRequest(code_challenge, more), by));
+    return { code: code!, code_verifier };
+  }
+
+  async tokensFor(more: Fields = {}, by = browser): Promise<Tokens> {
+    const { code, code_verifier } = await this.codeFor(more, by);
+    const { status, body } = await this.exchange(code, code_verifier);
+    expect(status).toBe(200);
+    return body as Tokens;
+  }
+
+  async device(more: Fields = {}) {
+    const { body } = await form('/oauth/device', { client_id: this.id, scope: 'profile:me', ...more });
+    return body as {
+      device_code: string;
+      user_code: string;
+      verification_uri_complete: string;
+      interval: number;
+    };
+  }
+
+  poll(device_code: string) {
+    return form('/oauth/device/poll', { client_id: this.id, device_code });
+  }
+}
 
 /** Requests authorization and allows it; returns the redirect URI with its parameters. */
 export async function authorize(fields: Fields, by = browser): Promise<string> {
@@ -114,31 +166,6 @@ export async function form(path: string, fields: Fields | string, headers: Field
     headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
     body: typeof fields === 'string' ? fields : new URLSearchParams(fields).toString(),
   });
-}
-
-export const exchange = (client_id: string, code: string, code_verifier: string, more: Fields = {}) =>
-  form('/oauth/token', {
-    grant_type: 'authorization_code',
-    client_id,
-    code,
-    code_verifier,
-    redirect_uri: CALLBACK,
-    ...more,
-  });
-export const refresh = (client_id: string, refresh_token: string, more: Fields = {}) =>
-  form('/oauth/token', { grant_type: 'refresh_token', client_id, refresh_token, ...more });
-
-export async function codeFor(client_id: string, more: Fields = {}, by = browser) {
-  const { code_verifier, code_challenge } = pkce();
-  const { code } = queryOf(await authorize(codeRequest(client_id, code_challenge, more), by));
-  return { code: code!, code_verifier };
-}
-
-export async function tokensFor(client_id: string, more: Fields = {}, by = browser): Promise<Tokens> {
-  const { code, code_verifier } = await codeFor(client_id, more, by);
-  const { status, body } = await exchange(client_id, code, code_verifier);
-  expect(status).toBe(200);
-  return body as Tokens;
 }
 
 export const profileWith = (token: string) => user.with(token).get('/profile');
@@ -157,17 +184,6 @@ export const oauthError = (
   }) as unknown,
 });
 
-export async function device(client_id: string, more: Fields = {}) {
-  const { body } = await form('/oauth/device', { client_id, scope: 'profile:me', ...more });
-  return body as {
-    device_code: string;
-    user_code: string;
-    verification_uri_complete: string;
-    interval: number;
-  };
-}
-export const poll = (client_id: string, device_code: string) =>
-  form('/oauth/device/poll', { client_id, device_code });
 export const pollAgainSoon = () => sql('UPDATE oauth_device_requests SET polled_at = NULL');
 export const decide = async (user_code: string, button: 'Allow' | 'Cancel') => {
   await browser.get(`/user/oauth/device?code=${user_code}`);

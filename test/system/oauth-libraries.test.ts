@@ -35,7 +35,7 @@ describe('openid-client', () => {
     });
 
   test('exchanges a code with PKCE, refreshes, revokes', async () => {
-    const config = await discover(await application());
+    const config = await discover((await application()).id);
     const pkceCodeVerifier = openid.randomPKCECodeVerifier();
     const expectedState = openid.randomState();
     const location = await consent(
@@ -61,7 +61,7 @@ describe('openid-client', () => {
   });
 
   test('authorizes a device', async () => {
-    const config = await discover(await application());
+    const config = await discover((await application()).id);
     const device = await openid.initiateDeviceAuthorization(config, { scope });
     expect(device.verification_uri).toBe(`${baseUrl()}/user/oauth/device`);
     const waiting = openid.pollDeviceAuthorizationGrant(config, device);
@@ -72,7 +72,7 @@ describe('openid-client', () => {
   });
 
   test('reports a user who cancels', async () => {
-    const config = await discover(await application());
+    const config = await discover((await application()).id);
     const device = await openid.initiateDeviceAuthorization(config, { scope });
     await decide(device.user_code, 'Cancel');
     expect(await errorOf(openid.pollDeviceAuthorizationGrant(config, device))).toMatchObject({
@@ -91,7 +91,7 @@ describe('oauth4webapi', () => {
 
   test('exchanges a code with PKCE, refreshes, revokes', async () => {
     const server = await discover();
-    const client: oauth.Client = { client_id: await application() };
+    const client: oauth.Client = { client_id: (await application()).id };
     const verifier = oauth.generateRandomCodeVerifier();
     const state = oauth.generateRandomState();
     const url = new URL(server.authorization_endpoint!);
@@ -145,7 +145,7 @@ describe('oauth4webapi', () => {
 
   test('authorizes a device', async () => {
     const server = await discover();
-    const client: oauth.Client = { client_id: await application() };
+    const client: oauth.Client = { client_id: (await application()).id };
     const device = await oauth.processDeviceAuthorizationResponse(
       server,
       client,
@@ -168,7 +168,7 @@ describe('oauth4webapi', () => {
 describe('simple-oauth2', () => {
   test('exchanges a code with PKCE, refreshes, revokes', async () => {
     const client = new AuthorizationCode({
-      client: { id: await application(), secret: '' },
+      client: { id: (await application()).id, secret: '' },
       auth: {
         tokenHost: baseUrl(),
         tokenPath: '/oauth/token',
