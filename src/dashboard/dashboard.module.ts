@@ -37,6 +37,7 @@ import { GamesReportService } from './games/games-report.service';
 import { SellerGamesController } from './games/games.controller';
 import { LibraryController } from './library/library.controller';
 import { LibraryPage } from './library/library.page';
+import { RedemptionService } from './library/redemption.service';
 import { DevelopersController, HomeController } from './layout/home.controller';
 import { BuyersController } from './sales/buyers.controller';
 import { SaleController } from './sales/sale.controller';
@@ -135,11 +136,12 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
     NoSuchPageFilter,
     ParameterPipe,
     ProviderSignIn,
+    RedemptionService,
     SalesReportService,
     SetupService,
     SignInService,
     Visitors,
   ],
-  exports: [Covers, Layout, NoSuchPageFilter, Visitors],
+  exports: [Covers, Layout, NoSuchPageFilter, RedemptionService, Visitors],
 })
 export class DashboardModule {}

@@ -3,8 +3,6 @@ import { ApiExcludeEndpoint, ApiOkResponse, ApiOperation, ApiParam, ApiTags } fr
 import type { Request, Response } from 'express';
 import { Public } from '../../auth/access/access';
 import { authenticationRequired } from '../../auth/access/errors';
-import { AttemptsService, downloadKeySubject } from '../../auth/sign-in/attempts.service';
-import { Audit } from '../../audit/audit';
 import { gameWithUserResponse } from '../../games/embedded-game.dto';
 import { Clock } from '../../platform/config/clock';
 import { Settings } from '../../platform/config/settings';
@@ -24,6 +22,7 @@ import { FormFields, PagesInDescription, PathId, SecretPath } from '../layout/pa
 import { SignInRequired, wantsPage } from '../layout/page.guard';
 import { CurrentVisitor, isSignedIn, type Visitor } from '../layout/visitor';
 import { LIBRARY_PATH } from '../library/library.page';
+import { RedemptionService } from '../library/redemption.service';
 import { visitorsPlatform } from '../layout/platforms';
 import { tooManyAttempts } from '../sign-in/sign-in.page';
 import { KeyPageResponse } from './key-page.dto';
@@ -41,11 +40,10 @@ export class KeyPageController {
     private readonly library: LibraryService,
     private readonly uploads: UploadsService,
     private readonly downloads: DownloadsService,
-    private readonly attempts: AttemptsService,
+    private readonly redemption: RedemptionService,
     private readonly limits: RateLimitsService,
     private readonly links: StoreLinks,
     private readonly settings: Settings,
-    private readonly audit: Audit,
     private readonly clock: Clock,
     private readonly view: KeyPageView,
   ) {}
@@ -119,17 +117,9 @@ export class KeyPageController {
       return this.view.claimAgain(visitor, key, row);
     const again = async (result: FormResult) =>
       this.page(key, row, visitor, req, await this.uploads.ofKey(key), result);
-    const { found, seconds } = await this.attempts.check(downloadKeySubject(user_id), (db) =>
-      this.library.redeem(db, user_id, key, true),
-    );
+    const { found, seconds } = await this.redemption.redeem(visitor, key, true);
     if (seconds !== undefined) return again(tooManyAttempts(seconds));
     if (!found) return again({ status: 409, problem: 'Another account already has this key.' });
-    if (found.result === 'claimed')
-      this.audit.record({
-        event: 'download_key.claimed',
-        ...visitor.by,
-        download_key_id: found.download_key_id,
-      });
     const verb = found.result === 'claimed' ? 'is now' : 'was already';
     return seeOther(LIBRARY_PATH, { message: `${found.title} ${verb} in your library.` });
   }

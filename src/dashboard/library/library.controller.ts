@@ -1,8 +1,6 @@
 import { Controller, Get, Headers, Post, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { SignedIn } from '../../auth/access/access';
-import { Audit } from '../../audit/audit';
-import { AttemptsService, downloadKeySubject } from '../../auth/sign-in/attempts.service';
 import { apiError } from '../../platform/errors/api-error';
 import { Form } from '../../platform/input/form';
 import { LibraryService } from '../../purchases/library/library.service';
@@ -15,6 +13,7 @@ import { visitorsPlatform } from '../layout/platforms';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { tooManyAttempts } from '../sign-in/sign-in.page';
 import { LIBRARY_PATH, LibraryPage, MAX_KEY, MAX_SEARCH } from './library.page';
+import { RedemptionService } from './redemption.service';
 
 @Pages()
 @SignedIn()
@@ -24,9 +23,8 @@ export class LibraryController {
     private readonly library: LibraryService,
     private readonly uploads: UploadsService,
     private readonly downloads: DownloadsService,
-    private readonly attempts: AttemptsService,
+    private readonly redemption: RedemptionService,
     private readonly page: LibraryPage,
-    private readonly audit: Audit,
   ) {}
 
   @Get()
@@ -83,20 +81,11 @@ export class LibraryController {
     const key = keyIn(form.text('key') ?? '');
     const again = (result: FormResult) => this.page.redeem(visitor, key, result);
     if (key === '' || key.length > MAX_KEY) return again({ status: 400, problem: 'Enter the download key.' });
-    const user_id = visitor.user.id;
-    const { found, seconds } = await this.attempts.check(downloadKeySubject(user_id), (db) =>
-      this.library.redeem(db, user_id, key, form.isChecked('again')),
-    );
+    const { found, seconds } = await this.redemption.redeem(visitor, key, form.isChecked('again'));
     if (seconds !== undefined) return again(tooManyAttempts(seconds));
     if (!found)
       return again({ status: 404, problem: 'This key isn’t valid, or another account already has it.' });
     if (found.result === 'owned') return this.page.redeemAgain(visitor, key, found.title);
-    if (found.result === 'claimed')
-      this.audit.record({
-        event: 'download_key.claimed',
-        ...visitor.by,
-        download_key_id: found.download_key_id,
-      });
     const verb = found.result === 'claimed' ? 'is now' : 'was already';
     return seeOther(LIBRARY_PATH, { message: `${found.title} ${verb} in your games.` });
   }
