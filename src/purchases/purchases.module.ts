@@ -21,6 +21,19 @@ import { PurchasesService } from './purchases.service';
 import { SalesController } from './sales/sales.controller';
 import { SalesService } from './sales/sales.service';
 
+const SERVICES = [
+  BuyersService,
+  CreatedKeysService,
+  DownloadKeysService,
+  GameSalesService,
+  LibraryService,
+  OwnershipService,
+  PurchasesService,
+  SalesListService,
+  SalesService,
+  SellerSalesService,
+];
+
 @Module({
   imports: [AuthModule, IdempotencyModule, TokensModule, EventsModule.forFeature(PURCHASE_EVENTS)],
   controllers: [
@@ -31,29 +44,7 @@ import { SalesService } from './sales/sales.service';
     CreatedKeysController,
     SalesController,
   ],
-  providers: [
-    BuyersService,
-    CreatedKeysService,
-    DownloadKeysService,
-    GameSalesService,
-    LibraryService,
-    OwnershipService,
-    PurchasesService,
-    SalesListService,
-    SalesService,
-    SellerSalesService,
-  ],
-  exports: [
-    BuyersService,
-    CreatedKeysService,
-    DownloadKeysService,
-    GameSalesService,
-    LibraryService,
-    OwnershipService,
-    PurchasesService,
-    SalesListService,
-    SalesService,
-    SellerSalesService,
-  ],
+  providers: SERVICES,
+  exports: SERVICES,
 })
 export class PurchasesModule {}
