@@ -18,7 +18,7 @@ const MEGABYTES = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 };
 /** Sanitizes long texts on a thread, which ends when it is idle. After a crash or timeout, to which the response is 503, a new one starts. */
 export class HtmlThread implements OnApplicationShutdown {
   private readonly log = new Logger(HtmlThread.name);
-  private readonly turns = new ConcurrencyLimit({ accepted: MAX_ACCEPTED, each: 1 });
+  private readonly limit = new ConcurrencyLimit({ accepted: MAX_ACCEPTED, each: 1 });
   private worker: Worker | undefined;
   private running: Job | undefined;
   private timer: NodeJS.Timeout | undefined;
@@ -26,7 +26,7 @@ export class HtmlThread implements OnApplicationShutdown {
   constructor(private readonly timeout = TIMEOUT_MS) {}
 
   sanitize(html: string): Promise<string | null> {
-    return this.turns.run(this.turns.anyone, AbortSignal.timeout(this.timeout), () => this.onThread(html));
+    return this.limit.run(this.limit.anyone, AbortSignal.timeout(this.timeout), () => this.onThread(html));
   }
 
   /** Rejects the running job; a new thread takes the waiting ones. */

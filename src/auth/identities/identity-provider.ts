@@ -62,7 +62,7 @@ interface Discovered {
 export class IdentityProvider {
   private readonly log = new Logger(IdentityProvider.name);
   // Requests wait for another server: they must not use up what other routes need.
-  private readonly turns = new ConcurrencyLimit({ accepted: 50, each: 4 });
+  private readonly limit = new ConcurrencyLimit({ accepted: 50, each: 4 });
   private discovered: Discovered | undefined;
   private discovering: Promise<Discovered> | undefined;
 
@@ -179,7 +179,7 @@ export class IdentityProvider {
 
   private async calling<Result>(client: LimitedClient, work: () => Promise<Result>): Promise<Result> {
     try {
-      return await this.turns.run(client, undefined, work);
+      return await this.limit.run(client, undefined, work);
     } catch (error) {
       throw this.explained(error);
     }

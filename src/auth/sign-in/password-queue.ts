@@ -8,7 +8,7 @@ import { decoyHash, hashPassword, isOutdated, PasswordCost, verifyPassword } fro
  */
 @Injectable()
 export class PasswordQueue {
-  private readonly turns = new ConcurrencyLimit({ accepted: 10, running: 2, each: 2 });
+  private readonly limit = new ConcurrencyLimit({ accepted: 10, running: 2, each: 2 });
   private readonly decoy: string;
 
   constructor(private readonly cost: PasswordCost) {
@@ -25,17 +25,17 @@ export class PasswordQueue {
     password: string,
   ): Promise<boolean> {
     const verify = () => verifyPassword(passwordHash ?? this.decoy, password);
-    const matches = await this.turns.run(client, undefined, verify);
+    const matches = await this.limit.run(client, undefined, verify);
     return matches && typeof passwordHash === 'string';
   }
 
   hash(client: LimitedClient, password: string): Promise<string> {
-    return this.turns.run(client, undefined, () => hashPassword(password, this.cost));
+    return this.limit.run(client, undefined, () => hashPassword(password, this.cost));
   }
 
   /** A hash to store instead of this one, whose algorithm or cost differs, or undefined if it is up to date. */
   async renewed(client: LimitedClient, passwordHash: string, password: string): Promise<string | undefined> {
     if (!isOutdated(passwordHash, this.cost)) return undefined;
-    return this.turns.run(client, undefined, () => hashPassword(password, this.cost));
+    return this.limit.run(client, undefined, () => hashPassword(password, this.cost));
   }
 }
