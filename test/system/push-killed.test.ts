@@ -10,7 +10,7 @@ import { theApp, theClock, useStore } from '../support/app';
 import { holdLocks, untilBlocked } from '../support/locks';
 import { make } from '../support/make';
 import { filesToPush, joined, treeOf } from '../support/pushed-builds';
-import { S3Double } from '../support/s3';
+import { type HeldRequest, S3Double } from '../support/s3';
 import { ServiceProcess } from '../support/service-process';
 import { sql } from '../support/sql';
 import { until } from '../support/time';
@@ -26,11 +26,8 @@ beforeAll(async () => {
   Object.assign(environment, bucket.settings, { BUILD_DIR: join(await folder, 'builds') });
 });
 useStore(environment);
-beforeAll(async () => {
-  service = await ServiceProcess.open(environment);
-});
-afterEach(() => service.kill());
 afterAll(async () => {
+  await service.kill();
   await bucket.close();
   await rm(await folder, { recursive: true });
 });
@@ -44,174 +41,186 @@ const NEW = treeOf({
   'version.txt': Buffer.from('1.1'),
 });
 
+type Files = Awaited<ReturnType<typeof filesToPush>>;
+
 let owner: Actor;
 let game: { id: number; slug: string };
+let target: string;
 let tool: UploadTool;
-beforeEach(async () => {
-  owner = await make.user({ developer: true });
-  game = await make.game({ owner });
-  tool = new UploadTool(service.url, owner.key!);
-  tool.partBytes = BLOCK;
-  bucket.objects.clear();
-});
+let files: Files;
 
-const push = (files: { patch: Buffer; signature: Buffer }) =>
-  tool.push(`${owner.username}/${game.slug}`, 'linux', files);
+/** Steps of a job at which it is held, by the request to the bucket. */
+const STEPS: [name: string, method: 'GET' | 'PUT', key: RegExp, isDone: boolean][] = [
+  ['reads the parts', 'GET', /^parts\//, false],
+  ['reads the archive of the parent', 'GET', /archive\.zip$/, false],
+  ['reads the signature of the parent', 'GET', /signature\.pws$/, false],
+  ['uploads the archive', 'PUT', /archive\.zip$/, false],
+  ['has uploaded the archive', 'PUT', /archive\.zip$/, true],
+  ['has uploaded the signature', 'PUT', /signature\.pws$/, true],
+  ['has uploaded the patch', 'PUT', /patch\.pwr$/, true],
+];
+/** Besides the steps: before the commit, after it, and three times. */
+const HELD_JOBS = STEPS.length + 3;
 
-/** Starts the service, and pushes the parent. */
-async function withParent(): Promise<number> {
-  await service.start({ BUILD_WORKERS: '1' });
-  const { id } = await push(await filesToPush(OLD));
-  expect(await tool.processed(id)).toMatchObject({ state: 'completed' });
-  await until(async () => (await sql('SELECT FROM upload_parts')).length === 0);
-  return id;
-}
+const RECEIVING = 'while it receives a part';
+const NOT_BEGUN = 'when all parts are stored, but its job has not begun';
+const BEFORE_COMMIT = 'before its job commits';
+const COMMITTED = 'after its job has committed, before the parts are deleted';
+const THREE_TIMES = 'three times, and fails at the fourth attempt';
+const whileItsJob = (step: string) => `while its job ${step}`;
 
-/** Ends the lease of the killed process, so that no test waits for it. */
-const endLease = () => sql('UPDATE build_jobs SET leased_until = now()');
+/** The attempt that completes the build, by how it was interrupted. */
+const ATTEMPTS = {
+  [RECEIVING]: 1,
+  [NOT_BEGUN]: 1,
+  ...Object.fromEntries(STEPS.map(([step]) => [whileItsJob(step), 2])),
+  [BEFORE_COMMIT]: 2,
+  [COMMITTED]: 1,
+};
+
+/** The IDs of the builds, by how they were interrupted. */
+const builds = new Map<string, number>();
+const idOf = (name: string) => builds.get(name)!;
+let parent: number;
+
+const push = async () => (await tool.push(target, 'linux', files)).id;
+const start = () => service.start({ BUILD_WORKERS: String(HELD_JOBS) });
+const stateOf = async (id: number) =>
+  (await sql<{ state: string }>('SELECT state FROM builds WHERE id = $1', [id]))[0]!.state;
+/** As if the leases of the killed process had ended. */
+const endLeases = () => sql('UPDATE build_jobs SET leased_until = now()');
 
 const storedFor = (build_id: number, attempt: number) =>
   ['archive.zip', 'patch.pwr', 'signature.pws'].map(
     (name) => `${game.id}/builds/${build_id}.${attempt}/${name}`,
   );
 
-/** The build is completed by the attempt, has the files that were pushed, and nothing else is left. */
-async function expectCompleted(build_id: number, attempt: number, parent?: number): Promise<void> {
-  expect(await tool.processed(build_id)).toMatchObject({ state: 'completed', error: null });
-  const keys = [...storedFor(build_id, attempt), ...(parent === undefined ? [] : storedFor(parent, 1))];
-  // The sessions of a push are discarded after its build is visible; what a killed process hasn't discarded is swept.
-  theClock().advance(24 * 3600_000);
-  await until(async () => {
-    await theApp().get(UploadSessions).sweep();
-    return JSON.stringify([...bucket.objects.keys()].toSorted()) === JSON.stringify(keys.toSorted());
-  });
-  expect(await sql('SELECT FROM upload_parts')).toEqual([]);
-  expect(await sql('SELECT FROM build_jobs')).toEqual([]);
-  await until(async () => {
-    await theApp().get(BuildJobs).sweep();
-    return (await readdir(environment.BUILD_DIR!).catch(() => [])).length === 0;
-  });
-  const path = join(await folder, 'archive.zip');
-  await writeFile(path, bucket.objects.get(keys[0]!)!);
-  const zip = await openZip(path, 1e9);
-  expect(zip.container.files.map(({ path }) => path)).toEqual(['game.bin', 'version.txt']);
-  for (const [i, expected] of NEW.contents.entries())
-    expect((await joined(zip.read(i))).equals(expected)).toBe(true);
-  zip.close();
-}
-
-describe('a push survives that the service is killed', () => {
-  test('while it receives a part', async () => {
-    const parent = await withParent();
-    const target = `${owner.username}/${game.slug}`;
-    const { build } = await tool.post<{ build: { id: number } }>('/wharf/builds', {
-      target,
-      channel: 'linux',
-    });
-    const files = await filesToPush(NEW, OLD);
-    const signature = await tool.startFile(build.id, 'signature', files.signature);
-    const patch = await tool.startFile(build.id, 'patch', files.patch);
-    await tool.send(signature);
-    const part = (start: number) =>
-      tool.put(
-        patch.location,
-        `bytes ${start}-${start + BLOCK - 1}/*`,
-        files.patch.subarray(start, start + BLOCK),
-      );
-    expect((await part(0)).status).toBe(308);
-    // Stored, but not recorded.
-    const held = bucket.hold('PUT', /^parts\//, { isDone: true });
-    const sent = part(BLOCK).catch(() => 'cut');
-    await held.reached;
-    await service.kill();
+/** Sends the first part of a patch, and the second one, which is stored, but not recorded. Returns how to send the rest. */
+async function pushUntilPart(): Promise<() => Promise<void>> {
+  const { build } = await tool.post<{ build: { id: number } }>('/wharf/builds', { target, channel: 'linux' });
+  builds.set(RECEIVING, build.id);
+  const signature = await tool.startFile(build.id, 'signature', files.signature);
+  const patch = await tool.startFile(build.id, 'patch', files.patch);
+  await tool.send(signature);
+  const part = (start: number) =>
+    tool.put(
+      patch.location,
+      `bytes ${start}-${start + BLOCK - 1}/*`,
+      files.patch.subarray(start, start + BLOCK),
+    );
+  expect((await part(0)).status).toBe(308);
+  const held = bucket.hold('PUT', /^parts\//, { isDone: true });
+  const sent = part(BLOCK).catch(() => 'cut');
+  await held.reached;
+  return async () => {
     held.release();
     expect(await sent).toBe('cut');
-    await service.start({ BUILD_WORKERS: '1' });
     const { status, headers } = await tool.put(patch.location, 'bytes */*');
     expect([status, headers.get('range')]).toEqual([308, `bytes=0-${BLOCK - 1}`]);
     await tool.send(patch);
     for (const { id, content } of [signature, patch])
       await tool.post(`/wharf/builds/${build.id}/files/${id}`, { size: String(content.length) });
-    await expectCompleted(build.id, 1, parent);
-  });
+  };
+}
 
-  test('when all parts are stored, but its job has not begun', async () => {
-    await service.start({ BUILD_WORKERS: '0' });
-    const { id } = await push(await filesToPush(NEW));
-    await service.kill();
-    expect(await sql('SELECT attempts FROM build_jobs')).toEqual([{ attempts: 0 }]);
-    await service.start({ BUILD_WORKERS: '1' });
-    await expectCompleted(id, 1);
-  });
+/** One push for each interruption. They wait at the same time, so that the service is killed once for all of them. */
+beforeAll(async () => {
+  service = await ServiceProcess.open(environment);
+  owner = await make.user({ developer: true });
+  game = await make.game({ owner });
+  target = `${owner.username}/${game.slug}`;
+  tool = new UploadTool(service.url, owner.key!);
+  tool.partBytes = BLOCK;
+  await start();
+  files = await filesToPush(OLD);
+  parent = await push();
+  expect(await tool.processed(parent)).toMatchObject({ state: 'completed' });
+  await until(async () => (await sql('SELECT FROM upload_parts')).length === 0);
+  files = await filesToPush(NEW, OLD);
 
-  test.each<[string, 'GET' | 'PUT', RegExp, boolean]>([
-    ['reads the parts', 'GET', /^parts\//, false],
-    ['reads the archive of the parent', 'GET', /archive\.zip$/, false],
-    ['reads the signature of the parent', 'GET', /signature\.pws$/, false],
-    ['uploads the archive', 'PUT', /archive\.zip$/, false],
-    ['has uploaded the archive', 'PUT', /archive\.zip$/, true],
-    ['has uploaded the signature', 'PUT', /signature\.pws$/, true],
-    ['has uploaded the patch', 'PUT', /patch\.pwr$/, true],
-  ])('while its job %s', async (_, method, key, isDone) => {
-    const parent = await withParent();
-    const files = await filesToPush(NEW, OLD);
-    const held = bucket.hold(method, key, { isDone });
-    const { id } = await push(files);
+  const holds: HeldRequest[] = [];
+  const pushUntil = async (name: string, ...hold: Parameters<S3Double['hold']>) => {
+    const held = bucket.hold(...hold);
+    holds.push(held);
+    builds.set(name, await push());
     await held.reached;
-    await service.kill();
-    held.release();
-    expect(await sql('SELECT state FROM builds WHERE id = $1', [id])).toEqual([{ state: 'processing' }]);
-    await endLease();
-    await service.start({ BUILD_WORKERS: '1' });
-    await expectCompleted(id, 2, parent);
-  });
+    return held;
+  };
+  for (const [step, method, key, isDone] of STEPS)
+    await pushUntil(whileItsJob(step), method, key, { isDone });
+  await pushUntil(COMMITTED, 'DELETE', /^parts\//);
+  const committing = await pushUntil(BEFORE_COMMIT, 'PUT', /patch\.pwr$/, { isDone: true });
+  const lock = await holdLocks(`SELECT FROM build_jobs WHERE build_id = ${idOf(BEFORE_COMMIT)} FOR UPDATE`);
+  committing.release();
+  await untilBlocked();
+  await pushUntil(THREE_TIMES, 'PUT', /patch\.pwr$/, { isDone: true });
+  // All workers are busy.
+  builds.set(NOT_BEGUN, await push());
+  const sendRest = await pushUntilPart();
+  await service.kill();
+  await lock.release();
+  for (const held of holds) held.release();
 
-  test('before its job commits', async () => {
-    const parent = await withParent();
-    const held = bucket.hold('PUT', /patch\.pwr$/, { isDone: true });
-    const { id } = await push(await filesToPush(NEW, OLD));
-    await held.reached;
-    const lock = await holdLocks('SELECT FROM build_jobs FOR UPDATE');
-    held.release();
-    await untilBlocked();
-    await service.kill();
-    await lock.release();
-    expect(await sql('SELECT state FROM builds WHERE id = $1', [id])).toEqual([{ state: 'processing' }]);
-    await endLease();
-    await service.start({ BUILD_WORKERS: '1' });
-    await expectCompleted(id, 2, parent);
-  });
+  expect(
+    await sql('SELECT build_id, attempts FROM build_jobs WHERE build_id <> ALL ($1) OR attempts <> 1', [
+      [...builds.values()],
+    ]),
+  ).toEqual([{ build_id: idOf(NOT_BEGUN), attempts: 0 }]);
+  for (const [name, id] of builds)
+    expect([name, await stateOf(id)]).toEqual([
+      name,
+      name === COMMITTED ? 'completed' : name === RECEIVING ? 'started' : 'processing',
+    ]);
 
-  test('after its job has committed, before the parts are deleted', async () => {
-    const parent = await withParent();
-    const held = bucket.hold('DELETE', /^parts\//);
-    const { id } = await push(await filesToPush(NEW, OLD));
-    await held.reached;
-    await service.kill();
-    held.release();
-    expect(await sql('SELECT state FROM builds WHERE id = $1', [id])).toEqual([{ state: 'completed' }]);
-    await service.start({ BUILD_WORKERS: '1' });
-    await expectCompleted(id, 1, parent);
-  });
-
-  test('three times, and fails at the fourth attempt', async () => {
-    await service.start({ BUILD_WORKERS: '0' });
-    const { id } = await push(await filesToPush(NEW));
-    for (let attempt = 1; attempt <= 3; attempt++) {
-      await service.kill();
-      const held = bucket.hold('PUT', /patch\.pwr$/, { isDone: true });
-      await service.start({ BUILD_WORKERS: '1' });
-      await held.reached;
-      await service.kill();
-      held.release();
-      await endLease();
-    }
-    await theApp().get(BuildJobs).sweep();
-    await service.start({ BUILD_WORKERS: '1' });
-    expect(await tool.processed(id)).toMatchObject({
-      state: 'failed',
-      error: 'The build could not be processed. Push it again.',
+  for (const attempt of [2, 3]) {
+    const held = bucket.hold('PUT', new RegExp(`/${idOf(THREE_TIMES)}\\.${attempt}/patch\\.pwr$`), {
+      isDone: true,
     });
-    expect([...bucket.objects.keys()]).toEqual([]);
+    await endLeases();
+    await start();
+    await held.reached;
+    if (attempt === 2) {
+      await sendRest();
+      for (const name of Object.keys(ATTEMPTS)) await tool.processed(idOf(name));
+    }
+    await service.kill();
+    held.release();
+  }
+  await endLeases();
+  await theApp().get(BuildJobs).sweep();
+}, 600_000);
+
+describe('a push survives that the service is killed', () => {
+  test.each(Object.entries(ATTEMPTS))('%s', async (name, attempt) => {
+    const id = idOf(name);
+    expect(await sql('SELECT state, error FROM builds WHERE id = $1', [id])).toEqual([
+      { state: 'completed', error: null },
+    ]);
+    const path = join(await folder, 'archive.zip');
+    await writeFile(path, bucket.objects.get(storedFor(id, attempt)[0]!)!);
+    const zip = await openZip(path, 1e9);
+    expect(zip.container.files.map(({ path }) => path)).toEqual(['game.bin', 'version.txt']);
+    for (const [i, expected] of NEW.contents.entries())
+      expect((await joined(zip.read(i))).equals(expected)).toBe(true);
+    zip.close();
+  });
+
+  test(THREE_TIMES, async () => {
+    expect(await sql('SELECT state, error FROM builds WHERE id = $1', [idOf(THREE_TIMES)])).toEqual([
+      { state: 'failed', error: 'The build could not be processed. Push it again.' },
+    ]);
+  });
+
+  test('and nothing but the files of completed builds is left', async () => {
+    const keys = Object.entries(ATTEMPTS).flatMap(([name, attempt]) => storedFor(idOf(name), attempt));
+    const expected = [...storedFor(parent, 1), ...keys].toSorted();
+    // What a killed process hasn't discarded is swept.
+    theClock().advance(24 * 3600_000);
+    await theApp().get(UploadSessions).sweep();
+    await theApp().get(BuildJobs).sweep();
+    expect([...bucket.objects.keys()].toSorted()).toEqual(expected);
+    expect(await sql('SELECT FROM upload_parts')).toEqual([]);
+    expect(await sql('SELECT FROM build_jobs')).toEqual([]);
+    expect(await readdir(environment.BUILD_DIR!)).toEqual([]);
   });
 });
