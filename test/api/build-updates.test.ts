@@ -24,10 +24,9 @@ import { readSignature, writeSignature } from '../../src/wharf/pwr/signature';
 import { openZip } from '../../src/wharf/zip/zip-archive';
 import { holdLocks, untilBlocked } from '../support/locks';
 import { chunked, encodePatch, joined, parentFrom, type Tree } from '../support/pushed-builds';
-import { type Actor } from '../support/actor';
 import { theApp, theClock, useStore } from '../support/app';
 import { failure, send } from '../support/http';
-import { actors, make } from '../support/make';
+import { make, useGame } from '../support/make';
 import { sql } from '../support/sql';
 import { zipOf } from '../support/zip-archives';
 
@@ -44,26 +43,15 @@ interface Stored {
 }
 type Path = { upgrade_path: { builds: { id: number; files: object[] }[] } };
 
-let people: Awaited<ReturnType<typeof actors>>;
-let owner: Actor;
-let player: Actor;
-let game: { id: number; slug: string };
+const store = useGame();
 let number = 0;
-beforeAll(async () => {
-  people = await actors();
-  ({ owner } = people);
-  player = people.stranger;
-});
-beforeEach(async () => {
-  game = await make.game({ owner });
-});
 
 const contentsOf = (tree: Record<string, Buffer>) =>
   zipOf(Object.entries(tree).map(([name, content]) => ({ name, content })));
 
 /** Stores a build as `files put` does. */
 async function put(bytes: Buffer, filename = 'sun.zip', channel_name = 'windows'): Promise<Stored> {
-  const file = { game_id: game.id, filename, size: bytes.length, channel_name, user_version: '1.0' };
+  const file = { game_id: store.game.id, filename, size: bytes.length, channel_name, user_version: '1.0' };
   await theApp()
     .get(FilesService)
     .put(
@@ -76,7 +64,7 @@ async function put(bytes: Buffer, filename = 'sun.zip', channel_name = 'windows'
 }
 
 const sign = () =>
-  theApp().get(BuildSignatures).signNewest({ game_id: game.id, channel_name: 'windows' }, signal);
+  theApp().get(BuildSignatures).signNewest({ game_id: store.game.id, channel_name: 'windows' }, signal);
 
 async function storeFile(build: Stored, type: 'patch' | 'signature', bytes: Buffer): Promise<string> {
   const key = `pushed/${number++}`;
@@ -142,7 +130,7 @@ const pushes = async () => {
 describe('files of a build', () => {
   test('are its archive, patch and signature', async () => {
     const [, build] = await pushes();
-    const { body } = await player.get(`/builds/${build.id}`);
+    const { body } = await store.stranger.get(`/builds/${build.id}`);
     const { files } = (body as { build: { files: object[] } }).build;
     const stored = { id: expect.any(Number) as number, sub_type: 'default', state: 'uploaded' };
     expect(files).toEqual([
@@ -160,10 +148,10 @@ describe('files of a build', () => {
        VALUES (nextval('builds_id_seq'), $1, 'patch', 'uploaded', 5)`,
       [build.id],
     );
-    expect(await player.get(`/builds/${build.id}`)).toMatchObject({
+    expect(await store.stranger.get(`/builds/${build.id}`)).toMatchObject({
       body: { build: { files: [{ type: 'archive' }] } },
     });
-    expect(await player.get(`/builds/${build.id}/download/patch/default`)).toEqual(
+    expect(await store.stranger.get(`/builds/${build.id}/download/patch/default`)).toEqual(
       failure(404, 'invalid build file'),
     );
   });
@@ -172,7 +160,7 @@ describe('files of a build', () => {
     '%s: is none of them',
     async (file) => {
       const [, build] = await pushes();
-      expect(await player.get(`/builds/${build.id}/download/${file}`)).toEqual(
+      expect(await store.stranger.get(`/builds/${build.id}/download/${file}`)).toEqual(
         failure(404, 'invalid build file'),
       );
     },
@@ -180,16 +168,16 @@ describe('files of a build', () => {
 
   test('need the same access as the archive', async () => {
     const [, build] = await pushes();
-    await sql('UPDATE games SET min_price = 500 WHERE id = $1', [game.id]);
+    await sql('UPDATE games SET min_price = 500 WHERE id = $1', [store.game.id]);
     for (const type of ['archive', 'patch', 'signature']) {
       const path = `/builds/${build.id}/download/${type}/default`;
-      expect(await player.get(path)).toEqual(failure(403, 'you must buy this game to download'));
-      expect(await owner.get(path)).toMatchObject({ status: 302 });
+      expect(await store.stranger.get(path)).toEqual(failure(403, 'you must buy this game to download'));
+      expect(await store.owner.get(path)).toMatchObject({ status: 302 });
     }
     await hide(build);
-    await sql('UPDATE games SET min_price = 0 WHERE id = $1', [game.id]);
+    await sql('UPDATE games SET min_price = 0 WHERE id = $1', [store.game.id]);
     for (const type of ['archive', 'patch', 'signature'])
-      expect(await player.get(`/builds/${build.id}/download/${type}/default`)).toEqual(
+      expect(await store.stranger.get(`/builds/${build.id}/download/${type}/default`)).toEqual(
         failure(404, 'invalid build'),
       );
   });
@@ -200,13 +188,13 @@ describe('files of a build', () => {
       await theApp().get(DownloadCounts).flush();
       const [row] = await sql<{ downloads_count: number }>(
         'SELECT downloads_count FROM games WHERE id = $1',
-        [game.id],
+        [store.game.id],
       );
       return row!.downloads_count;
     };
-    await player.get(`/builds/${build.id}/download/signature/default`);
+    await store.stranger.get(`/builds/${build.id}/download/signature/default`);
     expect(await downloads()).toBe(0);
-    await player.get(`/builds/${build.id}/download/patch/default`);
+    await store.stranger.get(`/builds/${build.id}/download/patch/default`);
     expect(await downloads()).toBe(1);
   });
 });
@@ -215,7 +203,10 @@ describe('signatures of zip archives', () => {
   test('are computed for the newest build of a channel', async () => {
     const build = await put(contentsOf({ 'data/a.bin': kept }));
     expect(await sign()).toBeUndefined();
-    const { location } = await redirect(`/builds/${build.id}/download/signature/default`, player.headers);
+    const { location } = await redirect(
+      `/builds/${build.id}/download/signature/default`,
+      store.stranger.headers,
+    );
     const signature = await readSignature(
       chunked(Buffer.from(await (await fetch(location)).arrayBuffer())),
       MAX_BYTES,
@@ -248,7 +239,7 @@ describe('signatures of zip archives', () => {
     await put(contentsOf({ a: kept }), 'c.zip', 'processing');
     await sql(`UPDATE builds SET state = 'processing' WHERE channel_name = 'processing'`);
     const found: number[] = [];
-    for await (const { id } of theApp().get(BuildSignatures).unsigned(game.id)) found.push(id);
+    for await (const { id } of theApp().get(BuildSignatures).unsigned(store.game.id)) found.push(id);
     expect(found).toEqual(builds.map(({ id }) => id));
   });
 
@@ -277,7 +268,7 @@ describe('signatures of zip archives', () => {
 });
 
 describe('an upgrade path', () => {
-  const upgrade = (from: Stored, to: Stored, actor = player) =>
+  const upgrade = (from: Stored, to: Stored, actor = store.stranger) =>
     actor.get(`/builds/${from.id}/upgrade-paths/${to.id}`);
   const NONE = failure(404, 'invalid upgrade path');
   const idsIn = ({ body }: { body: unknown }) => (body as Path).upgrade_path.builds.map(({ id }) => id);
@@ -318,7 +309,7 @@ describe('an upgrade path', () => {
     const builds = [await put(contentsOf({ a: kept }))];
     for (let i = 1; i <= 50; i++) {
       const build = await make.build({
-        game,
+        game: store.game,
         file_key: `${i}.zip`,
         size: 1,
         parent_build_id: builds.at(-1)!.id,
@@ -339,37 +330,37 @@ describe('an upgrade path', () => {
     const third = await pushed(second, OLD, NEW);
     await hide(second);
     expect(await upgrade(first, third)).toEqual(NONE);
-    expect(idsIn(await upgrade(first, third, owner))).toEqual([first.id, second.id, third.id]);
+    expect(idsIn(await upgrade(first, third, store.owner))).toEqual([first.id, second.id, third.id]);
     expect(await upgrade(first, second)).toEqual(failure(404, 'invalid build'));
   });
 
   test('needs access to the game', async () => {
     const [first, second] = await pushes();
-    await sql('UPDATE games SET min_price = 500 WHERE id = $1', [game.id]);
+    await sql('UPDATE games SET min_price = 500 WHERE id = $1', [store.game.id]);
     expect(await upgrade(first, second)).toEqual(failure(403, 'you must buy this game to download'));
     const { id } = (await insertKey()) as { id: number };
     expect(
-      await player.get(`/builds/${first.id}/upgrade-paths/${second.id}?download_key_id=${id}`),
+      await store.stranger.get(`/builds/${first.id}/upgrade-paths/${second.id}?download_key_id=${id}`),
     ).toMatchObject({
       status: 200,
     });
-    await sql(`UPDATE games SET visibility = 'private' WHERE id = $1`, [game.id]);
-    expect(await upgrade(first, second, people.developer)).toEqual(failure(404, 'invalid build'));
+    await sql(`UPDATE games SET visibility = 'private' WHERE id = $1`, [store.game.id]);
+    expect(await upgrade(first, second, store.developer)).toEqual(failure(404, 'invalid build'));
     const other = { id: 4_000_000, file_key: null };
-    expect(await upgrade(first, other, owner)).toEqual(failure(404, 'invalid build'));
-    expect(await owner.get(`/builds/${first.id}/upgrade-paths/x`)).toEqual(
+    expect(await upgrade(first, other, store.owner)).toEqual(failure(404, 'invalid build'));
+    expect(await store.owner.get(`/builds/${first.id}/upgrade-paths/x`)).toEqual(
       failure(400, 'target_build_id must be an integer'),
     );
   });
 });
 
-const insertKey = () => make.downloadKey({ game, user_id: player.id });
+const insertKey = () => make.downloadKey({ game: store.game, user_id: store.stranger.id });
 
 describe('files of old builds are deleted', () => {
   const prunable = async (keep: number) => {
     const found: number[] = [];
     for await (const { id, game: name } of theApp().get(BuildPruning).prunable(keep))
-      if (name === `${owner.username}/${game.slug}`) found.push(id);
+      if (name === `${store.owner.username}/${store.game.slug}`) found.push(id);
     return found;
   };
   const prune = async (build: Stored) => {
@@ -393,11 +384,11 @@ describe('files of old builds are deleted', () => {
     expect(await prune(builds[0]!)).toBe(true);
     for (const key of [builds[0]!.file_key, signature]) expect(existsSync(pathOf(key))).toBe(false);
     for (const { file_key } of [...builds.slice(1), other]) expect(existsSync(pathOf(file_key))).toBe(true);
-    expect(await player.get(`/builds/${builds[0]!.id}`)).toMatchObject({
+    expect(await store.stranger.get(`/builds/${builds[0]!.id}`)).toMatchObject({
       status: 200,
       body: { build: { version: 1, state: 'completed', files: [] } },
     });
-    expect(await player.get(`/builds/${builds[0]!.id}/download/archive/default`)).toEqual(
+    expect(await store.stranger.get(`/builds/${builds[0]!.id}/download/archive/default`)).toEqual(
       failure(404, 'invalid build file'),
     );
     expect(await prunable(2)).toEqual([builds[1]!.id]);
@@ -413,7 +404,7 @@ describe('files of old builds are deleted', () => {
     expect(await prunable(1)).toEqual([]);
     await storeFile(newest, 'signature', Buffer.from('a signature'));
     expect(await prunable(1)).toEqual([head.id]);
-    const running = await make.build({ game, state: 'started', parent_build_id: head.id });
+    const running = await make.build({ game: store.game, state: 'started', parent_build_id: head.id });
     expect(await prunable(1)).toEqual([]);
     await sql(`UPDATE builds SET state = 'failed' WHERE id = $1`, [running.id]);
     expect(await prunable(1)).toEqual([head.id]);
@@ -426,7 +417,7 @@ describe('files of old builds are deleted', () => {
     const pruning = theApp().get(BuildPruning);
     for await (const build of pruning.prunable(1)) {
       if (build.id !== first.id) continue;
-      await make.build({ game, state: 'started', parent_build_id: first.id });
+      await make.build({ game: store.game, state: 'started', parent_build_id: first.id });
       expect(await pruning.prune(build)).toBe(false);
     }
     expect(existsSync(pathOf(first.file_key))).toBe(true);
@@ -438,7 +429,7 @@ describe('files of old builds are deleted', () => {
     await sign();
     const push = await holdLocks(
       `INSERT INTO builds (game_id, channel_name, state, parent_build_id)
-       VALUES (${game.id}, 'windows', 'started', ${first.id})`,
+       VALUES (${store.game.id}, 'windows', 'started', ${first.id})`,
     );
     const pruned = prune(first);
     await untilBlocked();
@@ -451,8 +442,8 @@ describe('files of old builds are deleted', () => {
     const [path, key] = [pathOf('imported.zip'), 'imported.zip'];
     writeFileSync(path, 'text');
     const [first, second] = [
-      await make.build({ game, file_key: key, size: 4 }),
-      await make.build({ game, file_key: key, size: 4 }),
+      await make.build({ game: store.game, file_key: key, size: 4 }),
+      await make.build({ game: store.game, file_key: key, size: 4 }),
     ];
     await put(contentsOf({ a: kept }));
     await sign();
@@ -495,7 +486,7 @@ describe('files that no record uses are deleted later', () => {
     const [announced] = await sql<{ file_key: string }>('SELECT file_key FROM unused_files');
     expect(announced).toEqual({ file_key });
     // A stored file that no record names is deleted a day later.
-    const lost = `${game.id}/00000000-0000-4000-8000-000000000000/lost.zip`;
+    const lost = `${store.game.id}/00000000-0000-4000-8000-000000000000/lost.zip`;
     await unused().announce(lost);
     await storage.put(lost, 1, Readable.from([Buffer.from('x')]), signal);
     await unused().deleteDue();
@@ -509,7 +500,7 @@ describe('files that no record uses are deleted later', () => {
 
   test('if another record of the game uses them, only with that', async () => {
     const { file_key } = await put(contentsOf({ a: kept }));
-    const { id } = await make.upload({ game, file_key, size: 1 });
+    const { id } = await make.upload({ game: store.game, file_key, size: 1 });
     await sql('DELETE FROM builds WHERE file_key = $1', [file_key]);
     await unused().deleteDue();
     expect(existsSync(pathOf(file_key))).toBe(true);
@@ -520,7 +511,7 @@ describe('files that no record uses are deleted later', () => {
 
   test('but not while a record of another game uses them, nor because of keys that no game can have', async () => {
     const { id, file_key } = await put(contentsOf({ a: kept }));
-    const elsewhere = await make.upload({ game: await make.game({ owner }), file_key, size: 1 });
+    const elsewhere = await make.upload({ game: await make.game({ owner: store.owner }), file_key, size: 1 });
     const huge = `${'9'.repeat(30)}/builds/a.zip`;
     await sql('INSERT INTO unused_files (file_key) VALUES ($1)', [huge]);
     await sql('DELETE FROM builds WHERE id = $1', [id]);
@@ -534,7 +525,7 @@ describe('files that no record uses are deleted later', () => {
 
   test('but not files whose keys an import chose', async () => {
     writeFileSync(pathOf('chosen.zip'), 'text');
-    const { id } = await make.build({ game, file_key: 'chosen.zip', size: 4 });
+    const { id } = await make.build({ game: store.game, file_key: 'chosen.zip', size: 4 });
     await sql('DELETE FROM builds WHERE id = $1', [id]);
     await unused().deleteDue();
     expect(existsSync(pathOf('chosen.zip'))).toBe(true);
@@ -565,7 +556,7 @@ describe('a launcher updates a game', () => {
 
     async update(from: Stored, to: Stored): Promise<void> {
       const form = `download_key_id=${this.download_key_id}`;
-      const session = await this.ask('POST', `/games/${game.id}/download-sessions`, form);
+      const session = await this.ask('POST', `/games/${store.game.id}/download-sessions`, form);
       this.uuid = (session.body as { uuid: string }).uuid;
       const path = await this.ask('GET', `/builds/${from.id}/upgrade-paths/${to.id}?${form}`);
       if (path.status !== 200) return this.heal(to);
@@ -647,9 +638,9 @@ describe('a launcher updates a game', () => {
   }
 
   const installed = async () => {
-    await sql('UPDATE games SET min_price = 500 WHERE id = $1', [game.id]);
+    await sql('UPDATE games SET min_price = 500 WHERE id = $1', [store.game.id]);
     const { id } = (await insertKey()) as { id: number };
-    const launcher = new Launcher(player.key!, id);
+    const launcher = new Launcher(store.stranger.key!, id);
     launcher.install(OLD);
     return launcher;
   };
@@ -665,7 +656,7 @@ describe('a launcher updates a game', () => {
     await launcher.update(first, second);
     expectNew(launcher);
     expect(launcher.requests).toEqual([
-      `POST /games/${game.id}/download-sessions`,
+      `POST /games/${store.game.id}/download-sessions`,
       `GET /builds/${first.id}/upgrade-paths/${second.id}`,
       `GET /builds/${second.id}/download/patch/default`,
     ]);
@@ -681,14 +672,14 @@ describe('a launcher updates a game', () => {
     await launcher.update(first, second);
     expectNew(launcher);
     expect(launcher.requests).toEqual([
-      `POST /games/${game.id}/download-sessions`,
+      `POST /games/${store.game.id}/download-sessions`,
       `GET /builds/${first.id}/upgrade-paths/${second.id}`,
       `GET /builds/${second.id}/download/signature/default`,
       `GET /builds/${second.id}/download/archive/default`,
     ]);
     // One session, one download.
     await theApp().get(DownloadCounts).flush();
-    expect(await sql('SELECT downloads_count FROM games WHERE id = $1', [game.id])).toEqual([
+    expect(await sql('SELECT downloads_count FROM games WHERE id = $1', [store.game.id])).toEqual([
       { downloads_count: 1 },
     ]);
   });

@@ -1,25 +1,18 @@
 import { type Actor } from '../support/actor';
 import { baseUrl, useStore } from '../support/app';
 import { failure, ok, send } from '../support/http';
-import { actors, make } from '../support/make';
+import { make, useGame } from '../support/make';
 import { sql } from '../support/sql';
 
 useStore();
 
-let owner: Actor;
-let stranger: Actor;
-let game: { id: number };
+const store = useGame();
 let id: number;
-
-beforeAll(async () => {
-  ({ owner, stranger } = await actors());
-  game = await make.game({ owner });
-});
 
 beforeEach(async () => {
   ({ id } = await make.collection({
-    owner,
-    games: [game],
+    owner: store.owner,
+    games: [store.game],
     title: 'Old',
     description: 'old',
     layout: 'list',
@@ -56,21 +49,21 @@ async function postUndescribed(path: string, fields: Record<string, string> | st
   const isJson = typeof fields === 'string';
   const response = await fetch(baseUrl() + path, {
     method: 'POST',
-    headers: { ...owner.headers, ...(isJson && { 'content-type': 'application/json' }) },
+    headers: { ...store.owner.headers, ...(isJson && { 'content-type': 'application/json' }) },
     body: isJson ? fields : new URLSearchParams(fields),
   });
   return { status: response.status, body: await response.json() };
 }
 
 const collection = async () =>
-  ((await owner.get(`/collections/${id}`)).body as { collection: Fields }).collection;
+  ((await store.owner.get(`/collections/${id}`)).body as { collection: Fields }).collection;
 const entries = async () =>
   (
-    (await owner.get(`/collections/${id}/collection-games`)).body as { collection_games: Fields[] }
+    (await store.owner.get(`/collections/${id}/collection-games`)).body as { collection_games: Fields[] }
   ).collection_games.map(({ game_id, blurb }) => [game_id, blurb]);
 
 describe.each(Object.keys(WAYS))('parameters by %s', (way) => {
-  const post = (path: string, fields: Fields = {}) => WAYS[way]!(owner, path, fields);
+  const post = (path: string, fields: Fields = {}) => WAYS[way]!(store.owner, path, fields);
 
   test('updates a collection', async () => {
     const fields = {
@@ -89,13 +82,15 @@ describe.each(Object.keys(WAYS))('parameters by %s', (way) => {
     });
     expect(response.body).toEqual({ collection: await collection() });
     expect(await sql('SELECT user_id FROM profile_collections WHERE collection_id = $1', [id])).toEqual([
-      { user_id: owner.id },
+      { user_id: store.owner.id },
     ]);
   });
 
   test('creates; adds, updates, orders and removes entries', async () => {
-    const other = await make.game({ owner });
-    expect(await post('/collections', { title: 'T', game_id: game.id, blurb: '<b>x</b>' })).toMatchObject({
+    const other = await make.game({ owner: store.owner });
+    expect(
+      await post('/collections', { title: 'T', game_id: store.game.id, blurb: '<b>x</b>' }),
+    ).toMatchObject({
       status: 200,
       body: { collection: { title: 'T', games_count: 1, layout: 'list' } },
     });
@@ -103,21 +98,23 @@ describe.each(Object.keys(WAYS))('parameters by %s', (way) => {
       status: 200,
       body: { collection_game: { position: 2, blurb: 'a<br />b' } },
     });
-    expect(await post(`/collections/${id}/collection-games/${game.id}`, { blurb: 'x & y' })).toMatchObject({
+    expect(
+      await post(`/collections/${id}/collection-games/${store.game.id}`, { blurb: 'x & y' }),
+    ).toMatchObject({
       status: 200,
       body: { collection_game: { position: 1, blurb: 'x &amp; y' } },
     });
-    expect(await post(`/collections/${id}/order`, { game_ids: [other.id, game.id] })).toEqual(
+    expect(await post(`/collections/${id}/order`, { game_ids: [other.id, store.game.id] })).toEqual(
       ok({ success: true }),
     );
     expect(await entries()).toEqual([
       [other.id, 'a<br />b'],
-      [game.id, 'x &amp; y'],
+      [store.game.id, 'x &amp; y'],
     ]);
     expect(await post(`/collections/${id}/order`, { game_ids: [], remove_game_ids: [other.id] })).toEqual(
       ok({ success: true }),
     );
-    expect(await post(`/collections/${id}/remove-game`, { game_id: game.id })).toEqual(
+    expect(await post(`/collections/${id}/remove-game`, { game_id: store.game.id })).toEqual(
       ok({ success: true, removed: true }),
     );
     expect(await entries()).toEqual([]);
@@ -131,7 +128,7 @@ describe('changes only the parameters that are sent', () => {
     '%j',
     async (fields: Fields) => {
       const before = await sql('SELECT updated_at FROM collections WHERE id = $1', [id]);
-      expect((await owner.post(`/collections/${id}`, fields)).status).toBe(200);
+      expect((await store.owner.post(`/collections/${id}`, fields)).status).toBe(200);
       expect(await collection()).toMatchObject({ ...OLD, ...fields });
       expect(await sql('SELECT updated_at FROM collections WHERE id = $1', [id])).not.toEqual(before);
     },
@@ -139,20 +136,22 @@ describe('changes only the parameters that are sent', () => {
 
   test('changes nothing without parameters', async () => {
     const before = await sql('SELECT * FROM collections WHERE id = $1', [id]);
-    expect((await owner.post(`/collections/${id}`, {})).status).toBe(200);
+    expect((await store.owner.post(`/collections/${id}`, {})).status).toBe(200);
     expect(await sql('SELECT * FROM collections WHERE id = $1', [id])).toEqual(before);
   });
 
   test('clears a field with an empty string', async () => {
-    await owner.post(`/collections/${id}/collection-games/${game.id}`, { blurb: 'x' });
-    expect(await owner.post(`/collections/${id}`, { description: '' })).toMatchObject({
+    await store.owner.post(`/collections/${id}/collection-games/${store.game.id}`, { blurb: 'x' });
+    expect(await store.owner.post(`/collections/${id}`, { description: '' })).toMatchObject({
       body: { collection: { description: null } },
     });
-    expect(await owner.post(`/collections/${id}/collection-games/${game.id}`, {})).toMatchObject({
+    expect(await store.owner.post(`/collections/${id}/collection-games/${store.game.id}`, {})).toMatchObject({
       body: { collection_game: { blurb: 'x' } },
     });
     expect(
-      await owner.post(`/collections/${id}/collection-games/${game.id}`, { blurb: '<script></script>' }),
+      await store.owner.post(`/collections/${id}/collection-games/${store.game.id}`, {
+        blurb: '<script></script>',
+      }),
     ).toMatchObject({
       body: { collection_game: { blurb: null } },
     });
@@ -171,16 +170,16 @@ describe('on_profile', () => {
       ).map(({ user_id }) => user_id);
     await admin.post(`/collections/${id}`, { on_profile: 'yes' });
     expect(await shown()).toEqual([admin.id]);
-    await owner.post(`/collections/${id}`, { on_profile: 'off' });
+    await store.owner.post(`/collections/${id}`, { on_profile: 'off' });
     expect(await shown()).toEqual([admin.id]);
-    await owner.post(`/collections/${id}`, { on_profile: '1' });
-    await owner.post(`/collections/${id}`, { on_profile: '1' });
+    await store.owner.post(`/collections/${id}`, { on_profile: '1' });
+    await store.owner.post(`/collections/${id}`, { on_profile: '1' });
     await admin.post(`/collections/${id}`, { on_profile: '0' });
-    expect(await shown()).toEqual([owner.id]);
-    expect(await stranger.post(`/collections/${id}`, { on_profile: '1' })).toEqual(
+    expect(await shown()).toEqual([store.owner.id]);
+    expect(await store.stranger.post(`/collections/${id}`, { on_profile: '1' })).toEqual(
       failure(403, "you can't edit this collection"),
     );
-    expect(await shown()).toEqual([owner.id]);
+    expect(await shown()).toEqual([store.owner.id]);
   });
 });
 
@@ -196,9 +195,9 @@ describe('titles', () => {
     '\u2800\u2028',
   ])('treats %j as blank: the default on create, an error on update', async (title) => {
     expect(await postUndescribed('/collections', { title })).toMatchObject({
-      body: { collection: { title: `${owner.username}'s Collection` } },
+      body: { collection: { title: `${store.owner.username}'s Collection` } },
     });
-    expect(await owner.post(`/collections/${id}`, { title })).toEqual(
+    expect(await store.owner.post(`/collections/${id}`, { title })).toEqual(
       failure(400, 'title must not be blank'),
     );
   });
@@ -217,7 +216,7 @@ describe('titles', () => {
       body: { collection: { title } },
     });
     for (const path of ['/collections', `/collections/${id}`])
-      expect(await owner.post(path, { title: `${title}x` })).toEqual(
+      expect(await store.owner.post(path, { title: `${title}x` })).toEqual(
         failure(400, 'title must be at most 60 characters'),
       );
   });
@@ -226,7 +225,7 @@ describe('titles', () => {
     'rejects %j because of its control characters',
     async (title) => {
       for (const path of ['/collections', `/collections/${id}`])
-        expect(await owner.post(path, { title })).toEqual(
+        expect(await store.owner.post(path, { title })).toEqual(
           failure(400, 'title must not contain control characters'),
         );
     },
@@ -241,7 +240,7 @@ describe('titles', () => {
   });
 
   test.each([[1], [{}], [[]], [true]])('rejects %j in JSON', async (title: unknown) => {
-    expect(await owner.postJson(`/collections/${id}`, { title })).toEqual(
+    expect(await store.owner.postJson(`/collections/${id}`, { title })).toEqual(
       failure(400, 'title must be a string'),
     );
     expect(await collection()).toMatchObject({ title: 'Old' });
@@ -249,16 +248,16 @@ describe('titles', () => {
 });
 
 describe('JSON', () => {
-  const json = (fields: string, path = `/collections/${id}`) => owner.postJson(path, `{${fields}}`);
+  const json = (fields: string, path = `/collections/${id}`) => store.owner.postJson(path, `{${fields}}`);
 
   test('accepts null where an empty string clears, so that a response can be sent back', async () => {
-    await owner.post(`/collections/${id}/collection-games/${game.id}`, { blurb: 'x' });
+    await store.owner.post(`/collections/${id}/collection-games/${store.game.id}`, { blurb: 'x' });
     expect(await json('"description":null')).toMatchObject({ body: { collection: { description: null } } });
-    expect(await json('"blurb":null', `/collections/${id}/collection-games/${game.id}`)).toMatchObject({
+    expect(await json('"blurb":null', `/collections/${id}/collection-games/${store.game.id}`)).toMatchObject({
       body: { collection_game: { blurb: null } },
     });
     const read = await collection();
-    expect(await owner.postJson(`/collections/${id}`, read)).toEqual(ok({ collection: read }));
+    expect(await store.owner.postJson(`/collections/${id}`, read)).toEqual(ok({ collection: read }));
   });
 
   test('ignores other parameters that are null', async () => {
@@ -296,7 +295,7 @@ describe('JSON', () => {
     await sql(
       `INSERT INTO games (id, user_id, slug, title, published_at) VALUES (1000000, $1, 'million', 'M', now())
        ON CONFLICT DO NOTHING`,
-      [owner.id],
+      [store.owner.id],
     );
     const response = await json(`"game_id":${number}`, `/collections/${id}/add-game`);
     expect(response.status).toBe(status);
@@ -309,7 +308,7 @@ describe('JSON', () => {
     expect(
       await postUndescribed(`/collections/${id}/order`, '{"game_ids":[9007199254740992,9007199254740993]}'),
     ).toEqual(ok({ success: true }));
-    expect(await ask(`[${game.id}.0, 9223372036854775807]`)).toEqual(ok({ success: true }));
+    expect(await ask(`[${store.game.id}.0, 9223372036854775807]`)).toEqual(ok({ success: true }));
     expect(await ask('[9007199254740993,9007199254740993]')).toEqual(
       failure(400, 'game_ids must not contain an id twice'),
     );
@@ -343,11 +342,11 @@ describe('a path parameter that is repeated in the query or body', () => {
   test('is ignored if it has the same value', async () => {
     const path = `/collections/${id}`;
     for (const response of [
-      await owner.get(`${path}?collection_id=${id}`),
-      await owner.post(`${path}?collection_id=${id}`, { title: 'New' }),
-      await owner.post(path, { collection_id: id, title: 'New' }),
-      await owner.postJson(path, { collection_id: id, title: 'New' }),
-      await owner.postJson(path, { collection_id: String(id), title: 'New' }),
+      await store.owner.get(`${path}?collection_id=${id}`),
+      await store.owner.post(`${path}?collection_id=${id}`, { title: 'New' }),
+      await store.owner.post(path, { collection_id: id, title: 'New' }),
+      await store.owner.postJson(path, { collection_id: id, title: 'New' }),
+      await store.owner.postJson(path, { collection_id: String(id), title: 'New' }),
     ])
       expect(response.status).toBe(200);
     expect(await collection()).toMatchObject({ title: 'New' });
@@ -357,11 +356,13 @@ describe('a path parameter that is repeated in the query or body', () => {
     const path = `/collections/${id}`;
     const once = failure(400, 'collection_id must be given once');
     for (const query of [`${id + 1}`, `0${id}`, `${id}.0`, '', ` ${id}`, 'x', `${id}&collection_id=${id}`])
-      expect(await owner.get(`${path}?collection_id=${query}`)).toEqual(once);
-    expect(await owner.postJson(path, { collection_id: id + 1 })).toEqual(once);
-    expect(await owner.postJson(path, { collection_id: true })).toEqual(once);
-    expect(await owner.get('/collections/9007199254740993?collection_id=9007199254740995')).toEqual(once);
-    expect(await owner.get('/collections/9007199254740993?collection_id=9007199254740993')).toEqual(
+      expect(await store.owner.get(`${path}?collection_id=${query}`)).toEqual(once);
+    expect(await store.owner.postJson(path, { collection_id: id + 1 })).toEqual(once);
+    expect(await store.owner.postJson(path, { collection_id: true })).toEqual(once);
+    expect(await store.owner.get('/collections/9007199254740993?collection_id=9007199254740995')).toEqual(
+      once,
+    );
+    expect(await store.owner.get('/collections/9007199254740993?collection_id=9007199254740993')).toEqual(
       failure(404, 'invalid collection'),
     );
   });
@@ -416,47 +417,51 @@ describe('invalid input changes nothing', () => {
   ])('%s %j', async (action, fields, problems) => {
     const path = action ? `/collections/${id}/${action}` : `/collections/${id}`;
     const before = await sql('SELECT * FROM collections WHERE id = $1', [id]);
-    expect(await owner.post(path, fields)).toEqual(failure(400, ...problems));
+    expect(await store.owner.post(path, fields)).toEqual(failure(400, ...problems));
     expect(await sql('SELECT * FROM collections WHERE id = $1', [id])).toEqual(before);
-    expect(await entries()).toEqual([[game.id, null]]);
+    expect(await entries()).toEqual([[store.game.id, null]]);
   });
 
   test('accepts an HTML bomb that fits into a body', async () => {
-    expect(await owner.post(`/collections/${id}`, { description: '<p>x</p>'.repeat(10_000) })).toEqual(
+    expect(await store.owner.post(`/collections/${id}`, { description: '<p>x</p>'.repeat(10_000) })).toEqual(
       failure(400, 'description must be at most 20000 characters'),
     );
-    expect(await owner.post(`/collections/${id}`, { description: '<b>'.repeat(26_000) })).toMatchObject({
-      body: { collection: { description: null } },
-    });
+    expect(await store.owner.post(`/collections/${id}`, { description: '<b>'.repeat(26_000) })).toMatchObject(
+      {
+        body: { collection: { description: null } },
+      },
+    );
     // Sanitizing would remove all of it, so it isn't parsed.
-    expect(await owner.post(`/collections/${id}`, { description: '<b>'.repeat(27_000) })).toEqual(
+    expect(await store.owner.post(`/collections/${id}`, { description: '<b>'.repeat(27_000) })).toEqual(
       failure(400, 'description must be at most 20000 characters'),
     );
   });
 
   test('accepts 500 IDs, including those of missing games', async () => {
-    const ids = [game.id, ...Array.from({ length: 499 }, (_, i) => 1_000_000 + i)];
+    const ids = [store.game.id, ...Array.from({ length: 499 }, (_, i) => 1_000_000 + i)];
     expect(
-      await owner.post(`/collections/${id}/order`, { game_ids: ids, remove_game_ids: ids.slice(1) }),
+      await store.owner.post(`/collections/${id}/order`, { game_ids: ids, remove_game_ids: ids.slice(1) }),
     ).toEqual(ok({ success: true }));
-    expect(await owner.post(`/collections/${id}/order`, { game_ids: '[9007199254740993, 0]' })).toEqual(
+    expect(await store.owner.post(`/collections/${id}/order`, { game_ids: '[9007199254740993, 0]' })).toEqual(
       ok({ success: true }),
     );
-    expect(await entries()).toEqual([[game.id, null]]);
-    expect(await owner.post(`/collections/${id}/add-game`, { game_id: '9007199254740993' })).toEqual(
+    expect(await entries()).toEqual([[store.game.id, null]]);
+    expect(await store.owner.post(`/collections/${id}/add-game`, { game_id: '9007199254740993' })).toEqual(
       failure(404, 'invalid game'),
     );
   });
 
   test('rejects the same name in query and body', async () => {
-    expect(await owner.post(`/collections/${id}/add-game?game_id=${game.id}`, { game_id: game.id })).toEqual(
-      failure(400, 'game_id must be given once'),
-    );
+    expect(
+      await store.owner.post(`/collections/${id}/add-game?game_id=${store.game.id}`, {
+        game_id: store.game.id,
+      }),
+    ).toEqual(failure(400, 'game_id must be given once'));
   });
 
   test('limits the length of the sanitized description', async () => {
     expect(
-      await owner.post(`/collections/${id}`, {
+      await store.owner.post(`/collections/${id}`, {
         description: `<script>${'x'.repeat(30_000)}</script>${'🎲'.repeat(20_000)}`,
       }),
     ).toMatchObject({ status: 200, body: { collection: { description: '🎲'.repeat(20_000) } } });
@@ -464,9 +469,9 @@ describe('invalid input changes nothing', () => {
 
   test('ignores an unknown parameter', async () => {
     expect(
-      (await owner.post(`/collections/${id}`, { constructor: 'x', __proto__: 'y', user_id: 1 })).status,
+      (await store.owner.post(`/collections/${id}`, { constructor: 'x', __proto__: 'y', user_id: 1 })).status,
     ).toBe(200);
-    expect(await collection()).toMatchObject({ user_id: owner.id });
+    expect(await collection()).toMatchObject({ user_id: store.owner.id });
   });
 
   test('rejects a file in a form', async () => {
@@ -474,7 +479,7 @@ describe('invalid input changes nothing', () => {
     form.set('title', new Blob(['x']), 'x.txt');
     const response = await fetch(`${baseUrl()}/collections/${id}`, {
       method: 'POST',
-      headers: owner.headers,
+      headers: store.owner.headers,
       body: form,
     });
     expect(response.status).toBe(400);
@@ -487,16 +492,16 @@ test.each(['', '; name=""'])('ignores a part of a multipart body without a name%
     [name, 'nobody'],
   ].map(([given, value]) => `--b\r\nContent-Disposition: form-data${given}\r\n\r\n${value}\r\n`);
   const { status, body } = await send('POST', `/collections/${id}`, {
-    headers: { ...owner.headers, 'content-type': 'multipart/form-data; boundary=b' },
+    headers: { ...store.owner.headers, 'content-type': 'multipart/form-data; boundary=b' },
     body: `${parts.join('')}--b--\r\n`,
   });
   expect([status, body]).toMatchObject([200, { collection: { title: 'New' } }]);
 });
 
 test('accepts only JSON white space in a list', async () => {
-  const order = (game_ids: string) => owner.post(`/collections/${id}/order`, { game_ids });
-  expect(await order(` [ ${game.id}\t,\r\n999 ] `)).toEqual(ok({ success: true }));
-  expect(await order(`[${game.id}\u00a0]`)).toEqual(
+  const order = (game_ids: string) => store.owner.post(`/collections/${id}/order`, { game_ids });
+  expect(await order(` [ ${store.game.id}\t,\r\n999 ] `)).toEqual(ok({ success: true }));
+  expect(await order(`[${store.game.id}\u00a0]`)).toEqual(
     failure(400, 'game_ids must be a JSON array of integers'),
   );
 });

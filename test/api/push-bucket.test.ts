@@ -8,7 +8,7 @@ import { S3Double } from '../support/s3';
 import { type Actor } from '../support/actor';
 import { baseUrl, theClock, useStore } from '../support/app';
 import { send } from '../support/http';
-import { actors, make } from '../support/make';
+import { make, useGame } from '../support/make';
 import { sql } from '../support/sql';
 import { until } from '../support/time';
 import { UploadTool } from '../support/upload-tool';
@@ -26,15 +26,12 @@ afterAll(async () => {
   await rm(await folder, { recursive: true });
 });
 
-let owner: Actor;
-let game: { id: number; slug: string };
+const store = useGame();
 let tool: UploadTool;
 let target: string;
 beforeEach(async () => {
-  ({ owner } = await actors());
-  game = await make.game({ owner });
-  tool = new UploadTool(baseUrl(), owner.key!);
-  target = `${owner.username}/${game.slug}`;
+  tool = new UploadTool(baseUrl(), store.owner.key!);
+  target = `${store.owner.username}/${store.game.slug}`;
   bucket.objects.clear();
 });
 
@@ -58,7 +55,7 @@ async function treeIn(archive: Buffer): Promise<Tree> {
 
 const storedFor = (build_id: number, attempt = 1) =>
   ['archive.zip', 'patch.pwr', 'signature.pws'].map(
-    (name) => `${game.id}/builds/${build_id}.${attempt}/${name}`,
+    (name) => `${store.game.id}/builds/${build_id}.${attempt}/${name}`,
   );
 
 /** Parts are deleted after the build is visible. */
@@ -91,7 +88,7 @@ test('builds are pushed into a bucket, and launchers update from there', async (
   await untilEmpty();
 
   const player = await make.user();
-  await make.downloadKey({ game, user_id: player.id });
+  await make.downloadKey({ game: store.game, user_id: player.id });
   const { body } = await player.get(`/builds/${first.id}/upgrade-paths/${second.id}`);
   expect((body as { upgrade_path: { builds: { id: number }[] } }).upgrade_path.builds).toMatchObject([
     { id: first.id },

@@ -1,26 +1,20 @@
 import { type Browser, browserOf } from '../support/browser';
-import { type Actor } from '../support/actor';
 import { useStore } from '../support/app';
-import { make } from '../support/make';
+import { make, useGame } from '../support/make';
 import { sql } from '../support/sql';
 
 useStore({ FILES_DIR: '/nonexistent' });
 
-let seller: Actor;
+const store = useGame();
 let browser: Browser;
-let game: { id: number };
 
-beforeAll(async () => {
-  seller = await make.user({ developer: true });
-});
 beforeEach(async () => {
-  game = await make.game({ owner: seller });
-  browser = await browserOf(seller);
+  browser = await browserOf(store.owner);
 });
 
-const path = (more = '', id = game.id) => `/user/settings/games/${id}/builds${more}`;
+const path = (more = '', id = store.game.id) => `/user/settings/games/${id}/builds${more}`;
 const build = (fields: object = {}) =>
-  make.build({ game, file_key: `${game.id}/a.zip`, size: 2_000_000, ...fields });
+  make.build({ game: store.game, file_key: `${store.game.id}/a.zip`, size: 2_000_000, ...fields });
 const wordsOf = async (more = '') => {
   await browser.get(path(more));
   return browser.words;
@@ -94,7 +88,7 @@ test('is for users who can edit the game', async () => {
     status: 404,
   });
   // The build of another game of the same seller.
-  const other = await make.game({ owner: seller });
+  const other = await make.game({ owner: store.owner });
   await browser.get(path());
   const [, token] = /name="form_token" value="([^"]+)"/.exec(browser.page.text)!;
   expect(await browser.post(path(`/${hidden.id}/publish`, other.id), { form_token: token! })).toMatchObject({
