@@ -14,14 +14,16 @@ import { BUNDLE_GAME_ROW, BUNDLE_KEY_ROW, type BundleGameRow, type BundleKeyRow 
 
 const MAX_BUNDLES = 100;
 
+// The bundles are found by an array of IDs: a join would read all bundles of the store, or a small table once per row.
 export const OWNED_BUNDLES = longRead<Packed>(
   'owned_bundles',
-  `SELECT ${BUNDLE_KEY_ROW.sql}
-   FROM (SELECT * FROM (
-           SELECT DISTINCT ON (bundle_id) id, bundle_id, created_at FROM (${bundlePurchasesOf('$1')}) owned
-           ORDER BY bundle_id, created_at DESC, id DESC) newest
-         ORDER BY created_at DESC, id DESC LIMIT ${MAX_BUNDLES}) p
-   CROSS JOIN LATERAL (SELECT * FROM bundles WHERE id = p.bundle_id OFFSET 0) b
+  `WITH p AS MATERIALIZED (
+     SELECT * FROM (
+       SELECT DISTINCT ON (bundle_id) id, bundle_id, created_at FROM (${bundlePurchasesOf('$1')}) owned
+       ORDER BY bundle_id, created_at DESC, id DESC) newest
+     ORDER BY created_at DESC, id DESC LIMIT ${MAX_BUNDLES})
+   SELECT ${BUNDLE_KEY_ROW.sql}
+   FROM p JOIN (SELECT * FROM bundles WHERE id = ANY (ARRAY(SELECT bundle_id FROM p)) OFFSET 0) b ON b.id = p.bundle_id
    ORDER BY p.created_at DESC, p.id DESC`,
   'user $1',
 );

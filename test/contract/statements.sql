@@ -73,7 +73,7 @@ SELECT page.* FROM bundles b LEFT JOIN LATERAL (
   
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
     WHERE p.user_id = $2 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = b.id
-  UNION
+  UNION ALL
   SELECT of_address.* FROM user_emails ue
   CROSS JOIN LATERAL (
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
@@ -86,7 +86,7 @@ SELECT EXISTS (
   
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
     WHERE p.user_id = $1 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = $2::bigint
-  UNION
+  UNION ALL
   SELECT of_address.* FROM user_emails ue
   CROSS JOIN LATERAL (
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
@@ -94,21 +94,22 @@ SELECT EXISTS (
   WHERE ue.user_id = $1 AND ue.verified) AS owned, EXISTS (SELECT FROM bundle_games WHERE bundle_id = $2 AND game_id = $3) AS listed;
 
 -- owned_bundles: src/bundles/bundles.service.ts, long, turns: user $1
-SELECT concat_ws('|', p.id, p.created_at, b.id, b.slug, b.games_count, b.version, b.created_at, b.updated_at) AS packed, b.title AS title, b.cover_url AS cover_url
-   FROM (SELECT * FROM (
-           SELECT DISTINCT ON (bundle_id) id, bundle_id, created_at FROM (
+WITH p AS MATERIALIZED (
+     SELECT * FROM (
+       SELECT DISTINCT ON (bundle_id) id, bundle_id, created_at FROM (
   
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
     WHERE p.user_id = $1 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND true
-  UNION
+  UNION ALL
   SELECT of_address.* FROM user_emails ue
   CROSS JOIN LATERAL (
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
     WHERE lower_ascii(p.email) = ue.email AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND true OFFSET 0) of_address
   WHERE ue.user_id = $1 AND ue.verified) owned
-           ORDER BY bundle_id, created_at DESC, id DESC) newest
-         ORDER BY created_at DESC, id DESC LIMIT 100) p
-   CROSS JOIN LATERAL (SELECT * FROM bundles WHERE id = p.bundle_id OFFSET 0) b
+       ORDER BY bundle_id, created_at DESC, id DESC) newest
+     ORDER BY created_at DESC, id DESC LIMIT 100)
+   SELECT concat_ws('|', p.id, p.created_at, b.id, b.slug, b.games_count, b.version, b.created_at, b.updated_at) AS packed, b.title AS title, b.cover_url AS cover_url
+   FROM p JOIN (SELECT * FROM bundles WHERE id = ANY (ARRAY(SELECT bundle_id FROM p)) OFFSET 0) b ON b.id = p.bundle_id
    ORDER BY p.created_at DESC, p.id DESC;
 
 -- collection_lock: src/collections/collection-access.ts, turns: collection $1
@@ -1454,7 +1455,7 @@ WITH bought AS MATERIALIZED (
   
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
     WHERE p.user_id = $1 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = $4::bigint
-  UNION
+  UNION ALL
   SELECT of_address.* FROM user_emails ue
   CROSS JOIN LATERAL (
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
@@ -1513,7 +1514,7 @@ SELECT g.id AS game_id, coalesce(g.title, b.title) AS title, coalesce(g.slug, b.
   
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
     WHERE p.user_id = $1 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = b.id
-  UNION
+  UNION ALL
   SELECT of_address.* FROM user_emails ue
   CROSS JOIN LATERAL (
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
@@ -1538,7 +1539,7 @@ SELECT g.id AS game_id, coalesce(g.title, b.title) AS title, coalesce(g.slug, b.
   
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
     WHERE p.user_id = $1 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND true
-  UNION
+  UNION ALL
   SELECT of_address.* FROM user_emails ue
   CROSS JOIN LATERAL (
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
@@ -1554,7 +1555,7 @@ SELECT g.id AS game_id, coalesce(g.title, b.title) AS title, coalesce(g.slug, b.
   
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
     WHERE p.user_id = $1 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND true
-  UNION
+  UNION ALL
   SELECT of_address.* FROM user_emails ue
   CROSS JOIN LATERAL (
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
@@ -1577,7 +1578,7 @@ SELECT b.title AS bundle, games.* FROM bundles b LEFT JOIN LATERAL (
   
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
     WHERE p.user_id = $1 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = b.id
-  UNION
+  UNION ALL
   SELECT of_address.* FROM user_emails ue
   CROSS JOIN LATERAL (
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
@@ -1592,7 +1593,7 @@ SELECT b.title AS bundle, games.* FROM bundles b LEFT JOIN LATERAL (
   
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
     WHERE p.user_id = $1 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = b.id
-  UNION
+  UNION ALL
   SELECT of_address.* FROM user_emails ue
   CROSS JOIN LATERAL (
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
@@ -1610,7 +1611,7 @@ SELECT g.id AS game_id, coalesce(g.title, b.title) AS title, coalesce(g.slug, b.
   
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
     WHERE p.user_id = $1 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND p.bundle_id = b.id
-  UNION
+  UNION ALL
   SELECT of_address.* FROM user_emails ue
   CROSS JOIN LATERAL (
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
@@ -1635,7 +1636,7 @@ SELECT g.id AS game_id, coalesce(g.title, b.title) AS title, coalesce(g.slug, b.
   
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
     WHERE p.user_id = $1 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND true
-  UNION
+  UNION ALL
   SELECT of_address.* FROM user_emails ue
   CROSS JOIN LATERAL (
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
@@ -1651,7 +1652,7 @@ SELECT g.id AS game_id, coalesce(g.title, b.title) AS title, coalesce(g.slug, b.
   
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p
     WHERE p.user_id = $1 AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND true
-  UNION
+  UNION ALL
   SELECT of_address.* FROM user_emails ue
   CROSS JOIN LATERAL (
     SELECT p.id, p.bundle_id, p.created_at FROM purchases p

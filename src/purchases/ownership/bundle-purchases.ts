@@ -1,7 +1,7 @@
 /**
  * The complete purchases of bundles that belong to a user (an expression such as `$1`): those of the account, and those
- * with an email address that it has verified. `condition` is one on a purchase `p`. OFFSET 0: each address is looked up
- * in the index.
+ * with an email address that it has verified. A purchase that is both is listed twice. `condition` is one on a purchase
+ * `p`. OFFSET 0: each address is looked up in the index.
  */
 export const bundlePurchasesOf = (user: string, condition = 'true') => {
   const purchases = (buyer: string) => `
@@ -9,7 +9,7 @@ export const bundlePurchasesOf = (user: string, condition = 'true') => {
     WHERE ${buyer} AND p.bundle_id IS NOT NULL AND p.status = 'complete' AND ${condition}`;
   return `
   ${purchases(`p.user_id = ${user}`)}
-  UNION
+  UNION ALL
   SELECT of_address.* FROM user_emails ue
   CROSS JOIN LATERAL (${purchases('lower_ascii(p.email) = ue.email')} OFFSET 0) of_address
   WHERE ue.user_id = ${user} AND ue.verified`;
