@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { Server as HttpServer } from 'node:http';
 import { EntityManager } from 'typeorm';
 import type { NestExpressApplication } from '@nestjs/platform-express';
@@ -19,7 +18,7 @@ import { createLogger } from './platform/observability/logger';
 import { ServiceUrl } from './platform/server/service-url';
 import { loadDemoStore } from './dev/demo/demo-store';
 import { gracefulStop } from './platform/operations/graceful-stop';
-import { OperatorError } from './platform/errors/operator-error';
+import { listen } from './platform/server/listen';
 import { RequestGate } from './platform/server/request-gate';
 
 /** Makes this process the service, until a signal ends it. */
@@ -63,7 +62,14 @@ export class Server {
     this.app = await createApp(settings, logger);
     const gate = this.app.get(RequestGate);
     gate.starting = true;
-    await listen(this.app, settings);
+    // Not app.listen, which would log the error of a port that is in use.
+    await this.app.init();
+    // With Node's backlog of 511, one client that opens a thousand connections at once delays the others by a second.
+    await listen(this.app.getHttpServer() as HttpServer, {
+      port: settings.PORT,
+      host: settings.HOST,
+      backlog: settings.MAX_CONNECTIONS,
+    });
     await this.app.get(Database).connect();
     await this.app.get(SigningKeysService).requirePepper();
     const service = this.app.get(ServiceUrl);
@@ -99,31 +105,5 @@ export class Server {
       }
     })();
     return this.stopping;
-  }
-}
-
-/** Doesn't use app.listen, which would log the error that is explained here. */
-async function listen(app: NestExpressApplication, { PORT, HOST, MAX_CONNECTIONS }: Settings): Promise<void> {
-  await app.init();
-  const server = app.getHttpServer() as HttpServer;
-  try {
-    // With Node's 511, one client that opens a thousand connections at once delays the others by a second.
-    server.listen({ port: PORT, host: HOST, backlog: MAX_CONNECTIONS });
-    await once(server, 'listening');
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EADDRINUSE')
-      throw new OperatorError(
-        `Port ${PORT} on ${HOST} is already in use. Stop the program that uses it, or set PORT to a different port.`,
-      );
-    if (code === 'EACCES')
-      throw new OperatorError(
-        `The service isn't allowed to listen on port ${PORT}. Set PORT to a value above 1023.`,
-      );
-    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-      throw new OperatorError(
-        `HOST ${HOST} isn't an IP address of this machine. Set HOST to one that is, such as 0.0.0.0.`,
-      );
-    throw error;
   }
 }

@@ -31,7 +31,8 @@ async function runMock(options: MockOptions): Promise<void> {
   const server = new MockServer();
   let stopping: Promise<void> | undefined;
   const stop = (code: number) => (stopping ??= server.stop().finally(() => process.exit(code)));
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => void stop(0));
+  // A second signal waits for the first: after Ctrl-C, npm sends one more.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stop(0));
   process.once('disconnect', () => void stop(0));
   try {
     console.log(JSON.stringify(await server.start(options, environmentOfThisProcess())));

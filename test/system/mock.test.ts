@@ -2,6 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { get } from 'node:https';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -85,9 +86,33 @@ test('starts empty with one developer, and leaves nothing after SIGTERM', async 
   const { child, ready } = await startMock();
   expect(ready).toEqual({ ready: true, url: expect.any(String) as string, api_key: 'gw_test_key', ca: null });
   expect(await profile(ready.url)).toMatchObject({ user: { id: 1, username: 'test-dev', developer: true } });
+  const exit = once(child, 'exit');
   child.kill('SIGTERM');
-  expect(await once(child, 'exit')).toEqual([0, null]);
+  await until(() =>
+    profile(ready.url).then(
+      () => false,
+      () => true,
+    ),
+  );
+  // npm and impatient people send it twice.
+  child.kill('SIGTERM');
+  expect(await exit).toEqual([0, null]);
   expect(folders()).toEqual([]);
+});
+
+test.each([[], ['--tls']])('says what to do if the port is in use %j', async (...options) => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  const start = startMock('--port', String(port), ...options);
+  await expect(start).rejects.toThrow(
+    new RegExp(
+      `^Port ${port} on 127.0.0.1 is already in use\\. .* or set --port to a different port\\.$`,
+      'm',
+    ),
+  );
+  await expect(start).rejects.not.toThrow('EADDRINUSE');
+  other.close();
 });
 
 test('starts with a seed, and lists its mistakes', async () => {

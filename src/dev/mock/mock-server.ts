@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
 import { join } from 'node:path';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
@@ -10,6 +10,7 @@ import { loadSettings } from '../../platform/config/settings';
 import { OperatorError } from '../../platform/errors/operator-error';
 import { createLogger } from '../../platform/observability/logger';
 import { gracefulStop } from '../../platform/operations/graceful-stop';
+import { listen } from '../../platform/server/listen';
 import { RequestGate } from '../../platform/server/request-gate';
 import { ServiceUrl } from '../../platform/server/service-url';
 import { openDatabase, type OpenDatabase } from '../open-database';
@@ -39,6 +40,8 @@ export interface Ready {
   ca: string | null;
 }
 
+const LISTEN_OPTIONS = { port: '--port', host: '--host' };
+
 /** The service on an embedded database in a temporary folder, with the routes under `/mock`. */
 export class MockServer {
   private folder?: MockFolder;
@@ -52,7 +55,7 @@ export class MockServer {
     const records = seed === undefined ? '' : readSeed(seed);
     this.folder = await MockFolder.create(env.GAMEWHARF_MOCK_TEMPLATE);
     const authority = tls ? createAuthority(this.folder.path) : undefined;
-    if (authority) this.front = await TlsFront.listen(authority, port, host);
+    if (authority) this.front = await TlsFront.listen(authority, { port, host }, LISTEN_OPTIONS);
     const publicUrl = this.front && `https://${host}:${this.front.port}`;
     const log = (line: string) => console.error(line);
     const given = loadSettings({
@@ -78,7 +81,8 @@ export class MockServer {
     configured(app, interceptTraffic);
     const gate = app.get(RequestGate);
     gate.starting = true;
-    await app.listen(settings.PORT, settings.HOST);
+    await app.init();
+    await listen(app.getHttpServer() as Server, { port: settings.PORT, host: settings.HOST }, LISTEN_OPTIONS);
     await app.get(Database).connect();
     app.get(LiveQuirks).start(quirks === 'live' ? LIVE : NO_QUIRKS);
     await app.get(ResetService).start(records);

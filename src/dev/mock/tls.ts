@@ -1,10 +1,10 @@
-import { once } from 'node:events';
 import { createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { createServer, type Server } from 'node:tls';
 import { md, pki } from 'node-forge';
+import { listen } from '../../platform/server/listen';
 
 /** The API hosts of the marketplace, which some programs can't be configured to replace. */
 export const HOSTS = ['itch.io', 'api.itch.io'];
@@ -87,15 +87,18 @@ export class TlsFront {
     readonly forwardTo: (port: number) => void,
   ) {}
 
-  static async listen({ cert, key }: Authority, port: number, host: string): Promise<TlsFront> {
+  static async listen(
+    { cert, key }: Authority,
+    at: { port: number; host: string },
+    names: Parameters<typeof listen>[2],
+  ): Promise<TlsFront> {
     let forwardTo!: (port: number) => void;
     const target = new Promise<number>((resolve) => (forwardTo = resolve));
     const server = createServer({ cert, key }, (client) => {
       client.on('error', () => client.destroy());
       void target.then((service) => connectSockets(client, connect(service, '127.0.0.1')));
     });
-    server.listen(port, host);
-    await once(server, 'listening');
+    await listen(server, at, names);
     return new TlsFront(server, (server.address() as AddressInfo).port, forwardTo);
   }
 
