@@ -97,7 +97,7 @@ describe('a sale', () => {
     const today = new Date().getUTCFullYear();
     expect(browser.words.slice(browser.words.indexOf('Timeline'))).toMatch(
       new RegExp(
-        '^Timeline 3 Mar 2024 , 01:02:03 UTC Sold for €12.34 through Store ' +
+        '^Timeline 3 Mar 2024 , 01:02:03 UTC Sold for €12.34 \\(Store\\) ' +
           `\\d+ \\w+ ${today} , [\\d:]+ UTC pat claimed key ${key!.id} of Bright <Harbor> ` +
           `2 Jan 2030 , 00:00:00 UTC The last of 2 downloads with key ${key!.id} of Bright <Harbor> ` +
           `3 Jan 2030 , 00:00:00 UTC Refunded by ${owner.username} `,

@@ -568,7 +568,7 @@ describe('the Buyers page', () => {
 
   test('lists people by account, otherwise by email address, with orders, refunds, totals and dates', async () => {
     await page.get(BUYERS);
-    expect(page.words).toContain('The last to buy first.');
+    expect(page.words).toContain('Those who bought last are first.');
     expect(page.words).toContain(
       'Last purchase <B>@example.com Copy <B>@example.com 2 1 $5.00 4 Mar 2024 5 Mar 2024 ' +
         'two@example.org Copy two@example.org two-mails 3 0 €4.00 $3.50 1 Mar 2024 3 Mar 2024',

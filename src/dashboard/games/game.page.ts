@@ -239,7 +239,7 @@ export class GamePage {
         ${described('slug', problem, 'slug-help')}
       />
       ${problemAt('slug', problem)}
-      <small id="slug-help">The part after ${this.links.game(owner, '')} ${help}</small>
+      <small id="slug-help">It follows ${this.links.game(owner, '')} in the URL. ${help}</small>
     </div>`;
   }
 

@@ -41,7 +41,7 @@ export function buyersPage({ game, buyers, isCounted, newer, older, isFirst }: B
       ${
         buyers.length > 0 &&
         html`<p class="muted">
-          The last to buy
+          Those who bought last are
           first.${!isCounted && ` Only ${formatCount(MAX_SALES_COUNTED)} sales of these buyers are counted.`}
         </p>`
       }

@@ -184,7 +184,7 @@ function listEvents({ created_at, amount, currency, source, status, refund, keys
         ]),
   ]);
   return [
-    { at: created_at, text: html`Sold for ${formatMoney(amount, currency)} through ${inWords(source)}` },
+    { at: created_at, text: html`Sold for ${formatMoney(amount, currency)} (${inWords(source)})` },
     ...ofKeys,
     ...(status === 'refunded'
       ? [
