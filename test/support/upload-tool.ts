@@ -3,6 +3,8 @@ import { until } from './time';
 
 const PART_BYTES = 16 * 1024 * 1024;
 const BLOCK_BYTES = 256 * 1024;
+/** Attempts to send a part. The real tool waits between them. */
+const MAX_TRIES = 10;
 /** The least that a zip archive ends with. */
 const DIRECTORY_BYTES = 22;
 
@@ -89,7 +91,7 @@ export class UploadTool {
     return this.download(build_id, file.id);
   }
 
-  /** The archive of a channel's newest build: its end first, which lists its files. */
+  /** The archive of a channel's newest build: its start, of which it reads little, its end, which lists its files, and its files. */
   async fetch(target: string, channel: string): Promise<Buffer> {
     const query = new URLSearchParams({ target }).toString();
     const { channel: found } = await this.get<{ channel: { head: { id: number } } }>(
@@ -97,21 +99,31 @@ export class UploadTool {
     );
     const { id } = found.head;
     const archive = (await this.files(id)).find(({ type }) => type === 'archive')!;
+    const opened = await this.open(id, archive.id, 0);
+    const reader = opened.body!.getReader();
+    const { value: first } = await reader.read();
     const end = await this.download(id, archive.id, archive.size - DIRECTORY_BYTES);
-    const start = await this.download(id, archive.id);
-    expect(start.subarray(-DIRECTORY_BYTES).equals(end)).toBe(true);
-    return start;
+    const whole = await this.download(id, archive.id);
+    await reader.cancel();
+    equal(whole.subarray(0, first!.length).equals(first!), true);
+    equal(whole.subarray(-DIRECTORY_BYTES).equals(end), true);
+    return whole;
   }
 
-  /** Sends no header: the key is in the query. */
   async download(build_id: number, file_id: number, offset = 0): Promise<Buffer> {
+    const response = await this.open(build_id, file_id, offset);
+    return Buffer.from(await response.arrayBuffer());
+  }
+
+  /** A response whose body isn't read yet. Sends no header: the key is in the query. */
+  private async open(build_id: number, file_id: number, offset: number): Promise<Response> {
     const path = `/wharf/builds/${build_id}/files/${file_id}/download?api_key=${this.key}`;
     const headers = { range: `bytes=${offset}-`, 'user-agent': 'Go-http-client/1.1' };
     const redirect = await this.request('GET', path, headers);
     equal(redirect.status, 302);
-    const { status, bytes } = await this.request('GET', redirect.headers.get('location')!, headers);
-    equal(status, 206);
-    return bytes;
+    const response = await this.respond('GET', redirect.headers.get('location')!, headers);
+    equal(response.status, 206);
+    return response;
   }
 
   async startFile(build_id: number, type: string, content: Content): Promise<Sending & { id: number }> {
@@ -124,17 +136,24 @@ export class UploadTool {
     return { id: file.id, location: started.headers.get('location')!, content };
   }
 
-  /** All parts but the last have no total. After an error, it requests the state and continues there. */
+  /**
+   * All parts but the last have no total. After a response with an error, it requests the state and continues there; if
+   * there is no response, it sends the same bytes again, whether or not the service has them.
+   */
   async send({ location, content }: Sending): Promise<void> {
+    let tries = 0;
     for (let start = 0; start < content.length;) {
-      // After an error, only the rest of the part is sent.
+      // After an error, the rest of that part.
       const end = Math.min((Math.floor(start / this.partBytes) + 1) * this.partBytes, content.length);
       const total = end === content.length ? end : '*';
-      const { status, headers } = await this.put(
-        location,
-        `bytes ${start}-${end - 1}/${total}`,
-        content.subarray(start, end),
-      );
+      const body = content.subarray(start, end);
+      const sent = this.put(location, `bytes ${start}-${end - 1}/${total}`, body);
+      const { status, headers } = await sent.catch((error: unknown) => {
+        if (++tries === MAX_TRIES) throw error;
+        return { status: NO_RESPONSE, headers: new Headers() };
+      });
+      if (status === NO_RESPONSE) continue;
+      tries = 0;
       if (status === 200) return;
       if (status === 308) start = nextByte(headers);
       else if (status === 408 || status >= 500) {
@@ -183,6 +202,17 @@ export class UploadTool {
     headers: Record<string, string>,
     body?: Buffer | string,
   ): Promise<ToolResponse> {
+    const response = await this.respond(method, path, headers, body);
+    const bytes = Buffer.from(await response.arrayBuffer());
+    return { status: response.status, headers: response.headers, bytes };
+  }
+
+  private async respond(
+    method: string,
+    path: string,
+    headers: Record<string, string>,
+    body?: Buffer | string,
+  ): Promise<Response> {
     const url = new URL(path, this.url);
     const sent = typeof body === 'string' || body === undefined ? body : new Uint8Array(body);
     const response = await fetch(url, { method, headers, body: sent, redirect: 'manual' });
@@ -191,13 +221,11 @@ export class UploadTool {
       .replace(/^\/upload-sessions\/.*/, '/session')
       .replace(/^\/files\/.*/, '/files');
     this.requests.push(`${method} ${generic} ${response.status}`);
-    return {
-      status: response.status,
-      headers: response.headers,
-      bytes: Buffer.from(await response.arrayBuffer()),
-    };
+    return response;
   }
 }
+
+const NO_RESPONSE = 0;
 
 const nextByte = (headers: Headers) =>
   Number(/^bytes=0-(\d+)$/.exec(headers.get('range') ?? 'bytes=0--1')?.[1] ?? -1) + 1;
