@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { BuildFileError } from './pwr/build-file-error';
 
 interface Thread {
   /** Path of the script, which sends one message. */
@@ -26,6 +27,10 @@ export async function runThread<Message>(
     });
   } catch (error) {
     signal.throwIfAborted();
+    if ((error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY')
+      throw new BuildFileError(
+        'The build needs too much memory. It has too many files, or their paths are too long.',
+      );
     throw error;
   } finally {
     signal.removeEventListener('abort', abort);
