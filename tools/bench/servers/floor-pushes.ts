@@ -83,9 +83,10 @@ const OF_PROFILE = `
     SELECT * FROM builds o WHERE o.game_id = g.id AND o.state <> 'started' ORDER BY o.id DESC LIMIT $2::bigint + $3::bigint) b
   ORDER BY b.id DESC LIMIT $2 OFFSET $3`;
 
-/** Whether the user may download the builds of the channel of the build $1. */
-const MAY_DOWNLOAD = `(owns OR free OR (
-  SELECT 'demo' = ANY (o.traits) FROM uploads o WHERE ${IN_CHANNEL} ORDER BY o.id LIMIT 1))`;
+/** Whether the user may download the builds of the channel of the build `b`. */
+const MAY_DOWNLOAD = `coalesce((
+  SELECT NOT o.hidden AND (owns OR free OR 'demo' = ANY (o.traits)) FROM uploads o
+  WHERE ${IN_CHANNEL} ORDER BY o.id LIMIT 1), owns OR free)`;
 
 const pathOf = (access: string) => `
   WITH RECURSIVE path AS (

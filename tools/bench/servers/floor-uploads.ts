@@ -55,9 +55,9 @@ export const UPLOAD_OF_BUILD = `(SELECT min(o.id) FROM uploads o WHERE ${IN_CHAN
 const NEWEST_BUILD = `
   LEFT JOIN LATERAL (
     SELECT * FROM builds o WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name
-      AND o.state = 'completed' AND o.size IS NOT NULL
+      AND o.state = 'completed' AND NOT o.hidden AND o.size IS NOT NULL
     ORDER BY o.id DESC LIMIT 1) b ON true
-  WHERE (f.channel_name IS NULL OR b.id IS NOT NULL)`;
+  WHERE (f.channel_name IS NULL OR b.id IS NOT NULL) AND NOT f.hidden`;
 const FILES = `
   SELECT f.id, f.game_id, f.position, f.type, f.traits, f.filename, f.display_name, f.external_url, f.channel_name,
     f.created_at, f.updated_at, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,

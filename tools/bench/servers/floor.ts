@@ -185,7 +185,7 @@ const LATEST = `
   SELECT b.id, b.user_version FROM games g
   LEFT JOIN LATERAL (
     SELECT id, user_version FROM builds
-    WHERE game_id = g.id AND channel_name = $2 AND state = 'completed' ORDER BY id DESC LIMIT 1) b ON true
+    WHERE game_id = g.id AND channel_name = $2 AND state = 'completed' AND NOT hidden ORDER BY id DESC LIMIT 1) b ON true
   WHERE g.id = $1 AND g.visibility <> 'private'`;
 
 const uploads = uploadResponses(many, {
