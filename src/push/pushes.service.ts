@@ -80,7 +80,7 @@ const CREATE = statement<CreatedRow>(
    FROM build CROSS JOIN old LEFT JOIN upload ON true`,
 );
 
-interface PushedRow extends PushedBuildRow, Pick<Build, 'channel_name' | 'file_key' | 'file_url'> {
+interface PushedRow extends PushedBuildRow, Pick<Build, 'channel_name'> {
   slug: string;
 }
 
@@ -88,20 +88,24 @@ const PUSHED_COLUMNS = `${BUILD_ROW}, b.hidden, b.error`;
 
 const BUILD = read<PushedRow>(
   'edited_build',
-  `SELECT ${PUSHED_COLUMNS}, b.channel_name, b.file_key, b.file_url, g.slug
+  `SELECT ${PUSHED_COLUMNS}, b.channel_name, g.slug
    FROM builds b JOIN games g ON g.id = b.game_id WHERE b.id = $1 AND ${canEdit('g', '$2')}`,
 );
 
-const FILES = read<PushedFileResponse & { file_key: string | null; file_url: string | null }>(
-  'pushed_files',
-  `SELECT f.*, NULL AS file_url FROM (
-     SELECT f.id, coalesce(f.size, s.received, 0) AS size, f.type, f.created_at, f.updated_at, f.file_key,
-       CASE WHEN f.state = 'created' AND s.received > 0 THEN 'uploading' ELSE f.state END AS state
-     FROM build_files f LEFT JOIN upload_sessions s ON s.id = f.session_id WHERE f.build_id = $1) f
-   UNION ALL
-   SELECT id, size, 'archive', created_at, coalesce(updated_at, created_at), file_key, 'uploaded', file_url
-   FROM builds WHERE id = $1 AND state = 'completed' AND size IS NOT NULL
-   ORDER BY id`,
+interface FileRow extends PushedFileResponse, Pick<Build, 'file_key' | 'file_url'> {}
+
+/** A row of nulls: the build has no files. */
+const FILES = read<Pick<Build, 'game_id'> & (FileRow | { id: null })>(
+  'edited_build_files',
+  `SELECT b.game_id, f.*
+   FROM builds b JOIN games g ON g.id = b.game_id LEFT JOIN LATERAL (
+     SELECT o.id, coalesce(o.size, s.received, 0) AS size, o.type, o.created_at, o.updated_at, o.file_key, NULL AS file_url,
+       CASE WHEN o.state = 'created' AND s.received > 0 THEN 'uploading' ELSE o.state END AS state
+     FROM build_files o LEFT JOIN upload_sessions s ON s.id = o.session_id WHERE o.build_id = b.id
+     UNION ALL
+     SELECT b.id, b.size, 'archive', b.created_at, coalesce(b.updated_at, b.created_at), b.file_key, b.file_url, 'uploaded'
+     WHERE b.state = 'completed' AND b.size IS NOT NULL) f ON true
+   WHERE b.id = $1 AND ${canEdit('g', '$2')} ORDER BY f.id`,
 );
 
 const FILE_SESSION = statement<{ id: number; session_id: string | null; state: string; size: number | null }>(
@@ -237,14 +241,22 @@ export class PushesService {
   }
 
   async files(build_id: number, credential: Downloader): Promise<PushedFileResponse[]> {
-    await this.require(build_id, credential);
-    return (await this.database.rows(FILES, [build_id])).map(pushedFileResponse);
+    return (await this.findFiles(build_id, credential)).map(pushedFileResponse);
+  }
+
+  private async findFiles(build_id: number, credential: Downloader): Promise<FileRow[]> {
+    const rows = await this.database.rows(FILES, [build_id, credential.user_id]);
+    if (!rows[0] || !isFor(credential, rows[0].game_id)) throw invalidBuild();
+    return rows.flatMap((row) => (row.id === null ? [] : row));
   }
 
   /** The URL of a stored file. */
   async fileUrl({ build_id, file_id }: PushedFileRequest, credential: Downloader): Promise<string> {
-    const { slug, channel_name, version } = await this.require(build_id, credential);
-    const file = (await this.database.rows(FILES, [build_id])).find(({ id }) => id === file_id);
+    const [{ slug, channel_name, version }, files] = await Promise.all([
+      this.require(build_id, credential),
+      this.findFiles(build_id, credential),
+    ]);
+    const file = files.find(({ id }) => id === file_id);
     if (file?.file_url) return file.file_url;
     if (!file?.file_key) throw invalidBuildFile();
     const extension = { archive: 'zip', patch: 'pwr', signature: 'pws' }[file.type];
@@ -312,8 +324,8 @@ export class PushesService {
       return { file: { id: file_id } };
     });
     this.jobs.wake();
-    const rows = await this.database.rows(FILES, [build_id]);
-    return pushedFileResponse(rows.find(({ id }) => id === file.id)!);
+    const files = await this.findFiles(build_id, credential);
+    return pushedFileResponse(files.find(({ id }) => id === file.id)!);
   }
 
   async fail(request: FailBuildRequest, credential: Downloader, key: RetryKey | undefined): Promise<void> {

@@ -114,10 +114,14 @@ export const buildWithOwner = (
 ): BuildWithOwnerResponse => ({ ...buildWithFiles(row), user: gameUserResponse(row, links) });
 
 /** The archive has the ID of the build. */
-function buildFiles({ id, size, files }: BuildRow & FilesRow): BuildFileResponse[] {
-  const stored = { sub_type: 'default', state: 'uploaded' } as const;
+function buildFiles(row: BuildRow & FilesRow): BuildFileResponse[] {
+  const file = (type: BuildFileResponse['type'], id: number | null, size: number | null) =>
+    id === null || size === null
+      ? []
+      : [{ id, size, type, sub_type: 'default' as const, state: 'uploaded' as const }];
   return [
-    ...(size === null ? [] : [{ id, size, type: 'archive' as const, ...stored }]),
-    ...files.map((file) => ({ id: file.id, size: file.size, type: file.type, ...stored })),
+    ...file('archive', row.id, row.size),
+    ...file('patch', row.patch_id, row.patch_size),
+    ...file('signature', row.signature_id, row.signature_size),
   ];
 }

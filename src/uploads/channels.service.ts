@@ -1,65 +1,52 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../platform/database/database';
-import { longRead, read } from '../platform/database/statement';
+import { longRead, read, type Statement } from '../platform/database/statement';
 import { apiError } from '../platform/errors/api-error';
 import { invalidGame } from '../games/errors';
-import { isPublished } from '../wharf/build.entity';
 import { canEdit } from '../games/visibility';
 import type { ChannelsRequest } from './channel.dto';
 import { type Downloader, isFor } from './uploads.service';
-import {
-  BUILD_ROW,
-  type BuildRow,
-  type ChannelRow,
-  type FlatUploadRow,
-  uploadRow,
-  uploadsWith,
-} from './upload.row';
+import { channelRow, type ChannelRow, type FlatChannelRow, selectChannels } from './upload.row';
 
 const MAX_CHANNELS = 500;
-
-const GAME_BY_ID = read<{ id: number }>(
-  'edited_game',
-  `SELECT g.id FROM games g WHERE g.id = $1 AND ${canEdit('g', '$2')}`,
-);
-
-const GAME_BY_TARGET = read<{ id: number }>(
-  'edited_game_by_target',
-  // LIMIT: otherwise the planner may read all games of the owner.
-  `SELECT g.id FROM users u
-   JOIN LATERAL (SELECT id, user_id FROM games WHERE user_id = u.id AND slug = $3 LIMIT 1) g ON true
-   WHERE lower_ascii(u.username) = lower_ascii($1) AND ${canEdit('g', '$2')}`,
-);
+/** Channels that a small read may return. */
+const FEW = 10;
 
 /**
- * $2: one channel; null: all. Channels without an upload, such as those of imported builds, are left out: existing
- * clients read the upload of each channel.
+ * The game `g` with the ID $1, or of the user $2 with the slug $3, that the user $4 can edit. LIMIT: otherwise the planner
+ * may read all games of the owner.
  */
-const UPLOADS = longRead<{ name: string } & FlatUploadRow>(
-  'channel_uploads',
-  `SELECT c.channel_name AS name, f.*
-   FROM (SELECT DISTINCT channel_name FROM uploads
-         WHERE game_id = $1 AND channel_name IS NOT NULL AND ($2::text IS NULL OR channel_name = $2)
-         ORDER BY 1 LIMIT ${MAX_CHANNELS}) c
-   CROSS JOIN LATERAL (
-     ${uploadsWith('f.game_id = $1 AND f.channel_name = c.channel_name')} ORDER BY f.id LIMIT 1) f
-   ORDER BY 1`,
-  'game $1',
+const EDITED_GAME = `g.id = coalesce($1, (
+     SELECT o.id FROM users u
+     JOIN LATERAL (SELECT id FROM games WHERE user_id = u.id AND slug = $3 LIMIT 1) o ON true
+     WHERE lower_ascii(u.username) = lower_ascii($2)))
+   AND ${canEdit('g', '$4')}`;
+
+const GAME = read<{ game_id: number }>(
+  'edited_game',
+  `SELECT g.id AS game_id FROM games g WHERE ${EDITED_GAME}`,
 );
 
-const newestBuild = (condition: string) =>
-  `SELECT * FROM builds o
-   WHERE o.game_id = $1 AND o.channel_name = c.channel_name AND ${condition} ORDER BY o.id DESC LIMIT 1`;
+/** A row of nulls: the game has no such channel. */
+type FoundChannelRow = { edited_game_id: number } & (FlatChannelRow | { id: null });
 
-/** The newest completed build of each channel, and a newer one that isn't. */
-const BUILDS = longRead<BuildRow & { channel_name: string }>(
-  'channel_heads',
-  `SELECT b.channel_name, ${BUILD_ROW}
-   FROM unnest($2::text[]) AS c (channel_name)
-   LEFT JOIN LATERAL (${newestBuild(isPublished('o'))}) head ON true
-   LEFT JOIN LATERAL (${newestBuild(`o.state IN ('started', 'processing')`)}) pending ON true
-   JOIN builds b ON b.id = head.id OR (b.id = pending.id AND pending.id > coalesce(head.id, 0))`,
-  'game $1',
+/**
+ * Channels without an upload, such as those of imported builds, are left out: existing clients read the upload of each
+ * channel.
+ */
+const channelsOfGame = (condition: string, limit = '') =>
+  `SELECT g.id AS edited_game_id, c.* FROM games g LEFT JOIN LATERAL (${selectChannels(condition, limit)}) c ON true
+   WHERE ${EDITED_GAME} ORDER BY c.channel_name`;
+
+const CHANNEL = read<FoundChannelRow>('channel', channelsOfGame('channel_name = $5'));
+const FEW_CHANNELS = read<FoundChannelRow>(
+  'few_channels',
+  channelsOfGame('channel_name IS NOT NULL', ` LIMIT ${FEW + 1}`),
+);
+const CHANNELS = longRead<FoundChannelRow>(
+  'channels',
+  channelsOfGame('channel_name IS NOT NULL', ` LIMIT ${MAX_CHANNELS}`),
+  'user $4',
 );
 
 /** Channels of a game, for editors of the game. */
@@ -68,41 +55,36 @@ export class ChannelsService {
   constructor(private readonly database: Database) {}
 
   async all(request: ChannelsRequest, credential: Downloader): Promise<ChannelRow[]> {
-    return this.channels(await this.game(request, credential), null);
+    const few = await this.find(FEW_CHANNELS, request, credential);
+    return few.length <= FEW ? few : this.find(CHANNELS, request, credential);
   }
 
   async one(request: ChannelsRequest, channel_name: string, credential: Downloader): Promise<ChannelRow> {
-    const [channel] = await this.channels(await this.game(request, credential), channel_name);
+    const [channel] = await this.find(CHANNEL, request, credential, channel_name);
     if (!channel) throw apiError(404, 'invalid channel');
     return channel;
   }
 
   /** The ID of a game that the caller can edit. */
-  async game(
-    { game_id, target = '' }: Pick<ChannelsRequest, 'game_id' | 'target'>,
-    credential: Downloader,
-  ): Promise<number> {
-    const { user_id } = credential;
-    const [owner, slug] = target.split('/');
-    const found =
-      slug === undefined
-        ? await this.database.row(GAME_BY_ID, [game_id ?? Number(owner), user_id])
-        : await this.database.row(GAME_BY_TARGET, [owner, user_id, slug]);
-    if (!found || !isFor(credential, found.id)) throw invalidGame();
-    return found.id;
+  async game(request: ChannelsRequest, credential: Downloader): Promise<number> {
+    const found = await this.database.row(GAME, gameValues(request, credential));
+    if (!found || !isFor(credential, found.game_id)) throw invalidGame();
+    return found.game_id;
   }
 
-  private async channels(game_id: number, channel_name: string | null): Promise<ChannelRow[]> {
-    const uploads = await this.database.rows(UPLOADS, [game_id, channel_name]);
-    const builds = await this.database.rows(BUILDS, [game_id, uploads.map(({ name }) => name)]);
-    return uploads.map((row) => {
-      const own = builds.filter((build) => build.channel_name === row.name);
-      return {
-        name: row.name,
-        upload: uploadRow(row),
-        head: own.find(({ state }) => state === 'completed') ?? null,
-        pending: own.find(({ state }) => state !== 'completed') ?? null,
-      };
-    });
+  private async find(
+    statement: Statement<FoundChannelRow>,
+    request: ChannelsRequest,
+    credential: Downloader,
+    ...channel_name: string[]
+  ): Promise<ChannelRow[]> {
+    const rows = await this.database.rows(statement, [...gameValues(request, credential), ...channel_name]);
+    if (!rows[0] || !isFor(credential, rows[0].edited_game_id)) throw invalidGame();
+    return rows.flatMap((row) => (row.id === null ? [] : channelRow(row)));
   }
+}
+
+function gameValues({ game_id, target = '' }: ChannelsRequest, { user_id }: Downloader): unknown[] {
+  const [owner, slug] = target.split('/');
+  return slug === undefined ? [game_id ?? Number(owner), null, null, user_id] : [null, owner, slug, user_id];
 }

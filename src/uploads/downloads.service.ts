@@ -14,7 +14,7 @@ import type {
   DownloadUploadRequest,
   UploadsRequest,
 } from './download.dto';
-import { type Downloader, type OneBuildRow, UploadsService } from './uploads.service';
+import { type BuildFileRow, type Downloader, UploadsService } from './uploads.service';
 
 interface StoredFile {
   file_key: string | null;
@@ -64,10 +64,10 @@ export class DownloadsService {
 
   /** The URL of a build's file, for a user who may download it. A signature isn't counted: it contains nothing of the game. */
   async build(request: DownloadBuildRequest, credential: Downloader, req: Request): Promise<string> {
-    const build = await this.uploads.build(request, credential);
+    const file = await this.uploads.buildFile(request, credential);
     if (request.sub_type !== 'default') throw invalidBuildFile();
-    const url = this.signUrl(...buildFile(build, request.file_type));
-    if (request.file_type !== 'signature') this.count(build, build.game_id, request.uuid, req);
+    const url = this.signUrl(file, nameOf(file, request));
+    if (request.file_type !== 'signature') this.count(file, file.game_id, request.uuid, req);
     return url;
   }
 
@@ -122,15 +122,12 @@ const startsDownload = ({ headers: { range } }: Request) =>
 
 const invalidBuildFile = () => apiError(404, 'invalid build file');
 
-/** A file of a build with its name. */
-function buildFile(build: OneBuildRow, type: string): [StoredFile, string] {
-  if (type === 'archive' && build.size !== null) return [build, build.filename ?? nameIn(build)];
-  const file = build.files.find((one) => one.type === type);
-  if (!file) throw invalidBuildFile();
-  return [{ file_key: file.file_key, file_url: null }, `build-${build.id}.${EXTENSIONS[file.type]}`];
+function nameOf(
+  { file_key, file_url, filename }: BuildFileRow,
+  { file_type, build_id }: DownloadBuildRequest,
+): string {
+  const location = file_key ?? (file_url && new URL(file_url).pathname);
+  if (location === null) throw invalidBuildFile();
+  if (file_type === 'archive') return filename ?? (location.split('/').at(-1) || 'archive');
+  return `build-${build_id}.${file_type === 'patch' ? 'pwr' : 'pws'}`;
 }
-
-const EXTENSIONS = { patch: 'pwr', signature: 'pws' };
-
-const nameIn = ({ file_key, file_url }: StoredFile): string =>
-  (file_key ?? new URL(file_url!).pathname).split('/').at(-1) || 'archive';

@@ -1,5 +1,5 @@
 import { type Build, isPublished } from '../wharf/build.entity';
-import type { BuildFile } from '../wharf/build-file.entity';
+import { PUSHED_FILE_TYPES } from '../wharf/build-file.entity';
 import type { Upload } from './upload.entity';
 
 export interface BuildRow extends Pick<Build, 'id' | 'game_id' | 'user_version' | 'state' | 'created_at'> {
@@ -21,10 +21,16 @@ export interface ChannelRow {
   pending: BuildRow | null;
 }
 
-/** An UploadRow as a statement returns it. */
-export type FlatUploadRow = Omit<UploadRow, 'build'> & {
-  [Name in keyof BuildRow as `build_${Name}`]: BuildRow[Name] | null;
+/** The columns of a build that an outer join may not find. */
+type FoundBuildRow<Prefix extends string> = {
+  [Name in keyof BuildRow as `${Prefix}_${Name}`]: BuildRow[Name] | null;
 };
+
+/** An UploadRow as a statement returns it. */
+export type FlatUploadRow = Omit<UploadRow, 'build'> & FoundBuildRow<'build'>;
+
+/** A ChannelRow as a statement returns it. */
+export type FlatChannelRow = FlatUploadRow & FoundBuildRow<'head' | 'pending'>;
 
 const UPLOAD_COLUMNS = [
   'id',
@@ -43,76 +49,125 @@ const UPLOAD_COLUMNS = [
 const FILE_COLUMNS = ['file_key', 'file_url', 'size', 'md5_hash'] as const satisfies (keyof Upload &
   keyof Build)[];
 
-const BUILD: Record<keyof BuildRow, string> = {
-  id: 'b.id',
-  upload_id: `(SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name)`,
-  game_id: 'b.game_id',
-  parent_build_id: `coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1)`,
-  version: 'b.version',
-  user_version: 'b.user_version',
-  state: 'b.state',
-  created_at: 'b.created_at',
-  updated_at: 'coalesce(b.updated_at, b.created_at)',
-};
+/** SQL for the upload of the channel of the build `b`. */
+const UPLOAD_OF_BUILD =
+  '(SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name)';
 
-const named = (columns: Record<string, string>, prefix = '') =>
-  Object.entries(columns)
-    .map(([name, sql]) => `${sql} AS ${prefix}${name}`)
-    .join(', ');
+/** The columns of a BuildRow for the build `b`. `upload_id`: SQL for the upload of its channel. */
+const buildColumns = (b: string, upload_id: string): Record<keyof BuildRow, string> => ({
+  id: `${b}.id`,
+  upload_id,
+  game_id: `${b}.game_id`,
+  parent_build_id: `coalesce(${b}.parent_build_id, (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = ${b}.game_id AND o.channel_name = ${b}.channel_name AND o.id < ${b}.id), -1)`,
+  version: `${b}.version`,
+  user_version: `${b}.user_version`,
+  state: `${b}.state`,
+  created_at: `${b}.created_at`,
+  updated_at: `coalesce(${b}.updated_at, ${b}.created_at)`,
+});
 
 /** The select list of a BuildRow for the build `b`. */
-export const BUILD_ROW = named(BUILD);
+export const selectBuild = (upload_id: string) =>
+  Object.entries(buildColumns('b', upload_id))
+    .map(([name, sql]) => `${sql} AS ${name}`)
+    .join(', ');
+export const BUILD_ROW = selectBuild(UPLOAD_OF_BUILD);
 
-/** The archive of a build, and its stored patch and signature. */
+/** The archive of a build, and its stored patch and signature; null: it has none. */
 export interface FilesRow {
   size: number | null;
-  files: { id: number; type: BuildFile['type']; size: number; file_key: string }[];
+  patch_id: number | null;
+  patch_size: number | null;
+  signature_id: number | null;
+  signature_size: number | null;
 }
 
-/** The select list of a FilesRow for the build `b`. */
-export const FILES_ROW = `b.size,
-  (SELECT coalesce(json_agg(json_build_object('id', o.id, 'type', o.type, 'size', o.size, 'file_key', o.file_key)
-            ORDER BY o.type), '[]')
-   FROM build_files o WHERE o.build_id = b.id AND o.file_key IS NOT NULL) AS files`;
+/** The select list of a FilesRow for the build `b` with BUILD_FILES. */
+export const FILES_ROW =
+  'b.size, patch.id AS patch_id, patch.size AS patch_size, signature.id AS signature_id, signature.size AS signature_size';
 
-// CASE, so that nothing is looked up for an upload without a channel.
-const ofBuild = (sql: string) => (sql.startsWith('b.') ? sql : `CASE WHEN b.id IS NOT NULL THEN ${sql} END`);
+/** Joins to the build `b` its stored files. */
+export const BUILD_FILES = PUSHED_FILE_TYPES.map(
+  (type) => `
+  LEFT JOIN build_files ${type} ON ${type}.build_id = b.id AND ${type}.type = '${type}' AND ${type}.file_key IS NOT NULL`,
+).join('');
 
-/** Joins the newest build `b` with a file to an upload `f` of a channel. */
-export const NEWEST_BUILD = `
+/** The select list of a build that an outer join may not find. CASE, so that nothing is looked up in that case. */
+const selectFoundBuild = (b: string, prefix: string, upload_id: string) =>
+  Object.entries(buildColumns(b, upload_id))
+    .map(([name, sql]) => {
+      const value = sql.startsWith(`${b}.`) ? sql : `CASE WHEN ${b}.id IS NOT NULL THEN ${sql} END`;
+      return `${value} AS ${prefix}_${name}`;
+    })
+    .join(', ');
+
+/** Joins the newest build `b` that meets the condition for `o` to an upload `f` of a channel. */
+const newestBuild = (b: string, condition: string) => `
   LEFT JOIN LATERAL (
     SELECT * FROM builds o
-    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND ${isPublished('o')} AND o.size IS NOT NULL
-    ORDER BY o.id DESC LIMIT 1) b ON true`;
+    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND ${condition}
+    ORDER BY o.id DESC LIMIT 1) ${b} ON true`;
+
+/** Joins the newest build `b` with a file to an upload `f` of a channel. */
+export const NEWEST_BUILD = newestBuild('b', `${isPublished('o')} AND o.size IS NOT NULL`);
+
+const UPLOAD_ROW = `${UPLOAD_COLUMNS.map((name) => `f.${name}`).join(', ')},
+         ${FILE_COLUMNS.map((name) => `coalesce(f.${name}, b.${name}) AS ${name}`).join(', ')}`;
 
 /** Uploads `f` that meet the condition with their newest builds `b`, as flat rows. */
 export const uploadsWith = (condition: string) => `
-  SELECT ${UPLOAD_COLUMNS.map((name) => `f.${name}`).join(', ')},
-         ${FILE_COLUMNS.map((name) => `coalesce(f.${name}, b.${name}) AS ${name}`).join(', ')},
-         ${Object.entries(BUILD)
-           .map(([name, sql]) => `${ofBuild(sql)} AS build_${name}`)
-           .join(', ')}
+  SELECT ${UPLOAD_ROW},
+         ${selectFoundBuild('b', 'build', UPLOAD_OF_BUILD)}
   FROM uploads f ${NEWEST_BUILD}
   WHERE ${condition}`;
+
+/**
+ * Channels `f` of the game `g`: the oldest upload of each, with its newest builds. The head is null if it is the build with
+ * the file. Nothing needs to look for the upload of these builds.
+ */
+export const selectChannels = (condition: string, limit: string) => `
+  SELECT ${UPLOAD_ROW},
+         ${selectFoundBuild('b', 'build', 'f.id')},
+         ${selectFoundBuild('head', 'head', 'f.id')},
+         ${selectFoundBuild('pending', 'pending', 'f.id')}
+  FROM (
+    SELECT DISTINCT ON (channel_name) * FROM uploads
+    WHERE game_id = g.id AND ${condition} ORDER BY channel_name, id${limit}) f
+  ${NEWEST_BUILD}
+  ${newestBuild('head', `${isPublished('o')} AND o.id > coalesce(b.id, 0)`)}
+  ${newestBuild('pending', `o.state IN ('started', 'processing') AND o.id > coalesce(head.id, b.id, 0)`)}`;
 
 /** Whether there is something to download. */
 export const isListed = ({ channel_name, build_id }: FlatUploadRow) =>
   channel_name === null || build_id !== null;
 
-export function uploadRow(row: FlatUploadRow): UploadRow {
-  const build = row.build_id === null ? null : readBuild(row);
-  return { ...row, build };
+/** Reads the columns with the prefix. */
+function buildReader<Prefix extends string>(prefix: Prefix): (row: FoundBuildRow<Prefix>) => BuildRow | null {
+  const names = Object.keys(buildColumns('b', '')) as (keyof BuildRow)[];
+  const columns = names.map((name) => [name, `${prefix}_${name}`] as const);
+  const empty = Object.fromEntries(names.map((name) => [name, null]));
+  return (row: Record<string, unknown>) => {
+    if (row[`${prefix}_id`] === null) return null;
+    // A copy keeps the hidden class; adding properties one by one changes it with each.
+    const build: Record<string, unknown> = { ...empty };
+    for (const [name, column] of columns) build[name] = row[column];
+    return build as unknown as BuildRow;
+  };
 }
 
-const readBuild = (row: FlatUploadRow): BuildRow => ({
-  id: row.build_id!,
-  upload_id: row.build_upload_id,
-  game_id: row.build_game_id!,
-  parent_build_id: row.build_parent_build_id!,
-  version: row.build_version!,
-  user_version: row.build_user_version,
-  state: row.build_state!,
-  created_at: row.build_created_at!,
-  updated_at: row.build_updated_at!,
-});
+const readBuild = buildReader('build');
+const readHead = buildReader('head');
+const readPending = buildReader('pending');
+
+export const uploadRow = (row: FlatUploadRow): UploadRow => ({ ...row, build: readBuild(row) });
+
+export function channelRow(row: FlatChannelRow): ChannelRow {
+  const upload = uploadRow(row);
+  return {
+    name: row.channel_name!,
+    upload,
+    head: readHead(row) ?? upload.build,
+    pending: readPending(row),
+  };
+}

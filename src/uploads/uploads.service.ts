@@ -5,7 +5,7 @@ import { longRead, read, type Statement } from '../platform/database/statement';
 import { apiError } from '../platform/errors/api-error';
 import { invalidGame } from '../games/errors';
 import type { GameUserRow } from '../games/embedded-game.dto';
-import { isPublished } from '../wharf/build.entity';
+import { type Build, isPublished } from '../wharf/build.entity';
 import {
   ACCESS,
   ACCESS_COLUMNS,
@@ -15,8 +15,16 @@ import {
   requireDownload,
   requireOwnKey,
 } from './download-access';
-import type { BuildRequest, UpgradePathRequest, UploadRequest, UploadsRequest } from './download.dto';
+import type {
+  BuildRequest,
+  DownloadBuildRequest,
+  UpgradePathRequest,
+  UploadRequest,
+  UploadsRequest,
+} from './download.dto';
+import type { Upload } from './upload.entity';
 import {
+  BUILD_FILES,
   BUILD_ROW,
   type BuildRow,
   FILES_ROW,
@@ -24,6 +32,7 @@ import {
   type FlatUploadRow,
   isListed,
   NEWEST_BUILD,
+  selectBuild,
   type UploadRow,
   uploadRow,
   uploadsWith,
@@ -101,45 +110,72 @@ const CHANNEL_BUILDS = longRead<BuildRow>(
    WHERE b.game_id = $1 AND b.channel_name = $2 AND ($3 OR ${isPublished('b')}) ORDER BY b.id DESC LIMIT ${MAX_BUILDS}`,
 );
 
-export interface OneBuildRow extends BuildRow, FilesRow, GameUserRow {
-  hidden: boolean;
-  file_key: string | null;
-  file_url: string | null;
-  is_demo: boolean;
+/** Joins to the build `b` the upload `f` of its channel. */
+const UPLOAD_OF_BUILD = `
+   LEFT JOIN LATERAL (
+     SELECT o.id, o.filename, o.traits, o.hidden FROM uploads o
+     WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name ORDER BY o.id LIMIT 1) f ON true`;
+
+const BUILD_ACCESS = `${ACCESS_COLUMNS}, coalesce(f.traits, '{}') AS traits, b.hidden OR coalesce(f.hidden, false) AS hidden`;
+
+/** What decides who may download a build. */
+interface BuildAccessRow
+  extends AccessRow, Pick<Build, 'game_id' | 'state' | 'hidden'>, Pick<Upload, 'traits'> {}
+
+interface OneBuildRow extends BuildAccessRow, BuildRow, FilesRow, GameUserRow {}
+
+/** A build with the owner `u` of its game. */
+export const BUILD = read<OneBuildRow>(
+  'build',
+  `SELECT ${BUILD_ACCESS}, ${selectBuild('f.id')}, ${FILES_ROW},
+          u.id AS owner_id, u.username, u.display_name, u.cover_url AS owner_cover_url
+   FROM builds b JOIN games g ON g.id = b.game_id JOIN users u ON u.id = g.user_id ${ACCESS} ${UPLOAD_OF_BUILD} ${BUILD_FILES}
+   WHERE b.id = $1 AND ${MAY_SEE}`,
+);
+
+/** The data that the redirect to a build's file needs. */
+export interface BuildFileRow extends BuildAccessRow, Pick<Build, 'file_key' | 'file_url'> {
   /** The file name of its upload. */
   filename: string | null;
 }
 
-/** A build with the owner `u` of its game. */
-export const BUILD = read<AccessRow & OneBuildRow>(
-  'build',
-  `SELECT ${ACCESS_COLUMNS}, ${BUILD_ROW}, b.hidden OR coalesce(f.hidden, false) AS hidden, b.file_key, b.file_url, ${FILES_ROW}, f.filename,
-          u.id AS owner_id, u.username, u.display_name, u.cover_url AS owner_cover_url,
-          coalesce('demo' = ANY (f.traits), false) AS is_demo
-   FROM builds b JOIN games g ON g.id = b.game_id JOIN users u ON u.id = g.user_id ${ACCESS}
+/** The file of type $4: nulls if the build has none. */
+export const BUILD_FILE = read<BuildFileRow>(
+  'build_file',
+  `SELECT ${BUILD_ACCESS}, b.game_id, b.state, f.filename, file.file_key, file.file_url
+   FROM builds b JOIN games g ON g.id = b.game_id ${ACCESS} ${UPLOAD_OF_BUILD}
    LEFT JOIN LATERAL (
-     SELECT o.filename, o.traits, o.hidden FROM uploads o
-     WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name ORDER BY o.id LIMIT 1) f ON true
+     SELECT b.file_key, b.file_url WHERE $4 = 'archive'
+     UNION ALL SELECT o.file_key, NULL FROM build_files o WHERE o.build_id = b.id AND o.type = $4) file ON true
    WHERE b.id = $1 AND ${MAY_SEE}`,
 );
 
 /** Builds of a path, with the one that has no patch for it. */
 const MAX_PATH = 50;
 
+const isSeen = (b: string) => `(target.edits OR ${isPublished(b)})`;
+
 /**
- * The parents of the build $2 up to the build $1, which all have the patch that leads to the next one. $3: also hidden
- * ones. A parent is always of the same channel.
+ * The parents of the build $1 up to the build $4, which all have the patch that leads to the next one. Only builds that
+ * the user may see, of one channel.
  */
-export const UPGRADE_PATH = read<BuildRow & FilesRow>(
+export const UPGRADE_PATH = read<AccessRow & Pick<Upload, 'traits'> & BuildRow & FilesRow>(
   'upgrade_path',
-  `WITH RECURSIVE path AS (
-     SELECT id, parent_build_id, 1 AS place FROM builds WHERE id = $2
+  `WITH RECURSIVE target AS (
+     SELECT ${BUILD_ACCESS}, b.game_id, b.channel_name, f.id AS upload_id
+     FROM builds b JOIN games g ON g.id = b.game_id ${ACCESS} ${UPLOAD_OF_BUILD}
+     WHERE b.id = $1 AND ${MAY_SEE} AND (access.edits OR f.hidden IS NOT TRUE)),
+   path AS (
+     SELECT b.id, b.parent_build_id, 1 AS place FROM builds b CROSS JOIN target WHERE b.id = $1 AND ${isSeen('b')}
      UNION ALL
      SELECT p.id, p.parent_build_id, path.place + 1
-     FROM path JOIN builds p ON p.id = path.parent_build_id
-     WHERE path.id > $1 AND p.id >= $1 AND path.place < ${MAX_PATH} AND ($3 OR ${isPublished('p')}) AND EXISTS (
-       SELECT FROM build_files o WHERE o.build_id = path.id AND o.type = 'patch' AND o.file_key IS NOT NULL))
-   SELECT ${BUILD_ROW}, ${FILES_ROW} FROM path JOIN builds b USING (id) ORDER BY path.place DESC`,
+     FROM path JOIN builds p ON p.id = path.parent_build_id CROSS JOIN target
+     WHERE path.id > $4 AND p.id >= $4 AND path.place < ${MAX_PATH} AND ${isSeen('p')}
+       AND p.game_id = target.game_id AND p.channel_name = target.channel_name AND EXISTS (
+         SELECT FROM build_files o WHERE o.build_id = path.id AND o.type = 'patch' AND o.file_key IS NOT NULL))
+   SELECT target.edits, target.owns, target.is_free, target.held_key, target.requested_key, target.traits,
+     ${selectBuild('target.upload_id')}, ${FILES_ROW}
+   FROM path JOIN builds b USING (id) ${BUILD_FILES} CROSS JOIN target ORDER BY path.place DESC`,
 );
 
 const VISIBLE_GAME = read<AccessRow>(
@@ -200,15 +236,17 @@ export class UploadsService {
     return this.database.rows(CHANNEL_BUILDS, [row.game_id, row.channel_name, row.edits]);
   }
 
-  async build(
-    { build_id, download_key_id }: BuildRequest,
-    credential: Downloader,
-  ): Promise<OneBuildRow & AccessRow> {
+  async build({ build_id, download_key_id }: BuildRequest, credential: Downloader): Promise<OneBuildRow> {
     const row = await this.database.row(BUILD, parameters(build_id, credential, download_key_id));
-    if (!row || !isFor(credential, row.game_id)) throw invalidBuild();
-    if ((row.state !== 'completed' || row.hidden) && !row.edits) throw invalidBuild();
-    requireDownload(row, row.is_demo ? ['demo'] : [], download_key_id);
-    return row;
+    return requireBuild(row, credential, download_key_id);
+  }
+
+  async buildFile(
+    { build_id, file_type, download_key_id }: DownloadBuildRequest,
+    credential: Downloader,
+  ): Promise<BuildFileRow> {
+    const values = [...parameters(build_id, credential, download_key_id), file_type];
+    return requireBuild(await this.database.row(BUILD_FILE, values), credential, download_key_id);
   }
 
   /** The builds whose patches lead from one build to another. */
@@ -216,11 +254,16 @@ export class UploadsService {
     { build_id, target_build_id, download_key_id }: UpgradePathRequest,
     credential: Downloader,
   ): Promise<(BuildRow & FilesRow)[]> {
+    const values = [...parameters(target_build_id, credential, download_key_id), build_id];
+    const path = await this.database.rows(UPGRADE_PATH, values);
+    const [first] = path;
+    if (first?.id === build_id && isFor(credential, first.game_id)) {
+      requireDownload(first, first.traits, download_key_id);
+      return path;
+    }
     const one = (id: number) => this.build({ build_id: id, download_key_id }, credential);
-    const [, { edits }] = await Promise.all([one(build_id), one(target_build_id)]);
-    const path = await this.database.rows(UPGRADE_PATH, [build_id, target_build_id, edits]);
-    if (path[0]?.id !== build_id) throw apiError(404, 'invalid upgrade path');
-    return path;
+    await Promise.all([one(build_id), one(target_build_id)]);
+    throw apiError(404, 'invalid upgrade path');
   }
 
   /** Throws unless the user can view or owns the game, and has the download key if there is one. */
@@ -243,6 +286,17 @@ export class UploadsService {
     requireDownload(row, row.traits, download_key_id);
     return row;
   }
+}
+
+function requireBuild<Row extends BuildAccessRow>(
+  row: Row | undefined,
+  credential: Downloader,
+  download_key_id: number | undefined,
+): Row {
+  if (!row || !isFor(credential, row.game_id)) throw invalidBuild();
+  if ((row.state !== 'completed' || row.hidden) && !row.edits) throw invalidBuild();
+  requireDownload(row, row.traits, download_key_id);
+  return row;
 }
 
 const parameters = (id: number | number[], { user_id }: Downloader, download_key_id: number | undefined) => [

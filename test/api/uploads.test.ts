@@ -415,6 +415,26 @@ describe('channels', () => {
     }
   });
 
+  test('are all listed if a game has many, without builds that are older than the head', async () => {
+    const game = await make.game({ owner });
+    const names = Array.from({ length: 12 }, (_, i) => `channel-${10 + i}`);
+    const expected: Record<string, object> = {};
+    for (const channel_name of names) {
+      await make.build({ game, channel_name, state: 'processing' });
+      const stored = await make.build({ game, channel_name, file_key: 'a', size: 1 });
+      const head = await make.build({ game, channel_name });
+      const { id: upload_id } = await make.upload({ game, channel_name });
+      expected[channel_name] = {
+        upload: { id: upload_id, build_id: stored.id },
+        head: { id: head.id, upload_id },
+        pending: null,
+      };
+    }
+    const all = await owner.get('/wharf/channels', { game_id: game.id });
+    expect(all).toMatchObject({ status: 200, body: { channels: expected } });
+    expect(Object.keys((all.body as { channels: object }).channels)).toEqual(names);
+  });
+
   test.each([
     [{}, 'exactly one of target, game_id is required'],
     [{ target: 'moon' }, 'target must be of the form user/game, or the ID of a game'],

@@ -2580,8 +2580,19 @@ WITH build AS (
 
 -- edited_build: src/push/pushes.service.ts, small
 SELECT b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.hidden, b.error, b.channel_name, b.file_key, b.file_url, g.slug
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.hidden, b.error, b.channel_name, g.slug
    FROM builds b JOIN games g ON g.id = b.game_id WHERE b.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0));
+
+-- edited_build_files: src/push/pushes.service.ts, small
+SELECT b.game_id, f.*
+   FROM builds b JOIN games g ON g.id = b.game_id LEFT JOIN LATERAL (
+     SELECT o.id, coalesce(o.size, s.received, 0) AS size, o.type, o.created_at, o.updated_at, o.file_key, NULL AS file_url,
+       CASE WHEN o.state = 'created' AND s.received > 0 THEN 'uploading' ELSE o.state END AS state
+     FROM build_files o LEFT JOIN upload_sessions s ON s.id = o.session_id WHERE o.build_id = b.id
+     UNION ALL
+     SELECT b.id, b.size, 'archive', b.created_at, coalesce(b.updated_at, b.created_at), b.file_key, b.file_url, 'uploaded'
+     WHERE b.state = 'completed' AND b.size IS NOT NULL) f ON true
+   WHERE b.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) ORDER BY f.id;
 
 -- finish_build_file: src/push/pushes.service.ts
 UPDATE build_files SET state = 'uploaded', size = $2, updated_at = now() WHERE id = $1 AND state = 'created';
@@ -2613,16 +2624,6 @@ SELECT (SELECT count(*) FROM games og JOIN builds b ON b.game_id = og.id AND b.e
      CASE WHEN EXISTS (SELECT FROM uploads WHERE game_id = g.id AND channel_name = $2) THEN 0
        ELSE (SELECT count(*) FROM uploads WHERE game_id = g.id) END AS channels
    FROM games g WHERE g.id = $1;
-
--- pushed_files: src/push/pushes.service.ts, small
-SELECT f.*, NULL AS file_url FROM (
-     SELECT f.id, coalesce(f.size, s.received, 0) AS size, f.type, f.created_at, f.updated_at, f.file_key,
-       CASE WHEN f.state = 'created' AND s.received > 0 THEN 'uploading' ELSE f.state END AS state
-     FROM build_files f LEFT JOIN upload_sessions s ON s.id = f.session_id WHERE f.build_id = $1) f
-   UNION ALL
-   SELECT id, size, 'archive', created_at, coalesce(updated_at, created_at), file_key, 'uploaded', file_url
-   FROM builds WHERE id = $1 AND state = 'completed' AND size IS NOT NULL
-   ORDER BY id;
 
 -- start_processing_build: src/push/pushes.service.ts
 WITH ready AS (
@@ -2662,42 +2663,114 @@ SELECT b.id, b.game_id, b.channel_name, b.file_key, b.size FROM builds b
   WHERE b.state = 'completed' AND b.file_key ILIKE '%.zip'
     AND NOT EXISTS (SELECT FROM build_files o WHERE o.build_id = b.id AND o.type = 'signature') AND b.id > $1 AND ($2::bigint IS NULL OR b.game_id = $2) ORDER BY b.id LIMIT 100;
 
--- channel_heads: src/uploads/channels.service.ts, long, turns: game $1
-SELECT b.channel_name, b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at
-   FROM unnest($2::text[]) AS c (channel_name)
-   LEFT JOIN LATERAL (SELECT * FROM builds o
-   WHERE o.game_id = $1 AND o.channel_name = c.channel_name AND o.state = 'completed' AND NOT o.hidden ORDER BY o.id DESC LIMIT 1) head ON true
-   LEFT JOIN LATERAL (SELECT * FROM builds o
-   WHERE o.game_id = $1 AND o.channel_name = c.channel_name AND o.state IN ('started', 'processing') ORDER BY o.id DESC LIMIT 1) pending ON true
-   JOIN builds b ON b.id = head.id OR (b.id = pending.id AND pending.id > coalesce(head.id, 0));
-
--- channel_uploads: src/uploads/channels.service.ts, long, turns: game $1
-SELECT c.channel_name AS name, f.*
-   FROM (SELECT DISTINCT channel_name FROM uploads
-         WHERE game_id = $1 AND channel_name IS NOT NULL AND ($2::text IS NULL OR channel_name = $2)
-         ORDER BY 1 LIMIT 500) c
-   CROSS JOIN LATERAL (
-     
+-- channel: src/uploads/channels.service.ts, small
+SELECT g.id AS edited_game_id, c.* FROM games g LEFT JOIN LATERAL (
   SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.hidden, f.created_at, f.updated_at,
          coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
-         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
-  FROM uploads f 
+         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN f.id END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at,
+         head.id AS head_id, CASE WHEN head.id IS NOT NULL THEN f.id END AS head_upload_id, head.game_id AS head_game_id, CASE WHEN head.id IS NOT NULL THEN coalesce(head.parent_build_id, (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = head.game_id AND o.channel_name = head.channel_name AND o.id < head.id), -1) END AS head_parent_build_id, head.version AS head_version, head.user_version AS head_user_version, head.state AS head_state, head.created_at AS head_created_at, CASE WHEN head.id IS NOT NULL THEN coalesce(head.updated_at, head.created_at) END AS head_updated_at,
+         pending.id AS pending_id, CASE WHEN pending.id IS NOT NULL THEN f.id END AS pending_upload_id, pending.game_id AS pending_game_id, CASE WHEN pending.id IS NOT NULL THEN coalesce(pending.parent_build_id, (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = pending.game_id AND o.channel_name = pending.channel_name AND o.id < pending.id), -1) END AS pending_parent_build_id, pending.version AS pending_version, pending.user_version AS pending_user_version, pending.state AS pending_state, pending.created_at AS pending_created_at, CASE WHEN pending.id IS NOT NULL THEN coalesce(pending.updated_at, pending.created_at) END AS pending_updated_at
+  FROM (
+    SELECT DISTINCT ON (channel_name) * FROM uploads
+    WHERE game_id = g.id AND channel_name = $5 ORDER BY channel_name, id) f
+  
   LEFT JOIN LATERAL (
     SELECT * FROM builds o
     WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND NOT o.hidden AND o.size IS NOT NULL
     ORDER BY o.id DESC LIMIT 1) b ON true
-  WHERE f.game_id = $1 AND f.channel_name = c.channel_name ORDER BY f.id LIMIT 1) f
-   ORDER BY 1;
+  
+  LEFT JOIN LATERAL (
+    SELECT * FROM builds o
+    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND NOT o.hidden AND o.id > coalesce(b.id, 0)
+    ORDER BY o.id DESC LIMIT 1) head ON true
+  
+  LEFT JOIN LATERAL (
+    SELECT * FROM builds o
+    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state IN ('started', 'processing') AND o.id > coalesce(head.id, b.id, 0)
+    ORDER BY o.id DESC LIMIT 1) pending ON true) c ON true
+   WHERE g.id = coalesce($1, (
+     SELECT o.id FROM users u
+     JOIN LATERAL (SELECT id FROM games WHERE user_id = u.id AND slug = $3 LIMIT 1) o ON true
+     WHERE lower_ascii(u.username) = lower_ascii($2)))
+   AND (g.user_id = $4 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $4 OFFSET 0)) ORDER BY c.channel_name;
+
+-- channels: src/uploads/channels.service.ts, long, turns: user $4
+SELECT g.id AS edited_game_id, c.* FROM games g LEFT JOIN LATERAL (
+  SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.hidden, f.created_at, f.updated_at,
+         coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
+         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN f.id END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at,
+         head.id AS head_id, CASE WHEN head.id IS NOT NULL THEN f.id END AS head_upload_id, head.game_id AS head_game_id, CASE WHEN head.id IS NOT NULL THEN coalesce(head.parent_build_id, (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = head.game_id AND o.channel_name = head.channel_name AND o.id < head.id), -1) END AS head_parent_build_id, head.version AS head_version, head.user_version AS head_user_version, head.state AS head_state, head.created_at AS head_created_at, CASE WHEN head.id IS NOT NULL THEN coalesce(head.updated_at, head.created_at) END AS head_updated_at,
+         pending.id AS pending_id, CASE WHEN pending.id IS NOT NULL THEN f.id END AS pending_upload_id, pending.game_id AS pending_game_id, CASE WHEN pending.id IS NOT NULL THEN coalesce(pending.parent_build_id, (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = pending.game_id AND o.channel_name = pending.channel_name AND o.id < pending.id), -1) END AS pending_parent_build_id, pending.version AS pending_version, pending.user_version AS pending_user_version, pending.state AS pending_state, pending.created_at AS pending_created_at, CASE WHEN pending.id IS NOT NULL THEN coalesce(pending.updated_at, pending.created_at) END AS pending_updated_at
+  FROM (
+    SELECT DISTINCT ON (channel_name) * FROM uploads
+    WHERE game_id = g.id AND channel_name IS NOT NULL ORDER BY channel_name, id LIMIT 500) f
+  
+  LEFT JOIN LATERAL (
+    SELECT * FROM builds o
+    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND NOT o.hidden AND o.size IS NOT NULL
+    ORDER BY o.id DESC LIMIT 1) b ON true
+  
+  LEFT JOIN LATERAL (
+    SELECT * FROM builds o
+    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND NOT o.hidden AND o.id > coalesce(b.id, 0)
+    ORDER BY o.id DESC LIMIT 1) head ON true
+  
+  LEFT JOIN LATERAL (
+    SELECT * FROM builds o
+    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state IN ('started', 'processing') AND o.id > coalesce(head.id, b.id, 0)
+    ORDER BY o.id DESC LIMIT 1) pending ON true) c ON true
+   WHERE g.id = coalesce($1, (
+     SELECT o.id FROM users u
+     JOIN LATERAL (SELECT id FROM games WHERE user_id = u.id AND slug = $3 LIMIT 1) o ON true
+     WHERE lower_ascii(u.username) = lower_ascii($2)))
+   AND (g.user_id = $4 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $4 OFFSET 0)) ORDER BY c.channel_name;
 
 -- edited_game: src/uploads/channels.service.ts, small
-SELECT g.id FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0));
+SELECT g.id AS game_id FROM games g WHERE g.id = coalesce($1, (
+     SELECT o.id FROM users u
+     JOIN LATERAL (SELECT id FROM games WHERE user_id = u.id AND slug = $3 LIMIT 1) o ON true
+     WHERE lower_ascii(u.username) = lower_ascii($2)))
+   AND (g.user_id = $4 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $4 OFFSET 0));
 
--- edited_game_by_target: src/uploads/channels.service.ts, small
-SELECT g.id FROM users u
-   JOIN LATERAL (SELECT id, user_id FROM games WHERE user_id = u.id AND slug = $3 LIMIT 1) g ON true
-   WHERE lower_ascii(u.username) = lower_ascii($1) AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0));
+-- few_channels: src/uploads/channels.service.ts, small
+SELECT g.id AS edited_game_id, c.* FROM games g LEFT JOIN LATERAL (
+  SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.hidden, f.created_at, f.updated_at,
+         coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
+         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN f.id END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at,
+         head.id AS head_id, CASE WHEN head.id IS NOT NULL THEN f.id END AS head_upload_id, head.game_id AS head_game_id, CASE WHEN head.id IS NOT NULL THEN coalesce(head.parent_build_id, (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = head.game_id AND o.channel_name = head.channel_name AND o.id < head.id), -1) END AS head_parent_build_id, head.version AS head_version, head.user_version AS head_user_version, head.state AS head_state, head.created_at AS head_created_at, CASE WHEN head.id IS NOT NULL THEN coalesce(head.updated_at, head.created_at) END AS head_updated_at,
+         pending.id AS pending_id, CASE WHEN pending.id IS NOT NULL THEN f.id END AS pending_upload_id, pending.game_id AS pending_game_id, CASE WHEN pending.id IS NOT NULL THEN coalesce(pending.parent_build_id, (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = pending.game_id AND o.channel_name = pending.channel_name AND o.id < pending.id), -1) END AS pending_parent_build_id, pending.version AS pending_version, pending.user_version AS pending_user_version, pending.state AS pending_state, pending.created_at AS pending_created_at, CASE WHEN pending.id IS NOT NULL THEN coalesce(pending.updated_at, pending.created_at) END AS pending_updated_at
+  FROM (
+    SELECT DISTINCT ON (channel_name) * FROM uploads
+    WHERE game_id = g.id AND channel_name IS NOT NULL ORDER BY channel_name, id LIMIT 11) f
+  
+  LEFT JOIN LATERAL (
+    SELECT * FROM builds o
+    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND NOT o.hidden AND o.size IS NOT NULL
+    ORDER BY o.id DESC LIMIT 1) b ON true
+  
+  LEFT JOIN LATERAL (
+    SELECT * FROM builds o
+    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state = 'completed' AND NOT o.hidden AND o.id > coalesce(b.id, 0)
+    ORDER BY o.id DESC LIMIT 1) head ON true
+  
+  LEFT JOIN LATERAL (
+    SELECT * FROM builds o
+    WHERE o.game_id = f.game_id AND o.channel_name = f.channel_name AND o.state IN ('started', 'processing') AND o.id > coalesce(head.id, b.id, 0)
+    ORDER BY o.id DESC LIMIT 1) pending ON true) c ON true
+   WHERE g.id = coalesce($1, (
+     SELECT o.id FROM users u
+     JOIN LATERAL (SELECT id FROM games WHERE user_id = u.id AND slug = $3 LIMIT 1) o ON true
+     WHERE lower_ascii(u.username) = lower_ascii($2)))
+   AND (g.user_id = $4 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $4 OFFSET 0)) ORDER BY c.channel_name;
 
 -- new_download_sessions: src/uploads/download-counts.service.ts
 INSERT INTO counted_downloads (uuid) SELECT DISTINCT unnest($1::uuid[]) ON CONFLICT DO NOTHING RETURNING uuid;
@@ -2838,13 +2911,9 @@ UPDATE uploads f SET position = moved.position FROM unnest($2::bigint[]) WITH OR
    WHERE f.id = moved.id AND f.game_id = $1 AND f.position <> moved.position;
 
 -- build: src/uploads/uploads.service.ts, small
-SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.hidden OR coalesce(f.hidden, false) AS hidden, b.file_key, b.file_url, b.size,
-  (SELECT coalesce(json_agg(json_build_object('id', o.id, 'type', o.type, 'size', o.size, 'file_key', o.file_key)
-            ORDER BY o.type), '[]')
-   FROM build_files o WHERE o.build_id = b.id AND o.file_key IS NOT NULL) AS files, f.filename,
-          u.id AS owner_id, u.username, u.display_name, u.cover_url AS owner_cover_url,
-          coalesce('demo' = ANY (f.traits), false) AS is_demo
+SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, coalesce(f.traits, '{}') AS traits, b.hidden OR coalesce(f.hidden, false) AS hidden, b.id AS id, f.id AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.size, patch.id AS patch_id, patch.size AS patch_size, signature.id AS signature_id, signature.size AS signature_size,
+          u.id AS owner_id, u.username, u.display_name, u.cover_url AS owner_cover_url
    FROM builds b JOIN games g ON g.id = b.game_id JOIN users u ON u.id = g.user_id 
   CROSS JOIN LATERAL (
     SELECT part.*, part.edits OR part.held_key IS NOT NULL OR EXISTS (
@@ -2878,10 +2947,56 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
         (SELECT dk.id FROM download_keys dk
          WHERE dk.id = $3::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $2) AS requested_key
       OFFSET 0) part
-    OFFSET 0) access
+    OFFSET 0) access 
    LEFT JOIN LATERAL (
-     SELECT o.filename, o.traits, o.hidden FROM uploads o
+     SELECT o.id, o.filename, o.traits, o.hidden FROM uploads o
+     WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name ORDER BY o.id LIMIT 1) f ON true 
+  LEFT JOIN build_files patch ON patch.build_id = b.id AND patch.type = 'patch' AND patch.file_key IS NOT NULL
+  LEFT JOIN build_files signature ON signature.build_id = b.id AND signature.type = 'signature' AND signature.file_key IS NOT NULL
+   WHERE b.id = $1 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL));
+
+-- build_file: src/uploads/uploads.service.ts, small
+SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, coalesce(f.traits, '{}') AS traits, b.hidden OR coalesce(f.hidden, false) AS hidden, b.game_id, b.state, f.filename, file.file_key, file.file_url
+   FROM builds b JOIN games g ON g.id = b.game_id 
+  CROSS JOIN LATERAL (
+    SELECT part.*, part.edits OR part.held_key IS NOT NULL OR EXISTS (
+    SELECT FROM (
+  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $2
+  UNION ALL SELECT purchase_id
+  FROM user_emails ue CROSS JOIN LATERAL (SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ue.email OFFSET 0) from_address
+  WHERE ue.user_id = $2 AND ue.verified ) bought
+    JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') AS owns
+    FROM (
+      SELECT (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) AS edits,
+        (SELECT held.id FROM (
+  
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id = $2 AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+  UNION ALL
+  SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
+    
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id IS NULL AND lower_ascii(dk.email) = ue.email AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+    UNION ALL
+    
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+  ) of_address
+  WHERE ue.user_id = $2 AND ue.verified) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
+          AS held_key,
+        (SELECT dk.id FROM download_keys dk
+         WHERE dk.id = $3::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $2) AS requested_key
+      OFFSET 0) part
+    OFFSET 0) access 
+   LEFT JOIN LATERAL (
+     SELECT o.id, o.filename, o.traits, o.hidden FROM uploads o
      WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name ORDER BY o.id LIMIT 1) f ON true
+   LEFT JOIN LATERAL (
+     SELECT b.file_key, b.file_url WHERE $4 = 'archive'
+     UNION ALL SELECT o.file_key, NULL FROM build_files o WHERE o.build_id = b.id AND o.type = $4) file ON true
    WHERE b.id = $1 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL));
 
 -- channel_builds: src/uploads/uploads.service.ts, long
@@ -2985,18 +3100,60 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
    WHERE g.id = $1 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL)) ORDER BY f.position, f.id;
 
 -- upgrade_path: src/uploads/uploads.service.ts, small
-WITH RECURSIVE path AS (
-     SELECT id, parent_build_id, 1 AS place FROM builds WHERE id = $2
+WITH RECURSIVE target AS (
+     SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, coalesce(f.traits, '{}') AS traits, b.hidden OR coalesce(f.hidden, false) AS hidden, b.game_id, b.channel_name, f.id AS upload_id
+     FROM builds b JOIN games g ON g.id = b.game_id 
+  CROSS JOIN LATERAL (
+    SELECT part.*, part.edits OR part.held_key IS NOT NULL OR EXISTS (
+    SELECT FROM (
+  SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND user_id = $2
+  UNION ALL SELECT purchase_id
+  FROM user_emails ue CROSS JOIN LATERAL (SELECT purchase_id FROM purchase_games WHERE game_id = g.id AND email = ue.email OFFSET 0) from_address
+  WHERE ue.user_id = $2 AND ue.verified ) bought
+    JOIN purchases p ON p.id = bought.purchase_id AND p.status = 'complete') AS owns
+    FROM (
+      SELECT (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) AS edits,
+        (SELECT held.id FROM (
+  
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id = $2 AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+  UNION ALL
+  SELECT of_address.* FROM user_emails ue CROSS JOIN LATERAL (
+    
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id IS NULL AND lower_ascii(dk.email) = ue.email AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+    UNION ALL
+    
+  (SELECT dk.id, dk.created_at FROM download_keys dk
+   WHERE dk.account_id IS NULL AND dk.purchase_email = ue.email AND (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified) IS NULL AND dk.game_id = g.id AND dk.revoked_at IS NULL
+   ORDER BY dk.created_at DESC, dk.id DESC LIMIT 1)
+  ) of_address
+  WHERE ue.user_id = $2 AND ue.verified) held ORDER BY held.created_at DESC, held.id DESC LIMIT 1)
+          AS held_key,
+        (SELECT dk.id FROM download_keys dk
+         WHERE dk.id = $3::bigint AND dk.game_id = g.id AND dk.revoked_at IS NULL AND coalesce(dk.account_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(dk.email) AND verified), (SELECT user_id FROM user_emails WHERE email = dk.purchase_email AND verified)) = $2) AS requested_key
+      OFFSET 0) part
+    OFFSET 0) access 
+   LEFT JOIN LATERAL (
+     SELECT o.id, o.filename, o.traits, o.hidden FROM uploads o
+     WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name ORDER BY o.id LIMIT 1) f ON true
+     WHERE b.id = $1 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL)) AND (access.edits OR f.hidden IS NOT TRUE)),
+   path AS (
+     SELECT b.id, b.parent_build_id, 1 AS place FROM builds b CROSS JOIN target WHERE b.id = $1 AND (target.edits OR b.state = 'completed' AND NOT b.hidden)
      UNION ALL
      SELECT p.id, p.parent_build_id, path.place + 1
-     FROM path JOIN builds p ON p.id = path.parent_build_id
-     WHERE path.id > $1 AND p.id >= $1 AND path.place < 50 AND ($3 OR p.state = 'completed' AND NOT p.hidden) AND EXISTS (
-       SELECT FROM build_files o WHERE o.build_id = path.id AND o.type = 'patch' AND o.file_key IS NOT NULL))
-   SELECT b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.size,
-  (SELECT coalesce(json_agg(json_build_object('id', o.id, 'type', o.type, 'size', o.size, 'file_key', o.file_key)
-            ORDER BY o.type), '[]')
-   FROM build_files o WHERE o.build_id = b.id AND o.file_key IS NOT NULL) AS files FROM path JOIN builds b USING (id) ORDER BY path.place DESC;
+     FROM path JOIN builds p ON p.id = path.parent_build_id CROSS JOIN target
+     WHERE path.id > $4 AND p.id >= $4 AND path.place < 50 AND (target.edits OR p.state = 'completed' AND NOT p.hidden)
+       AND p.game_id = target.game_id AND p.channel_name = target.channel_name AND EXISTS (
+         SELECT FROM build_files o WHERE o.build_id = path.id AND o.type = 'patch' AND o.file_key IS NOT NULL))
+   SELECT target.edits, target.owns, target.is_free, target.held_key, target.requested_key, target.traits,
+     b.id AS id, target.upload_id AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.size, patch.id AS patch_id, patch.size AS patch_size, signature.id AS signature_id, signature.size AS signature_size
+   FROM path JOIN builds b USING (id) 
+  LEFT JOIN build_files patch ON patch.build_id = b.id AND patch.type = 'patch' AND patch.file_key IS NOT NULL
+  LEFT JOIN build_files signature ON signature.build_id = b.id AND signature.type = 'signature' AND signature.file_key IS NOT NULL CROSS JOIN target ORDER BY path.place DESC;
 
 -- upload: src/uploads/uploads.service.ts, small
 SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, f.*

@@ -65,13 +65,29 @@ export async function timeOf(client: Client, statement: Named, values: unknown[]
   return Math.min(...all.map((one) => one['Execution Time']));
 }
 
+/** Whether PostgreSQL executes the statement with one plan for all values, after the five that it always creates. */
+export async function isPlannedOnce(client: Client, statement: Named, values: unknown[]): Promise<boolean> {
+  const { name, text } = resolved(statement);
+  await client.query('SET plan_cache_mode = auto');
+  const prepared = `planned ${name}`;
+  for (let i = 0; i < 8; i++) await client.query({ name: prepared, text, values });
+  const { rows } = await client.query<{ generic: number }>(
+    'SELECT generic_plans::integer AS generic FROM pg_prepared_statements WHERE name = $1',
+    [prepared],
+  );
+  return rows[0]!.generic >= 3;
+}
+
+const resolved = (statement: Named) =>
+  typeof statement === 'string' ? statementNamed(statement) : statement;
+
 async function explained(
   client: Client,
   statement: Named,
   values: unknown[],
   times: number,
 ): Promise<[Explained, ...Explained[]]> {
-  const { name, text } = typeof statement === 'string' ? statementNamed(statement) : statement;
+  const { name, text } = resolved(statement);
   await client.query(`SET plan_cache_mode = force_generic_plan`);
   await client.query(`PREPARE "${name}" AS ${text}`);
   const literals = values.map((value) =>
