@@ -35,8 +35,8 @@ export interface ProcessedBuild {
 /** `problem`: of the patch or the signature, for the user of the upload tool. */
 export type BuildOutcome = { built: ProcessedBuild } | { problem: string };
 
-/** Builds can have 200,000 long paths. One of 2 GB in 100 files took 81 MB, with its buffers: docs/guides/push-builds.md. */
-const MAX_HEAP_MEGABYTES = 512;
+/** 200,000 paths of 150 characters need more than 192, with those of the parent. Other builds: docs/guides/push-builds.md. */
+const MAX_HEAP_MEGABYTES = 256;
 
 /** Creates a build's archive. Rejects with a BuildFileError if its files are the problem. */
 export async function processBuild(work: BuildWork, signal: AbortSignal): Promise<ProcessedBuild> {
