@@ -23,6 +23,25 @@ const FAIL = statement<{ game_id: number; attempts: number }>(
    SELECT build.game_id, coalesce((SELECT attempts FROM job), 0) AS attempts FROM build`,
 );
 
+/** A push that creates the channel of the build waits, or this waits for it. */
+const LOCK_CHANNELS = statement(
+  'lock_channels_of_build',
+  'SELECT FROM games g JOIN builds b ON b.game_id = g.id WHERE b.id = $1 FOR NO KEY UPDATE OF g',
+);
+
+// Only an upload that a push has created and no user has edited, of a channel without builds that could still be downloaded.
+const DELETE_EMPTY_CHANNEL = statement(
+  'delete_empty_channel',
+  `DELETE FROM uploads u USING builds b
+   WHERE b.id = $1 AND u.game_id = b.game_id AND u.channel_name = b.channel_name AND u.updated_at = u.created_at
+     AND EXISTS (
+       SELECT FROM builds o
+       WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.created_at = u.created_at)
+     AND NOT EXISTS (
+       SELECT FROM builds o
+       WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.state <> 'failed')`,
+);
+
 const SESSIONS = statement<{ session_id: string }>(
   'build_sessions_to_discard',
   `WITH found AS (SELECT id, session_id FROM build_files WHERE build_id = $1 AND session_id IS NOT NULL)
@@ -48,6 +67,7 @@ export class BuildFailures {
   ): Promise<boolean> {
     const text = error.slice(0, MAX_ERROR);
     const failed = await this.database.transaction(async (db) => {
+      await this.database.execute([bind(LOCK_CHANNELS, [build_id])], db);
       if (!(await isAllowed(db))) return undefined;
       const [build] = (await this.database.execute([bind(FAIL, [build_id, text])], db))(FAIL);
       if (!build) return undefined;
@@ -56,6 +76,7 @@ export class BuildFailures {
           bind(SESSIONS, [build_id]),
           bind(ADD_EVENT, [build_id, 'failed', text, null]),
           bind(ANNOUNCE_FAILED, [build_id]),
+          bind(DELETE_EMPTY_CHANNEL, [build_id]),
         ],
         db,
       );

@@ -157,6 +157,40 @@ test('a build that is not complete after a day fails, and its parts are deleted'
   expect(await sql('SELECT FROM upload_parts')).toEqual([]);
 });
 
+test('a channel whose first push fails leaves no empty file, unless it is edited or has another build', async () => {
+  const { tool, target, owner, game } = await newTool();
+  const begin = async (channel: string) =>
+    (await tool.post<{ build: { id: number; upload_id: number } }>('/wharf/builds', { target, channel }))
+      .build;
+  const fail = ({ id }: { id: number }) => tool.post(`/wharf/builds/${id}/failures`, { message: 'Canceled' });
+  const channels = async () =>
+    (
+      await sql<{ channel_name: string }>(
+        'SELECT channel_name FROM uploads WHERE game_id = $1 ORDER BY channel_name',
+        [game.id],
+      )
+    ).map(({ channel_name }) => channel_name);
+  const [abandoned, edited, first, second] = [
+    await begin('abandoned'),
+    await begin('edited'),
+    await begin('pushed-twice'),
+    await begin('pushed-twice'),
+  ];
+  await sql('UPDATE uploads SET display_name = $2, updated_at = now() WHERE id = $1', [
+    edited.upload_id,
+    'For Linux',
+  ]);
+  const completed = await tool.push(target, 'completed', await small('1'));
+  expect(await tool.processed(completed.id)).toMatchObject({ state: 'completed' });
+  const later = await begin('completed');
+  for (const build of [abandoned, edited, first, later]) await fail(build);
+  expect(await channels()).toEqual(['completed', 'edited', 'pushed-twice']);
+  await fail(second);
+  expect(await channels()).toEqual(['completed', 'edited']);
+  const { body } = await owner.get(`/games/${game.id}/uploads`);
+  expect((body as { uploads: object[] }).uploads).toHaveLength(1);
+});
+
 test('folders of killed processes in BUILD_DIR are deleted when they are unchanged for ten minutes', async () => {
   const names = ['build-1.1.killed', 'signature-2.killed', 'build-3.1.running', 'of-another-program'];
   for (const name of names) {

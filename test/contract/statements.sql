@@ -2487,12 +2487,25 @@ SELECT id, type, message, data, created_at FROM build_events WHERE build_id = $1
 WITH found AS (SELECT id, session_id FROM build_files WHERE build_id = $1 AND session_id IS NOT NULL)
    UPDATE build_files f SET session_id = NULL FROM found WHERE f.id = found.id RETURNING found.session_id;
 
+-- delete_empty_channel: src/push/build-failures.service.ts
+DELETE FROM uploads u USING builds b
+   WHERE b.id = $1 AND u.game_id = b.game_id AND u.channel_name = b.channel_name AND u.updated_at = u.created_at
+     AND EXISTS (
+       SELECT FROM builds o
+       WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.created_at = u.created_at)
+     AND NOT EXISTS (
+       SELECT FROM builds o
+       WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.state <> 'failed');
+
 -- fail_build: src/push/build-failures.service.ts
 WITH job AS (DELETE FROM build_jobs WHERE build_id = $1 RETURNING attempts),
    build AS (
      UPDATE builds SET state = 'failed', error = $2, expires_at = NULL, updated_at = now()
      WHERE id = $1 AND state IN ('started', 'processing') RETURNING game_id)
    SELECT build.game_id, coalesce((SELECT attempts FROM job), 0) AS attempts FROM build;
+
+-- lock_channels_of_build: src/push/build-failures.service.ts
+SELECT FROM games g JOIN builds b ON b.game_id = g.id WHERE b.id = $1 FOR NO KEY UPDATE OF g;
 
 -- build_job: src/push/build-jobs.service.ts
 SELECT b.id, b.game_id, b.created_at, patch.session_id AS patch_session, signature.session_id AS signature_session,
