@@ -118,7 +118,7 @@ function registerFiles(files: OperatorCommand): void {
   files
     .command('sign')
     .description('Compute the missing signatures of zip archives, from which launchers update a game.')
-    .option('--game <USER/SLUG>', 'only builds of this game')
+    .option('--game <GAME>', 'only builds of this game, as owner/slug or its ID')
     .handler(async ({ app, signal }, { game: name }: { game?: string }) => {
       const signatures = app.get(BuildSignatures);
       const game = name === undefined ? undefined : await app.get(StoreGames).named(name);

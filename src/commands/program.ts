@@ -1,5 +1,5 @@
 /* eslint-disable @typescript-eslint/no-require-imports -- the services behind a command take up to a second to load */
-import { Command } from 'commander';
+import { Command, Help, type Option } from 'commander';
 import { bold, red } from './colors';
 import { versionOfThis } from '../platform/config/version';
 import { type CommandRunner, type Commands, examplesText, OperatorCommand } from './operator-command';
@@ -103,6 +103,12 @@ export function toSentence(error: string): string {
   return `${/[.?]$/.test(sentence) ? sentence : `${sentence}.`}${suggestion ? ` ${suggestion}` : ''}`;
 }
 
+/** Commander writes defaults and choices as JSON. */
+const optionDescription = (option: Option): string =>
+  new Help()
+    .optionDescription(option)
+    .replace(/\((choices|default): .*\)$/, (facts) => facts.replaceAll('"', ''));
+
 /** The `gamewharf` command, with the subcommands that these words need; by default all. */
 export const gamewharf = (words?: readonly string[]): Command =>
   addCommands(
@@ -111,7 +117,7 @@ export const gamewharf = (words?: readonly string[]): Command =>
       .version(versionOfThis(), '-v, --version', 'print the version')
       .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
       .configureOutput({ outputError: (text, write) => write(`${red(toSentence(text))}\n`) })
-      .configureHelp({ styleTitle: bold })
+      .configureHelp({ styleTitle: bold, optionDescription })
       .addHelpText('after', () => examplesText(EXAMPLES)),
     (...work) => (require('./command-runner') as typeof import('./command-runner')).runCommand(...work),
     words,
