@@ -148,7 +148,7 @@ const passwordSection = (
       { action: `${ACCOUNT_PATH}/password`, button: has_password ? 'Change password' : 'Set password' },
       html`${has_password ? field({ id: 'current-password', name: 'password', label: 'Current password', type: 'password', autocomplete: 'current-password', required: true, maxlength: 1000 }) : confirmationField(confirmation, ACCOUNT_PATH)}
         ${newPasswordField('New password', problems['new-password'])}
-        <p class="muted">Signs you out everywhere else, and ends links to your account.</p>`,
+        <p class="muted">Signs you out everywhere else, and makes links to your account invalid.</p>`,
     )}
   </section>`;
 

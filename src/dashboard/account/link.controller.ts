@@ -124,7 +124,7 @@ export class LinkController {
 
 const PROBLEMS = {
   used: 'This link was used already.',
-  'username taken': 'Another account got this username in the meantime. Sign up again with another one.',
+  'username taken': 'Another account has taken this username. Sign up again with a different one.',
   'email taken': 'Another account has verified this email address in the meantime.',
 };
 

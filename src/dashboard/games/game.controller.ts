@@ -157,5 +157,5 @@ export class GameController {
 }
 
 const notADeveloper = () =>
-  forbidden('Only developers can create games. Ask the store to make your account one of a developer.');
+  forbidden('Only developers can create games. Ask the store to make you a developer.');
 const notTheOwner = () => forbidden('Only the owner of a game can delete it.');

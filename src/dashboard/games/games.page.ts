@@ -18,7 +18,7 @@ import { type GameReport, GAMES_ON_A_PAGE, MAX_CHANNELS, MAX_UPLOADS } from './g
 export const gamePath = (id: number, tab?: string) =>
   tab === undefined ? `${GAMES_PATH}/${id}` : `${GAMES_PATH}/${id}/${tab}`;
 
-const NOT_A_DEVELOPER = 'Ask the store to make your account one of a developer, to create games here.';
+const NOT_A_DEVELOPER = 'To create games here, ask the store to make you a developer.';
 
 @Injectable()
 export class GamesPage {

@@ -1,6 +1,6 @@
 /** The defaults and help texts of the options of `demo`. */
 export const DEMO_NUMBERS = {
-  seed: [1, 'seed of the generator; another number produces another store'],
+  seed: [1, 'seed of the generator; a different number produces a different store'],
   users: [24, 'accounts; every tenth is a developer'],
   games: [18, 'games'],
   purchases: [80, 'purchases'],
