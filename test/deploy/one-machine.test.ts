@@ -8,7 +8,7 @@ import { runIf } from '../support/run-if';
 
 const root = path.join(__dirname, '..', '..');
 const read = (...names: string[]) => readFileSync(path.join(root, ...names), 'utf8');
-const page = ['docker-compose', 'systemd', 'reverse-proxy']
+const page = ['docker-compose', 'systemd', 'one-machine']
   .map((name) => read('docs', 'guides', `${name}.md`))
   .join('\n');
 const manifest = JSON.parse(read('package.json')) as { version: string; scripts: Record<string, string> };
