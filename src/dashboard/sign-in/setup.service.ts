@@ -73,6 +73,11 @@ export class SetupService {
     return { isRight };
   }
 
+  /** Waits for a request that is creating the account. The code changes before its transaction ends. */
+  async finishCreation(): Promise<void> {
+    await this.database.transaction((db) => db.query('LOCK TABLE users IN SHARE MODE'));
+  }
+
   /** Returns the ID of the account, or undefined if another request was first. */
   async create({ username, email, password }: FirstAccount): Promise<number | undefined> {
     const password_hash = await hashPassword(password, this.cost);
