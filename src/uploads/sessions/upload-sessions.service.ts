@@ -201,11 +201,7 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
       this.settings.FILES_MAX_BYTES,
     ]);
     if (!session) throw invalidSession();
-    if (isComplete(session)) {
-      // The client sends its last part again if the response was lost.
-      if (end === session.size && size === end) return session;
-      throw apiError(409, 'the file is already complete');
-    }
+    if (isComplete(session)) throw apiError(409, 'the file is already complete');
     if (Math.max(end, size ?? 0) > session.max_bytes) throw tooLarge();
     if (session.size !== null && (end > session.size || (size !== undefined && size !== session.size)))
       throw badRequest(`Content-Range must be within the ${session.size} bytes of the file`);
