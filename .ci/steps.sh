@@ -74,4 +74,4 @@ install() {
 }
 
 # Files of test/system that take minutes.
-slow='/test/system/(walkthroughs|pages-browser|push-killed|event-loop)\.test\.ts$'
+slow='/test/system/(walkthroughs|pages-browser|push-killed)\.test\.ts$'
