@@ -157,7 +157,7 @@ export class Layout {
           <main id="main" class="${single ? 'single' : 'wide'}${tables && ' tables'}" tabindex="-1">
             ${content}
           </main>
-          <footer><a href="${DEVELOPERS_PATH}">Developers</a> <a href="/docs">API reference</a></footer>
+          <footer><a href="${DEVELOPERS_PATH}">Use the API</a> <a href="/docs">API reference</a></footer>
         </body>
       </html> `;
   }
