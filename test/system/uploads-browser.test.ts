@@ -139,6 +139,24 @@ inChromium.describe('in Chromium', () => {
       ]);
     }));
 
+  test('cancels an upload before the service has created it', () =>
+    within(async (page) => {
+      await openFiles(page);
+      let go!: () => void;
+      const cancelled = new Promise<void>((resolve) => (go = resolve));
+      await page.route('**/files/uploads', async (route) => {
+        await cancelled;
+        await route.continue();
+      });
+      await page.getByLabel('File', { exact: true }).setInputFiles(local);
+      await page.getByRole('button', { name: 'Upload' }).click();
+      const discarded = page.waitForResponse('**/discard');
+      await page.getByRole('button', { name: 'Cancel' }).click();
+      go();
+      expect((await discarded).ok()).toBe(true);
+      expect(await sql('SELECT FROM file_uploads WHERE game_id = $1', [game.id])).toEqual([]);
+    }));
+
   test('says what is wrong with a file, and keeps the form', () =>
     within(async (page) => {
       await openFiles(page);

@@ -46,7 +46,7 @@ class FileUpload {
       void this.run();
     });
     this.input.addEventListener('change', () => this.guessPlatforms());
-    this.cancelButton.addEventListener('click', () => this.cancel());
+    this.cancelButton.addEventListener('click', () => (this.cancelling = this.cancel()));
     window.addEventListener('online', () => this.wake?.());
     window.addEventListener('beforeunload', (event) => this.sending && event.preventDefault());
     this.acceptDrops(form.querySelector('.drop'));
@@ -96,17 +96,20 @@ class FileUpload {
     this.show('');
     if (file.size > Number(this.form.dataset.maxBytes))
       return this.show(`The file has ${sizeOf(file.size)}, more than this store accepts.`);
+    this.sending = true;
+    await this.cancelling;
     this.file = file;
     this.cancelled = false;
     const fields = this.fields({ filename: file.name, size: String(file.size) });
     this.setSending(true);
     try {
-      await this.open(fields);
+      await (this.opening = this.open(fields));
       await this.send();
       await this.finish();
     } catch (error) {
+      if (this.cancelled) return;
       this.setSending(false);
-      if (!this.cancelled) this.show(error.message);
+      this.show(error.message);
     }
   }
 
@@ -133,9 +136,11 @@ class FileUpload {
     this.cancelled = true;
     this.request?.abort();
     this.wake?.();
-    const { id } = this;
     this.setSending(false);
     this.input.focus();
+    // A requested upload exists only after the response.
+    await this.opening?.catch(() => undefined);
+    const { id } = this;
     if (id === undefined) return;
     this.id = undefined;
     await this.post(`${this.form.dataset.start}/${id}/discard`).catch(() => undefined);
