@@ -74,4 +74,4 @@ install() {
 }
 
 # Files of test/system that take minutes.
-slow='/test/system/(walkthroughs|pages-browser|push-killed)\.test\.ts$'
+slow='/test/system/(walkthroughs|pages-browser|push-killed|killed-claims|lost-connections|collections-concurrency|canary)\.test\.ts$'
