@@ -63,7 +63,7 @@ export class SetupController {
     if (seconds !== undefined) return shown({}, tooManyAttempts(seconds));
     if (!isRight) {
       // A code that another request has used in the meantime isn't incorrect.
-      await this.setup.finishCreation();
+      await this.setup.waitForCreation();
       await this.requireOpen();
       return shown({ code: 'The setup code is incorrect.' }, { status: 403 });
     }

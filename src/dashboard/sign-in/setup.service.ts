@@ -74,7 +74,7 @@ export class SetupService {
   }
 
   /** Waits for a request that is creating the account. The code changes before its transaction ends. */
-  async finishCreation(): Promise<void> {
+  async waitForCreation(): Promise<void> {
     await this.database.transaction((db) => db.query('LOCK TABLE users IN SHARE MODE'));
   }
 
