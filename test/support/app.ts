@@ -25,7 +25,7 @@ export const LOW_COST: PasswordCost = { memoryCost: 8, timeCost: 1, parallelism:
 export const PEPPER = 'a pepper for tests, long enough to pass';
 
 if (globalThis.isPatient)
-  Object.assign(connectionOptions, { connectionTimeoutMillis: 20_000, query_timeout: 30_000 });
+  Object.assign(connectionOptions, { connectionTimeoutMillis: 7_000, query_timeout: 15_000 });
 
 let app: NestExpressApplication;
 /** Shared by all replicas of this file. */
