@@ -59,7 +59,7 @@ test('a zip archive has the entries of the build', async () => {
 });
 
 test('more entries than 16 bits can count are listed', async () => {
-  const folders = Array.from({ length: 0xffff }, (_, i) => ({ path: `${i}`, mode: 0o755 }));
+  const folders = Array.from({ length: 0x10000 }, (_, i) => ({ path: `${i}`, mode: 0o755 }));
   await write({ ...EMPTY, folders });
   const zip = await openZip(archive, 1e9);
   const paths = zip.container.folders.map(({ path }) => path).join();
