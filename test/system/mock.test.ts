@@ -100,20 +100,23 @@ test('starts empty with one developer, and leaves nothing after SIGTERM', async 
   expect(folders()).toEqual([]);
 });
 
-test.each([[], ['--tls']])('says what to do if the port is in use %j', async (...options) => {
-  const other = createServer().listen(0, '127.0.0.1');
-  await once(other, 'listening');
-  const { port } = other.address() as AddressInfo;
-  const start = startMock('--port', String(port), ...options);
-  await expect(start).rejects.toThrow(
-    new RegExp(
-      `^Port ${port} on 127.0.0.1 is already in use\\. .* or set --port to a different port\\.$`,
-      'm',
-    ),
-  );
-  await expect(start).rejects.not.toThrow('EADDRINUSE');
-  other.close();
-});
+test.each([['without options'], ['with --tls', '--tls']])(
+  'says what to do if the port is in use, %s',
+  async (_, ...options) => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const start = startMock('--port', String(port), ...options);
+    await expect(start).rejects.toThrow(
+      new RegExp(
+        `^Port ${port} on 127.0.0.1 is already in use\\. .* or set --port to a different port\\.$`,
+        'm',
+      ),
+    );
+    await expect(start).rejects.not.toThrow('EADDRINUSE');
+    other.close();
+  },
+);
 
 test('starts with a seed, and lists its mistakes', async () => {
   const seed = join(temporary, 'seed.ndjson');
