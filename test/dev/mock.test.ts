@@ -145,6 +145,24 @@ describe('resets', () => {
     expect(await get('/users/2', MOCK_API_KEY)).toMatchObject({ status: 200 });
   });
 
+  test('keep the numbering if a record fits no other one', async () => {
+    const sell = async () => {
+      const form = { game_id: '10', email: 'a@example.com', currency: 'USD', amount: '499' };
+      const { body } = await call('POST', '/mock/sales', { form });
+      return (body as { purchase: { id: number } }).purchase.id;
+    };
+    const first = await sell();
+    const text = ndjson([{ type: 'game', id: 9, slug: 'nine', title: 'Nine', user_id: 999 }]);
+    expect(await call('POST', '/mock/reset', { text })).toMatchObject({ status: 400 });
+    expect(await sell()).toBe(first + 1);
+  });
+
+  test('also empty large tables', async () => {
+    await sql("INSERT INTO users (username) SELECT 'user-' || n FROM generate_series(1, 20000) n");
+    await call('POST', '/mock/reset');
+    expect(await sql('SELECT id::int FROM users ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }]);
+  });
+
   test('keep the test key of a replaced user', async () => {
     await call('POST', '/mock/reset', { text: ndjson([{ type: 'user', id: 1, username: 'someone' }]) });
     expect(await get(PROFILE, MOCK_API_KEY)).toMatchObject({
