@@ -22,7 +22,7 @@ export class Builds20261124800600 implements MigrationInterface {
       CREATE INDEX builds_newest_idx ON builds (game_id, channel_name, id DESC)
         INCLUDE (user_version) WHERE state = 'completed';
 
-      -- One row for each transaction that may change which build is the newest: docs/contributing/decisions/build-cache.md.
+      -- One row for each transaction that may change which build is the newest: docs/contributing/decisions/performance.md.
       CREATE TABLE build_changes (
         xid xid8 NOT NULL DEFAULT pg_current_xact_id() CONSTRAINT build_changes_pkey PRIMARY KEY
       );

@@ -1,5 +1,5 @@
 // Compiles src and migrations into dist before `npm start` and `npm run gamewharf`, if they have changed. Only swc, in
-// half a second, without type checks: `npm run build` has those. docs/contributing/decisions/development.md
+// half a second, without type checks: `npm run build` has those. docs/contributing/decisions/features.md
 import { createHash } from 'node:crypto';
 import {
   cpSync,
