@@ -128,7 +128,8 @@ describe.each(['folder', 'bucket'] as const)('in a %s', (where) => {
       location,
       `bytes ${2 * BLOCK}-${4 * BLOCK - 1}/*`,
       2 * BLOCK,
-      file.subarray(2 * BLOCK, 3 * BLOCK + 99),
+      // What the service has not read yet when it notices the cut is lost, at most 128 KiB.
+      file.subarray(2 * BLOCK, 4 * BLOCK - 1),
     );
     expect(await state(location)).toEqual(reply(308, `bytes=0-${3 * BLOCK - 1}`));
     expect(await put(location, file, 3 * BLOCK, 5 * BLOCK, '*')).toEqual(
