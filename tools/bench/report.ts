@@ -156,7 +156,7 @@ function markdown(results: Results): string {
   const memory = Object.entries(idle).map(([name, bytes]) => `${name} ${(bytes / 2 ** 20).toFixed(0)} MB`);
   return [
     '# Results of `npm --prefix tools run bench`',
-    `${connections} connections; ${processes} processes of each server, one after the other, ${rounds} paired rounds of ${seconds} s with each for every endpoint; store of scale ${scale}.`,
+    `${connections} connections; ${processes === 1 ? 'one process' : `${processes} processes`} of each server, ${rounds} paired rounds of ${seconds} s with each for every endpoint; store of scale ${scale}.`,
     table(['machine', ''], Object.entries(machine)),
     '## Throughput',
     'Our requests per second divided by those of the other server in the same round: median (lowest–highest).',

@@ -47,7 +47,9 @@ function allowed(name) {
         message
           .replace(/^\$property must (be )?| in \$property/g, '')
           .replace(/^(start|contain)\b/, '$1s')
-          .replace(/^not begin with (\S+):.*/, 'not beginning with $1'),
+          .replace(/^not begin with (\S+):.*/, 'not beginning with $1')
+          .replace(/^(an?|the) /, '')
+          .replace(/whole number from (\d+) to/, '$1 to'),
       ];
     return rule === 'minLength' && constraints[0] > 1 ? [`at least ${constraints[0]} characters`] : [];
   });
@@ -83,27 +85,30 @@ ${sections.join('\n\n')}
 const SERVICE_COMMANDS =
   /^(start|mock|migrate|backup|restore|keys|tokens|signing-keys|operator-tokens|audit|scopes|completion)\b/;
 
+/** Options with the same meaning in all commands, which the introduction describes. */
+const COMMON_OPTIONS = ['--json', '--yes'];
+
 function commandsPage(title, introduction, isShown) {
   const sections = [];
   const visit = (command, words) => {
     const help = command.createHelp();
     const inner = help.visibleCommands(command).filter((one) => one.name() !== 'help');
     if (inner.length === 0 && isShown(words)) {
-      const names = help.visibleArguments(command).map((one) => [code(one.name()), one.description]);
-      const flags = help
-        .visibleOptions(command)
-        .filter(({ long }) => long !== '--help')
-        .map((one) => [code(one.flags), help.optionDescription(one)]);
+      const names = help.visibleArguments(command).map((one) => `- ${code(one.name())}: ${one.description}`);
+      const options = help.visibleOptions(command).filter(({ long }) => long !== '--help');
+      const flags = options
+        .filter(({ long }) => !COMMON_OPTIONS.includes(long))
+        .map((one) => `- ${code(one.flags)}: ${help.optionDescription(one)}`);
       const usage = help
         .commandUsage(command)
         .trim()
-        .replace(/ \[options\]/, flags.length ? '$&' : '');
+        .replace(/ \[options\]/, options.length ? '$&' : '');
       sections.push(
         [
           `## ${words}`,
           help.commandDescription(command),
           `    ${usage}`,
-          names.length + flags.length > 0 && table(['argument or option', 'description'], ...names, ...flags),
+          [...names, ...flags].join('\n'),
           command.examples?.length > 0 &&
             `Examples:\n\n${command.examples.map((line) => `    gamewharf ${line}`).join('\n')}`,
         ]
@@ -140,7 +145,12 @@ function scopesPage() {
       .map(([method, path]) => code(`${method} ${path}`))
       .join(', ');
   const needsScope = ([, , access]) => access.split(' or ').every((one) => one in SCOPES);
-  const others = routes.filter((route) => !needsScope(route) && route[2] !== 'public');
+  const others = routes.filter((route) => !needsScope(route) && !['public', 'signed in'].includes(route[2]));
+  const listed = (wanted) =>
+    routes
+      .filter(([, , access]) => access === wanted)
+      .map(([method, path]) => code(`${method} ${path}`))
+      .join(', ');
   return `# Scopes
 
 ${WRITTEN}
@@ -154,12 +164,9 @@ These routes require something else. Permissions that begin with \`operator\` ar
 
 ${table(['route', 'requires'], ...others.map(([method, path, access]) => [code(`${method} ${path}`), access]))}
 
-These routes are public:
+[Account pages](accounts.md), below \`/user/\`, require a signed-in user, except \`/user/oauth\`, which shows the sign-in page itself. So does \`POST /docs/key\`. \`gamewharf scopes\` lists them.
 
-${routes
-  .filter(([, , access]) => access === 'public')
-  .map(([method, path]) => `- ${code(`${method} ${path}`)}`)
-  .join('\n')}
+These routes are public: ${listed('public')}.
 `;
 }
 
@@ -167,18 +174,18 @@ const pages = {
   'docs/reference/settings.md': settingsPage(),
   'docs/reference/commands.md': commandsPage(
     'Commands',
-    'This page lists the commands that run the service and manage its database, credentials and audit log. Commands about games, users, sales and files are ' +
-      'on [Store commands](store-commands.md).\n\n' +
+    'These commands run the service and manage its database, credentials and audit log. The commands for games, users, sales and files are ' +
+      '[store commands](store-commands.md).\n\n' +
       'In a clone of the repository, run commands with `npm run --silent gamewharf --`; with the package, run `gamewharf`. All commands have `--help`, and ' +
       '`gamewharf --version` prints the version. Commands use the same [settings](settings.md) as the service.\n\n' +
-      'The exit code is 0 after a success, 1 after an error, 2 if the words of the command are wrong or incomplete, and 130 after Ctrl-C. Lists print one JSON object per line with `--json`. ' +
-      'In a terminal, missing values are asked for, headings are bold, and errors are red, unless `NO_COLOR` is set.',
+      'Lists and reports print one JSON object per line with `--json`, and `--yes` skips a confirmation. The exit code is 0 after a success, 1 after an error, 2 if the command line is wrong or incomplete, and 130 after Ctrl-C. ' +
+      'In a terminal, a command asks for missing values, prints headings in bold and errors in red, unless `NO_COLOR` is set.',
     (words) => SERVICE_COMMANDS.test(words),
   ),
   'docs/reference/store-commands.md': commandsPage(
     'Store commands',
-    'This page lists the commands that manage what is in a store: users, games, sales, webhooks, collections and files. [Commands](commands.md) says how to run ' +
-      'them, and lists the others.',
+    'These commands manage users, games, sales, webhooks, collections and files. [Commands](commands.md) describes how to run ' +
+      'them, and the options `--json` and `--yes`.',
     (words) => !SERVICE_COMMANDS.test(words),
   ),
   'docs/reference/scopes.md': scopesPage(),

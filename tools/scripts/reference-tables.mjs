@@ -107,8 +107,7 @@ export function limitsPage(page) {
 
 <!-- Written by \`npm run docs:reference\` up to its end mark: change the code it comes from. -->
 
-The limits of requests, stored data and concurrent work. [Errors](errors.md) describes the responses, and
-\`/openapi.json\` lists the limits of each parameter.
+[Errors](errors.md) describes the responses. \`/openapi.json\` lists the limits of each parameter.
 
 ## Requests
 
@@ -117,7 +116,7 @@ ${limits(
   ['HTML form', kib(MAX_FORM_BYTES), '413'],
   ['fields in a body', number(MAX_FIELDS), '413'],
   ['values in a JSON body', number(of('platform/input/json').MAX_VALUES), '413'],
-  ['numbers in a JSON body that JavaScript rounds', number(of('platform/input/json').MAX_ROUNDED), '413'],
+  ['JSON numbers that exceed double precision', number(of('platform/input/json').MAX_ROUNDED), '413'],
   ['nesting levels in a JSON body', number(of('platform/input/json').MAX_DEPTH), '400'],
   ['IDs in a list', number(of('platform/input/readers').MAX_IDS), '400'],
   ['URL', kib(of('platform/server/express.adapter').MAX_HEADER_BYTES), '414'],
@@ -149,13 +148,13 @@ ${limits(
     'error on the page',
   ],
   [
-    'responses stored for `Idempotency-Key`s, and 300 bytes each',
+    'stored responses for `Idempotency-Key`, plus 300 bytes each',
     `${of('idempotency/idempotency.service').MAX_STORED_BYTES / 2 ** 20} MiB per user in 24 hours`,
     '429',
   ],
   ['operator tokens', number(of('operator/tokens/operator-tokens.service').MAX_LIVE), 'error of the command'],
   [
-    'sales whose refunds, sources and keys the Sales page counts',
+    'sales in the Figures page’s counts of refunds, sources and keys',
     `the newest ${number(of('dashboard/sales/sales-report.service').MAX_RECENT)} of a period`,
     'not counted; the page shows a note',
   ],
@@ -241,11 +240,25 @@ const defaultOf = ({ valueType, now, default: fallback }) => {
   return valueType.allows === 'list of entries' ? '[]' : (DEFAULTS[first] ?? first);
 };
 
+/** The rule of a field without what all fields have in common, which the page says once. */
+const shortened = (allows) =>
+  allows
+    .replace(/^text of at most ([\d,]+) characters, which must be (?:an? )?(.+)/, '$2, at most $1 characters')
+    .replace(/^text of at most ([\d,]+) characters, which must consist of (.+)/, '$2; at most $1 characters')
+    .replace(
+      /^text of at most ([\d,]+) characters, which must not contain (.+)/,
+      'at most $1 characters, no $2',
+    )
+    .replace(/^text of /, '')
+    .replace(/^whole number from (\d+) to 9007199254740991/, 'whole number, $1 or more')
+    .replace(/^ID from 1 to 9007199254740991/, 'ID')
+    .replace(/^list of `profile`, .*/, 'list of [scopes](scopes.md)');
+
 function fieldsTable(fields) {
   const rows = fields.map((field) => [
     code(field.name),
     field.required ? 'required' : code(defaultOf(field)),
-    field.valueType.allows,
+    shortened(field.valueType.allows),
     field.meaning,
   ]);
   return table(['field', 'default', 'value', 'meaning'], ...rows);
@@ -273,12 +286,11 @@ export function privacyPage(page) {
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
     .flatMap(({ name, target }) => storedColumns(target).map((row) => ({ table: name, ...row })));
   const cells = ({ table: name, columns, why, for_how_long }) => [
-    code(name),
-    columns.map(code).join(', '),
+    `${code(name)}: ${columns.map(code).join(', ')}`,
     why,
     for_how_long,
   ];
-  const heads = ['table', 'columns', 'why', 'for how long'];
+  const heads = ['table: columns', 'why', 'for how long'];
   const about = rows.filter(({ after_erasure }) => after_erasure !== undefined);
   const others = rows.filter(({ after_erasure }) => after_erasure === undefined);
   const tables = {
