@@ -138,12 +138,14 @@ function registerTokens(tokens: OperatorCommand): void {
 function registerSigningKeys(signingKeys: OperatorCommand): void {
   signingKeys
     .command('rotate')
-    .description('Publish a new signing key. It signs after ten minutes, when all clients have fetched it.')
+    .description(
+      'Publish a new signing key. It takes effect after ten minutes, once clients have fetched it.',
+    )
     .option('--now', 'sign with the new key immediately, for example if the old key was compromised')
     .handler(async ({ app }, { now = false }: { now?: boolean }) => {
       const key = await app.get(SigningKeysService).rotate({ at_once: now });
       app.get(Audit).record({ event: 'signing_key.created', kid: key.kid });
-      console.log(`Key ${key.kid} is published and signs from ${formatSeconds(key.signs_from)}.`);
+      console.log(`Key ${key.kid} is published and will be used from ${formatSeconds(key.signs_from)}.`);
     });
   signingKeys
     .command('list')

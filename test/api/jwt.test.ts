@@ -530,7 +530,7 @@ describe('signing keys', () => {
   test('cannot be replaced by accident while one waits to sign', async () => {
     const next = await signingKeys().rotate();
     await expect(signingKeys().rotate()).rejects.toThrow(
-      `Key ${next.kid} is already published and signs from ${new Date(next.signs_from * 1000).toISOString().slice(0, 19)}Z.`,
+      `Key ${next.kid} is already published and will be used from ${new Date(next.signs_from * 1000).toISOString().slice(0, 19)}Z.`,
     );
     expect((await signingKeys().rotate({ at_once: true })).signs_from).toBeLessThanOrEqual(
       theClock().now() / 1000,

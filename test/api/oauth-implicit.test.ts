@@ -166,7 +166,7 @@ describe('response_type=token', () => {
     const client = await application({ redirect_uris: [OOB] });
     const { code_verifier, code_challenge } = pkce();
     await browser.get(authorizePath(client.codeRequest(code_challenge, { redirect_uri: OOB })));
-    expect(browser.words).toContain('You then get a code to copy into the app.');
+    expect(browser.words).toContain('You’ll get a code to copy into the app.');
     expect(browser.page.headers.get('content-security-policy')).toContain(`form-action 'self';`);
     await browser.submit('/user/oauth', {}, 'Allow');
     await browser.follow();

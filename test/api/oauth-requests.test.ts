@@ -387,7 +387,7 @@ describe('redirect URIs of native apps', () => {
   ])('RFC 8252 7.3: accepts loopback at any port: %s', async (redirect_uri) => {
     const client = await application({ redirect_uris: ['http://127.0.0.1:3000/callback'] });
     await browser.get(authorizePath(client.tokenRequest({ redirect_uri })));
-    expect(browser.words).toContain('You then return to the program on this computer.');
+    expect(browser.words).toContain('You’ll be returned to the app on this computer.');
     expect(await authorize(client.tokenRequest({ redirect_uri }))).toContain(`${redirect_uri}#access_token=`);
   });
 

@@ -150,7 +150,7 @@ test('tokens revoke revokes the tokens of a user', async () => {
 test('signing-keys list, rotate, revoke', async () => {
   await anonymous.get('/.well-known/jwks.json');
   const [rotated] = await gamewharf('signing-keys', 'rotate');
-  expect(rotated).toMatch(/^Key [\w-]{43} is published and signs from \d{4}-\d\d-\d\dT[\d:]{8}Z\.$/);
+  expect(rotated).toMatch(/^Key [\w-]{43} is published and will be used from \d{4}-\d\d-\d\dT[\d:]{8}Z\.$/);
   await expect(gamewharf('signing-keys', 'rotate')).rejects.toThrow('use --now');
   const [at_once] = await gamewharf('signing-keys', 'rotate', '--now');
   const kid = at_once!.split(' ')[1]!;

@@ -45,9 +45,9 @@ test('lists invalid scopes, files, keys and headers with the other problems', ()
         TRUSTED_IDENTITY_HEADER: 'X-Store-User',
       }),
     ).toEqual([
-      'STORE_LOGO_FILE must name a file that ends in .svg, .png, .webp, .jpg, .jpeg',
-      'STORE_LOGO_FILE must name a file that can be read',
-      'STORE_CSS_FILE must name a file that can be read',
+      'STORE_LOGO_FILE must be a file that ends in .svg, .png, .webp, .jpg, .jpeg',
+      'STORE_LOGO_FILE must be a readable file',
+      'STORE_CSS_FILE must be a readable file',
       problem,
       'JWT_LIFETIME must be a whole number from 60 to 86400',
       'MANIFEST_SCOPES has unknown scopes: everything, toString. `gamewharf scopes` lists all scopes.',
@@ -172,7 +172,7 @@ describe('a secret in a file', () => {
       problemsOf({ OPERATOR_TOKEN: 'x'.repeat(16), OPERATOR_TOKEN_FILE: join(folder, 'token') }),
     ).toEqual(['OPERATOR_TOKEN and OPERATOR_TOKEN_FILE are both set: keep one']);
     expect(problemsOf({ OPERATOR_TOKEN_FILE: join(folder, 'nothing') })).toEqual([
-      'OPERATOR_TOKEN_FILE names a file that cannot be read (ENOENT)',
+      "OPERATOR_TOKEN_FILE points to a file that can't be read (ENOENT)",
     ]);
   });
 });

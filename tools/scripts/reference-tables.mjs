@@ -196,7 +196,7 @@ ${limits(
   ],
   ['concurrent messages to one webhook', `${deliveries.MAX_AT_ONCE} per process`, 'waits'],
   ['time to respond', seconds(of('operator/webhooks/send').TIMEOUT_MS), 'sent again'],
-  ['retry period of a message', `${deliveries.MAX_AGE_SECONDS / 86_400} days`, 'dropped'],
+  ['retry period of a message', `${deliveries.MAX_AGE_SECONDS / 86_400} days`, 'given up'],
   ['pending messages per webhook', number(deliveries.MAX_PENDING), 'the oldest is dropped'],
 )}
 

@@ -126,7 +126,7 @@ export class SigningKeysService implements OnModuleDestroy {
     const waiting = [...this.keys.values()].find((key) => key.signs_from > this.now());
     if (waiting && !at_once)
       throw new OperatorError(
-        `Key ${waiting.kid} is already published and signs from ${formatSeconds(waiting.signs_from)}. To create a key that signs immediately, use --now.`,
+        `Key ${waiting.kid} is already published and will be used from ${formatSeconds(waiting.signs_from)}. To create a key that signs immediately, use --now.`,
       );
     const key = this.newKey(at_once ? 0 : PUBLISHED_AHEAD);
     const expired = (await this.rows()).filter(({ expired }) => expired).map(({ kid }) => kid);

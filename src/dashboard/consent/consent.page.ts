@@ -75,8 +75,8 @@ export const staysSignedIn = (isLasting: boolean): string =>
   `The app stays signed in ${isLasting ? 'until you haven’t used it for 90 days' : 'for at most 180 days'}.`;
 
 function afterwards(redirect_uri: string): Html {
-  if (redirect_uri === OUT_OF_BAND) return html`You then get a code to copy into the app.`;
-  if (isLoopbackUri(redirect_uri)) return html`You then return to the program on this computer.`;
+  if (redirect_uri === OUT_OF_BAND) return html`You’ll get a code to copy into the app.`;
+  if (isLoopbackUri(redirect_uri)) return html`You’ll be returned to the app on this computer.`;
   return html`You are then redirected to <strong>${describeTarget(redirect_uri)}</strong>.`;
 }
 

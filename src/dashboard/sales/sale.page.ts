@@ -216,7 +216,7 @@ export const refundPage = (visitor: Visitor, sale: SellerSale): Page =>
     question: `Refund sale ${sale.id}?`,
     facts: html`<p>
       This marks the sale of ${formatMoney(sale.amount, sale.currency)} to ${sale.email} as refunded and
-      subtracts it from your revenue. It can’t be undone. Return the money through your payment provider.
+      subtracts it from your revenue. It can’t be undone. Refund the payment through your payment provider.
     </p>`,
     fields: checkbox('keep_keys', false, html`Let the buyer keep the download keys`),
     action: `${salePath(sale.id)}/refund`,

@@ -26,8 +26,8 @@ export const grantsPage = (visitor: Visitor, grants: ListedGrant[]): Page => ({
       <form method="post" action="${PATH}/game-tokens/revoke" class="card stack">
         ${formToken(visitor)}
         <p>
-          When you start a game, it receives a token that identifies you until the token expires. Revoke all
-          tokens if another person may have one.
+          When you start a game, it receives a token that identifies you until the token expires. If someone
+          else might have one of these tokens, revoke them all.
         </p>
         <div class="buttons"><button class="quiet danger">Revoke all game tokens</button></div>
       </form>`,

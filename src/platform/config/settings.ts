@@ -61,9 +61,9 @@ const ReadableFile = (extensions: readonly string[]) =>
     Satisfies(
       'extension',
       (file) => extensions.includes(extname(String(file)).toLowerCase()),
-      `name a file that ends in ${extensions.join(', ')}`,
+      `be a file that ends in ${extensions.join(', ')}`,
     ),
-    Satisfies('readableFile', (file) => canRead(String(file)), 'name a file that can be read'),
+    Satisfies('readableFile', (file) => canRead(String(file)), 'be a readable file'),
   );
 
 export const DEFAULT_STORE_URL = 'https://gamewharf.example';
@@ -344,7 +344,7 @@ export function loadSettings(
       given[name] = readFileSync(file, 'utf8').trim();
     } catch (error) {
       problems.push(
-        `${name}_FILE names a file that cannot be read (${(error as NodeJS.ErrnoException).code})`,
+        `${name}_FILE points to a file that can't be read (${(error as NodeJS.ErrnoException).code})`,
       );
     }
   }

@@ -32,7 +32,7 @@ export function llmsText(document: OpenAPIObject, url: string): string {
       '## Documentation',
       [
         `- [OpenAPI 3.1](${url}/openapi.json): every parameter, response and error`,
-        `- [API reference](${url}/docs): the same for people, with code to copy`,
+        `- [API reference](${url}/docs): the same reference as a web page, with code samples`,
       ].join('\n'),
       ...(document.tags ?? []).flatMap(({ name }) => [
         `## ${name}`,

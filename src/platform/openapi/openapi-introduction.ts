@@ -43,7 +43,7 @@ export function introduction(limits: RateLimits | null): string {
       '`profile:me`. The `404` for an object that the user cannot see is the same as for one that does not exist.',
     ...ERRORS,
     '## Limits',
-    'A body has at most 512 KiB, a request 1,000 parameters, a list of IDs 500 IDs, and a page 500 entries.',
+    'Limits: 512 KiB per body, 1,000 parameters per request, 500 IDs per list, and 500 entries per page.',
     limits
       ? `Rate limits: ${rate(limits.credential)}, per credential; ${rate(limits.user)}, for all credentials of a user; ` +
         `${rate(limits.address)}, per IP address without a credential; ${rate(limits.misses)}, for a user's failed lookups of ` +

@@ -45,7 +45,7 @@ export class DownloadKeyObject {
   @IntegerField('Number of downloads with the key')
   downloads: number;
 
-  @ApiProperty({ description: 'Text of the key' })
+  @ApiProperty({ description: 'The key itself' })
   key: string;
 
   @IntegerField('ID of the game')

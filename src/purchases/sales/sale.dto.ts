@@ -137,7 +137,7 @@ export class NewKeyObject {
   game_id: number;
 
   @ApiProperty({
-    description: 'Text of the key, which gives access to the game',
+    description: 'The key itself, which gives access to the game',
     example: 'gwdl_sTw4nRkZbq1XoVu8sTw4nRkZ',
   })
   key: string;
