@@ -37,11 +37,10 @@ export async function openDatabase(
   /** Settings of an embedded server. */
   postgres?: Record<string, string>,
 ): Promise<OpenDatabase> {
-  const { DATABASE_URL, DATA_DIR, HOST, PORT } = settings;
-  const servingAt = mode === 'serve' && PORT ? `http://${HOST}:${PORT}` : undefined;
+  const { DATABASE_URL, DATA_DIR } = settings;
   const server = DATABASE_URL
     ? undefined
-    : await openEmbeddedPostgres({ dataDir: DATA_DIR, mode, log, servingAt, signal, settings: postgres });
+    : await openEmbeddedPostgres({ dataDir: DATA_DIR, mode, log, signal, settings: postgres });
   const pepper = settings.API_KEY_PEPPER ?? createdSecret(DATA_DIR, 'api-key-pepper');
   const { FILES_S3_BUCKET, FILES_DIR = server && !FILES_S3_BUCKET ? join(DATA_DIR, 'files') : undefined } =
     settings;

@@ -9,8 +9,7 @@ const SRC = join(__dirname, '..', '..', 'src');
 const PACKAGES = join(SRC, '..', 'node_modules');
 
 type Options = Omit<Partial<EmbeddedPostgresOptions>, 'log' | 'signal'> & { dataDir: string };
-type Message =
-  { ready: Ready } | { failed: Failure } | { log: string } | { exited: true } | { stopped: number };
+type Message = { ready: Ready } | { failed: Failure } | { log: string } | { stopped: number };
 
 type MessageOf<K extends string> = K extends string ? Extract<Message, Record<K, unknown>> : never;
 
@@ -44,10 +43,7 @@ process.on('message', async (order) => {
 });
 openEmbeddedPostgres({
   ...options,
-  log: (message) => {
-    say({ log: message });
-    if (server && message.startsWith('PostgreSQL starts')) say({ exited: true });
-  },
+  log: (message) => say({ log: message }),
   signal: giveUp.signal,
 }).then(
   (opened) => {
@@ -156,10 +152,6 @@ export class EmbeddedProcess {
     return 'ready' in message ? message.ready : message.failed;
   }
 
-  async restarted(): Promise<void> {
-    await this.next('exited');
-  }
-
   /** Milliseconds that stop() took. */
   async stop(): Promise<number> {
     this.child.send('stop');
@@ -181,9 +173,7 @@ export class EmbeddedProcess {
     while (!this.exited) await this.change();
   }
 
-  private async next<K extends 'ready' | 'failed' | 'exited' | 'stopped'>(
-    ...kinds: K[]
-  ): Promise<MessageOf<K>> {
+  private async next<K extends 'ready' | 'failed' | 'stopped'>(...kinds: K[]): Promise<MessageOf<K>> {
     for (;;) {
       const found = this.messages.findIndex((message) => kinds.some((kind) => kind in message));
       if (found >= 0) return this.messages.splice(found, 1)[0] as MessageOf<K>;

@@ -29,11 +29,9 @@ export async function serverAccount(names: string[], cluster?: string): Promise<
   const { uid, gid } = cluster ? await stat(cluster) : { uid: 0, gid: 0 };
   if (uid !== 0) return { name: await id('-un', String(uid)).catch(() => `with uid ${uid}`), uid, gid };
   for (const name of names) {
-    const [uid, gid] = await Promise.all([id('-u', name), id('-g', name)]).then(
-      (ids) => ids.map(Number),
-      () => [0, 0],
-    );
-    if (!uid || !gid) continue;
+    const ids = await Promise.all([id('-u', name), id('-g', name)]).catch(() => undefined);
+    if (!ids) continue;
+    const [uid, gid] = ids.map(Number) as [number, number];
     if (cluster) await execute('chown', ['-R', `${uid}:${gid}`, cluster]);
     return { name, uid, gid };
   }
@@ -51,12 +49,8 @@ export const canReach = (account: Account | undefined, folder: string): Promise<
   );
 
 /** The data folder, or a folder of root that the account can reach instead and that no other user can have created. */
-export async function reachable(
-  account: Account | undefined,
-  dataDir: string,
-  fallback: string,
-): Promise<string> {
-  if (!account || (await canReach(account, dataDir))) return dataDir;
+export async function reachable(account: Account, dataDir: string, fallback: string): Promise<string> {
+  if (await canReach(account, dataDir)) return dataDir;
   // Regardless of the umask.
   if (await mkdir(fallback, { recursive: true })) await chmod(fallback, 0o755);
   const { uid, mode } = await lstat(fallback);

@@ -1,11 +1,10 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, cp, readFile, rename, rm, symlink } from 'node:fs/promises';
+import { chmod, cp, mkdtemp, readFile, rename, rm, symlink } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { OperatorError } from '../../platform/errors/operator-error';
 import { type Account, processOf } from './account';
-import { unlessCreated } from './data-folder';
 
 const execute = promisify(execFile);
 const USE_A_SERVER = 'set DATABASE_URL to a PostgreSQL server';
@@ -34,17 +33,15 @@ export async function usableBinaries(
 ): Promise<string> {
   const problem = await findProblem(native, account);
   if (!problem) return native;
-  const { version } = JSON.parse(await readFile(join(native, '..', 'package.json'), 'utf8')) as {
-    version: string;
-  };
-  const copy = join(home, `postgres-binaries-${version}`);
+  const packageFile = await readFile(join(native, '..', 'package.json'), 'utf8');
+  const copy = join(home, `postgres-binaries-${(JSON.parse(packageFile) as { version: string }).version}`);
   if (!existsSync(copy)) {
     log(`copying the PostgreSQL binaries to ${copy}, because ${problem}`);
     await copyReadable(native, copy);
   }
-  const left = await findProblem(copy, account);
-  if (!left) return copy;
-  throw new OperatorError(`The embedded PostgreSQL cannot be used, because ${left}: ${USE_A_SERVER}.`);
+  const remaining = await findProblem(copy, account);
+  if (!remaining) return copy;
+  throw new OperatorError(`The embedded PostgreSQL cannot be used, because ${remaining}: ${USE_A_SERVER}.`);
 }
 
 /** A problem that a copy may solve; throws others. */
@@ -57,7 +54,7 @@ async function findProblem(native: string, account: Account | undefined): Promis
   } catch (error) {
     const { code, stderr, message } = error as Error & { code?: string | number; stderr?: string };
     // ENOENT for an existing file: its loader is missing, as on Alpine, which has another C library.
-    if (code === 'ENOENT' && (await readFile(postgres).catch(() => undefined)))
+    if (code === 'ENOENT' && existsSync(postgres))
       throw new OperatorError(
         `The embedded PostgreSQL does not run on this system (it needs the GNU C library): ${USE_A_SERVER}.`,
       );
@@ -76,12 +73,14 @@ async function complete(native: string): Promise<void> {
 
 /** Regardless of the umask of npm install. */
 async function copyReadable(native: string, copy: string): Promise<void> {
-  const unfinished = `${copy}.${process.pid}`;
+  const unfinished = await mkdtemp(`${copy}.`);
   try {
     await cp(native, unfinished, { recursive: true, verbatimSymlinks: true });
     await execute('chmod', ['-R', 'a+rX', unfinished]);
-    await rename(unfinished, copy).catch(unlessCreated);
-  } finally {
+    await rename(unfinished, copy);
+  } catch (error) {
     await rm(unfinished, { recursive: true, force: true });
+    // Otherwise another process was faster.
+    if (!existsSync(copy)) throw error;
   }
 }

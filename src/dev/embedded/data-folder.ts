@@ -1,25 +1,12 @@
 import { execFile } from 'node:child_process';
 import { createHmac } from 'node:crypto';
-import {
-  chmod,
-  chown,
-  lstat,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  realpath,
-  rename,
-  rm,
-  symlink,
-  writeFile,
-} from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { chmod, chown, lstat, mkdir, mkdtemp, readdir, readFile, realpath } from 'node:fs/promises';
+import { rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { OperatorError } from '../../platform/errors/operator-error';
 import { createdSecret } from '../../platform/config/stored-secrets';
 import { type Account, processOf } from './account';
-import { isSignaled } from './postmaster';
 
 const MAJOR_VERSION = '18';
 const PASSWORD = 'postgres-password';
@@ -30,7 +17,7 @@ interface InitPlan {
   account: Account | undefined;
   /** The server's own. They also apply while its data is created. */
   settings: Record<string, string>;
-  signal: AbortSignal;
+  signal: AbortSignal | undefined;
 }
 
 /** The database's part of the data folder: DATA_DIR/postgres (or a link to it), a password, a URL, a log. */
@@ -53,17 +40,12 @@ export class DataFolder {
   /** The path of the cluster; undefined before the first start. */
   async cluster(): Promise<string | undefined> {
     if (!(await lstat(this.link).catch(unlessMissing))) return undefined;
-    const cluster = await realpath(this.link).catch(unlessMissing);
-    if (!cluster)
-      throw new OperatorError(
-        `The database of ${this.path} is missing: ${this.link} points to a folder that no longer exists. ` +
-          `Restore it, or remove ${this.link} to start with an empty one.`,
-      );
-    const version = await readFile(join(cluster, 'PG_VERSION'), 'utf8').catch(unlessMissing);
-    if (version?.trim() === MAJOR_VERSION) return cluster;
+    const cluster = await realpath(this.link);
+    const version = (await readFile(join(cluster, 'PG_VERSION'), 'utf8').catch(unlessMissing))?.trim();
+    if (version === MAJOR_VERSION) return cluster;
     throw new OperatorError(
       version
-        ? `The database in ${cluster} was written by PostgreSQL ${version.trim()}, and this Gamewharf contains version ` +
+        ? `The database in ${cluster} was written by PostgreSQL ${version}, and this Gamewharf contains version ` +
             `${MAJOR_VERSION}: move it with pg_dump, or set DATA_DIR to another folder.`
         : `${cluster} isn't a Gamewharf database: move it to another place, or set DATA_DIR to another folder.`,
     );
@@ -73,33 +55,31 @@ export class DataFolder {
    * Creates the cluster in a temporary folder, so that an incomplete one is never found. `home`: the data folder, or the
    * folder for the data of data folders that the account cannot reach.
    */
-  async createCluster(home: string, plan: InitPlan): Promise<string> {
-    for (const name of await readdir(this.path))
-      if (name.startsWith(UNFINISHED) && !isOfRunningProcess(name)) await remove(join(this.path, name));
+  async createCluster(home: string, plan: InitPlan): Promise<void> {
     const isElsewhere = home !== this.path;
-    const work = isElsewhere ? await mkdtemp(join(home, 'data-')) : join(home, `${UNFINISHED}${process.pid}`);
+    const work = await mkdtemp(join(home, isElsewhere ? 'data-' : UNFINISHED));
     const [data, passwordFile] = [join(work, 'postgres'), join(work, 'password')];
     try {
-      await mkdir(data, { recursive: true, mode: 0o700 });
-      // Regardless of the umask.
       await chmod(work, 0o755);
+      await mkdir(data, { mode: 0o700 });
       await writeFile(passwordFile, this.password(), { mode: 0o600 });
-      const { account } = plan;
-      if (account) for (const path of [data, passwordFile]) await chown(path, account.uid, account.gid);
+      if (plan.account)
+        for (const path of [data, passwordFile]) await chown(path, plan.account.uid, plan.account.gid);
       await initdb(data, passwordFile, plan);
       await rm(passwordFile);
-      if (isElsewhere) {
-        await writeFile(join(work, 'belongs-to'), `${this.path}\n`);
-        await symlink(data, this.link);
-      } else {
-        await rename(data, this.link);
-        await remove(work);
-      }
+      if (isElsewhere) return await symlink(data, this.link);
+      await rename(data, this.link);
     } catch (error) {
       await remove(work);
-      unlessCreated(error as NodeJS.ErrnoException);
+      // Otherwise another process was faster.
+      if (!(await this.cluster())) throw error;
     }
-    return realpath(this.link);
+  }
+
+  /** Removes what starts that were killed or slower have left. */
+  async removeUnfinished(): Promise<void> {
+    const names = (await readdir(this.path)).filter((name) => name.startsWith(UNFINISHED));
+    await Promise.all(names.map((name) => remove(join(this.path, name))));
   }
 
   password(): string {
@@ -113,18 +93,13 @@ export class DataFolder {
   }
 
   async writeUrl(url: string): Promise<void> {
-    if ((await this.url()) !== url) await writeFile(this.urlFile, url, { mode: 0o600 });
-  }
-
-  /** The port of the last start, so that URLs stay valid. */
-  async lastPort(): Promise<number | undefined> {
-    const url = await this.url();
-    return url && URL.canParse(url) ? Number(new URL(url).port) : undefined;
+    if ((await this.url())?.href !== url) await writeFile(this.urlFile, url, { mode: 0o600 });
   }
 
   /** The URL of the last start. */
-  url(): Promise<string | undefined> {
-    return readFile(this.urlFile, 'utf8').catch(unlessMissing);
+  async url(): Promise<URL | undefined> {
+    const url = await readFile(this.urlFile, 'utf8').catch(unlessMissing);
+    return url && URL.canParse(url) ? new URL(url) : undefined;
   }
 }
 
@@ -150,20 +125,14 @@ async function initdb(
   try {
     await promisify(execFile)(join(native, 'bin', 'initdb'), options, { ...processOf(account), signal });
   } catch (error) {
-    if (signal.aborted) throw error;
+    if (signal?.aborted) throw error;
     const { stderr = '', message } = error as Error & { stderr?: string };
     const reason = stderr.split('\n').find((line) => /error:/i.test(line)) ?? message.split('\n')[0];
     throw new OperatorError(
-      `PostgreSQL could not create its data in ${dirname(dirname(data))} (${reason}): ` +
+      `PostgreSQL could not create its data in ${data} (${reason}): ` +
         'set DATA_DIR to another folder, or DATABASE_URL to a PostgreSQL server.',
     );
   }
-}
-
-/** Its name ends with the ID of the process that creates it. */
-function isOfRunningProcess(work: string): boolean {
-  const pid = Number(work.slice(UNFINISHED.length));
-  return pid !== process.pid && isSignaled(pid, 0);
 }
 
 /** May fail while an initdb of a killed parent still writes here; the next start tries again. */
@@ -174,9 +143,4 @@ async function remove(path: string): Promise<void> {
 export const unlessMissing = (error: NodeJS.ErrnoException) => {
   if (error.code !== 'ENOENT') throw error;
   return undefined;
-};
-
-/** Another process was faster. */
-export const unlessCreated = (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EEXIST' && error.code !== 'ENOTEMPTY') throw error;
 };

@@ -92,21 +92,18 @@ export class ServerProcess {
 
   /** A fast shutdown, then an immediate one, then SIGKILL. Committed data is safe in each case. */
   async stop(): Promise<void> {
-    const steps: [NodeJS.Signals, number][] = [
-      ['SIGINT', 2_200],
-      ['SIGQUIT', 900],
-      ['SIGKILL', 300],
-    ];
-    for (const [signal, timeout] of steps) {
+    // Keeps this process running meanwhile.
+    this.child.ref();
+    const steps = { SIGINT: 2_200, SIGQUIT: 900, SIGKILL: 300 };
+    for (const [signal, timeout] of Object.entries(steps)) {
       if (this.failure !== undefined || !this.child.pid) return;
-      isSignaled(-this.child.pid, signal);
-      const timer = new AbortController();
-      await Promise.race([this.ended, sleep(timeout, undefined, timer)]);
-      timer.abort();
+      isSignaled(-this.child.pid, signal as NodeJS.Signals);
+      await Promise.race([this.ended, sleep(timeout, undefined, { ref: false })]);
     }
   }
 }
 
+/** The reason in the log of the server. */
 async function lastError(log: FileHandle): Promise<string> {
   const { size } = await log.stat();
   const end = Buffer.alloc(Math.min(size, LOG_END_BYTES));
@@ -117,10 +114,8 @@ async function lastError(log: FileHandle): Promise<string> {
 
 /** A port below the ephemeral ones, which could be in use at the next start. */
 export async function freePort(preferred?: number): Promise<number> {
-  for (let port = preferred; ; port = undefined) {
-    port ??= 20_000 + Math.floor(Math.random() * 12_000);
-    if (await isFree(port)) return port;
-  }
+  for (let port = preferred; ; port = 20_000 + Math.floor(Math.random() * 12_000))
+    if (port && (await isFree(port))) return port;
 }
 
 function isFree(port: number): Promise<boolean> {
