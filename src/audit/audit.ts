@@ -13,7 +13,7 @@ export const EVENTS = {
     'A user signed in on the account pages. Includes the ID of the identity if an identity provider signed the user in.',
   'user.signed_out': 'A user signed out.',
   'user.sign_in_failed':
-    'The password was wrong, or the account or network must wait before the next attempt. Includes the network of the client: the /24 of an IPv4 address or the /48 of an IPv6 address.',
+    'The password was wrong, or the account or network must wait before the next attempt. Includes the network of the client.',
   'user.created': 'A person created an account on /setup, or by signing in with the identity provider.',
   'identity.connected': 'A user connected an account of the identity provider.',
   'identity.disconnected': 'A user disconnected an account of the identity provider.',
@@ -24,7 +24,7 @@ export const EVENTS = {
   'email.added': 'A user added an email address, which is not verified yet.',
   'email.removed': 'A user removed an email address.',
   'email.verified': 'A user verified an email address with a link.',
-  'email.made_primary': 'A user chose another primary email address.',
+  'email.made_primary': 'A user chose a different primary email address.',
   'link.created':
     'A request or a command created a link into an account. Includes its purpose, unless a person had requested it.',
   'user.exported': 'The data stored about a person was exported.',
