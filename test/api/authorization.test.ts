@@ -18,7 +18,7 @@ import { forge } from '../support/tokens';
 jest.setTimeout(300_000);
 useStore({ RATE_LIMIT: 'off', SIGN_UP: 'true', OPERATOR_TOKEN });
 
-/** Objects that one user owns and another administers. Other users get a 404 where the object can be hidden. */
+/** Objects that one user owns and another administers. For other users, the response is 404 where the object can be hidden. */
 interface Fixtures {
   game: number;
   collection: number;
@@ -407,7 +407,7 @@ const TABLE: Record<string, Row> = {
   'POST /collections/:collection_id/remove-game': changes('/remove-game', ({ entry }) => ({
     game_id: entry,
   })),
-  // API clients get a 404 there. What browsers get is tested in test/dashboard/accounts.test.ts.
+  // API clients are rejected with 404 there. The responses to browsers are tested in test/dashboard/accounts.test.ts.
   'POST /docs/key': pageForm('/docs/key'),
   'POST /login': { call: () => on('/login', {}), success: 404 },
   'POST /forgot-password': { call: () => on('/forgot-password', {}), success: 404 },

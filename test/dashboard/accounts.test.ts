@@ -344,7 +344,7 @@ describe('an API client at the sign-in form', () => {
     { accept: '*/*' },
     { accept: 'application/json' },
     { accept: 'text/plain, application/*' },
-  ])('gets a 404: %j', async (headers) => {
+  ])('is rejected with 404: %j', async (headers) => {
     expect(await ask(headers)).toEqual(failure(404, 'invalid api endpoint'));
     expect(await ask({ ...headers, 'content-type': 'application/json' }, '{"username":"x"}')).toEqual(
       failure(404, 'invalid api endpoint'),

@@ -168,7 +168,7 @@ describe('large imports while one is running', () => {
   };
   const added = expect.objectContaining({ status: 200 });
 
-  test('wait without a thread, in order; excess ones get a 503, and other requests are served', async () => {
+  test('wait without a thread, in order; excess ones fail with 503, and other requests are served', async () => {
     const waiting = [0, 1, 2, 3, 4, 5].map((i) => begun(9110 + i, { chunked: i % 2 === 1 }));
     await until(() => importLimits().taken === 6);
     const newest: ReturnType<typeof begun>[] = [];

@@ -23,7 +23,7 @@ export class Target {
   /** Tenant 0 is for independent requests. */
   readonly tenant = new Tenant(0);
   readonly jwts = new Map<string, string>();
-  /** The IDs of requests that got a 503 and were retried. */
+  /** The IDs of requests that failed with 503 and were retried. */
   readonly retried = new Set<string>();
 
   private constructor(
@@ -86,7 +86,7 @@ export class Target {
 
   /**
    * A busy machine may time out a database connection: the response is 503, nothing is written, and the client retries.
-   * Only a request that always gets a 503 is a finding.
+   * Only a request that always fails with 503 is a finding.
    */
   private async patientExchange(message: Message, client: Client): Promise<HttpResponse> {
     for (let attempt = 1; ; attempt++) {

@@ -66,6 +66,12 @@ for (const page of pages.filter((one) => chosen.length === 0 || chosen.includes(
       if (!existsSync(match[1]))
         say(text.slice(0, match.index).split('\n').length, `no such file: ${match[1]}`);
 
+  for (const match of withoutCode(text).matchAll(/^\|(?: *:?-+:? *\|){5,}$/gm))
+    say(
+      text.slice(0, match.index).split('\n').length,
+      'a table of more than four columns: merge some, or write a list',
+    );
+
   for (const [line, found, instead] of termsIn(prose(text))) say(line, `“${found}”: use ${instead}`);
 
   for (const match of text.matchAll(/^```mermaid\n([^]*?)^```$/gm)) {

@@ -43,7 +43,8 @@ export const TERMS = [
     /\banother (pepper|amount|audience|value|port|line width|algorithm|period|status|way|message|format|encoding)\b/i,
     '“a different …”',
   ],
-  [/\b(gets?|got) `?[45]\d\d\b/, '“fails with …”, “is rejected with …”'],
+  [/\b(gets?|got) (an? )?`?[2-5]\d\d\b/, '“fails with …”, “is rejected with …”, “the response is …”'],
+  [/\bwith `?[45]\d\d`? with\b/, '“with 503 and …”'],
   // In a question, such as “Where is a 404 created?”, the status is the subject.
   [/(?<!\b(where|when|why|how) )\b(is|are) an? 4\d\d\b/i, '“the response is …” or “is rejected with …”'],
   [

@@ -105,7 +105,7 @@ export class SigningKeysService implements OnModuleDestroy {
     const opens = ({ private_key, kid }: Row) => unseal(private_key, kid, this.peppers) !== undefined;
     if (rows.length === 0 || rows.some(opens)) return;
     throw new OperatorError(
-      'The keys of this store were created with another API_KEY_PEPPER, so every client would get a 401. ' +
+      'The keys of this store were created with another API_KEY_PEPPER, so all requests would fail with 401. ' +
         'Restore the old one, or add it to API_KEY_PEPPER_PREVIOUS. If it is lost, `gamewharf signing-keys rotate --now` ' +
         'lets the service start, but all API keys must be replaced.',
     );
