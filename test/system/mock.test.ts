@@ -86,8 +86,17 @@ test('starts empty with one developer, and leaves nothing after SIGTERM', async 
   const { child, ready } = await startMock();
   expect(ready).toEqual({ ready: true, url: expect.any(String) as string, api_key: 'gw_test_key', ca: null });
   expect(await profile(ready.url)).toMatchObject({ user: { id: 1, username: 'test-dev', developer: true } });
+  await fetch(`${ready.url}/mock/faults`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    // The service itself waits longer for a response.
+    body: JSON.stringify({ match: { path: '/health/live' }, then: { delay_ms: 4900 } }),
+  });
+  const slow = fetch(`${ready.url}/health/live`);
+  await until(async () => (await (await fetch(`${ready.url}/mock/faults`)).text()).includes('"used":1'));
   const exit = once(child, 'exit');
   child.kill('SIGTERM');
+  await expect(slow).rejects.toThrow();
   await until(() =>
     profile(ready.url).then(
       () => false,

@@ -99,13 +99,16 @@ export class MockServer {
     this.interruption.abort();
     try {
       this.front?.close();
-      if (this.app) await gracefulStop(this.app);
+      // The longest delay of a fault is a minute.
+      if (this.app) await gracefulStop(this.app, CLOSE_TIMEOUT_MS);
       await this.database?.stop();
     } finally {
       await this.folder?.remove();
     }
   }
 }
+
+const CLOSE_TIMEOUT_MS = 300;
 
 /** Nothing in the database of a mock needs to survive. */
 const WITHOUT_DURABILITY = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' };

@@ -13,7 +13,7 @@ const CLOSE_TIMEOUT_MS = 5000;
  * Reports that it is not ready while the load balancer drains; then accepts no connections, and closes after the last
  * response.
  */
-export async function gracefulStop(app: INestApplication): Promise<void> {
+export async function gracefulStop(app: INestApplication, closeTimeoutMs = CLOSE_TIMEOUT_MS): Promise<void> {
   const { DRAIN_SECONDS = 0 } = app.get(Settings);
   const gate = app.get(RequestGate);
   gate.draining = true;
@@ -21,7 +21,7 @@ export async function gracefulStop(app: INestApplication): Promise<void> {
   const server = app.getHttpServer() as Server;
   const closed = new Promise((resolve) => server.close(resolve));
   const clock = app.get(Clock);
-  const deadline = clock.monotonic() + CLOSE_TIMEOUT_MS;
+  const deadline = clock.monotonic() + closeTimeoutMs;
   while (gate.inFlight.count > 0 && clock.monotonic() < deadline) {
     await sleep(POLL_INTERVAL_MS);
     server.closeIdleConnections();
