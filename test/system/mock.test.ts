@@ -152,11 +152,19 @@ test('rejects production and a database of the developer', async () => {
 });
 
 test('after kill -9, its database server ends, and the next start deletes what is left', async () => {
-  const { child } = await startMock();
+  // As in many containers, the parent doesn't wait for the process, which stays in the list of processes.
+  const parent = spawn(
+    'sh',
+    ['-c', '"$@" & exec sleep 600', 'sh', process.execPath, CLI, 'mock', '--port', '0'],
+    {
+      env: environment(),
+    },
+  );
+  started.push(parent);
+  await once(createInterface(parent.stdout), 'line');
   const [folder] = folders();
   expect(isServing(folder!)).toBe(true);
-  child.kill('SIGKILL');
-  await once(child, 'exit');
+  process.kill(Number(readFileSync(join(temporary, folder!, 'mock.pid'), 'utf8')), 'SIGKILL');
   await until(() => !isServing(folder!));
   await startMock();
   expect(folders()).not.toContain(folder);

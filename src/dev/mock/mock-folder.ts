@@ -1,6 +1,7 @@
 import { chmod, cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isSignaled } from '../embedded/postmaster';
 
 const PREFIX = 'gamewharf-mock-';
 const PID_FILE = 'mock.pid';
@@ -32,16 +33,16 @@ async function deleteAbandoned(): Promise<void> {
       const path = join(tmpdir(), name);
       const pid = Number(await readFile(join(path, PID_FILE), 'utf8').catch(() => ''));
       // The file is missing: another mock is starting, or the folder is not ours.
-      if (pid > 0 && !isRunning(pid)) await rm(path, { recursive: true, force: true }).catch(() => undefined);
+      if (pid > 0 && !(await isRunning(pid)))
+        await rm(path, { recursive: true, force: true }).catch(() => undefined);
     }),
   );
 }
 
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
+const isRunning = async (pid: number) => isSignaled(pid, 0) && !(await isDefunct(pid));
+
+/** In many containers, nothing waits for a process that was killed, so that it stays in the list of processes. */
+async function isDefunct(pid: number): Promise<boolean> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  return stat.slice(stat.lastIndexOf(')')).startsWith(') Z');
 }
