@@ -316,12 +316,26 @@ describe('faults', () => {
     expect(await get(PROFILE, MOCK_API_KEY)).toMatchObject({ status: 200 });
   });
 
+  test('take null for a missing value', async () => {
+    const json = { match: null, then: { status: 502, errors: null, headers: null } };
+    expect(await call('POST', '/mock/faults', { json })).toEqual({
+      status: 200,
+      body: { fault: { id: 1, match: {}, then: { status: 502 }, used: 0 } },
+    });
+    expect(await get(PROFILE)).toEqual({ status: 502, body: { errors: ['bad gateway'] } });
+    expect(await fault({}, { status: null })).toMatchObject({ status: 400 });
+  });
+
   test('reject unknown paths, empty effects and more than a hundred', async () => {
     expect(await fault({ path: '/profil' }, { status: 500 })).toMatchObject({ status: 400 });
     expect(await fault({ path: '/mock/reset' }, { status: 500 })).toMatchObject({ status: 400 });
     expect(await fault({ nth: 0 }, { status: 500 })).toMatchObject({ status: 400 });
     expect(await fault({}, {})).toMatchObject({ status: 400 });
-    expect(await fault({}, { status: 500, headers: { 'Bad header': 'x' } })).toMatchObject({ status: 400 });
+    for (const headers of [{ 'Bad header': 'x' }, { retry: { after: 1 } }])
+      expect(await fault({}, { status: 500, headers })).toMatchObject({ status: 400 });
+    expect(await call('POST', '/mock/faults', { json: { match: [], then: { close: true } } })).toMatchObject({
+      status: 400,
+    });
     for (let i = 0; i < 100; i++) await fault({ path: '/profile', nth: 1000 }, { status: 500 });
     expect(await fault({}, { status: 500 })).toEqual({
       status: 400,

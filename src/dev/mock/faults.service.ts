@@ -37,12 +37,14 @@ export class Faults {
 
   constructor(private readonly paths: ApiPaths) {}
 
-  add({ match = {}, then }: FaultRequest): Fault {
+  add(request: FaultRequest): Fault {
+    const match = withoutEmpty(request.match ?? {});
+    const then = withoutEmpty(request.then);
     if (match.path !== undefined && !this.paths.has(match.path))
       throw badRequest(
         'match.path must be a path of the API description, such as /games/{game_id}/purchases',
       );
-    if (Object.values(then).every((value) => value === undefined))
+    if (Object.keys(then).length === 0)
       throw badRequest('then must contain status, errors, headers, delay_ms, close or truncate');
     requireHeaders(then.headers ?? {});
     if (this.faults.length >= MAX_FAULTS) throw badRequest(`at most ${MAX_FAULTS} faults are possible`);
@@ -83,6 +85,7 @@ export class Faults {
 function requireHeaders(headers: Record<string, unknown>): void {
   try {
     for (const [name, value] of Object.entries(headers)) {
+      if (typeof value !== 'string' && typeof value !== 'number') throw new TypeError(name);
       validateHeaderName(name);
       validateHeaderValue(name, String(value));
     }
@@ -90,6 +93,12 @@ function requireHeaders(headers: Record<string, unknown>): void {
     throw badRequest('then.headers must contain valid header names and values');
   }
 }
+
+/** A field that is null is missing. */
+const withoutEmpty = <Fields extends object>(fields: Fields) =>
+  Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined && value !== null),
+  ) as Fields;
 
 const withoutCounter = ({ seen: _, ...fault }: StoredFault): Fault => fault;
 

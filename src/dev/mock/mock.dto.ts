@@ -88,6 +88,7 @@ export class FaultResponse {
 
 export class FaultRequest {
   @IsOptional()
+  @IsObject()
   @ValidateNested()
   @Type(() => FaultMatch)
   match?: FaultMatch;
