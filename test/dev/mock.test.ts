@@ -395,6 +395,32 @@ describe('recorded requests', () => {
   });
 });
 
+test('requests that a fault takes have their credential and body', async () => {
+  await fault({ path: '/collections' }, { status: 503 });
+  await fault({ path: '/profile' }, { close: true });
+  await call('POST', '/collections', { key: MOCK_API_KEY, form: { title: 'Best' } });
+  await get(`/profile?api_key=${MOCK_API_KEY}`).catch(() => undefined);
+  expect(await get('/mock/requests')).toMatchObject({
+    body: {
+      requests: [
+        { credential: 'key', user_id: null, body: { title: 'Best' }, status: 503, fault_id: 1 },
+        { credential: 'key', url: '/profile?api_key=[hidden]', status: null, fault_id: 2 },
+      ],
+    },
+  });
+});
+
+test.each([
+  '/upload-sessions/gw_secret',
+  '/API/1/gw_secret/me',
+  '//api/1//gw_secret/me',
+  '/Download/gw_secret',
+  '/profile?jwt=gw_secret',
+])('the record of %s has no secret', async (path) => {
+  await get(path);
+  expect(JSON.stringify((await get('/mock/requests')).body)).not.toContain('gw_secret');
+});
+
 test('a large body is recorded without its content', async () => {
   await call('POST', '/collections', { key: MOCK_API_KEY, form: { title: 'x'.repeat(20_000) } });
   expect(await get('/mock/requests')).toMatchObject({ body: { requests: [{ body: '[more than 16 KiB]' }] } });

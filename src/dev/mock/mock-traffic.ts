@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
-import type { Credential } from '../../auth/access/credential';
+import { type Credential, readCredential } from '../../auth/access/credential';
+import { takeKeyFromQuery } from '../../auth/access/key-in-query';
 import { Clock } from '../../platform/config/clock';
 import type { ApiError } from '../../platform/errors/api-error';
+import { hasReadableBody, parseBody } from '../../platform/input/body';
 import { sendApiError, sendJson } from '../../platform/output/response';
 import { ApiPaths, isMockPath } from './api-paths';
 import { type Fault, Faults, responseToFault } from './faults.service';
@@ -69,6 +71,8 @@ export class MockTraffic {
   }
 
   private async apply({ then }: Fault, req: Request, res: Response, next: NextFunction): Promise<void> {
+    const response = responseToFault(then);
+    if (response || then.close) await readForRecord(req, res);
     const until = this.clock.monotonic() + (then.delay_ms ?? 0);
     while (this.clock.monotonic() < until) await sleep(DELAY_CHECK_MS);
     if (then.close) {
@@ -77,7 +81,6 @@ export class MockTraffic {
     }
     for (const [name, value] of Object.entries(then.headers ?? {})) keepHeader(res, name, value);
     if (then.truncate !== undefined) truncate(res, then.truncate);
-    const response = responseToFault(then);
     if (response) sendJson(res, response.status, JSON.stringify(response.body));
     else next();
   }
@@ -97,6 +100,14 @@ export class MockTraffic {
 const DELAY_CHECK_MS = 10;
 
 const isJson = (res: Response) => String(res.getHeader('content-type')).startsWith('application/json');
+
+/** Reads the credential and the body of a request that the service doesn't handle. */
+async function readForRecord(req: Request, res: Response): Promise<void> {
+  takeKeyFromQuery(req);
+  readCredential(req, res, () => undefined);
+  // A body with mistakes isn't recorded.
+  if (hasReadableBody(req)) await parseBody(req).catch(() => undefined);
+}
 
 type Writer = (chunk: unknown, ...rest: unknown[]) => unknown;
 

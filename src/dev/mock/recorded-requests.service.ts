@@ -45,7 +45,7 @@ export class RecordedRequests {
 export const HIDDEN = '[hidden]';
 const TOO_LARGE = '[more than 16 KiB]';
 
-const SECRET = /key|token|secret|password|code|credential|assertion|proof/i;
+const SECRET = /key|token|secret|password|code|credential|assertion|proof|jwt|bearer|authorization/i;
 const NOT_SECRET =
   /^(?:download_key_id|with_key|with_keys|keep_keys|token_type_hint|grant_type|code_challenge_method)$/;
 
@@ -66,8 +66,9 @@ export function withoutSecrets(value: unknown, depth = 0): unknown {
 export function safeUrl(url: string): string {
   const [path = '', query] = url.split(/\?(.*)/s);
   const shown = path
-    .replace(/^(\/api\/1\/)(?!key\/|jwt\/)[^/]+/, `$1${HIDDEN}`)
-    .replace(/^(\/(?:files|download|l|links)\/)[^/]+/, `$1${HIDDEN}`);
+    // Also in spellings that no route has.
+    .replace(/^(\/+api\/+1\/+)(?!(?:key|jwt)\/)[^/]+/i, `$1${HIDDEN}`)
+    .replace(/^(\/+(?:files|download|l|links|upload-sessions)\/+)[^/]+/i, `$1${HIDDEN}`);
   if (query === undefined) return shown;
   const pairs = query.split('&').map((pair) => {
     const [name = ''] = pair.split('=');
