@@ -27,17 +27,6 @@ test('a network stays the same while one of its clients has a connection', () =>
   expect(clients.of('2001:db8:0:12ab::1').networks![0]!.client).toBe(connected.networks![0]!.client);
 });
 
-test('remembers no long X-Forwarded-For header', () => {
-  const clients = new Clients();
-  const peer = clients.of('192.0.2.1');
-  const from = (header: string) =>
-    clients.ofRequest({ headers: { 'x-forwarded-for': header }, ip: '192.0.2.7' } as never, peer);
-  expect([from('192.0.2.7'), from(`${'x'.repeat(16_000)}, 192.0.2.7`)]).toEqual(
-    Array(2).fill(clients.of('192.0.2.7')),
-  );
-  expect([...clients['byForwarded'].keys()]).toEqual(['192.0.2.7']);
-});
-
 test('grants three quarters to a single IP address', () => {
   const quota = new Quota(100);
   expect(fill(quota, new Client('192.0.2.1'))).toBe(75);
