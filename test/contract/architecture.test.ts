@@ -219,6 +219,18 @@ test('only one file imports private parts of Nest', () => {
   expect(importing).toEqual([join('platform', 'server', 'routes.ts')]);
 });
 
+// Of Node, Express and pg. Tests of the three files notice a release that changes them.
+test('three files use private parts of other packages', () => {
+  const PRIVATE =
+    /\b_storeHeader\b|\bhttpAllowHalfOpen\b|\btrust proxy fn\b|\bstack\b.*\brouter\b|\brouter\b.*\bstack\b|from 'pg-protocol'/;
+  const using = files.filter((file) => PRIVATE.test(readFileSync(join(src, file), 'utf8')));
+  expect(using.toSorted()).toEqual(
+    ['database/pool/pipeline.ts', 'output/response.ts', 'server/express.adapter.ts'].map((file) =>
+      join('platform', file),
+    ),
+  );
+});
+
 test('legacy contains no SQL, and nothing needs forwardRef', () => {
   const text = (file: string) => readFileSync(join(src, file), 'utf8');
   expect(

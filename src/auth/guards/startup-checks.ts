@@ -3,6 +3,7 @@ import { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
 import { getOptionsToken } from '@nestjs/throttler';
 import { plainToInstance } from 'class-transformer';
 import { ValidationTypes } from 'class-validator';
+import type { Express } from 'express';
 import { OperatorError } from '../../platform/errors/operator-error';
 import { readRules } from '../../platform/input/parameters';
 import { readRequestClass } from '../../platform/input/params.decorator';
@@ -18,10 +19,6 @@ import { isForOperators } from '../access/access';
 import { type Route, listRoutes } from '../access/routes';
 
 const KNOWN_PATH = '/health/live';
-
-interface Layer {
-  route?: { path: string };
-}
 
 /** The service doesn't start with a declaration that would have no effect. */
 @Injectable()
@@ -74,9 +71,9 @@ export class StartupChecks implements OnModuleInit {
   private requireOwnPaths(): void {
     // Commands have no routes.
     if (!this.host.httpAdapter) return;
-    const { router } = this.host.httpAdapter.getInstance<{ router: { stack: Layer[] } }>();
+    const { locals } = this.host.httpAdapter.getInstance<Express>();
     // Nest has no public API that returns the prefix.
-    if (!router.stack.some(({ route }) => route?.path === KNOWN_PATH))
+    if (locals.listMethods(KNOWN_PATH).length === 0)
       throw new OperatorError(
         `No route has the path ${KNOWN_PATH}. setGlobalPrefix and enableVersioning are not supported: write prefixes and versions into the paths of controllers.`,
       );

@@ -26,15 +26,9 @@ export class ErrorFilter implements ExceptionFilter {
   }
 }
 
-// What Express's types omit.
-type Layer = Request['app']['router']['stack'][number] & {
-  route?: { methods: Record<string, boolean>; isMiddleware?: true };
-  match(path: string): boolean;
-};
-
 /** Whether a route handled the request. For HEAD, Express also sets req.route to routes without GET. */
 export function isRouted(req: Request): boolean {
-  const route = req.route as Layer['route'];
+  const route = req.route as { methods: Record<string, boolean> } | undefined;
   return route !== undefined && (req.method !== 'HEAD' || 'get' in route.methods || 'head' in route.methods);
 }
 
@@ -55,12 +49,7 @@ export function notFound(req: Request, error: unknown): unknown {
 
 /** The Allow header, or undefined if the path is unknown. */
 function listMethods(req: Request): string | undefined {
-  const layers = req.app.router.stack as Layer[];
-  const methods = new Set<string>();
-  for (const layer of layers) {
-    if (!layer.route || layer.route.isMiddleware || !layer.match(req.path)) continue;
-    for (const method of Object.keys(layer.route.methods)) methods.add(method.toUpperCase());
-  }
+  const methods = new Set(req.app.locals.listMethods(req.path).map((method) => method.toUpperCase()));
   if (methods.size === 0) return undefined;
   if (methods.has('GET')) methods.add('HEAD');
   methods.add('OPTIONS');

@@ -30,6 +30,18 @@ function nativeClasses(app: express.Express) {
   return { IncomingMessage: Request, ServerResponse: Response };
 }
 
+/** What Express's types omit. It has no public API that lists routes. */
+interface Layer {
+  route?: { methods: Record<string, boolean>; isMiddleware?: true };
+  match(path: string): boolean;
+}
+
+/** The methods of the routes of that path. */
+const listMethods = ({ router }: express.Express, path: string): string[] =>
+  (router as unknown as { stack: Layer[] }).stack.flatMap((layer) =>
+    layer.route && !layer.route.isMiddleware && layer.match(path) ? Object.keys(layer.route.methods) : [],
+  );
+
 export class GamewharfAdapter extends ExpressAdapter {
   constructor(trustedProxies: string[]) {
     const app = express();
@@ -40,6 +52,7 @@ export class GamewharfAdapter extends ExpressAdapter {
     app.set('query parser', parseFields);
     app.set('trust proxy', trustedProxies);
     super(app);
+    app.locals.listMethods = (path) => listMethods(app, path);
   }
 
   override initHttpServer(): void {

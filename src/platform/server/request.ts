@@ -57,3 +57,10 @@ declare module 'node:http' {
     setRateLimit(limit: number, remaining: number, resetSeconds: number): void;
   }
 }
+
+declare module 'express-serve-static-core' {
+  interface Locals {
+    /** The methods of the routes of a path. Set by the HTTP adapter. */
+    listMethods(path: string): string[];
+  }
+}
