@@ -240,11 +240,9 @@ export interface PushedBuildRow extends BuildRow {
   error: string | null;
 }
 
-export const pushedBuildResponse = (row: PushedBuildRow): PushedBuildResponse => ({
-  ...buildResponse(row),
-  hidden: row.hidden,
-  error: row.error,
-});
+// Properties after a spread would take ten times as long as all others together.
+export const pushedBuildResponse = (row: PushedBuildRow): PushedBuildResponse =>
+  Object.assign(buildResponse(row), { hidden: row.hidden, error: row.error });
 
 export const pushedFileResponse = (row: PushedFileResponse): PushedFileResponse => ({
   id: row.id,

@@ -58,8 +58,9 @@ const buildColumns = (b: string, upload_id: string): Record<keyof BuildRow, stri
   id: `${b}.id`,
   upload_id,
   game_id: `${b}.game_id`,
-  parent_build_id: `coalesce(${b}.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = ${b}.game_id AND o.channel_name = ${b}.channel_name AND o.id < ${b}.id), -1)`,
+  // The first build of a channel has no earlier one to look for.
+  parent_build_id: `coalesce(${b}.parent_build_id, CASE WHEN ${b}.version <> 1 THEN (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = ${b}.game_id AND o.channel_name = ${b}.channel_name AND o.id < ${b}.id) END, -1)`,
   version: `${b}.version`,
   user_version: `${b}.user_version`,
   state: `${b}.state`,

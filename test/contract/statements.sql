@@ -2592,8 +2592,8 @@ WITH build AS (
    FROM build CROSS JOIN old LEFT JOIN upload ON true;
 
 -- edited_build: src/push/pushes.service.ts, small
-SELECT b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.hidden, b.error, b.channel_name, g.slug
+SELECT b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, CASE WHEN b.version <> 1 THEN (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id) END, -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.hidden, b.error, b.channel_name, g.slug
    FROM builds b JOIN games g ON g.id = b.game_id WHERE b.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0));
 
 -- edited_build_files: src/push/pushes.service.ts, small
@@ -2617,8 +2617,8 @@ SELECT g.id FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT F
 SELECT id FROM builds WHERE id = $1 FOR NO KEY UPDATE;
 
 -- profile_builds: src/push/pushes.service.ts, long, turns: user $1
-SELECT b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.hidden, b.error FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g (id) CROSS JOIN LATERAL (
+SELECT b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, CASE WHEN b.version <> 1 THEN (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id) END, -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.hidden, b.error FROM (SELECT id FROM games WHERE user_id = $1 UNION SELECT game_id FROM game_admins WHERE user_id = $1) g (id) CROSS JOIN LATERAL (
      SELECT * FROM builds o
      WHERE o.game_id = g.id
        AND (o.state <> 'started' OR $4 = 'started' OR o.id = ANY ($5::bigint[]))
@@ -2680,12 +2680,12 @@ SELECT b.id, b.game_id, b.channel_name, b.file_key, b.size FROM builds b
 SELECT g.id AS edited_game_id, c.* FROM games g LEFT JOIN LATERAL (
   SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.hidden, f.created_at, f.updated_at,
          coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
-         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN f.id END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at,
-         head.id AS head_id, CASE WHEN head.id IS NOT NULL THEN f.id END AS head_upload_id, head.game_id AS head_game_id, CASE WHEN head.id IS NOT NULL THEN coalesce(head.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = head.game_id AND o.channel_name = head.channel_name AND o.id < head.id), -1) END AS head_parent_build_id, head.version AS head_version, head.user_version AS head_user_version, head.state AS head_state, head.created_at AS head_created_at, CASE WHEN head.id IS NOT NULL THEN coalesce(head.updated_at, head.created_at) END AS head_updated_at,
-         pending.id AS pending_id, CASE WHEN pending.id IS NOT NULL THEN f.id END AS pending_upload_id, pending.game_id AS pending_game_id, CASE WHEN pending.id IS NOT NULL THEN coalesce(pending.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = pending.game_id AND o.channel_name = pending.channel_name AND o.id < pending.id), -1) END AS pending_parent_build_id, pending.version AS pending_version, pending.user_version AS pending_user_version, pending.state AS pending_state, pending.created_at AS pending_created_at, CASE WHEN pending.id IS NOT NULL THEN coalesce(pending.updated_at, pending.created_at) END AS pending_updated_at
+         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN f.id END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, CASE WHEN b.version <> 1 THEN (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id) END, -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at,
+         head.id AS head_id, CASE WHEN head.id IS NOT NULL THEN f.id END AS head_upload_id, head.game_id AS head_game_id, CASE WHEN head.id IS NOT NULL THEN coalesce(head.parent_build_id, CASE WHEN head.version <> 1 THEN (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = head.game_id AND o.channel_name = head.channel_name AND o.id < head.id) END, -1) END AS head_parent_build_id, head.version AS head_version, head.user_version AS head_user_version, head.state AS head_state, head.created_at AS head_created_at, CASE WHEN head.id IS NOT NULL THEN coalesce(head.updated_at, head.created_at) END AS head_updated_at,
+         pending.id AS pending_id, CASE WHEN pending.id IS NOT NULL THEN f.id END AS pending_upload_id, pending.game_id AS pending_game_id, CASE WHEN pending.id IS NOT NULL THEN coalesce(pending.parent_build_id, CASE WHEN pending.version <> 1 THEN (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = pending.game_id AND o.channel_name = pending.channel_name AND o.id < pending.id) END, -1) END AS pending_parent_build_id, pending.version AS pending_version, pending.user_version AS pending_user_version, pending.state AS pending_state, pending.created_at AS pending_created_at, CASE WHEN pending.id IS NOT NULL THEN coalesce(pending.updated_at, pending.created_at) END AS pending_updated_at
   FROM (
     SELECT DISTINCT ON (channel_name) * FROM uploads
     WHERE game_id = g.id AND channel_name = $5 ORDER BY channel_name, id) f
@@ -2714,12 +2714,12 @@ SELECT g.id AS edited_game_id, c.* FROM games g LEFT JOIN LATERAL (
 SELECT g.id AS edited_game_id, c.* FROM games g LEFT JOIN LATERAL (
   SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.hidden, f.created_at, f.updated_at,
          coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
-         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN f.id END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at,
-         head.id AS head_id, CASE WHEN head.id IS NOT NULL THEN f.id END AS head_upload_id, head.game_id AS head_game_id, CASE WHEN head.id IS NOT NULL THEN coalesce(head.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = head.game_id AND o.channel_name = head.channel_name AND o.id < head.id), -1) END AS head_parent_build_id, head.version AS head_version, head.user_version AS head_user_version, head.state AS head_state, head.created_at AS head_created_at, CASE WHEN head.id IS NOT NULL THEN coalesce(head.updated_at, head.created_at) END AS head_updated_at,
-         pending.id AS pending_id, CASE WHEN pending.id IS NOT NULL THEN f.id END AS pending_upload_id, pending.game_id AS pending_game_id, CASE WHEN pending.id IS NOT NULL THEN coalesce(pending.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = pending.game_id AND o.channel_name = pending.channel_name AND o.id < pending.id), -1) END AS pending_parent_build_id, pending.version AS pending_version, pending.user_version AS pending_user_version, pending.state AS pending_state, pending.created_at AS pending_created_at, CASE WHEN pending.id IS NOT NULL THEN coalesce(pending.updated_at, pending.created_at) END AS pending_updated_at
+         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN f.id END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, CASE WHEN b.version <> 1 THEN (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id) END, -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at,
+         head.id AS head_id, CASE WHEN head.id IS NOT NULL THEN f.id END AS head_upload_id, head.game_id AS head_game_id, CASE WHEN head.id IS NOT NULL THEN coalesce(head.parent_build_id, CASE WHEN head.version <> 1 THEN (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = head.game_id AND o.channel_name = head.channel_name AND o.id < head.id) END, -1) END AS head_parent_build_id, head.version AS head_version, head.user_version AS head_user_version, head.state AS head_state, head.created_at AS head_created_at, CASE WHEN head.id IS NOT NULL THEN coalesce(head.updated_at, head.created_at) END AS head_updated_at,
+         pending.id AS pending_id, CASE WHEN pending.id IS NOT NULL THEN f.id END AS pending_upload_id, pending.game_id AS pending_game_id, CASE WHEN pending.id IS NOT NULL THEN coalesce(pending.parent_build_id, CASE WHEN pending.version <> 1 THEN (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = pending.game_id AND o.channel_name = pending.channel_name AND o.id < pending.id) END, -1) END AS pending_parent_build_id, pending.version AS pending_version, pending.user_version AS pending_user_version, pending.state AS pending_state, pending.created_at AS pending_created_at, CASE WHEN pending.id IS NOT NULL THEN coalesce(pending.updated_at, pending.created_at) END AS pending_updated_at
   FROM (
     SELECT DISTINCT ON (channel_name) * FROM uploads
     WHERE game_id = g.id AND channel_name IS NOT NULL ORDER BY channel_name, id LIMIT 500) f
@@ -2755,12 +2755,12 @@ SELECT g.id AS game_id FROM games g WHERE g.id = coalesce($1, (
 SELECT g.id AS edited_game_id, c.* FROM games g LEFT JOIN LATERAL (
   SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.hidden, f.created_at, f.updated_at,
          coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
-         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN f.id END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at,
-         head.id AS head_id, CASE WHEN head.id IS NOT NULL THEN f.id END AS head_upload_id, head.game_id AS head_game_id, CASE WHEN head.id IS NOT NULL THEN coalesce(head.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = head.game_id AND o.channel_name = head.channel_name AND o.id < head.id), -1) END AS head_parent_build_id, head.version AS head_version, head.user_version AS head_user_version, head.state AS head_state, head.created_at AS head_created_at, CASE WHEN head.id IS NOT NULL THEN coalesce(head.updated_at, head.created_at) END AS head_updated_at,
-         pending.id AS pending_id, CASE WHEN pending.id IS NOT NULL THEN f.id END AS pending_upload_id, pending.game_id AS pending_game_id, CASE WHEN pending.id IS NOT NULL THEN coalesce(pending.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = pending.game_id AND o.channel_name = pending.channel_name AND o.id < pending.id), -1) END AS pending_parent_build_id, pending.version AS pending_version, pending.user_version AS pending_user_version, pending.state AS pending_state, pending.created_at AS pending_created_at, CASE WHEN pending.id IS NOT NULL THEN coalesce(pending.updated_at, pending.created_at) END AS pending_updated_at
+         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN f.id END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, CASE WHEN b.version <> 1 THEN (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id) END, -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at,
+         head.id AS head_id, CASE WHEN head.id IS NOT NULL THEN f.id END AS head_upload_id, head.game_id AS head_game_id, CASE WHEN head.id IS NOT NULL THEN coalesce(head.parent_build_id, CASE WHEN head.version <> 1 THEN (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = head.game_id AND o.channel_name = head.channel_name AND o.id < head.id) END, -1) END AS head_parent_build_id, head.version AS head_version, head.user_version AS head_user_version, head.state AS head_state, head.created_at AS head_created_at, CASE WHEN head.id IS NOT NULL THEN coalesce(head.updated_at, head.created_at) END AS head_updated_at,
+         pending.id AS pending_id, CASE WHEN pending.id IS NOT NULL THEN f.id END AS pending_upload_id, pending.game_id AS pending_game_id, CASE WHEN pending.id IS NOT NULL THEN coalesce(pending.parent_build_id, CASE WHEN pending.version <> 1 THEN (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = pending.game_id AND o.channel_name = pending.channel_name AND o.id < pending.id) END, -1) END AS pending_parent_build_id, pending.version AS pending_version, pending.user_version AS pending_user_version, pending.state AS pending_state, pending.created_at AS pending_created_at, CASE WHEN pending.id IS NOT NULL THEN coalesce(pending.updated_at, pending.created_at) END AS pending_updated_at
   FROM (
     SELECT DISTINCT ON (channel_name) * FROM uploads
     WHERE game_id = g.id AND channel_name IS NOT NULL ORDER BY channel_name, id LIMIT 11) f
@@ -2906,8 +2906,8 @@ SELECT f.* FROM games g LEFT JOIN LATERAL (
      
   SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.hidden, f.created_at, f.updated_at,
          coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
-         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
+         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, CASE WHEN b.version <> 1 THEN (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id) END, -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
   FROM uploads f 
   LEFT JOIN LATERAL (
     SELECT * FROM builds o
@@ -2924,8 +2924,8 @@ UPDATE uploads f SET position = moved.position FROM unnest($2::bigint[]) WITH OR
    WHERE f.id = moved.id AND f.game_id = $1 AND f.position <> moved.position;
 
 -- build: src/uploads/uploads.service.ts, small
-SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, coalesce(f.traits, '{}') AS traits, b.hidden OR coalesce(f.hidden, false) AS hidden, b.id AS id, f.id AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.size, patch.id AS patch_id, patch.size AS patch_size, signature.id AS signature_id, signature.size AS signature_size,
+SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, access.requested_key, coalesce(f.traits, '{}') AS traits, b.hidden OR coalesce(f.hidden, false) AS hidden, b.id AS id, f.id AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, CASE WHEN b.version <> 1 THEN (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id) END, -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.size, patch.id AS patch_id, patch.size AS patch_size, signature.id AS signature_id, signature.size AS signature_size,
           u.id AS owner_id, u.username, u.display_name, u.cover_url AS owner_cover_url
    FROM builds b JOIN games g ON g.id = b.game_id JOIN users u ON u.id = g.user_id 
   CROSS JOIN LATERAL (
@@ -3013,8 +3013,8 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
    WHERE b.id = $1 AND (access.owns OR (g.visibility = 'public' AND g.published_at IS NOT NULL));
 
 -- channel_builds: src/uploads/uploads.service.ts, long
-SELECT b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at FROM builds b
+SELECT b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, CASE WHEN b.version <> 1 THEN (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id) END, -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at FROM builds b
    WHERE b.game_id = $1 AND b.channel_name = $2 AND ($3 OR b.state = 'completed' AND NOT b.hidden) ORDER BY b.id DESC LIMIT 200;
 
 -- file_of_key: src/uploads/uploads.service.ts, small
@@ -3101,8 +3101,8 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
     OFFSET 0) access LEFT JOIN LATERAL (
   SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.hidden, f.created_at, f.updated_at,
          coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
-         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
+         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, CASE WHEN b.version <> 1 THEN (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id) END, -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
   FROM uploads f 
   LEFT JOIN LATERAL (
     SELECT * FROM builds o
@@ -3162,8 +3162,8 @@ WITH RECURSIVE target AS (
        AND p.game_id = target.game_id AND p.channel_name = target.channel_name AND EXISTS (
          SELECT FROM build_files o WHERE o.build_id = path.id AND o.type = 'patch' AND o.file_key IS NOT NULL))
    SELECT target.edits, target.owns, target.is_free, target.held_key, target.requested_key, target.traits,
-     b.id AS id, target.upload_id AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.size, patch.id AS patch_id, patch.size AS patch_size, signature.id AS signature_id, signature.size AS signature_size
+     b.id AS id, target.upload_id AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, CASE WHEN b.version <> 1 THEN (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id) END, -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.size, patch.id AS patch_id, patch.size AS patch_size, signature.id AS signature_id, signature.size AS signature_size
    FROM path JOIN builds b USING (id) 
   LEFT JOIN build_files patch ON patch.build_id = b.id AND patch.type = 'patch' AND patch.file_key IS NOT NULL
   LEFT JOIN build_files signature ON signature.build_id = b.id AND signature.type = 'signature' AND signature.file_key IS NOT NULL CROSS JOIN target ORDER BY path.place DESC;
@@ -3173,8 +3173,8 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
    FROM (
   SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.hidden, f.created_at, f.updated_at,
          coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
-         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
+         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, CASE WHEN b.version <> 1 THEN (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id) END, -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
   FROM uploads f 
   LEFT JOIN LATERAL (
     SELECT * FROM builds o
@@ -3295,8 +3295,8 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
     OFFSET 0) access LEFT JOIN LATERAL (
   SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.hidden, f.created_at, f.updated_at,
          coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
-         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
+         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, CASE WHEN b.version <> 1 THEN (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id) END, -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
   FROM uploads f 
   LEFT JOIN LATERAL (
     SELECT * FROM builds o
@@ -3344,8 +3344,8 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
     OFFSET 0) access JOIN LATERAL (
   SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.hidden, f.created_at, f.updated_at,
          coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
-         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
+         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, CASE WHEN b.version <> 1 THEN (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id) END, -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
   FROM uploads f 
   LEFT JOIN LATERAL (
     SELECT * FROM builds o
@@ -3359,8 +3359,8 @@ SELECT access.edits, access.owns, g.min_price = 0 AS is_free, access.held_key, a
 SELECT f.* FROM download_keys dk JOIN games g ON g.id = dk.game_id JOIN LATERAL (
   SELECT f.id, f.game_id, f.filename, f.display_name, f.type, f.traits, f.position, f.channel_name, f.external_url, f.hidden, f.created_at, f.updated_at,
          coalesce(f.file_key, b.file_key) AS file_key, coalesce(f.file_url, b.file_url) AS file_url, coalesce(f.size, b.size) AS size, coalesce(f.md5_hash, b.md5_hash) AS md5_hash,
-         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, (SELECT max(o.id) FROM builds o
-    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id), -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
+         b.id AS build_id, CASE WHEN b.id IS NOT NULL THEN (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) END AS build_upload_id, b.game_id AS build_game_id, CASE WHEN b.id IS NOT NULL THEN coalesce(b.parent_build_id, CASE WHEN b.version <> 1 THEN (SELECT max(o.id) FROM builds o
+    WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id) END, -1) END AS build_parent_build_id, b.version AS build_version, b.user_version AS build_user_version, b.state AS build_state, b.created_at AS build_created_at, CASE WHEN b.id IS NOT NULL THEN coalesce(b.updated_at, b.created_at) END AS build_updated_at
   FROM uploads f 
   LEFT JOIN LATERAL (
     SELECT * FROM builds o
