@@ -7,7 +7,7 @@ import { bind, longRead, read, statement } from '../platform/database/statement'
 import { apiError, badRequest, tooMany } from '../platform/errors/api-error';
 import { canEdit, editedBy } from '../games/visibility';
 import { IdempotencyService, type RetryKey } from '../idempotency/idempotency.service';
-import { UploadSessions } from '../uploads/sessions/upload-sessions.service';
+import { isComplete, UploadSessions } from '../uploads/sessions/upload-sessions.service';
 import { FileStorage } from '../uploads/storage/file-storage';
 import { ChannelsService } from '../uploads/channels.service';
 import { LOCK_OWNER } from '../uploads/lock-owner';
@@ -108,17 +108,19 @@ const FILES = read<Pick<Build, 'game_id'> & (FileRow | { id: null })>(
    WHERE b.id = $1 AND ${canEdit('g', '$2')} ORDER BY f.id`,
 );
 
-const FILE_SESSION = statement<{ id: number; session_id: string | null; state: string; size: number | null }>(
-  'build_file_session',
-  'SELECT id, session_id, state, size FROM build_files WHERE build_id = $1 AND type = $2',
-);
-
-const FILE_TO_FINISH = statement<{
+interface FileSessionRow {
   id: number;
   session_id: string | null;
   state: string;
   size: number | null;
-}>(
+}
+
+const FILE_SESSION = statement<FileSessionRow>(
+  'build_file_session',
+  'SELECT id, session_id, state, size FROM build_files WHERE build_id = $1 AND type = $2',
+);
+
+const FILE_TO_FINISH = statement<FileSessionRow>(
   'build_file_to_finish',
   'SELECT id, session_id, state, size FROM build_files WHERE build_id = $1 AND id = $2',
 );
@@ -308,11 +310,7 @@ export class PushesService {
     const { file } = await this.idempotency.once(key, request, async (manager) => {
       const file = await this.database.row(FILE_TO_FINISH, [build_id, file_id]);
       if (!file) throw invalidBuildFile();
-      const uploaded =
-        file.state === 'uploaded'
-          ? file.size
-          : file.session_id && ((await this.sessions.find(file.session_id))?.received ?? null);
-      if (uploaded !== size) throw badRequest('size differs from the uploaded file');
+      if ((await this.uploadedSize(file)) !== size) throw badRequest('size differs from the uploaded file');
       await this.database.execute(
         [
           bind(LOCK_BUILD, [build_id]),
@@ -326,6 +324,13 @@ export class PushesService {
     this.jobs.wake();
     const files = await this.findFiles(build_id, credential);
     return pushedFileResponse(files.find(({ id }) => id === file.id)!);
+  }
+
+  /** Undefined until the last part is received, which has the size. */
+  private async uploadedSize(file: FileSessionRow): Promise<number | null | undefined> {
+    if (file.state === 'uploaded') return file.size;
+    const session = file.session_id ? await this.sessions.find(file.session_id) : undefined;
+    return session && isComplete(session) ? session.received : undefined;
   }
 
   async fail(request: FailBuildRequest, credential: Downloader, key: RetryKey | undefined): Promise<void> {

@@ -135,10 +135,15 @@ test('invalid requests', async () => {
   );
   const { build } = await tool.post<{ build: { id: number } }>('/wharf/builds', { target, channel: 'osx' });
   const { id, location } = await tool.startFile(build.id, 'patch', Buffer.alloc(10));
-  await tool.put(location, 'bytes 0-9/10', Buffer.alloc(10));
-  expect(await owner.post(`/wharf/builds/${build.id}/files/${id}`, { size: 9 })).toEqual(
-    failure(400, 'size differs from the uploaded file'),
-  );
+  const finish = (size: number) => owner.post(`/wharf/builds/${build.id}/files/${id}`, { size });
+  const differs = failure(400, 'size differs from the uploaded file');
+  expect(await finish(0)).toEqual(differs);
+  await tool.put(location, 'bytes 0-4/*', Buffer.alloc(5));
+  expect(await finish(5)).toEqual(differs);
+  await tool.put(location, 'bytes 5-7/10', Buffer.alloc(3));
+  expect(await finish(8)).toEqual(differs);
+  await tool.put(location, 'bytes 8-9/10', Buffer.alloc(2));
+  expect(await finish(9)).toEqual(differs);
   expect(await stranger.get(`/wharf/builds/${build.id}`)).toEqual(failure(404, 'invalid build'));
 });
 
