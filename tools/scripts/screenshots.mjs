@@ -1,10 +1,12 @@
-// Takes the screenshots of docs/screenshots from a demo store: `node tools/scripts/screenshots.mjs PASSWORD [URL [KEY_PAGE]]`, with the
-// password that `npm start` printed, which azure-bison has too, and the URL of a key's page that `gamewharf sell` printed.
+// Takes the screenshots of docs/screenshots from a new demo store:
+// `node tools/scripts/screenshots.mjs PASSWORD [URL [KEY_PAGE [MOCK_URL]]]`, with the password that `npm start` printed and
+// that was also set for azure-bison, the URL of a key's page that `gamewharf sell` printed, and the URL of a mock.
+// A height ends between two rows, so that no text is cut.
 import { createHash } from 'node:crypto';
 import process from 'node:process';
 import { chromium } from 'playwright-core';
 
-const [password, url = 'http://127.0.0.1:3000', keyPage] = process.argv.slice(2);
+const [password, url = 'http://127.0.0.1:3000', keyPage, mockUrl] = process.argv.slice(2);
 
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
@@ -32,14 +34,31 @@ async function signIn(username) {
   await page.waitForURL((target) => !target.pathname.startsWith('/login'));
 }
 
+async function createKeys() {
+  await page.goto('/user/settings/games/1/keys');
+  await page.getByLabel('Number of keys').fill('3');
+  await page.locator('input[name=label]').fill('Press kit');
+  await page.getByRole('button', { name: 'Create keys' }).click();
+  await page.waitForLoadState('networkidle');
+}
+
+async function addWebhook() {
+  await page.goto('/user/settings/webhooks/new');
+  await page.locator('input[name=url]').fill('https://studio.example.com/gamewharf');
+  await page.getByRole('button', { name: 'Add webhook' }).click();
+  await page.waitForLoadState('networkidle');
+}
+
 try {
+  if (keyPage) await take('download', keyPage, 730);
   await signIn('ash-beetle');
-  await take('sales', '/user/settings/sales', 880);
+  await createKeys();
+  await addWebhook();
+  await take('sales', '/user/settings/sales', 842);
   await take('games', '/user/settings/games', 800);
-  await take('keys', '/user/settings/games/1/keys', 800);
-  await take('webhooks', '/user/settings/webhooks', 640);
-  await take('reference', '/docs', 720);
-  if (keyPage) await take('download', keyPage, 700);
+  await take('keys', '/user/settings/games/1/keys', 754);
+  await take('webhooks', '/user/settings/webhooks', 460);
+  await take('reference', '/docs', 648);
 
   // Signs in as a player, whose password was set with `gamewharf users set-password`.
   await signIn('azure-bison');
@@ -51,6 +70,7 @@ try {
     `/user/oauth?${new URLSearchParams({ ...app, ...challenge, scope: 'profile:me collection:view' })}`,
     700,
   );
+  if (mockUrl) await take('mock', `${mockUrl}/mock`, 460);
 } finally {
   await browser.close();
 }

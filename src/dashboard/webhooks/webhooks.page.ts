@@ -71,7 +71,7 @@ export const listPage = (webhooks: OwnWebhook[], canEditGames: boolean): Page =>
         ${canEditGames && html`<a class="button" href="${WEBHOOKS_PATH}/new">Add webhook</a>`}
       </div>
       <p class="lead">
-        Webhooks notify your own systems of each sale and refund of the games that you can edit.
+        Webhooks notify your own systems of sales, refunds and pushed builds of the games that you can edit.
       </p>
       ${done(notice.message)}
       ${tableOr(canEditGames ? 'You don’t have any webhooks yet.' : 'Webhooks are for sellers. You can’t edit any games yet.', 'Your webhooks', COLUMNS, webhooks)}`,
