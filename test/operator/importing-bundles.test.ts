@@ -2,6 +2,7 @@ import { Client } from 'pg';
 import {
   describeImports,
   expectedSales,
+  importDirectly,
   importLines,
   OPERATOR_TOKEN,
   problemsOf,
@@ -370,6 +371,29 @@ test('a sale is counted in linear time, even if PostgreSQL expects one game for 
   const { rows } = await planOf(client, 'sale_count', [1]);
   await client.end();
   expect(rows).toBeLessThan(100 * games);
+});
+
+test('an extension sends as many statements for many purchases as for two', async () => {
+  const countStatements = async (...lines: object[]) => {
+    let count = 0;
+    await importDirectly(lines, {
+      prepare: async (client) => {
+        const query = client.query.bind(client);
+        jest.spyOn(client, 'query').mockImplementation(((...given: Parameters<typeof query>) => {
+          count++;
+          return query(...given);
+        }) as typeof query);
+      },
+    });
+    return count;
+  };
+  await importLines(bundle(1), sale(1), sale(2));
+  const few = await countStatements(bundle(1, { game_ids: [3, 1, 2, 4], extend: true }));
+  await importLines(...Array.from({ length: 30 }, (_, i) => sale(i + 3)));
+  const many = await countStatements(bundle(1, { game_ids: [3, 1, 2, 4, 5], extend: true }));
+  expect(await gamesOf(1)).toEqual([1, 2, 3, 4, 5]);
+  expect(await gamesOf(32)).toEqual([1, 2, 3, 4, 5]);
+  expect(many).toBe(few);
 });
 
 test('a bundle of ten thousand games is stored, sold and extended', async () => {
