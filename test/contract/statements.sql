@@ -1862,7 +1862,7 @@ WITH edited AS MATERIALIZED (
        SELECT g.id AS game_id, s.*
        FROM (SELECT * FROM next_of_games n ORDER BY n.sold_at DESC, n.purchase_id DESC LIMIT $7::int) g
        CROSS JOIN LATERAL (
-    SELECT sold_at, purchase_id, row_number() OVER () AS rank FROM purchase_games
+    SELECT sold_at, purchase_id, row_number() OVER (ORDER BY sold_at DESC, purchase_id DESC) AS rank FROM purchase_games
     WHERE game_id = g.id AND sold_at >= $3::timestamptz AND sold_at < $4::timestamptz
       AND (sold_at, purchase_id) < ($5::timestamptz, $6)
     ORDER BY sold_at DESC, purchase_id DESC LIMIT (SELECT sales FROM limits)) s),
@@ -1957,7 +1957,7 @@ WITH edited AS MATERIALIZED (
        SELECT g.id AS game_id, s.*
        FROM (SELECT * FROM next_of_games n ORDER BY n.sold_at ASC, n.purchase_id ASC LIMIT $7::int) g
        CROSS JOIN LATERAL (
-    SELECT sold_at, purchase_id, row_number() OVER () AS rank FROM purchase_games
+    SELECT sold_at, purchase_id, row_number() OVER (ORDER BY sold_at ASC, purchase_id ASC) AS rank FROM purchase_games
     WHERE game_id = g.id AND sold_at >= $3::timestamptz AND sold_at < $4::timestamptz
       AND (sold_at, purchase_id) > ($5::timestamptz, $6)
     ORDER BY sold_at ASC, purchase_id ASC LIMIT (SELECT sales FROM limits)) s),
@@ -2224,7 +2224,7 @@ WITH edited AS MATERIALIZED (
        SELECT g.id AS game_id, s.*
        FROM (SELECT * FROM next_of_games n ORDER BY n.sold_at DESC, n.purchase_id DESC LIMIT $7::int) g
        CROSS JOIN LATERAL (
-    SELECT sold_at, purchase_id, row_number() OVER () AS rank FROM purchase_games
+    SELECT sold_at, purchase_id, row_number() OVER (ORDER BY sold_at DESC, purchase_id DESC) AS rank FROM purchase_games
     WHERE game_id = g.id AND sold_at >= $3::timestamptz AND sold_at < $4::timestamptz
       AND (sold_at, purchase_id) < ($5::timestamptz, $6)
     ORDER BY sold_at DESC, purchase_id DESC LIMIT (SELECT sales FROM limits)) s),
@@ -2278,7 +2278,7 @@ WITH edited AS MATERIALIZED (
        SELECT g.id AS game_id, s.*
        FROM (SELECT * FROM next_of_games n ORDER BY n.sold_at ASC, n.purchase_id ASC LIMIT $7::int) g
        CROSS JOIN LATERAL (
-    SELECT sold_at, purchase_id, row_number() OVER () AS rank FROM purchase_games
+    SELECT sold_at, purchase_id, row_number() OVER (ORDER BY sold_at ASC, purchase_id ASC) AS rank FROM purchase_games
     WHERE game_id = g.id AND sold_at >= $3::timestamptz AND sold_at < $4::timestamptz
       AND (sold_at, purchase_id) > ($5::timestamptz, $6)
     ORDER BY sold_at ASC, purchase_id ASC LIMIT (SELECT sales FROM limits)) s),

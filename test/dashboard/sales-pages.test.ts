@@ -2,6 +2,7 @@ import { Client } from 'pg';
 import { SALES_FIGURES, TOTALS } from '../../src/dashboard/sales/sales-report.service';
 import { addToPeriods } from '../../src/purchases/earnings/earnings';
 import type { Statement } from '../../src/platform/database/statement';
+import { SALES_LISTS, START } from '../../src/purchases/sales/sales-list.service';
 import { planOf } from '../support/plans';
 import { type Browser, browserOf, cookieOf } from '../support/browser';
 import { OPERATOR_TOKEN } from '../support/importing';
@@ -173,6 +174,20 @@ describe('the Sales page', () => {
       }
       expect(link('Newer')).toBeUndefined();
       expect(page.page.text).toContain(link('Older') ? 'Older' : '');
+    });
+
+    test('reads the same sales if PostgreSQL sorts them instead of following an index', async () => {
+      const client = new Client({ connectionString: databaseUrl() });
+      await client.connect();
+      const first = [seller.id, null, '-infinity', 'infinity', START.older.sold_at, START.older.purchase_id];
+      const read = async () =>
+        (await client.query(SALES_LISTS.older.text, [...first, 200, 21, null, null, null, 21])).rows;
+      const expected = await read();
+      await client.query('SET enable_indexscan = off');
+      await client.query('SET enable_indexonlyscan = off');
+      const sorted = await read().finally(() => client.end());
+      expect(sorted).toEqual(expected);
+      expect(sorted).toHaveLength(21);
     });
 
     test('of one game', async () => {

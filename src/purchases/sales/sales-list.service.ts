@@ -107,7 +107,7 @@ export const nextSales = ({ order, beyond }: (typeof ORDERS)[Direction]) => {
      found AS MATERIALIZED (
        SELECT g.id AS game_id, s.*
        FROM (SELECT * FROM next_of_games n ORDER BY ${place('n')} LIMIT $7::int) g
-       CROSS JOIN LATERAL (${sales(', row_number() OVER () AS rank', '(SELECT sales FROM limits)')}) s),
+       CROSS JOIN LATERAL (${sales(`, row_number() OVER (ORDER BY sold_at ${order}, purchase_id ${order}) AS rank`, '(SELECT sales FROM limits)')}) s),
      complete_to AS MATERIALIZED (
        SELECT sold_at, purchase_id FROM (
          (SELECT sold_at, purchase_id FROM next_of_games n ORDER BY ${place('n')} OFFSET $7::int LIMIT 1)
