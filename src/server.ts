@@ -82,7 +82,7 @@ export class Server {
       this.app.get(Demo).access = demo;
       if (demo) service.announce();
       const isEmpty = !(await this.app.get(EntityManager).existsBy(User, {}));
-      console.log(greeting(service.url, { demo, hasOwnDatabase: !given.DATABASE_URL, isEmpty }));
+      console.log(greeting(service.url, { demo, hasOwnDatabase: !given.DATABASE_URL, isEmpty, setupCode }));
     }
     gate.starting = false;
   }

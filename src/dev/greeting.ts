@@ -5,10 +5,11 @@ interface Started {
   demo: DemoAccess | undefined;
   hasOwnDatabase: boolean;
   isEmpty: boolean;
+  setupCode: string | undefined;
 }
 
 /** The output of `npm start`: the URL, and what to try with the demo store or an empty one. */
-export function greeting(address: string, { demo, hasOwnDatabase, isEmpty }: Started): string {
+export function greeting(address: string, { demo, hasOwnDatabase, isEmpty, setupCode }: Started): string {
   const lines = ['', `Gamewharf listens on ${address}`];
   if (demo) {
     const request = `curl -H "Authorization: Bearer ${demo.api_key}" "${address}`;
@@ -26,6 +27,8 @@ export function greeting(address: string, { demo, hasOwnDatabase, isEmpty }: Sta
         : [`  ${request}/uploads/${demo.upload_id}/download" --location --output game.zip`]),
     );
   }
+  if (setupCode !== undefined)
+    lines.push(`To set up the store in a browser, open ${address}/setup and enter the code ${setupCode}`, '');
   if (isEmpty) lines.push(`The store has no games yet. ${nextCommands()}`);
   return [
     ...lines,

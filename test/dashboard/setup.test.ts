@@ -29,6 +29,12 @@ test('the code has 12 letters and digits in groups of four, the same on each rep
   expect(await other.get(SetupService).code()).not.toBe(await code());
 });
 
+test('the start page leads there until the first account exists', async () => {
+  const browser = new Browser();
+  expect((await browser.get('/')).location).toBe('/setup');
+  expect((await browser.get('/', { accept: 'application/json' })).status).toBe(200);
+});
+
 test('exists neither in a demo store nor if passwords are not accepted', async () => {
   const provider = { OIDC_ISSUER: 'http://127.0.0.1:9', OIDC_CLIENT_ID: 'x', OIDC_CLIENT_SECRET: 'x' };
   for (const environment of [
@@ -101,6 +107,7 @@ test('works once, and for one of several requests', async () => {
 test('does not exist in a store with an account', async () => {
   await make.user();
   expect((await open()).page.status).toBe(404);
+  expect((await new Browser().get('/')).location).toBe('/login');
 });
 
 test('a used code is not valid again after all accounts were deleted', async () => {

@@ -32,9 +32,20 @@ test('npm start prints an account of an empty store as long as its password work
   const load = () => loadDemoStore({ ...theApp().get(Settings), DATA_DIR: folder } as Settings);
   const demo = await load();
   const { username, password, api_key } = demo!;
-  const printed = greeting('http://here', { demo, hasOwnDatabase: true, isEmpty: false });
+  const printed = greeting('http://here', {
+    demo,
+    hasOwnDatabase: true,
+    isEmpty: false,
+    setupCode: undefined,
+  });
   expect(printed).toContain('Press Ctrl-C to stop the service and its database.');
-  const empty = greeting('http://here', { demo: undefined, hasOwnDatabase: false, isEmpty: true });
+  const empty = greeting('http://here', {
+    demo: undefined,
+    hasOwnDatabase: false,
+    isEmpty: true,
+    setupCode: 'A-B',
+  });
+  expect(empty).toContain('To set up the store in a browser, open http://here/setup and enter the code A-B');
   expect(empty).toContain('Press Ctrl-C to stop the service.');
   expect(empty.match(/^ {2}.*$/gm)).toEqual([
     '  gamewharf users create me --developer',
@@ -52,9 +63,9 @@ test('npm start prints an account of an empty store as long as its password work
   ]);
   const { password: _, ...others } = demo!;
   expect(await load()).toEqual(others);
-  expect(greeting('http://here', { demo: others, hasOwnDatabase: true, isEmpty: false })).not.toContain(
-    'password',
-  );
+  expect(
+    greeting('http://here', { demo: others, hasOwnDatabase: true, isEmpty: false, setupCode: undefined }),
+  ).not.toContain('password');
   rmSync(folder, { recursive: true });
   // The next tests import records with the same IDs.
   await sql('TRUNCATE users, purchases RESTART IDENTITY CASCADE');
