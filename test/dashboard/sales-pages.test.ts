@@ -192,6 +192,7 @@ describe('the Sales page', () => {
 
     test('of one game', async () => {
       await page.get(`${SALES}?game=${games[1]!.id}`);
+      expect(page.page.text).toContain(`<a href="/user/settings/games/${games[1]!.id}/details" >Details</a>`);
       const own = all((i) => i % 4 === 1 || (i % 5 === 0 && (i % 4 === 2 || i % 15 === 0)));
       expect(numbers()).toEqual(own.slice(0, 50));
     });
@@ -583,7 +584,7 @@ describe('the Buyers page', () => {
 
   test('lists people by account, otherwise by email address, with orders, refunds, totals and dates', async () => {
     await page.get(BUYERS);
-    expect(page.words).toContain('Those who bought last are first.');
+    expect(page.words).toContain('Buyers with the most recent purchases are listed first.');
     expect(page.words).toContain(
       'Last purchase <B>@example.com Copy <B>@example.com 2 1 $5.00 4 Mar 2024 5 Mar 2024 ' +
         'two@example.org Copy two@example.org two-mails 3 0 €4.00 $3.50 1 Mar 2024 3 Mar 2024',

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { formatSize } from '../../platform/formats/sizes';
 import { withQuery } from '../../platform/input/form';
 import { html, type Html, type Part } from '../layout/html';
-import { formToken, type Page } from '../layout/layout';
+import { formToken, type Page, gamePath } from '../layout/layout';
 import {
   actions,
   type Columns,
@@ -20,7 +20,6 @@ import {
 import type { SignedInVisitor } from '../layout/visitor';
 import { BUILDS_ON_A_PAGE, type ListedBuild } from './builds-report.service';
 import { GamePage } from './game.page';
-import { gamePath } from './games.page';
 import type { OwnGame } from './games-report.service';
 
 const STATES: Record<ListedBuild['state'], string> = {

@@ -8,13 +8,12 @@ import { FileUploadsService, invalidUploadSession } from '../../uploads/file-upl
 import { UploadEditsService } from '../../uploads/upload-edits.service';
 import { hasProblems } from '../layout/fields';
 import { JsonResponse } from '../layout/json-response';
-import { seeOther } from '../layout/layout';
+import { seeOther, gamePath } from '../layout/layout';
 import { FormFields, Pages, PathId } from '../layout/page';
 import { wantsPage } from '../layout/page.guard';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { fileDraft, newFileIn } from './file-draft';
 import { FilesPage } from './files.page';
-import { gamePath } from './games.page';
 import { GamesReportService } from './games-report.service';
 
 /** The files of a game, for users who can edit it. */

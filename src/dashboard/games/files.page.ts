@@ -11,7 +11,7 @@ import type { UploadRow } from '../../uploads/upload.row';
 import { Assets } from '../layout/assets';
 import { changeForm, checkbox, choices, field, hasProblems, type Problems } from '../layout/fields';
 import { html, type Html, type Part } from '../layout/html';
-import { formToken, GAMES_PATH, type Page } from '../layout/layout';
+import { formToken, GAMES_PATH, type Page, gamePath } from '../layout/layout';
 import {
   actions,
   alert,
@@ -32,7 +32,6 @@ import {
 import { PLATFORM_NAMES } from '../layout/platforms';
 import type { SignedInVisitor } from '../layout/visitor';
 import { GamePage, listPlatforms } from './game.page';
-import { gamePath } from './games.page';
 import type { OwnGame } from './games-report.service';
 
 const filePath = (game_id: number, upload_id: number, action = '') =>

@@ -11,13 +11,12 @@ import { PARAMETERS, type RequestClass } from '../../platform/input/params.decor
 import { GameSalesService } from '../../purchases/sales/game-sales.service';
 import { UploadsService } from '../../uploads/uploads.service';
 import { hasProblems } from '../layout/fields';
-import { GAMES_PATH, seeOther } from '../layout/layout';
+import { GAMES_PATH, seeOther, gamePath } from '../layout/layout';
 import { FormFields, Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { formatDay } from '../sales/period';
 import { draftIn, toGameDraft, messagesByField, NEW_GAME, toParameters, sentence } from './game-draft';
 import { GamePage, RECENT_DAYS, SALES_SHOWN } from './game.page';
-import { gamePath } from './games.page';
 import { GamesReportService } from './games-report.service';
 
 const DAY_MS = 86_400_000;

@@ -17,7 +17,7 @@ import {
   selectField,
 } from '../layout/fields';
 import { html, type Html, type Part } from '../layout/html';
-import { formToken, GAMES_PATH, type Page, SALES_PATH } from '../layout/layout';
+import { formToken, GAMES_PATH, type Page, SALES_PATH, gamePath } from '../layout/layout';
 import {
   alert,
   type Columns,
@@ -35,8 +35,8 @@ import { platformNames } from '../layout/platforms';
 import type { SignedInVisitor } from '../layout/visitor';
 import { buyerLink, statusBadge } from '../sales/sales.page';
 import type { GameDraft, GameField } from './game-draft';
-import { gameTabs, type GameTab } from './game-tabs';
-import { gamePath, gameState } from './games.page';
+import { gameTabs, type GameTab } from '../sales/game-tabs';
+import { gameState } from './games.page';
 import type { GameSales, OwnGame } from './games-report.service';
 
 /** Days that the figures of the overview cover. */

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { formatMoney } from '../../platform/formats/money';
 import { Covers } from '../layout/covers';
 import { html, type Html } from '../layout/html';
-import { GAMES_PATH, type Page } from '../layout/layout';
+import { GAMES_PATH, type Page, gamePath } from '../layout/layout';
 import {
   formatCount,
   day,
@@ -14,9 +14,6 @@ import {
 } from '../layout/components';
 import { buyersPath, salesPath } from '../sales/sales-paths';
 import { type GameReport, GAMES_ON_A_PAGE, MAX_CHANNELS, MAX_UPLOADS } from './games-report.service';
-
-export const gamePath = (id: number, tab?: string) =>
-  tab === undefined ? `${GAMES_PATH}/${id}` : `${GAMES_PATH}/${id}/${tab}`;
 
 const NOT_A_DEVELOPER = 'To create games here, ask the store to make you a developer.';
 

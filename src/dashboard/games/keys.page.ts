@@ -26,6 +26,7 @@ import {
 } from '../layout/components';
 import { keysPath, salesPath } from '../sales/sales-paths';
 import type { SignedInVisitor } from '../layout/visitor';
+import { gameTabs } from '../sales/game-tabs';
 import { GAMES_ON_A_PAGE, type KeysReport, MAX_COUNTED_KEYS } from './games-report.service';
 
 export const KEYS_ON_A_PAGE = 50;
@@ -112,6 +113,7 @@ export function keysPage(visitor: SignedInVisitor, listed: Listed, draft = NO_KE
             >
           </div>
         </div>
+        ${gameTabs(game_id, 'keys')}
         <p class="lead">
           Give keys to reviewers and friends, or sell them elsewhere. The first player who redeems a key gets
           the game. Keys that came with a purchase are on the pages of the

@@ -67,6 +67,8 @@ type Section = readonly [path: string, label: string];
 
 export const SALES_PATH = '/user/settings/sales';
 export const GAMES_PATH = '/user/settings/games';
+export const gamePath = (id: number, tab?: string) =>
+  tab === undefined ? `${GAMES_PATH}/${id}` : `${GAMES_PATH}/${id}/${tab}`;
 
 export const DEVELOPERS_PATH = '/developers';
 

@@ -4,7 +4,8 @@ import { type Buyer, MAX_SALES_COUNTED } from '../../purchases/sales/buyers.serv
 import { html, type Html } from '../layout/html';
 import { type Page, SALES_PATH } from '../layout/layout';
 import { clipped, type Columns, formatCount, day, number, pageLinks, tableOr } from '../layout/components';
-import { BUYERS_PATH, buyerPath, salesViews } from './sales-paths';
+import { BUYERS_PATH, buyerPath } from './sales-paths';
+import { salesViews } from './sales-views';
 
 export const BUYERS_ON_A_PAGE = 50;
 
@@ -41,7 +42,7 @@ export function buyersPage({ game, buyers, isCounted, newer, older, isFirst }: B
       ${
         buyers.length > 0 &&
         html`<p class="muted">
-          Those who bought last are
+          Buyers with the most recent purchases are listed
           first.${!isCounted && ` Only ${formatCount(MAX_SALES_COUNTED)} sales of these buyers are counted.`}
         </p>`
       }

@@ -36,7 +36,8 @@ import {
   type Report,
   type Sold,
 } from './sales-report.service';
-import { buyersPath, FIGURES_PATH, salesViews } from './sales-paths';
+import { buyersPath, FIGURES_PATH } from './sales-paths';
+import { salesViews } from './sales-views';
 
 const FIGURES_FILE = `${FIGURES_PATH}.csv`;
 const SOURCES_SHOWN = 10;

@@ -1,5 +1,4 @@
 import { withQuery } from '../../platform/input/form';
-import { html, type Html } from '../layout/html';
 import { SALES_PATH } from '../layout/layout';
 
 const of = (path: string) => (game?: number | string) => withQuery(path, { game: game?.toString() });
@@ -17,18 +16,3 @@ export const buyerPath = (purchase_id: number) => `${salePath(purchase_id)}/buye
 
 /** The download keys of a game that came without a purchase. */
 export const keysPath = (game_id: number) => `/user/settings/games/${game_id}/keys`;
-
-const VIEWS = { Sales: salesPath, Figures: figuresPath, Buyers: buyersPath };
-
-/** Links to the other pages about the same sales. */
-export const salesViews = (current: keyof typeof VIEWS, game?: string): Html =>
-  html`<nav class="views" aria-label="Sales">
-    <ul>
-      ${Object.entries(VIEWS).map(
-        ([name, path]) =>
-          html`<li>
-            <a href="${path(game)}" ${name === current && html` aria-current="page"`}>${name}</a>
-          </li> `,
-      )}
-    </ul>
-  </nav>`;

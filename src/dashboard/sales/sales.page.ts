@@ -21,7 +21,8 @@ import { formatSales } from './chart';
 import { dateFields } from './filter';
 import type { Period } from './period';
 import { RANGES } from './period';
-import { buyerPath, salePath, salesViews } from './sales-paths';
+import { buyerPath, salePath } from './sales-paths';
+import { salesViews } from './sales-views';
 import type { Sold } from './sales-report.service';
 
 export const SALES_ON_A_PAGE = 50;

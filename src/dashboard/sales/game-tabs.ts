@@ -1,6 +1,6 @@
 import { html, type Html } from '../layout/html';
-import { buyersPath, salesPath } from '../sales/sales-paths';
-import { gamePath } from './games.page';
+import { gamePath } from '../layout/layout';
+import { buyersPath, salesPath } from './sales-paths';
 
 const TABS = {
   overview: ['Overview', (id: number) => gamePath(id)],
