@@ -422,6 +422,11 @@ describe('a sign-up', () => {
   test.each([
     [{ email: 'nobody' }, 'Enter your email address.'],
     [{ email: 'nobody@erased.invalid' }, 'Enter your email address.'],
+    // Mail programs would send these to the address of another person.
+    [{ email: 'a,victim@example.com' }, 'Enter your email address.'],
+    [{ email: '<victim@example.com>' }, 'Enter your email address.'],
+    [{ email: 'victim@example.com(a)' }, 'Enter your email address.'],
+    [{ email: 'moc.elpmaxe@\u202emitciv' }, 'Enter your email address.'],
     [{ username: 'two words' }, 'A username must have'],
     [{ username: 'erased-7' }, 'reserved for erased users'],
     [{ new_password: 'short' }, 'at least 8 characters'],

@@ -118,12 +118,21 @@ test('sends the same link again if the mail server rejected it', async () => {
   expect(browser.words).toContain('Set a new password');
 });
 
-test('sends a receipt with the page of each key', async () => {
+async function sell(email: string): Promise<void> {
   const game = await make.game({ owner: (await actors()).owner, title: 'Bright Harbor' });
   await send('POST', '/operator/purchases', {
     headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ game_id: game.id, email: 'buyer@example.com', currency: 'USD', amount: 499 }),
+    body: JSON.stringify({ game_id: game.id, email, currency: 'USD', amount: 499 }),
   });
+}
+
+test('sends nothing to a part of an email address', async () => {
+  await sell('first,second@example.com');
+  expect((await mail()).to).toBe('"first,second"@example.com');
+});
+
+test('sends a receipt with the page of each key', async () => {
+  await sell('buyer@example.com');
   const sent = await mail();
   expect(sent.to).toBe('buyer@example.com');
   const browser = new Browser();
