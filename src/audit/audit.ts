@@ -95,7 +95,7 @@ export interface AuditEvent {
 }
 
 const BATCH_SIZE = 100;
-/** Milliseconds for which events are collected into a batch, which costs as much as one sale. */
+/** How long events are collected into a batch, which takes as much time as one sale. */
 const INTERVAL_MS = 20;
 
 const STORE = statement(

@@ -55,8 +55,7 @@ const selectPage = (from: { before: string; condition: string }) => `
   ) page ON true
   WHERE c.id = $1 AND ${canViewCollection('c', '$2')}`;
 
-// Most requests are for the first page. Without searching for its start, 100 entries take the server 0.35 ms instead of
-// 1.0.
+// Most requests are for the first page. It needs no search for its start.
 export const FIRST_PAGE = longRead<Packed>(
   'collection_games_first_page',
   selectPage({ before: '0', condition: '' }),

@@ -7,7 +7,7 @@ export interface EventType {
   name: string;
   /** The name on pages, which may precede the ID of the subject. */
   title: string;
-  /** When the message is sent, for the guide. Ends the sentence "It is sent when ...". */
+  /** Ends the sentence "It is sent when ..." in the guide. */
   sent_when: string;
   /**
    * `editors`: webhooks of users, too, about the games that they can edit, and webhooks for all events. `operator`: only

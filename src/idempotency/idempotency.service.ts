@@ -18,9 +18,9 @@ import {
 
 export { HEADER, type RetryKey } from './stored-responses';
 
-/** Bytes of a row and its index entries, without the response. */
+/** Size of a row and its index entries, without the response. */
 const ROW_BYTES = 300;
-/** Bytes of stored responses per user in DAY, after which they are deleted. */
+/** Limit of stored responses per user in DAY, after which they are deleted. */
 export const MAX_STORED_BYTES = 256 * 1024 * 1024;
 export const DAY_MS = 24 * 3600 * 1000;
 

@@ -10,7 +10,7 @@ import { ADD_EVENT } from './build-events.service';
 import { storedKeys } from './build-keys';
 import { ANNOUNCE_FAILED } from './build-messages';
 
-/** Characters of the reason that are stored. */
+/** A longer reason is cut. */
 const MAX_ERROR = 1000;
 
 // A build that is completed stays so.

@@ -9,7 +9,7 @@ import type { FoundFile } from './storage/folder-storage';
 
 /** The files that one IP address can download at the same time. A download tool opens up to 16 connections. */
 export const FILES_EACH = 32;
-// Per response: one chunk in memory, and about as much in the socket.
+// A response has one chunk in memory, and about as much in the socket.
 const CHUNK_BYTES = 16 * 1024;
 // Less than the deadline of the request.
 export const MAX_WAIT_MS = 1500;

@@ -35,7 +35,7 @@ export const FILE_UPLOAD_STATES = ['receiving', 'storing', 'stored', 'failed'] a
 @Index('file_uploads_game_id_idx', ['game_id'])
 @Index('file_uploads_created_at_idx', ['created_at'])
 export class FileUpload {
-  /** That of the upload session, which is deleted once the file is stored. */
+  /** The ID of the upload session, which is deleted once the file is stored. */
   @PrimaryColumn('uuid')
   id: string;
 
@@ -80,7 +80,7 @@ export class FileUpload {
   @Column('bigint', { nullable: true })
   upload_id: number | null;
 
-  /** Until then, a process is storing the file. */
+  /** End of the lease of the process that stores the file. */
   @TimestampColumn({ nullable: true })
   leased_until: string | null;
 

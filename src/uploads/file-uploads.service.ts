@@ -59,7 +59,7 @@ export const PENDING_UPLOADS = longRead<PendingUpload>(
   'user $2',
 );
 
-/** Bytes of the stored files of the games of the user $1, and of those that are being uploaded. */
+/** Size of all files of the games of the user $1, stored or being uploaded. */
 export const USED_BYTES = statement<{ bytes: number }>(
   'file_quota_used',
   `SELECT coalesce(sum(f.bytes), 0)::float8 AS bytes FROM games g CROSS JOIN LATERAL (

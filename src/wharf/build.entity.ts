@@ -121,7 +121,7 @@ export class Build {
   @Column('text', { nullable: true })
   error: string | null;
 
-  /** When the push fails unless it is complete. Null: completed, failed, or not pushed. */
+  /** Deadline of the push. Null: completed, failed, or not pushed. */
   @TimestampColumn({ nullable: true })
   expires_at: string | null;
 

@@ -31,7 +31,7 @@ withPoolerAndKubectl.describe('PostgreSQL after an outage behind PgBouncer', () 
       log: () => undefined,
     });
 
-  /** Milliseconds until it responds again, at most the time limit. */
+  /** Returns the milliseconds until it responds again, at most the time limit. */
   async function recovery(name: string, parameters: Record<string, string>): Promise<number> {
     let server = await start(name);
     const pooler = await startPooler(server.url, parameters);

@@ -392,7 +392,7 @@ describe('locks', () => {
     await untilBlocked(4);
     const behind = Array.from({ length: 8 }, (_, i) => sendSmall([purchase(i + 5)]));
     expect(statuses(await Promise.all([...ahead, ...behind]))).toEqual([503]);
-    // While the game is still locked.
+    // The game is still locked.
     expect(await sendSmall([otherUser])).toMatchObject({ status: 200 });
     await release();
     await importLines(purchase(1));

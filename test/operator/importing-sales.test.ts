@@ -340,7 +340,7 @@ describe('concurrent clients', () => {
     const { commit } = await holdLocks(`UPDATE games SET title = 'held' WHERE id = 1`);
     const behind = sendImport([purchase(1)]);
     await untilBlocked();
-    // While the game is still locked.
+    // The game is still locked.
     expect((await sendImport([purchase(2, { game_id: 2 })])).status).toBe(200);
     await commit();
     expect([200, 503]).toContain((await behind).status);

@@ -1153,7 +1153,7 @@ describe('interrupted imports', () => {
     const outcome = expect(importing).rejects.toThrow(/abort/i);
     await untilBlocked();
     interruption.abort();
-    // While the row is still locked.
+    // The row is still locked.
     await outcome;
     await release();
     expect(await row('users')).toMatchObject({ username: 'user1' });

@@ -306,7 +306,7 @@ test('sends nothing for rolled back, rejected and imported sales, and once for a
 });
 
 test('a sale sends no extra statements without webhooks', async () => {
-  // Not by the statement that claims deliveries, which is also sent after those of earlier tests.
+  // The statement that claims deliveries proves nothing: it is also sent after those of earlier tests.
   const announced = jest.spyOn(theApp().get(Events), 'announced');
   const names = await statementsOf(() => sold());
   expect(announced).not.toHaveBeenCalled();

@@ -256,7 +256,7 @@ describe('an index that a migration builds on a partitioned table', () => {
       const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
       return (await operator.query(waiting)).rows.length > 0;
     });
-    // While the build is still waiting.
+    // The build is still waiting.
     await buy();
     await operator.query('COMMIT');
     await building;

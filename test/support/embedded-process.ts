@@ -152,7 +152,7 @@ export class EmbeddedProcess {
     return 'ready' in message ? message.ready : message.failed;
   }
 
-  /** Milliseconds that stop() took. */
+  /** Returns the duration in milliseconds. */
   async stop(): Promise<number> {
     this.child.send('stop');
     const message = await this.next('stopped');

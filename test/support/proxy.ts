@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 
 /** A proxy between the service and a dependency that can be slowed, frozen, cut, restored and moved. */
 export class FaultyProxy {
-  /** Milliseconds that each chunk waits. */
+  /** How long each chunk waits. */
   delay = 0;
   /** Bandwidth in each direction of a connection. */
   bytes_per_second = Infinity;

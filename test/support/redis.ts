@@ -37,7 +37,7 @@ export class TestRedis {
     return this.asked((client) => client.keys('*'));
   }
 
-  /** Milliseconds; -1: no expiry. */
+  /** The remaining milliseconds; -1: no expiry. */
   lifetime(key: string): Promise<number> {
     return this.asked((client) => client.pttl(key));
   }

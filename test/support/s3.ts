@@ -29,7 +29,7 @@ interface Hold {
  */
 export class S3Double {
   readonly objects = new Map<string, Buffer>();
-  /** Bytes of the next PUT after which the connection is cut. */
+  /** The next PUT is cut after this number of bytes. */
   cutAfter = Infinity;
   private readonly holds = new Set<Hold>();
   readonly settings: Record<string, string>;

@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 /** Waits for time to pass, in tests of time itself. */
 export const sleep = (milliseconds: number) => setTimeout(milliseconds);
 
-/** Milliseconds after which something counts as hanging, even on a slow machine. */
+/** Something that takes longer hangs, even on a slow machine. */
 export const HANGING = 120_000;
 
 /** Waits for an asynchronous event. */

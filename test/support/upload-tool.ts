@@ -43,7 +43,7 @@ interface Sending {
 export class UploadTool {
   /** Requests so far, as method, path with `N` for IDs, and status. */
   readonly requests: string[] = [];
-  /** Bytes of a part. */
+  /** Size of a part. */
   partBytes = PART_BYTES;
 
   constructor(
@@ -143,7 +143,7 @@ export class UploadTool {
   async send({ location, content }: Sending): Promise<void> {
     let tries = 0;
     for (let start = 0; start < content.length;) {
-      // After an error, the rest of that part.
+      // After an error, only the rest of that part is sent.
       const end = Math.min((Math.floor(start / this.partBytes) + 1) * this.partBytes, content.length);
       const total = end === content.length ? end : '*';
       const body = content.subarray(start, end);

@@ -14,7 +14,7 @@ import { sql } from '../support/sql';
 useStore({ RATE_LIMIT: 'off', SIGN_UP: 'true', SELLERS_MAY_REFUND: 'true' });
 
 const SETTINGS = '/user/settings';
-// After the last entry of a list.
+// A place after the last entry of a list.
 const AFTER_ALL = 'after=2000-01-01+00:00:00%2B00,1';
 const SALES = `${SETTINGS}/sales`;
 const GAMES = `${SETTINGS}/games`;

@@ -323,7 +323,7 @@ describe('a small read is planned once', () => {
   const EXCEPTIONS = new Set([
     // One user of this store administers every game, so the plan for all users expects many.
     'few_editable_games',
-    // For messages, not for requests.
+    // Used for messages, not for requests.
     'sale_message_fields',
   ]);
 

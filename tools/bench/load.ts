@@ -13,7 +13,7 @@ export interface Order {
   seconds: number;
   /** The position in the file at which to start, as a share of its length. */
   from: number;
-  /** Seconds of unmeasured requests before it, on the same connections. */
+  /** Duration of unmeasured requests before it, on the same connections. */
   leadIn?: number;
 }
 

@@ -42,7 +42,7 @@ export interface Results {
   rounds: number;
   seconds: number;
   connections: number;
-  /** Milliseconds from the start of our process to ready, on existing data. */
+  /** Times from the start of our process to ready, on existing data. */
   starts: number[];
   /** Resident memory before the first request, by server; empty for a short run. */
   idle: Record<string, number>;

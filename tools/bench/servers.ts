@@ -37,7 +37,7 @@ export class MeasuredServer {
     readonly name: ServerName,
     readonly port: number,
     private readonly child: ChildProcess,
-    /** Milliseconds from the start of the process to the first response of 200. */
+    /** Time from the start of the process to the first response of 200. */
     public readyAfter: number,
   ) {
     child.on('message', (response) => this.responses.shift()?.(response as never));

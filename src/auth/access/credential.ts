@@ -18,7 +18,7 @@ export interface Credential {
   client_id?: string;
   /** The game for which a JWT was issued. */
   game_id?: number;
-  /** When a JWT expires, in seconds since 1970. */
+  /** Expiry of a JWT, in seconds since 1970. */
   expires_at?: number;
 }
 

@@ -106,7 +106,7 @@ export const SCOPES = withCovered('yours');
 
 export const SCOPES_OF_OTHERS = withCovered('of_others');
 
-/** Characters of a list of scopes in a request: several times as many as all scopes have. */
+/** Several times the length of a list of all scopes. */
 export const MAX_SCOPES = 1000;
 
 /** The scopes of an unscoped API key: those that no other covers. */

@@ -24,7 +24,7 @@ export class UserEmail {
   @Column('boolean', { default: false })
   verified: boolean;
 
-  /** Only a verified one. */
+  /** Only a verified email address can be primary. */
   @Column('boolean', { default: false })
   is_primary: boolean;
 

@@ -19,7 +19,7 @@ const ALGORITHMS = [
   ...['EdDSA', 'Ed25519'],
 ];
 const TIMEOUT_SECONDS = 5;
-/** Milliseconds for which the provider's metadata is used. */
+/** How long the provider's metadata is used. */
 const METADATA_TTL_MS = 3_600_000;
 const MAX_SUBJECT = 255;
 // Without a hint, the provider asks which account to sign out.
@@ -35,7 +35,7 @@ export interface ProviderRequest {
 export interface ProviderAccount {
   issuer: string;
   subject: string;
-  /** Only if the provider says that it verified the address. */
+  /** Undefined unless the provider says that it verified the address. */
   verified_email: string | undefined;
   username: string | undefined;
   id_token: string;

@@ -14,14 +14,14 @@ import { seal, unseal } from '../accounts/encryption';
 import { configuredKey, type Key, thumbprint, formatSeconds } from './signing-key';
 import { SigningKey } from './signing-key.entity';
 
-/** Seconds for which clients may cache the published keys. */
+/** How long clients may cache the published keys. */
 export const PUBLISHED_FOR_SECONDS = 300;
-// Seconds between the publication of a key and its first signature: every cache has the key by then.
+// A new key signs only when every cache has it.
 const PUBLISHED_AHEAD = 2 * PUBLISHED_FOR_SECONDS;
 const RELOAD_INTERVAL_MS = 10_000;
 // Tokens may name any key: unknown keys cause at most one statement in this time.
 const MIN_RELOAD_INTERVAL_MS = 200;
-/** Seconds by which clocks may differ. */
+/** How much clocks may differ. */
 export const LEEWAY_SECONDS = 60;
 // Another replica may sign with the previous key until it reloads its keys, and its clock may differ.
 const GRACE = RELOAD_INTERVAL_MS / 1000 + 2 * LEEWAY_SECONDS;

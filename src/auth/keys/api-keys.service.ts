@@ -188,12 +188,12 @@ export class ApiKeysService {
     this.verified.forgetTokens();
   }
 
-  /** After the revocation of these keys is committed: this replica rejects them. */
+  /** Makes this replica reject these keys, once their revocation is committed. */
   forget(ids: readonly number[]): void {
     this.verified.forget(ids);
   }
 
-  /** After any change to keys: this replica looks them up again. */
+  /** Makes this replica look up all keys again, after any change to them. */
   forgetAll(): void {
     this.verified.forgetAll();
   }

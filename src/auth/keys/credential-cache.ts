@@ -75,13 +75,13 @@ export class CredentialCache {
     return this.caches[unverified.type].getStale(unverified.text) !== undefined;
   }
 
-  /** After these API keys were revoked: rejects them and their JWTs, including those that are being looked up. */
+  /** Rejects revoked API keys and their JWTs, including those that are being looked up. */
   forget(api_key_ids: readonly number[]): void {
     if (api_key_ids.length > MAX_REVOKED) this.forgetAll();
     else for (const id of api_key_ids) this.revoked.set(id, true);
   }
 
-  /** After any change to credentials. */
+  /** Clears the cache, after any change to credentials. */
   forgetAll(): void {
     this.revoked.clear();
     this.caches.key.clear();

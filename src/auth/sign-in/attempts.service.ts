@@ -94,7 +94,7 @@ export class AttemptsService {
     }
   }
 
-  /** After a success: deletes the failures of `forgotten`, and no longer counts this attempt for the others. */
+  /** Records a success: deletes the failures of `forgotten`, and no longer counts this attempt for the others. */
   async succeeded(forgotten: Subject, ...others: Subject[]): Promise<void> {
     await this.retrying(async (db) => {
       for (const { hash, name } of inLockOrder([forgotten, ...others]))

@@ -27,7 +27,7 @@ export class BundleGame {
   @TimestampColumn({ default: () => 'now()' })
   created_at: string;
 
-  /** When the position last changed. */
+  /** Time of the last change of the position. */
   @TimestampColumn({ default: () => 'now()' })
   updated_at: string;
 

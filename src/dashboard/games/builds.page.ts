@@ -30,7 +30,7 @@ const STATES: Record<ListedBuild['state'], string> = {
 };
 
 interface Shown {
-  /** Only builds of this channel. */
+  /** Limits the list to the builds of one channel. */
   channel: string | undefined;
   /** The build before the first one on the page. */
   after: number | undefined;

@@ -72,7 +72,7 @@ export const gamePath = (id: number, tab?: string) =>
 
 export const DEVELOPERS_PATH = '/developers';
 
-/** Where the logo and the start page lead. */
+/** Path to which the logo and the start page lead. */
 export const homePath = (user: SignedInUser | undefined): string =>
   user === undefined ? '/login' : user.canEditGames ? SALES_PATH : '/user/games';
 

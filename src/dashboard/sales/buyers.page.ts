@@ -10,7 +10,7 @@ import { salesViews } from './sales-views';
 export const BUYERS_ON_A_PAGE = 50;
 
 interface BuyersView {
-  /** If the page shows only one. */
+  /** Undefined if the page shows the buyers of all games. */
   game: { id: number; title: string } | undefined;
   buyers: Buyer[];
   /** Whether all sales of these buyers are counted. */

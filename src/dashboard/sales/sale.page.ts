@@ -141,7 +141,7 @@ const keyList = (keys: KeyState[], none: string, pages: KeyPages): Html =>
 interface Event {
   /** Null: it wasn't recorded. */
   at: string | null;
-  /** Only a pending delivery has it. */
+  /** Undefined for a delivery that has ended. */
   isPending?: boolean;
   text: Html;
 }

@@ -51,7 +51,7 @@ export interface Report {
   columns: Map<string, Sold>;
   /** The revenue of the previous period, by the columns of the current one. */
   before: Map<string, number>;
-  /** As many as requested, highest revenue first, also those without sales. */
+  /** The requested number of games, highest revenue first, including games without sales. */
   games: GameSold[];
   current: Recent;
   previous: Recent;
@@ -88,7 +88,7 @@ const PREVIOUS_DAYS = `(
   SELECT first_day, currency, purchases, amount FROM sales_periods
   WHERE game_id = g.id AND unit = 'day' AND first_day BETWEEN $6 AND $7 OFFSET 0)`;
 
-// As float8, whose sums are exact up to 2^53 and take half the time of bigint.
+// Sums are float8, which is exact up to 2^53 and faster than bigint.
 export const TOTALS = longRead<Sold & { currency: string }>(
   'sales_totals',
   `SELECT s.currency, sum(s.purchases::float8) AS purchases, sum(s.amount::float8) AS amount

@@ -80,7 +80,7 @@ class DemoStore {
       ...(random.chance(0.6) && { cover_url: `https://images.example.com/users/${id}.png` }),
       ...(this.options.password !== undefined && id <= 3 && { password: this.options.password }),
       emails,
-      // Before the first sale.
+      // Accounts are created before the first sale.
       created_at: this.timeAt(id === 1 ? 0 : random.below(PREPARATION), random.below(86_400)),
     };
   }
@@ -338,7 +338,7 @@ class DemoStore {
     return game === 1 ? 0 : game === 2 ? DAYS - LAUNCHED_BEFORE - PREPARATION : created;
   }
 
-  /** Between the game's publication and the last day. */
+  /** A time between the game's publication and the last day. */
   private timeOfSale(random: Random, game: number) {
     const first = this.chooseCreated(this.random('game', game), game) + PREPARATION;
     return this.timeAt(first + random.below(DAYS - first), random.below(86_400));

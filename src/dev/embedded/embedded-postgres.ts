@@ -150,7 +150,7 @@ async function createDatabase(url: string, superuserPassword: string): Promise<v
     ssl: false,
     connectionTimeoutMillis: TIMEOUT_MS,
     query_timeout: TIMEOUT_MS,
-    // Also overrides PGOPTIONS.
+    // Overrides PGOPTIONS, too.
     options: '-c statement_timeout=0',
   });
   try {

@@ -3,7 +3,7 @@ import type { Request } from 'express';
 import { finalize } from 'rxjs';
 import { ResetLock } from './reset-lock';
 
-/** For routes under `/mock` that use the store: they wait for a reset, and a reset waits for them. */
+/** Makes routes under `/mock` that use the store wait for a reset, and a reset wait for them. */
 @Injectable()
 export class ResetInterceptor implements NestInterceptor {
   constructor(private readonly lock: ResetLock) {}

@@ -42,7 +42,7 @@ export class ResetService {
     this.seed = seed;
   }
 
-  /** In one transaction: if a record is invalid, the store stays as it is. */
+  /** Uses one transaction: if a record is invalid, the store stays as it is. */
   reset(records: string): Promise<void> {
     const isEmpty = records.trim() === '';
     return this.lock.reset(async () => {

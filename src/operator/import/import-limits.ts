@@ -13,7 +13,7 @@ export const QUEUES = {
 };
 /** The maximum wait of a small import. */
 export const MAX_WAIT_MS = 5000;
-/** Bytes of imports that may be small, from their first byte to their response. */
+/** Limit of buffered imports that may be small, from their first byte to their response. */
 export const MAX_BUFFERED_BYTES = 64 * 1024 * 1024;
 /** A large import takes longer than a request. */
 const RETRY_AFTER_SECONDS = { small: 1, large: 10 };

@@ -16,10 +16,10 @@ import { type ImportSummary, summarize } from './summary';
 import { TemporaryTables } from './temporary-tables';
 import { listTables } from './write-records';
 
-/** Bytes: enough for a collection of a hundred thousand games. */
+/** Enough for a collection of a hundred thousand games. */
 export const MAX_LINE_BYTES = 16 * 1024 * 1024;
 const PASSWORD_BATCH = 256;
-/** From this number of new records on, the statistics of the tables are updated. */
+/** An import with more new records updates the statistics of the tables. */
 const MIN_NEW_TO_ANALYZE = 10_000;
 /** The advisory lock of imports: one at a time. */
 const IMPORT_LOCK = 7_305_808;

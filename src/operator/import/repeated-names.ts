@@ -8,7 +8,7 @@ export function hasRepeatedName(text: string, record: object): boolean {
   let ends = 0;
   for (NAME_END.lastIndex = 0; NAME_END.test(text);) ends++;
   if (ends === names) return false;
-  // Exactly, but slower.
+  // The quick count can be wrong inside strings, so count again with a full scanner.
   let exact = 0;
   for (const [, colon] of text.matchAll(STRING)) if (colon !== undefined) exact++;
   return exact > names;

@@ -19,7 +19,7 @@ import * as sql from './erasure-statements';
 import { transposeKeys, type Scan, sliceRows } from './table-scan';
 import { RESPONSES, DOWNLOAD_KEYS, ENTRIES, type Entry, LABELS, PURCHASES } from './person-scans';
 
-// Milliseconds until every replica rejects the revoked credentials.
+// Every replica rejects the revoked credentials by then.
 const REVOCATION_DELAY_MS = 1000;
 // Rows that one transaction changes.
 const SLICE_SIZE = 500;

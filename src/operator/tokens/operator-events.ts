@@ -4,7 +4,7 @@ import { MetricsRegistry } from '../../platform/observability/metrics-registry';
 import { Audit, type AuditEvent } from '../../audit/audit';
 import type { Actor } from './actor';
 
-/** Only numbers, and never personal data. */
+/** Counts are numbers, so they contain no personal data. */
 export type Counts = Record<string, number | Record<string, number>>;
 
 type ImportSize = 'small' | 'large';

@@ -28,7 +28,7 @@ interface LiveToken extends Operator {
 }
 
 interface LiveTokens {
-  /** When they were requested, by `Clock.monotonic()`. */
+  /** Time of the request for them, by `Clock.monotonic()`. */
   readAt: number;
   byHash: Map<string, LiveToken>;
 }

@@ -6,9 +6,9 @@ import type { Clock } from '../../platform/config/clock';
 import type { Settings } from '../../platform/config/settings';
 import { isLoopbackAddress, isPublicAddress } from './public-address';
 
-/** Milliseconds of a delivery, from the DNS query to the end of the response. */
+/** Limit of a delivery, from the DNS query to the end of the response. */
 export const TIMEOUT_MS = 10_000;
-/** Bytes of a response that are read before the connection is closed. */
+/** The connection is closed after this much of a response. */
 const MAX_RESPONSE_BYTES = 64 * 1024;
 /** Maximum bytes and characters of the stored start of a response. */
 const START_BYTES = 1024;
@@ -19,7 +19,7 @@ const MAX_INTERIM = 10;
 export interface Message {
   id: string;
   type: string;
-  /** When it happened. */
+  /** Time of the event. */
   timestamp: string;
   data: object;
 }

@@ -16,7 +16,7 @@ import { WEBHOOK_COLUMNS } from './webhooks.service';
 
 /** The games in the form of a webhook. */
 const MAX_GAMES = 500;
-/** Milliseconds that a message waits for others of the same client. */
+/** How long a message waits for others of the same client. */
 const MAX_WAIT_MS = 1500;
 
 export interface OwnWebhook extends Omit<Webhook, 'secret'> {

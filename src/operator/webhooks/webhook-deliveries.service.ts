@@ -25,13 +25,13 @@ import type { WebhookDelivery } from './webhook-delivery.entity';
 import type { Webhook } from './webhook.entity';
 import { WebhooksService } from './webhooks.service';
 
-// Milliseconds between two polls, which find deliveries of other processes and those that are due again.
+// Polls find deliveries of other processes and those that are due again.
 const POLL_INTERVAL_MS = 5000;
 /** Concurrent deliveries to one webhook in one process. */
 export const MAX_AT_ONCE = 4;
 // Longer than a delivery takes. When it expires, another process tries.
 const LEASE = 2 * TIMEOUT_MS;
-/** Seconds until the next attempt; the last value repeats. */
+/** Delays of the next attempts; the last one repeats. */
 const DELAYS = [10, 60, 300, 1800, 7200, 18_000, 36_000, 43_200];
 const MAX_DELAY = DELAYS.at(-1)!;
 /**
@@ -41,9 +41,9 @@ const MAX_DELAY = DELAYS.at(-1)!;
 const PAUSE = 10;
 /** Retry-After is only respected with these statuses: with others it is for a browser. */
 const BUSY_STATUSES = [429, 503];
-/** Seconds after which a failed attempt is the last one. */
+/** A failed attempt after this age is the last one. */
 export const MAX_AGE_SECONDS = 3 * 24 * 3600;
-// Seconds after which a delivery that was never tried is dropped.
+// A delivery of this age that was never tried is dropped.
 const MAX_UNTRIED_AGE = MAX_AGE_SECONDS + 24 * 3600;
 /** Pending deliveries of one webhook. Beyond this, the oldest are dropped. */
 export const MAX_PENDING = 100_000;

@@ -59,7 +59,7 @@ export class Webhook {
   @TimestampColumn({ nullable: true })
   paused_until: string | null;
 
-  /** When the receiver responded with 410 Gone: nothing has been sent to it since. */
+  /** Time of the receiver's 410 Gone: nothing has been sent to it since. */
   @TimestampColumn({ nullable: true })
   ended_at: string | null;
 }

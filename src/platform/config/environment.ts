@@ -13,7 +13,7 @@ export const environmentOfThisProcess = (): NodeJS.ProcessEnv => process.env;
 
 export const startedByNpm = () => Boolean(process.env.npm_lifecycle_event);
 
-// Before .env is read, which the commands do themselves.
+// Read before .env, which the commands read themselves.
 const TYPED_DATA_DIR = process.env.DATA_DIR;
 
 /** The operator's command as typed here, for the same store: in a clone of the project npm runs it. */

@@ -171,7 +171,7 @@ export class Settings {
   })
   LEGACY_HOST?: string = undefined;
 
-  // Seconds for which clients and caches may reuse the response of wharf/latest.
+  // How long clients and caches may reuse the response of wharf/latest.
   @WholeNumber(0, 3600) LATEST_MAX_AGE: number = 10;
 
   @YesOrNo() LENIENT_CLIENTS: boolean = false;
@@ -221,10 +221,10 @@ export class Settings {
   // A local folder instead of a bucket. Default: files in DATA_DIR, with the embedded database.
   FILES_DIR?: string = undefined;
 
-  // Bytes of a file that an upload tool or a seller uploads, and of all files of a pushed build.
+  // Limit of a file that an upload tool or a seller uploads, and of all files of a pushed build.
   @WholeNumber(1, 2 ** 49) FILES_MAX_BYTES: number = 5 * 2 ** 30;
 
-  // Bytes of all stored files of the games of one owner; 0: no limit.
+  // Limit of all stored files of the games of one owner; 0: no limit.
   @WholeNumber(0, 2 ** 53 - 1) FILES_QUOTA_BYTES: number = 0;
 
   // Pushed builds that this process processes at the same time; 0: only other processes do.
@@ -233,7 +233,7 @@ export class Settings {
   // A folder for the temporary files of pushed builds and of signatures. Default: gamewharf-builds in the system's folder for them.
   BUILD_DIR?: string = undefined;
 
-  // Seconds for which the URL of a file is valid.
+  // How long the URL of a file is valid.
   @WholeNumber(1, 604_800) FILES_URL_SECONDS: number = 300;
 
   // The port for Prometheus. Default: 9464 in production, otherwise off.
@@ -307,7 +307,7 @@ export class Settings {
   // Seconds.
   @WholeNumber(60, 86_400) JWT_LIFETIME: number = 3600;
 
-  // Seconds for which a proof of ownership is valid: it outlives a refund by as much.
+  // How long a proof of ownership is valid: it outlives a refund by as much.
   @WholeNumber(60, 86_400) PROOF_SECONDS: number = 86_400;
 
   // The scopes that a game's manifest can request.

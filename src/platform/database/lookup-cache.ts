@@ -3,7 +3,7 @@ import type { Clock } from '../config/clock';
 
 interface Found<Value> {
   value: Value;
-  /** If it ends earlier than the cache's TTL. */
+  /** Set for a result that expires before the cache's TTL. */
   lives_ms?: number;
 }
 

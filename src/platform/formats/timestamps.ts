@@ -10,7 +10,7 @@ export const modernTimestamp = (text: string) => {
 
 export const legacyTimestamp = (text: string) => utc(text).slice(0, 19);
 
-/** Seconds since 1970 in PostgreSQL's format. */
+/** Formats seconds since 1970 like PostgreSQL. */
 export const formatTimestamp = (seconds: number) =>
   new Date(seconds * 1000)
     .toISOString()

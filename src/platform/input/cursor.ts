@@ -6,7 +6,7 @@ export interface Cursor {
   id: number;
 }
 
-/** Before the first entry. */
+/** A place before the first entry. */
 export const NEWEST: Cursor = { at: 'infinity', id: Number.MAX_SAFE_INTEGER };
 
 const CURSOR = /^(\S{10}) (\S+)\+00,(\d{1,15})$/;

@@ -77,7 +77,7 @@ export class ConcurrencyLimit {
     return new ConcurrencyLimit({ accepted, each, soleClientLimit }, clock);
   }
 
-  /** Milliseconds for which work has been rejected while none began or finished. */
+  /** How long work has been rejected while none began or finished. */
   get stuckFor(): number {
     return this.rejectingSince === 0 ? 0 : this.clock.monotonic() - this.rejectingSince;
   }

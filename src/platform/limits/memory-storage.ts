@@ -16,7 +16,7 @@ const seconds = (ms: number) => Math.ceil(ms / 1000);
 
 /** Changed in place, so that a request allocates nothing. */
 interface Counter {
-  /** When the whole limit is available again. */
+  /** Time at which the whole limit is available again. */
   refilledAt: number;
 }
 

@@ -12,7 +12,7 @@ class HealthResponse {
   status: 'ok';
 }
 
-// Milliseconds, longer than any request may run: see the deadlines in server/in-flight.ts.
+// Longer than any request may run: see the deadlines in server/in-flight.ts.
 const NOT_READY_AFTER_MS = 20_000;
 const NOT_LIVE_AFTER_MS = 120_000;
 

@@ -13,7 +13,7 @@ export const SLICE_BYTES = 256 * 1024;
 
 // Each running long list has one slice in memory.
 export const LONG_LISTS = { accepted: 64, running: 32, each: 4 };
-// Milliseconds, less than the deadline of the request.
+// Less than the deadline of the request.
 const MAX_WAIT_MS = 1500;
 
 /** Sends lists of any length. */

@@ -32,7 +32,7 @@ export class Descriptors {
     return areShort;
   }
 
-  /** Milliseconds for which each check has found that nearly all are in use. */
+  /** How long each check has found that nearly all are in use. */
   get shortFor(): number {
     return this.areShort ? this.clock.monotonic() - this.shortSince! : 0;
   }

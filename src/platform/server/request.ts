@@ -37,11 +37,11 @@ declare module 'node:http' {
     unverifiedCredential?: UnverifiedCredential | ApiError;
     /** Undefined if no rate limits apply. */
     rateLimitKeys?: RateLimitKeys;
-    /** Only requests under /operator/ with a valid token have it. */
+    /** Set for requests under /operator/ with a valid token. */
     operator?: Operator;
     /** Resolves when the body has been parsed into `body`; absent before. */
     bodyParsed?: Promise<void>;
-    /** Only account pages have it: a `Visitor` of dashboard/layout/visitor.ts. */
+    /** Set for account pages: a `Visitor` of dashboard/layout/visitor.ts. */
     visitor?: object;
   }
   interface ServerResponse {

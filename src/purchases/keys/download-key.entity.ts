@@ -105,7 +105,7 @@ export class DownloadKey {
   @TimestampColumn({ nullable: true })
   revoked_at: string | null;
 
-  /** When `user_id` claimed it; null: unknown. */
+  /** Time of the claim by `user_id`; null: unknown. */
   @TimestampColumn({ nullable: true })
   claimed_at: string | null;
 

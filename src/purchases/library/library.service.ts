@@ -28,7 +28,7 @@ export interface LibraryRow {
   developer: string;
   traits: string[];
   cover_url: string | null;
-  /** When the player got it. */
+  /** Time at which the player got it. */
   created_at: string;
   key: string | null;
   /** The receipt; null: the key was given away. */

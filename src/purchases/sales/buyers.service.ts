@@ -29,7 +29,7 @@ export interface Buyer {
 }
 
 export interface Buyers {
-  /** In the order in which they were read. */
+  /** Buyers in the order in which they were read. */
   buyers: Buyer[];
   /** Where a later read continues; undefined: there are no more buyers. */
   next: Place | undefined;
@@ -59,7 +59,7 @@ export const MAX_SALES_COUNTED = 100_000;
 
 // The index of user_emails has the default collation: another would scan the table for each address.
 const ACCOUNT = `coalesce(p.user_id, (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))`;
-/** Of an account, the ID; otherwise, the email address. */
+/** Identifies a buyer by the account ID, or else by the email address. */
 const PERSON = 'coalesce(account_id::text, lower_ascii(email))';
 
 /**
@@ -202,7 +202,7 @@ export class BuyersService {
   }
 }
 
-/** Of a buyer: that of their newest sale. */
+/** The place of a buyer is that of their newest sale. */
 export const placeOfBuyer = ({ last_at, last_sale }: Pick<Buyer, 'last_at' | 'last_sale'>): Place => ({
   sold_at: last_at,
   purchase_id: last_sale,

@@ -14,7 +14,7 @@ export interface SaleRow extends PurchaseRow, Pick<Purchase, 'user_id' | 'bundle
   keys: { id: number; game_id: number; key: string }[];
 }
 
-// As many keys as a purchase may have games.
+// A purchase can have as many games.
 const MAX_KEYS_OF_SALE = 10_000;
 
 export const SALE = read<SaleRow>(

@@ -36,7 +36,7 @@ export interface Spent {
   currency: string;
   orders: number;
   refunds: number;
-  /** Only complete sales count. */
+  /** Total of complete sales. */
   amount: number;
   first_at: string;
   last_at: string;

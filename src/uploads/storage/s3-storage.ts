@@ -11,7 +11,7 @@ import { FileStorage, requireLength } from './file-storage';
 
 /** The maximum of S3 in one request. */
 const MAX_PUT_BYTES = 5 * 2 ** 30;
-/** Milliseconds without progress after which an upload fails. */
+/** An upload without progress fails after this time. */
 const IDLE_TIMEOUT_MS = 60_000;
 
 type S3Settings = Pick<
@@ -106,7 +106,7 @@ export class S3Storage extends FileStorage {
     };
   }
 
-  /** Seconds in the basic format of ISO 8601. */
+  /** The current time in the basic format of ISO 8601. */
   private get date(): string {
     return new Date(this.clock.now()).toISOString().replace(/[-:]|\.\d{3}/g, '');
   }

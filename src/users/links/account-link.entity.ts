@@ -53,7 +53,7 @@ export class AccountLink {
   @Column('text', { nullable: true })
   email: string | null;
 
-  /** Only sign-ups have it, and the next two. */
+  /** This column and the next two are set for sign-ups only. */
   @Column('text', { nullable: true })
   username: string | null;
 

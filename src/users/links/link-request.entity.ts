@@ -48,7 +48,7 @@ export class LinkRequest {
   @Column('text')
   email: string;
 
-  /** Only sign-ups have it, and the next two. */
+  /** This column and the next two are set for sign-ups only. */
   @Column('text', { nullable: true })
   username: string | null;
 
@@ -62,7 +62,7 @@ export class LinkRequest {
   @TimestampColumn({ default: () => 'now()' })
   created_at: string;
 
-  /** When the mailer created the link. */
+  /** Time at which the mailer created the link. */
   @TimestampColumn({ nullable: true })
   used_at: string | null;
 

@@ -19,7 +19,7 @@ const BSDIFF = 1;
 /** The build that a patch changes. */
 export interface Parent {
   container: Container;
-  /** Bytes of a file, by its number in the container. */
+  /** Reads a part of a file, by its number in the container. */
   read(file: number, start: number, end: number): Bytes;
 }
 

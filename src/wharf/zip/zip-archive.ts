@@ -20,7 +20,7 @@ const IMPLIED_FOLDER = 0o755;
 const MAX_TARGET_BYTES = 1024;
 /** The number of no compression. */
 const STORED = 0;
-/** Of a file that is decompressed in one piece, which takes a third of the time that a stream takes. */
+/** A file up to this size is decompressed in one piece, which is faster than a stream. */
 const MAX_PIECE_BYTES = 64 * 1024;
 
 /** The entries and files of a zip archive of any origin, as launchers read them. Close it at the end. */

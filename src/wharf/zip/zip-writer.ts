@@ -17,17 +17,17 @@ const SIZES_FOLLOW = 1 << 3;
 const [VERSION, ZIP64_VERSION] = [20, 45];
 const MADE_ON_UNIX = 3 * 0x100 + ZIP64_VERSION;
 const [ZIP64_EXTRA, TIME_EXTRA] = [0x0001, 0x5455];
-/** In place of a number that doesn't fit and is in another field. */
+/** Stand for a number that doesn't fit and is in another field. */
 const [ELSEWHERE, COUNT_ELSEWHERE] = [0xffffffff, 0xffff];
 /** Less than 4 GiB, because some files become a little larger when they are compressed. */
 const ZIP64_FILE_BYTES = 0xf0000000;
-/** Of a file that is compressed in one piece, which takes a third of the time that a stream takes. */
+/** A file up to this size is compressed in one piece, which is faster than a stream. */
 const MAX_PIECE_BYTES = 64 * 1024;
 const CHUNK_BYTES = 64 * 1024;
 
 interface Source {
   path: string;
-  /** With the type of the entry. */
+  /** Permissions and the type of the entry. */
   mode: number;
   size: number;
   content: Bytes | Buffer;
@@ -243,7 +243,7 @@ function directoryEnd(count: number, bytes: number, offset: number): Buffer {
   return Buffer.concat([zip64, end]);
 }
 
-/** In steps of two seconds, from 1980. */
+/** DOS times have steps of two seconds, and begin in 1980. */
 function dosTime(mtime: Date): Field[] {
   const time = (mtime.getUTCHours() << 11) | (mtime.getUTCMinutes() << 5) | (mtime.getUTCSeconds() >> 1);
   const date = ((mtime.getUTCFullYear() - 1980) << 9) | ((mtime.getUTCMonth() + 1) << 5) | mtime.getUTCDate();

@@ -5,7 +5,7 @@ const MIN_PART_BYTES = MEBIBYTE / 2;
 const MAX_DELAY_MS = 30_000;
 const POLL_MS = 1000;
 const POLLS_BETWEEN_REQUESTS = 60;
-/** Seconds over which the speed is measured. */
+/** The speed is an average over this time. */
 const SPEED_SECONDS = 10;
 
 const PLATFORMS = {
