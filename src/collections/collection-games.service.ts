@@ -55,7 +55,7 @@ const selectPage = (from: { before: string; condition: string }) => `
   ) page ON true
   WHERE c.id = $1 AND ${canViewCollection('c', '$2')}`;
 
-// Most requests are for the first page. It needs no search for its start.
+// A separate statement, because most requests are for the first page, which needs no search for its start.
 export const FIRST_PAGE = longRead<Packed>(
   'collection_games_first_page',
   selectPage({ before: '0', condition: '' }),

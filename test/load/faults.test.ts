@@ -251,7 +251,7 @@ test('rejects waiting requests when all connections of the pool are in use', asy
     expect(response).toEqual(UNAVAILABLE);
     expect(ms).toBeLessThan(PATIENCE);
   }
-  // A stack for each would cost more than the response.
+  // A stack for each would take more time than the response.
   expect(logged.filter((line) => line.includes('"error"'))).toEqual([]);
   // The pool gives up on the last of them later.
   await sleep(800);

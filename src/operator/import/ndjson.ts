@@ -22,7 +22,7 @@ export async function* readLines(
 
   const take = (bytes: Buffer): Line[] => {
     const lines: Line[] = [];
-    // Decodes a whole batch: a call per line costs more than parsing it.
+    // Decodes a whole batch: a call per line takes longer than parsing it.
     const texts = bytes.length <= maxBytes && isUtf8(bytes) ? bytes.toString('utf8').split('\n') : undefined;
     if (texts) {
       for (const text of texts) lines.push({ number: ++number, text });

@@ -27,8 +27,8 @@ export interface Scan<Keys> {
 }
 
 /**
- * Scans a whole table by its primary key for rows that no index finds: an index would cost every sale, and people are
- * seldom exported or erased. `theirs` is a condition on rows `t` and the `person`.
+ * Scans a whole table by its primary key for rows that no index finds: an index would slow down every sale, and people
+ * are seldom exported or erased. `theirs` is a condition on rows `t` and the `person`.
  */
 export function createScan<Keys>(
   table: string,

@@ -14,8 +14,8 @@ interface Entry<Value> {
 
 /**
  * The results of lookups, for less than a TTL after each was sent, because it may be outdated since then. Concurrent
- * lookups of a key share one, and a failed one isn't cached. The library's own `fetch` took 10 of the 80 µs of a request
- * whose key isn't cached: docs/contributing/decisions/performance.md.
+ * lookups of a key share one, and a failed one isn't cached. The library's own `fetch` is slower:
+ * docs/contributing/decisions/performance.md.
  */
 export class LookupCache<Value extends object> {
   private readonly entries: LRUCache<string, Entry<Value>>;

@@ -65,7 +65,7 @@ export interface Packed {
 const SEPARATOR = '|';
 
 /**
- * A row of many columns that PostgreSQL sends as one text, because receiving each column costs more than splitting a
+ * A row of many columns that PostgreSQL sends as one text, because receiving each column takes longer than splitting a
  * text: docs/contributing/decisions/performance.md.
  */
 export class PackedRow<Of extends Columns> {

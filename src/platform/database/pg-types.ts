@@ -10,7 +10,7 @@ const TEXT_ARRAY = 1009;
 const parseTextArray = types.getTypeParser(TEXT_ARRAY as never) as (text: string) => string[];
 
 // IDs and counts are numbers: CHECK constraints keep them below 2^53. Timestamps stay text, which is only reformatted
-// for the response: a Date would cost more than the rest of the row.
+// for the response: a Date would take more time than the rest of the row.
 const parsers: Record<number, (text: string) => unknown> = {
   [INT8]: Number,
   [NUMERIC]: Number,

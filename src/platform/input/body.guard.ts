@@ -13,7 +13,7 @@ export const MaxBody = (bytes: number) => SetMetadata(MAX_BYTES, bytes);
 
 /**
  * The last global guard: parses the body into `req.body` once the others admit the client. Guards of `@UseGuards` run
- * after it. An interceptor would cost every request an Observable: docs/contributing/decisions/requests.md.
+ * after it. An interceptor would create an Observable for every request: docs/contributing/decisions/requests.md.
  */
 @Injectable()
 export class BodyGuard implements CanActivate {

@@ -22,8 +22,7 @@ export class RequestLog {
     this.lines = (logger as Logger & Record<typeof symbols.streamSym, DestinationStream>)[symbols.streamSym];
   }
 
-  // Formatted by hand, because pino took as long as routing: docs/contributing/decisions/requests.md. The values
-  // need no redaction.
+  // Lines are formatted by hand, because their values need no redaction: docs/contributing/decisions/requests.md.
   readonly completed: Observer = (req, res, ms) => {
     const path = req.route?.path;
     const level = typeof path === 'string' && path.startsWith(HEALTH_PATH) ? 'debug' : 'info';

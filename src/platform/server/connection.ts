@@ -66,7 +66,7 @@ export class Connection {
     this.isClosing = true;
     const { socket } = this;
     socket.end();
-    // The rest isn't parsed: in tiny chunks it would cost more than the requests before it.
+    // The rest isn't parsed: in tiny chunks it would take more time than the requests before it.
     socket.removeAllListeners('data').on('data', () => undefined);
     socket.resume();
     const timer = setTimeout(() => socket.destroy(), LINGER_TIMEOUT_MS).unref();
