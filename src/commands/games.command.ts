@@ -1,5 +1,5 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { SLUG, slugify } from '../games/slug';
+import { MAX_SLUG, SLUG, slugify } from '../games/slug';
 import { StoreGames } from '../games/store-games.service';
 import { commandName } from '../platform/config/environment';
 import { UsageError } from '../platform/errors/operator-error';
@@ -82,7 +82,8 @@ async function create(
   const owner = await app.get(AccountsService).named(user);
   if (title.trim() === '' || [...title].length > 500)
     throw new UsageError('A title must have 1 to 500 characters.');
-  if (!SLUG.test(slug)) throw new UsageError('Use --slug with up to 100 letters, digits, _, . and -.');
+  if (!SLUG.test(slug) || slug.length > MAX_SLUG)
+    throw new UsageError('Use --slug with up to 100 letters, digits, _, . and -.');
   const min_price = parseAmount(price, 'USD');
   const name = `${owner.username}/${slug}`;
   const game = { user_id: owner.id, owner_name: owner.username, slug, title: title.trim(), min_price };

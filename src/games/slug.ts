@@ -1,7 +1,7 @@
 export const MAX_SLUG = 100;
 
-/** The last part of the URL of a game. */
-export const SLUG = /^[A-Za-z0-9_.-]{1,100}$/;
+/** The last part of the URL of a game. Only dots would be a part of a path that leads elsewhere. */
+export const SLUG = /^\.*[A-Za-z0-9_-][A-Za-z0-9_.-]*$/;
 
 /** `Röde Orm 2` becomes `rode-orm-2`; empty for a title without Latin letters and digits. */
 export const slugify = (title: string): string =>

@@ -553,6 +553,7 @@ describe('problems', () => {
     ],
     ['a repeated trait', game(5, { traits: ['p_osx', 'p_osx'] }), 'game 5: traits[1] is in the list twice'],
     ['an invalid slug', game(5, { slug: 'a/b' }), 'game 5: slug must consist of letters, digits, _, . and -'],
+    ['a slug of dots', game(5, { slug: '..' }), 'game 5: slug must consist of letters, digits, _, . and -'],
     [
       'a negative price',
       game(5, { min_price: -1 }),

@@ -14,7 +14,7 @@ import {
 } from '../../platform/input/parameters';
 import { GameResponse } from '../game.dto';
 import { GAME_TYPES, GAME_VISIBILITIES, type Game } from '../game.entity';
-import { MAX_SLUG } from '../slug';
+import { MAX_SLUG, SLUG } from '../slug';
 
 export const MAX_TITLE = 500;
 export const MAX_SHORT_TEXT = 1000;
@@ -37,7 +37,7 @@ const Slug = (description: string) =>
   applyDecorators(
     Text(description, { required: false, example: 'brave-arcade' }),
     MaxCharacters(MAX_SLUG),
-    Pattern(/^[A-Za-z0-9_.-]+$/, '$property must consist of letters, digits, _, . and -'),
+    Pattern(SLUG, '$property must consist of letters, digits, _, . and -'),
   );
 
 const ShortText = () =>

@@ -1,7 +1,7 @@
 import { GAME_CLASSIFICATIONS, GAME_TRAITS, GAME_TYPES, GAME_VISIBILITIES } from '../../../games/game.entity';
 import { DEPENDENTS, deleteParts, lockBeforeDeletion } from '../../../games/editing/game-deletion';
 import { MAX_SHORT_TEXT, MAX_TITLE } from '../../../games/editing/game-edits.dto';
-import { MAX_SLUG } from '../../../games/slug';
+import { MAX_SLUG, SLUG } from '../../../games/slug';
 import { idFor, idsFor, integer, minorUnits, oneOf, ownId, text, texts, title, url } from '../value-types';
 import { adminTable } from './admins';
 import { optional, required, time, timeOrNow } from './fields';
@@ -9,7 +9,7 @@ import { each, recordType } from './record-type';
 
 export const slug = text({
   max: MAX_SLUG,
-  pattern: /^[A-Za-z0-9_.-]+$/,
+  pattern: SLUG,
   form: 'consist of letters, digits, _, . and -',
 });
 const count = integer(0, Number.MAX_SAFE_INTEGER);
