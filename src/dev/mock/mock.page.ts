@@ -15,6 +15,7 @@ const POLICY = [
   `style-src ${source('style')}`,
   `script-src ${source('script')}`,
   `connect-src 'self'`,
+  'img-src data:',
   `base-uri 'none'`,
   `form-action 'none'`,
   `frame-ancestors 'none'`,
