@@ -73,7 +73,7 @@ describe('sales', () => {
     ]);
     await importLines({ type: 'purchase', id: 1, status: 'refunded' });
     expect(await periods()).toEqual([{ 'day 2024-02-28 USD': [1, 0], 'month 2024-02-01 USD': [1, 0] }, null]);
-    // One free purchase less, and another one that takes longer than before.
+    // One free purchase less, and one that is more expensive than before.
     await importLines(purchase(3, { amount: 300, created_at: '2024-02-28T00:00:00Z' }));
     await importLines(
       { type: 'purchase', id: 2, status: 'refunded' },

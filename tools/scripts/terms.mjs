@@ -52,7 +52,10 @@ export const TERMS = [
     '“the response is …” or “fails with …”',
   ],
   [/\brespond(s|ed)? `?[2-5]\d\d\b/, '“responds with …”'],
-  [/\bcosts? (nothing|no|an?|one|every|each|its|their|queries|more)\b/i, 'what happens: “counts as”, “takes”, “without a query”'],
+  [
+    /\bcosts? (nothing|no|an?|one|every|each|its|their|queries|more)\b/i,
+    'what happens: “counts as”, “takes”, “without a query”',
+  ],
   [/\bcomes? to pass\b|\bby and by\b/i, 'a common word'],
 ];
 

@@ -13,7 +13,7 @@ export type Cells = string | readonly string[];
 /** A value type: the type of its staging column, and its encoder from JSON to COPY's text. */
 export interface ValueType {
   sql: string;
-  /** Description of valid values, for docs/reference/importing.md. */
+  /** Description of valid values, for docs/reference/import-records.md. */
   allows: string;
   /** After `reject`, the result isn't used. */
   encode(value: unknown, reject: Reject): Cells;

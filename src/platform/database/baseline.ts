@@ -18,7 +18,7 @@ export function asBaseline(names: string[], known: string[]): string[] {
   if (!names.includes(LAST_OF_0_1))
     throw new OperatorError(
       'The schema is older than that of the last 0.1 version. ' +
-        'First upgrade the store to the last 0.1 version: see docs/guides/upgrade.md. Nothing was changed.',
+        'First upgrade the store to the last 0.1 version (commit 567beea): see the guide “Upgrade or uninstall”. Nothing was changed.',
     );
   return [...known.filter(isOfBaseline), ...names.filter((name) => !isOf01(name) && !isOfBaseline(name))];
 }
