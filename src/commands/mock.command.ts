@@ -10,7 +10,7 @@ export const commands: Commands = {
       .option('--port <PORT>', 'port; 0 for any free one', integerParser(0, 65_535, 'Use 0 to 65535.'), 3000)
       .option('--host <ADDRESS>', 'IP address to listen on', '127.0.0.1')
       .option('--seed <FILE>', 'records to start with and to reset to, as NDJSON')
-      .option('--tls', 'serve https, with a certificate authority of its own', false)
+      .option('--tls', 'serve https, with its own certificate authority')
       .addOption(
         new Option('--quirks <SET>', 'behavior that the live site does not document')
           .choices(['live', 'none'])

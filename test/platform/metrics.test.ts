@@ -153,7 +153,7 @@ describe('if another process uses the port', () => {
   test('does not start in production', async () => {
     const production = { NODE_ENV: 'production', PUBLIC_URL: 'https://games.example', DRAIN_SECONDS: '0' };
     await expect(second(production)).rejects.toThrow(
-      /\(EADDRINUSE\): set METRICS_PORT to another, or to off/,
+      /\(EADDRINUSE\): set METRICS_PORT to a different port, or to off/,
     );
   });
 });

@@ -27,7 +27,7 @@ export interface MockOptions {
   host: string;
   /** Path of a file with records. */
   seed?: string;
-  tls: boolean;
+  tls?: boolean;
   quirks: 'live' | 'none';
 }
 

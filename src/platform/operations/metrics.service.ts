@@ -85,7 +85,7 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
       const problem = `The metrics cannot be served on port ${METRICS_PORT} of ${METRICS_HOST} (${code})`;
       // In development several processes may share a machine.
       if (NODE_ENV === 'production' || code !== 'EADDRINUSE')
-        throw new OperatorError(`${problem}: set METRICS_PORT to another, or to off.`);
+        throw new OperatorError(`${problem}: set METRICS_PORT to a different port, or to off.`);
       this.log.warn(`${problem}: this process serves none`);
     }
   }
