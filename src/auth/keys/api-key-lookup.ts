@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
+import DataLoader from 'dataloader';
 import type { Repository } from 'typeorm';
 import { Settings } from '../../platform/config/settings';
 import { Database } from '../../platform/database/database';
-import { createLoader } from '../../platform/database/loader';
 import { read } from '../../platform/database/statement';
 import { hashApiKey, mayBeApiKey, listPeppers } from './api-key';
 import { ApiKey } from './api-key.entity';
@@ -37,7 +37,10 @@ export const LIVE_KEYS = read<LiveKey>(
 @Injectable()
 export class ApiKeyLookup {
   private readonly peppers: string[];
-  private readonly liveKeys = createLoader((keys: readonly string[][]) => this.load(keys));
+  private readonly liveKeys = new DataLoader((keys: readonly string[][]) => this.load(keys), {
+    cache: false,
+    batchScheduleFn: setImmediate,
+  });
 
   constructor(
     private readonly database: Database,
