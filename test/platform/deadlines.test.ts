@@ -1,4 +1,7 @@
+import { type AddressInfo, connect } from 'node:net';
+import { Controller, Get, Module } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import { Public } from '../../src/auth/access/access';
 import { RequestGate } from '../../src/platform/server/request-gate';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';
 import { Browser, browserOf, PASSWORD, withPassword } from '../support/browser';
@@ -6,6 +9,7 @@ import { holdLocks, untilBlocked } from '../support/locks';
 import { logged, openApp, theClock, useStore } from '../support/app';
 import { make } from '../support/make';
 import { sql } from '../support/sql';
+import { until } from '../support/time';
 
 useStore();
 
@@ -76,4 +80,32 @@ test('leaves no session and logs no error for a sign-in past the deadline', asyn
     await sql(`SELECT FROM audit_events WHERE event = 'user.signed_in' AND user_id = $1`, [user.id]),
   ).toEqual([]);
   expect(logged.slice(before).filter((line) => line.includes('"error"'))).toEqual([]);
+});
+
+@Controller()
+class HangingController {
+  @Public()
+  @Get('hangs')
+  hang(): Promise<never> {
+    return new Promise(() => undefined);
+  }
+}
+
+@Module({ controllers: [HangingController] })
+class HangingModule {}
+
+test('a request of a lost client stops counting past the deadline, even if its handler never ends', async () => {
+  app = await openApp({}, { imports: [HangingModule] });
+  theClock().stop();
+  const { inFlight } = app.get(RequestGate);
+  const { port } = app.getHttpServer().address() as AddressInfo;
+  const client = connect(port, '127.0.0.1').on('error', () => undefined);
+  client.write('GET /hangs HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  await until(() => inFlight.requests.running === 1);
+  client.resetAndDestroy();
+  await until(() => inFlight.count === 0);
+  advance(2299);
+  expect(inFlight.requests.running).toBe(1);
+  advance(1);
+  await until(() => inFlight.requests.running === 0);
 });
