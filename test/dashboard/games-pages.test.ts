@@ -194,10 +194,10 @@ describe('keys of a game', () => {
     expect(keys.map(({ label }) => label)).toEqual(Array(3).fill('Press <kit>'));
     expect(browser.words).toContain('3 new keys');
     expect(browser.page.text).toContain(`>${keys.map(({ key }) => key).join('\n')}</textarea>`);
-    expect(browser.words).toMatch(/Press <kit> .* Unclaimed Revoke/);
+    expect(browser.words).toMatch(/Press <kit> .* Unclaimed 0 Revoke/);
     // The URL alone doesn't make them new.
     await browser.get(location!);
-    expect(browser.words).toMatch(/Press <kit> .* Unclaimed Revoke/);
+    expect(browser.words).toMatch(/Press <kit> .* Unclaimed 0 Revoke/);
     expect(browser.words).not.toContain('new keys');
     await create({ count: '1', label: '' });
     expect((await stored())[3]!.label).toBeNull();
@@ -240,13 +240,14 @@ describe('keys of a game', () => {
     const purchase = await make.purchase({ games: [game], email: 'buyer@example.com' });
     const bought = await make.downloadKey({ game, purchase_id: purchase.id });
     await make.downloadKey({ game, user_id: stranger.id, account_id: stranger.id });
-    await make.downloadKey({ game, email: 'friend@example.com' });
+    await make.downloadKey({ game, email: 'friend@example.com', downloads: 3 });
     await make.downloadKey({ game, revoked_at: '2026-01-01T00:00:00Z' });
     await browser.get(path);
     expect(browser.words).toMatch(
-      new RegExp(`Revoked .*For friend@example\\.com .*Claimed by ${stranger.username}`),
+      new RegExp(`Revoked .*For friend@example\\.com 3 .*Claimed by ${stranger.username}`),
     );
     expect(browser.words).not.toContain(bought.key);
+    expect(browser.page.text).toContain('class="tabs game"');
   });
 
   test('are paged', async () => {

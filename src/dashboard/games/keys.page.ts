@@ -295,6 +295,7 @@ const keyColumns = (path: string, showsLinks: boolean): Columns<KeyWithPage> => 
     label === null ? muted('None') : html`<a href="${withQuery(path, { label })}">${label}</a>`,
   Created: ({ created_at }) => day(created_at),
   Status: unlabeled(keyStatus),
+  Downloads: number(({ downloads }) => formatCount(downloads)),
   Revoke: actions(
     ({ id, key, revoked }) => !revoked && linkButton(`${path}/${id}/revoke`, 'Revoke', key, 'quiet danger'),
   ),
