@@ -170,6 +170,13 @@ describe('resets', () => {
     });
   });
 
+  test('keep the test key of the records', async () => {
+    const key = { type: 'api_key', key: MOCK_API_KEY, user_id: 1, scopes: ['profile:me'] };
+    expect(await call('POST', '/mock/reset', { text: ndjson([key]) })).toMatchObject({ status: 200 });
+    expect(await get(PROFILE, MOCK_API_KEY)).toMatchObject({ status: 200 });
+    expect(await get('/profile/games', MOCK_API_KEY)).toMatchObject({ status: 403 });
+  });
+
   test('wait for each other, and requests wait for them', async () => {
     // However long it takes on this machine.
     theClock().stop();

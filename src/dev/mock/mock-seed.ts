@@ -5,23 +5,25 @@ export const MOCK_API_KEY = 'gw_test_key';
 const USER = { type: 'user', id: MOCK_USER_ID, username: 'test-dev', developer: true };
 const KEY = { type: 'api_key', key: MOCK_API_KEY, user_id: MOCK_USER_ID };
 
-/** The records of a seed, after those of the account: line numbers of problems are those of the seed. */
+/** The records of a seed and those of the account that it lacks. */
 export function withMockUser(seed: string): Buffer[] {
-  const hasUser = seed.split('\n').some((line) => isUser(line));
+  const records = seed.split('\n').map(parseAccountRecord);
   // These lines come after the seed, so that its own line numbers stay.
-  const added = [...(hasUser ? [] : [USER]), KEY].map((record) => JSON.stringify(record));
+  const added = [
+    ...(records.some((one) => one?.type === 'user' && one.id === MOCK_USER_ID) ? [] : [USER]),
+    ...(records.some((one) => one?.type === 'api_key' && one.key === MOCK_API_KEY) ? [] : [KEY]),
+  ].map((record) => JSON.stringify(record));
   return [
     Buffer.from(seed === '' || seed.endsWith('\n') ? seed : `${seed}\n`),
     Buffer.from(added.join('\n')),
   ];
 }
 
-function isUser(line: string): boolean {
-  if (!line.includes('"user"')) return false;
+function parseAccountRecord(line: string): { type?: unknown; id?: unknown; key?: unknown } | null {
+  if (!line.includes('"user"') && !line.includes(MOCK_API_KEY)) return null;
   try {
-    const { type, id } = JSON.parse(line) as { type?: unknown; id?: unknown };
-    return type === 'user' && id === MOCK_USER_ID;
+    return JSON.parse(line) as object | null;
   } catch {
-    return false;
+    return null;
   }
 }
