@@ -70,7 +70,7 @@ export async function runOnce<Result>(
   return { response, isRepeated: false };
 }
 
-/** The same for work on a connection of its own, such as an import. */
+/** The same for work on a separate connection, such as an import. */
 export async function oncePerKey<Result>(
   client: Pick<ClientBase, 'query'>,
   key: RetryKey,

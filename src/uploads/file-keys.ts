@@ -6,7 +6,7 @@ export const OWN_KEY = '^[0-9]{1,18}/([0-9a-f-]{36}|builds)/';
 const MAX_NAME = 100;
 
 /**
- * A key of its own for every file, so that stored ones never change. It ends with the file name, as far as every file
+ * A separate key for every file, so that stored ones never change. It ends with the file name, as far as every file
  * system can store it.
  */
 export const newFileKey = ({ game_id, filename }: { game_id: number; filename: string }): string =>

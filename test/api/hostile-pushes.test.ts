@@ -48,7 +48,7 @@ test.each(HOSTILE_BUILDS)('%s: the build fails, says so and leaves nothing', asy
   await nothingIsStored();
 });
 
-/** A started build with an owner of its own, and a session for its patch. */
+/** A started build with its own owner, and a session for its patch. */
 async function newSession() {
   const owner = await make.user();
   const game = await make.game({ owner });

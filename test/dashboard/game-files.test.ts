@@ -33,7 +33,7 @@ beforeAll(async () => {
   ({ admin, stranger } = await actors());
 });
 beforeEach(async () => {
-  // A quota of its own.
+  // This owner has a separate quota.
   seller = await make.user({ developer: true });
   game = await make.game({ owner: seller, admins: [admin] });
   browser = await browserOf(seller);

@@ -18,7 +18,7 @@ export interface Person {
   preferred_username?: string;
 }
 
-/** `oidc-provider`, in a process of its own. */
+/** `oidc-provider`, in a separate process. */
 export class RealProvider {
   issuer = '';
   private child!: ChildProcess;

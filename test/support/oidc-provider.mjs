@@ -1,4 +1,4 @@
-// A certified OpenID Connect provider that signs in one person without asking. A program of its own, because Jest can't
+// A certified OpenID Connect provider that signs in one person without asking. A separate program, because Jest can't
 // load it. Its standard input has the person: a line of JSON with the claims, `sub` first; `null` cancels.
 import { createInterface } from 'node:readline';
 import Provider from 'oidc-provider';

@@ -6,7 +6,7 @@ import { freePort } from './ports';
 
 const ROOT = resolve(__dirname, '..', '..');
 
-/** The service as a process of its own, which can be killed and started again with the same URL. */
+/** The service as a separate process, which can be killed and started again with the same URL. */
 export class ServiceProcess {
   private child: ChildProcess | undefined;
   private log = '';

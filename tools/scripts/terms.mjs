@@ -56,6 +56,7 @@ export const TERMS = [
     /\bcosts? (nothing|no|an?|one|every|each|its|their|queries|more)\b/i,
     'what happens: “counts as”, “takes”, “without a query”',
   ],
+  [/\ban? [a-z]+ of (its|their|your) own\b/i, '“a separate …” or “its own …”'],
   [/\bcomes? to pass\b|\bby and by\b/i, 'a common word'],
 ];
 

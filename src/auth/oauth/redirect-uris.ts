@@ -20,7 +20,7 @@ export const isExclusive = (uri: string) => uri.startsWith('https://') || isLoop
 export function findProblem(uri: string): string | undefined {
   return isSafe(uri) && (isExclusive(uri) || uri === OUT_OF_BAND || REVERSE_DOMAIN_SCHEME.test(uri))
     ? undefined
-    : 'must begin with https://, with http://127.0.0.1, http://[::1] or http://localhost, or with a scheme of your own such as com.example.game:/, and have no fragment';
+    : 'must begin with https://, with http://127.0.0.1, http://[::1] or http://localhost, or with your own scheme such as com.example.game:/, and have no fragment';
 }
 
 /** Whether a browser may be redirected there. Imported apps may have URIs that `problemOf` rejects. */

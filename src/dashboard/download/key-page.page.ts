@@ -139,7 +139,7 @@ function librarySection(visitor: Visitor, key: string, { key_owner_id }: KeyPage
 
 const soldTogether = (titles: string[]): Html =>
   html`<h2>Other games of this purchase</h2>
-    <p class="muted">Each one has a download link of its own.</p>
+    <p class="muted">Each one has a separate download link.</p>
     <ul class="plain">
       ${titles.slice(0, MAX_SOLD_TOGETHER).map((title) => html`<li>${title}</li>`)}
     </ul>

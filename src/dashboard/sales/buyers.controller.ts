@@ -38,7 +38,7 @@ export class BuyersController {
       game,
       buyers,
       isCounted: !slice.isPartial,
-      // A page without buyers has no place of its own.
+      // A page without buyers has no place.
       newer: isNewer ? next : from && toCursor(first ? placeOfBuyer(first) : from),
       older: isNewer ? last && toCursor(placeOfBuyer(last)) : next,
       isFirst: !from,

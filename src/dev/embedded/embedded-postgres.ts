@@ -80,7 +80,7 @@ async function findOrStart(folder: DataFolder, options: EmbeddedPostgresOptions)
       throw new OperatorError(
         `The data folder ${folder.path} is in use by process ${owner}, and its database listens on 127.0.0.1:${port}: ` +
           `to share that database, set DATABASE_URL_FILE=${folder.urlFile} and a different PORT; ` +
-          'for a store of its own, set DATA_DIR to another folder.',
+          'for a separate store, set DATA_DIR to a different folder.',
       );
     // At the first start, the file comes after the server, and a copied folder contains the URL of the original.
     const url = await folder.url();

@@ -131,7 +131,7 @@ function requireMockEnvironment({ NODE_ENV, DATABASE_URL }: NodeJS.ProcessEnv): 
     throw new OperatorError('`gamewharf mock` is for tests, and does not start with NODE_ENV=production.');
   if (DATABASE_URL)
     throw new OperatorError(
-      '`gamewharf mock` deletes all records at each reset. It uses a database of its own: unset DATABASE_URL.',
+      '`gamewharf mock` deletes all records at each reset. It uses its own database: unset DATABASE_URL.',
     );
 }
 

@@ -63,7 +63,7 @@ export const connectionOptions = (DATABASE_URL: string | undefined): ClientConfi
   keepAlive: true,
 });
 
-/** Imports a stream on a connection of its own. */
+/** Imports a stream on a separate connection. */
 export async function importRecords(
   connect: () => Promise<Client>,
   source: AsyncIterable<Buffer>,

@@ -65,7 +65,7 @@ export class ImportService implements OnModuleDestroy {
     );
   }
 
-  /** Imports on a thread of its own, for a server. */
+  /** Imports on a separate thread, for a server. */
   async receive(
     { source, length, client, broken }: Sent,
     by: Actor,

@@ -8,7 +8,7 @@ export function readSettings(moreProblems: (settings: Settings) => string[]): Se
   return loadSettings(process.env, moreProblems);
 }
 
-/** A command with settings of its own reads them here. */
+/** A command with its own settings reads them here. */
 export const environmentOfThisProcess = (): NodeJS.ProcessEnv => process.env;
 
 export const startedByNpm = () => Boolean(process.env.npm_lifecycle_event);

@@ -82,7 +82,7 @@ export class Database implements OnApplicationShutdown {
     this.pool = pool;
   }
 
-  /** A read, or one statement that changes rows, such as a claim: it is a transaction of its own. */
+  /** A read, or one statement that changes rows, such as a claim: it is a separate transaction. */
   async rows<Row>(statement: Statement<Row>, values: unknown[]): Promise<Row[]> {
     if (!this.pool) throw new NotStarted();
     const batcher = this.batcher!;

@@ -17,7 +17,7 @@ export interface PersonalRows {
   columns?: Record<string, string | null>;
   /** A table with long texts sets it, so that fewer rows are in memory at once. */
   has_long_texts?: boolean;
-  /** `delete`: an erasure deletes the rows. Absent: the erasure has statements of its own for them, or cascades. */
+  /** `delete`: an erasure deletes the rows. Absent: the erasure has separate statements for them, or cascades. */
   erasure?: 'delete';
 }
 

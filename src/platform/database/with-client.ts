@@ -5,7 +5,7 @@ import { connectionProblem } from './reachable';
 // pg waits without end for a server that accepts the connection and doesn't respond.
 export const CONNECT_TIMEOUT_MS = 5_000;
 
-/** Works on a connection of its own, which the signal closes. */
+/** Works on a separate connection, which the signal closes. */
 export async function withClient<T>(
   config: ClientConfig,
   work: (client: Client) => Promise<T>,

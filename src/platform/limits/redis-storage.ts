@@ -39,7 +39,7 @@ export class RedisStorage extends MemoryStorage implements OnApplicationShutdown
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
       autoResendUnfulfilledCommands: false,
-      // The client sends commands of its own on a new connection.
+      // The client sends its own commands on a new connection.
       commandTimeout: PAUSE_MS,
       connectTimeout: PAUSE_MS,
       // The default would delay the end of the process by two seconds.

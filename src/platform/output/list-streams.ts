@@ -87,7 +87,7 @@ export class LongResponse extends WebResponse {
     const closed = new Promise((resolve) => res.once('close', resolve));
     for await (const text of this.texts) {
       if (isOver(res)) return;
-      // An earlier error has headers of its own.
+      // An earlier error has different headers.
       if (!res.headersSent) this.setHeaders(res);
       if (res.req.method === 'HEAD') break;
       if (!res.write(text)) await Promise.race([once(res, 'drain'), closed]);

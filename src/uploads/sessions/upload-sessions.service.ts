@@ -248,7 +248,7 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
     return this.database.rows(PARTS, [id]);
   }
 
-  /** Copies the bytes of a session to a file of its own, whose key must be new. */
+  /** Copies the bytes of a session to a separate file, whose key must be new. */
   async store(id: string, key: string, signal: AbortSignal): Promise<{ size: number; md5_hash: string }> {
     const parts = await this.parts(id);
     const size = parts.reduce((sum, part) => sum + part.size, 0);

@@ -5,7 +5,7 @@ import { RandomAccessReader } from 'yauzl';
 const AHEAD_BYTES = 64 * 1024;
 
 /**
- * Reads an archive for a thread of its own: without waiting, and with what follows, because the library requests each
+ * Reads an archive for a separate thread: without waiting, and with what follows, because the library requests each
  * header by itself.
  */
 export class ArchiveReader extends RandomAccessReader {
