@@ -80,9 +80,10 @@ export class Server {
     if (setupCode !== undefined) logger.warn({ url: `${service.url}/setup` }, `setup code: ${setupCode}`);
     if (!production) {
       this.app.get(Demo).access = demo;
-      if (demo) service.announce();
+      const hasOwnDatabase = !given.DATABASE_URL;
+      if (demo || hasOwnDatabase) service.announce();
       const isEmpty = !(await this.app.get(EntityManager).existsBy(User, {}));
-      console.log(greeting(service.url, { demo, hasOwnDatabase: !given.DATABASE_URL, isEmpty, setupCode }));
+      console.log(greeting(service.url, { demo, hasOwnDatabase, isEmpty, setupCode }));
     }
     gate.starting = false;
   }

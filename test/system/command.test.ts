@@ -455,6 +455,8 @@ describe('the service with its own database', () => {
     const { child: service, shown } = await started(process.execPath, 'dist/src/main.js');
     // Run word by word, the printed commands use this store.
     expect(shown).toContain(`  DATA_DIR=${data} gamewharf users create me --developer\n`);
+    // The links that they print are those of this service.
+    expect(shown).toContain(`Gamewharf listens on ${readFileSync(join(data, 'address'), 'utf8')}\n`);
     const client = new Client({ connectionString: readFileSync(join(data, 'database-url'), 'utf8') });
     client.on('error', () => undefined);
     await client.connect();
