@@ -38,7 +38,7 @@ export function buyersPage({ game, buyers, isCounted, newer, older, isFirst }: B
           >
         </div>
       </div>
-      ${salesViews('Buyers', id)}
+      ${salesViews('buyers', id)}
       ${
         buyers.length > 0 &&
         html`<p class="muted">

@@ -73,7 +73,7 @@ export function figuresPage(view: FiguresView): Page {
           </div>`
         }
       </div>
-      ${salesViews('Figures', query.game)} ${filters(query, period, report)}
+      ${salesViews('figures', query.game)} ${filters(query, period, report)}
       ${report.chosen ? figures(report, period, report.chosen.currency) : nothingSold(query, period)}
       ${report.chosen && chartCard(view, report.chosen.currency)} ${gameList(view)}
       ${report.chosen && sourceList(view, report.chosen.currency)} ${notes(report)}`,

@@ -1,6 +1,6 @@
 import { html, type Html } from '../layout/html';
 import { gamePath } from '../layout/layout';
-import { buyersPath, salesPath } from './sales-paths';
+import { buyersPath, figuresPath, salesPath } from './sales-paths';
 
 const TABS = {
   overview: ['Overview', (id: number) => gamePath(id)],
@@ -9,6 +9,7 @@ const TABS = {
   builds: ['Builds', (id: number) => gamePath(id, 'builds')],
   keys: ['Download keys', (id: number) => gamePath(id, 'keys')],
   sales: ['Sales', salesPath],
+  figures: ['Figures', figuresPath],
   buyers: ['Buyers', buyersPath],
 } as const;
 

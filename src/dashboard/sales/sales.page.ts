@@ -67,7 +67,7 @@ export function salesPage(view: SalesView): Page {
           <a class="button quiet" href="${withQuery(LIST_FILE, query)}">Download sales as CSV</a>
         </div>
       </div>
-      ${salesViews('Sales', query.game)} ${filters(view)} ${summary(view)}
+      ${salesViews('sales', query.game)} ${filters(view)} ${summary(view)}
       ${tableOr(emptyText(view), 'Sales, newest first', COLUMNS, sales, 'cards list')}
       ${isPartial && html`<p class="muted">These are the matches among the sales that were searched so far. There are older ones.</p>`}
       ${pageLinks({
