@@ -2240,6 +2240,7 @@ WITH edited AS MATERIALIZED (
          (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
          (SELECT username FROM users WHERE id = coalesce(p.user_id,
             (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))) AS username,
+         (SELECT title FROM bundles WHERE id = p.bundle_id) AS bundle,
          own.*, k.*
        FROM (
          SELECT c.sold_at, p.* FROM (
@@ -2294,6 +2295,7 @@ WITH edited AS MATERIALIZED (
          (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
          (SELECT username FROM users WHERE id = coalesce(p.user_id,
             (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))) AS username,
+         (SELECT title FROM bundles WHERE id = p.bundle_id) AS bundle,
          own.*, k.*
        FROM (
          SELECT c.sold_at, p.* FROM (

@@ -186,8 +186,10 @@ describe('a sale', () => {
     expect(browser.words).toContain('Bundle Pier & more');
     expect(browser.words).toContain('And 1 of other sellers.');
     expect(browser.words).toContain('No keys came with this sale.');
-    await browser.get(`${path}/buyer`);
-    expect(browser.words).toContain('in Pier & more');
+    for (const other of [`${path}/buyer`, '/user/settings/sales']) {
+      await browser.get(other);
+      expect(browser.words).toContain('in Pier & more');
+    }
   });
 
   test('lists the first hundred keys, and says so if there are more', async () => {

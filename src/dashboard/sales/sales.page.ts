@@ -157,6 +157,7 @@ const COLUMNS: Columns<ListedSale> = {
   Game: unlabeled(
     (sale) =>
       html`${gameTitles(sale)} ${sale.purchase_type !== 'game' && tag(TYPES[sale.purchase_type])}
+      ${sale.bundle !== null && html`<small>in ${sale.bundle}</small>`}
       ${sale.reference !== null && html`<small>${sale.reference}</small>`}`,
   ),
   Price: unlabeled(number(({ amount, currency }) => formatMoney(amount, currency))),

@@ -23,6 +23,8 @@ export interface ListedSale extends Pick<Purchase, (typeof COLUMNS)[number]> {
   reference: string | null;
   /** The username of the account that bought it, otherwise of the one that verified the email address. */
   username: string | null;
+  /** The title of the bundle that was sold. */
+  bundle: string | null;
   /** The seller's own games in it, at most MAX_GAMES_OF_SALE. */
   games: { id: number; title: string }[];
   /** The live keys of these games, those of them that are claimed, and the downloads with them. */
@@ -127,6 +129,7 @@ const list = (name: string, direction: Direction) => {
          (SELECT reference FROM purchase_references WHERE purchase_id = p.id) AS reference,
          (SELECT username FROM users WHERE id = coalesce(p.user_id,
             (SELECT user_id FROM user_emails WHERE email = lower_ascii(p.email) AND verified))) AS username,
+         (SELECT title FROM bundles WHERE id = p.bundle_id) AS bundle,
          own.*, k.*
        FROM (
          SELECT c.sold_at, p.* FROM (
