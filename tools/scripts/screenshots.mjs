@@ -56,7 +56,7 @@ try {
   await addWebhook();
   await take('sales', '/user/settings/sales', 842);
   await take('games', '/user/settings/games', 800);
-  await take('keys', '/user/settings/games/1/keys', 754);
+  await take('keys', '/user/settings/games/1/keys', 820);
   await take('webhooks', '/user/settings/webhooks', 460);
   await take('reference', '/docs', 648);
 
