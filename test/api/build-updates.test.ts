@@ -369,7 +369,7 @@ describe('files of old builds are deleted', () => {
     return undefined;
   };
 
-  test('from the storage, but not their records', async () => {
+  test('are deleted from the storage, but not their records', async () => {
     const builds: Stored[] = [];
     for (let i = 0; i < 4; i++) {
       builds.push(await put(contentsOf({ a: kept })));

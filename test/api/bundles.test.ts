@@ -199,7 +199,7 @@ describe('the games of a bundle', () => {
     expect((await listed(player, { page: 1_000_000, per_page: 500 })).status).toBe(200);
   });
 
-  test('of an unknown bundle fail with 404', async () => {
+  test('fail with 404 for an unknown bundle', async () => {
     expect(await player.get('/bundles/9223372036854775807/bundle-games')).toEqual(invalidBundle);
     expect(await player.get('/bundles/x/bundle-games')).toEqual(failure(400, 'bundle_id must be an integer'));
   });
@@ -253,7 +253,7 @@ describe('a claim', () => {
     expect((await keysOf(player)).map((key) => key.id)).toEqual([id]);
   });
 
-  test('of a game that is not in the bundle fails with 404, and so is one of an unknown bundle', async () => {
+  test("fails with 404 for a game that isn't in the bundle, and for an unknown bundle", async () => {
     await buy();
     const other = await make.game({ owner });
     expect(await claim(other)).toEqual(invalidGame);
@@ -265,7 +265,7 @@ describe('a claim', () => {
     expect(await keysOf(player)).toEqual([]);
   });
 
-  test('of a game that was added after the purchase fails with 404, until a purchase has it', async () => {
+  test('fails with 404 for a game that was added after the purchase, until a purchase has it', async () => {
     const added = await make.game({ owner });
     await buy();
     await sql('INSERT INTO bundle_games (bundle_id, game_id, position) VALUES ($1, $2, 4)', [
@@ -277,7 +277,7 @@ describe('a claim', () => {
     expect(keyIn(await claim(added)).purchase_id).toBe(id);
   });
 
-  test('of forty requests at once creates one key', async () => {
+  test('creates one key from forty concurrent requests', async () => {
     await buy();
     await buy();
     const responses = await Promise.all(Array.from({ length: 40 }, () => claim(games[2]!)));

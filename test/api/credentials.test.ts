@@ -269,7 +269,7 @@ describe('API keys', () => {
     expect(await owner.get('/credentials/info')).toEqual(ALL);
   });
 
-  test('of a grant work until it expires or is revoked', async () => {
+  test('work until their grant expires or is revoked', async () => {
     const { owner, stranger } = await actors();
     await sql(
       `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes)

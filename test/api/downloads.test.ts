@@ -144,7 +144,7 @@ describe('download counts', () => {
   const sessionOf = async ({ id }: { id: number }) =>
     ((await player.post(`/games/${id}/download-sessions`)).body as { uuid: string }).uuid;
 
-  test('of a locked game are added later, and keep no other game locked', async () => {
+  test('are added later for a locked game, and keep no other game locked', async () => {
     const [first, last] = [await sold(), await sold()];
     const { query, commit } = await holdLocks(
       `SELECT FROM games WHERE id = ${last.paid.id} FOR NO KEY UPDATE`,

@@ -145,7 +145,7 @@ describe('create', () => {
     expect((await other.post('/games', { title: 'Twice' })).status).toBe(200);
   });
 
-  test('only for developers', async () => {
+  test('requires a developer account', async () => {
     expect(await stranger.post('/games', { title: 'Mine' })).toEqual(
       failure(403, 'developer account required'),
     );
@@ -291,7 +291,7 @@ describe('delete', () => {
     expect(await sql('SELECT count(*) FROM uploads WHERE game_id = $1', [game.id])).toEqual([{ count: 1 }]);
   });
 
-  test('only for the owner', async () => {
+  test('requires the owner', async () => {
     const game = await make.game({ owner, admins: [admin] });
     expect(await remove(game.id, admin)).toEqual(failure(403, "you can't delete this game"));
     expect(await remove(game.id, stranger)).toEqual(failure(404, 'invalid game'));

@@ -62,7 +62,7 @@ async function newSession() {
   return { owner, game, tool, build, location, session: session!.id };
 }
 
-test('of builds that are started at once, only as many as allowed are accepted', async () => {
+test('limits concurrently started builds', async () => {
   const owner = await make.user();
   const games = [await make.game({ owner }), await make.game({ owner })];
   await sql(
@@ -81,7 +81,7 @@ test('of builds that are started at once, only as many as allowed are accepted',
   expect(refused).toEqual(Array(2).fill(failure(429, 'too many unfinished builds')));
 });
 
-test('of sessions that are started at once, only as many as allowed are accepted', async () => {
+test('limits concurrently started sessions', async () => {
   const { owner, game, build } = await newSession();
   const channels = ['a', 'b', 'c'].map((channel) =>
     owner.post('/wharf/builds', { target: String(game.id), channel }),

@@ -151,7 +151,7 @@ describe('the key of a token response, for clients that cannot refresh', () => {
     expect(row).toEqual({ user_id: user.id, expires_at: null, scopes: ['profile:me'] });
   });
 
-  test('of a refresh is the new access token, and of another sign-in another key', async () => {
+  test('is the new access token after a refresh, and a new key after a new sign-in', async () => {
     const client = await application();
     const [first, second] = [await client.tokensFor(), await client.tokensFor()];
     const refreshed = (await client.refresh(first.refresh_token)).body as Tokens;

@@ -577,7 +577,7 @@ describe('API keys', () => {
     expect((await browser.get(revoke)).status).toBe(404);
   });
 
-  test('of other users return 404', async () => {
+  test('return 404 if they belong to other users', async () => {
     const { owner, stranger } = await actors();
     const [key] = await sql<{ id: number }>('SELECT id FROM api_keys WHERE user_id = $1', [owner.id]);
     const browser = await browserOf(stranger);
@@ -1057,7 +1057,7 @@ describe('apps', () => {
     expect(browser.page.text.match(/role="alert"/g)).toHaveLength(1);
   });
 
-  test('of other users return 404', async () => {
+  test('return 404 if they belong to other users', async () => {
     const { owner, stranger } = await actors();
     await sql(
       `INSERT INTO oauth_applications (client_id, user_id, name, redirect_uris, scopes) VALUES ('theirs', $1, 'Theirs', '{https://a.example/}', '{profile}')`,

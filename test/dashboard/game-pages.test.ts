@@ -185,7 +185,7 @@ describe('delete', () => {
     expect(browser.words).toContain('The game has 1 purchase: make it private instead.');
   });
 
-  test('only for the owner', async () => {
+  test('requires the owner', async () => {
     const game = await make.game({ owner: seller, admins: [admin] });
     const page = await browserOf(admin);
     await page.get(`${GAMES}/${game.id}/details`);

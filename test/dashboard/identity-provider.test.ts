@@ -375,7 +375,7 @@ describe('sign-out', () => {
     expect((await browser.get('/user/settings/collections')).location).toContain('/login');
   });
 
-  test('of a password’s session stays here', async () => {
+  test('ends a session with a password only here', async () => {
     const browser = await browserOf(await make.user());
     await browser.get('/user/settings/collections');
     expect((await browser.submit('/logout')).location).toBe('/logout');

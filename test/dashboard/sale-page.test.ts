@@ -149,7 +149,7 @@ describe('a sale', () => {
     await sql('DELETE FROM webhooks');
   });
 
-  test('of a game that the user cannot edit returns 404', async () => {
+  test('returns 404 if the user cannot edit the game', async () => {
     const { path } = await sell({ email: 'hidden@example.com' });
     const pending = await make.purchase({ games: [game], status: 'pending' });
     for (const [who, url] of [
@@ -166,7 +166,7 @@ describe('a sale', () => {
     expect((await other.post(`${path}/refund`, { form_token })).status).toBe(404);
   });
 
-  test("of a bundle shows only the user's own games and their keys", async () => {
+  test("shows only the user's own games and keys of a bundle", async () => {
     const { path, keys } = await sell({ game_id: [game.id, foreign.id], email: 'bundle@example.com' });
     await browser.get(path);
     expect(browser.words).toContain('And 1 of other sellers.');
@@ -179,7 +179,7 @@ describe('a sale', () => {
     expect((await browser.post(`${path}/refund`, { form_token })).status).toBe(403);
   });
 
-  test('of an imported bundle says which, without keys', async () => {
+  test('names an imported bundle, without keys', async () => {
     const bundle = await make.bundle({ owner, games: [game, foreign], title: 'Pier & more' });
     const { path } = await sell({ game_id: undefined, bundle_id: bundle.id, email: 'bundle@example.com' });
     await browser.get(path);

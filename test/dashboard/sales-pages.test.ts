@@ -595,7 +595,7 @@ describe('the Buyers page', () => {
     expect(page.words).toMatch(/^two-mails Email address .* Orders 3 /);
   });
 
-  test('of one game counts only its sales', async () => {
+  test('counts only the sales of the selected game', async () => {
     await page.get(`${BUYERS}?game=${mine.id}`);
     expect(page.words).toContain('Buyers of Tin Shop');
     expect(page.words).toContain(

@@ -123,7 +123,7 @@ withKubectl.describe.each(ENVIRONMENTS)('%s', (environment) => {
         }
       }
     });
-    it('of the database authority stay out of the pods: only the certificate, not its key', () => {
+    it('are mounted without the key of the database authority', () => {
       for (const { spec } of rendered.pods) {
         const authority = spec.volumes.find(({ secret }) => secret?.secretName.endsWith('-ca'));
         expect(authority?.secret?.items).toEqual([{ key: 'ca.crt', path: 'ca.crt' }]);

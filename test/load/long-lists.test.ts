@@ -82,7 +82,7 @@ describe('a list of more than 500', () => {
     expect([status, headers.get('content-type')]).toEqual([200, 'application/json']);
   });
 
-  test('of fewer entries is also streamed if their descriptions are long', async () => {
+  test('is streamed with fewer entries, too, if their descriptions are long', async () => {
     const user = await make.user();
     await collections(user, 20, LONG);
     const { body, headers } = await send('GET', LIST, { headers: user.headers });
@@ -90,7 +90,7 @@ describe('a list of more than 500', () => {
     expect(idsOf(body, 'collections')).toHaveLength(20);
   });
 
-  test('of fewer entries is sent at once', async () => {
+  test('is sent at once with fewer entries', async () => {
     const user = await make.user();
     await collections(user, 500);
     const { body, headers, text } = await send('GET', LIST, { headers: user.headers });

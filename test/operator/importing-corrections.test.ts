@@ -616,7 +616,7 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  test('of a large import repeats its response, unless the records differ', async () => {
+  test('repeats the response of a large import, unless the records differ', async () => {
     const users = Array.from({ length: 1001 }, (_, i) => user(i + 1));
     const first = await sendOnce('large', ...users);
     expect(first).toMatchObject({ body: { types: { users: { new: 1001 } } } });

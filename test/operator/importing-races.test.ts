@@ -40,7 +40,7 @@ const otherKey = { ...key, downloads: 5 };
 describeImports('a purchase written by another client during an import', () => {
   afterEach(async () => expect(await storedSales()).toEqual(await expectedSales()));
 
-  test('before it is looked up, results in one sale', async () => {
+  test('results in one sale if it is written before the lookup', async () => {
     const { release } = await holdUser();
     const response = sendImport([otherUser, purchase(1)]);
     await untilBlocked();
@@ -51,7 +51,7 @@ describeImports('a purchase written by another client during an import', () => {
     );
   });
 
-  test('after it was not found, results in one sale', async () => {
+  test('results in one sale if it is written after the lookup', async () => {
     await importLines(key);
     const { release } = await holdKey();
     const response = sendImport([purchase(1, { amount: 700 }), otherKey]);

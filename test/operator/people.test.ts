@@ -588,7 +588,7 @@ describe('an erasure with an Idempotency-Key', () => {
     );
   });
 
-  test('of an email address stores no hash by which the address can be guessed', async () => {
+  test('stores no hash from which an email address can be guessed', async () => {
     const email = 'dora@harbour.example';
     await make.purchase({ games: [], email });
     const path = '/operator/people/erase';
@@ -599,7 +599,7 @@ describe('an erasure with an Idempotency-Key', () => {
     expect(await searched([email, fingerprint])).toEqual([]);
   });
 
-  test('of another person is rejected, and an error is not stored', async () => {
+  test('is rejected for another person, and the error is not stored', async () => {
     const used = failure(400, 'Idempotency-Key was used with other parameters');
     const [one, other] = [await make.user(), await make.user({ username: 'elin-stays' })];
     expect(await erase('/operator/users/4000000/erase', 'elin')).toEqual(failure(404, 'invalid user'));
@@ -703,7 +703,7 @@ describe('an email address', () => {
     });
   });
 
-  test('of an account erases the account too', async () => {
+  test('erases its account, too', async () => {
     const user = await make.user({
       username: 'ansel-dray',
       emails: [{ email: 'ansel@harbour.example', verified: true }],

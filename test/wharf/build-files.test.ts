@@ -102,7 +102,7 @@ describe('a patch', () => {
     await expect(patched(OLD, tree({ new: b }), operations)).rejects.toThrow(problem);
   });
 
-  test('of another parent, or of another build than the signature, is rejected', async () => {
+  test('is rejected if it has a different parent, or a different build than the signature', async () => {
     const build = tree({ b });
     const copied = [[{ file: 2, block: 0, count: 1 }]];
     const patch = await encodePatch(OLD.container, build.container, copied);
