@@ -1,6 +1,9 @@
+import { rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import { type MockRecord, type MockStore, startMock } from '../../client/mock';
 import { interceptTraffic } from '../../src/dev/mock/mock-app';
 import { MOCK_API_KEY } from '../../src/dev/mock/mock-seed';
 import { MockModule } from '../../src/dev/mock/mock.module';
@@ -10,6 +13,7 @@ import { ResetService } from '../../src/dev/mock/reset.service';
 import { SalesService } from '../../src/purchases/sales/sales.service';
 import { openApp, theClock, useStore } from '../support/app';
 import { sql } from '../support/sql';
+import { temporaryFolder } from '../support/temporary';
 
 useStore();
 
@@ -463,5 +467,58 @@ describe('quirks of the live site', () => {
       body: { empty_lists: 'object', download_key_required: false },
     });
     expect(await get('/uploads/20/download', 'player-key')).toMatchObject({ status: 302 });
+  });
+});
+
+describe('the client', () => {
+  let store: MockStore;
+  const games = async () =>
+    (await get('/profile/games', MOCK_API_KEY)).body as { games: { id: number }[] | object };
+
+  beforeEach(async () => {
+    process.env.GAMEWHARF_URL = `${url}/`;
+    store = await startMock({ seed: SEED as MockRecord[], quirks: { empty_lists: 'array' } });
+  });
+  afterEach(() => delete process.env.GAMEWHARF_URL);
+
+  test('returns what the routes return', async () => {
+    expect([store.url, store.apiKey]).toEqual([url, MOCK_API_KEY]);
+    const { purchase } = await store.sell({ game_id: 10, user_id: 3, currency: 'USD', amount: 499 });
+    expect(await store.refund({ purchase_id: purchase.id })).toMatchObject({
+      purchase: { id: purchase.id, status: 'refunded' },
+    });
+    const { key } = await store.token({ user_id: 3, game_id: 10, scope: 'profile:me' });
+    expect(await get(PROFILE, key)).toMatchObject({ body: { user: { id: 3 } } });
+    expect(await store.fault({ then: { status: 502 } })).toMatchObject({ id: 1, used: 0 });
+    await store.clearFaults();
+    expect((await get(PROFILE, MOCK_API_KEY)).status).toBe(200);
+    expect(await store.requests()).toMatchObject([{ id: 1 }, { id: 2 }]);
+    expect(await store.requests({ since: 1 })).toMatchObject([{ id: 2, path: '/profile', user_id: 1 }]);
+    await expect(store.refund({ purchase_id: 999 })).rejects.toMatchObject({
+      status: 404,
+      errors: ['invalid purchase'],
+    });
+  });
+
+  test('goes back to its seed and quirks', async () => {
+    expect(await store.quirks()).toEqual({ ...LIVE, empty_lists: 'array' });
+    expect(await store.quirks({ download_key_required: false })).toMatchObject({
+      download_key_required: false,
+    });
+    await store.reset([{ type: 'user', id: 7, username: 'other' }]);
+    expect(await games()).toEqual({ games: [] });
+    await store.reset();
+    expect(await games()).toMatchObject({ games: [{ id: 11 }] });
+    expect(await store.quirks()).toEqual({ ...LIVE, empty_lists: 'array' });
+  });
+
+  test.each(['NDJSON', 'the path of a file'])('takes %s as a seed', async (type) => {
+    const text = ndjson([{ type: 'game', id: 12, user_id: 1, slug: 'star', title: 'Star' }]);
+    const folder = await temporaryFolder('mock-seed-');
+    const file = join(folder, 'seed.ndjson');
+    writeFileSync(file, text);
+    await startMock({ seed: type === 'NDJSON' ? text : file });
+    rmSync(folder, { recursive: true });
+    expect(await games()).toMatchObject({ games: [{ id: 12 }] });
   });
 });
