@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
 import { Controller, Get, Module } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
@@ -108,4 +109,22 @@ test('a request of a lost client stops counting past the deadline, even if its h
   expect(inFlight.requests.running).toBe(1);
   advance(1);
   await until(() => inFlight.requests.running === 0);
+});
+
+test('closes the connection of a body that does not arrive after its early response', async () => {
+  app = await openApp();
+  theClock().stop();
+  const { uploads } = app.get(RequestGate).inFlight;
+  const { port } = app.getHttpServer().address() as AddressInfo;
+  const client = connect(port, '127.0.0.1').on('error', () => undefined);
+  client.write('POST /collections HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nx');
+  const [response] = (await once(client, 'data')) as [Buffer];
+  expect(response.toString()).toMatch(/^HTTP\/1.1 401 /);
+  client.resume();
+  const closed = once(client, 'close');
+  advance(7999);
+  expect(uploads.used).toBeGreaterThan(0);
+  advance(1);
+  await closed;
+  await until(() => uploads.used === 0);
 });
