@@ -303,6 +303,7 @@ describe('upload', () => {
   test('shows the commands of the upload tool with the values of the game', async () => {
     await browser.get(filesPath());
     expect(browser.words).toMatch(new RegExp(`butler push FOLDER ${seller.username}/game-\\d+:windows`));
+    expect(browser.words).toContain('API key with the permission “Upload builds of your games”');
     expect(browser.words).toContain(`butler --address ${baseUrl().replace('://api.', '://')}`);
   });
 });

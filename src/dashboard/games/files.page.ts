@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { SCOPES } from '../../auth/access/scopes';
 import { Settings } from '../../platform/config/settings';
 import { formatSize } from '../../platform/formats/sizes';
 import { withQuery } from '../../platform/input/form';
@@ -233,8 +234,8 @@ export class FilesPage {
       <h2 id="commands">Upload with butler</h2>
       <p>
         butler sends only what changed since the last build, and players’ launchers download only the changes.
-        Create an <a href="/user/settings/api-keys/new">API key</a>, and replace FOLDER with the folder of
-        your build.
+        Create an <a href="/user/settings/api-keys/new">API key</a> with the permission
+        “${SCOPES['game:edit:builds']}”, and replace FOLDER with the folder of your build.
       </p>
       ${copyable('butler-login', 'Where and as whom, once per terminal', `export BUTLER_API_KEY=YOUR_KEY\nalias butler='butler --address ${butlerAddress(this.service.url)}'`)}
       ${copyable('butler-push', 'A build for each platform', push.join('\n'))}
