@@ -3,8 +3,8 @@ import { until } from './time';
 
 const PART_BYTES = 16 * 1024 * 1024;
 const BLOCK_BYTES = 256 * 1024;
-/** Attempts to send a part. The real tool waits between them. */
-const MAX_TRIES = 10;
+/** Attempts to send a part, or to request the state. The real tool waits 1, 2, 4 and so on seconds between them. */
+const MAX_TRIES = 15;
 /** The least that a zip archive ends with. */
 const DIRECTORY_BYTES = 22;
 
@@ -136,33 +136,38 @@ export class UploadTool {
     return { id: file.id, location: started.headers.get('location')!, content };
   }
 
+  async send({ location, content }: Sending): Promise<void> {
+    for (let start = 0; start < content.length; start += this.partBytes)
+      await this.sendPart({ location, content }, start, Math.min(start + this.partBytes, content.length));
+  }
+
   /**
    * All parts but the last have no total. After a response with an error, it requests the state and continues there; if
    * there is no response, it sends the same bytes again, whether or not the service has them.
    */
-  async send({ location, content }: Sending): Promise<void> {
-    let tries = 0;
-    for (let start = 0; start < content.length;) {
-      // After an error, only the rest of that part is sent.
-      const end = Math.min((Math.floor(start / this.partBytes) + 1) * this.partBytes, content.length);
-      const total = end === content.length ? end : '*';
-      const body = content.subarray(start, end);
-      const sent = this.put(location, `bytes ${start}-${end - 1}/${total}`, body);
-      const { status, headers } = await sent.catch((error: unknown) => {
-        if (++tries === MAX_TRIES) throw error;
-        return { status: NO_RESPONSE, headers: new Headers() };
-      });
-      if (status === NO_RESPONSE) continue;
-      tries = 0;
-      if (status === 200) return;
-      if (status === 308) start = nextByte(headers);
-      else if (status === 408 || status >= 500) {
-        const state = await this.put(location, 'bytes */*');
-        equal(state.status, 308);
-        start = nextByte(state.headers);
-        equal(start % BLOCK_BYTES, 0);
-      } else throw new Error(`The response to the part has status ${status}.`);
+  private async sendPart({ location, content }: Sending, first: number, end: number): Promise<void> {
+    const isLast = end === content.length;
+    let start = first;
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const range = `bytes ${start}-${end - 1}/${isLast ? end : '*'}`;
+      const sent = await this.put(location, range, content.subarray(start, end)).catch(() => undefined);
+      if (!sent) continue;
+      if (sent.status === 200 && isLast) return;
+      const hasError = sent.status === 408 || sent.status >= 500;
+      if (!hasError) equal(sent.status, 308);
+      start = nextByte(hasError ? await this.state(location) : sent.headers);
+      if (start === end) return;
+      equal(start % BLOCK_BYTES, 0);
     }
+    throw new Error('The part was not accepted.');
+  }
+
+  private async state(location: string): Promise<Headers> {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const state = await this.put(location, 'bytes */*').catch(() => undefined);
+      if (state?.status === 308) return state.headers;
+    }
+    throw new Error('The state of the upload is unknown.');
   }
 
   put(location: string, range: string, body?: Buffer): Promise<ToolResponse> {
@@ -224,8 +229,6 @@ export class UploadTool {
     return response;
   }
 }
-
-const NO_RESPONSE = 0;
 
 const nextByte = (headers: Headers) =>
   Number(/^bytes=0-(\d+)$/.exec(headers.get('range') ?? 'bytes=0--1')?.[1] ?? -1) + 1;
