@@ -10,10 +10,11 @@ import type { FileStorage } from '../uploads/storage/file-storage';
 import { type Part, readParts } from '../uploads/sessions/read-parts';
 import { BuildFileError } from '../wharf/pwr/build-file-error';
 import { EMPTY } from '../wharf/pwr/container';
+import type { Container } from '../wharf/pwr/entries';
 import type { Bytes } from '../wharf/pwr/message-reader';
 import { applyPatch, type Parent } from '../wharf/pwr/patch';
-import { readSignature, type Signature } from '../wharf/pwr/signature';
-import { openZip, type ZipArchive } from '../wharf/zip/zip-archive';
+import { readSignature, readStoredContainer, type Signature } from '../wharf/pwr/signature';
+import { openCheckedZip, type ZipArchive } from '../wharf/zip/zip-archive';
 import { writeZip } from '../wharf/zip/zip-writer';
 import type { BuildOutcome, BuildWork, ProcessedBuild } from './build-thread';
 
@@ -78,7 +79,7 @@ class ParentFiles implements Parent {
     readonly container: Signature['container'],
     private readonly zip: ZipArchive,
     /** The number in the archive of each file. */
-    private readonly numbers: number[],
+    private readonly numbers: Int32Array,
   ) {}
 
   static async open(work: BuildWork, storage: FileStorage): Promise<ParentFiles | undefined> {
@@ -86,14 +87,12 @@ class ParentFiles implements Parent {
     const { archive, signature } = work.parent;
     const path = join(work.folder, 'parent.zip');
     await pipeline(storage.read(archive.file_key, 0, archive.size), createWriteStream(path));
-    const { container } = await readSignature(
+    const container = await readStoredContainer(
       storage.read(signature.file_key, 0, signature.size),
       work.max_bytes,
     );
-    const zip = await openZip(path, work.max_bytes);
-    const numberOf = new Map(zip.container.files.map(({ path }, number) => [path, number]));
-    const numbers = container.files.map(({ path }) => numberOf.get(path) ?? -1);
-    return new ParentFiles(work.folder, container, zip, numbers);
+    const zip = await openCheckedZip(path, work.max_bytes);
+    return new ParentFiles(work.folder, container, zip, findFiles(container, zip.container));
   }
 
   async *read(file: number, start: number, end: number): AsyncGenerator<Buffer> {
@@ -118,6 +117,18 @@ class ParentFiles implements Parent {
     await pipeline(this.zip.read(number), createWriteStream(path));
     return path;
   }
+}
+
+/** The number in the archive of each file. */
+function findFiles({ files }: Container, archive: Container): Int32Array {
+  const numberOf = new Map(archive.files.map(({ path }, number) => [path, number]));
+  return Int32Array.from(files, (entry) => {
+    const number = numberOf.get(entry.path);
+    if (number === undefined) return -1;
+    // One list of entries is enough.
+    archive.files[number] = entry;
+    return number;
+  });
 }
 
 void build(workerData as BuildWork)

@@ -33,6 +33,13 @@ const LISTS: Record<number, List> = { 1: 'files', 2: 'folders', 3: 'links' };
 
 /** Reads the entries of a build and checks everything about them. `maxBytes`: of all files. */
 export function readContainer(bytes: Buffer, maxBytes: number): Container {
+  const container = readCheckedContainer(bytes, maxBytes);
+  checkPaths(container);
+  return container;
+}
+
+/** Reads the entries of a stored build, whose paths were checked before. */
+export function readCheckedContainer(bytes: Buffer, maxBytes: number): Container {
   const container: Container = { files: [], folders: [], links: [] };
   let total = 0;
   for (const [list, entry] of readEntries(bytes)) {
@@ -40,7 +47,6 @@ export function readContainer(bytes: Buffer, maxBytes: number): Container {
       throw new BuildFileError(`The files have more than ${maxBytes} bytes.`);
     (container[list] as Entry[]).push(entry);
   }
-  checkPaths(container);
   return container;
 }
 

@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto';
 import { BuildFileError } from './build-file-error';
-import { BLOCK_BYTES, blockCount, encodeContainer, MAX_CONTAINER_BYTES, readContainer } from './container';
+import {
+  BLOCK_BYTES,
+  blockCount,
+  encodeContainer,
+  MAX_CONTAINER_BYTES,
+  readCheckedContainer,
+  readContainer,
+} from './container';
 import type { Container } from './entries';
 import { type Bytes, encodeFile, openMessages, SIGNATURE_MAGIC, trailing } from './message-reader';
 import { delimited, encodeField, Message } from './protobuf';
@@ -64,6 +71,16 @@ export async function readSignature(file: Bytes, maxBytes: number): Promise<Sign
     }
     if (await messages.next(MAX_HASH_BYTES)) throw trailing();
     return signature;
+  } finally {
+    await messages.close();
+  }
+}
+
+/** Reads only the entries of a stored build. `maxBytes`: of all files. */
+export async function readStoredContainer(signature: Bytes, maxBytes: number): Promise<Container> {
+  const messages = await openMessages(signature, SIGNATURE_MAGIC, 'signature');
+  try {
+    return readCheckedContainer(await messages.required(MAX_CONTAINER_BYTES), maxBytes);
   } finally {
     await messages.close();
   }

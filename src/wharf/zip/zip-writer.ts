@@ -24,6 +24,8 @@ const ZIP64_FILE_BYTES = 0xf0000000;
 /** A file up to this size is compressed in one piece, which is faster than a stream. */
 const MAX_PIECE_BYTES = 64 * 1024;
 const CHUNK_BYTES = 64 * 1024;
+/** The least that zlib accepts. */
+const MIN_CHUNK_BYTES = 64;
 
 interface Source {
   path: string;
@@ -109,7 +111,9 @@ async function* entryPieces(
     return;
   }
   const bytes = Buffer.isBuffer(content) ? content : await joined(content);
-  const stored = entry.method === DEFLATED ? deflateRawSync(bytes) : bytes;
+  // Otherwise, each small file would occupy 16 KiB until the next garbage collection.
+  const chunkSize = bytes.length + MIN_CHUNK_BYTES;
+  const stored = entry.method === DEFLATED ? deflateRawSync(bytes, { chunkSize }) : bytes;
   Object.assign(entry, { crc: crc32(bytes), storedBytes: stored.length, bytes: bytes.length });
   yield localHeader(entry, mtime);
   yield stored;
