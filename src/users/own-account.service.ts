@@ -9,7 +9,7 @@ import { lowerAscii } from '../platform/formats/lower-ascii';
 import { AccountsService } from './accounts.service';
 import { LinkRequests } from './links/link-requests.service';
 
-export const MAX_ADDRESSES = 20;
+export const MAX_EMAIL_ADDRESSES = 20;
 
 export type OwnAddress = Pick<UserEmail, 'email' | 'verified' | 'is_primary'>;
 
@@ -69,7 +69,7 @@ export class OwnAccountService {
     const isAdded = await this.database.transaction(async (db) => {
       await lockUser(db, user_id);
       if (await db.existsBy(UserEmail, { user_id, email })) return true;
-      if ((await db.countBy(UserEmail, { user_id })) >= MAX_ADDRESSES) return false;
+      if ((await db.countBy(UserEmail, { user_id })) >= MAX_EMAIL_ADDRESSES) return false;
       await db.insert(UserEmail, { user_id, email });
       return true;
     });

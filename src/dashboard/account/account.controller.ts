@@ -17,7 +17,7 @@ import { Form } from '../../platform/input/form';
 import { SignInAttempt } from '../../platform/limits/rate-limits.decorators';
 import { isNewAddress } from '../../users/email-address';
 import { LinkRequests } from '../../users/links/link-requests.service';
-import { MAX_ADDRESSES, OwnAccountService } from '../../users/own-account.service';
+import { MAX_EMAIL_ADDRESSES, OwnAccountService } from '../../users/own-account.service';
 import { hasProblems } from '../layout/fields';
 import { IdentitiesService } from '../../auth/identities/identities.service';
 import { IdentityProvider } from '../../auth/identities/identity-provider';
@@ -99,7 +99,7 @@ export class AccountController {
     const failure = await this.confirm(form, visitor, req);
     if (failure) return this.failed(visitor, failure, { email });
     if (!(await this.accounts.addAddress(visitor.user.id, email)))
-      return again(`An account can have at most ${MAX_ADDRESSES} email addresses.`);
+      return again(`An account can have at most ${MAX_EMAIL_ADDRESSES} email addresses.`);
     this.record('email.added', visitor);
     return seeOther(ACCOUNT_PATH, { message: 'We are sending a link to this address.' });
   }
