@@ -40,6 +40,8 @@ export interface Ready {
   ca: string | null;
 }
 
+/** Names of this machine in the certificate. */
+const CERTIFIED = ['localhost', '127.0.0.1'];
 const LISTEN_OPTIONS = { port: '--port', host: '--host' };
 
 /** The service on an embedded database in a temporary folder, with the routes under `/mock`. */
@@ -56,7 +58,8 @@ export class MockServer {
     this.folder = await MockFolder.create(env.GAMEWHARF_MOCK_TEMPLATE);
     const authority = tls ? createAuthority(this.folder.path) : undefined;
     if (authority) this.front = await TlsFront.listen(authority, { port, host }, LISTEN_OPTIONS);
-    const publicUrl = this.front && `https://${host}:${this.front.port}`;
+    const publicUrl =
+      this.front && `https://${CERTIFIED.includes(host) ? host : CERTIFIED[0]}:${this.front.port}`;
     const log = (line: string) => console.error(line);
     const given = loadSettings({
       NODE_ENV: 'development',
