@@ -83,7 +83,7 @@ test.each([
   'urn:x',
 ])('%j can neither be registered nor redirected to', (uri) => {
   expect(findProblem(uri)).toContain(
-    'must begin with https://, with http://127.0.0.1, http://[::1] or http://localhost, or with a scheme',
+    'must begin with https://, with http://127.0.0.1, http://[::1] or http://localhost, or with your own scheme',
   );
   expect(isSafe(uri)).toBe(false);
 });
