@@ -15,6 +15,8 @@ export interface Order {
   from: number;
   /** Duration of unmeasured requests before it, on the same connections. */
   leadIn?: number;
+  /** Requests per second. Without it, each connection sends the next request after a response. */
+  rate?: number;
 }
 
 export interface Outcome {
@@ -47,9 +49,35 @@ function requestsOf(file: string): Buffer[] {
   return requests;
 }
 
+/** Starts requests at a fixed rate. One that finds no free connection is late, which counts as a part of its time. */
+class Pace {
+  private readonly free: ((due: number) => void)[] = [];
+  private readonly start = performance.now();
+  private begun = 0;
+  private readonly timer = setInterval(() => this.begin(), 1);
+
+  constructor(private readonly rate: number) {}
+
+  wait(send: (due: number) => void): void {
+    this.free.push(send);
+    this.begin();
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+    for (const send of this.free.splice(0)) send(performance.now());
+  }
+
+  private begin(): void {
+    const due = ((performance.now() - this.start) / 1000) * this.rate;
+    while (this.begun < due && this.free.length > 0)
+      this.free.shift()!(this.start + (this.begun++ / this.rate) * 1000);
+  }
+}
+
 const tell = (told: Told) => process.send!(told);
 
-async function run({ port, file, connections, seconds, from, leadIn = 0 }: Order): Promise<Outcome> {
+async function run({ port, file, connections, seconds, from, leadIn = 0, rate }: Order): Promise<Outcome> {
   const requests = requestsOf(file);
   const placeOf = (share: number) => Math.floor(requests.length * share) % requests.length;
   let next = placeOf(from + 0.5);
@@ -59,6 +87,7 @@ async function run({ port, file, connections, seconds, from, leadIn = 0 }: Order
   const latencies = new Float64Array(2_000_000);
   const failures: Record<string, number> = {};
   const fail = (status: number) => void (failures[status] = (failures[status] ?? 0) + 1);
+  const pace = rate === undefined ? undefined : new Pace(rate);
 
   const drive = () =>
     new Promise<void>((resolve) => {
@@ -68,14 +97,15 @@ async function run({ port, file, connections, seconds, from, leadIn = 0 }: Order
       let missing = -1;
       let head: Buffer | undefined;
 
-      const ask = () => {
+      const ask = () => (running && pace ? pace.wait(send) : send(performance.now()));
+      const send = (due: number) => {
         if (!running) {
           socket.destroy();
           return resolve();
         }
         const request = requests[next]!;
         next = next + 1 === requests.length ? 0 : next + 1;
-        sent = performance.now();
+        sent = due;
         socket.write(request);
       };
       const onResponse = () => {
@@ -140,6 +170,7 @@ async function run({ port, file, connections, seconds, from, leadIn = 0 }: Order
   const [start, before] = [performance.now(), process.cpuUsage()];
   await wait(seconds);
   running = false;
+  pace?.stop();
   const took = (performance.now() - start) / 1000;
   const { user, system } = process.cpuUsage(before);
   await Promise.race([all, wait(3)]);

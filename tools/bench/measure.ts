@@ -17,6 +17,8 @@ export interface Stretch {
    * long list would wait for all the others, which doesn't happen under steady load.
    */
   leadIn: number;
+  /** Requests per second, instead of as many as possible. */
+  rate?: number;
 }
 
 export async function measure(

@@ -21,6 +21,7 @@ const { values } = parseArgs({
     seconds: { type: 'string' },
     endpoints: { type: 'string', default: '' },
     servers: { type: 'string' },
+    load: { type: 'string' },
     'keep-reports': { type: 'boolean', default: false },
   },
 });
@@ -39,6 +40,8 @@ const scale = Number(values.scale ?? (quick ? QUICK_SCALE : 1));
 const processes = Number(values.processes ?? (quick ? 1 : 3));
 const rounds = Number(values.rounds ?? 2);
 const seconds = Number(values.seconds ?? (quick ? 0.25 : 2));
+/** The share of the rate that the slowest server reaches during the warm-up. Without it, the load is not limited. */
+const share = values.load === undefined ? undefined : Number(values.load);
 const names = (values.servers ?? 'ours,floor,stock').split(',') as ServerName[];
 const chosen = READS.filter(({ name }) =>
   values.endpoints === '' ? true : values.endpoints.split(',').some((part) => name === part.trim()),
@@ -55,13 +58,17 @@ async function measureEndpoint(
   const servers = workload.withoutStock ? all.filter(({ name }) => name !== 'stock') : all;
   await compareResponses(servers, workload, SAMPLED);
   const measured: EndpointResult['measured'] = {};
+  const rates: number[] = [];
   for (const server of servers) {
-    await measure(server, load, workload, { seconds: WARMED_UP, from: 0, leadIn: 0 });
+    rates.push((await measure(server, load, workload, { seconds: WARMED_UP, from: 0, leadIn: 0 })).rate);
     await settle(server, client);
     measured[server.name] = [];
   }
+  const rate = share === undefined ? undefined : share * Math.min(...rates);
   await alternately(servers, rounds, async (server, from) => {
-    measured[server.name]!.push(await measure(server, load, workload, { seconds, from, leadIn: LEAD_IN }));
+    measured[server.name]!.push(
+      await measure(server, load, workload, { seconds, from, leadIn: LEAD_IN, rate }),
+    );
     await settle(server, client);
   });
   return { endpoint: workload.endpoint, measured };
@@ -183,7 +190,7 @@ async function main(): Promise<void> {
   const store = await openStore(scale, say);
   try {
     const results = await measureAll(store);
-    const table = writeReports(results, !values['keep-reports']);
+    const table = writeReports(results, !values['keep-reports'] && share === undefined);
     console.log(table);
   } finally {
     await store.stop();
