@@ -9,7 +9,6 @@ import { runIf } from '../support/run-if';
 import { type Actor } from '../support/actor';
 import { openApp, theApp, useStore } from '../support/app';
 import { ok } from '../support/http';
-import { holdLocks, untilBlocked } from '../support/locks';
 import { make } from '../support/make';
 import { sql } from '../support/sql';
 import { sleep, until } from '../support/time';
@@ -98,26 +97,6 @@ test('serves nothing after a response that closes the connection', async () => {
   const write = (title: string) => post(`Content-Length: ${title.length + 6}`, `title=${title}`);
   expect(await responsesTo(write('First') + write('Second'), { app })).toEqual([200]);
   expect(await sql('SELECT title FROM collections')).toEqual([{ title: 'First' }]);
-  await gracefulStop(app);
-});
-
-test('parses no further requests while the last response of a connection is pending', async () => {
-  const app = await openApp();
-  app.get(RequestGate).draining = true;
-  const requests: IncomingMessage[] = [];
-  (app.getHttpServer() as Server).on('request', (req: IncomingMessage) => requests.push(req));
-  const lock = await holdLocks('LOCK TABLE users');
-  const socket = await open(app);
-  socket.resume().on('end', () => socket.end());
-  socket.write(get('/profile'));
-  await untilBlocked();
-  socket.write(get('/profile'));
-  await until(() => requests.length === 2);
-  socket.write(get('/profile').repeat(50));
-  await until(() => requests[0]!.socket.bytesRead === get('/profile').length * 52);
-  await lock.release();
-  await once(socket, 'close');
-  expect(requests.length).toBe(2);
   await gracefulStop(app);
 });
 

@@ -2,6 +2,8 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Client } from '../limits/client-limits';
 
+// Each of them uses memory until the connection closes.
+const MAX_IGNORED = 100;
 const LINGER_TIMEOUT_MS = 1000;
 
 /** A socket of the HTTP server. */
@@ -16,6 +18,7 @@ export class Connection {
   newest: ServerResponse | undefined = undefined;
   /** No further request is served: a response had `Connection: close`. */
   isClosing = false;
+  private ignored = 0;
   private lastText: string | undefined = undefined;
 
   constructor(
@@ -46,10 +49,9 @@ export class Connection {
     this.closeIfComplete();
   }
 
-  /** Stops parsing: further requests would use memory until the connection closes, and in tiny chunks much CPU time. */
-  discardInput(): void {
-    this.socket.removeAllListeners('data').on('data', () => undefined);
-    this.socket.resume();
+  ignoreRequest(): void {
+    this.ignored++;
+    if (this.ignored > MAX_IGNORED) this.socket.destroy();
   }
 
   private closeIfComplete(): void {
@@ -64,7 +66,9 @@ export class Connection {
     this.isClosing = true;
     const { socket } = this;
     socket.end();
-    this.discardInput();
+    // The rest isn't parsed: in tiny chunks it would take more time than the requests before it.
+    socket.removeAllListeners('data').on('data', () => undefined);
+    socket.resume();
     const timer = setTimeout(() => socket.destroy(), LINGER_TIMEOUT_MS).unref();
     socket.once('close', () => clearTimeout(timer));
   }

@@ -62,7 +62,7 @@ export class RequestGate {
       const at = this.clock.monotonic();
       const { connection } = req.socket as ClientSocket;
       // An earlier response had `Connection: close`.
-      if (connection.isClosing) return connection.discardInput();
+      if (connection.isClosing) return connection.ignoreRequest();
       const isCrowded = connection.pending >= MAX_PIPELINED;
       if (isCrowded) this.pipelined.rejected++;
       const error = isCrowded ? serviceUnavailable() : (findHeaderError(req) ?? toOriginForm(req));
