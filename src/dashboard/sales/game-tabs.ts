@@ -1,6 +1,6 @@
 import { html, type Html } from '../layout/html';
 import { gamePath } from '../layout/layout';
-import { buyersPath, figuresPath, salesPath } from './sales-paths';
+import { SALES_VIEWS } from './sales-paths';
 
 const TABS = {
   overview: ['Overview', (id: number) => gamePath(id)],
@@ -8,9 +8,7 @@ const TABS = {
   files: ['Files', (id: number) => gamePath(id, 'files')],
   builds: ['Builds', (id: number) => gamePath(id, 'builds')],
   keys: ['Download keys', (id: number) => gamePath(id, 'keys')],
-  sales: ['Sales', salesPath],
-  figures: ['Figures', figuresPath],
-  buyers: ['Buyers', buyersPath],
+  ...SALES_VIEWS,
 } as const;
 
 export type GameTab = keyof typeof TABS;

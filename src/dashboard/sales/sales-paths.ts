@@ -11,6 +11,13 @@ export const salesPath = of(SALES_PATH);
 export const figuresPath = of(FIGURES_PATH);
 export const buyersPath = of(BUYERS_PATH);
 
+/** The pages about the same sales. */
+export const SALES_VIEWS = {
+  sales: ['Sales', salesPath],
+  figures: ['Figures', figuresPath],
+  buyers: ['Buyers', buyersPath],
+} as const;
+
 export const salePath = (purchase_id: number) => `${SALES_PATH}/${purchase_id}`;
 export const buyerPath = (purchase_id: number) => `${salePath(purchase_id)}/buyer`;
 
