@@ -121,9 +121,9 @@ class ParentFiles implements Parent {
 
 /** The number in the archive of each file. */
 function findFiles({ files }: Container, archive: Container): Int32Array {
-  const numberOf = new Map(archive.files.map(({ path }, number) => [path, number]));
+  const numbersByPath = new Map(archive.files.map(({ path }, number) => [path, number]));
   return Int32Array.from(files, (entry) => {
-    const number = numberOf.get(entry.path);
+    const number = numbersByPath.get(entry.path);
     if (number === undefined) return -1;
     // One list of entries is enough.
     archive.files[number] = entry;

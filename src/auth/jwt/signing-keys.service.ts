@@ -17,7 +17,7 @@ import { SigningKey } from './signing-key.entity';
 /** How long clients may cache the published keys. */
 export const PUBLISHED_FOR_SECONDS = 300;
 // A new key signs only when every cache has it.
-const PUBLISHED_AHEAD = 2 * PUBLISHED_FOR_SECONDS;
+const PUBLISHED_AHEAD_SECONDS = 2 * PUBLISHED_FOR_SECONDS;
 const RELOAD_INTERVAL_MS = 10_000;
 // Tokens may name any key: unknown keys cause at most one statement in this time.
 const MIN_RELOAD_INTERVAL_MS = 200;
@@ -128,7 +128,7 @@ export class SigningKeysService implements OnModuleDestroy {
       throw new OperatorError(
         `Key ${waiting.kid} is already published and will be used from ${formatSeconds(waiting.signs_from)}. To create a key that signs immediately, use --now.`,
       );
-    const key = this.newKey(at_once ? 0 : PUBLISHED_AHEAD);
+    const key = this.newKey(at_once ? 0 : PUBLISHED_AHEAD_SECONDS);
     const expired = (await this.rows()).filter(({ expired }) => expired).map(({ kid }) => kid);
     await this.database.transaction(async (db) => {
       await db.insert(SigningKey, key);

@@ -32,8 +32,8 @@ export const MAX_AT_ONCE = 4;
 // Longer than a delivery takes. When it expires, another process tries.
 const LEASE = 2 * TIMEOUT_MS;
 /** Delays of the next attempts; the last one repeats. */
-const DELAYS = [10, 60, 300, 1800, 7200, 18_000, 36_000, 43_200];
-const MAX_DELAY = DELAYS.at(-1)!;
+const DELAYS_SECONDS = [10, 60, 300, 1800, 7200, 18_000, 36_000, 43_200];
+const MAX_DELAY_SECONDS = DELAYS_SECONDS.at(-1)!;
 /**
  * Seconds for which a failing receiver gets nothing else. Shorter than the delays of its messages, because it may
  * recover much sooner.
@@ -44,7 +44,7 @@ const BUSY_STATUSES = [429, 503];
 /** A failed attempt after this age is the last one. */
 export const MAX_AGE_SECONDS = 3 * 24 * 3600;
 // A delivery of this age that was never tried is dropped.
-const MAX_UNTRIED_AGE = MAX_AGE_SECONDS + 24 * 3600;
+const MAX_UNTRIED_AGE_SECONDS = MAX_AGE_SECONDS + 24 * 3600;
 /** Pending deliveries of one webhook. Beyond this, the oldest are dropped. */
 export const MAX_PENDING = 100_000;
 const BATCH = 1000;
@@ -127,7 +127,7 @@ const DROP = statement(
        (SELECT id FROM webhook_deliveries WHERE webhook_id = w.id ORDER BY created_at DESC OFFSET ${MAX_PENDING} LIMIT ${BATCH})
        UNION
        (SELECT id FROM webhook_deliveries
-        WHERE webhook_id = w.id AND created_at < now() - interval '${MAX_UNTRIED_AGE} s' ORDER BY created_at LIMIT ${BATCH})) d))
+        WHERE webhook_id = w.id AND created_at < now() - interval '${MAX_UNTRIED_AGE_SECONDS} s' ORDER BY created_at LIMIT ${BATCH})) d))
    RETURNING 1`,
 );
 
@@ -204,7 +204,7 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
       this.polledAt = now;
       const { waiting, oldest } = (await this.database.row(POLL, []))!;
       Object.assign(this, { waiting, oldest });
-      if (waiting > MAX_PENDING || oldest > MAX_UNTRIED_AGE) await this.drop();
+      if (waiting > MAX_PENDING || oldest > MAX_UNTRIED_AGE_SECONDS) await this.drop();
       if (waiting === 0) return;
     }
     const known = this.events.all.map(({ name }) => name);
@@ -264,8 +264,8 @@ export class WebhookDeliveries implements OnApplicationBootstrap, BeforeApplicat
     this.results.inc({ result: 'failed' });
     if (status === 410) await this.webhooks.disable(webhook_id);
     if (age < MAX_AGE_SECONDS) {
-      const pause = (DELAYS[attempts - 1] ?? MAX_DELAY) * (0.9 + Math.random() / 5);
-      const asked = BUSY_STATUSES.includes(Number(status)) ? Math.min(retryAfter ?? 0, MAX_DELAY) : 0;
+      const pause = (DELAYS_SECONDS[attempts - 1] ?? MAX_DELAY_SECONDS) * (0.9 + Math.random() / 5);
+      const asked = BUSY_STATUSES.includes(Number(status)) ? Math.min(retryAfter ?? 0, MAX_DELAY_SECONDS) : 0;
       await this.database.rows(POSTPONE, [id, status, webhook_id, Math.max(pause, asked), asked]);
       return;
     }
