@@ -3,31 +3,31 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { EnumField, IntegerField, NullableText, TimeField, UrlField } from '../platform/openapi/fields';
 import { IsNotEmpty } from 'class-validator';
 import type { StoreLinks } from '../platform/config/store-links';
-import { Deferred, InvalidValue } from '../platform/input/input-values';
+import { InvalidValue } from '../platform/input/input-values';
 import { Flag, Id, MaxCharacters, OneOf, parameter, Text, Title } from '../platform/input/parameters';
 import { type Reader, readText } from '../platform/input/readers';
 import { modernTimestamp } from '../platform/formats/timestamps';
 import { COLLECTION_LAYOUTS } from './collection.entity';
 import type { CollectionRow } from './collection.row';
 import { fitsHtmlLimit, isWorthSanitizing, MAX_HTML_CHARACTERS, sanitizeHtml } from './html';
-import { HtmlThread } from './html-thread';
+import { htmlThread } from './html-thread';
 
 export const MAX_TITLE = 60;
 
 // Longer texts may take twenty milliseconds, and are sanitized in another thread.
 const SHORT_HTML = 2000;
-const tooLong = () => new InvalidValue(`must be at most ${MAX_HTML_CHARACTERS} characters`);
-const fitting = (html: string | null) => (fitsHtmlLimit(html) ? html : tooLong());
 
-const readHtml: Reader<string | null | Deferred<string | null>> = (given) => {
+const readHtml: Reader<string | null | Promise<string | null | InvalidValue>> = (given) => {
   const text = readText(given);
   if (typeof text !== 'string') return text;
   if (!isWorthSanitizing(text)) return tooLong();
-  if (text.length <= SHORT_HTML) return fitting(sanitizeHtml(text));
-  return new Deferred(async (modules) =>
-    fitting(await modules.get(HtmlThread, { strict: false }).sanitize(text)),
-  );
+  return text.length <= SHORT_HTML
+    ? requireFit(sanitizeHtml(text))
+    : htmlThread.sanitize(text).then(requireFit);
 };
+
+const requireFit = (html: string | null) => (fitsHtmlLimit(html) ? html : tooLong());
+const tooLong = () => new InvalidValue(`must be at most ${MAX_HTML_CHARACTERS} characters`);
 
 const CollectionTitle = (...options: Parameters<typeof Title>) =>
   applyDecorators(Title(...options), MaxCharacters(MAX_TITLE));

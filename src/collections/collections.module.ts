@@ -8,7 +8,7 @@ import { CollectionGamesController } from './collection-games.controller';
 import { CollectionGamesService } from './collection-games.service';
 import { CollectionsController } from './collections.controller';
 import { CollectionsService } from './collections.service';
-import { HtmlThread } from './html-thread';
+import { HtmlThread, htmlThread } from './html-thread';
 import { ProfileCollection } from './profile-collection.entity';
 import { ProfileCollectionsService } from './profile-collections.service';
 import { ResanitizeService } from './resanitize.service';
@@ -25,7 +25,8 @@ import { ResanitizeService } from './resanitize.service';
     CollectionGamesService,
     ProfileCollectionsService,
     ResanitizeService,
-    { provide: HtmlThread, useFactory: () => new HtmlThread() },
+    // Ends with the application.
+    { provide: HtmlThread, useValue: htmlThread },
   ],
   exports: [CollectionsService, CollectionGamesService, ProfileCollectionsService],
 })

@@ -73,3 +73,6 @@ export class HtmlThread implements OnApplicationShutdown {
     return worker;
   }
 }
+
+/** The thread of this process: request classes, which use it, have no injected providers. */
+export const htmlThread = new HtmlThread();

@@ -1,5 +1,3 @@
-import type { ModuleRef } from '@nestjs/core';
-
 /** The values of a repeated parameter: in a query, in a body, or in both. */
 export class Repeated extends Array<unknown> {
   /** Joins two values, each of which may be repeated itself. */
@@ -19,11 +17,6 @@ export const NOT_UTF8 = '\udfff';
 export class InvalidValue {
   /** @param problem Follows the name of the parameter. */
   constructor(readonly problem: string) {}
-}
-
-/** A value that a provider of the app has to read. */
-export class Deferred<Value> {
-  constructor(readonly read: (modules: ModuleRef) => Promise<Value | InvalidValue>) {}
 }
 
 /** Adds a value to the parameters, of which one may have the same name. */

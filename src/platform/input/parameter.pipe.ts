@@ -1,8 +1,7 @@
 import { type ArgumentMetadata, Injectable, ValidationPipe } from '@nestjs/common';
-import { ModuleRef } from '@nestjs/core';
 import type { ValidationError, ValidatorOptions } from 'class-validator';
 import { ApiError, badRequest } from '../errors/api-error';
-import { Deferred, InvalidValue, NOT_UTF8, Repeated } from './input-values';
+import { InvalidValue, NOT_UTF8, Repeated } from './input-values';
 import { type ReaderFacts, findReader, readRules } from './parameters';
 import { PARAMETERS, type RequestClass } from './params.decorator';
 import { RoundedNumber } from './json';
@@ -22,7 +21,7 @@ const PRIMITIVES = new Map<unknown, (text: string) => unknown>([
 export class ParameterPipe extends ValidationPipe {
   private readonly properties = new Map<RequestClass, Properties>();
 
-  constructor(private readonly modules: ModuleRef) {
+  constructor() {
     super({
       transform: true,
       whitelist: true,
@@ -59,8 +58,9 @@ export class ParameterPipe extends ValidationPipe {
   /** Invalid values have no other errors. In the order of declaration, with those of several parameters last. */
   protected override async validate(request: Values, options?: ValidatorOptions): Promise<ValidationError[]> {
     const names = Object.keys(request);
-    const deferred = names.filter((name) => request[name] instanceof Deferred);
-    await Promise.all(deferred.map((name) => this.resolveDeferred(request, name)));
+    const pending = names.filter((name) => request[name] instanceof Promise);
+    const values = await Promise.all(pending.map((name) => request[name]));
+    pending.forEach((name, i) => (request[name] = values[i]));
     const errors = new Map((await super.validate(request, options)).map((error) => [error.property, error]));
     for (const property of names) {
       const value = request[property];
@@ -68,10 +68,6 @@ export class ParameterPipe extends ValidationPipe {
         errors.set(property, { property, constraints: { value: `${property} ${value.problem}` } });
     }
     return [...new Set([...names, ...errors.keys()])].flatMap((name) => errors.get(name) ?? []);
-  }
-
-  private async resolveDeferred(request: Values, name: string): Promise<void> {
-    request[name] = await (request[name] as Deferred<unknown>).read(this.modules);
   }
 
   /** The declared parameters. */

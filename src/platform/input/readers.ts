@@ -2,7 +2,7 @@ import { isTimestamp } from '../formats/timestamps';
 import { InvalidValue } from './input-values';
 import { RoundedNumber } from './json';
 
-/** Reads a value of a query, a form or a JSON body. */
+/** Reads a value of a query, a form or a JSON body. The pipe waits for a promise. */
 export type Reader<T> = (given: unknown) => T | InvalidValue;
 
 const INTEGER = /^(0|[1-9]\d{0,18})$/;
