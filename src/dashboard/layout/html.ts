@@ -17,7 +17,11 @@ const ENTITIES: Record<string, string> = {
   "'": '&#39;',
 };
 
-const escape = (text: string) => text.replace(/[&<>"']/g, (character) => ENTITIES[character]!);
+// Embeddings, overrides and isolates of text direction, which would also reorder the text after a value.
+const DIRECTIONS = /[\u202a-\u202e\u2066-\u2069]/g;
+
+const escape = (text: string) =>
+  text.replace(DIRECTIONS, '').replace(/[&<>"']/g, (character) => ENTITIES[character]!);
 
 function render(part: Part): string {
   if (part instanceof Html) return part.toString();
