@@ -146,6 +146,7 @@ inChromium.describe('in Chromium', () => {
     expect(await page.getByRole('button', { name: 'Show' }).isVisible()).toBe(false);
     await keyboard.type('Ref');
     await page.waitForURL(/status=refunded/);
+    expect(new URL(page.url()).search).toBe('?range=all&status=refunded');
     await page.getByRole('row', { name: /other@example\.com/ }).waitFor();
     expect(await page.getByRole('row', { name: /keys@example\.com/ }).count()).toBe(0);
     expect(await window.focused()).toMatch(/^Status/);

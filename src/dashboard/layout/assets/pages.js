@@ -81,6 +81,12 @@ for (const form of document.querySelectorAll('form[data-filter]')) {
       if (date.value !== sent) send();
     });
   }
+  // Empty fields, and the dates of a period that isn't custom, don't belong in the URL.
+  form.addEventListener('formdata', ({ formData }) => {
+    for (const [name, value] of [...formData]) if (value === '') formData.delete(name);
+    if (formData.get('range') === 'custom') return;
+    for (const date of form.querySelectorAll('[type=date]')) formData.delete(date.name);
+  });
   const field = document.getElementById(sessionStorage.getItem('filter') ?? '');
   sessionStorage.removeItem('filter');
   if (field && form.contains(field)) field.focus({ preventScroll: true });
