@@ -112,6 +112,21 @@ describe('the Sales page', () => {
     expect((await statementsOf(() => page.get(SALES))).length).toBeLessThanOrEqual(5);
   });
 
+  test('names the bundle that was sold, also in the CSV file', async () => {
+    const seller = await make.user();
+    const game = await make.game({ owner: seller });
+    const bundle = await make.bundle({ owner: seller, games: [game], title: 'Pier & more, \u202etxt' });
+    await make.purchase({ games: [game], bundle_id: bundle.id, purchase_type: 'bundle' });
+    await make.purchase({ games: [game] });
+    const page = await browserOf(seller);
+    await page.get(SALES);
+    expect(page.page.text).toContain('in Pier &amp; more, txt<');
+    const { text } = await page.get(`${SALES}.csv`);
+    const [, ...lines] = text.trimEnd().split('\r\n');
+    expect(lines.filter((line) => line.endsWith(',"Pier & more,  txt"'))).toHaveLength(1);
+    expect(lines).toHaveLength(2);
+  });
+
   describe('with many sales', () => {
     let seller: Actor;
     let games: { id: number }[];
@@ -234,7 +249,7 @@ describe('the Sales page', () => {
       expect(headers.get('content-disposition')).toBe('attachment; filename="sales.csv"');
       const [head, ...lines] = text.trimEnd().split('\r\n');
       expect(head).toBe(
-        'purchase,bought_at,game_ids,games,email,user,currency,price,percent_off,quantity,type,donation,source,status,keys,keys_claimed,downloads,reference',
+        'purchase,bought_at,game_ids,games,email,user,currency,price,percent_off,quantity,type,donation,source,status,keys,keys_claimed,downloads,reference,bundle',
       );
       expect(lines.map((line) => Number(/,many(\d+)@/.exec(line)?.[1]))).toEqual(all());
       await page.get(`${SALES}.csv?status=refunded&range=custom&from=2024-01-10&to=2024-01-30`);
@@ -689,12 +704,12 @@ describe('the CSV of sales', () => {
     // fetch() removes the byte order mark.
     const [head, ...lines] = browser.page.text.split('\r\n').slice(0, -1);
     expect(head).toBe(
-      'purchase,bought_at,game_ids,games,email,user,currency,price,percent_off,quantity,type,donation,source,status,keys,keys_claimed,downloads,reference',
+      'purchase,bought_at,game_ids,games,email,user,currency,price,percent_off,quantity,type,donation,source,status,keys,keys_claimed,downloads,reference,bundle',
     );
     expect(lines).toHaveLength(attacks.length + 340);
     const sources = lines
       .slice(0, attacks.length)
-      .map((line) => /,false,(.*),complete,0,0,0,$/s.exec(line)?.[1]);
+      .map((line) => /,false,(.*),complete,0,0,0,,$/s.exec(line)?.[1]);
     expect(sources).toEqual([
       "'=1+1",
       "'+1",
@@ -713,7 +728,7 @@ describe('the CSV of sales', () => {
     ]);
     expect(headers.get('cross-origin-resource-policy')).toBe('same-origin');
     expect(lines.at(-1)).toMatch(
-      /^\d+,2020-01-01T00:00:00Z,\d+,Tin Shop,many1@example.com,,KWD,0.001,0,1,game,false,card,complete,0,0,0,$/,
+      /^\d+,2020-01-01T00:00:00Z,\d+,Tin Shop,many1@example.com,,KWD,0.001,0,1,game,false,card,complete,0,0,0,,$/,
     );
   });
 

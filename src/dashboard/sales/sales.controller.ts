@@ -123,4 +123,5 @@ const CELLS: Record<string, (row: ListedSale) => Cell> = {
   keys_claimed: ({ claimed }) => claimed,
   downloads: ({ downloads }) => downloads,
   reference: ({ reference }) => reference,
+  bundle: ({ bundle }) => bundle,
 };
