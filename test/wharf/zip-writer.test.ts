@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { openPromise } from 'yauzl';
 import { BLOCK_BYTES, EMPTY } from '../../src/wharf/pwr/container';
 import type { Container } from '../../src/wharf/pwr/entries';
 import type { NewFile } from '../../src/wharf/pwr/patch';
@@ -41,8 +42,8 @@ async function* filesOf({ files }: Container): AsyncGenerator<NewFile> {
     yield await Promise.resolve({ entry, content: chunked(CONTENTS[i]!) });
 }
 
-const write = async (build: Container) =>
-  writeFileSync(archive, await joined(writeZip(build, filesOf(build), MTIME)));
+const write = async (build: Container, mtime = MTIME) =>
+  writeFileSync(archive, await joined(writeZip(build, filesOf(build), mtime)));
 
 test('a zip archive has the entries of the build', async () => {
   await write(BUILD);
@@ -78,6 +79,21 @@ test('an error of the content is that of the archive', async () => {
     })();
     await expect(joined(writeZip(BUILD, files, MTIME))).rejects.toThrow('differs from the signature');
   }
+});
+
+test.each([
+  ['0001-01-01T00:00:00Z', '1980-01-01T00:00:00.000Z'],
+  ['1979-12-31T23:59:59Z', '1980-01-01T00:00:00.000Z'],
+  ['2038-01-19T03:14:07Z', '2038-01-19T03:14:07.000Z'],
+  ['2038-01-19T03:14:08Z', '2038-01-19T03:14:08.000Z'],
+  ['9999-12-31T23:59:59Z', '2107-12-31T23:59:58.000Z'],
+])('a build of %s gets the nearest time of the format, %s', async (mtime, written) => {
+  await write(BUILD, new Date(mtime));
+  const zip = await openPromise(archive);
+  const times = new Set<string>();
+  for await (const entry of zip.eachEntry())
+    times.add(entry.getLastModDate({ timezone: 'UTC' }).toISOString());
+  expect([...times]).toEqual([written]);
 });
 
 const hasPython = () => {

@@ -21,6 +21,9 @@ const [ZIP64_EXTRA, TIME_EXTRA] = [0x0001, 0x5455];
 const [ELSEWHERE, COUNT_ELSEWHERE] = [0xffffffff, 0xffff];
 /** Less than 4 GiB, because some files become a little larger when they are compressed. */
 const ZIP64_FILE_BYTES = 0xf0000000;
+/** Those of the DOS format. */
+const [FIRST_TIME, LAST_TIME] = [Date.UTC(1980, 0, 1), Date.UTC(2107, 11, 31, 23, 59, 58)];
+const MAX_UNIX_SECONDS = 0x7fffffff;
 /** A file up to this size is compressed in one piece, which is faster than a stream. */
 const MAX_PIECE_BYTES = 64 * 1024;
 const CHUNK_BYTES = 64 * 1024;
@@ -52,7 +55,7 @@ export const writeZip = (
   container: Container,
   files: AsyncIterable<NewFile>,
   mtime: Date,
-): AsyncGenerator<Buffer> => inChunks(zipPieces(container, files, mtime));
+): AsyncGenerator<Buffer> => inChunks(zipPieces(container, files, inTimeRange(mtime)));
 
 async function* zipPieces(container: Container, files: AsyncIterable<NewFile>, mtime: Date) {
   const directory: Buffer[] = [];
@@ -185,13 +188,10 @@ function dataDescriptor({ crc, storedBytes, bytes }: WrittenEntry, isZip64: bool
 
 function directoryRecord(entry: WrittenEntry, mtime: Date): Buffer {
   const { name, mode, offset, crc, storedBytes, bytes, isZip64 } = entry;
-  // Seconds since 1970; the other time has no time zone.
-  const time = pack([2, TIME_EXTRA], [2, 5]);
-  const seconds = Buffer.concat([Buffer.of(1), pack([4, Math.floor(mtime.getTime() / 1000)])]);
   const numbers = isZip64
     ? pack([2, ZIP64_EXTRA], [2, 24], [8, bytes], [8, storedBytes], [8, offset])
     : Buffer.alloc(0);
-  const extra = Buffer.concat([time, seconds, numbers]);
+  const extra = Buffer.concat([unixTime(mtime), numbers]);
   const inField = (value: number) => (isZip64 ? ELSEWHERE : value);
   const fields = pack(
     [4, 0x02014b50],
@@ -247,7 +247,9 @@ function directoryEnd(count: number, bytes: number, offset: number): Buffer {
   return Buffer.concat([zip64, end]);
 }
 
-/** DOS times have steps of two seconds, and begin in 1980. */
+const inTimeRange = (mtime: Date) => new Date(Math.min(Math.max(mtime.getTime(), FIRST_TIME), LAST_TIME));
+
+/** DOS times have steps of two seconds. */
 function dosTime(mtime: Date): Field[] {
   const time = (mtime.getUTCHours() << 11) | (mtime.getUTCMinutes() << 5) | (mtime.getUTCSeconds() >> 1);
   const date = ((mtime.getUTCFullYear() - 1980) << 9) | ((mtime.getUTCMonth() + 1) << 5) | mtime.getUTCDate();
@@ -255,6 +257,13 @@ function dosTime(mtime: Date): Field[] {
     [2, time],
     [2, date],
   ];
+}
+
+/** Seconds since 1970, because the DOS time has no time zone. */
+function unixTime(mtime: Date): Buffer {
+  const seconds = Math.floor(mtime.getTime() / 1000);
+  if (seconds > MAX_UNIX_SECONDS) return Buffer.alloc(0);
+  return Buffer.concat([pack([2, TIME_EXTRA], [2, 5]), Buffer.of(1), pack([4, seconds])]);
 }
 
 async function* inChunks(pieces: Bytes): AsyncGenerator<Buffer> {
