@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { MAX_SESSIONS, UploadSessions } from '../../src/uploads/sessions/upload-sessions.service';
 import { FileStorage } from '../../src/uploads/storage/file-storage';
+import type { Bytes } from '../../src/wharf/pwr/message-reader';
 import { joined } from '../support/pushed-builds';
 import { S3Double } from '../support/s3';
 import { openApp, theClock, useStore } from '../support/app';
@@ -178,6 +180,25 @@ describe.each(['folder', 'bucket'] as const)('in a %s', (where) => {
     expect(await put(location, file, 2 * BLOCK, 3 * BLOCK)).toEqual(reply(200));
     expect(file.equals(await content(id))).toBe(true);
     expect((await objects()).filter((key) => key.includes(id))).toHaveLength(2);
+  });
+
+  test('of two sizes sent at the same time, only the first is accepted', async () => {
+    const file = randomBytes(1000);
+    const { id, location } = await begin();
+    const headers = { 'content-range': 'bytes 0-899/900', 'content-length': 900 };
+    const later = request(location, { method: 'PUT', headers });
+    const response = once(later, 'response') as Promise<[IncomingMessage]>;
+    later.write(file.subarray(0, 1));
+    await until(async () => (await openParts(id)) > 0);
+    expect(await put(location, file, 0, 1000)).toEqual(reply(200));
+    later.end(file.subarray(1, 900));
+    const [rejected] = await response;
+    expect([rejected.statusCode, (await joined(rejected as Bytes)).toString()]).toEqual([
+      400,
+      JSON.stringify({ errors: ['Content-Range must be within the 1000 bytes of the file'] }),
+    ]);
+    expect(file.equals(await content(id))).toBe(true);
+    expect((await objects()).filter((key) => key.includes(id))).toHaveLength(1);
   });
 
   test('invalid requests', async () => {

@@ -203,8 +203,7 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
     if (!session) throw invalidSession();
     if (isComplete(session)) throw apiError(409, 'the file is already complete');
     if (Math.max(end, size ?? 0) > session.max_bytes) throw tooLarge();
-    if (session.size !== null && (end > session.size || (size !== undefined && size !== session.size)))
-      throw badRequest(`Content-Range must be within the ${session.size} bytes of the file`);
+    requireWithin(session, end, size);
     if (start > session.received || end <= session.received) return session;
     if (!session.has_quota) throw tooMany('too many unfinished uploads');
     if (session.parts >= MAX_SMALL_PARTS + session.received / KEPT_BLOCK_BYTES)
@@ -212,7 +211,10 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
     await body.skip(session.received - start);
     for (let at = session.received; at < end && !body.isCut; at += MAX_PART_BYTES)
       if (!(await this.storePart(id, at, Math.min(MAX_PART_BYTES, end - at), size ?? null, body))) break;
-    return this.require(id);
+    const stored = await this.require(id);
+    // A request at the same time may have named another size first.
+    requireWithin(stored, end, size);
+    return stored;
   }
 
   private async storePart(
@@ -295,6 +297,11 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
   private sign(id: string): string {
     return createHmac('sha256', this.secret).update(id).digest('base64url');
   }
+}
+
+function requireWithin(session: Session, end: number, size: number | undefined): void {
+  if (session.size !== null && (end > session.size || (size ?? session.size) !== session.size))
+    throw badRequest(`Content-Range must be within the ${session.size} bytes of the file`);
 }
 
 export const invalidSession = () => apiError(404, 'invalid upload session');
