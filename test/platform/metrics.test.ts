@@ -219,6 +219,15 @@ describe('metrics in the dashboard and the alerts exist', () => {
     expect(exposed.has('gamewharf_http_requests_total')).toBe(false);
   });
 
+  test('alerts on metrics that any process has select the replicas of this service', () => {
+    const shared = rules.groups
+      .flatMap(({ rules }) => rules)
+      .filter(({ expr }) => /\b(?:nodejs|process)_/.test(expr));
+    expect(shared.map(({ alert }) => alert)).toContain('GamewharfMemoryGrowth');
+    for (const { expr } of shared)
+      expect(expr).toContain('and on (job, instance) gamewharf_http_connections');
+  });
+
   test('every metric of the service is used by the dashboard or an alert', async () => {
     const ours = (await lines('# TYPE gamewharf_')).map((line) => line.split(' ')[2]!);
     const asked = queries.flatMap(([, query]) => query.match(METRIC) ?? []);
