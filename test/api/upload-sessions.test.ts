@@ -72,6 +72,8 @@ async function cut(id: string, url: string, range: string, announced: number, se
   await until(async () => (await openParts(id)) === 0);
 }
 
+afterEach(() => jest.restoreAllMocks());
+
 describe.each(['folder', 'bucket'] as const)('in a %s', (where) => {
   let replica: NestExpressApplication;
   let folder: string;
@@ -152,7 +154,10 @@ describe.each(['folder', 'bucket'] as const)('in a %s', (where) => {
 
   test('a cut before the first block keeps nothing', async () => {
     const { id, location } = await begin();
+    const receive = jest.spyOn(sessions(), 'receive');
     await cut(id, location, `bytes 0-${BLOCK * 2 - 1}/*`, BLOCK * 2, randomBytes(BLOCK - 1));
+    // It isn't an error of the storage.
+    expect(await receive.mock.results[0]!.value).toMatchObject({ received: 0 });
     expect(await state(location)).toEqual(reply(308));
     expect((await objects()).filter((key) => key.includes(id))).toEqual([]);
   });

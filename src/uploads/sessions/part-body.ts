@@ -51,7 +51,7 @@ export class PartBody {
     }
     if (read === bytes) return stored(bytes);
     const kept = Math.floor((start + read) / KEPT_BLOCK_BYTES) * KEPT_BLOCK_BYTES - start;
-    if (kept <= 0) throw new NothingToKeep();
+    if (kept <= 0) throw new Error('nothing can be kept');
     stored(kept);
     for (let missing = bytes - read; missing > 0; missing -= ZEROS.length) yield ZEROS.subarray(0, missing);
   }
@@ -89,5 +89,3 @@ export class PartBody {
     return undefined;
   }
 }
-
-export class NothingToKeep extends Error {}

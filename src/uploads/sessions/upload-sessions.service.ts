@@ -12,7 +12,7 @@ import { ServiceUrl } from '../../platform/server/service-url';
 import { LOCK_OWNER } from '../lock-owner';
 import { FileStorage } from '../storage/file-storage';
 import type { PartRange } from './content-range';
-import { KEPT_BLOCK_BYTES, NothingToKeep, type PartBody } from './part-body';
+import { KEPT_BLOCK_BYTES, type PartBody } from './part-body';
 import { type Part, readParts } from './read-parts';
 import type { UploadSession } from './upload-session.entity';
 
@@ -227,15 +227,16 @@ export class UploadSessions implements OnApplicationBootstrap, OnApplicationShut
     const key = `parts/${id}.${randomUUID()}`;
     const limits = [new Date(this.clock.now()), this.settings.FILES_MAX_BYTES];
     if (!(await this.database.row(BEGIN_PART, [id, key, start, ...limits]))) return false;
+    let kept = 0;
     try {
-      let kept = 0;
       const content = Readable.from(body.takeObject(start, bytes, (stored) => (kept = stored)));
       await this.storage.put(key, bytes, content, new AbortController().signal);
       if (await this.database.row(END_PART, [id, key, start, kept, size])) return true;
       await this.dropPart(id, key);
     } catch (error) {
       await this.dropPart(id, key);
-      if (!(error instanceof NothingToKeep)) throw error;
+      // If the content ended without a block to keep, the storage's error is only the consequence.
+      if (kept > 0 || !body.isCut) throw error;
     }
     return false;
   }
