@@ -2,10 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { type IncomingMessage, request } from 'node:http';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { MAX_SESSIONS, UploadSessions } from '../../src/uploads/sessions/upload-sessions.service';
+import { PartBody } from '../../src/uploads/sessions/part-body';
 import { FileStorage } from '../../src/uploads/storage/file-storage';
 import type { Bytes } from '../../src/wharf/pwr/message-reader';
 import { joined } from '../support/pushed-builds';
@@ -159,6 +161,24 @@ describe.each(['folder', 'bucket'] as const)('in a %s', (where) => {
     // It isn't an error of the storage.
     expect(await receive.mock.results[0]!.value).toMatchObject({ received: 0 });
     expect(await state(location)).toEqual(reply(308));
+    expect((await objects()).filter((key) => key.includes(id))).toEqual([]);
+  });
+
+  test('a part that is rejected while it arrives ends with its connection', async () => {
+    // Otherwise this ends it after 20 seconds.
+    jest.spyOn(PartBody.prototype, 'enforceRate').mockReturnValue(() => undefined);
+    const { id, location } = await begin();
+    const { hostname, port, pathname } = new URL(location);
+    const socket = connect(Number(port), hostname);
+    socket.write(
+      `PUT ${pathname} HTTP/1.1\r\nHost: ${hostname}\r\nContent-Range: bytes 0-${BLOCK - 1}/${BLOCK}\r\n` +
+        'Transfer-Encoding: chunked\r\n\r\n',
+    );
+    await until(async () => (await openParts(id)) > 0);
+    socket.write('1\r\nx\r\n'.repeat(2000));
+    expect(String(await once(socket, 'data'))).toMatch(/^HTTP\/1.1 413 /);
+    socket.destroy();
+    await until(async () => (await openParts(id)) === 0);
     expect((await objects()).filter((key) => key.includes(id))).toEqual([]);
   });
 
