@@ -146,22 +146,32 @@ export const isListed = ({ channel_name, build_id }: FlatUploadRow) =>
 /** Reads the columns with the prefix. */
 function buildReader<Prefix extends string>(prefix: Prefix): (row: FoundBuildRow<Prefix>) => BuildRow | null {
   const names = Object.keys(buildColumns('b', '')) as (keyof BuildRow)[];
-  const columns = names.map((name) => [name, `${prefix}_${name}`] as const);
-  const empty = Object.fromEntries(names.map((name) => [name, null]));
+  const copy = columnCopier(names.map((name) => [name, `${prefix}_${name}`]));
+  return (row: Record<string, unknown>) =>
+    row[`${prefix}_id`] === null ? null : (copy(row) as unknown as BuildRow);
+}
+
+/** Copies columns to properties: `[property, column]`. Spreading a row of 50 columns takes longer, and the garbage collector copies the result twice. */
+function columnCopier(columns: [property: string, column: string][]) {
+  // A copy keeps the hidden class; adding properties one by one changes it with each.
+  const empty = Object.fromEntries(columns.map(([property]) => [property, null]));
   return (row: Record<string, unknown>) => {
-    if (row[`${prefix}_id`] === null) return null;
-    // A copy keeps the hidden class; adding properties one by one changes it with each.
-    const build: Record<string, unknown> = { ...empty };
-    for (const [name, column] of columns) build[name] = row[column];
-    return build as unknown as BuildRow;
+    const copy: Record<string, unknown> = { ...empty };
+    for (const [property, column] of columns) copy[property] = row[column];
+    return copy;
   };
 }
 
 const readBuild = buildReader('build');
 const readHead = buildReader('head');
 const readPending = buildReader('pending');
+const copyUpload = columnCopier([...UPLOAD_COLUMNS, ...FILE_COLUMNS, 'build'].map((name) => [name, name]));
 
-export const uploadRow = (row: FlatUploadRow): UploadRow => ({ ...row, build: readBuild(row) });
+export function uploadRow(row: FlatUploadRow): UploadRow {
+  const upload = copyUpload(row) as unknown as UploadRow;
+  upload.build = readBuild(row);
+  return upload;
+}
 
 export function channelRow(row: FlatChannelRow): ChannelRow {
   const upload = uploadRow(row);

@@ -26,20 +26,10 @@ export const nullableText = (sql: string): Column<string | null> => ({
   read: (text) => text || null,
 });
 
-const MAX_KNOWN_LISTS = 1000;
-const knownLists = new Map<string, string[]>();
-
-/** A text array whose elements need no quotes. Rows with the same list share one array, which must not be changed. */
+/** A text array whose elements need no quotes. */
 export const list = <Value extends string>(sql: string): Column<Value[]> => ({
   sql,
-  read: (text) => {
-    let known = knownLists.get(text);
-    if (!known) {
-      if (knownLists.size === MAX_KNOWN_LISTS) knownLists.clear();
-      knownLists.set(text, (known = parseList(text)));
-    }
-    return known as Value[];
-  },
+  read: (text) => parseList(text) as Value[],
 });
 
 /** User-supplied text can contain the separator, so it stays a separate column. */
