@@ -325,7 +325,7 @@ describe('an upgrade path', () => {
     expect(await upgrade(builds[0]!, builds[50]!)).toEqual(NONE);
   });
 
-  test('through a hidden build exists for editors only', async () => {
+  test('exists for editors only if it passes through a hidden build', async () => {
     const [first, second] = await pushes();
     const third = await pushed(second, OLD, NEW);
     await hide(second);
@@ -394,7 +394,7 @@ describe('files of old builds are deleted', () => {
     expect(await prunable(2)).toEqual([builds[1]!.id]);
   });
 
-  test('except the head, the parent of the next push, hidden builds, and parents of running pushes', async () => {
+  test('the head, the parent of the next push, hidden builds and parents of running pushes keep theirs', async () => {
     const head = await put(contentsOf({ a: kept }));
     await sign();
     const hidden = await put(contentsOf({ a: kept }));
@@ -410,7 +410,7 @@ describe('files of old builds are deleted', () => {
     expect(await prunable(1)).toEqual([head.id]);
   });
 
-  test('unless a push began with them in the meantime', async () => {
+  test('a push that began with them in the meantime keeps them', async () => {
     const first = await put(contentsOf({ a: kept }));
     await put(contentsOf({ a: kept }));
     await sign();
@@ -423,7 +423,7 @@ describe('files of old builds are deleted', () => {
     expect(existsSync(pathOf(first.file_key))).toBe(true);
   });
 
-  test('unless a push with them is just beginning', async () => {
+  test('a push that is just beginning with them keeps them', async () => {
     const first = await put(contentsOf({ a: kept }));
     await put(contentsOf({ a: kept }));
     await sign();
@@ -438,7 +438,7 @@ describe('files of old builds are deleted', () => {
     expect(existsSync(pathOf(first.file_key))).toBe(true);
   });
 
-  test('except a file that another record shares', async () => {
+  test('a file that another record shares is kept', async () => {
     const [path, key] = [pathOf('imported.zip'), 'imported.zip'];
     writeFileSync(path, 'text');
     const [first, second] = [
@@ -459,7 +459,7 @@ describe('files that no record uses are deleted later', () => {
   const storageFails = () =>
     jest.spyOn(theApp().get(FileStorage), 'delete').mockRejectedValue(new Error('unavailable'));
 
-  test('if the storage fails when old builds are pruned', async () => {
+  test('a failure of the storage delays those of pruned builds', async () => {
     const first = await put(contentsOf({ a: kept }));
     await put(contentsOf({ a: kept }));
     await sign();
@@ -479,7 +479,7 @@ describe('files that no record uses are deleted later', () => {
     expect(await sql('SELECT FROM unused_files WHERE due_at <= now()')).toEqual([]);
   });
 
-  test('if the process is killed before it records what it has stored', async () => {
+  test('a process that is killed before it records what it has stored leaves none', async () => {
     const storage = theApp().get(FileStorage);
     await sql('DELETE FROM unused_files');
     const { file_key } = await put(contentsOf({ a: kept }));
@@ -498,7 +498,7 @@ describe('files that no record uses are deleted later', () => {
     expect(await sql('SELECT FROM unused_files')).toEqual([]);
   });
 
-  test('if another record of the game uses them, only with that', async () => {
+  test('another record of the game that uses them keeps them', async () => {
     const { file_key } = await put(contentsOf({ a: kept }));
     const { id } = await make.upload({ game: store.game, file_key, size: 1 });
     await sql('DELETE FROM builds WHERE file_key = $1', [file_key]);
@@ -509,7 +509,7 @@ describe('files that no record uses are deleted later', () => {
     expect(existsSync(pathOf(file_key))).toBe(false);
   });
 
-  test('but not while a record of another game uses them, nor because of keys that no game can have', async () => {
+  test('a record of another game keeps them, and keys that no game can have are ignored', async () => {
     const { id, file_key } = await put(contentsOf({ a: kept }));
     const elsewhere = await make.upload({ game: await make.game({ owner: store.owner }), file_key, size: 1 });
     const huge = `${'9'.repeat(30)}/builds/a.zip`;
@@ -523,7 +523,7 @@ describe('files that no record uses are deleted later', () => {
     expect(existsSync(pathOf(file_key))).toBe(false);
   });
 
-  test('but not files whose keys an import chose', async () => {
+  test('files whose keys an import chose are kept', async () => {
     writeFileSync(pathOf('chosen.zip'), 'text');
     const { id } = await make.build({ game: store.game, file_key: 'chosen.zip', size: 4 });
     await sql('DELETE FROM builds WHERE id = $1', [id]);
@@ -650,7 +650,7 @@ describe('a launcher updates a game', () => {
     expect(existsSync(join(at, 'gone.txt'))).toBe(false);
   };
 
-  test('by the patches of pushed builds', async () => {
+  test('the patches of pushed builds lead to the newest build', async () => {
     const [first, second] = await pushes();
     const launcher = await installed();
     await launcher.update(first, second);
@@ -662,7 +662,7 @@ describe('a launcher updates a game', () => {
     ]);
   });
 
-  test('by the signature and the archive of a build that was stored as a zip archive', async () => {
+  test('a build stored as a zip archive needs only its signature and archive', async () => {
     const files = (tree: Tree) =>
       contentsOf(Object.fromEntries(tree.container.files.map(({ path }, i) => [path, tree.contents[i]!])));
     const first = await put(files(OLD));

@@ -77,7 +77,7 @@ describe('POST /collections', () => {
     expect(url).toBe(`https://gamewharf.example/c/${id}/%D0%BD%D0%BE%D1%87%D1%8C-%F0%90%B1%85`);
   });
 
-  test('without parameters', async () => {
+  test('creates an empty collection with default values if no parameters are sent', async () => {
     const { owner } = await actors();
     const response = await owner.post('/collections');
     const { id } = collectionOf(response);
@@ -100,7 +100,7 @@ describe('POST /collections', () => {
     expect(await owner.get(`/collections/${id}`)).toEqual(response);
   });
 
-  test('with a game and a blurb', async () => {
+  test('adds a game with a blurb to the new collection', async () => {
     const { owner } = await actors();
     const game = await make.game({ owner });
     const response = await owner.post('/collections', {

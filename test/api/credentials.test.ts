@@ -160,7 +160,7 @@ describe('API keys', () => {
     expect(await owner.with(key).get('/credentials/info')).toEqual(ok({ type: 'key', scopes: ['profile'] }));
   });
 
-  test('with an incorrect checksum are rejected without a query', async () => {
+  test('are rejected without a query if their checksum is wrong', async () => {
     const key = newApiKey();
     const wrong = key.slice(0, -1) + (key.endsWith('0') ? '1' : '0');
     const swapped = `gw_${key[4]}${key[3]}${key.slice(5)}`;
@@ -183,7 +183,7 @@ describe('API keys', () => {
     },
   );
 
-  test('in Latin-1 are accepted, because some clients send them', async () => {
+  test('are accepted in Latin-1, because some clients send them', async () => {
     const { owner } = await actors();
     await make.key({ owner, text: 'schlüssel' });
     expect(await info('schlüssel')).toMatchObject(ALL);

@@ -257,7 +257,7 @@ describe('finds the buyer', () => {
     expect(await look({ email: other })).toEqual(response(key));
   });
 
-  test('as a guest, by the account that verified the email address of the purchase', async () => {
+  test('finds a guest once an account has verified the email address of the purchase', async () => {
     const key = await bought({});
     expect(await ownerOf(key)).toBeUndefined();
     expect(await look({ email: paid })).toEqual(response(key));

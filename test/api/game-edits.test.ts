@@ -151,7 +151,7 @@ describe('create', () => {
     );
   });
 
-  test(`at most ${MAX_GAMES} games, however many are created at once`, async () => {
+  test(`stops at ${MAX_GAMES} games, however many are created at once`, async () => {
     const seller = await make.user({ developer: true });
     await sql(
       `INSERT INTO games (user_id, slug, title) SELECT $1, 'g' || n, 'G' FROM generate_series(1, $2) n`,

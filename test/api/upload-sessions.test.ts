@@ -207,7 +207,7 @@ describe.each(['folder', 'bucket'] as const)('in a %s', (where) => {
     expect((await objects()).filter((key) => key.includes(id))).toHaveLength(2);
   });
 
-  test('of two sizes sent at the same time, only the first is accepted', async () => {
+  test('only the first of two sizes sent at the same time is accepted', async () => {
     const file = randomBytes(1000);
     const { id, location } = await begin();
     const headers = { 'content-range': 'bytes 0-899/900', 'content-length': 900 };

@@ -23,7 +23,7 @@ const paidGame = (fields: object = {}) =>
   make.game({ owner, admins: [people.admin], min_price: 500, ...fields });
 
 describe('fields of an upload', () => {
-  test('with its own file', async () => {
+  test('describe its own file', async () => {
     const game = await paidGame();
     const { id } = await make.upload({
       game,
@@ -66,7 +66,7 @@ describe('fields of an upload', () => {
     );
   });
 
-  test('with a link to another site', async () => {
+  test('contain the host of a link to another site, but not the link', async () => {
     const game = await make.game({ owner });
     await make.upload({ game, external_url: 'https://user@shop.example.com:8443/moon?a=1', ...AT });
     const { body } = await player.get(`/games/${game.id}/uploads`);
@@ -78,7 +78,7 @@ describe('fields of an upload', () => {
       expect(uploads[0]).not.toHaveProperty(field);
   });
 
-  test('with the newest completed build that has a file', async () => {
+  test('describe the newest completed build that has a file', async () => {
     const game = await make.game({ owner });
     const file = { file_key: 'moon/1.zip', size: 7 };
     const first = await make.build({ game, ...file, ...AT });
@@ -207,7 +207,7 @@ describe('builds of a channel', () => {
     expect(await player.get(`/uploads/${upload.id}/builds`)).toEqual(ok({ builds: [] }));
   });
 
-  test('without a file have no files, and without an upload no upload', async () => {
+  test('have no files if none is stored, and no upload if none is listed', async () => {
     const game = await make.game({ owner });
     const build = await make.build({ game });
     expect(await player.get(`/builds/${build.id}`)).toMatchObject({

@@ -130,7 +130,7 @@ describe('the newest completed build', () => {
     expect(await latest({ game_id: game.id, channel_name: 'windows' })).toEqual(ok({ latest: '2.0' }));
   });
 
-  test('without a version returns nothing, not the version before it', async () => {
+  test('returns no version if the build has none, not the version before it', async () => {
     const { game } = await gameWithBuilds();
     await make.build({ game });
     const { text } = await send('GET', `/wharf/latest?game_id=${game.id}&channel_name=windows`);
@@ -334,7 +334,7 @@ describe('repeated requests', () => {
     await replica.close();
   });
 
-  test('by ID and by name are different requests', async () => {
+  test('are different requests by ID and by name', async () => {
     const { game } = await gameWithBuilds();
     const query = { game_id: game.id, channel_name: 'windows' };
     expect(await latest(query)).toEqual(ok({ latest: '2.0' }));

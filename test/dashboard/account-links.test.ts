@@ -389,7 +389,7 @@ describe('a sign-up', () => {
     ).toEqual([{ developer: false, verified: true, is_primary: true }]);
   });
 
-  test('with the address of an account gets the same response, and its owner a link for the password', async () => {
+  test('returns the same page for the email address of an account, whose owner gets a link to set a password', async () => {
     const pages = [comparable(await signUp({ email: 'free@example.com', username: `free-${serial}` }))];
     pages.push(comparable(await signUp({ email, username: `other-${serial}` })));
     expect(pages[0]).toEqual(pages[1]);
@@ -437,7 +437,7 @@ describe('a sign-up', () => {
     expect(await requested()).toEqual([]);
   });
 
-  test('with a username that another account takes meanwhile says so', async () => {
+  test('reports a username that another account has taken in the meantime', async () => {
     const browser = new Browser();
     await signUp({ username: user.username.toUpperCase() }, browser);
     expect(browser.words).toContain('Another account has this username.');

@@ -106,7 +106,7 @@ async function events() {
 }
 
 describe('upload', () => {
-  test('in parts, with a cut part, and lists the file with its fields', async () => {
+  test('accepts parts, also after a cut one, and lists the file with its fields', async () => {
     const content = randomBytes(1_200_000);
     const { body } = await start('harbor.zip', content.length, {
       display_name: ' Harbor ',
@@ -266,7 +266,7 @@ describe('upload', () => {
     expect(await post(filesPath(`/uploads/${body.id}/complete`))).toMatchObject({ status: 404 });
   });
 
-  test('as a build of a channel, whose next builds are versions of the same upload', async () => {
+  test('adds a build to a channel, whose next builds are versions of the same upload', async () => {
     await upload('win.zip', Buffer.from('1'), {
       channel_name: 'Windows',
       user_version: '1.0',
@@ -587,7 +587,7 @@ test('a form without the token of its session changes nothing', async () => {
   expect(await uploadsOf()).toHaveLength(1);
 });
 
-test('without a storage, the page says so', async () => {
+test('the page says that no storage is configured', async () => {
   const replica = await openApp({ FILES_DIR: '' });
   const url = await replica.getUrl();
   const page = await browserOf(seller, () => url);

@@ -146,7 +146,7 @@ describe('sign-in with a provider', () => {
 });
 
 describe('takeover', () => {
-  test('by an unverified address: neither creates nor connects an account', async () => {
+  test('an unverified email address neither creates nor connects an account', async () => {
     const victim = await make.user({ emails: [{ email: 'victim@example.com', verified: true }] });
     for (const email_verified of [false, undefined, 'true' as unknown as boolean]) {
       const who = person({ email: 'victim@example.com', email_verified });
@@ -158,7 +158,7 @@ describe('takeover', () => {
     expect(await sql('SELECT FROM identities WHERE user_id = $1', [victim.id])).toEqual([]);
   });
 
-  test('by a verified address of an existing account: is told to sign in once and connect', async () => {
+  test('a verified email address of an existing account only leads to instructions to sign in and connect', async () => {
     const victim = await make.user({ emails: [{ email: 'known@example.com', verified: true }] });
     const who = person({ email: 'Known@Example.com' });
     const browser = await signInAs(who);
@@ -169,7 +169,7 @@ describe('takeover', () => {
     expect(await sql('SELECT FROM identities WHERE user_id = $1', [victim.id])).toEqual([]);
   });
 
-  test('by a recycled address: another subject with the same address is another person', async () => {
+  test('a different subject with the same email address is a different person', async () => {
     const first = person({ email: 'recycled@example.com' });
     await signInAs(first);
     const second = person({ email: 'recycled@example.com' });
@@ -179,7 +179,7 @@ describe('takeover', () => {
     expect(await usersOf(first.sub)).toHaveLength(1);
   });
 
-  test('by the same subject at another issuer: isn’t known', async () => {
+  test('the same subject at a different issuer is unknown', async () => {
     const who = person();
     await signInAs(who);
     const { user_id } = (await usersOf(who.sub))[0]!;
@@ -189,7 +189,7 @@ describe('takeover', () => {
     expect(browser.words).toContain('already exists');
   });
 
-  test('by connecting: needs the password of the signed-in user', async () => {
+  test('connecting an account needs the password of the signed-in user', async () => {
     const user = await make.user();
     const browser = await browserOf(user);
     const who = person();
@@ -209,7 +209,7 @@ describe('takeover', () => {
     expect(await signedInAs(await signInAs(who))).toBe(user.username);
   });
 
-  test('by the cookies of another browser: they belong to a session', async () => {
+  test('the cookies of a different browser are rejected, because they belong to its session', async () => {
     const who = person();
     await real.signsIn(who);
     const attacker = new Browser();
@@ -238,7 +238,7 @@ describe('takeover', () => {
     expect(await usersOf(who.sub)).toEqual([]);
   });
 
-  test('by a response for someone who signed out or in as another user in between', async () => {
+  test('a response is rejected after the user has signed out or in as a different user', async () => {
     const who = person();
     await real.signsIn(who);
     const browser = await browserOf(await make.user());
@@ -653,7 +653,7 @@ describe('a provider that lies', () => {
     expect(half.page.status).toBe(503);
   });
 
-  test('with OIDC_ONLY, the sign-in page returns 503 while the provider is down', async () => {
+  test('makes the sign-in page return 503 while it is down, with OIDC_ONLY', async () => {
     const at = await open({ OIDC_ONLY: 'true' });
     fake.responds = (_path, res) => {
       res.statusCode = 500;
@@ -678,7 +678,7 @@ describe('a provider that lies', () => {
   });
 });
 
-test('without a provider, its routes do not exist', async () => {
+test('the routes of a provider do not exist if none is configured', async () => {
   const app = await openApp({ OIDC_CLIENT_ID: '', OIDC_ISSUER: '' });
   const base = await app.getUrl();
   const browser = new Browser({}, () => base);

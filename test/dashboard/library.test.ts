@@ -27,7 +27,7 @@ const redeem = async (key: string, as = browser) => {
   return as.submit(REDEEM, { key });
 };
 
-test('after sign-in a player sees their games and a seller the games that they sell', async () => {
+test('a player who signs in sees their games, and a seller sees the games that they sell', async () => {
   await browser.get('/user/settings');
   expect(browser.page.location).toBe(GAMES);
   const seller = await browserOf(owner);

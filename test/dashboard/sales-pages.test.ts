@@ -205,7 +205,7 @@ describe('the Sales page', () => {
       expect(sorted).toHaveLength(21);
     });
 
-    test('of one game', async () => {
+    test('lists only the sales of the selected game, including bundles', async () => {
       await page.get(`${SALES}?game=${games[1]!.id}`);
       expect(page.page.text).toContain(`<a href="/user/settings/games/${games[1]!.id}/details" >Details</a>`);
       const own = all((i) => i % 4 === 1 || (i % 5 === 0 && (i % 4 === 2 || i % 15 === 0)));

@@ -96,7 +96,7 @@ describe('names of settings', () => {
     'AF_UNIX',
   ];
 
-  it('in deploy/ and the Dockerfile exist, including in comments and alerts', () => {
+  it('exist if deploy/ or the Dockerfile mentions them, including in comments and alerts', () => {
     const named = new Set(files.flatMap(namesIn));
     expect([...named].filter((name) => !settings.includes(name) && !others.includes(name))).toEqual([]);
     expect(named).toContain('DATABASE_POOL_SIZE');

@@ -161,7 +161,7 @@ describe('resets', () => {
     expect(await sell()).toBe(first + 1);
   });
 
-  test('also empty large tables', async () => {
+  test('empties large tables, too', async () => {
     await sql("INSERT INTO users (username) SELECT 'user-' || n FROM generate_series(1, 20000) n");
     await call('POST', '/mock/reset');
     expect(await sql('SELECT id::int FROM users ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }]);

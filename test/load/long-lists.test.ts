@@ -295,7 +295,7 @@ describe('a client that requests a long list', () => {
 describe(`at most ${MAX_COLLECTIONS} collections per user`, () => {
   const tooMany = failure(400, 'too many collections');
 
-  test('with any number of concurrent requests, on two replicas, with and without a key', async () => {
+  test('concurrent requests to two replicas, with and without a key, never create more', async () => {
     const owner = await make.user();
     await collections(owner, MAX_COLLECTIONS - 10);
     const second = await (await openApp()).getUrl();
@@ -321,7 +321,7 @@ describe(`at most ${MAX_COLLECTIONS} collections per user`, () => {
     expect((await other.post('/collections')).status).toBe(200);
   });
 
-  test('and another one after one is deleted', async () => {
+  test('deleting one makes space for another', async () => {
     const owner = await make.user();
     await collections(owner, MAX_COLLECTIONS);
     expect(await owner.post('/collections')).toEqual(tooMany);
@@ -331,7 +331,7 @@ describe(`at most ${MAX_COLLECTIONS} collections per user`, () => {
     expect(await owner.post('/collections')).toEqual(tooMany);
   });
 
-  test('and a missing game is reported first below the limit', async () => {
+  test('a missing game is reported first below the limit', async () => {
     const owner = await make.user();
     expect(await owner.post('/collections', { game_id: 999_999 })).toEqual(failure(404, 'invalid game'));
   });

@@ -67,7 +67,7 @@ afterEach(async () => {
 const holdPurchase = () => holdLocks(`SELECT FROM purchases WHERE id = ${purchase_id} FOR UPDATE`);
 
 describe('a claim that races a refund leaves no live key', () => {
-  test('if the refund is first', async () => {
+  test('the claim fails if the refund is first', async () => {
     const { query, commit } = await holdPurchase();
     const response = claim();
     await untilBlocked();
@@ -79,7 +79,7 @@ describe('a claim that races a refund leaves no live key', () => {
     await sql(`UPDATE purchases SET status = 'complete' WHERE id = $1`, [purchase_id]);
   });
 
-  test('if the claim is first', async () => {
+  test('the refund revokes the key if the claim is first', async () => {
     const { release } = await holdPurchase();
     const response = claim();
     await untilBlocked();
@@ -92,7 +92,7 @@ describe('a claim that races a refund leaves no live key', () => {
     expect((await keys()).filter(({ live }) => live)).toEqual([]);
   });
 
-  test('at any time', async () => {
+  test('no order of claims and refunds leaves one', async () => {
     for (let round = 0; round < 5; round++) {
       purchase_id = idOf(await sell());
       await Promise.all([claim(1), claim(2), refund(), claim(1), claim(3), claim(2)]);
@@ -195,7 +195,7 @@ describe('an import that changes the bundle', () => {
     expect(await sql('SELECT FROM purchase_games WHERE purchase_id = $1', [id])).toHaveLength(4);
   });
 
-  test('and another one that extends it at once give each game once', async () => {
+  test('gives each game once beside another one that extends it at the same time', async () => {
     const record = (game_ids: number[]) => ({ ...bundle, game_ids, extend: true });
     const responses = await Promise.all([
       sendSmall([record([1, 2, 3, 4])]),

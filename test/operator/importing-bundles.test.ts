@@ -112,7 +112,7 @@ describeImports('bundles', () => {
     expect(await versionAfter({ extend: true })).toMatchObject({ version: 4 });
   });
 
-  test('with mistakes are problems', async () => {
+  test('are rejected with a problem for each mistake', async () => {
     expect(
       await problemsOf(
         bundle(1, { game_ids: [] }),
@@ -207,7 +207,7 @@ describeImports('a purchase of a bundle', () => {
     expect(await sql('SELECT bundle_id FROM purchases WHERE id = 1')).toEqual([{ bundle_id: null }]);
   });
 
-  test('with mistakes is a problem', async () => {
+  test('is rejected with a problem for each mistake', async () => {
     await importLines(bundle(1));
     expect(
       await problemsOf(
@@ -335,7 +335,7 @@ describe('a sale of a bundle over HTTP', () => {
     expect(await sell({ with_key: true, reference: 'order-2' })).toEqual(ok(body));
   });
 
-  test('with mistakes is an error', async () => {
+  test('fails with an error for each mistake', async () => {
     expect(await sell({ bundle_id: 9 })).toEqual(failure(404, 'invalid bundle'));
     expect(await sell({ game_id: 1 })).toEqual(failure(400, 'exactly one of game_id, bundle_id is required'));
     expect(await sell({ bundle_id: undefined })).toEqual(failure(400, 'game_id is required'));

@@ -63,7 +63,7 @@ describeImports('a purchase written by another client during an import', () => {
     );
   });
 
-  test('and delete before it is looked up, is created again', async () => {
+  test('is created again if it is deleted before it is looked up', async () => {
     await importLines(purchase(1, { status: 'refunded' }));
     const { release } = await holdUser();
     const response = sendImport([otherUser, purchase(1, { status: 'complete' })]);
@@ -75,7 +75,7 @@ describeImports('a purchase written by another client during an import', () => {
     );
   });
 
-  test('and delete while it is about to be updated, is created again', async () => {
+  test('is created again if it is deleted while it is about to be updated', async () => {
     await importLines(purchase(1, { status: 'refunded' }));
     const { commit } = await holdLocks('DELETE FROM purchases WHERE id = 1');
     const response = sendImport([purchase(1, { status: 'complete' })]);
@@ -84,7 +84,7 @@ describeImports('a purchase written by another client during an import', () => {
     expect(await response).toEqual(summaryOf('purchases 1 new, 0 changed, 0 unchanged'));
   });
 
-  test('and refund after it was found unchanged, stays refunded', async () => {
+  test('stays refunded if it is refunded after it was found unchanged', async () => {
     await importLines(purchase(1), key);
     const { release } = await holdKey();
     const response = sendImport([purchase(1), otherKey]);

@@ -170,7 +170,7 @@ describe('an operator token', () => {
     expect(await send('GET', '/profile', { headers })).toMatchObject(failure(401, 'invalid key'));
   });
 
-  test('without the permission is rejected, along with the request body', async () => {
+  test('is rejected without the permission, along with the request body', async () => {
     const token = await made('reader', 'metrics', 'purchases', 'users');
     const response = await send('POST', '/operator/import', {
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/x-ndjson' },
@@ -230,7 +230,7 @@ describe('an operator token', () => {
     await until(async () => Date.parse(await used()) >= Date.parse(first));
   });
 
-  test('under the previous pepper still works and is rehashed when used', async () => {
+  test('still works under the previous pepper, and is rehashed when used', async () => {
     const token = await made('peppered', 'metrics');
     const [now, before] = [
       'the pepper that came after the first one',
@@ -254,7 +254,7 @@ describe('an operator token', () => {
     expect(await openapi(token, url)).toBe(200);
   });
 
-  test('in the setting keeps all permissions and works without the database', async () => {
+  test('keeps all permissions and works without the database if it is in the setting', async () => {
     const setting = 'the token of the setting';
     const app = await openApp({ OPERATOR_TOKEN: setting });
     const url = await app.getUrl();
@@ -284,7 +284,7 @@ describe('imported records by permission', () => {
     `line 4: user 901: password: ${rejected}`,
   );
 
-  test('without users, reject records that let someone sign in', async () => {
+  test('records that let someone sign in are rejected without the permission users', async () => {
     const token = await made('catalog', 'import', 'purchases', 'metrics');
     expect(await sendImport(records, token)).toEqual(problems);
     // Large enough for its own worker thread.
@@ -307,7 +307,7 @@ describe('imported records by permission', () => {
     expect(await sendImport([user(900), user(901)], token)).toMatchObject({ status: 200 });
   });
 
-  test('with users, are all accepted', async () => {
+  test('all records are accepted with the permission users', async () => {
     const token = await made('migration', 'import', 'users');
     expect(await sendImport(records, token)).toMatchObject({
       status: 200,

@@ -680,7 +680,7 @@ describe('an email address', () => {
     ]);
   });
 
-  test('without an account is removed from purchases and keys, and a second erasure returns zeros', async () => {
+  test('is removed from purchases and keys even without an account, and a second erasure returns zeros', async () => {
     const game = await make.game({ owner: await make.user() });
     const purchase = await make.purchase({ games: [game], email: guest });
     await make.downloadKey({ game, purchase_id: purchase.id });
@@ -748,7 +748,7 @@ describe('an email address', () => {
       });
   });
 
-  test('or a name is removed from the references of sales, but not a number or two letters within a word', async () => {
+  test('is removed from the references of sales, as is a name, but not a number or two letters within a word', async () => {
     const game = await make.game({ owner: await make.user() });
     const referencesOf = async (username: string, display_name: string, references: string[]) => {
       const { id } = await make.user({ username, display_name });
@@ -773,7 +773,7 @@ describe('an email address', () => {
     expect(left).toEqual([['Zorblax 2'], ['20241', '王 4'], ['principal 10001'], ['x🦭', 'order 5']]);
   });
 
-  test('or a name is replaced in the labels of all download keys, but not within a word', async () => {
+  test('is replaced in the labels of all download keys, as is a name, but not within a word', async () => {
     const owner = await make.user();
     const game = await make.game({ owner });
     const labelsOf = async (names: { username: string; display_name: string }, labels: string[]) => {

@@ -264,7 +264,7 @@ describe('sells', () => {
     await expectExact();
   });
 
-  test('from a form or JSON, to an account by its verified email address', async () => {
+  test('a form and JSON are accepted, and a verified email address finds the account', async () => {
     const { status, body } = await send('POST', '/operator/purchases', {
       headers: {
         authorization: `Bearer ${OPERATOR_TOKEN}`,
@@ -334,14 +334,14 @@ describe('sells', () => {
     await expectExact();
   });
 
-  test('to an account with another email address, and the key belongs to the account', async () => {
+  test('a key belongs to the account, even if the sale has a different email address', async () => {
     const { download_keys } = await sold({ user_id: stranger.id, email: 'gift@example.com' });
     expect(
       await owner.get(`/games/${one.id}/download_keys`, { download_key: download_keys[0]!.key }),
     ).toMatchObject(ok({ download_key: { owner: { id: stranger.id } } }));
   });
 
-  test('to an email address verified by the account or by no account, or without an account', async () => {
+  test('the owner is the account of the sale, or else the one that verified the email address', async () => {
     const cases: [Fields, Actor | undefined][] = [
       [{ user_id: buyer.id, email: 'Zoe@example.com' }, buyer],
       [{ user_id: stranger.id, email: 'old@example.com' }, stranger],
@@ -359,7 +359,7 @@ describe('sells', () => {
     await expectExact();
   });
 
-  test('without ID collisions with concurrent imports', async () => {
+  test('IDs never collide with those of concurrent imports', async () => {
     const { purchase: before } = await sold();
     await importLines(
       purchase(before.id + 1, { game_id: one.id }),
@@ -380,13 +380,13 @@ describe('sells', () => {
   });
 });
 
-test('to an email address with surrounding spaces, which are trimmed', async () => {
+test('spaces around the email address are trimmed', async () => {
   for (const email of [' bob@example.com', 'bob@example.com\n'])
     expect((await sold({ email })).purchase.email).toBe('bob@example.com');
 });
 
 describe('once', () => {
-  test('per reference, with the same response and keys', async () => {
+  test('a repeated reference returns the same response and keys', async () => {
     const fields = {
       reference: 'again',
       game_id: [other.id, one.id],
@@ -407,7 +407,7 @@ describe('once', () => {
     });
   });
 
-  test('per reference; other values are reported as a conflict that names them', async () => {
+  test('a repeated reference with other values is a conflict that names them', async () => {
     const fields = { reference: 'mine', user_id: buyer.id };
     const { purchase } = await sold(fields);
     const aSecondLater = new Date(Date.parse(purchase.created_at as string) + 1000).toISOString();
@@ -440,7 +440,7 @@ describe('once', () => {
     });
   });
 
-  test('per reference, of an erased buyer too', async () => {
+  test('a repeated reference returns the sale of an erased buyer, too', async () => {
     const { id: user_id } = await make.user({ emails: [{ email: 'erased@example.com', verified: true }] });
     const fields = { reference: 'before the erasure', user_id, email: 'erased@example.com' };
     const { purchase, download_keys } = await sold(fields);
@@ -456,7 +456,7 @@ describe('once', () => {
     });
   });
 
-  test('for concurrent requests on two replicas', async () => {
+  test('concurrent requests to two replicas create one sale', async () => {
     const urls = [baseUrl(), await replica.getUrl()];
     for (const reference of ['race 1', 'race 2', 'race 3']) {
       const before = await count('purchases');
@@ -477,7 +477,7 @@ describe('once', () => {
     await expectExact();
   });
 
-  test('per Idempotency-Key, with or without a reference', async () => {
+  test('a repeated Idempotency-Key returns the same response, with or without a reference', async () => {
     const key = { 'idempotency-key': 'sale 1' };
     const first = await sold({}, key);
     await expectNoSale(async () => {
@@ -503,7 +503,7 @@ describe('once', () => {
     await expectExact();
   });
 
-  test('per Idempotency-Key, when the reference was sold before', async () => {
+  test('an Idempotency-Key returns an earlier sale with the same reference', async () => {
     const used = failure(400, 'Idempotency-Key was used with other parameters');
     const keyOf = (key: string) => ({ 'idempotency-key': key });
     const before = { reference: 'sold before the key' };
@@ -587,7 +587,7 @@ describe('refunds', () => {
     await expectExact();
   });
 
-  test('once, for any number of concurrent requests', async () => {
+  test('any number of concurrent requests refund a sale once', async () => {
     const { purchase } = await sold({ game_id: [other.id, one.id], amount: 77 });
     const responses = await Promise.all(Array.from({ length: 8 }, () => refund(purchase.id)));
     expect(new Set(responses.map((response) => JSON.stringify(response))).size).toBe(1);
@@ -668,7 +668,7 @@ describe('during concurrent writes', () => {
     const attempts = async (times: number) =>
       (await sql<{ made: number }>('SELECT (last_value + $1)::int AS made FROM failures', [times]))[0]!.made;
 
-    test.each(['23503', '23505', '40P01'])('with %s are retried up to five times', async (source) => {
+    test.each(['23503', '23505', '40P01'])('are retried up to five times after %s', async (source) => {
       await fail(4);
       const { purchase } = await sold({ source });
       expect(await attempts(4)).toBe(5);
@@ -685,7 +685,7 @@ describe('during concurrent writes', () => {
       await expectExact();
     });
 
-    test.each(['23514', '57014'])('with %s are not retried', async (source) => {
+    test.each(['23514', '57014'])('are not retried after %s', async (source) => {
       await fail(9);
       await expectNoSale(() => sell({ source }));
       expect(await attempts(9)).toBe(1);

@@ -90,7 +90,7 @@ describe('an identity provider', () => {
     expect(problemsOf({ ...provider, OIDC_SCOPES: 'email' })).toEqual(['OIDC_SCOPES must include openid']);
   });
 
-  test('and a header that names the user exclude each other', () => {
+  test('excludes a header that names the user', () => {
     expect(
       problemsOf({ ...provider, TRUSTED_IDENTITY_HEADER: 'X-User', TRUSTED_PROXIES: '10.0.0.0/8' }),
     ).toEqual(['TRUSTED_IDENTITY_HEADER and OIDC_ISSUER are both set: keep one']);

@@ -243,17 +243,17 @@ test('a backup of 0.1 is migrated to this version', async () => {
 });
 
 // Uses the small backup of the previous test.
-describe('changes nothing when a restore is rejected', () => {
+describe('a restore is rejected and changes nothing if', () => {
   let untouched: Record<string, string>;
   beforeAll(async () => (untouched = await digestOf(other.url)));
   afterEach(async () => expect(await digestOf(other.url)).toEqual(untouched));
 
-  test('for a store that is not empty', () =>
+  test('the store is not empty', () =>
     expect(restore(there(), new BackupReader(createReadStream(file)), quiet)).rejects.toThrow(
       'The database already contains a store. To replace it with the backup, add --replace.',
     ));
 
-  test('for a store in use', async () => {
+  test('the store is in use', async () => {
     const client = new Client({ connectionString: other.url });
     await client.connect();
     await expect(
@@ -262,7 +262,7 @@ describe('changes nothing when a restore is rejected', () => {
     await client.end();
   });
 
-  test.each(['NOCREATEDB', 'CREATEDB'])('for a role without permissions (%s)', async (right) => {
+  test.each(['NOCREATEDB', 'CREATEDB'])('the role lacks permissions (%s)', async (right) => {
     const role = `gamewharf_owner_${process.pid}`;
     const superuser = process.env.TEST_SUPERUSER_URL!;
     await rowsOf(superuser, `CREATE ROLE ${role} LOGIN PASSWORD 'x' ${right}`);
@@ -279,7 +279,7 @@ describe('changes nothing when a restore is rejected', () => {
     }
   });
 
-  test('for a different pepper', () =>
+  test('the pepper is different', () =>
     expect(
       restore({ ...there(), API_KEY_PEPPER: 'another one' }, new BackupReader(createReadStream(file)), {
         ...quiet,

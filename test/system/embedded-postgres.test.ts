@@ -249,7 +249,7 @@ describe('a data folder', () => {
     process.kill(await postmaster({ ...original, dataDir: join(moved, 'postgres') }), 'SIGKILL');
   });
 
-  test('of another PostgreSQL version is rejected with instructions', async () => {
+  test('is rejected with instructions if its PostgreSQL version is different', async () => {
     const dataDir = await existing();
     await writeFile(join(dataDir, 'postgres', 'PG_VERSION'), '17\n');
     expect(await launch({ dataDir }).failure()).toEqual({
@@ -277,7 +277,7 @@ describe('a data folder', () => {
     expect(await readFile(join(other, 'postgres', 'notes.txt'), 'utf8')).toBe('mine');
   });
 
-  test('without its password or behind a dangling link is rejected with instructions', async () => {
+  test('is rejected with instructions if its password is missing or a link to it is dangling', async () => {
     const dataDir = await existing();
     await rm(join(dataDir, 'postgres-password'));
     expect((await launch({ dataDir }).failure()).message).toContain('restore');
@@ -291,7 +291,7 @@ describe('a data folder', () => {
 });
 
 describe('after kill -9', () => {
-  test('of node, its server ends, and the next start starts it again', async () => {
+  test('a killed service takes its server with it, and the next start starts it again', async () => {
     const dataDir = await existing();
     const [victim, first] = await open({ dataDir });
     const pid = await postmaster(first);
@@ -305,14 +305,14 @@ describe('after kill -9', () => {
     expect(await isUp(second.url)).toBe(false);
   });
 
-  test('of node, its server ends without another start', async () => {
+  test('the server of a killed service ends without another start', async () => {
     const [victim, ready] = await open({ dataDir: await existing() });
     const pid = await postmaster(ready);
     await victim.kill();
     await wait(() => !isSignaled(pid, 0), 'the end of the server');
   });
 
-  test('of all but the server, the next start replaces the abandoned server', async () => {
+  test('an abandoned server is replaced at the next start', async () => {
     const dataDir = await existing();
     const [victim, ready] = await open({ dataDir });
     const pid = await postmaster(ready);
@@ -326,7 +326,7 @@ describe('after kill -9', () => {
     expect(await isUp(second.url)).toBe(false);
   });
 
-  test('of all, the next start cleans up, and nothing acknowledged is lost', async () => {
+  test('the next start cleans up, and nothing acknowledged is lost, even if all processes were killed', async () => {
     const dataDir = await existing();
     let acknowledged = 1;
     for (let round = 0; round < 3; round += 1) {
@@ -350,7 +350,7 @@ describe('after kill -9', () => {
     expect(Array.from({ length: acknowledged }, (_, n) => n + 1).filter((n) => !kept.has(n))).toEqual([]);
   });
 
-  test('of all, a postmaster.pid with the ID of another live process affects neither', async () => {
+  test('a postmaster.pid with the ID of an unrelated process affects neither', async () => {
     const dataDir = await existing();
     const [service, ready] = await open({ dataDir });
     await killAll(service, ready);
@@ -372,7 +372,7 @@ describe('after kill -9', () => {
     }
   });
 
-  test('of the server only, the service reports it, and the next start starts it again', async () => {
+  test('a killed server is reported by the service, and the next start starts it again', async () => {
     const dataDir = await existing();
     const [service, ready] = await open({ dataDir });
     process.kill(await postmaster(ready), 'SIGKILL');
@@ -416,14 +416,14 @@ describe('two processes on the same data folder', () => {
     await killAll(winner, winners[0]!);
   }
 
-  test('of three services that start concurrently on a new folder, one serves', () => raceOf(newPath()));
+  test('one of three services that start concurrently on a new folder serves', () => raceOf(newPath()));
 
-  test('of three services that start concurrently after a crash, one serves', async () => {
+  test('one of three services that start concurrently after a crash serves', async () => {
     const dataDir = await existing();
     for (let round = 0; round < 3; round += 1) await raceOf(dataDir);
   });
 
-  test('of three services that start concurrently next to an abandoned server, one replaces it', async () => {
+  test('one of three services that start concurrently replaces an abandoned server', async () => {
     const dataDir = await existing();
     const [victim, ready] = await open({ dataDir });
     await killSupervisor(await postmaster(ready));
@@ -511,7 +511,7 @@ describe('stop', () => {
     await wait(() => !isSignaled(pid, 0), 'the end of the server');
   });
 
-  test('during initialization deletes the incomplete data', async () => {
+  test('deletes the incomplete data of an initialization', async () => {
     const dataDir = newPath();
     const starting = launch({ dataDir });
     await wait(() => isHalfMade(dataDir), 'initdb in the middle');
@@ -520,7 +520,7 @@ describe('stop', () => {
     expect(await readdir(dataDir)).toEqual(['postgres-password']);
   });
 
-  test('during the start of the server leaves nothing running', async () => {
+  test('leaves nothing running if the server is still starting', async () => {
     const dataDir = await existing();
     const starting = launch({ dataDir });
     const file = join(dataDir, 'postgres', 'postmaster.pid');

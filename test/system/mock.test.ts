@@ -151,7 +151,7 @@ test('rejects production and a database of the developer', async () => {
   }
 });
 
-test('after kill -9, its database server ends, and the next start deletes what is left', async () => {
+test('a killed mock takes its database server with it, and the next start deletes what is left', async () => {
   // As in many containers, the parent doesn't wait for the process, which stays in the list of processes.
   const parent = spawn(
     'sh',

@@ -418,7 +418,7 @@ describe('deletions scan no table', () => {
     return Object.fromEntries(rows.map(({ table, rows }) => [table, rows]));
   };
 
-  test.each(['small', 'large'] as const)('in a %s import', async (queue) => {
+  test.each(['small', 'large'] as const)('a %s import deletes by index', async (queue) => {
     const user = { type: 'user', id: USERS + 1 };
     const game = { type: 'game', id: GAMES + 1 };
     await client.query(`

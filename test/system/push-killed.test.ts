@@ -211,7 +211,7 @@ describe('a push survives that the service is killed', () => {
     ]);
   });
 
-  test('and nothing but the files of completed builds is left', async () => {
+  test('nothing but the files of completed builds is left', async () => {
     const keys = Object.entries(ATTEMPTS).flatMap(([name, attempt]) => storedFor(idOf(name), attempt));
     const expected = [...storedFor(parent, 1), ...keys].toSorted();
     // What a killed process hasn't discarded is swept.

@@ -214,7 +214,7 @@ inChromium.describe('in Chromium', () => {
     },
   );
 
-  test('without JavaScript, the page shows other ways to upload', async () => {
+  test('the page shows other ways to upload if JavaScript is off', async () => {
     const context = await browser.newContext({ baseURL: baseUrl(), javaScriptEnabled: false });
     const page = await context.newPage();
     await page.goto('/login');

@@ -223,7 +223,7 @@ describe('a file', () => {
     expect(isClosed).toBe(true);
   });
 
-  test('with more bytes than allowed is rejected before its files are read', async () => {
+  test('is rejected before its files are read if it has more bytes than allowed', async () => {
     const container = encodeContainer(containing({ files: [file('a', 600), file('b', 600)] }));
     expect(await opened(raw(0, delimited(container)), 1000)).toContain('more than 1000 bytes');
   });

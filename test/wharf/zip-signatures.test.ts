@@ -166,7 +166,7 @@ describe('an archive has no signature', () => {
     expect(await problemOf(stored(entries, options))).toContain(problem);
   });
 
-  test('that isn’t a zip archive', async () => {
+  test('a file that isn’t a zip archive is reported', async () => {
     const path = newPath();
     writeFileSync(path, 'text');
     expect(await problemOf(path)).toContain('The zip archive can’t be read');
@@ -174,7 +174,7 @@ describe('an archive has no signature', () => {
     expect(await problemOf(path)).toContain('The zip archive can’t be read');
   });
 
-  test('that is cut anywhere', async () => {
+  test('an archive that is cut anywhere is reported', async () => {
     const whole = zipOf([
       { name: 'a', content: randomBytes(200) },
       { name: 'b/c', content: text('c') },
@@ -186,7 +186,7 @@ describe('an archive has no signature', () => {
     }
   });
 
-  test('with more bytes than allowed, which aren’t read', async () => {
+  test('more bytes than allowed aren’t read', async () => {
     const bomb = Buffer.alloc(MAX_BYTES / 2, 0);
     const archive = stored([
       { name: 'a', content: bomb },
@@ -197,7 +197,7 @@ describe('an archive has no signature', () => {
     expect(await problemOf(archive)).toContain('more than 10000000 bytes');
   });
 
-  test('and its problem is reported by the thread', async () => {
+  test('the thread reports the problem', async () => {
     await expect(signatureOf(stored([{ name: '../a' }]))).rejects.toThrow(BuildFileError);
   });
 });
