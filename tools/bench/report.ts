@@ -67,6 +67,8 @@ export const machine = (store: Store): Record<string, string> => ({
   }),
 });
 
+const SERVERS = ['ours', 'floor', 'stock'];
+
 const failed = (failures: Record<string, number>) => Object.values(failures).reduce((a, b) => a + b, 0);
 
 export const median = (list: number[]) => {
@@ -105,7 +107,7 @@ export const table = (head: string[], rows: string[][]) =>
     .join('\n');
 
 function ratios({ endpoints }: Results): string {
-  const others = ['floor', 'stock'].filter((name) => endpoints.some(({ measured }) => measured[name]));
+  const others = SERVERS.slice(1).filter((name) => endpoints.some(({ measured }) => measured[name]));
   return table(
     ['endpoint', ...others.map((name) => `ours / ${name}`), 'p99, ours / floor'],
     endpoints.map((result) => [
@@ -129,26 +131,41 @@ function writeTable({ writes }: Results): string {
   );
 }
 
-function figures({ endpoints }: Results): string {
-  const rows = endpoints.flatMap(({ endpoint, measured }) =>
-    Object.entries(measured).map(([server, list]) => {
-      const of = (what: Figure) => median(list.map((one) => one[what]));
-      return [
+/** A table for each figure, so that none is too wide to read. */
+function figures({ endpoints }: Results): string[] {
+  const servers = SERVERS.filter((name) => endpoints.some(({ measured }) => measured[name]));
+  const of = (title: string, figure: Figure, digits = 0, unit = 1) => [
+    `### ${title}`,
+    table(
+      ['endpoint', ...servers],
+      endpoints.map(({ endpoint, measured }) => [
         endpoint,
-        server,
-        of('rate').toFixed(0),
-        of('p50').toFixed(2),
-        of('p99').toFixed(2),
-        of('cpu').toFixed(0),
-        (of('rss') / 2 ** 20).toFixed(0),
-        String(list.reduce((sum, { failures }) => sum + failed(failures), 0)),
-      ];
+        ...servers.map((name) => {
+          const list = measured[name];
+          return list ? (median(list.map((one) => one[figure])) / unit).toFixed(digits) : '';
+        }),
+      ]),
+    ),
+  ];
+  return [
+    ...of('Requests per second', 'rate'),
+    ...of('Median response time, ms', 'p50', 2),
+    ...of('99th percentile of the response time, ms', 'p99', 2),
+    ...of('CPU time per request, µs', 'cpu'),
+    ...of('Memory, MB', 'rss', 0, 2 ** 20),
+    '### Failures',
+    failures(endpoints),
+  ];
+}
+
+function failures(endpoints: EndpointResult[]): string {
+  const lines = endpoints.flatMap(({ endpoint, measured }) =>
+    Object.entries(measured).flatMap(([server, list]) => {
+      const count = list.reduce((sum, { failures }) => sum + failed(failures), 0);
+      return count > 0 ? [`- ${endpoint}, ${server}: ${count}`] : [];
     }),
   );
-  return table(
-    ['endpoint', 'server', 'requests/s', 'p50 ms', 'p99 ms', 'CPU µs per request', 'memory MB', 'failed'],
-    rows,
-  );
+  return lines.length > 0 ? lines.join('\n') : 'None: the status of every response was 200.';
 }
 
 function markdown(results: Results): string {
@@ -166,7 +183,7 @@ function markdown(results: Results): string {
     writeTable(results),
     '## Figures',
     'Medians over the rounds.',
-    figures(results),
+    ...figures(results),
     '## Start and memory',
     `Start of the process to ready, on existing data: ${starts.map((ms) => `${ms.toFixed(0)} ms`).join(', ')}.`,
     ...(memory.length > 0 ? [`Memory before the first request: ${memory.join(', ')}.`] : []),

@@ -194,18 +194,11 @@ async function measureWays(store: Pick<Store, 'folder' | 'url' | 'pepper'>): Pro
         say(lines.at(-1)!.join('  '));
       }
     await checkSums(client);
-    return table(
-      [
-        'sales of',
-        'ours / pgbench',
-        'ours, sales/s',
-        'pgbench, sales/s',
-        'p50 ms',
-        'p99 ms',
-        'CPU ms per sale',
-      ],
-      lines,
-    );
+    const columns = (...indexes: number[]) => lines.map((line) => indexes.map((i) => line[i]!));
+    return [
+      table(['sales of', 'ours / pgbench', 'ours, sales/s', 'pgbench, sales/s'], columns(0, 1, 2, 3)),
+      table(['sales of', 'p50 ms', 'p99 ms', 'CPU ms per sale'], columns(0, 4, 5, 6)),
+    ].join('\n\n');
   } finally {
     load.stop();
     await server.stop();

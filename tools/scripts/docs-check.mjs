@@ -10,6 +10,7 @@ const pages = [
   ...readdirSync('docs', { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .map((name) => join('docs', name)),
+  ...['RESULTS.md', 'RESULTS-selling.md'].map((name) => join('tools', 'bench', name)),
 ].sort();
 const chosen = process.argv.slice(2).map((name) => relative('.', name));
 
