@@ -64,6 +64,7 @@ import { Covers } from './layout/covers';
 import { Demo } from './layout/demo';
 import { Layout } from './layout/layout';
 import { NoSuchPageFilter } from './layout/no-such-page.filter';
+import { ReturnPath } from './layout/return-path';
 import { Visitors } from './layout/visitors';
 import { WebhooksModule } from '../operator/webhooks/webhooks.module';
 import { WebhooksController } from './webhooks/webhooks.controller';
@@ -141,8 +142,9 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
     SalesReportService,
     SetupService,
     SignInService,
+    ReturnPath,
     Visitors,
   ],
-  exports: [Covers, Layout, NoSuchPageFilter, RedemptionService, Visitors],
+  exports: [Covers, Layout, NoSuchPageFilter, RedemptionService, ReturnPath, Visitors],
 })
 export class DashboardModule {}

@@ -389,6 +389,39 @@ describe('a sign-up', () => {
     ).toEqual([{ developer: false, verified: true, is_primary: true }]);
   });
 
+  test('returns to the page of the key from which the visitor went to sign in', async () => {
+    const { key } = await make.downloadKey({ game: await make.game({ owner: user }) });
+    const browser = new Browser();
+    await browser.get(`/download/${key}`);
+    await browser.submit(`/download/${key}/claim`);
+    await browser.get(browser.page.location!);
+    const [, path] = /href="(\/sign-up[^"]*)"/.exec(browser.page.text)!;
+    await browser.get(path!);
+    const fields = { email: `new${serial}@example.com`, username: 'no', new_password: 'short' };
+    await browser.submit('/sign-up', fields);
+    await browser.submit('/sign-up', { ...fields, username: `new-${serial}`, new_password: NEW_PASSWORD });
+    const link = await sentLink();
+    const copy = new Map(browser.cookies);
+    await browser.get(pathOf(link));
+    await browser.submit(pathOf(link));
+    expect(browser.page.location).toBe(`/download/${key}`);
+    expect([...copy.keys()].filter((name) => !browser.cookies.has(name))).toEqual(['gamewharf_return_to']);
+  });
+
+  test('returns to no other site', async () => {
+    for (const planted of ['//elsewhere.example', encodeURIComponent('//elsewhere.example'), '%']) {
+      const browser = new Browser();
+      serial++;
+      await signUp({ return_to: '//elsewhere.example' }, browser);
+      expect(browser.cookies.has('gamewharf_return_to')).toBe(false);
+      browser.cookies.set('gamewharf_return_to', planted);
+      const link = await sentLink();
+      await browser.get(pathOf(link));
+      await browser.submit(pathOf(link));
+      expect(browser.page.location).toBe('/user/settings');
+    }
+  });
+
   test('returns the same page for the email address of an account, whose owner gets a link to set a password', async () => {
     const pages = [comparable(await signUp({ email: 'free@example.com', username: `free-${serial}` }))];
     pages.push(comparable(await signUp({ email, username: `other-${serial}` })));

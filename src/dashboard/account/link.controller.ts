@@ -12,14 +12,14 @@ import { RateLimitsService } from '../../platform/limits/rate-limits.service';
 import { type FoundLink, LinksService } from '../../users/links/links.service';
 import { type FormResult, seeOther } from '../layout/layout';
 import { FormFields, Pages, SecretPath } from '../layout/page';
+import { HOME } from '../layout/local-path';
 import { SignInRequired } from '../layout/page.guard';
 import { CurrentVisitor, type Visitor } from '../layout/visitor';
+import { ReturnPath } from '../layout/return-path';
 import { Visitors } from '../layout/visitors';
 import { signInElsewherePage } from '../sign-in/sign-in.page';
 import { linkPage, signInToVerifyPage } from './link.page';
 import { ACCOUNT_PATH } from './account.page';
-
-const HOME = '/user/settings';
 
 /** Links that the store sends to people. GET uses nothing up. */
 @Pages()
@@ -32,6 +32,7 @@ export class LinkController {
     private readonly limits: RateLimitsService,
     private readonly passwords: PasswordQueue,
     private readonly visitors: Visitors,
+    private readonly returnPath: ReturnPath,
     private readonly settings: Settings,
     private readonly audit: Audit,
   ) {}
@@ -74,7 +75,7 @@ export class LinkController {
     if (purpose === 'set_password') record('user.password_set');
     if (purpose === 'sign_up') record('user.signed_up');
     record('user.signed_in');
-    return seeOther(HOME);
+    return seeOther(purpose === 'sign_up' ? this.returnPath.take(req, res) : HOME);
   }
 
   private async enter(link: FoundLink, password_hash: string | undefined) {

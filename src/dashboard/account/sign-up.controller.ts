@@ -1,7 +1,7 @@
 import { problemOfNewPassword } from '../../users/new-password';
 import { problemOfNewUsername } from '../../users/username';
-import { Controller, Get, Post, Req } from '@nestjs/common';
-import type { Request } from 'express';
+import { Controller, Get, Post, Req, Res } from '@nestjs/common';
+import type { Request, Response } from 'express';
 import { Public } from '../../auth/access/access';
 import { sha256 } from '../../auth/accounts/encryption';
 import { PasswordQueue } from '../../auth/sign-in/password-queue';
@@ -14,7 +14,9 @@ import { LinkRequests } from '../../users/links/link-requests.service';
 import { AS_TYPED, changeForm, field, hasProblems, type Problems } from '../layout/fields';
 import { html } from '../layout/html';
 import { type Page, seeOther } from '../layout/layout';
-import { ForBrowsers, FormFields, Pages } from '../layout/page';
+import { localPath } from '../layout/local-path';
+import { ForBrowsers, FormFields, PageQuery, Pages } from '../layout/page';
+import { ReturnPath } from '../layout/return-path';
 import { CurrentVisitor, type Visitor } from '../layout/visitor';
 import { newPasswordField } from './link.page';
 import { contactPage, sentPage } from './sent.page';
@@ -23,6 +25,7 @@ const PATH = '/sign-up';
 export const MAX_ADDRESS = 320;
 
 interface Draft {
+  return_to: string;
   email: string;
   username: string;
   problems: Problems<'email' | 'username' | 'new-password'>;
@@ -37,14 +40,16 @@ export class SignUpController {
     private readonly requests: LinkRequests,
     private readonly accounts: AccountsService,
     private readonly passwords: PasswordQueue,
+    private readonly returnPath: ReturnPath,
     private readonly settings: Settings,
   ) {}
 
   @Get()
-  async form(@CurrentVisitor() visitor: Visitor) {
-    if (visitor.user) return seeOther('/user/settings');
+  async form(@PageQuery() query: Form, @CurrentVisitor() visitor: Visitor) {
+    const return_to = localPath(query.text('return_to'));
+    if (visitor.user) return seeOther(return_to);
     return (await this.requests.areSent())
-      ? formPage(visitor, { email: '', username: '', problems: {} })
+      ? formPage(visitor, { return_to, email: '', username: '', problems: {} })
       : this.contact();
   }
 
@@ -52,7 +57,13 @@ export class SignUpController {
   @Post()
   @ForBrowsers()
   @SignInAttempt()
-  async signUp(@Req() req: Request, @FormFields() form: Form, @CurrentVisitor() visitor: Visitor) {
+  async signUp(
+    @Req() req: Request,
+    @Res({ passthrough: true }) res: Response,
+    @FormFields() form: Form,
+    @CurrentVisitor() visitor: Visitor,
+  ) {
+    const return_to = localPath(form.text('return_to'));
     const email = (form.text('email') ?? '').trim();
     const username = (form.text('username') ?? '').trim();
     const password = form.text('new_password') ?? '';
@@ -61,9 +72,10 @@ export class SignUpController {
       username: problemOfNewUsername(username) ?? (await this.problemOfTaken(username)),
       'new-password': problemOfNewPassword(password),
     };
-    if (hasProblems(problems)) return formPage(visitor, { email, username, problems });
+    if (hasProblems(problems)) return formPage(visitor, { return_to, email, username, problems });
     if (!(await this.requests.areSent())) return this.contact();
     const password_hash = await this.passwords.hash(req.exchange.client, password);
+    this.returnPath.store(res, return_to);
     this.requests.signUp({ email, username, password_hash, browser_hash: sha256(visitor.token) });
     return sentPage(
       'Check your email',
@@ -81,7 +93,7 @@ export class SignUpController {
   }
 }
 
-const formPage = (visitor: Visitor, { email, username, problems }: Draft): Page => ({
+const formPage = (visitor: Visitor, { return_to, email, username, problems }: Draft): Page => ({
   title: 'Sign up',
   status: hasProblems(problems) ? 400 : 200,
   single: true,
@@ -89,9 +101,10 @@ const formPage = (visitor: Visitor, { email, username, problems }: Draft): Page 
     ${changeForm(
       visitor,
       { action: PATH, button: 'Sign up', back: '/login' },
-      html`${field({ id: 'email', label: 'Email address', type: 'email', value: email, ...AS_TYPED, autocomplete: 'email', maxlength: MAX_ADDRESS, problem: problems.email })}
-      ${field({ id: 'username', label: 'Username', value: username, ...AS_TYPED, autocomplete: 'username', maxlength: 63, problem: problems.username })}
-      ${newPasswordField('Password', problems['new-password'])}`,
+      html`<input type="hidden" name="return_to" value="${return_to}" />
+        ${field({ id: 'email', label: 'Email address', type: 'email', value: email, ...AS_TYPED, autocomplete: 'email', maxlength: MAX_ADDRESS, problem: problems.email })}
+        ${field({ id: 'username', label: 'Username', value: username, ...AS_TYPED, autocomplete: 'username', maxlength: 63, problem: problems.username })}
+        ${newPasswordField('Password', problems['new-password'])}`,
     )}
     <p class="muted">You get an email with a link. Use it in this browser within 24 hours.</p>`,
 });

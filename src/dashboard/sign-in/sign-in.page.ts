@@ -5,6 +5,7 @@ import { html, type Part } from '../layout/html';
 import type { FormResult, Page } from '../layout/layout';
 import { withQuery } from '../../platform/input/form';
 import { alert, linkButton } from '../layout/components';
+import { HOME } from '../layout/local-path';
 import type { Visitor } from '../layout/visitor';
 
 const PATH = '/login';
@@ -36,7 +37,7 @@ export const signInPage = (
     ${demo?.password && html`<p>This is the demo store. Use the username and password that <code>npm start</code> printed.</p>`}
     <p class="muted">
       Use your ${store} account. <a href="/forgot-password">Forgot your password?</a>
-      ${mayOpenAccounts && html`<a href="/sign-up">Sign up</a>`}
+      ${mayOpenAccounts && html`<a href="${withQuery('/sign-up', { return_to: return_to === HOME ? undefined : return_to })}">Sign up</a>`}
     </p>`,
 });
 
