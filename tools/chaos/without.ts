@@ -6,7 +6,7 @@ import 'reflect-metadata';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import * as client from '../../src/platform/database/client';
-import * as dataSource from '../../src/platform/database/data-source';
+import { connectionOptions } from '../../src/platform/database/data-source';
 import * as sqlstates from '../../src/platform/database/sqlstates';
 import { Admission } from '../../src/platform/server/in-flight';
 import { Database } from '../../src/platform/database/database';
@@ -14,30 +14,32 @@ import { statement } from '../../src/platform/database/statement';
 import { WebhookDeliveries } from '../../src/operator/webhooks/webhook-deliveries.service';
 import { RedisStorage } from '../../src/platform/limits/redis-storage';
 
+// The longest that a timer of Node accepts.
+const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
+
 const PROTECTIONS = {
   /** Nothing limits waits for the database. */
   deadlines() {
     withoutSweep();
-    const { dataSourceOptions } = dataSource;
-    const patient: typeof dataSourceOptions = (settings) => {
-      const { extra, ...options } = dataSourceOptions(settings);
-      return { ...options, extra: { ...extra, connectionTimeoutMillis: 0, query_timeout: 0 } };
-    };
-    Object.assign(dataSource, { dataSourceOptions: patient });
+    replace(connectionOptions, {
+      connectionTimeoutMillis: LONGEST_TIMEOUT_MS,
+      query_timeout: LONGEST_TIMEOUT_MS,
+      onConnect: () => undefined,
+    });
   },
   /** No client is disconnected for not reading or for sending slowly. */
   'read timeouts': withoutSweep,
   /** Nothing handles the errors of a connection while it is in use. */
   'error listeners'() {
-    Object.assign(client, { DatabaseClient: Client });
+    replace(client, { DatabaseClient: Client as typeof client.DatabaseClient });
   },
   /** A database error is handled like any other error. */
   'database error mapping'() {
-    Object.assign(sqlstates, { faultOf: () => undefined });
+    replace(sqlstates, { classifyFault: () => undefined });
   },
   /** A closed connection ends only the request being processed, not those behind it. */
   'connection cleanup'() {
-    Object.assign(Admission.prototype, { disconnect: () => undefined });
+    replace(methods(Admission), { disconnect: () => undefined });
   },
   /** Redis is used with a default client, and waited for. */
   'Redis timeouts'() {
@@ -47,7 +49,7 @@ const PROTECTIONS = {
       await redis.incr(key);
       return undefined;
     };
-    Object.assign(RedisStorage.prototype, { count });
+    replace(methods(RedisStorage), { count });
   },
   /** A message is deleted when it is sent, not after the response. */
   outbox() {
@@ -62,8 +64,18 @@ const PROTECTIONS = {
   },
 };
 
+/** Private methods, too. */
+const methods = (type: { prototype: object }) => type.prototype as Record<string, unknown>;
+
+/** Fails if the protection has another name by now: then the control would be as protected as the service. */
+function replace<Target extends object>(target: Target, changes: Partial<Target>): void {
+  for (const name of Object.keys(changes))
+    if (!(name in target)) throw new Error(`${name} doesn't exist: correct the control`);
+  Object.assign(target, changes);
+}
+
 function withoutSweep(): void {
-  Object.assign(Admission.prototype, { sweep: () => undefined });
+  replace(methods(Admission), { sweep: () => undefined });
 }
 
 export type Protection = keyof typeof PROTECTIONS;

@@ -34,6 +34,8 @@ export const floods: Scenario = {
       OPERATOR_TOKEN,
       FILES_DIR: files,
       SIGN_UP: 'true',
+      // Pushes follow its URLs.
+      PUBLIC_URL: undefined,
     });
     await ask(`${service.url}/operator/import`, {
       method: 'POST',

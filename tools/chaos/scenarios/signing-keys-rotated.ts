@@ -29,8 +29,9 @@ export const signingKeysRotated: Scenario = {
       const { output } = await lab.command(postgres.url, 'signing-keys', 'list');
       const old = output
         .split('\n')
-        .filter((line) => line.includes(' verifies '))
+        .filter((line) => line.includes('verify-only'))
         .map((line) => line.split(' ')[0]!);
+      if (old.length === 0) throw new Error(`no old key in the list:\n${output}`);
       for (const kid of old) await lab.command(postgres.url, 'signing-keys', 'revoke', kid);
     }
     await sleep(2000);
