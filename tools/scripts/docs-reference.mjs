@@ -49,7 +49,7 @@ function allowed(name) {
           .replace(/^(start|contain)\b/, '$1s')
           .replace(/^not begin with (\S+):.*/, 'not beginning with $1')
           .replace(/^(an?|the) /, '')
-          .replace(/whole number from (\d+) to/, '$1 to'),
+          .replace(/(?:a )?whole number from (\d+) to/, '$1 to'),
       ];
     return rule === 'minLength' && constraints[0] > 1 ? [`at least ${constraints[0]} characters`] : [];
   });
