@@ -1,3 +1,5 @@
+import { openSync, readSync } from 'node:fs';
+
 /**
  * Loaded into every measured server (`node -r`) before its own code. Reports memory and CPU time on request, and is the
  * same in all servers.
@@ -8,7 +10,58 @@ export interface Usage {
   rss: number;
 }
 
-process.on('message', () => {
+/** Of the event loop, the longest since the previous request, in milliseconds. */
+export interface Delays {
+  delay: number;
+  /** Without the time in which the thread waited for a CPU. */
+  blocked: number;
+}
+
+const PERIOD_MS = 1;
+
+/** Measures how late a timer is. Needs Linux. */
+class LoopDelays {
+  private readonly schedule = openSync('/proc/self/schedstat', 'r');
+  private readonly text = Buffer.alloc(64);
+  private longest: Delays = { delay: 0, blocked: 0 };
+  private last = performance.now();
+  private waited = this.waitedMs();
+
+  constructor() {
+    setInterval(() => this.measure(), PERIOD_MS).unref();
+  }
+
+  take(): Delays {
+    this.measure();
+    const { longest } = this;
+    this.longest = { delay: 0, blocked: 0 };
+    return longest;
+  }
+
+  private measure(): void {
+    const [now, waited] = [performance.now(), this.waitedMs()];
+    const delay = Math.max(0, now - this.last - PERIOD_MS);
+    this.longest.delay = Math.max(this.longest.delay, delay);
+    this.longest.blocked = Math.max(this.longest.blocked, delay - (waited - this.waited));
+    this.last = now;
+    this.waited = waited;
+  }
+
+  /** Of the main thread, since its start. */
+  private waitedMs(): number {
+    const length = readSync(this.schedule, this.text, 0, this.text.length, 0);
+    return Number(this.text.toString('latin1', 0, length).split(' ')[1]) / 1e6;
+  }
+}
+
+// Not in every server: a timer each millisecond costs time.
+let delays: LoopDelays | undefined;
+
+process.on('message', (question: 'usage' | 'delays') => {
+  if (question === 'delays') {
+    process.send!((delays ??= new LoopDelays()).take());
+    return;
+  }
   const { user, system } = process.cpuUsage();
   process.send!({ cpu: user + system, rss: process.memoryUsage.rss() } satisfies Usage);
 });

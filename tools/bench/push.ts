@@ -1,7 +1,7 @@
 /**
  * Pushes two builds of one channel to a service, as the upload tool does: a first one, and one of which every twentieth
  * block differs. Reports the time, the memory that the process needs in addition, the temporary files, and the longest
- * delay of the event loop. Needs Linux.
+ * delay of the event loop, with and without the time in which the process waited for a CPU. Needs Linux.
  */
 import { createCipheriv } from 'node:crypto';
 import {
@@ -20,7 +20,6 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { freePort } from '../../src/dev/embedded/server';
 import { openEmbeddedPostgres } from '../../src/dev/embedded/embedded-postgres';
 import { connectTo, importRecords } from '../../src/operator/import/import-records';
 import { migrate } from '../../src/platform/database/migrate';
@@ -29,7 +28,7 @@ import type { Container } from '../../src/wharf/pwr/entries';
 import { encodeFile, PATCH_MAGIC } from '../../src/wharf/pwr/message-reader';
 import { delimited, encodeField } from '../../src/wharf/pwr/protobuf';
 import { writeSignature } from '../../src/wharf/pwr/signature';
-import { CpuWait, Metrics } from '../../test/support/floods/metrics';
+import { CpuWait } from '../../test/support/floods/metrics';
 import { encodeOperation, type Operation } from '../../test/support/pushed-builds';
 import { type Content, UploadTool } from '../../test/support/upload-tool';
 import { table } from './report';
@@ -146,21 +145,20 @@ async function bytesIn(folder: string): Promise<number> {
 /** Watches a process and its temporary files. */
 class Usage {
   private temporary = 0;
-  private delay = 0;
   private isRunning = true;
   private readonly cpu: CpuWait;
   private readonly sampled: Promise<void>;
   private readonly before: number;
 
   constructor(
-    private readonly pid: number,
-    private readonly metrics: Metrics,
+    private readonly server: MeasuredServer,
     private readonly folder: string,
   ) {
     // Resets the peak.
-    writeFileSync(`/proc/${pid}/clear_refs`, '5');
+    writeFileSync(`/proc/${server.pid}/clear_refs`, '5');
     this.before = this.memory('VmRSS');
-    this.cpu = new CpuWait(pid);
+    this.cpu = new CpuWait(server.pid);
+    void server.delays();
     this.sampled = this.sample();
   }
 
@@ -168,25 +166,25 @@ class Usage {
     this.isRunning = false;
     await this.sampled;
     const added = this.memory('VmHWM') - this.before;
+    const { delay, blocked } = await this.server.delays();
     return [
       `${(added / MEGABYTE).toFixed(0)} MB`,
       `${(this.temporary / MEGABYTE).toFixed(0)} MB`,
-      `${this.delay.toFixed(0)} ms`,
+      `${blocked.toFixed(0)} ms`,
+      `${delay.toFixed(0)} ms`,
       `${(this.cpu.share * 100).toFixed(0)} %`,
     ];
   }
 
   private memory(name: string): number {
-    const status = readFileSync(`/proc/${this.pid}/status`, 'utf8');
+    const status = readFileSync(`/proc/${this.server.pid}/status`, 'utf8');
     return Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)![1]) * 1024;
   }
 
   private async sample(): Promise<void> {
-    await this.metrics.sample();
     while (this.isRunning) {
       await sleep(SAMPLE_MS);
       this.temporary = Math.max(this.temporary, await bytesIn(this.folder));
-      this.delay = Math.max(this.delay, (await this.metrics.sample()).delay_ms);
     }
   }
 }
@@ -241,16 +239,15 @@ async function main(): Promise<void> {
     mode: 'serve',
     log: () => undefined,
   });
-  const [metricsPort, builds] = [await freePort(), join(folder, 'builds')];
+  const builds = join(folder, 'builds');
   let server: MeasuredServer | undefined;
   try {
     await migrate({ DATABASE_URL: database.url }, () => undefined);
     await fill(database.url, pepper);
-    server = await MeasuredServer.start(
+    const started = (server = await MeasuredServer.start(
       'ours',
       { folder, url: database.url, pepper },
       {
-        METRICS_PORT: String(metricsPort),
         FILES_S3_ENDPOINT: '',
         FILES_S3_BUCKET: '',
         FILES_S3_REGION: '',
@@ -259,12 +256,10 @@ async function main(): Promise<void> {
         FILES_DIR: join(folder, 'files'),
         BUILD_DIR: builds,
       },
-    );
-    const { port, pid } = server;
-    const metrics = new Metrics(`http://127.0.0.1:${metricsPort}`, pid);
-    const tool = new UploadTool(`http://127.0.0.1:${port}`, KEY);
+    ));
+    const tool = new UploadTool(`http://127.0.0.1:${started.port}`, KEY);
     await sleep(IDLE_MS);
-    const usage = () => new Usage(pid, metrics, builds);
+    const usage = () => new Usage(started, builds);
     const rows = [
       ...(await measurePush(tool, folder, 1, usage)),
       ...(await measurePush(tool, folder, 2, usage)),
@@ -273,7 +268,18 @@ async function main(): Promise<void> {
       `${values.megabytes} MB in ${files} files; ${cpus().length} x ${cpus()[0]!.model.trim()}; Node ${process.version}`,
     );
     console.log(
-      table(['', 'time', 'memory added', 'temporary files', 'longest delay', 'waited for a CPU'], rows),
+      table(
+        [
+          '',
+          'time',
+          'memory added',
+          'temporary files',
+          'longest block',
+          'with waits for a CPU',
+          'waited for a CPU',
+        ],
+        rows,
+      ),
     );
   } finally {
     await server?.stop();

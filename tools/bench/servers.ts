@@ -4,7 +4,7 @@ import { get } from 'node:http';
 import { join, resolve } from 'node:path';
 import { freePort } from '../../src/dev/embedded/server';
 import type { Order, Outcome, Told } from './load';
-import type { Usage } from './probe';
+import type { Delays, Usage } from './probe';
 import type { Store } from './store';
 import { BUCKET } from './uploads';
 
@@ -89,10 +89,12 @@ export class MeasuredServer {
   }
 
   usage(): Promise<Usage> {
-    return new Promise((response) => {
-      this.responses.push(response);
-      this.child.send('usage');
-    });
+    return this.ask('usage');
+  }
+
+  /** Since the previous call; the first one starts to measure. */
+  delays(): Promise<Delays> {
+    return this.ask('delays');
   }
 
   stop(): Promise<void> {
@@ -100,6 +102,13 @@ export class MeasuredServer {
       if (this.child.exitCode !== null) return done();
       this.child.once('exit', () => done());
       this.child.kill('SIGKILL');
+    });
+  }
+
+  private ask<Answer>(question: 'usage' | 'delays'): Promise<Answer> {
+    return new Promise((response) => {
+      this.responses.push(response);
+      this.child.send(question);
     });
   }
 }
