@@ -690,7 +690,7 @@ test('accepts any credential on routes that allow any, and rejects JWTs on route
     if (route.access === 'any credential')
       for (const credential of [await make.key({ owner, scopes: ['collection:view'] }), jwt])
         expect((await ask(route, row, credential, await fixturesFor(route))).status).toBe(row.success);
-    if (route.access === 'any api key')
+    if (route.access === 'any API key')
       expect([nameOf(route), await ask(route, row, jwt, await fixturesFor(route))]).toEqual([
         nameOf(route),
         failure(403, 'an api key is required'),

@@ -10,7 +10,7 @@ export { Public };
 export type OperatorAccess = 'operator' | `operator:${string}`;
 /** Several scopes: any one of them. */
 export type Access =
-  'public' | 'any credential' | 'any api key' | 'signed in' | Scope | readonly Scope[] | OperatorAccess;
+  'public' | 'any credential' | 'any API key' | 'signed in' | Scope | readonly Scope[] | OperatorAccess;
 
 /** The access that a handler or its controller declares; undefined: none, so the handler can't be called. */
 export const readAccess = (handler: object, controller: object): Access | undefined =>
@@ -27,7 +27,7 @@ const bearer = (access: Access, ...scopes: Scope[]) =>
 export const AnyCredential = () => bearer('any credential');
 
 /** An API key with any scopes; not a JWT, which cannot be the parent of another. */
-export const AnyApiKey = () => bearer('any api key');
+export const AnyApiKey = () => bearer('any API key');
 
 /** The credential must have one of these scopes, or a scope above one of them. Errors name the first. */
 export const Scopes = (scope: Scope, ...others: Scope[]) =>
@@ -39,10 +39,10 @@ export const PAGES = 'gamewharf:pages';
 /** A page that needs a session and ignores credentials. Only on controllers of pages and their handlers. */
 export const SignedIn = () => SetMetadata(ACCESS, 'signed in' satisfies Access);
 
-/** Of the remaining handlers, PageGuard checks sessions and OperatorGuard operator tokens. */
+/** Whether a route needs an API key or a JWT. PageGuard checks sessions, and OperatorGuard operator tokens. */
 export const requiresCredential = (
   access: Access,
-): access is 'any credential' | 'any api key' | Scope | readonly Scope[] =>
+): access is 'any credential' | 'any API key' | Scope | readonly Scope[] =>
   access !== 'public' && access !== 'signed in' && !isForOperators(access);
 
 export const isForOperators = (access: Access): access is OperatorAccess =>

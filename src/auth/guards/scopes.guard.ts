@@ -14,7 +14,7 @@ export class ScopesGuard implements CanActivate {
     // PageGuard checks sessions, and OperatorGuard checks operator tokens.
     if (!requiresCredential(access) || access === 'any credential') return true;
     const credential = context.switchToHttp().getRequest<Request>().user as Credential;
-    if (access === 'any api key') {
+    if (access === 'any API key') {
       if (credential.type !== 'key') throw apiKeyRequired();
       return true;
     }
