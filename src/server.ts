@@ -55,7 +55,7 @@ export class Server {
     this.opening = openDatabase(given, 'serve', say, this.interruption.signal);
     const { settings } = await this.opening;
     const production = settings.NODE_ENV === 'production';
-    // In production the operator decides when the schema changes.
+    // The operator decides when a production schema changes.
     if (!production) await migrate(settings, say);
     const forTerminal = !production && process.stdout.isTTY;
     const logger = createLogger(settings.LOG_LEVEL, forTerminal ? terminalLog(process.stdout) : undefined);

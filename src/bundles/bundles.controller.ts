@@ -84,7 +84,7 @@ export class BundlesController {
     @IdempotencyKey() key: RetryKey | undefined,
     @Req() { id: request_id }: Request,
   ): Promise<ClaimedKeyResponse> {
-    // Its scopes may include the one for claims, if the store lets games request all of `profile:owned`.
+    // A JWT's scopes may include the one for claims, if the store lets games request all of `profile:owned`.
     if (credential.type === 'jwt') throw insufficientScope(credential, CLAIM_SCOPE);
     const { user_id, api_key_id, client_id } = credential;
     let download_key_id: number | undefined;

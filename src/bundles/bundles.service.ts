@@ -68,7 +68,7 @@ export class BundlesService {
     return (await this.database.rows(OWNED_BUNDLES, [user_id])).map(BUNDLE_KEY_ROW.read);
   }
 
-  /** Its games in its order, for users who own it. */
+  /** A page of a bundle's games in their order, for a user who owns the bundle. */
   async games(user_id: number, { bundle_id, page, per_page }: BundleGamesRequest): Promise<BundleGameRow[]> {
     const rows = await this.database.rows(BUNDLE_GAMES, [
       bundle_id,
@@ -101,7 +101,7 @@ export class BundlesService {
     const claimed = getRows(KEY_OF_GAME)[0];
     if (claimed) return { key: OWNED_KEY_ROW.read(claimed), isNew: getRows(CLAIM).length > 0 };
     await this.requireClaimable(user_id, bundle_id, game_id, manager);
-    // It was added to the bundle after the purchases.
+    // The game was added to the bundle after the user's purchases.
     throw invalidGame();
   }
 

@@ -68,7 +68,7 @@ export class HtmlThread implements OnApplicationShutdown {
     worker.on('exit', () => {
       if (worker === this.worker) this.end();
     });
-    // After the listeners are added, because adding them would keep the process alive.
+    // Must come after the listeners, because adding them would keep the process alive.
     worker.unref();
     return worker;
   }

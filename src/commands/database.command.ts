@@ -134,7 +134,7 @@ async function reportGameFiles(
 
 /** The file gets its name only when it is complete. */
 async function intoFile<T>(file: string, write: (target: Writable) => Promise<T>): Promise<T> {
-  // Its name can't be guessed, and `wx` neither follows a link nor opens another user's file.
+  // The random name can't be guessed, and `wx` neither follows a link nor opens another user's file.
   const unfinished = `${file}.${randomBytes(8).toString('hex')}.unfinished`;
   const withReason = fileError(file, false);
   const handle = await open(unfinished, 'wx', 0o600).catch(withReason);

@@ -115,7 +115,7 @@ async function deleteRecord(
   if (!found) throw new UsageError(`Unknown record type ${type}. The types are ${TYPES.join(', ')}.`);
   const isNumber = found.key === 'id';
   if (isNumber && !/^[1-9]\d{0,15}$/.test(id)) throw new UsageError(`${id} isn't a valid ID.`);
-  // A key is secret.
+  // The question doesn't repeat an API key, because it is secret.
   const [what, nothing] =
     type === 'api_key'
       ? ['the API key', 'The API key']

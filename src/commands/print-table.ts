@@ -9,7 +9,6 @@ const UNSAFE = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
 export const printable = (text: string): string =>
   text.replace(UNSAFE, (character) => `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`);
 
-/** Prints rows in columns. */
 export function printTable(table: readonly (readonly string[])[], { heading = false } = {}): void {
   const rows = table.map((row) => row.map(printable));
   const widths = rows.reduce<number[]>(

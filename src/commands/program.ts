@@ -7,7 +7,8 @@ import { type CommandRunner, type Commands, examplesText, OperatorCommand } from
 type Group = Readonly<Record<string, readonly [description: string, file: string]>>;
 
 /**
- * By heading and name: the description, and the file `<file>.command.ts`, which is loaded when the command runs.
+ * Commands by heading and name: the description, and the file `<file>.command.ts`, which is loaded when the command
+ * runs.
  */
 const COMMANDS: Readonly<Record<string, Group>> = {
   'Service:': {

@@ -33,8 +33,8 @@ export async function confirm(
 }
 
 /**
- * In a terminal, prompted twice without echo; from a pipe, the first line. An argument would be visible in the process
- * list.
+ * Prompts twice without echo in a terminal, and reads the first line of a pipe. An argument would be visible in the
+ * list of processes.
  */
 export async function readPassword(): Promise<string> {
   if (!process.stdin.isTTY) return firstLine();

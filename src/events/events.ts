@@ -23,7 +23,7 @@ export class Events {
     return [...this.types.values()].toSorted((a, b) => a.name.localeCompare(b.name, 'en'));
   }
 
-  /** Those of a webhook that names none, and those that users may select. */
+  /** The events that users may select, and that a webhook without a list of events receives. */
   get forEditors(): EventType[] {
     return this.all.filter(({ audience }) => audience === 'editors');
   }

@@ -74,7 +74,7 @@ export class StoreGames {
   }
 
   async setPrice({ id, traits }: Game, min_price: number): Promise<void> {
-    // It stays, because buyers can pay more than the minimum price.
+    // A free game keeps `can_be_bought`, because buyers can pay more than the minimum price.
     const sold: Game['traits'] = min_price > 0 ? ['can_be_bought'] : [];
     await this.games.update({ id }, { min_price, traits: [...new Set([...traits, ...sold])] });
   }

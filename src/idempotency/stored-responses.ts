@@ -70,7 +70,7 @@ export async function runOnce<Result>(
   return { response, isRepeated: false };
 }
 
-/** The same for work on a separate connection, such as an import. */
+/** Runs work once per key on a separate connection, as for an import. */
 export async function oncePerKey<Result>(
   client: Pick<ClientBase, 'query'>,
   key: RetryKey,
@@ -82,8 +82,8 @@ export async function oncePerKey<Result>(
 }
 
 /**
- * Of the parameters, which are added to it. Keyed, because the parameters of a sale contain the buyer's email address,
- * which can be guessed.
+ * Begins the fingerprint of a request, to which its parameters are added. The hash is keyed, because the parameters of
+ * a sale contain the buyer's email address, which can be guessed.
  */
 export const startFingerprint = ({ key, route }: RetryKey): Hmac =>
   createHmac('sha256', key).update(`${route}\n`);

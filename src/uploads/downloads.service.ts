@@ -21,7 +21,7 @@ interface StoredFile {
   file_url: string | null;
 }
 
-/** The last group of digits. */
+/** The last group of digits of a UUID. */
 const SIGNATURE_LENGTH = 12;
 
 @Injectable()
@@ -104,7 +104,7 @@ export class DownloadsService {
   }
 }
 
-/** The same UUID for the same text. */
+/** A UUID that depends only on the text. */
 function hashToUuid(text: string): string {
   const hex = createHash('sha256').update(text).digest('hex');
   return [

@@ -48,7 +48,7 @@ export interface PendingUpload extends Pick<
 const PENDING = `p.id, p.filename, p.size, p.state, p.error, p.upload_id, p.replaces,
   CASE WHEN p.state = 'receiving' THEN coalesce(s.received, 0) ELSE p.size END AS received`;
 
-/** Those of the game $1, or only $3, for the user $2. */
+/** The pending uploads of the game $1, or only the upload $3, if the user $2 can edit the game. */
 export const PENDING_UPLOADS = longRead<PendingUpload>(
   'pending_file_uploads',
   `SELECT ${PENDING} FROM games g JOIN file_uploads p ON p.game_id = g.id
@@ -72,7 +72,7 @@ export const USED_BYTES = statement<{ bytes: number }>(
    WHERE g.user_id = $1`,
 );
 
-/** Of two requests, one gets the file to store. A process that was killed loses it when its lease ends. */
+/** Only one of two requests gets the file to store. A process that was killed loses it when its lease ends. */
 const CLAIM = statement<FileUpload>(
   'claim_file_upload',
   `UPDATE file_uploads SET state = 'storing', error = NULL, leased_until = $3::timestamptz + interval '${LEASE_MS} ms'
@@ -146,7 +146,7 @@ export class FileUploadsService implements OnApplicationShutdown {
     await Promise.allSettled(this.storing);
   }
 
-  /** Those that aren't listed yet, oldest first. */
+  /** Files that aren't listed as uploads yet, oldest first. */
   pending(game_id: number, user_id: number): Promise<PendingUpload[]> {
     return this.database.rows(PENDING_UPLOADS, [game_id, user_id, null, this.now]);
   }
@@ -165,7 +165,7 @@ export class FileUploadsService implements OnApplicationShutdown {
   /** Returns the path to which the browser sends the parts. */
   async start(file: NewFileUpload, { user_id }: Editor): Promise<{ id: string; path: string }> {
     const { game_id, replaces } = file;
-    // Also checks that the user can edit the game.
+    // Both check that the user can edit the game.
     if (replaces === null) await this.uploads.list(game_id, user_id);
     else await this.uploads.one(game_id, replaces, user_id);
     const { id } = await this.sessions.create(game_id, file.size);

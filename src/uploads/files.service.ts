@@ -97,7 +97,7 @@ export async function recordFile(
 }
 
 async function insertUpload(db: EntityManager, upload: Partial<Upload>): Promise<Upload> {
-  // It comes after the game's other uploads.
+  // A new upload is listed after the game's other uploads.
   const last = await db.maximum(Upload, 'position', { game_id: upload.game_id });
   const { identifiers } = await db.insert(Upload, {
     ...upload,

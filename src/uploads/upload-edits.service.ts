@@ -51,7 +51,7 @@ export class UploadEditsService {
     private readonly audit: Audit,
   ) {}
 
-  /** All of them, also those that players don't see, in their order. */
+  /** The uploads of a game in their order, including those that players don't see. */
   async list(game_id: number, user_id: number, upload_id?: number): Promise<UploadRow[]> {
     const rows = await this.database.rows(OWN_UPLOADS, [game_id, user_id, upload_id ?? null]);
     if (rows.length === 0) throw invalidGame();

@@ -106,7 +106,7 @@ export class Upload {
   @Column('text', { nullable: true })
   external_url: string | null;
 
-  /** Only editors of the game see it. */
+  /** Whether only editors of the game see the upload. */
   @Column('boolean', { default: false })
   hidden: boolean;
 

@@ -22,7 +22,7 @@ interface NewAccount {
   username: string;
   display_name: string | null;
   developer: boolean;
-  /** Verified. */
+  /** Stored as a verified email address. */
   email?: string;
 }
 

@@ -52,7 +52,7 @@ export class BuildFile {
   @Column('bigint', { nullable: true })
   size: number | null;
 
-  /** Its key in the storage. Null until the build is completed. */
+  /** The key of the file in the storage; null until the build is completed. */
   @Column('text', { nullable: true })
   file_key: string | null;
 

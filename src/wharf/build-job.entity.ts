@@ -21,7 +21,7 @@ export class BuildJob {
   @Column('uuid', { nullable: true })
   lease: string | null;
 
-  /** Another process takes the job then. */
+  /** The time after which another process takes the job. */
   @TimestampColumn({ nullable: true })
   leased_until: string | null;
 

@@ -94,7 +94,7 @@ export class Build {
   @Column('text', { nullable: true })
   md5_hash: string | null;
 
-  /** Its number in the channel, from 1, set by a trigger. */
+  /** The number of the build in its channel, from 1, set by a trigger. */
   @Column('integer', { default: 0 })
   version: number;
 

@@ -53,7 +53,7 @@ export function readCredential(req: Request, _res: Response, next: NextFunction)
   next();
 }
 
-/** On legacy routes the KEY of the path is the credential, or the type of the one in the header. */
+/** The KEY in the path of a legacy route is the credential, or says which type the header has. */
 function credentialIn(req: Request): UnverifiedCredential | undefined {
   const key = keyOfPath(req.url);
   if (key !== undefined && key !== 'key' && key !== 'jwt') return { type: 'key', text: key };

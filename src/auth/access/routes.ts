@@ -8,7 +8,7 @@ export interface Route {
   path: string;
   /** undefined: the handler declares none. */
   access: Access | undefined;
-  /** Its controller is one of pages. */
+  /** The controller serves pages. */
   page: boolean;
   handler: string;
 }

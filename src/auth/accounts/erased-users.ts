@@ -5,7 +5,7 @@ export const PSEUDONYM = (id: string) => `'erased-' || ${id}`;
 export const isErased = (user: string) =>
   `${user}.username ~ ('^' || ${PSEUDONYM(`${user}.id`)} || '(-[0-9a-f]{8})?$')`;
 
-/** The same for a stored username. */
+/** Whether a stored username is the pseudonym of this account. */
 export const isPseudonym = (username: string, user_id: number) =>
   new RegExp(`^erased-${user_id}(-[0-9a-f]{8})?$`).test(username);
 

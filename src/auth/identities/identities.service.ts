@@ -87,7 +87,7 @@ export class IdentitiesService {
   disconnect(user_id: number, id: number): Promise<boolean> {
     const { OIDC_ONLY, OIDC_ISSUER } = this.settings;
     return this.database.transaction(async (db) => {
-      // Of two requests for the last two identities, the second finds none to spare.
+      // Two concurrent requests must not remove the last two identities.
       await lockUser(db, user_id);
       const rows: unknown[] = await db.query(DISCONNECT.text, [user_id, id, OIDC_ONLY, OIDC_ISSUER ?? '']);
       return (rows[0] as unknown[]).length > 0;

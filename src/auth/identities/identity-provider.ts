@@ -22,7 +22,7 @@ const TIMEOUT_SECONDS = 5;
 /** How long the provider's metadata is used. */
 const METADATA_TTL_MS = 3_600_000;
 const MAX_SUBJECT = 255;
-// Without a hint, the provider asks which account to sign out.
+// A longer ID token isn't sent as a hint at sign-out. The provider then asks which account to sign out.
 const MAX_HINT = 4096;
 
 /** What the browser must send back in a cookie, so that a response belongs to its own request. */
@@ -118,7 +118,7 @@ export class IdentityProvider {
     return this.calling(client, async () => {
       const { config } = await this.discover();
       const openid = await library();
-      // Never from the request: its Host header may be forged.
+      // Built from the settings, because the Host header of the request may be forged.
       const callback = new URL(this.redirectUri + query);
       const tokens = await openid.authorizationCodeGrant(config, callback, {
         expectedState: state,
@@ -142,11 +142,11 @@ export class IdentityProvider {
       if (isElsewhere && (await isNew(account)))
         about = { ...(await openid.fetchUserInfo(config, tokens.access_token, claims.sub)), ...claims };
       const { preferred_username } = about;
-      // Both from one source: what one says about its address isn't true of another address.
+      // Both fields come from one source, because its verification applies only to its own email address.
       const { email, email_verified } = claimed.email === undefined ? about : claimed;
       return {
         ...account,
-        // Some providers send texts, which could say anything.
+        // Some providers send strings, even `"false"`, which must not count as verified.
         verified_email: email_verified === true ? storableText(email) : undefined,
         username: storableText(preferred_username),
         id_token: tokens.id_token!,

@@ -34,7 +34,7 @@ type Row = Pick<SigningKey, 'kid' | 'public_key' | 'private_key' | 'token_lifeti
   signs_from: number;
   /** Null: no key signs after this one. */
   verifies_until: number | null;
-  /** Its last token has expired, by the clock of the database. */
+  /** Whether the last token of the key has expired, by the clock of the database. */
   expired: boolean;
 };
 

@@ -34,7 +34,7 @@ interface TokenOrder {
   scopes: readonly string[];
   /** The key that the token depends on; null: an operator's command. */
   api_key_id: number | null;
-  /** Seconds. */
+  /** Lifetime in seconds; by default JWT_LIFETIME. */
   lifetime?: number;
   /** Defaults to this service. */
   issuer?: string;

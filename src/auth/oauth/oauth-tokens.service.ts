@@ -58,7 +58,7 @@ const DELETE_OLDEST_CODES = `
   DELETE FROM oauth_codes WHERE code_hash IN (
     SELECT code_hash FROM oauth_codes WHERE grant_id = $1 ORDER BY expires_at DESC OFFSET ${MAX_CODES} LIMIT 1000)`;
 
-/** Their access tokens are included. */
+/** Also deletes the access tokens that were issued with the refresh tokens. */
 const DELETE_OLDEST_TOKENS = `
   WITH oldest AS (
     DELETE FROM oauth_refresh_tokens WHERE token_hash IN (

@@ -190,7 +190,7 @@ export const removeAddressPage = (visitor: SignedInVisitor, email: string): Page
     back: ACCOUNT_PATH,
   });
 
-/** The first step: who asks. */
+/** The first step of an erasure: users confirm who they are. */
 export const erasePage = (
   visitor: SignedInVisitor,
   confirmation: Confirmation,
@@ -215,7 +215,7 @@ export const erasePage = (
     )}`,
 });
 
-/** The second step: `until` is signed. */
+/** The second step of an erasure. `until`, the end of the confirmation, is signed. */
 export const eraseForGoodPage = (visitor: SignedInVisitor, until: string, signature: string): Page =>
   confirmation(visitor, {
     section: ACCOUNT_PATH,

@@ -34,7 +34,7 @@ export class ForgottenPasswordController {
     return (await this.requests.areSent()) ? formPage(visitor) : this.contact();
   }
 
-  /** The same response in the same time for every name: the account is looked up afterwards. */
+  /** The response and its time are the same for every name, because the account is looked up afterwards. */
   @Post()
   @ForBrowsers()
   @SignInAttempt()

@@ -53,7 +53,7 @@ export class SignUpController {
       : this.contact();
   }
 
-  /** The same response in the same time, whether or not an account has verified the address. */
+  /** The response and its time don't show whether an account has verified the address. */
   @Post()
   @ForBrowsers()
   @SignInAttempt()

@@ -13,7 +13,7 @@ import type { UploadChange } from '../../uploads/upload-edits.service';
 import type { Problems } from '../layout/fields';
 
 const MAX_VERSION = 200;
-// Those of the upload tool.
+// The channel names that the upload tool accepts.
 const CHANNEL = /^[a-z0-9._-]{1,200}$/;
 /** Characters that change the direction of text: `photo\u202Egpj.exe` would look like an image. */
 const DIRECTIONS = /[\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;

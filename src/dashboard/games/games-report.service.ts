@@ -72,7 +72,7 @@ const GAMES_PAGE = longRead<GameReport>(
 export interface KeysReport extends Pick<Game, 'id' | 'created_at' | 'title'> {
   /** Keys without a purchase, at most one more than MAX_COUNTED_KEYS. */
   created: number;
-  /** Those of them without an account, which any player can redeem, at most one more than MAX_COUNTED_KEYS. */
+  /** Created keys that any player can redeem, at most one more than MAX_COUNTED_KEYS. */
   unclaimed: number;
 }
 

@@ -49,7 +49,6 @@ interface Listed {
   game_id: number;
   title: string;
   keys: KeyWithPage[];
-  /** Labels of the game's keys. */
   labels: string[];
   filter: KeyFilter;
   /** Set if few keys match: where to search on. */
@@ -93,7 +92,7 @@ export function keysPage(visitor: SignedInVisitor, listed: Listed, draft = NO_KE
   const path = keysPath(game_id);
   const shown = keys.slice(0, KEYS_ON_A_PAGE);
   const query = { ...filterQuery(filter), show: showsLinks ? 'links' : undefined };
-  // Of all keys, a last ID only says which page this is.
+  // Without a first ID, the last ID only says which page of all keys this is.
   const batch = filterQuery({ ...filter, to: filter.from === undefined ? undefined : filter.to });
   const isFiltered = Object.values(batch).some((value) => value !== undefined);
   const next = keys.length > KEYS_ON_A_PAGE ? shown.at(-1)!.id - 1 : searched_to && searched_to - 1;

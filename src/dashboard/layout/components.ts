@@ -198,7 +198,7 @@ export const continuedPages = (
     [later!]: next !== undefined && withQuery(path, { after: next }),
   });
 
-/** The same for a list of what was created. */
+/** Links between the pages of a list that is sorted by creation time, newest first. */
 export const newestFirstPages = (
   path: string,
   isFirst: boolean,

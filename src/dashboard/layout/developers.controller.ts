@@ -9,7 +9,7 @@ import { DEVELOPERS_PATH } from './layout';
 import { ForBrowsers, Pages } from './page';
 import { CurrentVisitor, Visitor } from './visitor';
 
-/** How to send the first request. */
+/** The page that describes how to send a first request to the API. */
 @Pages()
 @Controller(DEVELOPERS_PATH)
 export class DevelopersController {

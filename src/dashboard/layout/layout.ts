@@ -23,7 +23,7 @@ export interface Page {
   headers?: Record<string, string>;
   /** Whether the page has the full width, for tables. */
   tables?: boolean;
-  /** These come in addition to those of every page. */
+  /** Style sheets in addition to those of every page. */
   styles?: Asset[];
   scripts?: Asset[];
   /** Whether scripts of the page send requests to this service. */

@@ -75,8 +75,8 @@ export function createExample(parameter: Parameter): string {
 }
 
 /**
- * For each parameter whose example completes a request, the names of which one must be set: its own, or those of a
- * choice, for which the first one stands.
+ * The parameters that a request needs: lists of names of which one must be set, by the first name, whose example
+ * completes the request. The list of a required parameter has only its own name.
  */
 export function findAlternatives(
   { description = '' }: Operation,

@@ -18,7 +18,7 @@ import { OPERATOR_REFERENCE, PATH, publicReference, type Reference, referencePag
 @Pages()
 @Controller('docs')
 export class ReferencePageController {
-  /** The same for every reader, so browsers cache it. */
+  /** Every reader gets the same endpoints, so browsers cache them. */
   private readonly endpoints: () => Asset;
   private list: Html | undefined;
 

@@ -144,7 +144,7 @@ function labels(columns: Bar[]): Html[] {
   const step = Math.ceil(columns.length / LABELS);
   const first = Math.floor(((columns.length - 1) % step) / 2);
   const labeled = columns.map((column, i) => ({ ...column, i })).filter(({ i }) => i % step === first);
-  // On a phone only every second label fits: of five, the second and the fourth, which are the farthest from both ends.
+  // Only every second label fits on a phone: of five, the second and the fourth, which are the farthest from both ends.
   const wide = labeled.length > 3 ? 0 : 1;
   return labeled.map(
     ({ short, i }, n) =>

@@ -35,7 +35,7 @@ export interface Period extends Dates {
   units: Unit[];
   /** The source of the sums: for whole months a few monthly totals instead of many daily ones. */
   summed: 'day' | 'month';
-  /** The same number of days, immediately before. All time has none. */
+  /** The period before this one, with as many days; undefined for all time. */
   previous?: Dates;
   /** The reason why the dates in the URL can't be shown. The period is then the default one. */
   problem?: string;

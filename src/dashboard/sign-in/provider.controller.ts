@@ -126,7 +126,7 @@ export class ProviderController {
         `${name} hasn’t verified an email address of yours, so no account can be created with it.`,
       );
     const created = await this.identities.signUp({ ...account, verified_email });
-    // Never connected by the email address alone, which another person may get later.
+    // The email address alone never connects accounts, because another person may get it later.
     if ('problem' in created && created.problem === 'address')
       return unconnected(`An account with the email address of your ${name} account already exists.`);
     if ('problem' in created)

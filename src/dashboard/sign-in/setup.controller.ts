@@ -18,7 +18,7 @@ import { SETUP_PATH, setupPage } from './setup.page';
 import { SetupService } from './setup.service';
 import { tooManyAttempts } from './sign-in.page';
 
-/** A first start without a shell. */
+/** Creates the first account in the browser, so that a first start needs no shell. */
 @Pages()
 @Controller(SETUP_PATH)
 export class SetupController {

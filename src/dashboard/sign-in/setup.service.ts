@@ -82,7 +82,7 @@ export class SetupService {
   async create({ username, email, password }: FirstAccount): Promise<number | undefined> {
     const password_hash = await hashPassword(password, this.cost);
     return this.database.transaction(async (db) => {
-      // Of several requests with the code, the first creates the account.
+      // The lock lets only the first of several requests with the code create the account.
       await db.query('LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
       if (await db.exists(User)) return undefined;
       const { identifiers } = await db.insert(User, { username, developer: true, password_hash });

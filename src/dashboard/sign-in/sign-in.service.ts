@@ -96,7 +96,7 @@ export class SignInService {
     if (!renewed) return undefined;
     const { affected } = await this.users.update({ id, password_hash }, { password_hash: renewed });
     if (affected === 1) return renewed;
-    // Another sign-in at the same time may have replaced it.
+    // A concurrent sign-in may have replaced the hash.
     const user = await this.users.findOne({ select: { id: true, password_hash: true }, where: { id } });
     const current = user?.password_hash ?? undefined;
     return (await this.passwords.matches(client, current, password)) ? current : undefined;

@@ -80,7 +80,7 @@ async function copyReadable(native: string, copy: string): Promise<void> {
     await rename(unfinished, copy);
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true });
-    // Otherwise another process was faster.
+    // If the copy exists, a concurrent start has made it.
     if (!existsSync(copy)) throw error;
   }
 }

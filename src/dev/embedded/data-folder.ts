@@ -71,7 +71,7 @@ export class DataFolder {
       await rename(data, this.link);
     } catch (error) {
       await remove(work);
-      // Otherwise another process was faster.
+      // If there is a cluster, a concurrent start has made it.
       if (!(await this.cluster())) throw error;
     }
   }

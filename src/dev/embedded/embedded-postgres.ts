@@ -82,7 +82,7 @@ async function findOrStart(folder: DataFolder, options: EmbeddedPostgresOptions)
           `to share that database, set DATABASE_URL_FILE=${folder.urlFile} and a different PORT; ` +
           'for a separate store, set DATA_DIR to a different folder.',
       );
-    // At the first start, the file comes after the server, and a copied folder contains the URL of the original.
+    // A first start writes the file after the server has started, and a copied folder contains the URL of the original.
     const url = await folder.url();
     if (isReady && url?.port === port)
       return { url: url.href, dataDir: cluster, joined: true, stop: () => Promise.resolve() };

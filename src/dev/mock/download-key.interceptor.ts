@@ -14,7 +14,7 @@ const DOWNLOADS: Readonly<Record<string, readonly ['uploads' | 'builds', string]
   '/api/1/{KEY}/upload/{upload_id}/download': ['uploads', 'upload_id'],
 };
 
-/** On the live site, only editors can download a paid file without the ID of a download key. */
+/** Imitates the live site, where only editors can download a paid file without the ID of a download key. */
 @Injectable()
 export class DownloadKeyInterceptor implements NestInterceptor {
   constructor(

@@ -66,7 +66,7 @@ export function withoutSecrets(value: unknown, depth = 0): unknown {
 export function safeUrl(url: string): string {
   const [path = '', query] = url.split(/\?(.*)/s);
   const shown = path
-    // Also in spellings that no route has.
+    // Covers spellings that no route has, because clients send keys in them by mistake.
     .replace(/^(\/+api\/+1\/+)(?!(?:key|jwt)\/)[^/]+/i, `$1${HIDDEN}`)
     .replace(/^(\/+(?:files|download|l|links|upload-sessions)\/+)[^/]+/i, `$1${HIDDEN}`);
   if (query === undefined) return shown;

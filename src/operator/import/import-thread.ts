@@ -91,7 +91,7 @@ export class ImportThread {
     worker.on('exit', () => {
       if (worker === this.worker) this.worker = undefined;
     });
-    // After the listeners are added, because adding them would keep the process alive.
+    // Must come after the listeners, because adding them would keep the process alive.
     worker.unref();
     return worker;
   }

@@ -47,7 +47,7 @@ export class TemporaryTables {
   }
 
   /**
-   * To be called when the table has its rows. Autovacuum ignores temporary tables, and without statistics the planner
+   * Call it once the table has its rows. Autovacuum ignores temporary tables, and without statistics the planner
    * expects so many rows that it would scan the tables that are joined with them.
    */
   async setRowCount({ name }: TemporaryTable, rows: number, columns: string[] = []): Promise<void> {

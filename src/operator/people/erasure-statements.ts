@@ -76,7 +76,7 @@ export const NEWEST_SALES = longRead<{ purchases: number; download_keys: number 
   `SELECT ${before('purchases')}, ${before('download_keys')}`,
 );
 
-// The same lock order everywhere: purchases, then their games and keys.
+// All writers lock in this order: purchases, then their games and keys.
 export const LOCK_PURCHASES = statement(
   'erase_lock_purchases',
   'SELECT FROM purchases WHERE id = ANY ($1::bigint[]) ORDER BY id FOR UPDATE',

@@ -41,7 +41,7 @@ const TABLES = [
 /** The number of rows about the person in each table. */
 type Erased = Record<(typeof TABLES)[number], number> & Record<string, number>;
 
-/** Those of which the creation locks the user first. */
+/** Credentials that are created under a lock of the user, so none can be added after the account's last transaction. */
 const LAST_CREDENTIALS = sql.DELETE_CREDENTIALS.filter(([table]) =>
   ['identities', 'sessions'].includes(table),
 ).map(([, statement]) => statement);
@@ -199,7 +199,7 @@ export class ErasureService {
   private async eraseAccount(user_id: number, erased: Erased): Promise<void> {
     const getRows = await this.database.execute([
       bind(sql.LOCK_USER, [user_id]),
-      // Those that were created while the account could still be used. From now on, nothing is created for it.
+      // Includes credentials that were created while the account could still be used. From now on, none can be.
       ...LAST_CREDENTIALS.map((statement) => bind(statement, [user_id])),
       bind(sql.DELETE_ADDRESSES, [user_id]),
       bind(sql.ERASE_ACCOUNT, [user_id]),

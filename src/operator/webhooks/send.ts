@@ -28,7 +28,7 @@ export interface ReceiverResponse {
   status: number;
   /** The seconds that the receiver requests before the next attempt. */
   retryAfter?: number;
-  /** Its first characters. */
+  /** The first characters of the body. */
   start: string;
 }
 

@@ -115,7 +115,7 @@ export class WebhooksService {
     return affected === 1;
   }
 
-  /** Those of users too; returns their number. */
+  /** Removes the webhooks of the store and of users, and returns their number. */
   async removeAll(): Promise<number> {
     const { raw } = await this.webhooks.createQueryBuilder().delete().returning('id').execute();
     for (const { id } of raw as { id: number }[])

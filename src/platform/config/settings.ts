@@ -304,7 +304,7 @@ export class Settings {
 
   JWT_AUDIENCE?: string = undefined;
 
-  // Seconds.
+  // Seconds for which a JWT is valid.
   @WholeNumber(60, 86_400) JWT_LIFETIME: number = 3600;
 
   // How long a proof of ownership is valid: it outlives a refund by as much.

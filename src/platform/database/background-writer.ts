@@ -8,8 +8,7 @@ export class BackgroundWriter<Item> {
   private writing = Promise.resolve();
 
   constructor(
-    /** Milliseconds. */
-    private readonly interval: number,
+    private readonly intervalMs: number,
     private readonly batchSize: number,
     private readonly write: (batch: Item[]) => Promise<unknown>,
     private readonly failed: (error: Error, batch: Item[]) => void,
@@ -33,7 +32,7 @@ export class BackgroundWriter<Item> {
   }
 
   private schedule(): void {
-    this.timer ??= setTimeout(() => void this.flush(), this.interval).unref();
+    this.timer ??= setTimeout(() => void this.flush(), this.intervalMs).unref();
   }
 
   private async writeAll(): Promise<void> {

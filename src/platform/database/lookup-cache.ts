@@ -50,7 +50,7 @@ export class LookupCache<Value extends object> {
     return lookup;
   }
 
-  /** Those who already wait for a lookup get its result, which isn't cached. */
+  /** Callers that already wait for a lookup get its result, which isn't cached. */
   clear(): void {
     this.generation++;
     this.entries.clear();

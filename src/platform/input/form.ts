@@ -32,7 +32,6 @@ export class Form {
     return (this.text(name) ?? '').replace(/\p{Cc}+/gu, ' ').trim();
   }
 
-  /** All fields with their texts. */
   texts(): [name: string, text: string][] {
     return Object.keys(this.fields).map((name) => [name, this.text(name) ?? '']);
   }

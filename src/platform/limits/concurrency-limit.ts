@@ -13,7 +13,7 @@ export interface Work {
 interface ClientQueue {
   running: number;
   readonly waiting: Set<Work>;
-  /** Those of the surrounding networks, and how much of their work may run. */
+  /** The queues of the surrounding networks, and how much of their work may run. */
   readonly networks: readonly { queue: ClientQueue; limit: number }[];
 }
 
@@ -30,7 +30,7 @@ export interface Limits {
   running?: number;
   /** Running work of one client. */
   each?: number;
-  /** The same while no other client requests anything. */
+  /** Running work of one client while no other client sends requests. */
   soleClientLimit?: number;
 }
 

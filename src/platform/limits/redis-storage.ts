@@ -7,7 +7,8 @@ type Dependencies = ConstructorParameters<typeof MemoryStorage>;
 /** A client with the script below as a command. */
 type CountingRedis = Redis & { count(key: string, ...rest: (string | number)[]): Promise<string> };
 
-// By the clock of the Redis server. Returns the milliseconds, before this request, until the whole limit is available again.
+// Uses the clock of the Redis server, which all replicas share. Returns the milliseconds, before this request, until
+// the whole limit is available again.
 const COUNT = `
 local period, interval, count, always = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == 'always'
 local time = redis.call('TIME')

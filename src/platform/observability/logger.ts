@@ -19,7 +19,7 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
 
 type Level = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
 
-// Their `log` lists modules and routes at each start.
+// Nest classes whose `log` lists modules and routes at each start.
 const VERBOSE = ['NestFactory', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer', 'NestApplication'];
 
 /** Writes the messages of Nest's Logger to the same log. */

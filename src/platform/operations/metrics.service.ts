@@ -83,7 +83,7 @@ export class MetricsService implements OnApplicationBootstrap, OnApplicationShut
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       const problem = `The metrics cannot be served on port ${METRICS_PORT} of ${METRICS_HOST} (${code})`;
-      // In development several processes may share a machine.
+      // Several processes may share a machine in development.
       if (NODE_ENV === 'production' || code !== 'EADDRINUSE')
         throw new OperatorError(`${problem}: set METRICS_PORT to a different port, or to off.`);
       this.log.warn(`${problem}: this process serves none`);

@@ -36,7 +36,7 @@ type Start = Pick<Work, 'begin'> & { reject: (error: ApiError) => void };
 export class InFlightRequest implements Work {
   /** The start of the deadline for the response: the end of the body, or `at`. */
   since: number;
-  /** Its index in the array of exchanges. */
+  /** The index of this request in the array of exchanges. */
   index = -1;
   state: 'waiting' | 'running' | 'outside' = 'outside';
   /** The bytes of the quota `uploads` that it uses. */
@@ -57,7 +57,7 @@ export class InFlightRequest implements Work {
     readonly res: ServerResponse,
     readonly connection: Connection,
     readonly client: Client,
-    /** Its arrival, by the monotonic clock. */
+    /** The time of arrival, by the monotonic clock. */
     readonly at: number,
   ) {
     this.since = at;

@@ -9,8 +9,8 @@ export interface UnverifiedCredential {
 }
 
 /**
- * By the name of a rate limit: the subject whose requests it counts. A limit without an entry doesn't apply. Verified
- * credentials have a `user`, and a `credential`: their API key, including for JWTs issued with it.
+ * The subject whose requests each rate limit counts, by the name of the limit. A limit without an entry doesn't apply.
+ * Verified credentials have a `user`, and a `credential`: their API key, including for JWTs issued with it.
  */
 export type RateLimitKeys = Readonly<Partial<Record<string, string>>>;
 

@@ -217,7 +217,7 @@ export class LibraryService {
    * the key doesn't exist, or another account has it.
    */
   async redeem(db: EntityManager, user_id: number, key: string, again: boolean) {
-    // Before the key, like a refund: the trigger that copies the buyer to the key locks the purchase too.
+    // A refund locks the purchase before the key, and the trigger that copies the buyer to the key locks it, too.
     await db.query(
       'SELECT FROM purchases WHERE id = (SELECT purchase_id FROM download_keys WHERE key = $1) FOR SHARE',
       [key],

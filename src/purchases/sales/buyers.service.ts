@@ -18,7 +18,7 @@ export interface Buyer {
   /** The email address of the sale below. */
   email: string;
   username: string | null;
-  /** The newest one. */
+  /** The ID of the newest sale. */
   last_sale: number;
   orders: number;
   refunds: number;

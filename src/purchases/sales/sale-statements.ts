@@ -64,7 +64,7 @@ export const SALE_INPUTS = read<SaleInputs>(
 
 export interface SoldBundle {
   version: number;
-  /** Ascending. */
+  /** The IDs of the games in ascending order, the order in which they are locked. */
   game_ids: number[];
 }
 
@@ -164,7 +164,7 @@ export interface Sale extends Pick<Purchase, (typeof COLUMNS)[number]> {
   reference: string | null;
   /** The version of the bundle when its games were read. */
   bundle_version: number | null;
-  /** Ascending. */
+  /** The IDs of the games in ascending order, the order in which they are locked. */
   game_ids: number[];
   /** One per game, or none. */
   keys: string[];

@@ -135,7 +135,7 @@ export class SalesService {
     const store = async (manager?: EntityManager) => {
       const getRows = await this.database.execute([...sell(sale), bind(SALE, [id])], manager);
       const [row] = getRows(SALE);
-      // Its user was erased meanwhile, or the bundle changed, which the next attempt takes into account.
+      // The buyer was erased meanwhile, or the bundle changed, which the next attempt takes into account.
       if (!row) throw bundle ? Object.assign(serviceUnavailable(), { code: BUNDLE_CHANGED }) : invalidUser();
       return saleResponse(row, this.pages);
     };
@@ -156,7 +156,7 @@ export class SalesService {
   }
 
   private responseOfRepeatedSale(row: SaleRow | undefined, request: SaleRequest): SaleResponse {
-    // Deleted meanwhile.
+    // The purchase was deleted meanwhile.
     if (!row) throw serviceUnavailable();
     const different = differences(row, request);
     if (different.length === 0) return saleResponse(row, this.pages);
@@ -233,7 +233,7 @@ const withKey = ({ with_key, donation, bundle_id }: SaleRequest) =>
  */
 function differences(stored: SaleRow, request: SaleRequest): string[] {
   const { email = stored.email, created_at } = request;
-  // Their buyers can't be compared any more.
+  // The buyer of an erased sale can't be compared any more.
   const isErased = stored.email === ERASED_ADDRESS;
   const same: Partial<Record<keyof SaleRequest, boolean>> = {
     // The bundle may have had other games.

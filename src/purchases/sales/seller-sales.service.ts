@@ -245,7 +245,8 @@ export class SellerSalesService {
   }
 
   /**
-   * By a part of an email address or a name, or by a reference, sale ID or key ID. At most one more than SHOWN_SALES.
+   * Finds sales by a part of an email address or a name, or by a reference, sale ID or key ID: at most one more than
+   * SHOWN_SALES.
    */
   search(seller_id: number, term: string): Promise<SellerSale[]> {
     const id = /^\d{1,15}$/.test(term) ? Number(term) : null;

@@ -81,7 +81,7 @@ export class PartBody {
         return value;
       }
     } catch {
-      // The same as an early end.
+      // A lost connection counts as an early end of the part.
     } finally {
       this.isWaiting = false;
     }

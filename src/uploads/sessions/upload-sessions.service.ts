@@ -67,7 +67,7 @@ const BEGIN_PART = statement<{ file_key: string }>(
    WHERE s.id = $1 AND s.received = $3 AND ${hasQuota('$4', '$5')} RETURNING file_key`,
 );
 
-// Of two requests with the same part, only the first finds the session as both read it.
+// Only the first of two requests with the same part finds the session as both have read it.
 const END_PART = statement<{ received: number }>(
   'end_upload_part',
   `WITH changed AS (

@@ -46,7 +46,7 @@ const SIGN_UP = statement<{ id: number }>(
    FROM (SELECT) one LEFT JOIN user_emails e ON e.email = lower_ascii($1) AND e.verified ${STORE}`,
 );
 
-/** None for an address that any account has verified. */
+/** Stores no request for an email address that an account has verified. */
 const VERIFICATION = statement<{ id: number }>(
   'request_verification_link',
   `INSERT INTO link_requests AS old (purpose, user_id, email)
@@ -109,7 +109,7 @@ export class LinkRequests implements BeforeApplicationShutdown {
   }
 
   private async store(batch: BoundStatement<{ id: number }>[]): Promise<void> {
-    // Not together, because one that fails must not lose those of other people.
+    // Each is stored separately, so that one that fails doesn't lose those of other people.
     for (const request of batch) await this.storeOne(request).catch((error: Error) => this.failed(error));
     this.events.announced();
   }

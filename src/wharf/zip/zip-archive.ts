@@ -18,11 +18,11 @@ const ALWAYS = 0o644;
 /** The mode of a folder that only paths name. */
 const IMPLIED_FOLDER = 0o755;
 const MAX_TARGET_BYTES = 1024;
-/** The number of no compression. */
+/** The compression method of files that aren't compressed. */
 const STORED = 0;
 /** A file up to this size is decompressed in one piece, which is faster than a stream. */
 const MAX_PIECE_BYTES = 64 * 1024;
-/** The least that zlib accepts. */
+/** The smallest chunk size that zlib accepts. */
 const MIN_CHUNK_BYTES = 64;
 
 /** The entries and files of a zip archive of any origin, as launchers read them. Close it at the end. */
@@ -76,7 +76,7 @@ async function readEntries(zip: ZipFile, reader: ArchiveReader, maxBytes: number
   for await (const entry of listEntries(zip)) {
     const path = readPath(entry);
     const { type, mode } = readMode(entry);
-    // The root itself.
+    // The root of the archive isn't an entry of the build.
     if (path === '.' && type === FOLDER) continue;
     if ((pathBytes += path.length) > MAX_CONTAINER_BYTES)
       throw new BuildFileError('The paths of the zip archive are too long.');

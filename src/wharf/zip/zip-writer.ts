@@ -21,13 +21,13 @@ const [ZIP64_EXTRA, TIME_EXTRA] = [0x0001, 0x5455];
 const [ELSEWHERE, COUNT_ELSEWHERE] = [0xffffffff, 0xffff];
 /** Less than 4 GiB, because some files become a little larger when they are compressed. */
 const ZIP64_FILE_BYTES = 0xf0000000;
-/** Those of the DOS format. */
+/** The earliest and latest times that the DOS format can store. */
 const [FIRST_TIME, LAST_TIME] = [Date.UTC(1980, 0, 1), Date.UTC(2107, 11, 31, 23, 59, 58)];
 const MAX_UNIX_SECONDS = 0x7fffffff;
 /** A file up to this size is compressed in one piece, which is faster than a stream. */
 const MAX_PIECE_BYTES = 64 * 1024;
 const CHUNK_BYTES = 64 * 1024;
-/** The least that zlib accepts. */
+/** The smallest chunk size that zlib accepts. */
 const MIN_CHUNK_BYTES = 64;
 
 interface Source {

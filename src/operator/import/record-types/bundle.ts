@@ -72,7 +72,6 @@ export const BUNDLE = recordType({
     ],
   },
   deletion: {
-    // Its buyers own it.
     holds: { purchase: 'purchases p WHERE p.bundle_id = t.id' },
     advice: 'keep it, or delete those first',
     before: [],

@@ -3,7 +3,7 @@ import { type Field, type JsonObject, PRESENT } from './fields';
 
 /** A value that no two records can share. In its SQL `s` is a staged record, and `t` a stored one. */
 export interface Unique {
-  /** Its name in a problem. */
+  /** The name of the value in a problem. */
   what: string;
   /** Rows `s` with a line, an ID and the value; by default the staged records. */
   rows?: string;

@@ -44,7 +44,7 @@ export class StatementBatcher {
   private readonly small: ConcurrencyLimit;
   private readonly long: ConcurrencyLimit;
   private readonly writes: ConcurrencyLimit;
-  /** Those whose statements take turns, while they have any. */
+  /** The clients and rows whose statements take turns, as long as they have statements. */
   private readonly clients = new Map<string, { client: LimitedClient; statements: number }>();
 
   constructor(
