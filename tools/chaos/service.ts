@@ -62,6 +62,7 @@ export class Service {
       stdio: ['ignore', output, output],
       env: {
         ...env,
+        PUBLIC_URL: env.PUBLIC_URL ?? this.url,
         PORT: String(this.port),
         METRICS_PORT: String(this.metrics_port),
         ...(without && { CHAOS_WITHOUT: without }),
