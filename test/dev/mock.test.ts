@@ -355,10 +355,11 @@ describe('faults', () => {
   });
 
   /** The bytes of a body before its connection closed. */
-  const received = (path: string) =>
+  const received = (path: string, method = 'GET') =>
     new Promise<string>((resolve) => {
       let text = '';
-      request(url + path, { headers: { authorization: `Bearer ${MOCK_API_KEY}` } }, (response) => {
+      const headers = { authorization: `Bearer ${MOCK_API_KEY}` };
+      request(url + path, { method, headers }, (response) => {
         response.on('data', (chunk: Buffer) => (text += chunk.toString()));
         response.on('error', () => undefined).on('close', () => resolve(`${response.statusCode} ${text}`));
       })
@@ -372,6 +373,25 @@ describe('faults', () => {
     await fault({ path: '/profile' }, { truncate: 9 });
     expect(await received(PROFILE)).toBe('200 {"user":{');
     expect(await received(PROFILE)).toContain('"test-dev"');
+  });
+
+  test('send the headers of a response to HEAD, and a response that is shorter', async () => {
+    await fault({ method: 'HEAD', times: 0 }, { truncate: 0 });
+    expect(await received(PROFILE, 'HEAD')).toBe('200 ');
+    await call('POST', '/mock/reset');
+    for (const method of ['GET', 'HEAD']) {
+      await fault({ method }, { truncate: 10_000 });
+      expect(await received(PROFILE, method)).toBe(await received(PROFILE, method));
+    }
+    // A reset waits for requests in flight.
+    expect(await call('POST', '/mock/reset')).toMatchObject({ status: 200 });
+  });
+
+  test.each([204, 304])('send no body with status %i', async (status) => {
+    await fault({ path: '/profile' }, { status, headers: { 'X-Fault': 'a' } });
+    const response = await fetch(url + PROFILE);
+    expect([response.status, response.headers.get('x-fault')]).toEqual([status, 'a']);
+    expect(response.headers.get('content-length')).toBeNull();
   });
 
   test('delay a response beyond the deadlines of the service', async () => {

@@ -16,6 +16,9 @@ const USUAL_ERRORS: Readonly<Record<number, string>> = {
   429: 'rate limit exceeded',
 };
 
+/** Responses that have no body by definition. */
+const WITHOUT_BODY = [204, 304];
+
 export interface Fault {
   id: number;
   match: FaultMatch;
@@ -106,9 +109,10 @@ const withoutCounter = ({ seen: _, ...fault }: StoredFault): Fault => fault;
 export function responseToFault({
   status,
   errors,
-}: FaultResponse): { status: number; body: object } | undefined {
+}: FaultResponse): { status: number; body?: object } | undefined {
   if (status === undefined && errors === undefined) return undefined;
   const sent = status ?? 400;
+  if (WITHOUT_BODY.includes(sent)) return { status: sent };
   if (errors === undefined && sent < 400) return { status: sent, body: {} };
   return { status: sent, body: { errors: errors ?? [usualError(sent)] } };
 }

@@ -81,8 +81,9 @@ export class MockTraffic {
     }
     for (const [name, value] of Object.entries(then.headers ?? {})) keepHeader(res, name, value);
     if (then.truncate !== undefined) truncate(res, then.truncate);
-    if (response) sendJson(res, response.status, JSON.stringify(response.body));
-    else next();
+    if (!response) next();
+    else if (response.body) sendJson(res, response.status, JSON.stringify(response.body));
+    else res.status(response.status).end();
   }
 
   /** Wraps `end` and `write`, so that it applies to every kind of response. */
@@ -126,28 +127,29 @@ function keepHeader(res: Response, name: string, value: string): void {
     other.toLowerCase() === name.toLowerCase() ? res : setHeader(other, given)) as Response['setHeader'];
 }
 
-/** Closes the connection after this number of bytes of the body. */
+/** Closes the connection after this number of bytes of the body. A shorter response is sent completely. */
 function truncate(res: Response, bytes: number): void {
   let left = bytes;
-  const { socket } = res.req;
-  const write = res.write.bind(res) as Writer;
-  const send: Writer = (chunk) => {
-    const buffer =
-      typeof chunk === 'string' ? Buffer.from(chunk) : Buffer.isBuffer(chunk) ? chunk : undefined;
-    const sent = buffer?.subarray(0, left) ?? Buffer.alloc(0);
+  const { method, socket } = res.req;
+  const cutOff = () => socket.destroy();
+  const [write, end] = [res.write.bind(res) as Writer, res.end.bind(res) as Writer];
+  /** Sends all of it with `writer`, or its start. */
+  const send = (chunk: unknown, writer: Writer) => {
+    const content =
+      typeof chunk === 'string' ? Buffer.from(chunk) : Buffer.isBuffer(chunk) ? chunk : Buffer.alloc(0);
+    const sent = method === 'HEAD' ? Buffer.alloc(0) : content.subarray(0, left);
     left -= sent.length;
-    const isCut = buffer === undefined || sent.length < buffer.length || left === 0;
-    if (sent.length === 0) res.flushHeaders();
-    else return write(sent, isCut ? () => socket.destroy() : undefined);
-    if (isCut) setImmediate(() => socket.destroy());
+    if (left > 0) return writer(chunk);
+    if (sent.length > 0) return write(sent, cutOff);
+    res.flushHeaders();
+    setImmediate(cutOff);
     return true;
   };
-  (res as unknown as Record<string, Writer>).write = send;
-  const end: Writer = (chunk) => {
-    send(chunk);
+  const endCut: Writer = (chunk) => {
+    send(chunk, end);
     return res;
   };
-  Object.assign(res, { end, sendAtEndOfTick: end });
+  Object.assign(res, { write: (chunk: unknown) => send(chunk, write), end: endCut, sendAtEndOfTick: endCut });
 }
 
 function credentialUsed(req: Request): {
