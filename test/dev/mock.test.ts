@@ -354,6 +354,25 @@ describe('faults', () => {
     });
   });
 
+  test('reject unknown fields', async () => {
+    const json = {
+      mach: { path: '/profile' },
+      match: { paht: '/profile' },
+      then: { status: 500, error: 'x' },
+    };
+    expect(await call('POST', '/mock/faults', { json })).toEqual({
+      status: 400,
+      body: {
+        errors: [
+          'match.paht is an unknown field',
+          'then.error is an unknown field',
+          'mach is an unknown field',
+        ],
+      },
+    });
+    expect(await get('/mock/faults')).toEqual({ status: 200, body: { faults: [] } });
+  });
+
   /** The bytes of a body before its connection closed. */
   const received = (path: string, method = 'GET') =>
     new Promise<string>((resolve) => {

@@ -21,6 +21,7 @@ import {
   Id,
   NonEmptyText,
   OneOf,
+  OnlyKnownFields,
 } from '../../platform/input/parameters';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
@@ -86,6 +87,8 @@ export class FaultResponse {
   truncate?: number;
 }
 
+/** A misspelled field of `match` would make the fault match every request. */
+@OnlyKnownFields
 export class FaultRequest {
   @IsOptional()
   @IsObject()

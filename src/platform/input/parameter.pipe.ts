@@ -2,7 +2,7 @@ import { type ArgumentMetadata, Injectable, ValidationPipe } from '@nestjs/commo
 import type { ValidationError, ValidatorOptions } from 'class-validator';
 import { ApiError, badRequest } from '../errors/api-error';
 import { InvalidValue, NOT_UTF8, Repeated } from './input-values';
-import { type ReaderFacts, findReader, readRules } from './parameters';
+import { type ReaderFacts, findReader, hasOnlyKnownFields, readRules } from './parameters';
 import { PARAMETERS, type RequestClass } from './params.decorator';
 import { RoundedNumber } from './json';
 import { isStorable, notStorable, readBoolean, readInteger, readNumber } from './readers';
@@ -61,7 +61,12 @@ export class ParameterPipe extends ValidationPipe {
     const pending = names.filter((name) => request[name] instanceof Promise);
     const values = await Promise.all(pending.map((name) => request[name]));
     pending.forEach((name, i) => (request[name] = values[i]));
-    const errors = new Map((await super.validate(request, options)).map((error) => [error.property, error]));
+    const forbidNonWhitelisted = hasOnlyKnownFields(request.constructor as RequestClass);
+    const found = await super.validate(
+      request,
+      forbidNonWhitelisted ? { ...options, forbidNonWhitelisted } : options,
+    );
+    const errors = new Map(found.map((error) => [error.property, error]));
     for (const property of names) {
       const value = request[property];
       if (value instanceof InvalidValue)
@@ -70,9 +75,9 @@ export class ParameterPipe extends ValidationPipe {
     return [...new Set([...names, ...errors.keys()])].flatMap((name) => errors.get(name) ?? []);
   }
 
-  /** The declared parameters. */
+  /** The declared parameters, and the unknown ones if they are rejected. */
   private given(values: Values, metatype: RequestClass): Values {
-    const given: Values = {};
+    const given: Values = hasOnlyKnownFields(metatype) ? { ...values } : {};
     const bracketed = bracketedIn(values);
     for (const [name, reader] of this.readProperties(metatype)) {
       const isBracketed = bracketed?.has(name);
@@ -139,6 +144,10 @@ function readAny(value: unknown): unknown {
 }
 
 const collectMessages = ({ property, constraints = {}, children = [] }: ValidationError): string[] => [
-  ...(constraints.isDefined ? [constraints.isDefined] : Object.values(constraints)),
+  ...(constraints.whitelistValidation
+    ? [`${property} is an unknown field`]
+    : constraints.isDefined
+      ? [constraints.isDefined]
+      : Object.values(constraints)),
   ...children.flatMap(collectMessages).map((text) => `${property}.${text}`),
 ];

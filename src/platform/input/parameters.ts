@@ -201,3 +201,10 @@ const choice =
 
 export const ExactlyOneOf = choice('exactly one', (count) => count === 1);
 export const AtLeastOneOf = choice('at least one', (count) => count > 0);
+
+const strict = new WeakSet<object>();
+
+/** Rejects unknown fields of a request class and of the objects in it. Other classes ignore them. */
+export const OnlyKnownFields: ClassDecorator = (request) => void strict.add(request);
+
+export const hasOnlyKnownFields = (request: RequestClass): boolean => strict.has(request);
