@@ -62,12 +62,12 @@ export class Metrics {
     };
   }
 
-  /** The lowest number of requests in flight during that time; returns as soon as it is down to `enough`. */
-  async lowest(within: number, enough = 0): Promise<number> {
+  /** The lowest value during that time; returns as soon as it is down to `enough`. */
+  async lowest(name: keyof Sample, within: number, enough: number): Promise<number> {
     const begun = performance.now();
     for (let lowest = Infinity; ;) {
-      lowest = Math.min(lowest, (await this.sample()).in_flight);
-      if (lowest <= enough || performance.now() - begun > within) return lowest;
+      lowest = Math.min(lowest, (await this.sample())[name]);
+      if (!(lowest > enough) || performance.now() - begun > within) return lowest;
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }
