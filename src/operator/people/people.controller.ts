@@ -82,7 +82,7 @@ export class PeopleController {
     @Params() { email }: PersonRequest,
     @IdempotencyKey() retry: RetryKey | undefined,
   ): Promise<ErasedResponse> {
-    // Only its keyed hash is stored: the address could be guessed from a plain one.
+    // Only a keyed hash of the email address is stored, because the address could be guessed from a plain hash.
     const [pepper] = listPeppers(this.settings) as [string];
     const request = { email: hashApiKey(email, pepper).toString('base64') };
     return this.idempotency.storedAfter(retry, request, async () =>

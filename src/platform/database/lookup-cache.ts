@@ -36,7 +36,7 @@ export class LookupCache<Value extends object> {
     return entry && entry.expiresAt > this.clock.monotonic() ? entry.value : undefined;
   }
 
-  /** What was found before, even if its time is over. */
+  /** The cached value, even if it has expired. */
   getStale(key: string): Value | undefined {
     return this.entries.peek(key)?.value;
   }

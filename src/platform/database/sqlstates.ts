@@ -45,7 +45,7 @@ export function isConnectionLost(error: unknown): boolean {
   return LOST_CONNECTION.test(message ?? '');
 }
 
-/** No connection was free in time. */
+/** Whether no connection of the pool was free in time. */
 export const isPoolExhausted = (error: unknown): boolean =>
   error instanceof NoneFree || /timeout exceeded when trying to connect/.test(findCause(error).message ?? '');
 

@@ -151,7 +151,7 @@ export const PURCHASE = recordType({
     ],
   },
   deletion: {
-    // It is included in its games' earnings.
+    // A complete purchase counts in the earnings of its games, which a refund corrects.
     problems: [
       `SELECT s.line, concat('purchase', ' ' || s.id) || ': is complete: refund it first' AS text
        FROM removed_purchases s JOIN purchases t ON t.id = s.id WHERE t.status = 'complete'`,

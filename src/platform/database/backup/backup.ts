@@ -9,7 +9,7 @@ import type { Settings } from '../../config/settings';
 import { withClient } from '../with-client';
 import { END_OF_TABLE, FORMAT, type Header, type Table, type Trailer } from './backup-file';
 
-// It is in the header.
+// The header of the backup contains the migrations instead.
 const OMITTED_TABLES = ['migrations'];
 
 // Partitions are read through their table, so that a store with other partitions can read the backup.
