@@ -9,12 +9,13 @@ import { BuildJobs } from './build-jobs.service';
 import { BUILD_EVENTS } from './build-messages';
 import { BuildMetrics } from './build-metrics';
 import { ProfileBuildsController, PushesController } from './pushes.controller';
+import { PushedFilesService } from './pushed-files.service';
 import { PushesService } from './pushes.service';
 
 @Module({
   imports: [ServerModule, IdempotencyModule, UploadsModule, EventsModule.forFeature(BUILD_EVENTS)],
   controllers: [PushesController, ProfileBuildsController],
-  providers: [PushesService, BuildEventsService, BuildFailures, BuildJobs, BuildMetrics],
+  providers: [PushesService, PushedFilesService, BuildEventsService, BuildFailures, BuildJobs, BuildMetrics],
   exports: [PushesService],
 })
 export class PushModule {}

@@ -27,6 +27,7 @@ import {
   PushedFileRequest,
   PushedFilesResponse,
 } from './push.dto';
+import { PushedFilesService } from './pushed-files.service';
 import { PushesService } from './pushes.service';
 
 const EDITORS = 'Only for users who can edit the game.';
@@ -37,6 +38,7 @@ const EDITORS = 'Only for users who can edit the game.';
 export class PushesController {
   constructor(
     private readonly pushes: PushesService,
+    private readonly pushedFiles: PushedFilesService,
     private readonly events: BuildEventsService,
     private readonly idempotency: IdempotencyService,
   ) {}
@@ -77,7 +79,7 @@ export class PushesController {
     @Params() { build_id }: PushedBuildRequest,
     @CurrentCredential() credential: Credential,
   ): Promise<PushedFilesResponse> {
-    return { files: await this.pushes.files(build_id, credential) };
+    return { files: await this.pushedFiles.list(build_id, credential) };
   }
 
   @Post(':build_id/files')
@@ -95,7 +97,7 @@ export class PushesController {
     @CurrentCredential() credential: Credential,
     @IdempotencyKey() key: RetryKey | undefined,
   ): Promise<CreateBuildFileResponse> {
-    return { file: await this.pushes.createFile(request, credential, key) };
+    return { file: await this.pushedFiles.create(request, credential, key) };
   }
 
   @Get(':build_id/files/:file_id/download')
@@ -109,7 +111,7 @@ export class PushesController {
     @Params() request: PushedFileRequest,
     @CurrentCredential() credential: Credential,
   ): Promise<{ url: string }> {
-    return { url: await this.pushes.fileUrl(request, credential) };
+    return { url: await this.pushedFiles.url(request, credential) };
   }
 
   @Post(':build_id/files/:file_id')
@@ -125,7 +127,7 @@ export class PushesController {
     @CurrentCredential() credential: Credential,
     @IdempotencyKey() key: RetryKey | undefined,
   ): Promise<OnePushedFileResponse> {
-    return { file: await this.pushes.finishFile(request, credential, key) };
+    return { file: await this.pushedFiles.finish(request, credential, key) };
   }
 
   @Post(':build_id/failures')

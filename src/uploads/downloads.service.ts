@@ -3,7 +3,6 @@ import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
 import { deriveKey } from '../auth/accounts/encryption';
 import { Settings } from '../platform/config/settings';
-import { apiError } from '../platform/errors/api-error';
 import { IdempotencyService, type RetryKey } from '../idempotency/idempotency.service';
 import { type AccessRow, keyUsed } from './download-access';
 import { DownloadCounts } from './download-counts.service';
@@ -14,7 +13,7 @@ import type {
   DownloadUploadRequest,
   UploadsRequest,
 } from './download.dto';
-import { type BuildFileRow, type Downloader, UploadsService } from './uploads.service';
+import { type BuildFileRow, type Downloader, invalidBuildFile, UploadsService } from './uploads.service';
 
 interface StoredFile {
   file_key: string | null;
@@ -119,8 +118,6 @@ function hashToUuid(text: string): string {
 /** Tools request further parts of a file with ranges. */
 const startsDownload = ({ headers: { range } }: Request) =>
   range === undefined || /^bytes=0+-/.test(range.trim());
-
-const invalidBuildFile = () => apiError(404, 'invalid build file');
 
 function nameOf(
   { file_key, file_url, filename }: BuildFileRow,

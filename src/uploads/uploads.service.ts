@@ -188,6 +188,7 @@ export type Downloader = Pick<Credential, 'user_id' | 'game_id'>;
 
 export const invalidUpload = () => apiError(404, 'invalid upload');
 export const invalidBuild = () => apiError(404, 'invalid build');
+export const invalidBuildFile = () => apiError(404, 'invalid build file');
 
 @Injectable()
 export class UploadsService {

@@ -2563,18 +2563,42 @@ UPDATE build_jobs SET leased_until = $3 WHERE build_id = $1 AND lease = $2 RETUR
 -- oldest_build_job: src/push/build-metrics.ts
 SELECT created_at FROM build_jobs ORDER BY created_at LIMIT 1;
 
--- build_file_session: src/push/pushes.service.ts
+-- build_file_session: src/push/pushed-files.service.ts
 SELECT id, session_id, state, size FROM build_files WHERE build_id = $1 AND type = $2;
 
--- build_file_to_finish: src/push/pushes.service.ts
+-- build_file_to_finish: src/push/pushed-files.service.ts
 SELECT id, session_id, state, size FROM build_files WHERE build_id = $1 AND id = $2;
 
--- create_build_file: src/push/pushes.service.ts
+-- create_build_file: src/push/pushed-files.service.ts
 INSERT INTO build_files (id, build_id, type, session_id)
    SELECT nextval('builds_id_seq'), b.id, $2, $3 FROM builds b WHERE b.id = $1 AND b.state = 'started'
    ON CONFLICT (build_id, type, sub_type) DO UPDATE SET session_id = EXCLUDED.session_id, updated_at = now()
      WHERE build_files.state = 'created' AND build_files.session_id IS NOT DISTINCT FROM $4::uuid
    RETURNING id;
+
+-- edited_build_files: src/push/pushed-files.service.ts, small
+SELECT b.game_id, f.*
+   FROM builds b JOIN games g ON g.id = b.game_id LEFT JOIN LATERAL (
+     SELECT o.id, coalesce(o.size, s.received, 0) AS size, o.type, o.created_at, o.updated_at, o.file_key, NULL AS file_url,
+       CASE WHEN o.state = 'created' AND s.received > 0 THEN 'uploading' ELSE o.state END AS state
+     FROM build_files o LEFT JOIN upload_sessions s ON s.id = o.session_id WHERE o.build_id = b.id
+     UNION ALL
+     SELECT b.id, b.size, 'archive', b.created_at, coalesce(b.updated_at, b.created_at), b.file_key, b.file_url, 'uploaded'
+     WHERE b.state = 'completed' AND b.size IS NOT NULL) f ON true
+   WHERE b.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) ORDER BY f.id;
+
+-- finish_build_file: src/push/pushed-files.service.ts
+UPDATE build_files SET state = 'uploaded', size = $2, updated_at = now() WHERE id = $1 AND state = 'created';
+
+-- lock_pushed_build: src/push/pushed-files.service.ts
+SELECT id FROM builds WHERE id = $1 FOR NO KEY UPDATE;
+
+-- start_processing_build: src/push/pushed-files.service.ts
+WITH ready AS (
+     UPDATE builds SET state = 'processing', updated_at = now()
+     WHERE id = $1 AND state = 'started' AND 2 = (
+       SELECT count(*) FROM build_files WHERE build_id = $1 AND state = 'uploaded') RETURNING id)
+   INSERT INTO build_jobs (build_id) SELECT id FROM ready RETURNING build_id;
 
 -- create_pushed_build: src/push/pushes.service.ts
 WITH build AS (
@@ -2598,25 +2622,8 @@ SELECT b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id 
     WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name AND o.id < b.id) END, -1) AS parent_build_id, b.version AS version, b.user_version AS user_version, b.state AS state, b.created_at AS created_at, coalesce(b.updated_at, b.created_at) AS updated_at, b.hidden, b.error, b.channel_name, g.slug
    FROM builds b JOIN games g ON g.id = b.game_id WHERE b.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0));
 
--- edited_build_files: src/push/pushes.service.ts, small
-SELECT b.game_id, f.*
-   FROM builds b JOIN games g ON g.id = b.game_id LEFT JOIN LATERAL (
-     SELECT o.id, coalesce(o.size, s.received, 0) AS size, o.type, o.created_at, o.updated_at, o.file_key, NULL AS file_url,
-       CASE WHEN o.state = 'created' AND s.received > 0 THEN 'uploading' ELSE o.state END AS state
-     FROM build_files o LEFT JOIN upload_sessions s ON s.id = o.session_id WHERE o.build_id = b.id
-     UNION ALL
-     SELECT b.id, b.size, 'archive', b.created_at, coalesce(b.updated_at, b.created_at), b.file_key, b.file_url, 'uploaded'
-     WHERE b.state = 'completed' AND b.size IS NOT NULL) f ON true
-   WHERE b.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) ORDER BY f.id;
-
--- finish_build_file: src/push/pushes.service.ts
-UPDATE build_files SET state = 'uploaded', size = $2, updated_at = now() WHERE id = $1 AND state = 'created';
-
 -- lock_game_of_push: src/push/pushes.service.ts, turns: game $1
 SELECT g.id FROM games g WHERE g.id = $1 AND (g.user_id = $2 OR EXISTS (SELECT FROM game_admins ga WHERE ga.game_id = g.id AND ga.user_id = $2 OFFSET 0)) FOR NO KEY UPDATE OF g;
-
--- lock_pushed_build: src/push/pushes.service.ts
-SELECT id FROM builds WHERE id = $1 FOR NO KEY UPDATE;
 
 -- profile_builds: src/push/pushes.service.ts, long, turns: user $1
 SELECT b.id AS id, (SELECT min(o.id) FROM uploads o WHERE o.game_id = b.game_id AND o.channel_name = b.channel_name) AS upload_id, b.game_id AS game_id, coalesce(b.parent_build_id, CASE WHEN b.version <> 1 THEN (SELECT max(o.id) FROM builds o
@@ -2639,13 +2646,6 @@ SELECT (SELECT count(*) FROM games og JOIN builds b ON b.game_id = og.id AND b.e
      CASE WHEN EXISTS (SELECT FROM uploads WHERE game_id = g.id AND channel_name = $2) THEN 0
        ELSE (SELECT count(*) FROM uploads WHERE game_id = g.id) END AS channels
    FROM games g WHERE g.id = $1;
-
--- start_processing_build: src/push/pushes.service.ts
-WITH ready AS (
-     UPDATE builds SET state = 'processing', updated_at = now()
-     WHERE id = $1 AND state = 'started' AND 2 = (
-       SELECT count(*) FROM build_files WHERE build_id = $1 AND state = 'uploaded') RETURNING id)
-   INSERT INTO build_jobs (build_id) SELECT id FROM ready RETURNING build_id;
 
 -- prunable_builds: src/uploads/build-pruning.service.ts, long
 SELECT b.id, u.username || '/' || g.slug AS game, b.channel_name, b.version, b.user_version,
