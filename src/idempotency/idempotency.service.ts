@@ -3,7 +3,6 @@ import { ApiHeader } from '@nestjs/swagger';
 import { InjectThrottlerStorage } from '@nestjs/throttler';
 import type { EntityManager } from 'typeorm';
 import { Database } from '../platform/database/database';
-import { bind } from '../platform/database/statement';
 import { ApiError } from '../platform/errors/api-error';
 import { MemoryStorage, type Charge, createCharge } from '../platform/limits/memory-storage';
 import {
@@ -106,8 +105,7 @@ export class IdempotencyService {
     };
     const result = await this.database.transaction((manager) =>
       runOnce(
-        async (statement, values) =>
-          (await this.database.execute([bind(statement, values)], manager))(statement),
+        (statement, values) => this.database.rows(statement, values, manager),
         key,
         computeFingerprint(key, JSON.stringify(request)),
         () => work(manager),

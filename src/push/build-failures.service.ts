@@ -67,9 +67,9 @@ export class BuildFailures {
   ): Promise<boolean> {
     const text = error.slice(0, MAX_ERROR);
     const failed = await this.database.transaction(async (db) => {
-      await this.database.execute([bind(LOCK_CHANNELS, [build_id])], db);
+      await this.database.rows(LOCK_CHANNELS, [build_id], db);
       if (!(await isAllowed(db))) return undefined;
-      const [build] = (await this.database.execute([bind(FAIL, [build_id, text])], db))(FAIL);
+      const build = await this.database.row(FAIL, [build_id, text], db);
       if (!build) return undefined;
       const rows = await this.database.execute(
         [

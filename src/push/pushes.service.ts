@@ -144,11 +144,8 @@ export class PushesService {
           metadata ?? null,
           launch_analysis ?? null,
         ];
-        const created = await this.database.execute(
-          [bind(CREATE, [game_id, channel, ...texts, expires_at, traitsForChannel(channel), max_bytes])],
-          db,
-        );
-        const { id, upload_id, parent_build_id } = created(CREATE)[0]!;
+        const values = [game_id, channel, ...texts, expires_at, traitsForChannel(channel), max_bytes];
+        const { id, upload_id, parent_build_id } = (await this.database.row(CREATE, values, db))!;
         const parent_build = parent_build_id === null ? undefined : { id: parent_build_id };
         return { build: { id, upload_id, ...(parent_build && { parent_build }) } };
       }),

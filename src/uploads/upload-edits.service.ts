@@ -5,7 +5,7 @@ import { invalidGame } from '../games/errors';
 import { gameTraitFor, UPDATE_TRAITS } from '../games/game-traits';
 import { canEdit } from '../games/visibility';
 import { Database } from '../platform/database/database';
-import { bind, longRead, statement } from '../platform/database/statement';
+import { longRead, statement } from '../platform/database/statement';
 import { UnusedFiles } from './unused-files.service';
 import { Upload } from './upload.entity';
 import { type FlatUploadRow, type UploadRow, uploadRow, uploadsWith } from './upload.row';
@@ -86,7 +86,7 @@ export class UploadEditsService {
       if (at < 0) throw invalidUpload();
       const to = Math.min(Math.max(at + by, 0), ids.length - 1);
       ids.splice(to, 0, ...ids.splice(at, 1));
-      await this.database.execute([bind(MOVE, [game_id, ids])], db);
+      await this.database.rows(MOVE, [game_id, ids], db);
     });
     this.audit.record({ event: 'upload.updated', ...editor, game_id, upload_id });
   }
@@ -106,7 +106,7 @@ export class UploadEditsService {
   /** Platforms and demos that the game shows, after a change of uploads with these traits. */
   async updateTraits(db: EntityManager, game_id: number, traits: Upload['traits']): Promise<void> {
     const affected = [...new Set(traits.map(gameTraitFor))];
-    if (affected.length > 0) await this.database.execute([bind(UPDATE_TRAITS, [game_id, affected])], db);
+    if (affected.length > 0) await this.database.rows(UPDATE_TRAITS, [game_id, affected], db);
   }
 
   private async edit<Result>(
@@ -115,8 +115,7 @@ export class UploadEditsService {
     work: (db: EntityManager) => Promise<Result>,
   ): Promise<Result> {
     return this.database.transaction(async (db) => {
-      const locked = await this.database.execute([bind(LOCK_GAME, [game_id, user_id])], db);
-      if (locked(LOCK_GAME).length === 0) throw invalidGame();
+      if (!(await this.database.row(LOCK_GAME, [game_id, user_id], db))) throw invalidGame();
       return work(db);
     });
   }

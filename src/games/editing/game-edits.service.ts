@@ -161,8 +161,8 @@ export class GameEditsService {
       const [game] = getRows(LOCK_GAME);
       if (!game) throw invalidGame();
       if (!game.owned) throw forbidden("you can't delete this game");
-      const counted = await this.database.execute([bind(COUNT_DEPENDENTS, ids)], manager);
-      const dependents = describeDependents(counted(COUNT_DEPENDENTS)[0]!);
+      const counted = await this.database.row(COUNT_DEPENDENTS, ids, manager);
+      const dependents = describeDependents(counted!);
       if (dependents !== '') throw badRequest(`the game has ${dependents}: make it private instead`);
       await this.database.execute(
         DELETE_GAME.map((one) => bind(one, ids)),

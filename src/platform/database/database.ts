@@ -16,7 +16,7 @@ import { StatementBatcher } from './pool/batching';
 import { requireMigrated } from './migrate';
 import { connectionProblem, requireSupportedServer } from './reachable';
 import { classifyFault, isConnectionLost, NotStarted } from './sqlstates';
-import { type BoundStatement, type RowsOf, rowsByStatement, type Statement } from './statement';
+import { bind, type BoundStatement, type RowsOf, rowsByStatement, type Statement } from './statement';
 
 const CLOSE_TIMEOUT_MS = 2000;
 
@@ -82,15 +82,23 @@ export class Database implements OnApplicationShutdown {
     this.pool = pool;
   }
 
-  /** A read, or one statement that changes rows, such as a claim: it is a separate transaction. */
-  async rows<Row>(statement: Statement<Row>, values: unknown[]): Promise<Row[]> {
+  /**
+   * Runs a read, or one statement that changes rows, such as a claim: as a separate transaction, or within the one of
+   * `manager`.
+   */
+  async rows<Row>(statement: Statement<Row>, values: unknown[], manager?: EntityManager): Promise<Row[]> {
+    if (manager) return (await this.execute([bind(statement, values)], manager))(statement);
     if (!this.pool) throw new NotStarted();
     const batcher = this.batcher!;
     return this.located(() => this.traced(statement.name, () => batcher.rows({ statement, values })));
   }
 
-  async row<Row>(statement: Statement<Row>, values: unknown[]): Promise<Row | undefined> {
-    return (await this.rows(statement, values))[0];
+  async row<Row>(
+    statement: Statement<Row>,
+    values: unknown[],
+    manager?: EntityManager,
+  ): Promise<Row | undefined> {
+    return (await this.rows(statement, values, manager))[0];
   }
 
   /**

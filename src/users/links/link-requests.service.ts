@@ -118,7 +118,7 @@ export class LinkRequests implements BeforeApplicationShutdown {
     return this.database.transaction(async (db) => {
       const getRows = await this.database.execute([request], db);
       const [stored] = getRows(request.statement);
-      if (stored) await this.database.execute([bind(ANNOUNCE_REQUEST, [stored.id])], db);
+      if (stored) await this.database.rows(ANNOUNCE_REQUEST, [stored.id], db);
     });
   }
 
