@@ -30,10 +30,13 @@ import { BuildsReportService } from './games/builds-report.service';
 import { GameKeysController } from './games/keys.controller';
 import { GameController } from './games/game.controller';
 import { FilesPage } from './games/files.page';
+import { UploadForm } from './games/upload-form';
 import { GameFilesController } from './games/files.controller';
+import { GameFrame } from './games/game-frame';
 import { GamePage } from './games/game.page';
 import { GamesPage } from './games/games.page';
 import { GamesReportService } from './games/games-report.service';
+import { OverviewPage } from './games/overview.page';
 import { SellerGamesController } from './games/games.controller';
 import { LibraryController } from './library/library.controller';
 import { LibraryPage } from './library/library.page';
@@ -127,7 +130,10 @@ import { RateLimitsModule } from '../platform/limits/rate-limits.module';
     Covers,
     Demo,
     FilesPage,
+    UploadForm,
+    GameFrame,
     GamePage,
+    OverviewPage,
     GamesPage,
     GamesReportService,
     BuildsPage,

@@ -19,7 +19,7 @@ import {
 } from '../layout/components';
 import type { SignedInVisitor } from '../layout/visitor';
 import { BUILDS_ON_A_PAGE, type ListedBuild } from './builds-report.service';
-import { GamePage } from './game.page';
+import { GameFrame } from './game-frame';
 import type { OwnGame } from './games-report.service';
 
 const STATES: Record<ListedBuild['state'], string> = {
@@ -39,14 +39,14 @@ interface Shown {
 /** The page with the builds of a game's channels. */
 @Injectable()
 export class BuildsPage {
-  constructor(private readonly games: GamePage) {}
+  constructor(private readonly frame: GameFrame) {}
 
   list(visitor: SignedInVisitor, game: OwnGame, builds: ListedBuild[], { channel, after }: Shown): Page {
     const path = buildsPath(game.id, channel);
     const last = lastShown(builds, BUILDS_ON_A_PAGE);
     const isFirst = after === undefined;
     const what = channel === undefined ? 'Builds, newest first' : `Builds of ${channel}, newest first`;
-    return this.games.page(
+    return this.frame.page(
       game,
       'builds',
       (notice) =>

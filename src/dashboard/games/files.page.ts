@@ -1,21 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { SCOPES } from '../../auth/access/scopes';
-import { Settings } from '../../platform/config/settings';
 import { formatSize } from '../../platform/formats/sizes';
 import { withQuery } from '../../platform/input/form';
 import { ServiceUrl } from '../../platform/server/service-url';
 import type { PendingUpload } from '../../uploads/file-uploads.service';
-import { FileStorage } from '../../uploads/storage/file-storage';
-import { NoStorage } from '../../uploads/storage/no-storage';
-import { MAX_DISPLAY_NAME } from '../../uploads/upload.entity';
 import type { UploadRow } from '../../uploads/upload.row';
 import { Assets } from '../layout/assets';
-import { changeForm, checkbox, choices, field, hasProblems, type Problems } from '../layout/fields';
+import { changeForm, hasProblems } from '../layout/fields';
 import { html, type Html, type Part } from '../layout/html';
 import { formToken, GAMES_PATH, type Page, gamePath } from '../layout/layout';
 import {
   actions,
-  alert,
   type Columns,
   confirmation,
   copyable,
@@ -30,37 +25,39 @@ import {
   tag,
   unlabeled,
 } from '../layout/components';
-import { PLATFORM_NAMES } from '../layout/platforms';
+import { listPlatforms } from '../layout/platforms';
 import type { SignedInVisitor } from '../layout/visitor';
-import { GamePage, listPlatforms } from './game.page';
+import { GameFrame } from './game-frame';
 import type { OwnGame } from './games-report.service';
+import {
+  type FileProblems,
+  flagBoxes,
+  nameField,
+  platformBoxes,
+  UploadForm,
+  uploadPath,
+} from './upload-form';
 
 const filePath = (game_id: number, upload_id: number, action = '') =>
   `${gamePath(game_id, 'files')}/${upload_id}${action && `/${action}`}`;
-
-const uploadPath = (game_id: number, id = '', action = '') =>
-  [gamePath(game_id, 'files'), 'uploads', id, action].filter(Boolean).join('/');
-
-type FileProblems = Problems<'display_name'>;
 
 /** The pages of a game's files. */
 @Injectable()
 export class FilesPage {
   constructor(
-    private readonly games: GamePage,
+    private readonly frame: GameFrame,
+    private readonly form: UploadForm,
     private readonly assets: Assets,
     private readonly service: ServiceUrl,
-    private readonly settings: Settings,
-    private readonly storage: FileStorage,
   ) {}
 
   list(visitor: SignedInVisitor, game: OwnGame, uploads: UploadRow[], pending: PendingUpload[]): Page {
-    return this.games.page(
+    return this.frame.page(
       game,
       'files',
       (notice) =>
         html`${done(notice.message)}
-          ${this.uploadForm(
+          ${this.form.show(
             visitor,
             game,
             pending.filter(({ replaces }) => replaces === null),
@@ -83,7 +80,7 @@ export class FilesPage {
     problems: FileProblems = {},
   ): Page {
     const { id, filename, channel_name, build, external_url, size } = upload;
-    return this.games.page(
+    return this.frame.page(
       game,
       'files',
       (notice) =>
@@ -103,7 +100,7 @@ export class FilesPage {
             html`${nameField(upload.display_name, filename, problems)} ${platformBoxes(upload.traits)}
             ${flagBoxes(upload)}`,
           )}
-          ${this.uploadForm(
+          ${this.form.show(
             visitor,
             game,
             pending.filter(({ replaces }) => replaces === id),
@@ -140,66 +137,6 @@ export class FilesPage {
 
   private get withScript(): Partial<Page> {
     return { scripts: [this.assets.filesScript], sendsRequests: true };
-  }
-
-  /** The script sends the file in parts. `replaced`: the upload that gets the file. */
-  private uploadForm(
-    visitor: SignedInVisitor,
-    game: OwnGame,
-    pending: PendingUpload[],
-    replaced?: UploadRow,
-  ): Html {
-    const heading = replaced
-      ? replaced.channel_name === null
-        ? 'Replace the file'
-        : 'Upload a new build'
-      : 'Upload a file';
-    if (this.storage instanceof NoStorage)
-      return html`<p class="empty">This store has no storage for files yet.</p>`;
-    const known = pending.filter(({ state }) => state !== 'storing');
-    return html`<section class="card stack" aria-labelledby="upload-heading">
-      <h2 id="upload-heading">${heading}</h2>
-      <noscript>
-        ${alert('Uploading in the browser needs JavaScript. Without it, use the commands below.')}
-      </noscript>
-      <form
-        class="stack upload"
-        data-start="${uploadPath(game.id)}"
-        data-files="${gamePath(game.id, 'files')}"
-        data-max-bytes="${this.settings.FILES_MAX_BYTES}"
-        hidden
-      >
-        ${formToken(visitor)}
-        ${replaced && html`<input type="hidden" name="replaces" value="${replaced.id}" />`}
-        <div class="field drop">
-          <label for="file">File</label>
-          <input id="file" type="file" required aria-describedby="file-help" />
-          <small id="file-help"
-            >Drop it here, or choose it: up to ${formatSize(this.settings.FILES_MAX_BYTES)}. If the connection
-            is lost, the upload continues where it stopped.</small
-          >
-        </div>
-        ${replaced ? replaced.channel_name !== null && versionField : newFileFields}
-        <div class="buttons">
-          <button>Upload</button>
-          <button type="button" class="quiet" data-cancel hidden>Cancel</button>
-        </div>
-        <div class="stack" data-progress hidden>
-          <progress max="1" value="0" aria-label="Progress of the upload"></progress>
-          <p role="status" data-status></p>
-        </div>
-        <p class="alert" role="alert" data-problem hidden></p>
-        ${known.map(
-          ({ id, filename, size }) =>
-            html`<input
-              type="hidden"
-              data-unfinished="${id}"
-              data-filename="${filename}"
-              data-size="${size}"
-            />`,
-        )}
-      </form>
-    </section>`;
   }
 
   private pending(visitor: SignedInVisitor, { id: game_id }: OwnGame, pending: PendingUpload[]): Html {
@@ -245,54 +182,6 @@ export class FilesPage {
 
 /** butler itself puts `api.` in front of a host name. */
 const butlerAddress = (url: string): string => url.replace('://api.', '://');
-
-const versionField = field({
-  id: 'user_version',
-  label: html`Version <small>optional, such as 1.2.0</small>`,
-  maxlength: 200,
-});
-
-const nameField = (
-  value: string | null,
-  placeholder: string,
-  { display_name: problem }: FileProblems,
-): Html =>
-  field({
-    id: 'display_name',
-    label: html`Name to show <small>optional, in place of the file name</small>`,
-    value: value ?? '',
-    maxlength: MAX_DISPLAY_NAME,
-    placeholder,
-    problem,
-  });
-
-const platformBoxes = (chosen: readonly string[]): Html =>
-  choices(
-    'platforms',
-    'Platforms',
-    undefined,
-    Object.entries(PLATFORM_NAMES).map(([trait, name]) =>
-      checkbox(trait, chosen.includes(trait), html`${name}`),
-    ),
-    'inline',
-  );
-
-const flagBoxes = ({ traits, hidden }: Pick<UploadRow, 'traits' | 'hidden'>): Html =>
-  html`${checkbox('demo', traits.includes('demo'), html`Demo<br /><small>Everyone can download it.</small>`)}
-  ${checkbox('hidden', hidden, html`Hidden<br /><small>Only editors of the game see it.</small>`)}`;
-
-const newFileFields = html`${platformBoxes([])} ${nameField(null, '', {})}
-  ${flagBoxes({ traits: [], hidden: false })}
-  <details>
-    <summary>As a build of a channel</summary>
-    <div class="stack">
-      <p class="muted">
-        Players of a channel always download its newest build. Choose the same channel for the next version.
-      </p>
-      ${field({ id: 'channel_name', label: html`Channel <small>such as windows</small>`, maxlength: 200, autocapitalize: 'none', spellcheck: 'false' })}
-      ${versionField}
-    </div>
-  </details>`;
 
 const buildCell = ({ build }: UploadRow): Part =>
   build === null

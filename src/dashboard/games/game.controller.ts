@@ -16,8 +16,9 @@ import { FormFields, Pages, PathId } from '../layout/page';
 import { CurrentVisitor, type SignedInVisitor } from '../layout/visitor';
 import { formatDay } from '../sales/period';
 import { draftIn, toGameDraft, messagesByField, NEW_GAME, toParameters, sentence } from './game-draft';
-import { GamePage, RECENT_DAYS, SALES_SHOWN } from './game.page';
+import { GamePage } from './game.page';
 import { GamesReportService } from './games-report.service';
+import { OverviewPage, RECENT_DAYS, SALES_SHOWN } from './overview.page';
 
 const DAY_MS = 86_400_000;
 
@@ -32,6 +33,7 @@ export class GameController {
     private readonly sales: GameSalesService,
     private readonly uploads: UploadsService,
     private readonly page: GamePage,
+    private readonly overviewPage: OverviewPage,
     private readonly parameters: ParameterPipe,
     private readonly clock: Clock,
   ) {}
@@ -66,7 +68,7 @@ export class GameController {
       this.sales.slice(game_id, user_id, { limit: SALES_SHOWN }),
       this.uploads.list({ game_id }, { user_id }),
     ]);
-    return this.page.overview(visitor, game, { sold, sales, uploads });
+    return this.overviewPage.show(visitor, game, { sold, sales, uploads });
   }
 
   @Get(':game_id/details')

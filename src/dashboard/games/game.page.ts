@@ -1,11 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { StoreLinks } from '../../platform/config/store-links';
-import { formatMoney } from '../../platform/formats/money';
-import { formatSize } from '../../platform/formats/sizes';
-import { withQuery } from '../../platform/input/form';
-import type { GameSaleRow } from '../../purchases/sales/game-sales.service';
-import type { UploadRow } from '../../uploads/upload.row';
-import { Covers } from '../layout/covers';
 import {
   changeForm,
   checkbox,
@@ -16,124 +10,26 @@ import {
   type Problems,
   selectField,
 } from '../layout/fields';
-import { html, type Html, type Part } from '../layout/html';
-import { formToken, GAMES_PATH, type Page, SALES_PATH, gamePath } from '../layout/layout';
-import {
-  alert,
-  type Columns,
-  confirmation,
-  formatCount,
-  day,
-  done,
-  muted,
-  number,
-  tableOr,
-  tag,
-  unlabeled,
-} from '../layout/components';
-import { platformNames } from '../layout/platforms';
+import { html, type Html } from '../layout/html';
+import { GAMES_PATH, type Page, gamePath } from '../layout/layout';
+import { alert, confirmation, done } from '../layout/components';
 import type { SignedInVisitor } from '../layout/visitor';
-import { buyerLink, statusBadge } from '../sales/sales.page';
 import type { GameDraft, GameField } from './game-draft';
-import { gameTabs, type GameTab } from '../sales/game-tabs';
-import { gameState } from './games.page';
-import type { GameSales, OwnGame } from './games-report.service';
-
-/** Days that the figures of the overview cover. */
-export const RECENT_DAYS = 30;
-export const SALES_SHOWN = 5;
-const FILES_SHOWN = 10;
-
-export interface Overview {
-  sold: GameSales[];
-  sales: GameSaleRow[];
-  uploads: UploadRow[];
-}
+import { GameFrame } from './game-frame';
+import type { OwnGame } from './games-report.service';
 
 interface Problem {
   problems?: Problems<GameField>;
   problem?: string;
 }
 
-/** The pages of a game, for users who can edit it. */
+/** The forms of a game, for users who can edit it. */
 @Injectable()
 export class GamePage {
   constructor(
+    private readonly frame: GameFrame,
     private readonly links: StoreLinks,
-    private readonly covers: Covers,
   ) {}
-
-  overview(visitor: SignedInVisitor, game: OwnGame, { sold, sales, uploads }: Overview): Page {
-    const { id, title, cover_url, short_text } = game;
-    const figures: [name: string, value: Part, about: string][] = [
-      ['Sales', formatCount(sold.reduce((sum, one) => sum + one.purchases, 0)), `last ${RECENT_DAYS} days`],
-      ['Revenue', formatSums(sold), `last ${RECENT_DAYS} days`],
-      ['Earnings', formatSums(listEarnings(game)), `${formatCount(game.purchases_count)} purchases in all`],
-      ['Downloads', formatCount(game.downloads_count), 'in all'],
-      ['Views', formatCount(game.views_count), 'in all'],
-    ];
-    return this.page(game, 'overview', (notice) => [
-      done(notice.message),
-      this.nextSteps(visitor, game, uploads.length > 0),
-      html`<section class="card about-game">
-          ${this.covers.show(title, cover_url)}
-          <div class="stack">
-            <p>${short_text ?? muted('No short text yet.')}</p>
-            <p class="muted">
-              ${game.min_price === 0 ? 'Free' : `From ${formatMoney(game.min_price, 'USD')}`}
-            </p>
-          </div>
-        </section>
-        <dl class="figures">
-          ${figures.map(
-            ([name, value, about]) =>
-              html`<div>
-                <dt>${name}</dt>
-                <dd><strong>${value}</strong> <small>${about}</small></dd>
-              </div> `,
-          )}
-        </dl>
-        <section class="stack" aria-labelledby="newest-sales">
-          <div class="head">
-            <h2 id="newest-sales">Newest sales</h2>
-            <a href="${withQuery(SALES_PATH, { game: String(id) })}">All sales</a>
-          </div>
-          ${tableOr('There are no sales yet.', 'Newest sales', SALE_COLUMNS, sales)}
-        </section>
-        <section class="stack" aria-labelledby="files">
-          <div class="head">
-            <h2 id="files">Files</h2>
-            <a href="${gamePath(id, 'files')}">All files</a>
-          </div>
-          ${tableOr('There are no files yet.', 'Files', FILE_COLUMNS, uploads.slice(0, FILES_SHOWN))}
-        </section>`,
-    ]);
-  }
-
-  /** A page of the game with its name and tabs. */
-  page(
-    game: OwnGame,
-    tab: GameTab,
-    main: (notice: { message?: string }) => Part,
-    more: Partial<Page> = {},
-  ): Page {
-    const { id, title, owner_name, slug } = game;
-    return {
-      section: GAMES_PATH,
-      tables: tab !== 'details',
-      title: tab === 'overview' ? title : `${TITLES[tab] ?? tab} of ${title}`,
-      main: (notice) =>
-        html`<div class="head">
-            <div>
-              <h1>${title}</h1>
-              <p class="muted">${gameState(game)}</p>
-            </div>
-            ${this.links.exist && html`<a class="button quiet" href="${this.links.game(owner_name, slug)}">Store page</a>`}
-          </div>
-          ${gameTabs(id, tab)} ${main(notice)}`,
-      ...more,
-    };
-  }
 
   newGame(visitor: SignedInVisitor, draft: GameDraft, { problems = {}, problem }: Problem = {}): Page {
     return {
@@ -186,7 +82,7 @@ export class GamePage {
         ${selectField('visibility', 'Who can see the published game', VISIBILITIES, draft.visibility, problems.visibility)}
         ${checkbox('published', draft.published, html`Published`)}`,
     );
-    return this.page(
+    return this.frame.page(
       game,
       'details',
       (notice) =>
@@ -242,35 +138,7 @@ export class GamePage {
       <small id="slug-help">It follows ${this.links.game(owner, '')} in the URL. ${help}</small>
     </div>`;
   }
-
-  /** What is left to do before players see the game. */
-  private nextSteps(visitor: SignedInVisitor, game: OwnGame, hasFiles: boolean): Html {
-    const isShown = game.published_at !== null && game.visibility !== 'private';
-    const action = gamePath(game.id, 'publish');
-    if (isShown)
-      return html`<form method="post" action="${action}" class="row">
-        ${formToken(visitor)}
-        <button class="quiet" name="published" value="no">Unpublish</button>
-      </form>`;
-    return html`<section class="card fresh stack" aria-labelledby="next">
-      <h2 id="next">Only editors can see this game</h2>
-      <p>
-        ${
-          hasFiles
-            ? 'It has files. Publish it when its details are complete.'
-            : html`Upload its <a href="${gamePath(game.id, 'files')}">files</a>, complete its
-                <a href="${gamePath(game.id, 'details')}">details</a>, and publish it.`
-        }
-      </p>
-      <form method="post" action="${action}">
-        ${formToken(visitor)}
-        <button ${!hasFiles && html` class="quiet"`} name="published" value="yes">Publish</button>
-      </form>
-    </section>`;
-  }
 }
-
-const TITLES: Partial<Record<GameTab, string>> = { details: 'Details', files: 'Files', builds: 'Builds' };
 
 export const SLUG_CHANGE =
   'If you change it, links to the old URL stop working, and so do launchers and upload commands that name the game: nothing redirects.';
@@ -317,38 +185,3 @@ const priceField = ({ price }: GameDraft, { price: problem }: Problems<GameField
     maxlength: 20,
     problem,
   });
-
-const listEarnings = ({ earnings }: OwnGame): GameSales[] =>
-  earnings.map((earning) => ({
-    currency: earning.slice(0, 3),
-    purchases: 0,
-    amount: Number(earning.slice(3)),
-  }));
-
-/** `$5.00, €3.00 and 2 more` currencies. */
-function formatSums(sums: GameSales[]): string {
-  if (sums.length === 0) return formatMoney(0, 'USD');
-  const shown = sums.slice(0, 2).map(({ amount, currency }) => formatMoney(Math.round(amount), currency));
-  return shown.join(', ') + (sums.length > 2 ? ` and ${sums.length - 2} more` : '');
-}
-
-const SALE_COLUMNS: Columns<GameSaleRow> = {
-  Sale: ({ id, created_at }) =>
-    html`<a href="${SALES_PATH}/${id}">Sale ${id}</a> <small>${day(created_at)}</small>`,
-  Buyer: unlabeled(({ id, email, buyer }) => buyerLink({ id, email, username: buyer?.username ?? null })),
-  Price: unlabeled(number(({ amount, currency }) => formatMoney(amount, currency))),
-  Status: unlabeled(({ status }) => statusBadge(status)),
-};
-
-export const listPlatforms = (traits: readonly string[]): Part => {
-  const names = platformNames(traits);
-  return names.length === 0 ? muted('Any') : names.join(', ');
-};
-
-const FILE_COLUMNS: Columns<UploadRow> = {
-  File: ({ filename, display_name, traits }) =>
-    html`${display_name ?? filename} ${traits.includes('demo') && tag('Demo')}`,
-  Platforms: unlabeled(({ traits }) => listPlatforms(traits)),
-  Size: unlabeled(number(({ size }) => (size === null ? muted('External') : formatSize(size)))),
-  Updated: unlabeled(({ updated_at }) => day(updated_at)),
-};

@@ -1,3 +1,6 @@
+import { muted } from './components';
+import type { Part } from './html';
+
 /** The names of platforms, by the traits of games and files for them. */
 export const PLATFORM_NAMES = {
   p_windows: 'Windows',
@@ -19,3 +22,8 @@ export function visitorsPlatform(userAgent = ''): Platform | undefined {
   if (/Macintosh|Mac OS X/i.test(userAgent)) return /iPhone|iPad/i.test(userAgent) ? undefined : 'p_osx';
   return /Linux|X11/i.test(userAgent) ? 'p_linux' : undefined;
 }
+
+export const listPlatforms = (traits: readonly string[]): Part => {
+  const names = platformNames(traits);
+  return names.length === 0 ? muted('Any') : names.join(', ');
+};
