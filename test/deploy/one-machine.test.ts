@@ -3,7 +3,8 @@ import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parse } from 'yaml';
-import { loadSettings, SECRET_NAMES, SETTING_NAMES } from '../../src/platform/config/settings';
+import { loadSettings } from '../../src/platform/config/load-settings';
+import { SECRET_NAMES, SETTING_NAMES } from '../../src/platform/config/settings';
 import { runIf } from '../support/run-if';
 
 const root = path.join(__dirname, '..', '..');

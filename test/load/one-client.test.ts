@@ -5,7 +5,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Client } from 'pg';
 import { InFlightRequest } from '../../src/platform/server/in-flight';
 import { ConcurrencyLimit } from '../../src/platform/limits/concurrency-limit';
-import { loadSettings } from '../../src/platform/config/settings';
+import { loadSettings } from '../../src/platform/config/load-settings';
 import { RequestGate } from '../../src/platform/server/request-gate';
 import { MAX_BODY_BYTES } from '../../src/platform/input/body';
 import { gracefulStop } from '../../src/platform/operations/graceful-stop';

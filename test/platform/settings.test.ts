@@ -3,7 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { problemsOfManifestScopes } from '../../src/auth/access/scopes';
-import { loadSettings, SETTING_NAMES } from '../../src/platform/config/settings';
+import { loadSettings } from '../../src/platform/config/load-settings';
+import { SETTING_NAMES } from '../../src/platform/config/settings';
 
 const problemsOf = (env: NodeJS.ProcessEnv): string[] => {
   try {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { loadSettings } from '../../src/platform/config/settings';
+import { loadSettings } from '../../src/platform/config/load-settings';
 import { tracesUrl } from '../../src/platform/operations/tracing.service';
 import { databaseUrl, logged, openApp, useStore } from '../support/app';
 import { make } from '../support/make';

@@ -1,7 +1,7 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { loadSettings } from '../../src/platform/config/settings';
+import { loadSettings } from '../../src/platform/config/load-settings';
 import { type Container, type Manifest, type PodSpec, hasKubectl, kubernetes, render } from './manifests';
 import { runIf } from './run-if';
 

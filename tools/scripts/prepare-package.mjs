@@ -30,7 +30,7 @@ async function writeTypes() {
   require('reflect-metadata');
   const { createApp } = require('./app.js');
   const { describeApi } = require('./platform/openapi/describe-api.js');
-  const { loadSettings } = require('./platform/config/settings.js');
+  const { loadSettings } = require('./platform/config/load-settings.js');
   const { createLogger } = require('./platform/observability/logger.js');
   const settings = loadSettings({ LOG_LEVEL: 'silent' });
   const app = await createApp(settings, createLogger(settings.LOG_LEVEL));

@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { basename, extname, join } from 'node:path';
 import { constants, gzipSync } from 'node:zlib';
 import { Injectable } from '@nestjs/common';
-import { type LOGO_EXTENSIONS, Settings } from '../../platform/config/settings';
+import type { LOGO_EXTENSIONS } from '../../platform/config/setting-rules';
+import { Settings } from '../../platform/config/settings';
 
 export class Asset {
   readonly etag: string;

@@ -6,7 +6,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { adapterFor, configured, optionsWith } from '../../app';
 import { Database } from '../../platform/database/database';
 import { migrate } from '../../platform/database/migrate';
-import { loadSettings } from '../../platform/config/settings';
+import { loadSettings } from '../../platform/config/load-settings';
 import { OperatorError } from '../../platform/errors/operator-error';
 import { createLogger } from '../../platform/observability/logger';
 import { gracefulStop } from '../../platform/operations/graceful-stop';

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
-import { loadSettings, type Settings } from './settings';
+import { loadSettings } from './load-settings';
+import type { Settings } from './settings';
 import { OperatorError } from '../errors/operator-error';
 
 /** Reads the environment and the `.env` file of the current folder. */

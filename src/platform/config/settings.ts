@@ -1,70 +1,21 @@
-import { accessSync, constants, readFileSync, statSync } from 'node:fs';
-import { extname } from 'node:path';
-import { applyDecorators } from '@nestjs/common';
-import { plainToInstance, Transform } from 'class-transformer';
-import {
-  IsBoolean,
-  IsIn,
-  IsOptional,
-  IsUrl,
-  isURL,
-  Matches,
-  MaxLength,
-  MinLength,
-  ValidateBy,
-  validateSync,
-} from 'class-validator';
-import { OperatorError } from '../errors/operator-error';
+import { IsIn, IsOptional, Matches, MaxLength, MinLength } from 'class-validator';
 import { parseAddressRanges, isAddressRange } from './address-ranges';
 import { parsePrivateKeys } from './private-keys';
 import { parseRateLimits } from './rate-limits';
-
-/** Reads a text from the environment. An unparsable text stays unchanged, so that the validator reports it. */
-const Read = (read: (text: string) => unknown) =>
-  Transform(({ value }) => (typeof value === 'string' ? read(value) : (value as unknown)));
-const Satisfies = (name: string, validate: (value: unknown) => boolean, rule: string) =>
-  ValidateBy({ name, validator: { validate } }, { message: `$property must ${rule}` });
-
-const yesOrNo = (text: string) =>
-  /^(true|1|yes|on)$/i.test(text) || (/^(false|0|no|off)$/i.test(text) ? false : text);
-const wholeNumber = (text: string) => (/^\d{1,15}$/.test(text) ? Number(text) : text);
-const isWithin = (value: unknown, min: number, max: number) =>
-  Number.isInteger(value) && Number(value) >= min && Number(value) <= max;
-const MAX_PORT = 65_535;
-const WEB_ADDRESS = { require_tld: false, require_protocol: true, protocols: ['http', 'https'] };
-const isWebAddress = (text?: string): text is string => isURL(text ?? '', WEB_ADDRESS);
-const withoutSlash = (address: string) => address.replace(/\/+$/, '');
-
-const YesOrNo = () =>
-  applyDecorators(Read(yesOrNo), IsBoolean({ message: '$property must be true or false' }));
-const WholeNumber = (min: number, max: number) =>
-  applyDecorators(
-    Read(wholeNumber),
-    Satisfies('wholeNumber', (value) => isWithin(value, min, max), `be a whole number from ${min} to ${max}`),
-  );
-const SplitAt = (separator: RegExp) => Read((text) => text.split(separator).filter((part) => part !== ''));
-const IsWebAddress = () => IsUrl(WEB_ADDRESS, { message: '$property must be an http or https URL' });
-
-/** The formats of images that pages can show. */
-export const LOGO_EXTENSIONS = ['.svg', '.png', '.webp', '.jpg', '.jpeg'] as const;
-
-const canRead = (file: string) => {
-  try {
-    accessSync(file, constants.R_OK);
-    return statSync(file).isFile();
-  } catch {
-    return false;
-  }
-};
-const ReadableFile = (extensions: readonly string[]) =>
-  applyDecorators(
-    Satisfies(
-      'extension',
-      (file) => extensions.includes(extname(String(file)).toLowerCase()),
-      `be a file that ends in ${extensions.join(', ')}`,
-    ),
-    Satisfies('readableFile', (file) => canRead(String(file)), 'be a readable file'),
-  );
+import {
+  isWithin,
+  IsWebAddress,
+  LOGO_EXTENSIONS,
+  MAX_PORT,
+  Read,
+  ReadableFile,
+  Satisfies,
+  SplitAt,
+  WholeNumber,
+  wholeNumber,
+  withoutSlash,
+  YesOrNo,
+} from './setting-rules';
 
 export const DEFAULT_STORE_URL = 'https://gamewharf.example';
 
@@ -327,87 +278,3 @@ export const SECRET_NAMES = [
   'FILES_S3_SECRET_ACCESS_KEY',
   'SIGNING_KEYS',
 ];
-
-/** `moreProblems`: of values that this folder knows nothing about. */
-export function loadSettings(
-  env: NodeJS.ProcessEnv,
-  moreProblems: (settings: Settings) => string[] = () => [],
-): Settings {
-  const problems: string[] = [];
-  const given: Record<string, string> = {};
-  for (const name of SETTING_NAMES) if (env[name]) given[name] = env[name];
-  for (const name of SECRET_NAMES) {
-    const file = env[`${name}_FILE`];
-    if (!file) continue;
-    if (given[name]) problems.push(`${name} and ${name}_FILE are both set: keep one`);
-    try {
-      given[name] = readFileSync(file, 'utf8').trim();
-    } catch (error) {
-      problems.push(
-        `${name}_FILE points to a file that can't be read (${(error as NodeJS.ErrnoException).code})`,
-      );
-    }
-  }
-  const settings = plainToInstance(Settings, given, { exposeDefaultValues: true });
-  for (const { constraints } of validateSync(settings)) problems.push(...Object.values(constraints ?? {}));
-  problems.push(...problemsOfStorage(settings), ...problemsOfProvider(settings), ...moreProblems(settings));
-  if (settings.TRUSTED_IDENTITY_HEADER !== undefined && settings.TRUSTED_PROXIES === '')
-    problems.push('TRUSTED_IDENTITY_HEADER requires TRUSTED_PROXIES, the proxies that send it');
-  if (settings.TRUSTED_IDENTITY_HEADER !== undefined && settings.SIGN_UP)
-    problems.push('SIGN_UP and TRUSTED_IDENTITY_HEADER are both set: people sign up at the store');
-  const production = settings.NODE_ENV === 'production';
-  if (production) {
-    if (!settings.DATABASE_URL) problems.push('DATABASE_URL is required in production');
-    if (!settings.API_KEY_PEPPER)
-      problems.push('API_KEY_PEPPER is required in production: at least 32 random characters');
-    if (isWebAddress(settings.JWT_ISSUER)) settings.PUBLIC_URL ??= withoutSlash(settings.JWT_ISSUER);
-    else if (!settings.PUBLIC_URL)
-      problems.push('PUBLIC_URL is required in production, or an http or https URL as JWT_ISSUER');
-  }
-  if (problems.length > 0)
-    throw new OperatorError(['Invalid settings:', ...problems.map((line) => `  ${line}`)].join('\n'));
-  settings.METRICS_PORT ??= production ? 9464 : 'off';
-  settings.DRAIN_SECONDS ??= production ? 5 : 0;
-  settings.DEMO_DATA ??= !production;
-  return settings;
-}
-
-const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
-
-function problemsOfProvider(settings: Settings): string[] {
-  const { OIDC_ISSUER, NODE_ENV, TRUSTED_IDENTITY_HEADER } = settings;
-  if (OIDC_ISSUER === undefined)
-    return (['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_NAME', 'OIDC_SIGN_UP', 'OIDC_ONLY'] as const)
-      .filter((name) => settings[name])
-      .map((name) => `${name} requires OIDC_ISSUER`);
-  const problems = (['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'] as const)
-    .filter((name) => settings[name] === undefined)
-    .map((name) => `${name} is required with OIDC_ISSUER`);
-  if (isWebAddress(OIDC_ISSUER)) {
-    const { protocol, hostname, search, hash, username } = new URL(OIDC_ISSUER);
-    if (protocol !== 'https:' && (NODE_ENV === 'production' || !LOOPBACK.test(hostname)))
-      problems.push('OIDC_ISSUER must be an https URL, except for a loopback address in development');
-    if (search !== '' || hash !== '' || username !== '')
-      problems.push('OIDC_ISSUER must not contain a query, a fragment or a username');
-  }
-  if (!settings.OIDC_SCOPES.includes('openid')) problems.push('OIDC_SCOPES must include openid');
-  // Two sources that say who a browser is would need a rule for when they differ.
-  if (TRUSTED_IDENTITY_HEADER !== undefined)
-    problems.push('TRUSTED_IDENTITY_HEADER and OIDC_ISSUER are both set: keep one');
-  return problems;
-}
-
-const BUCKET = [
-  'FILES_S3_ENDPOINT',
-  'FILES_S3_BUCKET',
-  'FILES_S3_ACCESS_KEY_ID',
-  'FILES_S3_SECRET_ACCESS_KEY',
-] as const;
-
-function problemsOfStorage(settings: Settings): string[] {
-  const missing = BUCKET.filter((name) => settings[name] === undefined);
-  if (missing.length === BUCKET.length) return [];
-  const problems = missing.map((name) => `${name} is required for a bucket`);
-  if (settings.FILES_DIR !== undefined) problems.push('FILES_DIR and FILES_S3_BUCKET are both set: keep one');
-  return problems;
-}

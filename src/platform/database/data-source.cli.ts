@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { DataSource } from 'typeorm';
-import { loadSettings } from '../config/settings';
+import { loadSettings } from '../config/load-settings';
 import { dataSourceOptions } from './data-source';
 
 /** TypeORM's own command reads it, such as `typeorm migration:generate --check`. */
